@@ -1,0 +1,64 @@
+/* rocov_device.h: makes the device code of stock clang drainable.
+ *
+ * Pass it with `-include rocov_device.h` (`rocov flags` prints the whole line). Stock LLVM
+ * instruments amdgcn code but ships no profile runtime for it: the counters are in device memory
+ * and nothing says where. This header emits, into every instrumented device translation unit,
+ * what compiler-rt's device runtime would have linked in:
+ *
+ *   __llvm_profile_runtime    the symbol that instrumented code asks for
+ *   __llvm_profile_sections   the section bounds table: seven 8-byte words, start and stop of
+ *                             names, counters and data, then the address of a version word
+ *   __rocov_raw_version       that word: raw version 10, front-end instrumentation
+ *
+ * All of it is weak: LLVM's own device runtime, where it is linked, has the last word, and the
+ * translation units of one -fgpu-rdc code object share one table.
+ *
+ * Why the version word is not called __llvm_profile_raw_version: an IR-level build
+ * (-fprofile-generate) emits a variable of that name into the same module, with the IR bit set,
+ * and LLVM renames the newcomer where the name is taken (clang 22: `__llvm_profile_raw_version.1`),
+ * so a weak definition here would win over it instead of yielding. Under its own name both reach
+ * .dynsym, and rocov takes __llvm_profile_raw_version where it is there.
+ *
+ * It emits nothing for the host or without instrumentation, and defines no macro: HIP's headers
+ * use identifiers as short as `V` and `T`.
+ *
+ * clang up to 18 does not say that it instruments (no __LLVM_INSTR_PROFILE_GENERATE):
+ * `rocov flags` adds -DROCOV_DEVICE_INSTRUMENTED for those.
+ */
+#if defined(__AMDGCN__) && (defined(__LLVM_INSTR_PROFILE_GENERATE) || defined(ROCOV_DEVICE_INSTRUMENTED))
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Defined by the linker; weak, because a section may be missing: a code object without an
+ * instrumented function has no counters, and then start and stop are both null. */
+extern __attribute__((device, weak, visibility("hidden"))) const char __start___llvm_prf_names[];
+extern __attribute__((device, weak, visibility("hidden"))) const char __stop___llvm_prf_names[];
+extern __attribute__((device, weak, visibility("hidden"))) const char __start___llvm_prf_cnts[];
+extern __attribute__((device, weak, visibility("hidden"))) const char __stop___llvm_prf_cnts[];
+extern __attribute__((device, weak, visibility("hidden"))) const char __start___llvm_prf_data[];
+extern __attribute__((device, weak, visibility("hidden"))) const char __stop___llvm_prf_data[];
+
+struct __rocov_section_bounds {
+  const char *names_start, *names_stop;
+  const char *counters_start, *counters_stop;
+  const char *data_start, *data_stop;
+  const unsigned long long *version;
+};
+
+extern __attribute__((device, weak, visibility("protected"))) int __llvm_profile_runtime;
+extern __attribute__((device, weak, visibility("protected"))) const unsigned long long __rocov_raw_version;
+extern __attribute__((device, weak, visibility("protected"))) struct __rocov_section_bounds __llvm_profile_sections;
+
+__attribute__((device, weak, visibility("protected"))) int __llvm_profile_runtime = 0;
+__attribute__((device, weak, visibility("protected"))) const unsigned long long __rocov_raw_version = 10;
+/* Protected, not hidden: ROCr's loader finds symbols of .dynsym by name, and hidden ones become
+ * local. `used`, because nothing in the program refers to the table. */
+__attribute__((device, weak, used, visibility("protected"))) struct __rocov_section_bounds __llvm_profile_sections = {
+    __start___llvm_prf_names, __stop___llvm_prf_names, __start___llvm_prf_cnts, __stop___llvm_prf_cnts,
+    __start___llvm_prf_data,  __stop___llvm_prf_data,  &__rocov_raw_version};
+
+#ifdef __cplusplus
+}
+#endif
+#endif
