@@ -14,7 +14,8 @@
 #define __shared__ __attribute__((shared))
 #define __noinline__ __attribute__((noinline))
 #define DEV_HELPER                                                                                 \
-  static inline __attribute__((device)) __attribute__((no_profile_instrument_function))
+  static inline                                                                                    \
+      __attribute__((device, always_inline, no_profile_instrument_function))
 
 // Where the host looks kernels up by name; the device has its symbol table for that.
 #define REGISTER_KERNEL(...)

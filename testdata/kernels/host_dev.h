@@ -9,7 +9,7 @@
 #define __device__
 #define __shared__ static
 #define __noinline__ __attribute__((noinline))
-#define HOST_HELPER static inline __attribute__((no_profile_instrument_function))
+#define HOST_HELPER static inline __attribute__((always_inline, no_profile_instrument_function))
 
 typedef unsigned char u8;
 typedef unsigned short u16;
