@@ -1,1 +1,30 @@
-//! (skeleton)
+//! rocov: brings the coverage and PGO counters of GPU code home.
+//!
+//! A HIP program whose device code was built with `-fprofile-instr-generate -fcoverage-mapping`
+//! (or `-fprofile-generate`) counts executions in GPU memory. This library finds those counters
+//! in a running process, checks them, and writes them as raw profiles that `llvm-profdata` and
+//! `llvm-cov` read.
+//!
+//! Data flows one way, and a stage imports only earlier ones:
+//!
+//! ```text
+//! discover -> read -> validate -> encode  -> write
+//! load        device  sections    profraw    output
+//! codeobject
+//! ```
+//!
+//! [`drain`] is the one place that calls them in a row; start reading there. [`device`] is the
+//! interface to whatever holds the counters, [`hsa`] its implementation on the real runtime.
+//!
+//! The library has no process-wide state, exports no C symbol and prints nothing: what hooks
+//! into a program is the crate `rocov-runtime`, what people type is the crate `rocov-cli`.
+
+pub mod codeobject;
+pub mod device;
+pub mod drain;
+pub mod error;
+pub mod hsa;
+pub mod load;
+pub mod output;
+pub mod profraw;
+pub mod sections;

@@ -1,0 +1,96 @@
+//! What tells one code object from another: across loads, processes and machines.
+
+use std::fmt;
+
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+
+use super::elf::{CodeObject, CodeObjectError};
+
+/// The identity of a code object: its GNU build id, else a hash of all its bytes.
+///
+/// Written as lower-case hexadecimal digits, which is how it stands in file names. Two code
+/// objects of one identity have the same sections in the same places, so that their counters
+/// may be added.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Identity(String);
+
+impl Identity {
+    /// The identity of the code object with the bytes `image`.
+    ///
+    /// Stock clang writes no build id into device code, so the hash is the common case: 128 bits
+    /// of XXH3, 32 digits. A build id of `ld.lld --build-id` has 16 or 40.
+    ///
+    /// # Errors
+    /// Fails where `image` is no code object.
+    pub fn of(image: &[u8]) -> Result<Identity, CodeObjectError> {
+        match CodeObject::parse(image)?.build_id()? {
+            Some(id) if !id.is_empty() => Ok(Identity(hex(id))),
+            _ => Ok(Identity(hex(&xxh3_128(image).to_be_bytes()))),
+        }
+    }
+
+    /// The identity of a code object whose ELF is out of reach: a hash of its names and data
+    /// records, which the device has too. Another than [`Identity::of`] would give.
+    #[must_use]
+    pub fn of_sections(names: &[u8], records: &[u8]) -> Identity {
+        let mut hash = Xxh3::new();
+        hash.update(names);
+        hash.update(records);
+        Identity(hex(&hash.digest128().to_be_bytes()))
+    }
+
+    /// The digits.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A target id as part of a file name: `gfx90a:sramecc+:xnack-` becomes `gfx90a-sramecc+-xnack-`.
+/// Colons split `LD_LIBRARY_PATH`-like lists and are refused by Windows shares; anything else
+/// that could leave the directory is replaced too.
+#[must_use]
+pub fn sanitize_target(target: &str) -> String {
+    let safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '_');
+    target
+        .chars()
+        .map(|c| if safe(c) { c } else { '-' })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn target_ids_become_file_name_parts() {
+        assert_eq!(sanitize_target("gfx90a"), "gfx90a");
+        assert_eq!(
+            sanitize_target("gfx90a:sramecc+:xnack-"),
+            "gfx90a-sramecc+-xnack-"
+        );
+        assert_eq!(sanitize_target("../x"), "---x");
+    }
+
+    #[test]
+    fn what_is_no_code_object_has_no_identity() {
+        assert!(Identity::of(b"").is_err());
+        assert!(Identity::of(b"\x7fELF and then nothing").is_err());
+        let host = std::fs::read("/proc/self/exe").unwrap();
+        let error = Identity::of(&host).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "not a code object: ELF machine 0x3e, expected 0xe0 (AMDGPU)"
+        );
+    }
+}

@@ -1,0 +1,8 @@
+//! Device code as files: amdgcn ELFs, what identifies them, and the bundles that carry them.
+
+pub mod bundle;
+mod elf;
+mod identity;
+
+pub use elf::{CodeObject, CodeObjectError};
+pub use identity::{Identity, sanitize_target};

@@ -1,0 +1,175 @@
+//! What a drain needs of a device runtime: agents, loaded code objects, symbols, memory.
+//!
+//! [`crate::hsa::HsaDevice`] implements it on ROCr; tests implement it in memory, with faults by
+//! script. Nothing here knows of profiles.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// A GPU agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agent {
+    /// The runtime's handle (`hsa_agent_t`).
+    pub handle: u64,
+    /// Place among the GPU agents in the runtime's order, from 0. CPUs are not counted, so the
+    /// number is the one that `ROCR_VISIBLE_DEVICES` and HIP use.
+    pub index: usize,
+    /// The agent's name, such as `gfx90a`.
+    pub name: String,
+}
+
+/// The runtime's handle of an executable: a set of code objects that is loaded and destroyed as
+/// one. Handles are reused after a destroy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Executable(pub u64);
+
+/// A range of device addresses, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceRange {
+    /// First address.
+    pub start: u64,
+    /// Length in bytes.
+    pub len: u64,
+}
+
+impl DeviceRange {
+    /// The first address after the range, or `None` where it would pass 2^64.
+    #[must_use]
+    pub fn end(&self) -> Option<u64> {
+        self.start.checked_add(self.len)
+    }
+
+    /// Whether `inner` lies in this range as a whole. An empty range lies wherever its start
+    /// does, the end included.
+    #[must_use]
+    pub fn contains(&self, inner: &DeviceRange) -> bool {
+        match (self.end(), inner.end()) {
+            (Some(end), Some(inner_end)) => self.start <= inner.start && inner_end <= end,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for DeviceRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:#x}..{:#x}",
+            self.start,
+            self.start.wrapping_add(self.len)
+        )
+    }
+}
+
+/// A code object as it is loaded on one agent.
+#[derive(Clone, Debug)]
+pub struct LoadedCodeObject {
+    /// The executable it belongs to.
+    pub executable: Executable,
+    /// Handle of the agent it is loaded on.
+    pub agent: u64,
+    /// Where its ELF came from, such as `file:///app#offset=8192&size=9000` or `memory://...`.
+    pub uri: String,
+    /// The device memory that it occupies: since code object v2 one segment for all its loadable
+    /// program headers.
+    pub segment: DeviceRange,
+    /// Device address minus ELF address, modulo 2^64.
+    pub load_delta: u64,
+    /// Host memory that held the ELF when it was loaded. Its owner may have freed it since.
+    pub storage: Option<DeviceRange>,
+}
+
+/// A variable of a loaded code object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// Device address.
+    pub address: u64,
+    /// Size in bytes, 0 where the runtime does not know it.
+    pub size: u64,
+}
+
+/// Why the device runtime could not answer.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// A call of the runtime failed.
+    #[error("{call} failed with status {status:#x}")]
+    Call {
+        /// The runtime's function.
+        call: &'static str,
+        /// The status it returned (`hsa_status_t`).
+        status: u32,
+    },
+    /// The runtime lacks a function that the drain needs.
+    #[error("{library} has no {symbol}: {reason}")]
+    MissingFunction {
+        /// The runtime library.
+        library: &'static str,
+        /// The function.
+        symbol: &'static str,
+        /// What the dynamic linker said.
+        reason: String,
+    },
+    /// A range is not inside one allocation of the runtime; copying it would be a wild read.
+    #[error("{range} is not inside one device allocation (found {found})")]
+    NotAllocated {
+        /// The range that was to be read.
+        range: DeviceRange,
+        /// The allocation at its start.
+        found: DeviceRange,
+    },
+    /// Host memory that should hold a code object cannot be read.
+    #[error("code object storage at {range} cannot be read: {source}")]
+    Storage {
+        /// The host range.
+        range: DeviceRange,
+        /// What reading it said.
+        source: std::io::Error,
+    },
+}
+
+/// A device runtime with code objects loaded.
+pub trait Device {
+    /// The GPU agents, in the runtime's order.
+    ///
+    /// # Errors
+    /// Fails where the runtime does.
+    fn agents(&self) -> Result<Vec<Agent>, DeviceError>;
+
+    /// The executables that are alive now.
+    ///
+    /// # Errors
+    /// Fails where the runtime does.
+    fn executables(&self) -> Result<Vec<Executable>, DeviceError>;
+
+    /// The code objects loaded into `executable`, on all agents.
+    ///
+    /// # Errors
+    /// Fails where the runtime does, as for an executable that is gone.
+    fn code_objects(&self, executable: Executable) -> Result<Vec<LoadedCodeObject>, DeviceError>;
+
+    /// The variable `name` of `executable` on the agent with handle `agent`; `None` where it has
+    /// none. Costs the same however many symbols there are.
+    ///
+    /// # Errors
+    /// Fails where the runtime does.
+    fn symbol(
+        &self,
+        executable: Executable,
+        agent: u64,
+        name: &str,
+    ) -> Result<Option<Symbol>, DeviceError>;
+
+    /// The ELF image behind a loaded code object, as it was handed to the runtime.
+    ///
+    /// # Errors
+    /// Fails where its owner has freed it.
+    fn image(&self, storage: DeviceRange) -> Result<Vec<u8>, DeviceError>;
+
+    /// Copies `into.len()` bytes of device memory from `address`.
+    ///
+    /// # Errors
+    /// Fails where the range is not allocated, or the copy fails. `into` then holds anything.
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError>;
+}

@@ -1,0 +1,134 @@
+//! The part of the HSA C interface that the drain uses, mirrored by hand.
+//!
+//! Sources: `hsa.h`, `hsa_ext_amd.h` and `hsa_ven_amd_loader.h` of ROCr 5.2.3; the numbers are
+//! unchanged up to 6.4.3. `tests/hsa_abi.rs` compares every one with the installed headers.
+
+use std::ffi::{c_char, c_void};
+
+/// `hsa_status_t`.
+pub type Status = u32;
+/// The call succeeded.
+pub const SUCCESS: Status = 0;
+/// A symbol of that name does not exist (`HSA_STATUS_ERROR_INVALID_SYMBOL_NAME`).
+pub const INVALID_SYMBOL_NAME: Status = 0x1013;
+
+/// `hsa_system_info_t`: the timestamp; asking for it is a probe that starts nothing.
+pub const SYSTEM_INFO_TIMESTAMP: u32 = 2;
+/// `hsa_agent_info_t`: name, 64 bytes with its NUL.
+pub const AGENT_INFO_NAME: u32 = 0;
+/// Length of an agent's name with its NUL, in bytes.
+pub const AGENT_NAME_LEN: usize = 64;
+/// `hsa_agent_info_t`: device type, a u32.
+pub const AGENT_INFO_DEVICE: u32 = 17;
+/// `hsa_device_type_t`: a GPU.
+pub const DEVICE_TYPE_GPU: u32 = 1;
+/// `hsa_executable_symbol_info_t`: kind, a u32.
+pub const SYMBOL_INFO_TYPE: u32 = 0;
+/// `hsa_executable_symbol_info_t`: device address of a variable, a u64.
+pub const SYMBOL_INFO_VARIABLE_ADDRESS: u32 = 21;
+/// `hsa_executable_symbol_info_t`: size of a variable in bytes, a u32; 0 for one that the
+/// program defined from outside.
+pub const SYMBOL_INFO_VARIABLE_SIZE: u32 = 9;
+/// `hsa_symbol_kind_t`: a variable.
+pub const SYMBOL_KIND_VARIABLE: u32 = 0;
+/// `hsa_extension_t`: AMD's loader extension.
+pub const EXTENSION_AMD_LOADER: u16 = 0x201;
+
+/// `hsa_ven_amd_loader_loaded_code_object_info_t`: kind, a u32.
+pub const LOADED_INFO_KIND: u32 = 2;
+/// The same: agent.
+pub const LOADED_INFO_AGENT: u32 = 3;
+/// The same: kind of storage, a u32.
+pub const LOADED_INFO_STORAGE_TYPE: u32 = 4;
+/// The same: host address of the ELF, where the storage is memory.
+pub const LOADED_INFO_STORAGE_BASE: u32 = 5;
+/// The same: size of the ELF in bytes, where the storage is memory.
+pub const LOADED_INFO_STORAGE_SIZE: u32 = 6;
+/// The same: load delta, an i64.
+pub const LOADED_INFO_LOAD_DELTA: u32 = 8;
+/// The same: first device address, a u64.
+pub const LOADED_INFO_LOAD_BASE: u32 = 9;
+/// The same: bytes of device memory, a u64.
+pub const LOADED_INFO_LOAD_SIZE: u32 = 10;
+/// The same: length of the URI in bytes without a NUL, a u32.
+pub const LOADED_INFO_URI_LENGTH: u32 = 11;
+/// The same: the URI, not NUL terminated.
+pub const LOADED_INFO_URI: u32 = 12;
+/// The code object is loaded on one agent (the other kind, 1, is a program's).
+pub const LOADED_KIND_AGENT: u32 = 2;
+/// The ELF is in host memory.
+pub const STORAGE_MEMORY: u32 = 2;
+
+/// `hsa_amd_pointer_type_t`: allocated by the runtime.
+pub const POINTER_TYPE_HSA: u32 = 1;
+
+/// `hsa_amd_pointer_info_t` up to the fields that every release since 1.0 has. The runtime fills
+/// no more than `size` bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PointerInfo {
+    /// Size of this struct in bytes, set by the caller.
+    pub size: u32,
+    /// `hsa_amd_pointer_type_t`.
+    pub kind: u32,
+    /// Start of the allocation as agents see it.
+    pub agent_base: *mut c_void,
+    /// Start of the allocation as the host sees it, or null.
+    pub host_base: *mut c_void,
+    /// Length of the allocation in bytes.
+    pub len: usize,
+    /// The program's own pointer.
+    pub user_data: *mut c_void,
+    /// `hsa_agent_t` of the owner.
+    pub owner: u64,
+}
+
+/// `hsa_init`, `hsa_shut_down`.
+pub type PlainFn = unsafe extern "C" fn() -> Status;
+/// `hsa_system_get_info`.
+pub type SystemGetInfoFn = unsafe extern "C" fn(u32, *mut c_void) -> Status;
+/// `hsa_system_get_major_extension_table`.
+pub type ExtensionTableFn = unsafe extern "C" fn(u16, u16, usize, *mut c_void) -> Status;
+/// Callback over handles: agents, executables.
+pub type HandleCallback = unsafe extern "C" fn(u64, *mut c_void) -> Status;
+/// `hsa_iterate_agents`, `hsa_ven_amd_loader_iterate_executables`.
+pub type IterateFn = unsafe extern "C" fn(HandleCallback, *mut c_void) -> Status;
+/// Attribute getters: agent, executable symbol, loaded code object.
+pub type GetInfoFn = unsafe extern "C" fn(u64, u32, *mut c_void) -> Status;
+/// `hsa_executable_get_symbol_by_name`.
+pub type SymbolByNameFn = unsafe extern "C" fn(u64, *const c_char, *const u64, *mut u64) -> Status;
+/// `hsa_memory_copy`.
+pub type MemoryCopyFn = unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> Status;
+/// `hsa_amd_pointer_info`.
+pub type PointerInfoFn = unsafe extern "C" fn(
+    *const c_void,
+    *mut PointerInfo,
+    Option<unsafe extern "C" fn(usize) -> *mut c_void>,
+    *mut u32,
+    *mut *mut u64,
+) -> Status;
+/// Callback over the loaded code objects of an executable: executable, code object, data.
+pub type LoadedCallback = unsafe extern "C" fn(u64, u64, *mut c_void) -> Status;
+/// `hsa_ven_amd_loader_executable_iterate_loaded_code_objects`.
+pub type IterateLoadedFn = unsafe extern "C" fn(u64, LoadedCallback, *mut c_void) -> Status;
+
+/// `hsa_ven_amd_loader_1_03_pfn_t`: the functions of the loader extension. A runtime that knows
+/// only an earlier minor version fills the leading ones.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoaderTable {
+    /// `hsa_ven_amd_loader_query_host_address`.
+    pub query_host_address: Option<unsafe extern "C" fn()>,
+    /// `hsa_ven_amd_loader_query_segment_descriptors`.
+    pub query_segment_descriptors: Option<unsafe extern "C" fn()>,
+    /// `hsa_ven_amd_loader_query_executable`.
+    pub query_executable: Option<unsafe extern "C" fn()>,
+    /// `hsa_ven_amd_loader_executable_iterate_loaded_code_objects`, from 1.01.
+    pub iterate_loaded_code_objects: Option<IterateLoadedFn>,
+    /// `hsa_ven_amd_loader_loaded_code_object_get_info`, from 1.01.
+    pub loaded_code_object_get_info: Option<GetInfoFn>,
+    /// `hsa_ven_amd_loader_code_object_reader_create_from_file_with_offset_size`, from 1.02.
+    pub reader_from_file: Option<unsafe extern "C" fn()>,
+    /// `hsa_ven_amd_loader_iterate_executables`, from 1.03.
+    pub iterate_executables: Option<IterateFn>,
+}

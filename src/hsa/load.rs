@@ -1,0 +1,173 @@
+//! Finding the HSA runtime that is in the process already.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::size_of;
+
+use libloading::os::unix::{Library, RTLD_LAZY};
+
+use super::abi::{self, LoaderTable};
+use crate::device::DeviceError;
+
+/// The runtime's soname. All releases since 2016 have had it.
+pub const HSA_LIBRARY: &str = "libhsa-runtime64.so.1";
+/// `RTLD_NOLOAD` of glibc and musl: a handle of a library only if it is loaded.
+const RTLD_NOLOAD: c_int = 4;
+
+/// The functions of a loaded HSA runtime that the drain calls.
+///
+/// Looked up in the runtime's own handle: `dlsym(RTLD_DEFAULT)` would find the interposers of
+/// librocov, and misses a runtime that came in under `RTLD_LOCAL` (Python's ctypes).
+#[derive(Debug)]
+pub struct Api {
+    pub(super) init: abi::PlainFn,
+    pub(super) shut_down: abi::PlainFn,
+    pub(super) system_get_info: abi::SystemGetInfoFn,
+    pub(super) iterate_agents: abi::IterateFn,
+    pub(super) agent_get_info: abi::GetInfoFn,
+    pub(super) symbol_by_name: abi::SymbolByNameFn,
+    pub(super) symbol_get_info: abi::GetInfoFn,
+    pub(super) memory_copy: abi::MemoryCopyFn,
+    pub(super) pointer_info: abi::PointerInfoFn,
+    extension_table: abi::ExtensionTableFn,
+    /// Keeps the runtime mapped while its functions can be called.
+    _library: Library,
+}
+
+impl Api {
+    /// The runtime's functions, or `None` where no HSA runtime is loaded.
+    ///
+    /// # Errors
+    /// Fails where the loaded runtime lacks one of the functions.
+    pub fn find() -> Result<Option<Api>, DeviceError> {
+        if !is_loaded() {
+            return Ok(None);
+        }
+        // SAFETY: NOLOAD runs no initialiser; it only takes a reference.
+        let opened = unsafe { Library::open(Some(HSA_LIBRARY), RTLD_NOLOAD | RTLD_LAZY) };
+        let Ok(library) = opened else {
+            return Ok(None);
+        };
+        macro_rules! function {
+            ($name:literal) => {
+                // SAFETY: the type is the one that hsa.h or hsa_ext_amd.h declares for the name.
+                match unsafe { library.get($name) } {
+                    Ok(symbol) => *symbol,
+                    Err(error) => {
+                        return Err(DeviceError::MissingFunction {
+                            library: HSA_LIBRARY,
+                            symbol: $name,
+                            reason: error.to_string(),
+                        });
+                    }
+                }
+            };
+        }
+        Ok(Some(Api {
+            init: function!("hsa_init"),
+            shut_down: function!("hsa_shut_down"),
+            system_get_info: function!("hsa_system_get_info"),
+            iterate_agents: function!("hsa_iterate_agents"),
+            agent_get_info: function!("hsa_agent_get_info"),
+            symbol_by_name: function!("hsa_executable_get_symbol_by_name"),
+            symbol_get_info: function!("hsa_executable_symbol_get_info"),
+            memory_copy: function!("hsa_memory_copy"),
+            pointer_info: function!("hsa_amd_pointer_info"),
+            extension_table: function!("hsa_system_get_major_extension_table"),
+            _library: library,
+        }))
+    }
+
+    /// Whether the runtime is started. A closed one answers `HSA_STATUS_ERROR_NOT_INITIALIZED`
+    /// (0x100b); the probe itself starts nothing, unlike `hsa_init`.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        let mut timestamp = 0_u64;
+        // SAFETY: the attribute is a u64.
+        let status = unsafe {
+            (self.system_get_info)(abi::SYSTEM_INFO_TIMESTAMP, (&raw mut timestamp).cast())
+        };
+        status == abi::SUCCESS
+    }
+
+    /// Takes one reference on the running runtime, so that the program's own `hsa_shut_down`
+    /// does not tear it down before the drain. Given back by [`Api::release`].
+    ///
+    /// # Errors
+    /// Fails with the runtime's status.
+    pub fn retain(&self) -> Result<(), DeviceError> {
+        // SAFETY: hsa_init may be called at any time outside a tool's OnLoad and OnUnload.
+        check("hsa_init", unsafe { (self.init)() })
+    }
+
+    /// Gives back the reference of [`Api::retain`].
+    ///
+    /// # Errors
+    /// Fails with the runtime's status.
+    pub fn release(&self) -> Result<(), DeviceError> {
+        // SAFETY: pairs with one successful hsa_init of `retain`.
+        check("hsa_shut_down", unsafe { (self.shut_down)() })
+    }
+
+    /// The loader extension's functions.
+    pub(super) fn loader_table(&self) -> Result<LoaderTable, DeviceError> {
+        let mut table = LoaderTable::default();
+        // SAFETY: major version 1 of the extension fills at most the given number of bytes with
+        // the function pointers that `LoaderTable` mirrors.
+        let status = unsafe {
+            (self.extension_table)(
+                abi::EXTENSION_AMD_LOADER,
+                1,
+                size_of::<LoaderTable>(),
+                (&raw mut table).cast(),
+            )
+        };
+        check("hsa_system_get_major_extension_table", status)?;
+        Ok(table)
+    }
+}
+
+/// Turns a status into a result that names the call.
+pub(super) fn check(call: &'static str, status: abi::Status) -> Result<(), DeviceError> {
+    match status {
+        abi::SUCCESS => Ok(()),
+        status => Err(DeviceError::Call { call, status }),
+    }
+}
+
+/// Whether an HSA runtime is mapped into the process.
+///
+/// Walks the dynamic linker's list, because `dlopen(RTLD_NOLOAD)` of a library that is not
+/// loaded still searches the file system for it: system calls, in a process that has nothing to
+/// do with GPUs.
+#[must_use]
+pub fn is_loaded() -> bool {
+    unsafe extern "C" fn visit(object: *const PhdrInfo, _: usize, _: *mut c_void) -> c_int {
+        // SAFETY: the dynamic linker passes a valid object.
+        let name = unsafe { (*object).name };
+        if name.is_null() {
+            return 0;
+        }
+        // SAFETY: a non-null name is a NUL-terminated string.
+        let path = unsafe { CStr::from_ptr(name) }.to_bytes();
+        let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+        c_int::from(file.starts_with(b"libhsa-runtime64.so"))
+    }
+    // SAFETY: the callback matches the interface and keeps nothing.
+    unsafe { dl_iterate_phdr(visit, std::ptr::null_mut()) != 0 }
+}
+
+/// The leading fields of `struct dl_phdr_info` of <link.h>.
+#[repr(C)]
+struct PhdrInfo {
+    _address: usize,
+    name: *const c_char,
+}
+
+unsafe extern "C" {
+    /// Calls back for each object of the process until the callback returns non-zero, and
+    /// returns what it returned last (glibc, musl).
+    fn dl_iterate_phdr(
+        callback: unsafe extern "C" fn(*const PhdrInfo, usize, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
+}

@@ -1,0 +1,77 @@
+//! The device interface on ROCr, AMD's HSA runtime.
+//!
+//! All unsafe code of the library is here: [`abi`] mirrors the C types, [`load`] finds the
+//! runtime in the process, [`loader`] asks it what is loaded, [`memory`] copies.
+//!
+//! Nothing here starts HSA: a process that never used a GPU is left as it was.
+
+pub mod abi;
+mod load;
+mod loader;
+mod memory;
+
+pub use load::{Api, HSA_LIBRARY, is_loaded};
+
+use crate::device::{
+    Agent, Device, DeviceError, DeviceRange, Executable, LoadedCodeObject, Symbol,
+};
+
+/// The process's running HSA runtime.
+#[derive(Debug)]
+pub struct HsaDevice {
+    api: Api,
+}
+
+impl HsaDevice {
+    /// Attaches to the HSA runtime of this process; `None` where none is loaded, or where it is
+    /// not running (never started, or shut down).
+    ///
+    /// # Errors
+    /// Fails where a runtime is loaded that lacks a function the drain needs.
+    pub fn attach() -> Result<Option<HsaDevice>, DeviceError> {
+        let Some(api) = Api::find()? else {
+            return Ok(None);
+        };
+        Ok(api.is_running().then_some(HsaDevice { api }))
+    }
+
+    /// The functions of the runtime.
+    #[must_use]
+    pub fn api(&self) -> &Api {
+        &self.api
+    }
+}
+
+impl Device for HsaDevice {
+    fn agents(&self) -> Result<Vec<Agent>, DeviceError> {
+        self.api.gpu_agents()
+    }
+
+    fn executables(&self) -> Result<Vec<Executable>, DeviceError> {
+        self.api.executables()
+    }
+
+    fn code_objects(&self, executable: Executable) -> Result<Vec<LoadedCodeObject>, DeviceError> {
+        self.api.loaded_code_objects(executable)
+    }
+
+    fn symbol(
+        &self,
+        executable: Executable,
+        agent: u64,
+        name: &str,
+    ) -> Result<Option<Symbol>, DeviceError> {
+        self.api.variable(executable, agent, name)
+    }
+
+    fn image(&self, storage: DeviceRange) -> Result<Vec<u8>, DeviceError> {
+        memory::read_own_memory(storage).map_err(|source| DeviceError::Storage {
+            range: storage,
+            source,
+        })
+    }
+
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError> {
+        self.api.copy_from_device(address, into)
+    }
+}

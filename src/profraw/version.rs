@@ -1,0 +1,240 @@
+//! What differs between raw profile versions, as data.
+//!
+//! History of the format (LLVM's `InstrProfData.inc`):
+//! - 8 (LLVM 14 to 16): 11 header words, records of 48 bytes.
+//! - 9 (LLVM 17, 18): bitmaps for MC/DC; 14 header words, records of 64 bytes.
+//! - 10 (LLVM 19 to 22): virtual tables; 16 header words, a third kind of value site.
+
+use byteorder::{ByteOrder, LittleEndian};
+
+use super::ProfileError;
+
+/// Variant bit: counters are one byte each, 0xff for a block that was not reached and 0 for one
+/// that was (`-enable-single-byte-coverage`).
+const SINGLE_BYTE: u64 = 1 << 60;
+
+/// A word of the header after the magic. Sizes and paddings are in bytes, numbers in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of InstrProfData.inc")]
+pub enum Word {
+    Version,
+    BinaryIdsSize,
+    NumData,
+    PaddingBeforeCounters,
+    NumCounters,
+    PaddingAfterCounters,
+    NumBitmapBytes,
+    PaddingAfterBitmap,
+    NamesSize,
+    CountersDelta,
+    BitmapDelta,
+    NamesDelta,
+    NumVTables,
+    VNamesSize,
+    ValueKindLast,
+}
+
+/// Where the fields of a data record are; offsets and sizes in bytes. `NameRef` is at 0 and
+/// `FuncHash` at 8 in every version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordLayout {
+    /// Size of a record.
+    pub bytes: u64,
+    /// `CounterPtr`, u64: address of the counters minus address of the record.
+    pub counter_ptr: usize,
+    /// `BitmapPtr`, u64, likewise.
+    pub bitmap_ptr: Option<usize>,
+    /// `FunctionPointer`, u64; `Values`, u64, follows.
+    pub function_pointer: usize,
+    /// `NumCounters`, u32.
+    pub num_counters: usize,
+    /// `NumValueSites`, u16 for each kind of value.
+    pub value_sites: usize,
+    /// Kinds of value.
+    pub value_kinds: usize,
+    /// `NumBitmapBytes`, u32.
+    pub num_bitmap_bytes: Option<usize>,
+}
+
+impl RecordLayout {
+    /// Clears what only the device could follow: the function's address, value profiling, and
+    /// the bitmap, which is not copied.
+    pub fn clear_device_fields(&self, record: &mut [u8]) {
+        record[self.function_pointer..self.function_pointer + 16].fill(0);
+        record[self.value_sites..self.value_sites + 2 * self.value_kinds].fill(0);
+        if let Some(at) = self.bitmap_ptr {
+            record[at..at + 8].fill(0);
+        }
+        if let Some(at) = self.num_bitmap_bytes {
+            record[at..at + 4].fill(0);
+        }
+    }
+
+    /// The number of bitmap bytes that a record claims.
+    #[must_use]
+    pub fn bitmap_bytes(&self, record: &[u8]) -> u32 {
+        self.num_bitmap_bytes
+            .map_or(0, |at| LittleEndian::read_u32(&record[at..]))
+    }
+}
+
+/// One version of the format.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The version's number.
+    pub version: u32,
+    /// The words of the header after the magic, in file order.
+    pub header: &'static [Word],
+    /// The data records.
+    pub record: RecordLayout,
+}
+
+impl Layout {
+    /// Size of the header in bytes, with the magic.
+    #[must_use]
+    pub const fn header_bytes(&self) -> usize {
+        8 * (1 + self.header.len())
+    }
+
+    /// The last kind of value, a header word: `IPVK_Last`.
+    #[must_use]
+    pub const fn value_kind_last(&self) -> u64 {
+        self.record.value_kinds as u64 - 1
+    }
+}
+
+/// The versions that are read and written, oldest first.
+const LAYOUTS: [Layout; 3] = [
+    Layout {
+        version: 8,
+        header: &[
+            Word::Version,
+            Word::BinaryIdsSize,
+            Word::NumData,
+            Word::PaddingBeforeCounters,
+            Word::NumCounters,
+            Word::PaddingAfterCounters,
+            Word::NamesSize,
+            Word::CountersDelta,
+            Word::NamesDelta,
+            Word::ValueKindLast,
+        ],
+        record: RecordLayout {
+            bytes: 48,
+            counter_ptr: 16,
+            bitmap_ptr: None,
+            function_pointer: 24,
+            num_counters: 40,
+            value_sites: 44,
+            value_kinds: 2,
+            num_bitmap_bytes: None,
+        },
+    },
+    Layout {
+        version: 9,
+        header: &[
+            Word::Version,
+            Word::BinaryIdsSize,
+            Word::NumData,
+            Word::PaddingBeforeCounters,
+            Word::NumCounters,
+            Word::PaddingAfterCounters,
+            Word::NumBitmapBytes,
+            Word::PaddingAfterBitmap,
+            Word::NamesSize,
+            Word::CountersDelta,
+            Word::BitmapDelta,
+            Word::NamesDelta,
+            Word::ValueKindLast,
+        ],
+        record: RecordLayout {
+            bytes: 64,
+            counter_ptr: 16,
+            bitmap_ptr: Some(24),
+            function_pointer: 32,
+            num_counters: 48,
+            value_sites: 52,
+            value_kinds: 2,
+            num_bitmap_bytes: Some(56),
+        },
+    },
+    Layout {
+        version: 10,
+        header: &[
+            Word::Version,
+            Word::BinaryIdsSize,
+            Word::NumData,
+            Word::PaddingBeforeCounters,
+            Word::NumCounters,
+            Word::PaddingAfterCounters,
+            Word::NumBitmapBytes,
+            Word::PaddingAfterBitmap,
+            Word::NamesSize,
+            Word::CountersDelta,
+            Word::BitmapDelta,
+            Word::NamesDelta,
+            Word::NumVTables,
+            Word::VNamesSize,
+            Word::ValueKindLast,
+        ],
+        record: RecordLayout {
+            bytes: 64,
+            counter_ptr: 16,
+            bitmap_ptr: Some(24),
+            function_pointer: 32,
+            num_counters: 48,
+            value_sites: 52,
+            value_kinds: 3,
+            num_bitmap_bytes: Some(60),
+        },
+    },
+];
+
+/// A known version word: the version's layout and its variant bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    word: u64,
+    layout: &'static Layout,
+}
+
+impl Version {
+    /// Interprets a version word: the version in the low 32 bits, variant flags above.
+    ///
+    /// # Errors
+    /// Fails for a version that is not known; its layout is not guessed at.
+    pub fn of_word(word: u64) -> Result<Version, ProfileError> {
+        let number = (word & u64::from(u32::MAX)) as u32;
+        match LAYOUTS.iter().find(|layout| layout.version == number) {
+            Some(layout) => Ok(Version { word, layout }),
+            None => Err(ProfileError::UnknownVersion {
+                found: number,
+                min: LAYOUTS[0].version,
+                max: LAYOUTS[LAYOUTS.len() - 1].version,
+            }),
+        }
+    }
+
+    /// The word as the device has it, which is what a file's header carries.
+    #[must_use]
+    pub fn word(&self) -> u64 {
+        self.word
+    }
+
+    /// The version's layout.
+    #[must_use]
+    pub fn layout(&self) -> &'static Layout {
+        self.layout
+    }
+
+    /// Size of one counter in bytes.
+    #[must_use]
+    pub fn counter_bytes(&self) -> u64 {
+        if self.is_single_byte() { 1 } else { 8 }
+    }
+
+    /// Whether counters only tell reached from not reached.
+    #[must_use]
+    pub fn is_single_byte(&self) -> bool {
+        self.word & SINGLE_BYTE != 0
+    }
+}

@@ -1,0 +1,89 @@
+//! Validation: where the profile sections are in device memory, and whether to believe it.
+//!
+//! [`table`] reads the section bounds table, [`bounds`] checks the ranges against what is loaded,
+//! [`records`] checks the data records against the counters that were copied.
+
+mod bounds;
+mod records;
+mod table;
+
+pub use bounds::{MAX_SECTION_BYTES, Section, SectionRanges};
+pub use records::{RecordDefect, repair_records};
+pub use table::{BoundsTable, Layout, TABLE_SYMBOL, VERSION_SYMBOL};
+
+use thiserror::Error;
+
+use crate::device::DeviceRange;
+
+/// Why the profile sections of a code object are refused.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SectionsError {
+    /// The table's size is that of no known layout.
+    #[error(
+        "{TABLE_SYMBOL} has {found} bytes, expected {} (raw version 10)",
+        table::Layout::Seven.bytes()
+    )]
+    UnknownTable {
+        /// The symbol's size in bytes.
+        found: u64,
+    },
+    /// A section ends before it starts.
+    #[error("the {section} section ends before it starts: {start:#x}..{stop:#x}")]
+    Reversed {
+        /// The section.
+        section: Section,
+        /// Its start as the table has it.
+        start: u64,
+        /// Its stop as the table has it.
+        stop: u64,
+    },
+    /// A section is larger than any real one.
+    #[error("the {section} section has {found} bytes, at most {MAX_SECTION_BYTES} are allowed")]
+    TooLarge {
+        /// The section.
+        section: Section,
+        /// Its size in bytes.
+        found: u64,
+    },
+    /// A section is not inside the memory that the code object occupies.
+    #[error("the {section} section {found} is not inside the loaded segment {segment}")]
+    Outside {
+        /// The section.
+        section: Section,
+        /// Its range.
+        found: DeviceRange,
+        /// The code object's segment.
+        segment: DeviceRange,
+    },
+    /// A section's size is not a whole number of its elements.
+    #[error("the {section} section has {found} bytes, not a multiple of {element}")]
+    Ragged {
+        /// The section.
+        section: Section,
+        /// Its size in bytes.
+        found: u64,
+        /// Size of one element in bytes.
+        element: u64,
+    },
+    /// Two sections share memory.
+    #[error("the {first} section {first_range} overlaps the {second} section {second_range}")]
+    Overlap {
+        /// One section.
+        first: Section,
+        /// Its range.
+        first_range: DeviceRange,
+        /// The other.
+        second: Section,
+        /// Its range.
+        second_range: DeviceRange,
+    },
+    /// There is no address to read the version word from.
+    #[error("the version word's address {found:#x} is not inside the loaded segment {segment}")]
+    NoVersion {
+        /// The address in the table.
+        found: u64,
+        /// The code object's segment.
+        segment: DeviceRange,
+    },
+}
