@@ -1,2 +1,44 @@
-//! (skeleton)
-fn main() {}
+//! `rocov`: runs a HIP program with its device counters drained, and reports which lines of its
+//! kernels ran.
+//!
+//! Where to start reading: [`cli`] is what a user can type; one file per subcommand does it
+//! ([`run`], [`report`], [`flags`]); the other modules each know one outside thing: [`signals`]
+//! the child process, [`libraries`] where rocov's own files lie, [`profiles`] the data directory,
+//! [`objects`] where device ELFs come from, [`llvm_tools`] LLVM's tools.
+//!
+//! Every failure is one line on standard error that says what to do next; the statuses are in
+//! [`status`].
+
+mod atomic;
+mod child;
+mod cli;
+mod flags;
+mod gpu;
+mod libraries;
+mod llvm_tools;
+mod mapped;
+mod merge;
+mod objects;
+mod profiles;
+mod report;
+mod run;
+mod signals;
+mod status;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let outcome = match cli::Cli::parse().command {
+        cli::Command::Run(arguments) => run::run(&arguments),
+        cli::Command::Report(arguments) => report::report(&arguments),
+        cli::Command::Flags(arguments) => flags::flags(&arguments),
+    };
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            eprintln!("rocov: {:#}", failure.error);
+            ExitCode::from(failure.status)
+        }
+    }
+}

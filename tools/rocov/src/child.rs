@@ -1,0 +1,96 @@
+//! Running the tools of LLVM, with errors that show the whole command.
+
+use anyhow::{Context, Result, bail};
+use std::ffi::OsStr;
+use std::process::{Command, Output};
+
+/// Runs `command` and captures what it prints.
+///
+/// # Errors
+///
+/// When it cannot be run or fails; with the command and the end of what it said.
+pub(crate) fn output(command: &mut Command) -> Result<Output> {
+    let output = command
+        .output()
+        .with_context(|| format!("cannot run {}", display(command)))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!(
+            "{} failed ({}): {}",
+            display(command),
+            output.status,
+            one_line(&said)
+        );
+    }
+    Ok(output)
+}
+
+/// Runs `command` with rocov's own standard output and error.
+///
+/// # Errors
+///
+/// When it cannot be run or fails.
+pub(crate) fn show(command: &mut Command) -> Result<()> {
+    let status = command
+        .status()
+        .with_context(|| format!("cannot run {}", display(command)))?;
+    if !status.success() {
+        bail!("{} failed ({status})", display(command));
+    }
+    Ok(())
+}
+
+/// The command as it can be pasted into a shell.
+fn display(command: &Command) -> String {
+    let words: Vec<_> = std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .map(quoted)
+        .collect();
+    format!("`{}`", words.join(" "))
+}
+
+fn quoted(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+fn one_line(text: &str) -> String {
+    let lines: Vec<_> = text
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty())
+        .collect();
+    lines.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_shows_the_command_and_what_it_said() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo first >&2; echo 'it''s second' >&2; exit 3"]);
+        let message = output(&mut command).unwrap_err().to_string();
+        assert!(message.starts_with("`sh -c 'echo first"), "{message}");
+        assert!(message.ends_with("first; its second"), "{message}");
+        assert!(message.contains("exit status: 3"), "{message}");
+    }
+
+    #[test]
+    fn words_are_quoted_where_a_shell_needs_it() {
+        for (word, expected) in [
+            ("a-b/c.d=1", "a-b/c.d=1"),
+            ("a b", "'a b'"),
+            ("", "''"),
+            ("it's", r"'it'\''s'"),
+        ] {
+            assert_eq!(quoted(OsStr::new(word)), expected);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The command line: what a user can type, and the help texts.
+
+use crate::gpu::ModelGpus;
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Where profiles go and are looked for when no directory is given.
+pub(crate) const DEFAULT_DATA_DIRECTORY: &str = "rocov-data";
+
+/// Coverage of GPU code: which lines of a HIP program's kernels ran.
+#[derive(Parser)]
+#[command(version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Run(RunArguments),
+    Report(ReportArguments),
+    Flags(FlagsArguments),
+}
+
+/// Run a program and drain the counters of its GPU code into a directory
+///
+/// The program needs no change beyond being compiled with the flags that `rocov flags` prints.
+/// librocov.so is preloaded into it and every process it starts; the directory and its profiles
+/// are written by that library, so a program that never uses a GPU leaves nothing behind.
+/// Static and setuid programs cannot be preloaded and run as without rocov.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: the program's own; 128+N when signal N ended it; 127 when it was not found, 126 when \
+it could not be started, 125 when rocov failed before that, 2 for a usage error.
+
+Signals sent to rocov are forwarded to the program, except those from the terminal (Ctrl-C), \
+which the program gets itself.")]
+pub(crate) struct RunArguments {
+    /// Run on a modelled GPU instead of the machine's own: model[:TARGET[xN][,TARGET[xN]...]]
+    ///
+    /// TARGET is gfx90a (the default) or gfx942, N the number of such GPUs; 1 to 8 GPUs in all.
+    /// For example model, model:gfx942, model:gfx90ax2,gfx942.
+    #[arg(long, value_name = "GPU")]
+    pub(crate) gpu: Option<ModelGpus>,
+
+    /// Where the profiles go [default: rocov-data, or where LLVM_PROFILE_FILE says]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Say on standard error what is preloaded, where the profiles go and how many there are
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+
+    /// The program and its arguments, after `--`
+    #[arg(
+        value_name = "CMD",
+        required = true,
+        num_args = 1..,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Report which lines of the GPU code ran
+///
+/// Merges the profiles of DIR per GPU architecture into DIR/ARCH.profdata and prints llvm-cov's
+/// per-file table for each. Device ELFs that had to be taken out of a host file are kept as
+/// DIR/objects/ARCH.IDENTITY.elf.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0 when a report was printed; 1 when there was nothing to report or a tool failed; 2 \
+for a usage error.")]
+pub(crate) struct ReportArguments {
+    /// The directory that `rocov run` wrote the profiles to
+    #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]
+    pub(crate) directory: PathBuf,
+
+    /// The program, the libraries with its kernels, or device ELFs (.hsaco, bundled or not)
+    #[arg(long = "object", value_name = "FILE", required = true, num_args = 1..)]
+    pub(crate) objects: Vec<PathBuf>,
+
+    /// Print annotated source instead of the table, of all files or of these
+    #[arg(long, value_name = "SOURCE", num_args = 0..)]
+    pub(crate) show: Option<Vec<PathBuf>>,
+
+    /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
+    #[arg(long, value_name = "DIR")]
+    pub(crate) llvm_bin: Option<PathBuf>,
+}
+
+/// Print the compile flags that make a program's GPU code drainable
+///
+/// For use as `clang++ $(rocov flags) -x hip ...`. Asks clang which flags it honours for GPU code:
+/// from LLVM 20 or so on the usual -fprofile-instr-generate -fcoverage-mapping; older ones ignore
+/// these there and need their front end's own flags, which count in host code too, without effect.
+#[derive(Args)]
+pub(crate) struct FlagsArguments {
+    /// The compiler that will be used [default: the newest clang++ or amdclang++ found]
+    #[arg(long, value_name = "CLANG")]
+    pub(crate) clang: Option<PathBuf>,
+
+    /// Print --offload-arch=ARCH too; can be repeated
+    #[arg(long, value_name = "ARCH")]
+    pub(crate) offload_arch: Vec<String>,
+
+    /// Instrument host code too; its profiles are written by LLVM's own runtime
+    #[arg(long)]
+    pub(crate) host: bool,
+}

@@ -1,0 +1,189 @@
+//! `rocov flags`: the compile flags that make GPU code drainable, for one clang.
+
+use crate::cli::FlagsArguments;
+use crate::llvm_tools::Clang;
+use crate::status::Outcome;
+use crate::{child, libraries};
+use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+/// A target that every clang with an AMDGPU back end knows, to ask about its flags.
+const ANY_ARCH: &str = "gfx90a";
+
+/// How a clang is told to instrument device code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// The driver's flags reach the device compilation.
+    Driver,
+    /// The driver keeps them from it, so the front end is told directly. `-Xarch_device` takes no
+    /// option with an argument and refuses `-Xclang`, so the host's front end is told as well.
+    FrontEnd,
+}
+
+/// Prints the flags.
+pub(crate) fn flags(arguments: &FlagsArguments) -> Outcome {
+    let clang = match &arguments.clang {
+        Some(path) => Clang::at(path)?,
+        None => Clang::newest()?,
+    };
+    let form = Form::of(&clang, &arguments.offload_arch)?;
+    if form == Form::FrontEnd && clang.llvm <= 14 {
+        // Its AMDGPU Attributor pass follows the data record's reference to itself (the relative
+        // counter pointer) without end.
+        eprintln!(
+            "rocov: {} is LLVM {}, whose releases crash on instrumented GPU code: use 15 or later",
+            clang.path.display(),
+            clang.llvm
+        );
+    }
+    let header = libraries::find_header()?;
+    let line = line(form, arguments, &header)?;
+    std::io::stdout()
+        .write_all(&line)
+        .context("cannot write to standard output")?;
+    Ok(0)
+}
+
+impl Form {
+    /// Asks `clang` whether it passes instrumentation on to a device compilation.
+    fn of(clang: &Clang, archs: &[String]) -> Result<Self> {
+        let arch = archs.first().map_or(ANY_ARCH, String::as_str);
+        let mut command = Command::new(&clang.path);
+        // -### prints the commands without running them.
+        command.args([
+            "-###",
+            "-x",
+            "hip",
+            "--cuda-device-only",
+            "-nogpuinc",
+            "-nogpulib",
+        ]);
+        command.arg(format!("--offload-arch={arch}"));
+        command.args([
+            "-fprofile-instr-generate",
+            "-c",
+            "/dev/null",
+            "-o",
+            "/dev/null",
+        ]);
+        let output = child::output(&mut command)?;
+        let commands = String::from_utf8_lossy(&output.stderr);
+        Ok(if commands.contains("\"-fprofile-instrument=clang\"") {
+            Self::Driver
+        } else {
+            Self::FrontEnd
+        })
+    }
+
+    /// The flags that instrument device code, and host code too where asked for.
+    fn instrumentation(self, host: bool) -> Vec<&'static str> {
+        const DRIVER: [&str; 3] = [
+            "-fprofile-instr-generate",
+            "-fcoverage-mapping",
+            // Without it counters are plain loads and stores, and lanes lose each other's updates.
+            "-fprofile-update=atomic",
+        ];
+        const FRONT_END: [&str; 3] = [
+            "-fprofile-instrument=clang",
+            "-fcoverage-mapping",
+            "-fprofile-update=atomic",
+        ];
+        match (self, host) {
+            (Self::Driver, true) => DRIVER.to_vec(),
+            (Self::Driver, false) => each_after("-Xarch_device", DRIVER),
+            (Self::FrontEnd, host) => {
+                let mut flags = each_after("-Xclang", FRONT_END);
+                // Tells the device header what clang before 19 has no macro for.
+                flags.push("-DROCOV_DEVICE_INSTRUMENTED");
+                if host {
+                    // Only these link LLVM's host runtime, which writes the host's profile.
+                    flags.extend(["-fprofile-instr-generate", "-fcoverage-mapping"]);
+                }
+                flags
+            }
+        }
+    }
+}
+
+fn each_after(prefix: &'static str, flags: [&'static str; 3]) -> Vec<&'static str> {
+    flags.into_iter().flat_map(|flag| [prefix, flag]).collect()
+}
+
+/// All flags on one line, separated by spaces.
+fn line(form: Form, arguments: &FlagsArguments, header: &Path) -> Result<Vec<u8>> {
+    let mut words: Vec<OsString> = form
+        .instrumentation(arguments.host)
+        .into_iter()
+        .map(OsString::from)
+        .collect();
+    words.push("-include".into());
+    words.push(header.as_os_str().to_owned());
+    for arch in &arguments.offload_arch {
+        words.push(format!("--offload-arch={arch}").into());
+    }
+    // The shell splits $(rocov flags) at white space and takes no quotes in it.
+    let splits = |word: &&OsString| word.as_encoded_bytes().iter().any(u8::is_ascii_whitespace);
+    if let Some(word) = words.iter().find(splits) {
+        bail!(
+            "`{}` has a space in it, which $(rocov flags) cannot express: move rocov to a path without",
+            word.display()
+        );
+    }
+    let mut line = words.join(&OsString::from(" ")).into_encoded_bytes();
+    line.push(b'\n');
+    Ok(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line_of(form: Form, host: bool, archs: &[&str]) -> String {
+        let arguments = FlagsArguments {
+            clang: None,
+            offload_arch: archs.iter().map(ToString::to_string).collect(),
+            host,
+        };
+        let line = line(form, &arguments, Path::new("/r/rocov_device.h")).unwrap();
+        String::from_utf8(line).unwrap()
+    }
+
+    #[test]
+    fn driver_flags_are_for_the_device_unless_the_host_is_asked_for() {
+        assert_eq!(
+            line_of(Form::Driver, false, &[]),
+            "-Xarch_device -fprofile-instr-generate -Xarch_device -fcoverage-mapping \
+             -Xarch_device -fprofile-update=atomic -include /r/rocov_device.h\n"
+        );
+        assert_eq!(
+            line_of(Form::Driver, true, &["gfx90a", "gfx942"]),
+            "-fprofile-instr-generate -fcoverage-mapping -fprofile-update=atomic \
+             -include /r/rocov_device.h --offload-arch=gfx90a --offload-arch=gfx942\n"
+        );
+    }
+
+    #[test]
+    fn front_end_flags_say_so_to_the_device_header() {
+        assert_eq!(
+            line_of(Form::FrontEnd, true, &[]),
+            "-Xclang -fprofile-instrument=clang -Xclang -fcoverage-mapping \
+             -Xclang -fprofile-update=atomic -DROCOV_DEVICE_INSTRUMENTED \
+             -fprofile-instr-generate -fcoverage-mapping -include /r/rocov_device.h\n"
+        );
+    }
+
+    #[test]
+    fn a_header_path_that_a_shell_would_split_is_refused() {
+        let arguments = FlagsArguments {
+            clang: None,
+            offload_arch: Vec::new(),
+            host: false,
+        };
+        let header = Path::new("/a b/rocov_device.h");
+        let error = line(Form::Driver, &arguments, header).unwrap_err();
+        assert!(error.to_string().contains("/a b/"), "{error}");
+    }
+}

@@ -1,0 +1,143 @@
+//! The data directory: which raw profiles are in it, and of which code object and GPU.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Extension of raw profiles.
+const EXTENSION: &str = "profraw";
+
+/// The raw profile of one code object on one GPU, as librocov names it:
+/// `ARCH.IDENTITY.AGENT.BASE`, for instance `gfx90a.0f3c9b.0.4711.profraw`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct DeviceProfile {
+    /// Name of the agent, such as `gfx90a`.
+    pub(crate) arch: String,
+    /// Identity of the code object, lower-case hexadecimal.
+    pub(crate) identity: String,
+    /// The GPU's 0-based index in the order in which HSA enumerates agents.
+    pub(crate) agent: u32,
+    /// The file.
+    pub(crate) path: PathBuf,
+}
+
+/// What lies in a data directory.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// Device profiles, ordered by arch, identity and agent.
+    pub(crate) device: Vec<DeviceProfile>,
+    /// Raw profiles of anything else: those of instrumented host code.
+    pub(crate) other: Vec<PathBuf>,
+}
+
+/// Lists the raw profiles directly in `directory`.
+///
+/// # Errors
+///
+/// When the directory cannot be read; one that does not exist has no profiles.
+pub(crate) fn list(directory: &Path) -> io::Result<Listing> {
+    let mut listing = Listing::default();
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(listing),
+        entries => entries?,
+    };
+    for entry in entries {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_none_or(|extension| extension != EXTENSION)
+        {
+            continue;
+        }
+        match DeviceProfile::from_path(&path) {
+            Some(profile) => listing.device.push(profile),
+            None => listing.other.push(path),
+        }
+    }
+    listing.device.sort();
+    listing.other.sort();
+    Ok(listing)
+}
+
+impl DeviceProfile {
+    /// `None` when the name is not one that librocov gives.
+    fn from_path(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?;
+        let mut parts = name.splitn(4, '.');
+        let (arch, identity, agent, base) =
+            (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let is_identity = !identity.is_empty()
+            && identity
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        if !arch.starts_with("gfx") || !is_identity || base == EXTENSION {
+            return None;
+        }
+        Some(Self {
+            arch: arch.to_owned(),
+            identity: identity.to_owned(),
+            agent: agent.parse().ok()?,
+            path: path.to_path_buf(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_librocov_gives_are_taken_apart() {
+        let path = Path::new("/data/gfx90a_xnack-.0f3c9b.11.rank.4711.profraw");
+        let profile = DeviceProfile::from_path(path).unwrap();
+        assert_eq!(profile.arch, "gfx90a_xnack-");
+        assert_eq!(profile.identity, "0f3c9b");
+        assert_eq!(profile.agent, 11);
+        assert_eq!(profile.path, path);
+    }
+
+    #[test]
+    fn other_names_are_not_device_profiles() {
+        for name in [
+            "4711.profraw",
+            "default.profraw",
+            "gfx90a.hsa0.0.4711.profraw",
+            "gfx90a..0.4711.profraw",
+            "gfx90a.0f3c.x.4711.profraw",
+            "gfx90a.0f3c.-1.4711.profraw",
+            "gfx90a.0f3c.0.profraw",
+            "x86.0f3c.0.4711.profraw",
+        ] {
+            assert_eq!(DeviceProfile::from_path(Path::new(name)), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_listing_is_ordered_and_leaves_out_what_is_no_profile() {
+        let directory = tempfile::tempdir().unwrap();
+        let names = [
+            "gfx942.aa.0.1.profraw",
+            "gfx90a.bb.1.1.profraw",
+            "gfx90a.bb.0.1.profraw",
+            "1.profraw",
+            "gfx90a.profdata",
+        ];
+        for name in names {
+            fs::write(directory.path().join(name), "").unwrap();
+        }
+        let listing = list(directory.path()).unwrap();
+        let found: Vec<_> = listing
+            .device
+            .iter()
+            .map(|profile| (profile.arch.as_str(), profile.agent))
+            .collect();
+        assert_eq!(found, [("gfx90a", 0), ("gfx90a", 1), ("gfx942", 0)]);
+        assert_eq!(listing.other, [directory.path().join("1.profraw")]);
+    }
+
+    #[test]
+    fn a_missing_directory_has_no_profiles() {
+        let listing = list(Path::new("/nonexistent/rocov-data")).unwrap();
+        assert!(listing.device.is_empty() && listing.other.is_empty());
+    }
+}

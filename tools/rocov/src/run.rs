@@ -1,0 +1,123 @@
+//! `rocov run`: starts a program with librocov preloaded and keeps its exit status.
+
+use crate::cli::{DEFAULT_DATA_DIRECTORY, RunArguments};
+use crate::status::{self, Failure, Outcome};
+use crate::{libraries, profiles, signals};
+use anyhow::{Context, Result, anyhow, bail};
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
+const PROFILE_VARIABLE: &str = "LLVM_PROFILE_FILE";
+const MODEL_VARIABLE: &str = "ROCOV_MODELGPU";
+
+/// Profiles of several processes, runs included, must not overwrite each other: %p is the process
+/// id.
+const PROFILE_NAME: &str = "%p.profraw";
+
+/// Runs the program.
+pub(crate) fn run(arguments: &RunArguments) -> Outcome {
+    let environment =
+        Environment::new(arguments).map_err(|error| Failure::new(status::RUN_FAILED, error))?;
+    let (program, program_arguments) = arguments
+        .command
+        .split_first()
+        .ok_or_else(|| Failure::new(status::RUN_FAILED, anyhow!("no program given")))?;
+    let mut command = Command::new(program);
+    command.args(program_arguments);
+    for (name, value) in &environment.variables {
+        command.env(name, value);
+        if arguments.verbose {
+            eprintln!("rocov: {name}={}", value.display());
+        }
+    }
+    let ended = signals::run(&mut command).map_err(|error| not_started(program, error))?;
+    if arguments.verbose {
+        environment.say_what_was_written();
+    }
+    Ok(signals::exit_status(ended, status::SIGNAL_BASE))
+}
+
+/// What the program's environment differs in from rocov's own.
+struct Environment {
+    variables: Vec<(&'static str, OsString)>,
+    /// Where the profiles go; `None` when the user's own `LLVM_PROFILE_FILE` says it.
+    directory: Option<PathBuf>,
+}
+
+impl Environment {
+    fn new(arguments: &RunArguments) -> Result<Self> {
+        let mut variables = Vec::new();
+        let mut preloaded = Vec::new();
+        if let Some(gpus) = &arguments.gpu {
+            // First, so that its file functions are in place before any constructor runs.
+            preloaded.push(libraries::find(libraries::MODEL_GPU)?);
+            variables.push((MODEL_VARIABLE, gpus.to_string().into()));
+        }
+        preloaded.push(libraries::find(libraries::DRAIN)?);
+        let preload = libraries::preload(&preloaded, env::var_os(PRELOAD_VARIABLE))?;
+        variables.push((PRELOAD_VARIABLE, preload));
+
+        let directory = data_directory(arguments)?;
+        if let Some(directory) = &directory {
+            let pattern = directory.join(PROFILE_NAME);
+            variables.push((PROFILE_VARIABLE, pattern.into_os_string()));
+        }
+        Ok(Self {
+            variables,
+            directory,
+        })
+    }
+
+    fn say_what_was_written(&self) {
+        let Some(directory) = &self.directory else {
+            return;
+        };
+        match profiles::list(directory) {
+            Ok(listing) if !listing.device.is_empty() => eprintln!(
+                "rocov: {} device profiles in {}",
+                listing.device.len(),
+                directory.display()
+            ),
+            _ => eprintln!("rocov: no device profiles in {}", directory.display()),
+        }
+    }
+}
+
+/// The absolute directory the profiles go to, or `None` when the user's environment says it.
+///
+/// The option wins over the environment, and the environment over the default.
+fn data_directory(arguments: &RunArguments) -> Result<Option<PathBuf>> {
+    let directory = match &arguments.output {
+        Some(directory) => directory.as_path(),
+        None if env::var_os(PROFILE_VARIABLE).is_some_and(|value| !value.is_empty()) => {
+            return Ok(None);
+        }
+        None => Path::new(DEFAULT_DATA_DIRECTORY),
+    };
+    // Absolute, as the program may change its directory before it writes.
+    let directory = std::path::absolute(directory)
+        .with_context(|| format!("cannot make `{}` absolute", directory.display()))?;
+    if directory.as_os_str().as_bytes().contains(&b'%') {
+        bail!(
+            "{} has a % in its path, which {PROFILE_VARIABLE} cannot express; \
+             choose another directory with --output",
+            directory.display()
+        );
+    }
+    Ok(Some(directory))
+}
+
+/// The failure to start `program`, with the status that env(1) would give.
+fn not_started(program: &OsStr, error: io::Error) -> Failure {
+    let status = match error.kind() {
+        io::ErrorKind::NotFound => status::NOT_FOUND,
+        _ => status::NOT_EXECUTABLE,
+    };
+    let error = anyhow!(error).context(format!("cannot run `{}`", program.display()));
+    Failure::new(status, error)
+}
