@@ -27,16 +27,26 @@ struct Contributions {
 }
 
 impl Ledger {
-    /// Records the counters of load `generation` and returns what its file must hold now.
+    /// What the file at `path` must hold when load `generation` has `counters`, or `None` where it
+    /// holds just that already.
     pub(super) fn total<'a>(
-        &mut self,
+        &self,
         path: &Path,
         generation: u64,
         counters: &'a [u8],
         version: &Version,
-    ) -> Result<Cow<'a, [u8]>, ProfileError> {
-        let file = self.files.entry(path.to_owned()).or_default();
+    ) -> Result<Option<Cow<'a, [u8]>>, ProfileError> {
         let mut total = Cow::Borrowed(counters);
+        let Some(file) = self.files.get(path) else {
+            return Ok(Some(total));
+        };
+        if file
+            .live
+            .get(&generation)
+            .is_some_and(|(_, written)| written == counters)
+        {
+            return Ok(None);
+        }
         let others = file.live.iter().filter(|(other, _)| **other != generation);
         for more in file
             .settled
@@ -45,9 +55,20 @@ impl Ledger {
         {
             add_counters(total.to_mut(), more, version)?;
         }
-        file.live.insert(generation, (*version, counters.to_vec()));
+        Ok(Some(total))
+    }
+
+    /// Records that the file at `path` now holds the `counters` of load `generation`.
+    pub(super) fn written(
+        &mut self,
+        path: &Path,
+        generation: u64,
+        counters: Vec<u8>,
+        version: Version,
+    ) {
+        let file = self.files.entry(path.to_owned()).or_default();
+        file.live.insert(generation, (version, counters));
         self.paths.insert(generation, path.to_owned());
-        Ok(total)
     }
 
     /// Ends the contributions of load `generation`: what it has counted stays, and its next drain

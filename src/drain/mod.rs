@@ -12,7 +12,7 @@ mod ledger;
 mod snapshot;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::codeobject::Identity;
 use crate::device::{Agent, Device, DeviceError, Executable};
@@ -33,7 +33,7 @@ pub struct Outcome {
     pub pairs: usize,
     /// Instrumented loads in this pass.
     pub found: usize,
-    /// Profiles written.
+    /// Profiles that hold what this pass read.
     pub files: Vec<PathBuf>,
     /// What is missing from the files, or could not be written.
     pub losses: Vec<Loss>,
@@ -205,65 +205,64 @@ impl Session {
         for load in self.loads.values().filter(|load| wanted(load)) {
             outcome.pairs += 1;
             outcome.found += 1;
-            let code_object = format!("{} on {} {}", load.uri, load.agent.name, load.agent.index);
-            let mut lose = |cause| {
-                outcome.losses.push(Loss {
-                    code_object: code_object.clone(),
-                    cause,
-                });
-            };
-            let written = Snapshot::take(device, load).and_then(|snapshot| {
-                snapshot
-                    .defects
-                    .iter()
-                    .copied()
-                    .map(Cause::Record)
-                    .for_each(&mut lose);
-                if snapshot.bitmap_bytes > 0 {
-                    lose(Cause::Bitmap(snapshot.bitmap_bytes));
-                }
-                write(&mut self.ledger, load, &snapshot, name)
-            });
-            match written {
-                Ok(path) => outcome.files.push(path),
-                Err(error) => lose(Cause::Failed(error)),
+            let mut causes = Vec::new();
+            match drain_load(&mut self.ledger, device, load, name, &mut causes) {
+                Ok(path) => outcome.files.extend(path),
+                Err(error) => causes.push(Cause::Failed(error)),
             }
+            outcome.losses.extend(causes.into_iter().map(|cause| Loss {
+                code_object: format!("{} on {} {}", load.uri, load.agent.name, load.agent.index),
+                cause,
+            }));
         }
         outcome
     }
 }
 
-/// Encodes and writes what was taken of `load`; the file holds the sum over all loads of this
-/// process that share its name.
-fn write(
+/// Reads, checks, encodes and writes one load. What had to be left out of its file goes to
+/// `causes`. A code object without a single record has nothing to write: readers refuse such a
+/// profile.
+fn drain_load(
     ledger: &mut Ledger,
+    device: &dyn Device,
     load: &Load,
-    snapshot: &Snapshot,
     name: &ProfileName,
-) -> Result<PathBuf, Error> {
-    let identity = match &load.elf {
-        Some(elf) => elf.identity.clone(),
-        None => Identity::of_sections(&snapshot.names, &snapshot.records),
+    causes: &mut Vec<Cause>,
+) -> Result<Option<PathBuf>, Error> {
+    let Snapshot {
+        version,
+        records,
+        counters,
+        names,
+        names_address,
+    } = Snapshot::take(device, load)?;
+    causes.extend(records.defects.into_iter().map(Cause::Record));
+    if records.bitmap_bytes > 0 {
+        causes.push(Cause::Bitmap(records.bitmap_bytes));
+    }
+    if records.bytes.is_empty() {
+        return Ok(None);
+    }
+    let (identity, build_id) = match &load.elf {
+        Some(elf) => (elf.identity.clone(), elf.build_id.as_deref()),
+        None => (Identity::of_sections(&names, &records.bytes), None),
     };
     let path = name.for_load(&load.agent.name, &identity, load.agent.index);
-    let counters = ledger.total(
-        &path,
-        load.generation,
-        &snapshot.counters,
-        &snapshot.version,
-    )?;
-    let build_id = load.elf.as_ref().and_then(|elf| elf.build_id.as_deref());
-    let parts = Parts {
-        version: snapshot.version,
-        build_id,
-        records: &snapshot.records,
-        counters: &counters,
-        names: &snapshot.names,
-        counters_delta: snapshot.counters_delta,
-        names_delta: snapshot.names_delta,
-    };
-    write_atomic(Path::new(&path), &encode(&parts))?;
-    Ok(path)
+    // The file holds the sum over all loads of this process that share its name.
+    if let Some(total) = ledger.total(&path, load.generation, &counters, &version)? {
+        let records = &records.bytes;
+        let parts = Parts {
+            version,
+            build_id,
+            records,
+            counters: &total,
+            names: &names,
+            names_address,
+        };
+        write_atomic(&path, &encode(&parts))?;
+        ledger.written(&path, load.generation, counters, version);
+    }
+    Ok(Some(path))
 }
 
 fn walk_failed(error: DeviceError) -> Loss {

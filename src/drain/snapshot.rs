@@ -6,7 +6,7 @@ use crate::device::{Device, DeviceRange};
 use crate::error::Error;
 use crate::load::Load;
 use crate::profraw::Version;
-use crate::sections::{BoundsTable, Layout, RecordDefect, SectionRanges, repair_records};
+use crate::sections::{BoundsTable, CheckedRecords, Layout, SectionRanges, check_records};
 
 /// Sections that lie closer than this, in bytes, are copied in one: a copy costs tens of
 /// microseconds whatever its length, and that is what a few pages of waste cost.
@@ -16,15 +16,11 @@ const MAX_GAP: u64 = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) version: Version,
-    /// Repaired: see [`repair_records`].
-    pub(super) records: Vec<u8>,
+    pub(super) records: CheckedRecords,
     pub(super) counters: Vec<u8>,
     pub(super) names: Vec<u8>,
-    pub(super) counters_delta: u64,
-    pub(super) names_delta: u64,
-    pub(super) defects: Vec<RecordDefect>,
-    /// Bytes of MC/DC bitmaps that the records claim and that are not copied.
-    pub(super) bitmap_bytes: u64,
+    /// Address of the names in the ELF.
+    pub(super) names_address: u64,
 }
 
 impl Snapshot {
@@ -42,23 +38,14 @@ impl Snapshot {
         let version = Version::of_word(LittleEndian::read_u64(&word))?;
 
         let ranges = SectionRanges::check(&table, load.segment, &version)?;
-        let [names, counters, mut records] =
+        let [names, counters, records] =
             read_sections(device, [ranges.names, ranges.counters, ranges.data])?;
-        let record = version.layout().record;
-        let bitmap_bytes = records
-            .chunks_exact(record.bytes as usize)
-            .map(|bytes| u64::from(record.bitmap_bytes(bytes)))
-            .sum();
-        let defects = repair_records(&mut records, &ranges, &version);
         Ok(Snapshot {
             version,
-            records,
+            records: check_records(&records, &ranges, &version),
             counters,
             names,
-            counters_delta: ranges.counters.start.wrapping_sub(ranges.data.start),
-            names_delta: ranges.names.start.wrapping_sub(load.load_delta),
-            defects,
-            bitmap_bytes,
+            names_address: ranges.names.start.wrapping_sub(load.load_delta),
         })
     }
 }

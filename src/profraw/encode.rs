@@ -1,6 +1,6 @@
 //! Writing a raw profile.
 
-use byteorder::{LittleEndian, WriteBytesExt};
+use byteorder::{ByteOrder, LittleEndian, WriteBytesExt};
 
 use super::version::{Version, Word};
 
@@ -14,26 +14,27 @@ pub struct Parts<'a> {
     pub version: Version,
     /// Build id of the code object, where it has one.
     pub build_id: Option<&'a [u8]>,
-    /// The data records, whole. Their `CounterPtr` is relative to the record, on the device as in
-    /// a file; it is kept, and `counters_delta` says how the sections lay to each other.
+    /// The data records, whole. `CounterPtr` holds the place of the record's counters in
+    /// `counters`, in bytes.
     pub records: &'a [u8],
     /// The counters.
     pub counters: &'a [u8],
     /// The names.
     pub names: &'a [u8],
-    /// Address of the counters minus address of the records, modulo 2^64: the same on every load
-    /// of a code object, as all its sections move together.
-    pub counters_delta: u64,
-    /// Address of the names in the ELF.
-    pub names_delta: u64,
+    /// Address of the names in the ELF: the same on every load.
+    pub names_address: u64,
 }
 
 /// Encodes a raw profile: header, binary ids, records, counters, names; each padded to 8 bytes.
 /// There are no virtual tables, bitmaps and values.
+///
+/// The same code object with the same counts gives the same bytes, wherever it was loaded:
+/// pointers are those of the file's own layout, in which the counters follow the records.
 #[must_use]
 pub fn encode(parts: &Parts<'_>) -> Vec<u8> {
     let layout = parts.version.layout();
     let binary_ids = parts.build_id.map_or_else(Vec::new, binary_id);
+    let counters_delta = parts.records.len() as u64;
     let counters_padding = padding(parts.counters.len());
     let mut file = Vec::with_capacity(
         layout.header_bytes()
@@ -52,8 +53,8 @@ pub fn encode(parts: &Parts<'_>) -> Vec<u8> {
             Word::NumCounters => parts.counters.len() as u64 / parts.version.counter_bytes(),
             Word::PaddingAfterCounters => counters_padding as u64,
             Word::NamesSize => parts.names.len() as u64,
-            Word::CountersDelta => parts.counters_delta,
-            Word::NamesDelta => parts.names_delta,
+            Word::CountersDelta => counters_delta,
+            Word::NamesDelta => parts.names_address,
             Word::ValueKindLast => layout.value_kind_last(),
             // Records have a multiple of 8 bytes; the rest is not carried.
             Word::PaddingBeforeCounters
@@ -66,7 +67,18 @@ pub fn encode(parts: &Parts<'_>) -> Vec<u8> {
         push(&mut file, value);
     }
     file.extend_from_slice(&binary_ids);
-    file.extend_from_slice(parts.records);
+    for (index, record) in parts
+        .records
+        .chunks_exact(layout.record.bytes as usize)
+        .enumerate()
+    {
+        let at = file.len() + layout.record.counter_ptr;
+        file.extend_from_slice(record);
+        // From the record to its counters, modulo 2^64 only in name: counters come after records.
+        let place = LittleEndian::read_u64(&file[at..]);
+        let pointer = counters_delta + place - index as u64 * layout.record.bytes;
+        LittleEndian::write_u64(&mut file[at..], pointer);
+    }
     file.extend_from_slice(parts.counters);
     file.resize(file.len() + counters_padding, 0);
     file.extend_from_slice(parts.names);

@@ -8,7 +8,7 @@ mod records;
 mod table;
 
 pub use bounds::{MAX_SECTION_BYTES, Section, SectionRanges};
-pub use records::{RecordDefect, repair_records};
+pub use records::{CheckedRecords, RecordDefect, check_records};
 pub use table::{BoundsTable, Layout, TABLE_SYMBOL, VERSION_SYMBOL};
 
 use thiserror::Error;

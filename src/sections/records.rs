@@ -7,8 +7,7 @@ use byteorder::{ByteOrder, LittleEndian};
 use super::SectionRanges;
 use crate::profraw::Version;
 
-/// What is wrong with a record. The record is zeroed, so that readers skip it instead of taking
-/// other functions' counters for its own.
+/// A record that is left out, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordDefect {
     /// Place of the record in the section, from 0.
@@ -34,19 +33,31 @@ impl fmt::Display for RecordDefect {
     }
 }
 
-/// Makes the copied data records fit for a file: every record whose counters are not inside the
-/// counters section as a whole is zeroed and reported, and what a file may not carry (addresses
-/// of device functions, value profiling and bitmaps that are not copied) is cleared.
+/// The records of a code object that can stand in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckedRecords {
+    /// The good records, whole. `CounterPtr` holds the place of the counters in their section, in
+    /// bytes; what a file may not carry (addresses of device functions, value profiling and
+    /// bitmaps that are not copied) is cleared.
+    pub bytes: Vec<u8>,
+    /// The bad ones.
+    pub defects: Vec<RecordDefect>,
+    /// Bytes of MC/DC bitmaps that the good records claimed.
+    pub bitmap_bytes: u64,
+}
+
+/// Sorts the data records, which are copied from the whole of `ranges.data`: those whose counters
+/// are inside the counters section are good.
 ///
-/// `records` holds the whole data section as it is at `ranges.data`.
-pub fn repair_records(
-    records: &mut [u8],
-    ranges: &SectionRanges,
-    version: &Version,
-) -> Vec<RecordDefect> {
+/// A bad one is left out. Zeroing it in place, as LLVM's own drain does, would cost all the
+/// others: `llvm-profdata` refuses a profile with a record of no counters ("number of counters is
+/// zero").
+#[must_use]
+pub fn check_records(records: &[u8], ranges: &SectionRanges, version: &Version) -> CheckedRecords {
     let layout = version.layout().record;
-    let mut defects = Vec::new();
-    for (index, record) in records.chunks_exact_mut(layout.bytes as usize).enumerate() {
+    let mut checked = CheckedRecords::default();
+    checked.bytes.reserve_exact(records.len());
+    for (index, record) in records.chunks_exact(layout.bytes as usize).enumerate() {
         // The pointer is relative to the record itself: this is its place in the section.
         let record_address = ranges.data.start.wrapping_add(index as u64 * layout.bytes);
         let pointer = LittleEndian::read_u64(&record[layout.counter_ptr..]);
@@ -59,18 +70,22 @@ pub fn repair_records(
         let inside = start
             .checked_add(len)
             .is_some_and(|end| end <= ranges.counters.len);
-        if inside && counters > 0 {
-            layout.clear_device_fields(record);
+        if !inside || counters == 0 {
+            checked.defects.push(RecordDefect {
+                index,
+                name_ref: LittleEndian::read_u64(record),
+                counters_start: start.cast_signed(),
+                counters,
+                section_bytes: ranges.counters.len,
+            });
             continue;
         }
-        defects.push(RecordDefect {
-            index,
-            name_ref: LittleEndian::read_u64(record),
-            counters_start: start.cast_signed(),
-            counters,
-            section_bytes: ranges.counters.len,
-        });
-        record.fill(0);
+        checked.bitmap_bytes += u64::from(layout.bitmap_bytes(record));
+        let at = checked.bytes.len();
+        checked.bytes.extend_from_slice(record);
+        let record = &mut checked.bytes[at..];
+        layout.clear_device_fields(record);
+        LittleEndian::write_u64(&mut record[layout.counter_ptr..], start);
     }
-    defects
+    checked
 }

@@ -1,0 +1,61 @@
+//! The environment: where profiles go, and how much is said.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rocov::output::{Expansion, ProfileName, expand};
+
+use crate::log;
+
+/// The name where `LLVM_PROFILE_FILE` is not set: LLVM's own.
+const DEFAULT_NAME: &str = "default.profraw";
+
+/// Whether `LLVM_PROFILE_VERBOSE` or `ROCOV_VERBOSE` is set, to anything but `0` or nothing.
+pub(crate) fn verbose() -> bool {
+    ["LLVM_PROFILE_VERBOSE", "ROCOV_VERBOSE"]
+        .iter()
+        .any(|name| env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0"))
+}
+
+/// The name for this process's profiles, from `LLVM_PROFILE_FILE`. A relative one is taken from
+/// the working directory as it is now, so that a later chdir does not scatter the files.
+///
+/// A name that cannot be used is said and replaced by the default: counts under another name can
+/// be moved, lost ones cannot be had back.
+pub(crate) fn profile_name() -> ProfileName {
+    let directory = env::current_dir().unwrap_or_default();
+    let fallback =
+        || ProfileName::new(&directory.join(DEFAULT_NAME)).expect("the default has a file name");
+    let Some(pattern) = env::var_os("LLVM_PROFILE_FILE").filter(|value| !value.is_empty()) else {
+        return fallback();
+    };
+    let Some(pattern) = pattern.to_str() else {
+        log::warn(format_args!(
+            "LLVM_PROFILE_FILE is not UTF-8: {}; writing to {DEFAULT_NAME} instead",
+            Path::new(&pattern).display()
+        ));
+        return fallback();
+    };
+    let expanded = match expand(pattern, &expansion()) {
+        Ok(expanded) => directory.join(expanded),
+        Err(error) => {
+            log::warn(format_args!("{error}; writing to {DEFAULT_NAME} instead"));
+            return fallback();
+        }
+    };
+    ProfileName::new(&expanded).unwrap_or_else(|error| {
+        log::warn(format_args!("{error}; writing to {DEFAULT_NAME} instead"));
+        fallback()
+    })
+}
+
+fn expansion() -> Expansion {
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let tmpdir = env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    Expansion {
+        pid: std::process::id(),
+        host: host.trim_end().to_owned(),
+        tmpdir: tmpdir.to_string_lossy().trim_end_matches('/').to_owned(),
+    }
+}

@@ -1,0 +1,54 @@
+//! How a process ends, and who is called then.
+//!
+//! Handlers run in the reverse order of their registration (tested with glibc 2.36):
+//!
+//! | registered | runs |
+//! |---|---|
+//! | by the constructor of a preloaded library | after HIP's module destructors have destroyed the executables of static fat binaries, possibly after `hsa_shut_down` |
+//! | after the first code object was loaded | before them: executables are alive |
+//!
+//! So both are registered: [`register_early`] for the case that something on the way down crashes
+//! (HIP and its libraries have), [`at_load`] for what destructors still count.
+
+use std::ffi::c_int;
+use std::sync::Once;
+
+use crate::{boundary, lifecycle};
+
+/// Registers the late exit drain. Only registers: the process may never use a GPU.
+#[ctor::ctor(unsafe)]
+fn at_load() {
+    register(late);
+}
+
+/// Registers the early exit drain, once.
+pub(crate) fn register_early() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| register(early));
+}
+
+fn register(handler: extern "C" fn()) {
+    // SAFETY: the handlers are functions of this library, which is never unloaded before exit:
+    // a preloaded or linked object stays, and glibc runs the handlers of one that does not when
+    // it goes.
+    unsafe {
+        libc::atexit(handler);
+        at_quick_exit(handler);
+    }
+}
+
+extern "C" fn early() {
+    boundary::guest("the exit drain", lifecycle::exiting);
+}
+
+extern "C" fn late() {
+    boundary::guest("the late exit drain", || {
+        lifecycle::exiting();
+        lifecycle::release();
+    });
+}
+
+unsafe extern "C" {
+    /// C11; missing from the libc crate for glibc.
+    fn at_quick_exit(handler: extern "C" fn()) -> c_int;
+}
