@@ -13,9 +13,7 @@
 #define __device__ __attribute__((device))
 #define __shared__ __attribute__((shared))
 #define __noinline__ __attribute__((noinline))
-#define DEV_HELPER                                                                                 \
-  static inline                                                                                    \
-      __attribute__((device, always_inline, no_profile_instrument_function))
+#define HELPER __attribute__((device, always_inline, no_profile_instrument_function))
 
 // Where the host looks kernels up by name; the device has its symbol table for that.
 #define REGISTER_KERNEL(...)
@@ -26,33 +24,35 @@ typedef unsigned u32;
 typedef unsigned long long u64;
 typedef long long i64;
 
-DEV_HELPER u32 thread_x() { return __builtin_amdgcn_workitem_id_x(); }
-DEV_HELPER u32 thread_y() { return __builtin_amdgcn_workitem_id_y(); }
-DEV_HELPER u32 thread_z() { return __builtin_amdgcn_workitem_id_z(); }
-DEV_HELPER u32 block_x() { return __builtin_amdgcn_workgroup_id_x(); }
-DEV_HELPER u32 block_y() { return __builtin_amdgcn_workgroup_id_y(); }
-DEV_HELPER u32 block_z() { return __builtin_amdgcn_workgroup_id_z(); }
-DEV_HELPER u32 block_size_x() { return __builtin_amdgcn_workgroup_size_x(); }
-DEV_HELPER u32 block_size_y() { return __builtin_amdgcn_workgroup_size_y(); }
-DEV_HELPER u32 block_size_z() { return __builtin_amdgcn_workgroup_size_z(); }
-DEV_HELPER u32 global_x() { return block_x() * block_size_x() + thread_x(); }
-DEV_HELPER u32 global_y() { return block_y() * block_size_y() + thread_y(); }
-DEV_HELPER u32 global_z() { return block_z() * block_size_z() + thread_z(); }
+static inline HELPER u32 thread_x() { return __builtin_amdgcn_workitem_id_x(); }
+static inline HELPER u32 thread_y() { return __builtin_amdgcn_workitem_id_y(); }
+static inline HELPER u32 thread_z() { return __builtin_amdgcn_workitem_id_z(); }
+static inline HELPER u32 block_x() { return __builtin_amdgcn_workgroup_id_x(); }
+static inline HELPER u32 block_y() { return __builtin_amdgcn_workgroup_id_y(); }
+static inline HELPER u32 block_z() { return __builtin_amdgcn_workgroup_id_z(); }
+static inline HELPER u32 block_size_x() { return __builtin_amdgcn_workgroup_size_x(); }
+static inline HELPER u32 block_size_y() { return __builtin_amdgcn_workgroup_size_y(); }
+static inline HELPER u32 block_size_z() { return __builtin_amdgcn_workgroup_size_z(); }
+static inline HELPER u32 global_x() { return block_x() * block_size_x() + thread_x(); }
+static inline HELPER u32 global_y() { return block_y() * block_size_y() + thread_y(); }
+static inline HELPER u32 global_z() { return block_z() * block_size_z() + thread_z(); }
 
 // All work-items of the workgroup meet here; their earlier writes are seen after it.
-DEV_HELPER void barrier() {
+static inline HELPER void barrier() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
 // The wave operations below are called with all unfinished lanes of the wave together.
-DEV_HELPER u32 lane() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0)); }
-DEV_HELPER u64 ballot(bool predicate) { return __builtin_amdgcn_ballot_w64(predicate); }
-DEV_HELPER u32 shuffle(u32 value, u32 from) {
+static inline HELPER u32 lane() {
+  return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0));
+}
+static inline HELPER u64 ballot(bool predicate) { return __builtin_amdgcn_ballot_w64(predicate); }
+static inline HELPER u32 shuffle(u32 value, u32 from) {
   return __builtin_amdgcn_ds_bpermute(static_cast<int>(from * 4), static_cast<int>(value));
 }
-DEV_HELPER u32 first_lane(u32 value) {
+static inline HELPER u32 first_lane(u32 value) {
   return __builtin_amdgcn_readfirstlane(static_cast<int>(value));
 }
 

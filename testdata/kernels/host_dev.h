@@ -9,7 +9,7 @@
 #define __device__
 #define __shared__ static
 #define __noinline__ __attribute__((noinline))
-#define HOST_HELPER static inline __attribute__((always_inline, no_profile_instrument_function))
+#define HELPER __attribute__((always_inline, no_profile_instrument_function))
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -65,18 +65,18 @@ registered(void (*kernel)(Parameters...)) {
   static const oracle::Registration REGISTER_CONCAT(registration_, __COUNTER__) =                  \
       oracle::registered(__VA_ARGS__)
 
-HOST_HELPER u32 thread_x() { return oracle::thread.x; }
-HOST_HELPER u32 thread_y() { return oracle::thread.y; }
-HOST_HELPER u32 thread_z() { return oracle::thread.z; }
-HOST_HELPER u32 block_x() { return oracle::block.x; }
-HOST_HELPER u32 block_y() { return oracle::block.y; }
-HOST_HELPER u32 block_z() { return oracle::block.z; }
-HOST_HELPER u32 block_size_x() { return oracle::block_size.x; }
-HOST_HELPER u32 block_size_y() { return oracle::block_size.y; }
-HOST_HELPER u32 block_size_z() { return oracle::block_size.z; }
-HOST_HELPER u32 global_x() { return block_x() * block_size_x() + thread_x(); }
-HOST_HELPER u32 global_y() { return block_y() * block_size_y() + thread_y(); }
-HOST_HELPER u32 global_z() { return block_z() * block_size_z() + thread_z(); }
+static inline HELPER u32 thread_x() { return oracle::thread.x; }
+static inline HELPER u32 thread_y() { return oracle::thread.y; }
+static inline HELPER u32 thread_z() { return oracle::thread.z; }
+static inline HELPER u32 block_x() { return oracle::block.x; }
+static inline HELPER u32 block_y() { return oracle::block.y; }
+static inline HELPER u32 block_z() { return oracle::block.z; }
+static inline HELPER u32 block_size_x() { return oracle::block_size.x; }
+static inline HELPER u32 block_size_y() { return oracle::block_size.y; }
+static inline HELPER u32 block_size_z() { return oracle::block_size.z; }
+static inline HELPER u32 global_x() { return block_x() * block_size_x() + thread_x(); }
+static inline HELPER u32 global_y() { return block_y() * block_size_y() + thread_y(); }
+static inline HELPER u32 global_z() { return block_z() * block_size_z() + thread_z(); }
 
 using oracle::ballot;
 using oracle::barrier;

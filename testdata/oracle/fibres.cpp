@@ -109,9 +109,8 @@ u64 ballot(bool predicate) {
 }
 
 u32 shuffle(u32 value, u32 from) {
-  return with_wave(value, [from](std::size_t first, std::size_t) {
-    return fibres[first + from % WAVE].posted;
-  });
+  return with_wave(
+      value, [from](std::size_t first, std::size_t) { return fibres[first + from % WAVE].posted; });
 }
 
 u32 first_lane(u32 value) {

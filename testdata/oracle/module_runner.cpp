@@ -26,9 +26,8 @@ void launch(hipModule_t module, const spec::Launch &launch, const std::vector<vo
   CHECK(hipModuleGetFunction(&kernel, module, launch.kernel.c_str()));
   std::vector<void *> arguments;
   for (const spec::Argument &argument : launch.arguments) {
-    const void *value =
-        argument.is_buffer ? static_cast<const void *>(&buffers[argument.buffer])
-                           : argument.value.data();
+    const void *value = argument.is_buffer ? static_cast<const void *>(&buffers[argument.buffer])
+                                           : argument.value.data();
     arguments.push_back(const_cast<void *>(value));
   }
   CHECK(hipModuleLaunchKernel(kernel, launch.grid[0], launch.grid[1], launch.grid[2],
