@@ -10,7 +10,7 @@ pub(crate) const DEFAULT_DATA_DIRECTORY: &str = "rocov-data";
 
 /// Coverage of GPU code: which lines of a HIP program's kernels ran.
 #[derive(Parser)]
-#[command(version, max_term_width = 100)]
+#[command(name = "rocov", version, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -48,7 +48,7 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Say on standard error what is preloaded, where the profiles go and how many there are
+    /// Say on standard error what is set, what the drain does and how many profiles there are
     #[arg(short, long)]
     pub(crate) verbose: bool,
 
@@ -57,8 +57,7 @@ pub(crate) struct RunArguments {
         value_name = "CMD",
         required = true,
         num_args = 1..,
-        trailing_var_arg = true,
-        allow_hyphen_values = true
+        trailing_var_arg = true
     )]
     pub(crate) command: Vec<OsString>,
 }

@@ -27,7 +27,8 @@ pub(crate) fn find(name: &str) -> Result<PathBuf> {
         Some(directory) => vec![PathBuf::from(directory)],
         None => {
             let beside = command_directory()?;
-            vec![beside.clone(), beside.join("../lib")]
+            let prefix = beside.parent().unwrap_or(&beside);
+            vec![beside.clone(), prefix.join("lib")]
         }
     };
     find_in(&directories, name).with_context(|| {
@@ -48,9 +49,10 @@ pub(crate) fn find_header() -> Result<PathBuf> {
     let beside = command_directory()?;
     // An installation's include directory, the source tree around target/release, or the tree this
     // command was built from when the build directory is elsewhere (CARGO_TARGET_DIR).
+    let prefix = beside.parent().unwrap_or(&beside);
     let directories = [
-        beside.join("../include"),
-        beside.join("../../runtime/device"),
+        prefix.join("include"),
+        prefix.join("../runtime/device"),
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../runtime/device"),
     ];
     find_in(&directories, HEADER)

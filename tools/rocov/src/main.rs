@@ -9,7 +9,6 @@
 //! Every failure is one line on standard error that says what to do next; the statuses are in
 //! [`status`].
 
-mod atomic;
 mod child;
 mod cli;
 mod flags;

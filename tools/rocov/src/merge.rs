@@ -1,16 +1,17 @@
 //! Raw profiles into one indexed profile, by llvm-profdata.
 
+use crate::child;
 use crate::llvm_tools::{Installed, Tools};
-use crate::{atomic, child};
 use anyhow::{Context, Result};
 use rocov::profraw::Header;
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
-use tempfile::NamedTempFile;
+use tempfile::{Builder, NamedTempFile};
 
 /// Bytes of a raw profile that hold its magic and version.
 const VERSION_END: u64 = 16;
@@ -36,14 +37,29 @@ pub(crate) fn merge(profiles: &[&Path], output: &Path, installed: &Installed) ->
     for (version, profiles) in &by_version {
         let tools = installed.reading(*version)?;
         if by_version.len() == 1 {
-            return atomic::replace(output, |file| run(tools, profiles, file));
+            return replace(output, |file| run(tools, profiles, file));
         }
         let part = NamedTempFile::new().context("cannot make a temporary file")?;
         run(tools, profiles, part.path())?;
         parts.push(part);
     }
     let parts: Vec<_> = parts.iter().map(NamedTempFile::path).collect();
-    atomic::replace(output, |file| run(installed.newest(), &parts, file))
+    replace(output, |file| run(installed.newest(), &parts, file))
+}
+
+/// Has `write` make a file at the path it is given, then puts that at `path` at once.
+fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let failed = || format!("cannot write {}", path.display());
+    let temporary = Builder::new()
+        .prefix(".rocov-")
+        // As for any file that a tool writes; the process's umask takes from it.
+        .permissions(Permissions::from_mode(0o666))
+        // Beside it, as a file cannot be renamed to another file system.
+        .tempfile_in(path.parent().unwrap_or(Path::new(".")))
+        .with_context(failed)?
+        .into_temp_path();
+    write(&temporary)?;
+    temporary.persist(path).with_context(failed)
 }
 
 fn run(tools: &Tools, profiles: &[&Path], output: &Path) -> Result<()> {

@@ -1,10 +1,10 @@
 //! Device ELFs: found in the files that the user names, kept where llvm-cov can read them.
 
-use crate::{atomic, mapped};
+use crate::mapped;
 use anyhow::{Context, Result, bail};
 use memmap2::Mmap;
 use rocov::codeobject::{Identity, bundle};
-use std::fs;
+use rocov::output::write_atomic;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -69,11 +69,9 @@ impl ObjectFile {
         if elf.range == (0..self.contents.len()) {
             return Ok(self.path.clone());
         }
-        let directory = data_directory.join(DIRECTORY);
-        fs::create_dir_all(&directory)
-            .with_context(|| format!("cannot make {}", directory.display()))?;
-        let path = directory.join(format!("{arch}.{}.elf", elf.identity));
-        atomic::write(&path, &self.contents[elf.range.clone()])?;
+        let name = format!("{arch}.{}.elf", elf.identity);
+        let path = data_directory.join(DIRECTORY).join(name);
+        write_atomic(&path, &self.contents[elf.range.clone()])?;
         Ok(path)
     }
 }

@@ -14,6 +14,7 @@ use std::process::Command;
 const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 const PROFILE_VARIABLE: &str = "LLVM_PROFILE_FILE";
 const MODEL_VARIABLE: &str = "ROCOV_MODELGPU";
+const VERBOSE_VARIABLE: &str = "ROCOV_VERBOSE";
 
 /// Profiles of several processes, runs included, must not overwrite each other: %p is the process
 /// id.
@@ -62,6 +63,9 @@ impl Environment {
         let preload = libraries::preload(&preloaded, env::var_os(PRELOAD_VARIABLE))?;
         variables.push((PRELOAD_VARIABLE, preload));
 
+        if arguments.verbose {
+            variables.push((VERBOSE_VARIABLE, "1".into()));
+        }
         let directory = data_directory(arguments)?;
         if let Some(directory) = &directory {
             let pattern = directory.join(PROFILE_NAME);

@@ -1,0 +1,77 @@
+//! What the tests of the command share.
+
+// Each test file is a program of its own and uses a part of this.
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// Name of the library that `rocov run` preloads.
+pub(crate) const DRAIN: &str = "librocov.so";
+/// Name of the library that `rocov run --gpu model` preloads.
+pub(crate) const MODEL_GPU: &str = "librocov_modelgpu.so";
+
+/// The command under test, with an environment of its own.
+pub(crate) fn rocov() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rocov"));
+    for variable in [
+        "LD_PRELOAD",
+        "LLVM_PROFILE_FILE",
+        "ROCOV_LIBRARY_DIR",
+        "ROCOV_MODELGPU",
+    ] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// Shared libraries that do nothing, under the names that `rocov run` preloads: these tests are
+/// of the command, not of what it preloads.
+pub(crate) fn empty_libraries() -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    for name in [DRAIN, MODEL_GPU] {
+        empty_library(&directory.path().join(name));
+    }
+    directory
+}
+
+/// Builds a shared library that does nothing.
+pub(crate) fn empty_library(path: &Path) {
+    run(Command::new("cc")
+        .args(["-shared", "-x", "c", "/dev/null", "-o"])
+        .arg(path));
+}
+
+/// Runs `command`, which must succeed.
+pub(crate) fn run(command: &mut Command) -> Output {
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {output:?}");
+    output
+}
+
+/// Standard output as text.
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// Standard error as text.
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// The one line on standard error of a run that failed with `status`.
+pub(crate) fn failure(output: &Output, status: i32) -> String {
+    let said = stderr(output);
+    assert_eq!(output.status.code(), Some(status), "{said}");
+    assert_eq!(said.lines().count(), 1, "one line: {said}");
+    assert!(said.starts_with("rocov: "), "{said}");
+    said
+}
+
+/// A kernel whose device code is compiled by the tests.
+pub(crate) fn kernel_source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/kernel.hip")
+}

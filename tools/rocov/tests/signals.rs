@@ -1,0 +1,193 @@
+//! Signals sent to `rocov run` reach the program, once.
+
+mod common;
+
+use common::{empty_libraries, rocov};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use tempfile::TempDir;
+
+/// Says when it can be sent signals, then one word for each that comes; TERM ends it. `read` keeps
+/// the shell itself waiting, so that no other process of the group matters.
+const COUNTING: &str = r#"
+    trap 'echo usr1' USR1
+    trap 'echo int' INT
+    trap 'echo cont' CONT
+    trap 'echo term; exit 7' TERM
+    echo ready
+    while :; do read -r line || sleep 0.05; done
+"#;
+
+/// A program under `rocov run` that reports its signals.
+struct Running {
+    rocov: Child,
+    said: BufReader<ChildStdout>,
+    /// Held open so that the program's `read` waits.
+    _input: std::process::ChildStdin,
+    _libraries: TempDir,
+}
+
+impl Running {
+    fn start(script: &str) -> Self {
+        let libraries = empty_libraries();
+        let mut rocov = rocov()
+            .env("ROCOV_LIBRARY_DIR", libraries.path())
+            .args(["run", "--", "sh", "-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = rocov.stdin.take().unwrap();
+        let mut running = Self {
+            said: BufReader::new(rocov.stdout.take().unwrap()),
+            rocov,
+            _input: input,
+            _libraries: libraries,
+        };
+        running.expect("ready");
+        running
+    }
+
+    fn send(&self, signal: libc::c_int) {
+        // SAFETY: plain system call on a child that has not been waited for.
+        let result = unsafe { libc::kill(self.rocov.id().cast_signed(), signal) };
+        assert_eq!(result, 0, "{}", io::Error::last_os_error());
+    }
+
+    fn expect(&mut self, word: &str) {
+        let mut line = String::new();
+        self.said.read_line(&mut line).unwrap();
+        assert_eq!(line.trim_end(), word);
+    }
+
+    /// Waits for the end; nothing more may have been said.
+    fn ends_with(mut self, status: i32) {
+        let mut rest = String::new();
+        self.said.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "");
+        assert_eq!(self.rocov.wait().unwrap().code(), Some(status));
+    }
+}
+
+#[test]
+fn signals_are_forwarded_and_the_program_decides() {
+    let mut running = Running::start(COUNTING);
+    for (signal, word) in [
+        (libc::SIGUSR1, "usr1"),
+        (libc::SIGINT, "int"),
+        (libc::SIGCONT, "cont"),
+        (libc::SIGTERM, "term"),
+    ] {
+        running.send(signal);
+        running.expect(word);
+    }
+    running.ends_with(7);
+}
+
+#[test]
+fn a_forwarded_signal_that_ends_the_program_shows_in_the_status() {
+    for (signal, status) in [
+        (libc::SIGTERM, 143),
+        (libc::SIGHUP, 129),
+        (libc::SIGUSR2, 140),
+    ] {
+        let running = Running::start("echo ready; exec sleep 60");
+        running.send(signal);
+        running.ends_with(status);
+    }
+}
+
+#[test]
+fn a_signal_from_the_program_is_not_sent_back() {
+    // The parent of the program is rocov. A forwarded USR1 would end the program with 138.
+    let script = "echo ready; kill -USR1 $PPID; sleep 0.2; exit 5";
+    Running::start(script).ends_with(5);
+}
+
+#[test]
+fn the_program_inherits_the_mask_and_the_ignored_signals() {
+    let libraries = empty_libraries();
+    let signals_of = |command: &mut Command| {
+        let output = common::run(command.env("ROCOV_LIBRARY_DIR", libraries.path()));
+        let text = common::stdout(&output);
+        let lines = text.lines().filter(|line| line.starts_with("Sig"));
+        let chosen = lines.filter(|line| line.starts_with("SigBlk") || line.starts_with("SigIgn"));
+        chosen.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let set_up = |command: &mut Command| {
+        // SAFETY: both calls are async-signal-safe.
+        unsafe {
+            command.pre_exec(|| {
+                let mut set = std::mem::zeroed();
+                libc::sigemptyset(&mut set);
+                libc::sigaddset(&mut set, libc::SIGUSR2);
+                libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
+                libc::signal(libc::SIGHUP, libc::SIG_IGN);
+                libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+                Ok(())
+            })
+        };
+    };
+    let mut direct = Command::new("cat");
+    set_up(direct.arg("/proc/self/status"));
+    let mut under_rocov = rocov();
+    set_up(under_rocov.args(["run", "--", "cat", "/proc/self/status"]));
+    let expected = signals_of(&mut direct);
+    assert_eq!(expected.len(), 2);
+    assert_eq!(signals_of(&mut under_rocov), expected);
+}
+
+#[test]
+fn ctrl_c_at_a_terminal_reaches_the_program_once() {
+    let libraries = empty_libraries();
+    let (mut terminal, slave) = open_terminal();
+    let duplicate = || Stdio::from(slave.try_clone().unwrap());
+    let mut command = rocov();
+    command
+        .env("ROCOV_LIBRARY_DIR", libraries.path())
+        .args(["run", "--", "sh", "-c", COUNTING])
+        .stdin(duplicate())
+        .stdout(duplicate())
+        .stderr(duplicate());
+    // SAFETY: both calls are async-signal-safe. Standard input is the terminal already.
+    unsafe {
+        command.pre_exec(|| {
+            if libc::setsid() < 0 || libc::ioctl(0, libc::TIOCSCTTY, 0) < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(())
+        })
+    };
+    let mut rocov = command.spawn().unwrap();
+    drop(command);
+    drop(slave);
+    let mut said = BufReader::new(terminal.try_clone().unwrap());
+    let mut line = || {
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        // The terminal echoes what is typed: ^C stands before what the program says.
+        line.trim_end().trim_start_matches("^C").to_owned()
+    };
+    assert_eq!(line(), "ready");
+    terminal.write_all(b"\x03").unwrap();
+    assert_eq!(line(), "int");
+    // Sent after it and to rocov alone, so that a second SIGINT would have been said before.
+    // SAFETY: plain system call on a child that has not been waited for.
+    unsafe { libc::kill(rocov.id().cast_signed(), libc::SIGTERM) };
+    assert_eq!(line(), "term");
+    assert_eq!(rocov.wait().unwrap().code(), Some(7));
+}
+
+/// Both ends of a new terminal.
+fn open_terminal() -> (File, OwnedFd) {
+    let (mut master, mut slave) = (-1, -1);
+    let null = std::ptr::null_mut();
+    // SAFETY: the pointers are to live integers, and null where the defaults are asked for.
+    let result = unsafe { libc::openpty(&mut master, &mut slave, null, null.cast(), null.cast()) };
+    assert_eq!(result, 0, "{}", io::Error::last_os_error());
+    // SAFETY: openpty succeeded, so both are open and owned by nobody else.
+    unsafe { (File::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) }
+}
