@@ -8,7 +8,9 @@
  *   __llvm_profile_runtime    the symbol that instrumented code asks for
  *   __llvm_profile_sections   the section bounds table: seven 8-byte words, start and stop of
  *                             names, counters and data, then the address of a version word
- *   __rocov_raw_version       that word: raw version 10, front-end instrumentation
+ *   __rocov_raw_version       that word: the compiler's raw version (LLVM 14 to 16 emit data
+ *                             records of version 8, 17 and 18 of 9, 19 to 22 of 10), no variant
+ *                             bits: front-end instrumentation
  *
  * All of it is weak: LLVM's own device runtime, where it is linked, has the last word, and the
  * translation units of one -fgpu-rdc code object share one table.
@@ -22,6 +24,7 @@
  * It emits nothing for the host or without instrumentation, and defines no macro: HIP's headers
  * use identifiers as short as `V` and `T`.
  *
+ * clang 14 crashes on instrumented amdgcn code by itself (AMDGPU Attributor); 15 is the oldest.
  * clang up to 18 does not say that it instruments (no __LLVM_INSTR_PROFILE_GENERATE):
  * `rocov flags` adds -DROCOV_DEVICE_INSTRUMENTED for those.
  */
@@ -46,12 +49,27 @@ struct __rocov_section_bounds {
   const unsigned long long *version;
 };
 
+#if __clang_major__ < 19
+/* These emit a constructor that registers every record with the runtime, as for targets without
+ * start and stop symbols; nobody runs it on the device, but it must link. The \001 keeps LLVM from
+ * seeing the name: where a module has a function of the name, the pass that declares it gets
+ * `__llvm_profile_register_function.1` instead (clang 15 and 16). */
+__attribute__((device, weak, visibility("hidden"))) void
+__rocov_register_function(void *) __asm__("\001__llvm_profile_register_function");
+__attribute__((device, weak, visibility("hidden"))) void
+__rocov_register_names_function(void *, unsigned long long) __asm__("\001__llvm_profile_register_names_function");
+__attribute__((device, used, no_profile_instrument_function)) void __rocov_register_function(void *) {}
+__attribute__((device, used, no_profile_instrument_function)) void
+__rocov_register_names_function(void *, unsigned long long) {}
+#endif
+
 extern __attribute__((device, weak, visibility("protected"))) int __llvm_profile_runtime;
 extern __attribute__((device, weak, visibility("protected"))) const unsigned long long __rocov_raw_version;
 extern __attribute__((device, weak, visibility("protected"))) struct __rocov_section_bounds __llvm_profile_sections;
 
 __attribute__((device, weak, visibility("protected"))) int __llvm_profile_runtime = 0;
-__attribute__((device, weak, visibility("protected"))) const unsigned long long __rocov_raw_version = 10;
+__attribute__((device, weak, visibility("protected"))) const unsigned long long __rocov_raw_version =
+    __clang_major__ < 17 ? 8 : __clang_major__ < 19 ? 9 : 10;
 /* Protected, not hidden: ROCr's loader finds symbols of .dynsym by name, and hidden ones become
  * local. `used`, because nothing in the program refers to the table. */
 __attribute__((device, weak, used, visibility("protected"))) struct __rocov_section_bounds __llvm_profile_sections = {

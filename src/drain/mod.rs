@@ -11,7 +11,7 @@
 mod ledger;
 mod snapshot;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use crate::codeobject::Identity;
@@ -82,6 +82,8 @@ pub struct Session {
     agents: Vec<Agent>,
     /// By generation, so that files are written in the order of loading.
     loads: BTreeMap<u64, Load>,
+    /// Executables that were looked at, most of them without a load.
+    seen: HashSet<Executable>,
     ledger: Ledger,
     last_generation: u64,
 }
@@ -107,6 +109,7 @@ impl Session {
             loads,
             failures,
         } = discover(device, &self.agents, executable, self.last_generation + 1)?;
+        self.seen.insert(executable);
         let found = loads.len();
         for load in loads {
             self.last_generation = load.generation;
@@ -172,16 +175,12 @@ impl Session {
 
     fn unseen(&self, device: &dyn Device) -> Result<Vec<Executable>, DeviceError> {
         let mut executables = device.executables()?;
-        executables.retain(|executable| {
-            !self
-                .loads
-                .values()
-                .any(|load| load.executable == *executable)
-        });
+        executables.retain(|executable| !self.seen.contains(executable));
         Ok(executables)
     }
 
     fn forget(&mut self, executable: Executable) {
+        self.seen.remove(&executable);
         let ledger = &mut self.ledger;
         self.loads.retain(|generation, load| {
             let stays = load.executable != executable;
