@@ -12,7 +12,7 @@ use object::read::elf::{FileHeader, SectionHeader};
 use thiserror::Error;
 
 /// What a bundle starts with.
-pub const MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
+const MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
 
 /// What a compressed bundle starts with.
 const COMPRESSED_MAGIC: &[u8] = b"CCOB";
@@ -105,6 +105,12 @@ impl<'data> Entry<'data> {
         let (triple, target) = triple_and_target.split_once("--")?;
         (triple == "amdgcn-amd-amdhsa").then_some(target)
     }
+}
+
+/// Whether `data` starts with a bundle, plain or compressed.
+#[must_use]
+pub fn is_bundle(data: &[u8]) -> bool {
+    data.starts_with(MAGIC) || data.starts_with(COMPRESSED_MAGIC)
 }
 
 /// The bundles in `data`, which may be followed by zeros up to the next one.

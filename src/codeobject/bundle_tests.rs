@@ -40,6 +40,7 @@ fn patched(mut data: Vec<u8>, at: usize, word: u64) -> Vec<u8> {
 #[test]
 fn entries_come_with_their_bytes() {
     let data = bundle(&[(HOST, b""), (GFX90A, b"device code")]);
+    assert!(is_bundle(&data));
     let found: Vec<_> = bundles(&data).collect::<Result<_, _>>().unwrap();
     assert_eq!(found.len(), 1);
     let [host, device] = found[0].entries[..] else {
@@ -93,9 +94,11 @@ fn target_is_that_of_amdgcn_entries_alone() {
 
 #[test]
 fn compressed_bundles_are_refused_with_the_remedy() {
+    let compressed = b"CCOB\x03\0\x01\0";
+    assert!(is_bundle(compressed));
     let mut data = bundle(&[(GFX90A, b"one")]);
     data.resize(8192, 0);
-    data.extend(b"CCOB\x03\0\x01\0");
+    data.extend(compressed);
     assert_eq!(
         error_of(&data),
         "compressed offload bundle at offset 0x2000, which is not read yet: \

@@ -78,7 +78,7 @@ impl ObjectFile {
 
 /// The device ELFs in the bytes of a file.
 fn device_elfs(contents: &[u8]) -> Result<Vec<DeviceElf>> {
-    if contents.starts_with(bundle::MAGIC) {
+    if bundle::is_bundle(contents) {
         return bundled(contents, contents);
     }
     if let Ok(identity) = Identity::of(contents) {

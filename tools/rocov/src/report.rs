@@ -6,7 +6,7 @@ use crate::objects::{DeviceElf, ObjectFile};
 use crate::profiles::{self, DeviceProfile, Listing};
 use crate::status::Outcome;
 use crate::{child, merge};
-use anyhow::{Context, Error, Result, anyhow};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use std::process::Command;
 
 /// Prints the report.
 pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
+    check_sources(arguments.show.as_deref().unwrap_or_default())?;
     let directory = &arguments.directory;
     let listing = profiles::list(directory)
         .with_context(|| format!("cannot read {}", directory.display()))?;
@@ -43,6 +44,17 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
         report_arch(arch, matched, arguments, &installed)?;
     }
     Ok(0)
+}
+
+/// Refuses source files that are not there: llvm-cov ignores them, and then shows all files.
+fn check_sources(sources: &[PathBuf]) -> Result<()> {
+    match sources.iter().find(|source| !source.exists()) {
+        Some(missing) => bail!(
+            "no source file {}: give its path as seen from here",
+            missing.display()
+        ),
+        None => Ok(()),
+    }
 }
 
 /// What belongs to one arch.
@@ -133,6 +145,12 @@ fn report_arch(
     installed: &Installed,
 ) -> Result<()> {
     let directory = &arguments.directory;
+    // Before the merge, as llvm-cov warns of objects that are newer than the profile.
+    let elfs = matched
+        .elfs
+        .values()
+        .map(|(file, elf)| file.place(elf, arch, directory))
+        .collect::<Result<Vec<_>>>()?;
     let merged = directory.join(format!("{arch}.profdata"));
     let profiles: Vec<_> = matched
         .profiles
@@ -140,11 +158,6 @@ fn report_arch(
         .map(|profile| profile.path.as_path())
         .collect();
     merge::merge(&profiles, &merged, installed)?;
-    let elfs = matched
-        .elfs
-        .values()
-        .map(|(file, elf)| file.place(elf, arch, directory))
-        .collect::<Result<Vec<_>>>()?;
 
     let mut heading = format!(
         "{arch}: {} of {}\n",

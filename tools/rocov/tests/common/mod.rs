@@ -3,7 +3,10 @@
 // Each test file is a program of its own and uses a part of this.
 #![allow(dead_code)]
 
-use std::path::{Path, PathBuf};
+pub(crate) mod device;
+pub(crate) mod profile;
+
+use std::path::Path;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
@@ -69,9 +72,4 @@ pub(crate) fn failure(output: &Output, status: i32) -> String {
     assert_eq!(said.lines().count(), 1, "one line: {said}");
     assert!(said.starts_with("rocov: "), "{said}");
     said
-}
-
-/// A kernel whose device code is compiled by the tests.
-pub(crate) fn kernel_source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/kernel.hip")
 }

@@ -1,0 +1,62 @@
+//! Device code compiled by the tests.
+
+use super::run;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The clang of the tests that do not compare several.
+pub(crate) const CLANG: &str = "clang++-22";
+/// Flags that instrument device code, written out: what `rocov flags` prints is under test.
+pub(crate) const INSTRUMENTED: [&str; 2] = ["-fprofile-instr-generate", "-fcoverage-mapping"];
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/kernel.hip")
+}
+
+/// A command that compiles the kernel for the device alone.
+pub(crate) fn compiler(clang: &str) -> Command {
+    let mut command = Command::new(clang);
+    command
+        .args(["-x", "hip", "-nogpuinc", "-nogpulib", "-O1"])
+        // No hash of the command line in the code: one kernel, one identity.
+        .args(["-fuse-cuid=none", "--cuda-device-only", "-c"])
+        .arg(source());
+    command
+}
+
+/// Compiles the kernel into the device ELF `name` in `directory`.
+pub(crate) fn compile(directory: &Path, name: &str, arch: &str, flags: &[&str]) -> PathBuf {
+    let path = directory.join(name);
+    let mut command = compiler(CLANG);
+    command.arg(format!("--offload-arch={arch}"));
+    command.args(["--no-gpu-bundle-output", "-o"]).arg(&path);
+    run(command.args(flags));
+    path
+}
+
+/// Compiles the kernel for `archs` into one bundle.
+pub(crate) fn compile_bundle(directory: &Path, archs: &[&str], flags: &[&str]) -> PathBuf {
+    let path = directory.join("kernel.hipfb");
+    let mut command = compiler(CLANG);
+    command.args(archs.iter().map(|arch| format!("--offload-arch={arch}")));
+    command.args(["--gpu-bundle-output", "-o"]).arg(&path);
+    run(command.args(flags));
+    path
+}
+
+/// Puts `bundle` into a host ELF, in the section where a HIP program has it.
+pub(crate) fn embed(bundle: &Path, directory: &Path) -> PathBuf {
+    let path = directory.join("program.so");
+    let source = format!(
+        ".section .hip_fatbin,\"a\",@progbits\n.p2align 12\n.incbin \"{}\"\n.p2align 12\n.incbin \"{0}\"\n",
+        bundle.display()
+    );
+    let assembly = directory.join("program.s");
+    std::fs::write(&assembly, source).unwrap();
+    run(Command::new("cc")
+        .arg("-shared")
+        .arg(&assembly)
+        .arg("-o")
+        .arg(&path));
+    path
+}
