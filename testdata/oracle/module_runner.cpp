@@ -1,10 +1,11 @@
 // Runs a spec's launches from a code object through the HIP runtime: what a program that loads
 // modules does, with nothing in it that knows of coverage.
 //
-//   module_runner CODE_OBJECT SPEC OUTDIR [DEVICE]...
+//   module_runner CODE_OBJECT SPEC OUTDIR [TIMES]...
 //
-// Each DEVICE named (default 0) gets its own module and buffers; launch i of the spec runs on all
-// of them. The buffers of the last device are written.
+// Each TIMES (default: one, 1) stands for a GPU, in HIP's order: it loads the code object once, and
+// does the spec's launches that many times, on fresh buffers each time. The buffers of the last
+// time on the last GPU are written.
 #include "spec.h"
 
 #include <hip/hip_runtime_api.h>
@@ -36,10 +37,8 @@ void launch(hipModule_t module, const spec::Launch &launch, const std::vector<vo
   CHECK(hipDeviceSynchronize());
 }
 
-void run(const char *code_object, spec::Spec spec, const char *directory, int device) {
-  CHECK(hipSetDevice(device));
-  hipModule_t module;
-  CHECK(hipModuleLoad(&module, code_object));
+// Gives back the buffers' contents after the last launch.
+std::vector<spec::Bytes> run(hipModule_t module, const spec::Spec &spec) {
   std::vector<void *> buffers;
   for (const spec::Bytes &bytes : spec.buffers) {
     void *buffer;
@@ -49,12 +48,24 @@ void run(const char *code_object, spec::Spec spec, const char *directory, int de
   }
   for (const spec::Launch &work : spec.launches)
     launch(module, work, buffers);
+  std::vector<spec::Bytes> results = spec.buffers;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
-    spec::Bytes &bytes = spec.buffers[i];
+    spec::Bytes &bytes = results[i];
     CHECK(hipMemcpy(bytes.data(), buffers[i], bytes.size(), hipMemcpyDeviceToHost));
     CHECK(hipFree(buffers[i]));
   }
-  spec::write_buffers(spec.buffers, directory);
+  return results;
+}
+
+void run_on(int device, int times, const char *code_object, const spec::Spec &spec,
+            const char *directory) {
+  CHECK(hipSetDevice(device));
+  hipModule_t module;
+  CHECK(hipModuleLoad(&module, code_object));
+  std::vector<spec::Bytes> results;
+  for (int i = 0; i < times; ++i)
+    results = run(module, spec);
+  spec::write_buffers(results, directory);
   CHECK(hipModuleUnload(module));
 }
 
@@ -62,15 +73,15 @@ void run(const char *code_object, spec::Spec spec, const char *directory, int de
 
 int main(int argc, char **argv) {
   if (argc < 4) {
-    std::fprintf(stderr, "usage: %s CODE_OBJECT SPEC OUTDIR [DEVICE]...\n", argv[0]);
+    std::fprintf(stderr, "usage: %s CODE_OBJECT SPEC OUTDIR [TIMES]...\n", argv[0]);
     return 2;
   }
   try {
     spec::Spec spec = spec::read(argv[2]);
     if (argc == 4)
-      run(argv[1], spec, argv[3], 0);
+      run_on(0, 1, argv[1], spec, argv[3]);
     for (int i = 4; i < argc; ++i)
-      run(argv[1], spec, argv[3], std::atoi(argv[i]));
+      run_on(i - 4, std::atoi(argv[i]), argv[1], spec, argv[3]);
   } catch (const std::exception &error) {
     std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
     return 1;

@@ -20,7 +20,7 @@ template <typename T> __global__ void clean_kernel(T *values, int count, T limit
   if (values[i] != values[i]) {
     values[i] = T(-1); // never: no measurement is a NaN
     return;            // never
-  }
+  } // never
   values[i] = clamp_to(values[i], T(0), limit);
 }
 
@@ -34,7 +34,7 @@ __global__ void steps_kernel(const int *numbers, int count, int *steps) {
   if (number < 1) {
     steps[i] = -1; // never: all are positive
     return;        // never
-  }
+  } // never
   int taken = 0;
   while (number != 1) {
     ++taken; // once per step

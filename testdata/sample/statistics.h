@@ -20,7 +20,7 @@
 template <typename T> __device__ T clamp_to(T value, T low, T high) {
   if (value < low) {
     return low; // never: no measurement is that small
-  }
+  } // never
   if (value > high) {
     return high;
   }

@@ -6,7 +6,7 @@ __device__ __noinline__ int bin_of(float value, float low, float width) {
   int bin = static_cast<int>((value - low) / width);
   if (bin < 0) {
     return 0; // never: low is the smallest measurement
-  }
+  } // never
   return bin < BINS ? bin : BINS - 1;
 }
 

@@ -1,0 +1,7 @@
+// Reads far beyond its buffer: no memory is there.
+#include "../kernels/dev.h"
+
+__global__ void reads_out_of_bounds(const u32 *in, u32 *out, u64 distance) {
+  u32 i = global_x();
+  out[i] = in[i + distance];
+}

@@ -1,0 +1,171 @@
+//! Loads, reloads, agents: every count ends in a file, and none twice.
+
+use std::fs;
+
+use rocov::drain::Session;
+
+use crate::fake_device::FakeDevice;
+use crate::support::profile::raw_profiles;
+use crate::{
+    FIRST, SAXPY, SECOND, VECADD, collatz, counts, loaded, merged, merged_of, output, vecadd,
+};
+
+#[test]
+fn counters_come_home_at_destroy() {
+    let (directory, name) = output();
+    let device = loaded();
+    let mut session = Session::default();
+    let seen = session.loaded(&device, FIRST).unwrap();
+    assert_eq!((seen.agents, seen.pairs, seen.found), (1, 1, 1));
+    device.count(FIRST, VECADD, &[64, 60]);
+    device.count(FIRST, SAXPY, &[7, 3]);
+
+    let outcome = session.unloading(&device, FIRST, &name);
+    assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
+    assert_eq!(outcome.files, raw_profiles(directory.path()));
+    let functions = merged(directory.path());
+    assert_eq!(counts(&functions, VECADD), [64, 60]);
+    assert_eq!(counts(&functions, SAXPY), [7, 3]);
+    assert!(session.is_empty());
+}
+
+#[test]
+fn names_tell_arch_identity_and_agent() {
+    let (directory, name) = output();
+    let device = loaded();
+    let mut session = Session::default();
+    session.loaded(&device, FIRST).unwrap();
+    let outcome = session.drain(&device, &name);
+    let file = outcome.files[0]
+        .strip_prefix(directory.path())
+        .unwrap()
+        .to_str()
+        .unwrap();
+    let parts: Vec<&str> = file.split('.').collect();
+    assert_eq!(
+        (parts[0], parts[2], parts[3], parts[4]),
+        ("gfx90a", "0", "app", "profraw")
+    );
+    assert_eq!(
+        parts[1].len(),
+        32,
+        "an XXH3 hash, as clang writes no build id: {file}"
+    );
+}
+
+#[test]
+fn a_reload_adds_to_what_the_first_load_counted() {
+    let (directory, name) = output();
+    let mut device = loaded();
+    let mut session = Session::default();
+    for calls in [5, 11] {
+        session.loaded(&device, FIRST).unwrap();
+        device.count(FIRST, VECADD, &[calls, 1]);
+        let outcome = session.unloading(&device, FIRST, &name);
+        assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
+        device.unload(FIRST);
+        // The same handle comes back, as ROCr's do.
+        device.load(FIRST, 0, &vecadd());
+    }
+    assert_eq!(raw_profiles(directory.path()).len(), 1);
+    assert_eq!(counts(&merged(directory.path()), VECADD), [16, 2]);
+}
+
+#[test]
+fn two_live_loads_of_one_code_object_add_up_however_often_they_are_drained() {
+    let (directory, name) = output();
+    let mut device = loaded();
+    device.load(SECOND, 0, &vecadd());
+    let mut session = Session::default();
+    session.loaded(&device, FIRST).unwrap();
+    session.loaded(&device, SECOND).unwrap();
+    device.count(FIRST, VECADD, &[100, 1]);
+    device.count(SECOND, VECADD, &[20, 2]);
+    session.drain(&device, &name);
+    session.drain(&device, &name);
+    assert_eq!(counts(&merged(directory.path()), VECADD), [120, 3]);
+    device.count(FIRST, VECADD, &[3, 0]);
+    session.unloading(&device, FIRST, &name);
+    device.unload(FIRST);
+    session.drain(&device, &name);
+    assert_eq!(counts(&merged(directory.path()), VECADD), [123, 3]);
+}
+
+#[test]
+fn a_second_drain_writes_only_what_changed() {
+    let (directory, name) = output();
+    let mut device = loaded();
+    device.load(SECOND, 0, &collatz());
+    let mut session = Session::default();
+    session.loaded(&device, FIRST).unwrap();
+    session.loaded(&device, SECOND).unwrap();
+    device.count(FIRST, VECADD, &[1, 1]);
+    session.drain(&device, &name);
+    let files = raw_profiles(directory.path());
+    assert_eq!(files.len(), 2);
+    files.iter().for_each(|file| fs::remove_file(file).unwrap());
+    device.count(FIRST, VECADD, &[1, 0]);
+    session.drain(&device, &name);
+    assert_eq!(raw_profiles(directory.path()).len(), 1);
+    assert_eq!(counts(&merged(directory.path()), VECADD), [2, 1]);
+}
+
+#[test]
+fn each_agent_has_its_own_profile() {
+    let (directory, name) = output();
+    let mut device = FakeDevice::new(2);
+    device.load(FIRST, 0, &vecadd());
+    device.load(SECOND, 1, &vecadd());
+    let mut session = Session::default();
+    session.loaded(&device, FIRST).unwrap();
+    session.loaded(&device, SECOND).unwrap();
+    device.count(FIRST, VECADD, &[4, 1]);
+    device.count(SECOND, VECADD, &[9, 2]);
+    session.drain(&device, &name);
+    let files = raw_profiles(directory.path());
+    assert_eq!(files.len(), 2);
+    let of = |index: usize| counts(&merged_of(&files[index..=index], directory.path()), VECADD);
+    assert_eq!([of(0), of(1)], [[4, 1], [9, 2]]);
+    assert_eq!(counts(&merged(directory.path()), VECADD), [13, 3]);
+}
+
+#[test]
+fn what_was_loaded_unseen_is_found_at_exit() {
+    let (directory, name) = output();
+    let device = loaded();
+    device.count(FIRST, VECADD, &[2, 2]);
+    let mut session = Session::default();
+    let outcome = session.drain(&device, &name);
+    assert_eq!(
+        (outcome.pairs, outcome.found, outcome.files.len()),
+        (1, 1, 1)
+    );
+    assert_eq!(counts(&merged(directory.path()), VECADD), [2, 2]);
+}
+
+#[test]
+fn an_elf_that_is_gone_costs_no_counts() {
+    let (directory, name) = output();
+    let mut device = loaded();
+    device.images_gone = true;
+    device.count(FIRST, VECADD, &[8, 7]);
+    let mut session = Session::default();
+    let outcome = session.drain(&device, &name);
+    assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
+    assert_eq!(counts(&merged(directory.path()), VECADD), [8, 7]);
+}
+
+#[test]
+fn sections_that_lie_together_are_copied_at_once() {
+    let (_directory, name) = output();
+    let device = loaded();
+    let mut session = Session::default();
+    session.drain(&device, &name);
+    // The table, the version word, and one copy for names, counters and data of this small one.
+    assert_eq!(
+        device.reads.borrow().len(),
+        3,
+        "{:?}",
+        device.reads.borrow()
+    );
+}

@@ -1,0 +1,71 @@
+//! The drain on a device in memory: what it promises when loads, memory and files misbehave.
+//!
+//! Code objects are real ones; what they counted is written by the test and read back by
+//! llvm-profdata.
+
+mod fake_device;
+mod faults;
+mod loads;
+#[path = "../whole_program/support/mod.rs"]
+#[allow(
+    dead_code,
+    reason = "shared with the whole-program tests, which use all of it"
+)]
+mod support;
+mod versions;
+
+use std::path::{Path, PathBuf};
+
+use fake_device::FakeDevice;
+use rocov::device::Executable;
+use rocov::output::ProfileName;
+use support::compile::code_object;
+use support::profile::{Function, Functions, functions, merge, raw_profiles};
+
+const FIRST: Executable = Executable(0x51);
+const SECOND: Executable = Executable(0x52);
+
+/// Kernels of testdata/kernels/vecadd.hip: two counters each.
+const VECADD: &str = "_Z6vecaddPKfS0_Pfj";
+const SAXPY: &str = "_Z5saxpyfPKfPfj";
+
+fn vecadd() -> Vec<u8> {
+    std::fs::read(code_object("vecadd", "gfx90a", "-O1", 4)).expect("a compiled code object")
+}
+
+fn collatz() -> Vec<u8> {
+    std::fs::read(code_object("collatz", "gfx90a", "-O1", 4)).expect("a compiled code object")
+}
+
+/// A directory for profiles, and their name in it.
+fn output() -> (tempfile::TempDir, ProfileName) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let name = ProfileName::new(&directory.path().join("app.profraw")).expect("a file name");
+    (directory, name)
+}
+
+/// All counts in `directory`, added up by llvm-profdata.
+fn merged(directory: &Path) -> Functions {
+    merged_of(&raw_profiles(directory), directory)
+}
+
+fn merged_of(profiles: &[PathBuf], directory: &Path) -> Functions {
+    let indexed = directory.join("merged.profdata");
+    merge(profiles, &indexed);
+    functions(&indexed)
+}
+
+/// What llvm-profdata shows of a function: its calls, then its other counters.
+fn counts(functions: &Functions, name: &str) -> Vec<u64> {
+    let Function { calls, blocks, .. } = &functions[name];
+    std::iter::once(*calls)
+        .chain(blocks.iter().copied())
+        .collect()
+}
+
+/// A device with one load of vecadd.
+fn loaded() -> FakeDevice {
+    let mut device = FakeDevice::new(1);
+    device.load(FIRST, 0, &vecadd());
+    device
+}

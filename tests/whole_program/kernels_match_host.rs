@@ -1,0 +1,149 @@
+//! Every kernel of testdata/kernels does on the modelled GPU what the same source does on the host,
+//! and is counted alike: the same bytes in every buffer, the same counts in every function.
+
+use crate::support::artifacts::{files_with_extension, repository};
+use crate::support::command::{limited, run};
+use crate::support::compile::{code_object, host_oracle};
+use crate::support::gpu::{Stack, the_profile};
+use crate::support::profile::{Functions, functions, merge};
+use crate::support::spec::expand;
+use std::path::{Path, PathBuf};
+
+const LEVELS: [&str; 3] = ["-O0", "-O1", "-O2"];
+const TARGETS: [&str; 2] = ["gfx90a", "gfx942"];
+
+macro_rules! kernels_match_host {
+    ($($name:ident),* $(,)?) => {
+        $(
+            #[test]
+            fn $name() {
+                matches_host(stringify!($name));
+            }
+        )*
+
+        const COMPARED: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+
+kernels_match_host![
+    atomics, calls, collatz, fmath, grid, image, intdiv, matmul, reduce, scratch, templates,
+    vecadd, wave, wide,
+];
+
+#[test]
+fn every_source_is_compared() {
+    let stems = |extension| -> Vec<String> {
+        files_with_extension("testdata/kernels", extension)
+            .iter()
+            .map(|path| {
+                path.file_stem()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned()
+            })
+            .collect()
+    };
+    assert_eq!(stems("hip"), COMPARED);
+    assert_eq!(stems("spec"), COMPARED);
+}
+
+/// What one run left: the buffers, in order, and the counts.
+struct Result {
+    buffers: Vec<Vec<u8>>,
+    functions: Functions,
+}
+
+fn matches_host(name: &str) {
+    for level in LEVELS {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let template = repository("testdata/kernels")
+            .join(name)
+            .with_extension("spec");
+        let spec = expand(&template, directory.path());
+        let host = on_host(name, level, &spec, &fresh(directory.path(), "host"));
+        assert!(
+            host.functions.values().any(|function| function.calls > 0),
+            "the host counted nothing: {:?}",
+            host.functions
+        );
+        for target in TARGETS {
+            let device = on_device(name, target, level, &spec, &fresh(directory.path(), target));
+            let what = format!("{name} {level} on {target}");
+            assert_same_buffers(&what, &device.buffers, &host.buffers);
+            assert_same_functions(&what, &device.functions, &host.functions);
+        }
+    }
+}
+
+fn fresh(parent: &Path, name: &str) -> PathBuf {
+    let path = parent.join(name);
+    std::fs::create_dir(&path).expect("a fresh directory");
+    path
+}
+
+fn on_host(name: &str, level: &str, spec: &Path, directory: &Path) -> Result {
+    let raw = directory.join("host.profraw");
+    let mut oracle = limited(host_oracle(name, level));
+    oracle
+        .arg(spec)
+        .arg(directory)
+        .env("LLVM_PROFILE_FILE", &raw);
+    run(&mut oracle).success();
+    result(directory, raw)
+}
+
+fn on_device(name: &str, target: &str, level: &str, spec: &Path, directory: &Path) -> Result {
+    let stack = Stack::for_target(target);
+    let object = code_object(name, target, level, stack.code_object_version());
+    stack
+        .run(target, &object, spec, directory)
+        .success()
+        .silently();
+    result(directory, the_profile(directory))
+}
+
+fn result(directory: &Path, raw: PathBuf) -> Result {
+    let merged = directory.join("merged.profdata");
+    merge(&[raw], &merged);
+    let buffers = (0..)
+        .map(|number| directory.join(format!("buf{number}.bin")))
+        .take_while(|path| path.exists())
+        .map(|path| std::fs::read(path).expect("a file that exists can be read"))
+        .collect();
+    Result {
+        buffers,
+        functions: functions(&merged),
+    }
+}
+
+fn assert_same_buffers(what: &str, device: &[Vec<u8>], host: &[Vec<u8>]) {
+    assert_eq!(device.len(), host.len(), "{what}: number of buffers");
+    for (number, (device, host)) in device.iter().zip(host).enumerate() {
+        let differing = device
+            .iter()
+            .zip(host)
+            .position(|(device, host)| device != host);
+        assert!(
+            device.len() == host.len() && differing.is_none(),
+            "{what}: buffer {number} differs at byte {differing:?} ({} and {} bytes)",
+            device.len(),
+            host.len()
+        );
+    }
+}
+
+fn assert_same_functions(what: &str, device: &Functions, host: &Functions) {
+    for (name, expected) in host {
+        assert_eq!(
+            device.get(name),
+            Some(expected),
+            "{what}: {name} (device, host)"
+        );
+    }
+    assert_eq!(
+        device.len(),
+        host.len(),
+        "{what}: functions {:?}",
+        device.keys()
+    );
+}

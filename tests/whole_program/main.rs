@@ -1,0 +1,12 @@
+//! Whole programs, from source to report, on the real HIP and ROCr over the modelled GPU. One file
+//! per promise. `tools/test` builds the workspace and installs what these need.
+
+mod support;
+
+mod faults;
+mod kernels_match_host;
+mod no_gpu_use;
+mod profiles_accepted;
+mod sample_report;
+mod two_gpus;
+mod uninstrumented;

@@ -1,0 +1,90 @@
+//! A program that never touches a GPU does not notice rocov: no HSA library is loaded, no file is
+//! written, its output and exit status are its own.
+
+use crate::support::command::{Ended, rocov_run, run};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::Command;
+
+/// Runs a command under `rocov run`, with a model and without; nothing may have been written.
+fn under_rocov(command: &[&str], check: impl Fn(Ended)) {
+    for gpu in [None, Some("model")] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let data = directory.path().join("data");
+        let mut rocov = rocov_run(gpu, &data);
+        check(run(rocov.args(command).current_dir(directory.path())));
+        assert_eq!(
+            listed(directory.path()),
+            [""; 0],
+            "files after {command:?} on {gpu:?}"
+        );
+    }
+}
+
+fn listed(directory: &Path) -> Vec<String> {
+    std::fs::read_dir(directory)
+        .expect("a temporary directory can be listed")
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn no_hsa_library_is_loaded() {
+    under_rocov(&["cat", "/proc/self/maps"], |ended| {
+        let maps = ended.success().silently().stdout;
+        assert!(
+            maps.contains("librocov.so"),
+            "librocov is not preloaded: {maps}"
+        );
+        for library in ["libhsa", "libamdhip", "libdrm"] {
+            assert!(!maps.contains(library), "{library} is loaded: {maps}");
+        }
+    });
+}
+
+#[test]
+fn the_loader_is_not_even_asked_for_one() {
+    // A library that is looked for and not found would leave no trace in the maps.
+    let command = ["env", "LD_DEBUG=libs", "python3", "-c", "print('unharmed')"];
+    under_rocov(&command, |ended| {
+        let ended = ended.success().says(&["librocov.so"]);
+        assert_eq!(ended.stdout, "unharmed\n");
+        for line in ended.stderr.lines() {
+            assert!(!line.contains("hsa") && !line.contains("hip"), "{line}");
+        }
+    });
+}
+
+#[test]
+fn output_and_status_are_the_programs_own() {
+    let script = "echo out; echo err >&2; exit 42";
+    under_rocov(&["sh", "-c", script], |ended| {
+        let ended = ended.with_status(42);
+        assert_eq!(
+            (ended.stdout.as_str(), ended.stderr.as_str()),
+            ("out\n", "err\n")
+        );
+    });
+    under_rocov(&["true"], |ended| {
+        ended.success().silently();
+    });
+}
+
+#[test]
+fn a_killed_program_has_the_status_that_a_shell_gives_it() {
+    for (signal, number) in [("TERM", 15), ("KILL", 9), ("ABRT", 6)] {
+        let script = format!("kill -{signal} $$");
+        let shell = run(Command::new("sh").args(["-c", &format!("sh -c '{script}'; exit $?")]));
+        assert_eq!(shell.status.code(), Some(128 + number));
+        under_rocov(&["sh", "-c", &script], |ended| {
+            assert_eq!(ended.status.signal(), None, "{ended}");
+            ended.with_status(128 + number).silently();
+        });
+    }
+}

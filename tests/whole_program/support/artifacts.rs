@@ -1,0 +1,49 @@
+//! Where the things under test lie: what the workspace built, and the sources in this repository.
+
+use std::path::{Path, PathBuf};
+
+/// The file `name` that `cargo build --release --workspace` left beside this test program.
+pub(crate) fn built(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows its own path");
+    let directory = test
+        .ancestors()
+        .nth(2)
+        .expect("cargo puts tests into <profile>/deps");
+    let path = directory.join(name);
+    assert!(
+        path.exists(),
+        "{} is not there: tools/test builds the workspace before it runs the tests",
+        path.display()
+    );
+    path
+}
+
+/// Where compiled test objects are kept between runs: beside the build profiles.
+pub(crate) fn cache_directory() -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows its own path");
+    let target = test
+        .ancestors()
+        .nth(3)
+        .expect("cargo puts tests into <target>/<profile>/deps");
+    let directory = target.join("testdata-cache");
+    std::fs::create_dir_all(&directory)
+        .unwrap_or_else(|error| panic!("cannot create {}: {error}", directory.display()));
+    directory
+}
+
+/// A path inside the repository.
+pub(crate) fn repository(relative: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(relative)
+}
+
+/// The files in a folder of the repository whose extension is `extension`, sorted.
+pub(crate) fn files_with_extension(folder: &str, extension: &str) -> Vec<PathBuf> {
+    let folder = repository(folder);
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("cannot list {}: {error}", folder.display()))
+        .map(|entry| entry.expect("a folder that opens can be listed").path())
+        .filter(|path| path.extension().is_some_and(|it| it == extension))
+        .collect();
+    files.sort();
+    files
+}

@@ -1,0 +1,118 @@
+//! Commands under test: run to their end within a time limit, everything they printed kept.
+
+use super::artifacts::built;
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+
+/// How long a command may take. A kernel that never ends is stopped by this.
+const LIMIT_SECONDS: u32 = 120;
+
+/// The status of `timeout` when the limit was reached.
+const TIMED_OUT: i32 = 124;
+
+/// How a command ended.
+pub(crate) struct Ended {
+    line: String,
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// `program`, to be run under the time limit; the limit ends the children it started as well.
+pub(crate) fn limited(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("timeout");
+    command.arg("--kill-after=5").arg(LIMIT_SECONDS.to_string());
+    command.arg(program);
+    command
+}
+
+/// `rocov run` of the command that the caller appends, on the GPUs named if any.
+pub(crate) fn rocov_run(gpu: Option<&str>, data: &Path) -> Command {
+    let mut command = limited(built("rocov"));
+    command.arg("run");
+    if let Some(gpu) = gpu {
+        command.args(["--gpu", gpu]);
+    }
+    command.arg("-o").arg(data).arg("--");
+    command
+}
+
+/// Runs a command to its end.
+pub(crate) fn run(command: &mut Command) -> Ended {
+    let line = line(command);
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|error| panic!("cannot start {line}: {error}"));
+    let ended = Ended {
+        line,
+        status: output.status,
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    };
+    assert_ne!(
+        ended.status.code(),
+        Some(TIMED_OUT),
+        "not done after {LIMIT_SECONDS} s: {ended}"
+    );
+    ended
+}
+
+impl Ended {
+    /// Expects exit status 0.
+    #[track_caller]
+    pub(crate) fn success(self) -> Self {
+        self.with_status(0)
+    }
+
+    /// Expects this exit status.
+    #[track_caller]
+    pub(crate) fn with_status(self, status: i32) -> Self {
+        assert_eq!(self.status.code(), Some(status), "{self}");
+        self
+    }
+
+    /// Expects all of these on standard error.
+    #[track_caller]
+    pub(crate) fn says(self, words: &[&str]) -> Self {
+        for word in words {
+            assert!(
+                self.stderr.contains(word),
+                "nothing about {word:?} on standard error: {self}"
+            );
+        }
+        self
+    }
+
+    /// Expects nothing on standard error.
+    #[track_caller]
+    pub(crate) fn silently(self) -> Self {
+        assert_eq!(self.stderr, "", "standard error is not empty: {self}");
+        self
+    }
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{} ({})", self.line, self.status)?;
+        writeln!(f, "--- standard output\n{}", self.stdout)?;
+        write!(f, "--- standard error\n{}", self.stderr)
+    }
+}
+
+/// The command as one could type it.
+fn line(command: &Command) -> String {
+    let mut line = String::new();
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value {
+            let _ = write!(line, "{}={value:?} ", name.to_string_lossy());
+        }
+    }
+    line.push_str(&command.get_program().to_string_lossy());
+    for argument in command.get_args() {
+        let _ = write!(line, " {}", argument.to_string_lossy());
+    }
+    line
+}

@@ -1,0 +1,204 @@
+//! Compiles the sources in testdata, and keeps the results as long as nothing about them changes.
+
+use super::artifacts::{cache_directory, files_with_extension, repository};
+use super::command::{limited, run};
+use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The compiler of the tests. Its LLVM tools read what it wrote.
+pub(crate) const CLANG: &str = "clang++-22";
+
+/// What makes clang count, on the device and on the host.
+pub(crate) const INSTRUMENTATION: [&str; 3] = [
+    "-fprofile-instr-generate",
+    "-fcoverage-mapping",
+    "-fprofile-update=atomic",
+];
+
+/// One compilation: what is run, and what its result depends on.
+pub(crate) struct Compilation {
+    arguments: Vec<OsString>,
+    inputs: Vec<PathBuf>,
+}
+
+impl Compilation {
+    pub(crate) fn new() -> Self {
+        Self {
+            arguments: Vec::new(),
+            inputs: Vec::new(),
+        }
+    }
+
+    pub(crate) fn arguments<T: Into<OsString>>(
+        mut self,
+        arguments: impl IntoIterator<Item = T>,
+    ) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// A file that is named on the command line and read.
+    pub(crate) fn source(mut self, path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        self.arguments.push(path.clone().into());
+        self.inputs.push(path);
+        self
+    }
+
+    /// Files that are read without being named there: headers.
+    pub(crate) fn reads(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.inputs.extend(paths);
+        self
+    }
+
+    /// Compiles, unless the same was compiled before. `name` starts the result's file name.
+    pub(crate) fn output(self, name: &str) -> PathBuf {
+        let directory = cache_directory();
+        let output = directory.join(format!("{name}-{:016x}", self.key()));
+        if output.exists() {
+            return output;
+        }
+        // Written under a name of its own and renamed: another test may compile the same.
+        let unfinished = tempfile::Builder::new()
+            .prefix(name)
+            .tempfile_in(&directory)
+            .expect("a file can be made in the cache")
+            .into_temp_path();
+        let mut clang = limited(CLANG);
+        clang.args(&self.arguments).arg("-o").arg(&unfinished);
+        run(&mut clang).success().silently();
+        unfinished
+            .persist(&output)
+            .expect("a file can be renamed inside the cache");
+        output
+    }
+
+    fn key(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        compiler_version().hash(&mut hasher);
+        self.arguments.hash(&mut hasher);
+        for path in &self.inputs {
+            std::fs::read(path)
+                .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
+                .hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+}
+
+fn compiler_version() -> &'static str {
+    static VERSION: OnceLock<String> = OnceLock::new();
+    VERSION.get_or_init(|| run(Command::new(CLANG).arg("--version")).success().stdout)
+}
+
+/// The header that makes device code drainable.
+pub(crate) fn device_header() -> PathBuf {
+    repository("runtime/device/rocov_device.h")
+}
+
+fn kernel_source(name: &str) -> PathBuf {
+    repository("testdata/kernels")
+        .join(name)
+        .with_extension("hip")
+}
+
+/// A source of testdata/kernels as a code object. HIP 5.2 loads version 4, later ones load 5.
+pub(crate) fn code_object(name: &str, target: &str, level: &str, version: u8) -> PathBuf {
+    code_object_of(&kernel_source(name), target, level, version, true)
+}
+
+/// Any source that needs no HIP header as a code object.
+pub(crate) fn code_object_of(
+    source: &Path,
+    target: &str,
+    level: &str,
+    version: u8,
+    instrumented: bool,
+) -> PathBuf {
+    let stem = source.file_stem().unwrap_or_default().to_string_lossy();
+    let mut compilation = Compilation::new()
+        .arguments(["-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output"])
+        .arguments([
+            "-nogpuinc",
+            "-nogpulib",
+            "-std=c++17",
+            "-ffp-contract=off",
+            level,
+        ])
+        .arguments([format!("--offload-arch={target}")])
+        .arguments([format!("-mcode-object-version={version}")]);
+    if instrumented {
+        compilation = compilation
+            .arguments(INSTRUMENTATION)
+            .arguments(["-include"])
+            .source(device_header());
+    }
+    compilation
+        .source(source)
+        .reads(files_with_extension("testdata/kernels", "h"))
+        .output(&format!("{stem}.{target}{level}"))
+}
+
+/// A source of testdata/kernels for the host, with what runs it: takes a spec and a directory.
+pub(crate) fn host_oracle(name: &str, level: &str) -> PathBuf {
+    let instrumented = Compilation::new()
+        .arguments(["-x", "c++", "-c", "-std=c++17", "-ffp-contract=off", level])
+        .arguments(INSTRUMENTATION)
+        .source(kernel_source(name))
+        .reads(files_with_extension("testdata/kernels", "h"))
+        .output(&format!("{name}.host{level}"));
+    Compilation::new()
+        // The runner finds kernels by their dynamic symbols.
+        .arguments(["-rdynamic", "-fprofile-instr-generate"])
+        .source(oracle_object("spec"))
+        .source(oracle_object("fibres"))
+        .source(oracle_object("host_runner"))
+        .source(instrumented)
+        .output(&format!("{name}.oracle{level}"))
+}
+
+/// A source of testdata/oracle, not instrumented.
+fn oracle_object(name: &str) -> PathBuf {
+    Compilation::new()
+        .arguments(["-c", "-std=c++17", "-O1", "-Wall", "-Wextra", "-I"])
+        .arguments([repository("testdata/kernels")])
+        .arguments(["-D__HIP_PLATFORM_AMD__"])
+        .source(
+            repository("testdata/oracle")
+                .join(name)
+                .with_extension("cpp"),
+        )
+        .reads(files_with_extension("testdata/oracle", "h"))
+        .reads(files_with_extension("testdata/kernels", "h"))
+        .output(name)
+}
+
+/// The HIP program that runs a spec from a code object, linked with this libamdhip64.
+pub(crate) fn module_runner(hip_library: &Path) -> PathBuf {
+    Compilation::new()
+        .source(oracle_object("module_runner"))
+        .source(oracle_object("spec"))
+        .source(hip_library)
+        // What this library itself needs is found when the program runs.
+        .arguments(["-Wl,--allow-shlib-undefined"])
+        .output("module_runner")
+}
+
+/// testdata/sample as a program, compiled with these flags beside those that HIP wants.
+pub(crate) fn sample(flags: &[OsString]) -> PathBuf {
+    let folder = repository("testdata/sample");
+    let mut config = OsString::from("--config=");
+    config.push(folder.join("debian12.cfg"));
+    Compilation::new()
+        .arguments([config])
+        .arguments(["-O1"])
+        .arguments(flags)
+        .source(folder.join("main.hip"))
+        .source(folder.join("statistics.hip"))
+        .reads([folder.join("statistics.h"), folder.join("debian12.cfg")])
+        .reads([device_header()])
+        .output("sample")
+}

@@ -1,0 +1,9 @@
+//! What the whole-program tests share: finding what was built, compiling testdata, running
+//! commands, reading profiles.
+
+pub(crate) mod artifacts;
+pub(crate) mod command;
+pub(crate) mod compile;
+pub(crate) mod gpu;
+pub(crate) mod profile;
+pub(crate) mod spec;

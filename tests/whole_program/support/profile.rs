@@ -1,0 +1,87 @@
+//! Profiles as llvm-profdata reads them.
+
+use super::command::{limited, run};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The LLVM tools of the compiler.
+pub(crate) const PROFDATA: &str = "llvm-profdata-22";
+pub(crate) const COV: &str = "llvm-cov-22";
+
+/// What llvm-profdata shows of one function.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Function {
+    pub(crate) hash: String,
+    pub(crate) calls: u64,
+    pub(crate) blocks: Vec<u64>,
+}
+
+/// Functions by their (mangled) names.
+pub(crate) type Functions = BTreeMap<String, Function>;
+
+/// The raw profiles in a directory that may not exist, sorted by name.
+pub(crate) fn raw_profiles(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    let mut profiles: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("a folder that opens can be listed").path())
+        .filter(|path| path.extension().is_some_and(|it| it == "profraw"))
+        .collect();
+    profiles.sort();
+    profiles
+}
+
+/// Merges raw profiles into `output`; llvm-profdata must have nothing to say about them.
+pub(crate) fn merge(profiles: &[PathBuf], output: &Path) {
+    assert!(
+        !profiles.is_empty(),
+        "no profile was written for {}",
+        output.display()
+    );
+    let mut command = limited(PROFDATA);
+    command.arg("merge").args(profiles).arg("-o").arg(output);
+    run(&mut command).success().silently();
+}
+
+/// The counts of an indexed or a raw profile.
+pub(crate) fn functions(profile: &Path) -> Functions {
+    let mut command = limited(PROFDATA);
+    command
+        .args(["show", "--all-functions", "--counts"])
+        .arg(profile);
+    parse(&run(&mut command).success().silently().stdout)
+}
+
+fn parse(shown: &str) -> Functions {
+    let mut functions = Functions::new();
+    let mut current: Option<&mut Function> = None;
+    for line in shown.lines() {
+        // Names are indented by two and end in a colon; what is said of them is indented by four.
+        if let Some(name) = line.strip_prefix("  ").and_then(|it| it.strip_suffix(':'))
+            && !name.starts_with(' ')
+        {
+            current = Some(functions.entry(name.to_owned()).or_default());
+            continue;
+        }
+        let (Some(function), Some((key, value))) = (&mut current, line.trim().split_once(": "))
+        else {
+            continue;
+        };
+        let number = |text: &str| -> u64 { text.parse().expect("counts are numbers") };
+        match key {
+            "Hash" => function.hash = value.to_owned(),
+            "Function count" => function.calls = number(value),
+            "Block counts" => {
+                let list = value.trim_matches(['[', ']']);
+                function.blocks = list
+                    .split(", ")
+                    .filter(|it| !it.is_empty())
+                    .map(number)
+                    .collect();
+            }
+            _ => {}
+        }
+    }
+    functions
+}
