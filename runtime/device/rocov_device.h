@@ -28,7 +28,10 @@
  * clang up to 18 does not say that it instruments (no __LLVM_INSTR_PROFILE_GENERATE):
  * `rocov flags` adds -DROCOV_DEVICE_INSTRUMENTED for those.
  */
-#if defined(__AMDGCN__) && (defined(__LLVM_INSTR_PROFILE_GENERATE) || defined(ROCOV_DEVICE_INSTRUMENTED))
+/* The host's pass over a HIP file has __AMDGCN__ too, and would register what is defined here with
+ * HIP as variables of the device. */
+#if defined(__AMDGCN__) && (!defined(__HIP__) || defined(__HIP_DEVICE_COMPILE__)) && \
+    (defined(__LLVM_INSTR_PROFILE_GENERATE) || defined(ROCOV_DEVICE_INSTRUMENTED))
 #ifdef __cplusplus
 extern "C" {
 #endif
