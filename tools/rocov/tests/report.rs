@@ -4,7 +4,7 @@
 mod common;
 
 use common::device::{INSTRUMENTED, compile, compile_bundle, embed};
-use common::{failure, profile, rocov, stderr, stdout};
+use common::{data, failure, profile, rocov, stderr, stdout};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -157,7 +157,7 @@ fn show_prints_source_of_the_files_asked_for() {
     let place = Place::new();
     let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
     place.profile(&elf, "gfx90a", 0, 1);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/kernel.hip");
+    let source = data("kernel.hip");
     let said = stdout(&place.report(&[&"--object", &elf, &"--show", &source]));
     for line in ["  1|    *value = doubled(*value);", "  0|    *value = 0;"] {
         assert!(said.contains(line), "{said}");

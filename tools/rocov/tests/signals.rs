@@ -15,9 +15,13 @@ use tempfile::TempDir;
 
 /// Builds the program that reports its signals.
 fn reporting_program(directory: &Path) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/signals.c");
     let program = directory.join("signals");
-    common::run(Command::new("cc").arg(source).arg("-o").arg(&program));
+    common::run(
+        Command::new("cc")
+            .arg(common::data("signals.c"))
+            .arg("-o")
+            .arg(&program),
+    );
     program
 }
 

@@ -1,6 +1,6 @@
 //! Device code compiled by the tests.
 
-use super::run;
+use super::{data, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,18 +9,14 @@ pub(crate) const CLANG: &str = "clang++-22";
 /// Flags that instrument device code, written out: what `rocov flags` prints is under test.
 pub(crate) const INSTRUMENTED: [&str; 2] = ["-fprofile-instr-generate", "-fcoverage-mapping"];
 
-fn source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/kernel.hip")
-}
-
 /// A command that compiles the kernel for the device alone.
 pub(crate) fn compiler(clang: &str) -> Command {
     let mut command = Command::new(clang);
     command
         .args(["-x", "hip", "-nogpuinc", "-nogpulib", "-O1"])
         // No hash of the command line in the code: one kernel, one identity.
-        .args(["-fuse-cuid=none", "--cuda-device-only", "-c"])
-        .arg(source());
+        .args(["-fuse-cuid=none", "--cuda-device-only"])
+        .arg(data("kernel.hip"));
     command
 }
 
@@ -29,7 +25,7 @@ pub(crate) fn compile(directory: &Path, name: &str, arch: &str, flags: &[&str]) 
     let path = directory.join(name);
     let mut command = compiler(CLANG);
     command.arg(format!("--offload-arch={arch}"));
-    command.args(["--no-gpu-bundle-output", "-o"]).arg(&path);
+    command.args(["--no-gpu-bundle-output", "-c", "-o"]).arg(&path);
     run(command.args(flags));
     path
 }
@@ -39,7 +35,7 @@ pub(crate) fn compile_bundle(directory: &Path, archs: &[&str], flags: &[&str]) -
     let path = directory.join("kernel.hipfb");
     let mut command = compiler(CLANG);
     command.args(archs.iter().map(|arch| format!("--offload-arch={arch}")));
-    command.args(["--gpu-bundle-output", "-o"]).arg(&path);
+    command.args(["--gpu-bundle-output", "-c", "-o"]).arg(&path);
     run(command.args(flags));
     path
 }

@@ -6,7 +6,7 @@
 pub(crate) mod device;
 pub(crate) mod profile;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
@@ -72,4 +72,11 @@ pub(crate) fn failure(output: &Output, status: i32) -> String {
     assert_eq!(said.lines().count(), 1, "one line: {said}");
     assert!(said.starts_with("rocov: "), "{said}");
     said
+}
+
+/// The path of a file in tests/data.
+pub(crate) fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data")
+        .join(name)
 }

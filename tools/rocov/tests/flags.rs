@@ -1,0 +1,113 @@
+//! `rocov flags`: what it prints is given to the clang it was printed for, and the code that comes
+//! out is looked at.
+
+mod common;
+
+use common::device::compiler;
+use common::{failure, rocov, run, stderr, stdout};
+use std::process::Command;
+
+/// A clang whose driver keeps instrumentation from device code, and one whose does not.
+const OLD: &str = "clang++-19";
+const NEW: &str = "clang++-22";
+
+fn flags(clang: &str, options: &[&str]) -> Vec<String> {
+    let mut command = rocov();
+    command.args(["flags", "--clang", clang]).args(options);
+    let output = run(&mut command);
+    assert_eq!(stderr(&output), "");
+    let line = stdout(&output);
+    assert_eq!(line.lines().count(), 1, "{line}");
+    // As the shell splits $(rocov flags).
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+/// LLVM IR of the test kernel.
+fn ir(mut compiler: Command, flags: &[String]) -> String {
+    compiler.args(["-S", "-emit-llvm", "-Werror", "-o", "-"]);
+    stdout(&run(compiler.args(flags)))
+}
+
+fn device_ir(clang: &str, flags: &[String]) -> String {
+    let mut compiler = compiler(clang);
+    compiler.args(["--offload-arch=gfx90a", "--no-gpu-bundle-output"]);
+    ir(compiler, flags)
+}
+
+/// Host code of a file without kernels, which needs nothing from HIP's headers.
+fn host_ir(clang: &str, flags: &[String]) -> String {
+    let mut compiler = Command::new(clang);
+    compiler.args(["-x", "hip", "-nogpuinc", "-nogpulib", "--cuda-host-only"]);
+    compiler.arg(common::data("host.hip"));
+    ir(compiler, flags)
+}
+
+fn is_instrumented(ir: &str) -> bool {
+    ir.contains("@__profc_") && ir.contains("@__covrec_")
+}
+
+#[test]
+fn device_code_counts_atomically_and_has_a_bounds_table() {
+    for clang in [OLD, NEW] {
+        let ir = device_ir(clang, &flags(clang, &[]));
+        assert!(is_instrumented(&ir), "{clang}");
+        assert!(ir.contains("atomicrmw add"), "{clang}");
+        assert!(
+            ir.contains("@__llvm_profile_sections = weak protected"),
+            "{clang}"
+        );
+        let without = device_ir(clang, &[]);
+        assert!(!is_instrumented(&without), "{clang}");
+    }
+}
+
+#[test]
+fn host_code_is_instrumented_by_choice() {
+    assert!(!is_instrumented(&host_ir(NEW, &flags(NEW, &[]))));
+    for clang in [OLD, NEW] {
+        let ir = host_ir(clang, &flags(clang, &["--host"]));
+        assert!(is_instrumented(&ir), "{clang}");
+        assert!(!ir.contains("__llvm_profile_sections"), "{clang}");
+    }
+}
+
+#[test]
+fn architectures_are_passed_on() {
+    let flags = flags(
+        NEW,
+        &["--offload-arch", "gfx90a", "--offload-arch", "gfx942"],
+    );
+    let last: Vec<_> = flags.iter().rev().take(2).rev().collect();
+    assert_eq!(last, ["--offload-arch=gfx90a", "--offload-arch=gfx942"]);
+}
+
+#[test]
+fn the_default_is_the_newest_clang() {
+    let version = |text: String| {
+        let (_, rest) = text.split_once("clang version ").unwrap();
+        rest.split('.').next().unwrap().parse::<u32>().unwrap()
+    };
+    let newest = version(stdout(&run(Command::new(NEW).arg("--version"))));
+    assert!(newest >= 22);
+    let default = stdout(&run(rocov().arg("flags")));
+    assert!(default.starts_with("-Xarch_device "), "{default}");
+}
+
+#[test]
+fn what_is_no_clang_is_named() {
+    for (compiler, reason) in [("cc", "is not clang"), ("no-such-clang", "cannot run")] {
+        let output = rocov()
+            .args(["flags", "--clang", compiler])
+            .output()
+            .unwrap();
+        let message = failure(&output, 1);
+        assert!(
+            message.contains(compiler) && message.contains(reason),
+            "{message}"
+        );
+    }
+    let mut command = rocov();
+    command.args(["flags", "--clang", NEW, "--offload-arch", "gfx1"]);
+    let message = failure(&command.output().unwrap(), 1);
+    assert!(message.contains("gfx1"), "{message}");
+}
