@@ -1,3 +1,38 @@
 //! An interpreter for amdgcn code objects: gfx90a and gfx942, wave64.
+//!
+//! It executes the machine code of kernels, one AQL dispatch at a time, in a GPU address space
+//! that its owner provides. Where to start reading:
+//!
+//! - [`dispatch`](fn@dispatch) runs one AQL kernel dispatch packet: [`packet`] is its geometry,
+//!   `workgroup` runs waves between barriers, `wave` holds registers, `code` caches decoded
+//!   instructions.
+//! - `isa` turns bytes into instructions; its opcode tables are generated from LLVM.
+//! - `execute` says what instructions do, a module per family. Its tables are the list of what
+//!   is modelled: anything else ends the dispatch with an error that names it, never a guess.
+//! - [`memory`] is what kernels see of memory.
+//! - [`code_object`] reads ELF: loaded images for names, files for [`Program`], which runs
+//!   kernels without any driver or runtime.
 
+mod code;
+pub mod code_object;
+pub mod dispatch;
+mod error;
+mod execute;
+mod isa;
 pub mod memory;
+pub mod packet;
+mod target;
+mod wave;
+mod workgroup;
+
+pub use dispatch::{DispatchContext, Statistics, dispatch};
+pub use error::{Access, DispatchError, Fault, LaunchProblem, Site, Space};
+pub use packet::DispatchPacket;
+pub use target::{Target, UnknownTarget};
+
+/// The mnemonics of all modelled instructions, sorted.
+pub fn modelled_instructions() -> Vec<&'static str> {
+    let mut mnemonics: Vec<_> = execute::modelled().collect();
+    mnemonics.sort_unstable();
+    mnemonics
+}

@@ -1,5 +1,11 @@
 //! What a kernel sees of memory: the GPU's virtual address space as its owner presents it.
 
+mod arena;
+mod view;
+
+pub use arena::Arena;
+pub(crate) use view::{AtomicFailure, Unmapped, View};
+
 /// One mapped stretch of the GPU's virtual address space and the host memory behind it.
 #[derive(Clone, Copy, Debug)]
 pub struct Region {
@@ -9,6 +15,13 @@ pub struct Region {
     pub len: u64,
     /// Host address of the byte behind `base`, readable and writable for `len` bytes.
     pub host: *mut u8,
+}
+
+impl Region {
+    /// Whether `size` bytes from `address` on lie inside.
+    pub fn contains(&self, address: u64, size: u64) -> bool {
+        address >= self.base && size <= self.len && address - self.base <= self.len - size
+    }
 }
 
 /// The GPU's virtual address space. Implemented by the driver stand-in (`modelgpu-kfd`) for

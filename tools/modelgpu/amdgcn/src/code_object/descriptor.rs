@@ -1,0 +1,82 @@
+//! The kernel descriptor that a dispatch packet points at (LLVM's AMDGPUUsage, "Kernel
+//! Descriptor").
+//!
+//! ROCr's own blit kernels still have the `amd_kernel_code_t` of code object version 2 in front
+//! of them. It has everything that is read here at the same offsets.
+
+use crate::memory::{Unmapped, View};
+
+/// The fields that matter for execution.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KernelDescriptor {
+    pub private_segment_size: u32,
+    /// From the descriptor's address to the first instruction, in bytes.
+    pub entry_offset: i64,
+    pub rsrc1: u32,
+    pub rsrc2: u32,
+    properties: u16,
+    pub uses_dynamic_stack: bool,
+    /// SGPRs that are to be filled from the kernel arguments.
+    pub kernarg_preload_length: u16,
+}
+
+impl KernelDescriptor {
+    pub(crate) fn read(memory: &mut View<'_>, address: u64) -> Result<Self, Unmapped> {
+        let mut field = |offset: u64, size| memory.load(address.wrapping_add(offset), size);
+        let properties = field(56, 2)? as u16;
+        Ok(KernelDescriptor {
+            private_segment_size: field(4, 4)? as u32,
+            entry_offset: field(16, 8)? as i64,
+            rsrc1: field(48, 4)? as u32,
+            rsrc2: field(52, 4)? as u32,
+            properties,
+            uses_dynamic_stack: properties >> 11 & 1 == 1,
+            kernarg_preload_length: field(58, 2)? as u16 & 0x7f,
+        })
+    }
+
+    fn property(&self, bit: u32) -> bool {
+        self.properties >> bit & 1 == 1
+    }
+
+    pub(crate) fn private_segment_buffer(&self) -> bool {
+        self.property(0)
+    }
+
+    pub(crate) fn dispatch_ptr(&self) -> bool {
+        self.property(1)
+    }
+
+    pub(crate) fn queue_ptr(&self) -> bool {
+        self.property(2)
+    }
+
+    pub(crate) fn kernarg_segment_ptr(&self) -> bool {
+        self.property(3)
+    }
+
+    pub(crate) fn dispatch_id(&self) -> bool {
+        self.property(4)
+    }
+
+    pub(crate) fn flat_scratch_init(&self) -> bool {
+        self.property(5)
+    }
+
+    pub(crate) fn private_segment_size_sgpr(&self) -> bool {
+        self.property(6)
+    }
+
+    /// COMPUTE_PGM_RSRC2: whether the kernel has scratch.
+    pub(crate) fn private_segment(&self) -> bool {
+        self.rsrc2 & 1 == 1
+    }
+
+    pub(crate) fn workgroup_id(&self, dimension: usize) -> bool {
+        self.rsrc2 >> (7 + dimension) & 1 == 1
+    }
+
+    pub(crate) fn workgroup_info(&self) -> bool {
+        self.rsrc2 >> 10 & 1 == 1
+    }
+}

@@ -1,0 +1,212 @@
+//! Names for messages, read from a code object that a loader has placed in memory.
+//!
+//! ROCr allocates all segments of a code object at once, with the ELF header at the start: at
+//! the beginning of the region that holds a kernel's descriptor, its symbols and notes can be
+//! read as in the file, except that everything is found by address and not by file offset.
+
+use std::fmt;
+
+use goblin::container::{Container, Ctx, Endian};
+use goblin::elf::dynamic::Dynamic;
+use goblin::elf::program_header::{PT_LOAD, ProgramHeader};
+use goblin::elf::sym::Symtab;
+use goblin::elf::{Elf, Header};
+use goblin::strtab::Strtab;
+
+use crate::memory::{AddressSpace, View};
+use crate::target::Target;
+
+/// More than this of an image is not read for a message.
+const MAX_IMAGE: u64 = 1 << 30;
+
+/// Which kernel a packet launches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelIdentity {
+    /// Its name as in the symbol table, without `.kd`; or where its descriptor lies.
+    pub kernel: String,
+    /// Where it comes from.
+    pub code_object: CodeObjectName,
+}
+
+/// A code object in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CodeObjectName {
+    /// An ELF image.
+    Image {
+        /// Address of its ELF header.
+        base: u64,
+        /// The processor it was built for, where that is a modelled one.
+        target: Option<Target>,
+        /// Its GNU build id, where it has one.
+        build_id: Option<Vec<u8>>,
+        /// The kernels in it, to tell it from others by.
+        kernels: Vec<String>,
+    },
+    /// Code without an ELF header before it, such as ROCr's own blit kernels.
+    Raw {
+        /// Where the region begins.
+        base: u64,
+    },
+    /// The kernel object is not in mapped memory.
+    Unmapped,
+}
+
+impl fmt::Display for CodeObjectName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CodeObjectName::Unmapped => f.write_str("unmapped memory"),
+            CodeObjectName::Raw { base } => write!(f, "the code without ELF header at {base:#x}"),
+            CodeObjectName::Image {
+                base,
+                target,
+                build_id,
+                kernels,
+            } => {
+                write!(f, "code object ")?;
+                if let Some(id) = build_id {
+                    id.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+                    write!(f, " ")?;
+                }
+                write!(f, "at {base:#x}")?;
+                if let Some(target) = target {
+                    write!(f, " for {target}")?;
+                }
+                match kernels.len() {
+                    0 => Ok(()),
+                    1 => write!(f, " with one kernel"),
+                    count => write!(f, " with {count} kernels"),
+                }
+            }
+        }
+    }
+}
+
+impl KernelIdentity {
+    /// Names the kernel whose descriptor is at `kernel_object`.
+    pub fn find(memory: &dyn AddressSpace, kernel_object: u64) -> KernelIdentity {
+        let anonymous = format!("at {kernel_object:#x}");
+        let Some(region) = memory.region(kernel_object) else {
+            return KernelIdentity {
+                kernel: anonymous,
+                code_object: CodeObjectName::Unmapped,
+            };
+        };
+        let raw = CodeObjectName::Raw { base: region.base };
+        let Some(image) = Image::read(memory, region.base) else {
+            return KernelIdentity {
+                kernel: anonymous,
+                code_object: raw,
+            };
+        };
+        let mut kernels = Vec::new();
+        let mut kernel = anonymous;
+        for (name, value) in image.symbols() {
+            if let Some(name) = name.strip_suffix(".kd") {
+                if value == kernel_object - region.base {
+                    kernel = name.to_owned();
+                }
+                kernels.push(name.to_owned());
+            }
+        }
+        let code_object = CodeObjectName::Image {
+            base: region.base,
+            target: Target::from_elf_flags(image.header.e_flags),
+            build_id: image.build_id(),
+            kernels,
+        };
+        KernelIdentity {
+            kernel,
+            code_object,
+        }
+    }
+
+    /// The offset of an address from the ELF header: what a disassembly of the file shows.
+    pub(crate) fn offset(&self, address: u64) -> Option<u64> {
+        match &self.code_object {
+            CodeObjectName::Image { base, .. } => address.checked_sub(*base),
+            _ => None,
+        }
+    }
+}
+
+/// A copy of an image, with program headers that have addresses for file offsets.
+struct Image {
+    bytes: Vec<u8>,
+    header: Header,
+    segments: Vec<ProgramHeader>,
+}
+
+const CONTEXT: Ctx = Ctx {
+    container: Container::Big,
+    le: Endian::Little,
+};
+
+impl Image {
+    /// `None` where no readable ELF image begins.
+    fn read(memory: &dyn AddressSpace, base: u64) -> Option<Image> {
+        let mut view = View::new(memory);
+        let region = view.region(base, 1).ok()?;
+        let mut copy = |len: u64| -> Option<Vec<u8>> {
+            (0..len)
+                .map(|place| Some(view.load(base + place, 1).ok()? as u8))
+                .collect()
+        };
+        let header: Header = Elf::parse_header(&copy(64)?).ok()?;
+        let table_end = header.e_phoff.checked_add(u64::from(header.e_phnum) * 56)?;
+        if table_end > region.len {
+            return None;
+        }
+        let table = copy(table_end)?;
+        let offset = usize::try_from(header.e_phoff).ok()?;
+        let mut segments =
+            ProgramHeader::parse(&table, offset, header.e_phnum.into(), CONTEXT).ok()?;
+        for segment in &mut segments {
+            segment.p_offset = segment.p_vaddr;
+        }
+        let end = segments
+            .iter()
+            .filter(|segment| segment.p_type == PT_LOAD)
+            .map(|segment| segment.p_vaddr.saturating_add(segment.p_memsz))
+            .max()?;
+        let bytes = copy(end.min(region.len).min(MAX_IMAGE))?;
+        Some(Image {
+            bytes,
+            header,
+            segments,
+        })
+    }
+
+    /// Names and values of the dynamic symbols; empty where they cannot be read.
+    fn symbols(&self) -> Vec<(String, u64)> {
+        self.try_symbols().unwrap_or_default()
+    }
+
+    fn try_symbols(&self) -> Option<Vec<(String, u64)>> {
+        let dynamic = Dynamic::parse(&self.bytes, &self.segments, CONTEXT).ok()??;
+        let info = &dynamic.info;
+        // DT_HASH: the number of buckets, then the number of symbols.
+        let hash = usize::try_from(info.hash?).ok()?;
+        let count = self.bytes.get(hash + 4..hash + 8)?;
+        let count = u32::from_le_bytes(count.try_into().ok()?) as usize;
+        if count > self.bytes.len() {
+            return None;
+        }
+        let symbols = Symtab::parse(&self.bytes, info.symtab, count, CONTEXT).ok()?;
+        let names = Strtab::parse(&self.bytes, info.strtab, info.strsz, 0).ok()?;
+        let named = symbols
+            .iter()
+            .filter_map(|symbol| Some((names.get_at(symbol.st_name)?.to_owned(), symbol.st_value)));
+        Some(named.collect())
+    }
+
+    fn build_id(&self) -> Option<Vec<u8>> {
+        /// NT_GNU_BUILD_ID.
+        const BUILD_ID: u32 = 3;
+        let mut elf = Elf::lazy_parse(self.header).ok()?;
+        elf.program_headers.clone_from(&self.segments);
+        elf.iter_note_headers(&self.bytes)?
+            .flatten()
+            .find(|note| note.n_type == BUILD_ID && note.name == "GNU")
+            .map(|note| note.desc.to_vec())
+    }
+}

@@ -1,0 +1,305 @@
+//! Runs a kernel dispatch: splits the grid into workgroups and gives each wave the registers
+//! that hardware would (LLVM's AMDGPUUsage, "Initial Kernel Execution State").
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+
+use crate::code::Code;
+use crate::code_object::{KernelDescriptor, KernelIdentity};
+use crate::error::{DispatchError, LaunchProblem, Site};
+use crate::execute::{PRIVATE_SEGMENT_BUFFER, Surroundings};
+use crate::isa::Operand;
+use crate::memory::{AddressSpace, View};
+use crate::packet::DispatchPacket;
+use crate::target::Target;
+use crate::wave::{Apertures, LANES, Mode, State, Wave};
+use crate::workgroup::{self, Interruption};
+
+/// Work-items that a workgroup can have.
+pub const MAX_WORKGROUP: u64 = 1024;
+/// Bytes of LDS that a workgroup can have.
+pub const MAX_LDS: u32 = 65536;
+/// Bytes of scratch per work-item that are modelled: a wave's scratch is at most 64 MiB.
+pub const MAX_SCRATCH: u64 = 1 << 20;
+/// What a kernel with a dynamic stack gets for calls whose depth the compiler could not tell.
+const DYNAMIC_STACK: u64 = 16 * 1024;
+/// LDS holds anything at the start: a pattern that makes reading it before writing visible.
+const LDS_GARBAGE: u8 = 0xa5;
+
+/// What a dispatch needs to know beyond its packet.
+#[derive(Clone, Copy)]
+pub struct DispatchContext<'a> {
+    /// Address of the packet: what `dispatch_ptr` is in the kernel.
+    pub packet_address: u64,
+    /// Address of the queue's `amd_queue_t`.
+    pub queue_address: u64,
+    /// Where the flat address space holds LDS; the low 32 bits are 0.
+    pub shared_aperture: u64,
+    /// Where the flat address space holds scratch; the low 32 bits are 0.
+    pub private_aperture: u64,
+    /// The packet's index in its queue.
+    pub dispatch_id: u64,
+    /// Looked at now and then: true ends the dispatch with [`DispatchError::Cancelled`].
+    pub cancelled: &'a AtomicBool,
+}
+
+/// What a dispatch has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Instructions, each counted once per wave.
+    pub instructions: u64,
+    /// Waves.
+    pub waves: u64,
+    /// Workgroups.
+    pub workgroups: u64,
+}
+
+/// Runs one AQL kernel dispatch to its end on the calling thread.
+///
+/// Workgroups run one after another: a kernel in which an earlier workgroup waits for a later one
+/// does not end until it is cancelled.
+///
+/// # Errors
+/// [`DispatchError`] says what the kernel did wrong or what is not modelled; everything that ran
+/// before has had its effect on memory.
+pub fn dispatch(
+    target: Target,
+    memory: &dyn AddressSpace,
+    packet: &DispatchPacket,
+    context: &DispatchContext<'_>,
+) -> Result<Statistics, DispatchError> {
+    thread_local! {
+        static CODE: RefCell<HashMap<Target, Code>> = RefCell::default();
+    }
+    CODE.with_borrow_mut(|codes| {
+        let code = codes.entry(target).or_insert_with(|| Code::new(target));
+        dispatch_with(code, target, memory, packet, context)
+    })
+}
+
+/// [`dispatch`](fn@dispatch) with a cache of decoded code.
+pub(crate) fn dispatch_with(
+    code: &mut Code,
+    target: Target,
+    memory: &dyn AddressSpace,
+    packet: &DispatchPacket,
+    context: &DispatchContext<'_>,
+) -> Result<Statistics, DispatchError> {
+    let launch_error = |reason| DispatchError::Launch {
+        kernel: KernelIdentity::find(memory, packet.kernel_object).kernel,
+        reason,
+    };
+    let mut view = View::new(memory);
+    let descriptor = KernelDescriptor::read(&mut view, packet.kernel_object).map_err(|_| {
+        launch_error(LaunchProblem::UnreadableDescriptor {
+            address: packet.kernel_object,
+        })
+    })?;
+    check(packet, &descriptor).map_err(launch_error)?;
+    let dispatch = Dispatch {
+        target,
+        packet,
+        descriptor,
+        context,
+    };
+    code.begin_dispatch();
+    let mut surroundings = Surroundings {
+        memory: view,
+        lds: vec![0; packet.group_segment_size as usize],
+        instructions: 0,
+    };
+    let mut statistics = Statistics::default();
+    let mut waves = Vec::new();
+    let groups = dispatch.groups();
+    for z in 0..groups[2] {
+        for y in 0..groups[1] {
+            for x in 0..groups[0] {
+                let group = [x, y, z];
+                let count = dispatch.prepare(group, &mut waves);
+                surroundings.lds.fill(LDS_GARBAGE);
+                workgroup::run(
+                    &mut waves[..count],
+                    code,
+                    &mut surroundings,
+                    context.cancelled,
+                )
+                .map_err(|interruption| dispatch.error(memory, group, interruption))?;
+                statistics.workgroups += 1;
+                statistics.waves += count as u64;
+            }
+        }
+    }
+    statistics.instructions = surroundings.instructions;
+    Ok(statistics)
+}
+
+fn check(packet: &DispatchPacket, descriptor: &KernelDescriptor) -> Result<(), LaunchProblem> {
+    let size = packet.workgroup_size;
+    let items: u64 = size.iter().map(|count| u64::from(*count)).product();
+    if !(1..=MAX_WORKGROUP).contains(&items) {
+        return Err(LaunchProblem::WorkgroupSize(size));
+    }
+    if packet.grid_size.contains(&0) {
+        return Err(LaunchProblem::GridSize(packet.grid_size));
+    }
+    if packet.group_segment_size > MAX_LDS {
+        return Err(LaunchProblem::LdsSize(packet.group_segment_size));
+    }
+    let scratch = scratch_size(packet, descriptor);
+    if scratch > MAX_SCRATCH {
+        return Err(LaunchProblem::ScratchSize(scratch));
+    }
+    if descriptor.kernarg_preload_length != 0 {
+        return Err(LaunchProblem::KernargPreload(
+            descriptor.kernarg_preload_length,
+        ));
+    }
+    if !Mode::from_rsrc1(descriptor.rsrc1).rounds_to_nearest() {
+        return Err(LaunchProblem::RoundingMode(descriptor.rsrc1 >> 12 & 15));
+    }
+    Ok(())
+}
+
+/// Bytes of scratch per work-item.
+fn scratch_size(packet: &DispatchPacket, descriptor: &KernelDescriptor) -> u64 {
+    let fixed = u64::from(packet.private_segment_size);
+    if descriptor.uses_dynamic_stack {
+        fixed.max(u64::from(descriptor.private_segment_size) + DYNAMIC_STACK)
+    } else {
+        fixed
+    }
+    .next_multiple_of(16)
+}
+
+/// What all workgroups of a dispatch have in common.
+struct Dispatch<'a> {
+    target: Target,
+    packet: &'a DispatchPacket,
+    descriptor: KernelDescriptor,
+    context: &'a DispatchContext<'a>,
+}
+
+impl Dispatch<'_> {
+    /// Workgroups per dimension, partial ones included.
+    fn groups(&self) -> [u32; 3] {
+        std::array::from_fn(|dimension| {
+            self.packet.grid_size[dimension].div_ceil(self.packet.workgroup_size[dimension])
+        })
+    }
+
+    /// The size of a workgroup: smaller at the grid's edges.
+    fn size(&self, group: [u32; 3]) -> [u32; 3] {
+        std::array::from_fn(|dimension| {
+            let full = self.packet.workgroup_size[dimension];
+            let before = u64::from(group[dimension]) * u64::from(full);
+            let left = u64::from(self.packet.grid_size[dimension]) - before;
+            left.min(full.into()) as u32
+        })
+    }
+
+    /// Sets `waves` up for a workgroup and returns how many of them it has.
+    fn prepare(&self, group: [u32; 3], waves: &mut Vec<Wave>) -> usize {
+        let size = self.size(group);
+        let items = size.iter().product::<u32>() as usize;
+        let count = items.div_ceil(LANES);
+        let scratch = scratch_size(self.packet, &self.descriptor) as usize;
+        let apertures = Apertures {
+            shared: self.context.shared_aperture,
+            private: self.context.private_aperture,
+        };
+        while waves.len() < count {
+            waves.push(Wave::new(scratch, apertures));
+        }
+        for (number, wave) in waves[..count].iter_mut().enumerate() {
+            let first = number * LANES;
+            wave.state = State::Running;
+            wave.scc = false;
+            wave.indexed = 0;
+            wave.mode = Mode::from_rsrc1(self.descriptor.rsrc1);
+            wave.pc = self
+                .packet
+                .kernel_object
+                .wrapping_add_signed(self.descriptor.entry_offset);
+            self.set_scalars(group, wave);
+            let active = (items - first).min(LANES);
+            wave.set_pair(Operand::EXEC, u64::MAX >> (LANES - active));
+            for lane in 0..active {
+                // Both targets pack the three work-item ids into v0.
+                let item = (first + lane) as u32;
+                let (x, y, z) = (
+                    item % size[0],
+                    item / size[0] % size[1],
+                    item / size[0] / size[1],
+                );
+                wave.set_lane_at(Operand::vgpr(0), 0, lane, x | y << 10 | z << 20);
+            }
+        }
+        count
+    }
+
+    /// User SGPRs as the descriptor asks for them, then system SGPRs.
+    fn set_scalars(&self, group: [u32; 3], wave: &mut Wave) {
+        let descriptor = &self.descriptor;
+        let mut next = 0;
+        let mut push = |enabled: bool, words: &[u32]| {
+            if enabled {
+                for word in words {
+                    wave.set_word(Operand::scalar(next), *word);
+                    next += 1;
+                }
+            }
+        };
+        let pair = |value: u64| [value as u32, (value >> 32) as u32];
+        push(descriptor.private_segment_buffer(), &PRIVATE_SEGMENT_BUFFER);
+        push(
+            descriptor.dispatch_ptr(),
+            &pair(self.context.packet_address),
+        );
+        push(descriptor.queue_ptr(), &pair(self.context.queue_address));
+        push(
+            descriptor.kernarg_segment_ptr(),
+            &pair(self.packet.kernarg_address),
+        );
+        push(descriptor.dispatch_id(), &pair(self.context.dispatch_id));
+        // Scratch has no place in the address space: its flat addresses are in the aperture.
+        push(descriptor.flat_scratch_init(), &pair(0));
+        push(
+            descriptor.private_segment_size_sgpr(),
+            &[self.packet.private_segment_size],
+        );
+        for (dimension, id) in group.into_iter().enumerate() {
+            push(descriptor.workgroup_id(dimension), &[id]);
+        }
+        push(descriptor.workgroup_info(), &[0]);
+        let has_wave_offset =
+            descriptor.private_segment() && !self.target.has_architected_flat_scratch();
+        push(has_wave_offset, &[0]);
+    }
+
+    fn error(
+        &self,
+        memory: &dyn AddressSpace,
+        workgroup: [u32; 3],
+        interruption: Interruption,
+    ) -> DispatchError {
+        match interruption {
+            Interruption::Cancelled => DispatchError::Cancelled,
+            Interruption::Fault { wave, pc, fault } => {
+                let identity = KernelIdentity::find(memory, self.packet.kernel_object);
+                let site = Site {
+                    offset: identity.offset(pc),
+                    kernel: identity.kernel,
+                    code_object: identity.code_object.to_string(),
+                    pc,
+                    workgroup,
+                    wave: wave as u32,
+                };
+                DispatchError::Fault {
+                    site: Box::new(site),
+                    fault,
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Why a dispatch ended early, in the words that a user sees.
+
+use std::fmt;
+
+/// The reason why a dispatch did not run to its end.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DispatchError {
+    /// An instruction could not be executed.
+    #[error("{site}: {fault}")]
+    Fault {
+        /// Where it happened.
+        site: Box<Site>,
+        /// What happened.
+        fault: Fault,
+    },
+    /// The packet or the kernel descriptor asks for something that cannot be launched.
+    #[error("kernel {kernel}: {reason}")]
+    Launch {
+        /// The kernel, or its descriptor's address where it has no name.
+        kernel: String,
+        /// What is wrong, with the offending value.
+        reason: LaunchProblem,
+    },
+    /// The dispatch was cancelled (its queue was destroyed).
+    #[error("the dispatch was cancelled")]
+    Cancelled,
+}
+
+impl DispatchError {
+    /// Whether the GPU would raise a memory exception event (and not another kind of fault).
+    pub fn is_memory_fault(&self) -> bool {
+        self.fault_address().is_some()
+    }
+
+    /// The device address that could not be accessed, for faults that have one.
+    pub fn fault_address(&self) -> Option<u64> {
+        match self {
+            DispatchError::Fault { fault, .. } => fault.address(),
+            DispatchError::Launch { reason, .. } => match reason {
+                LaunchProblem::UnreadableDescriptor { address } => Some(*address),
+                _ => None,
+            },
+            DispatchError::Cancelled => None,
+        }
+    }
+}
+
+/// The place in the program where a fault happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The kernel's name as in the code object's symbol table (mangled), without `.kd`.
+    pub kernel: String,
+    /// The code object, as [`crate::code_object::CodeObjectName`] prints it.
+    pub code_object: String,
+    /// Device address of the instruction.
+    pub pc: u64,
+    /// The instruction's offset in the code object, where that is known: what a disassembly of
+    /// its ELF file shows.
+    pub offset: Option<u64>,
+    /// The workgroup's coordinates in the grid.
+    pub workgroup: [u32; 3],
+    /// The wave's number in its workgroup.
+    pub wave: u32,
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.workgroup;
+        write!(
+            f,
+            "kernel {}, workgroup ({x}, {y}, {z}), wave {}, pc {:#x}",
+            self.kernel, self.wave, self.pc
+        )?;
+        if let Some(offset) = self.offset {
+            write!(f, " (offset {offset:#x})")?;
+        }
+        write!(f, " of {}", self.code_object)
+    }
+}
+
+/// What an instruction did wrong, or what the interpreter does not model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The instruction, or the form of it that the program uses, is not modelled.
+    #[error("the instruction {mnemonic} is not modelled{}", detail.map(|d| format!(" with {d}")).unwrap_or_default())]
+    Unmodelled {
+        /// The instruction's mnemonic, without an encoding suffix such as `_e64`.
+        mnemonic: &'static str,
+        /// The operand or modifier that is not modelled, when the plain instruction is.
+        detail: Option<&'static str>,
+    },
+    /// The bytes are no instruction of this processor.
+    #[error("illegal instruction: {:#010x} {:#010x} is no {target} instruction", words[0], words[1])]
+    IllegalInstruction {
+        /// The two dwords at the program counter.
+        words: [u32; 2],
+        /// The processor's name.
+        target: &'static str,
+    },
+    /// The program counter left mapped memory or is not a multiple of 4.
+    #[error("instruction fetch from an unmapped or misaligned address")]
+    Fetch {
+        /// The program counter.
+        address: u64,
+    },
+    /// An access outside of what is mapped or allotted.
+    #[error("{mnemonic}: out-of-bounds {access} of {size} bytes at {space} address {address:#x}{}",
+        limit.map(|limit| format!(" ({limit:#x} bytes are allotted)")).unwrap_or_default())]
+    OutOfBounds {
+        /// The instruction that accessed memory.
+        mnemonic: &'static str,
+        /// Which memory.
+        space: Space,
+        /// Read, write or atomic.
+        access: Access,
+        /// Bytes accessed at once.
+        size: u64,
+        /// The address: a device address for global memory, else an offset.
+        address: u64,
+        /// Size of LDS or of a work-item's scratch in bytes.
+        limit: Option<u64>,
+    },
+    /// An atomic whose address is not a multiple of its size.
+    #[error("{mnemonic}: misaligned atomic of {size} bytes at address {address:#x}")]
+    MisalignedAtomic {
+        /// The instruction.
+        mnemonic: &'static str,
+        /// Its size in bytes.
+        size: u64,
+        /// Its address.
+        address: u64,
+    },
+    /// `s_trap`: the program gave up (`__builtin_trap`, `abort`, a failed assertion).
+    #[error("s_trap {0}: the kernel aborted itself")]
+    Trap(u16),
+}
+
+impl Fault {
+    fn address(&self) -> Option<u64> {
+        match self {
+            Fault::OutOfBounds { address, .. }
+            | Fault::MisalignedAtomic { address, .. }
+            | Fault::Fetch { address } => Some(*address),
+            _ => None,
+        }
+    }
+}
+
+/// The kinds of memory that an instruction addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// The GPU's virtual address space.
+    Global,
+    /// The workgroup's local data share.
+    Lds,
+    /// The work-item's private memory.
+    Scratch,
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Space::Global => "global",
+            Space::Lds => "LDS",
+            Space::Scratch => "scratch",
+        })
+    }
+}
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// A load.
+    Read,
+    /// A store.
+    Write,
+    /// A read-modify-write.
+    Atomic,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Access::Read => "read",
+            Access::Write => "write",
+            Access::Atomic => "atomic",
+        })
+    }
+}
+
+/// Why a kernel could not be started.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LaunchProblem {
+    /// The kernel object is not in mapped memory.
+    #[error("its descriptor at {address:#x} is not mapped")]
+    UnreadableDescriptor {
+        /// The packet's `kernel_object`.
+        address: u64,
+    },
+    /// The packet's workgroup is empty or too large.
+    #[error("a workgroup of {} x {} x {} work-items; 1 to 1024 are possible", .0[0], .0[1], .0[2])]
+    WorkgroupSize(
+        /// The packet's workgroup size.
+        [u32; 3],
+    ),
+    /// The packet's grid is empty in some dimension.
+    #[error("a grid of {} x {} x {} work-items", .0[0], .0[1], .0[2])]
+    GridSize(
+        /// The packet's grid size.
+        [u32; 3],
+    ),
+    /// More LDS than a workgroup can have.
+    #[error("{0} bytes of LDS; at most 65536 are possible")]
+    LdsSize(
+        /// The packet's group segment size.
+        u32,
+    ),
+    /// More scratch than is modelled.
+    #[error("{0} bytes of scratch per work-item; at most {max} are possible", max = crate::dispatch::MAX_SCRATCH)]
+    ScratchSize(
+        /// Bytes per work-item.
+        u64,
+    ),
+    /// The kernel descriptor sets a rounding mode other than to nearest even.
+    #[error("rounding mode {0:#x} is not modelled; only 0, to nearest even, is")]
+    RoundingMode(
+        /// The FLOAT_ROUND_MODE fields of COMPUTE_PGM_RSRC1.
+        u32,
+    ),
+    /// The kernel wants kernel arguments preloaded into SGPRs.
+    #[error("kernarg preload of {0} SGPRs is not modelled")]
+    KernargPreload(
+        /// The number of SGPRs.
+        u16,
+    ),
+}

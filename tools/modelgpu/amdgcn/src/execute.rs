@@ -1,0 +1,107 @@
+//! What instructions do. One module per family; each has a table from mnemonics to operations,
+//! and those tables together are the list of what is modelled. `tests/instructions.rs` fails
+//! when an entry is never executed by a test.
+
+mod control;
+mod float;
+mod lane;
+mod memory;
+mod scalar;
+mod scalar_memory;
+pub(crate) mod value;
+mod vector;
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+pub(crate) use memory::PRIVATE_SEGMENT_BUFFER;
+
+use crate::error::Fault;
+use crate::isa::Instruction;
+use crate::memory::View;
+use crate::wave::Wave;
+
+/// The semantics of a mnemonic.
+#[derive(Clone, Copy)]
+pub(crate) enum Operation {
+    Control(control::Control),
+    Lane(lane::LaneOperation),
+    Memory(memory::MemoryOperation),
+    Scalar(scalar::ScalarOperation),
+    ScalarMemory(scalar_memory::ScalarMemoryOperation),
+    Vector(vector::VectorOperation),
+}
+
+type Table = &'static [(&'static str, Operation)];
+
+/// All families' tables.
+fn tables() -> impl Iterator<Item = Table> {
+    [
+        control::OPERATIONS,
+        lane::OPERATIONS,
+        scalar::OPERATIONS,
+        scalar_memory::OPERATIONS,
+    ]
+    .into_iter()
+    .chain(memory::tables())
+    .chain(vector::tables())
+}
+
+/// The mnemonics that are modelled, in no particular order.
+pub(crate) fn modelled() -> impl Iterator<Item = &'static str> {
+    tables().flatten().map(|(mnemonic, _)| *mnemonic)
+}
+
+/// The semantics of a mnemonic, `None` when it is not modelled.
+pub(crate) fn resolve(mnemonic: &str) -> Option<Operation> {
+    static OPERATIONS: OnceLock<HashMap<&str, Operation>> = OnceLock::new();
+    OPERATIONS
+        .get_or_init(|| tables().flatten().copied().collect())
+        .get(mnemonic)
+        .copied()
+}
+
+/// What a wave shares with others while it executes.
+pub(crate) struct Surroundings<'a> {
+    pub memory: View<'a>,
+    /// The workgroup's local data share.
+    pub lds: Vec<u8>,
+    /// Instructions executed so far in this dispatch: the clock.
+    pub instructions: u64,
+}
+
+/// Executes one instruction. The program counter already points behind it.
+pub(crate) fn execute(
+    operation: Operation,
+    instruction: &Instruction,
+    wave: &mut Wave,
+    surroundings: &mut Surroundings<'_>,
+) -> Result<(), Fault> {
+    match operation {
+        Operation::Control(control) => control.execute(instruction, wave),
+        Operation::Lane(lane) => lane.execute(instruction, wave),
+        Operation::Memory(memory) => memory.execute(instruction, wave, surroundings),
+        Operation::Scalar(scalar) => scalar.execute(instruction, wave),
+        Operation::ScalarMemory(memory) => memory.execute(instruction, wave, surroundings),
+        Operation::Vector(vector) => vector.execute(instruction, wave),
+    }
+}
+
+/// The error for an operand or modifier that is not modelled.
+fn unmodelled(instruction: &Instruction, detail: &'static str) -> Fault {
+    Fault::Unmodelled {
+        mnemonic: instruction.mnemonic,
+        detail: Some(detail),
+    }
+}
+
+/// A scalar source operand's value.
+fn scalar_source(
+    instruction: &Instruction,
+    place: usize,
+    kind: value::Kind,
+    wave: &Wave,
+) -> Result<u64, Fault> {
+    wave.scalar(instruction.src[place], kind, instruction.literal)
+        .ok_or_else(|| unmodelled(instruction, "this scalar operand"))
+}

@@ -1,0 +1,186 @@
+//! Branches, barriers, hardware registers, and instructions that order memory: the interpreter
+//! completes each access before the next instruction, so waits and cache operations do nothing.
+
+use super::value::Kind;
+use super::{Operation, scalar_source, unmodelled};
+use crate::error::Fault;
+use crate::isa::{Instruction, Operand};
+use crate::wave::{Mode, State, Wave};
+
+#[derive(Clone, Copy)]
+pub(crate) enum Control {
+    Nothing,
+    End,
+    Barrier,
+    Trap,
+    Branch(Condition),
+    GetPc,
+    SetPc,
+    SwapPc,
+    Call,
+    GetRegister,
+    SetRegister,
+    SetRegisterLiteral,
+    IndexOn,
+    IndexOff,
+    IndexValue,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Condition {
+    Always,
+    SccIs(bool),
+    VccIsZero(bool),
+    ExecIsZero(bool),
+}
+
+const fn control(control: Control) -> Operation {
+    Operation::Control(control)
+}
+
+const fn branch(condition: Condition) -> Operation {
+    Operation::Control(Control::Branch(condition))
+}
+
+pub(super) const OPERATIONS: &[(&str, Operation)] = &[
+    ("s_nop", control(Control::Nothing)),
+    ("s_waitcnt", control(Control::Nothing)),
+    ("s_sleep", control(Control::Nothing)),
+    ("s_setprio", control(Control::Nothing)),
+    ("s_icache_inv", control(Control::Nothing)),
+    ("s_dcache_inv", control(Control::Nothing)),
+    ("s_dcache_wb", control(Control::Nothing)),
+    ("v_nop", control(Control::Nothing)),
+    ("buffer_wbinvl1", control(Control::Nothing)),
+    ("buffer_wbinvl1_vol", control(Control::Nothing)),
+    ("buffer_wbl2", control(Control::Nothing)),
+    ("buffer_invl2", control(Control::Nothing)),
+    ("buffer_inv", control(Control::Nothing)),
+    ("s_endpgm", control(Control::End)),
+    ("s_barrier", control(Control::Barrier)),
+    ("s_trap", control(Control::Trap)),
+    ("s_branch", branch(Condition::Always)),
+    ("s_cbranch_scc0", branch(Condition::SccIs(false))),
+    ("s_cbranch_scc1", branch(Condition::SccIs(true))),
+    ("s_cbranch_vccz", branch(Condition::VccIsZero(true))),
+    ("s_cbranch_vccnz", branch(Condition::VccIsZero(false))),
+    ("s_cbranch_execz", branch(Condition::ExecIsZero(true))),
+    ("s_cbranch_execnz", branch(Condition::ExecIsZero(false))),
+    ("s_getpc_b64", control(Control::GetPc)),
+    ("s_setpc_b64", control(Control::SetPc)),
+    ("s_swappc_b64", control(Control::SwapPc)),
+    ("s_call_b64", control(Control::Call)),
+    ("s_getreg_b32", control(Control::GetRegister)),
+    ("s_setreg_b32", control(Control::SetRegister)),
+    ("s_setreg_imm32_b32", control(Control::SetRegisterLiteral)),
+    ("s_set_gpr_idx_on", control(Control::IndexOn)),
+    ("s_set_gpr_idx_off", control(Control::IndexOff)),
+    ("s_set_gpr_idx_idx", control(Control::IndexValue)),
+];
+
+impl Control {
+    pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+        let next = wave.pc;
+        let target = next.wrapping_add_signed(i64::from(instruction.immediate) * 4);
+        match self {
+            Control::Nothing => {}
+            Control::End => wave.state = State::Ended,
+            Control::Barrier => wave.state = State::AtBarrier,
+            Control::Trap => return Err(Fault::Trap(instruction.immediate as u16)),
+            Control::Branch(condition) => {
+                if condition.holds(wave) {
+                    wave.pc = target;
+                }
+            }
+            Control::GetPc => wave.set_pair(instruction.dst, next),
+            Control::SetPc => wave.pc = wave.pair(instruction.src[0]),
+            Control::SwapPc => {
+                wave.pc = wave.pair(instruction.src[0]);
+                wave.set_pair(instruction.dst, next);
+            }
+            Control::Call => {
+                wave.pc = target;
+                wave.set_pair(instruction.dst, next);
+            }
+            Control::GetRegister => {
+                let field = RegisterField::of(instruction)?;
+                wave.set_word(instruction.dst, wave.mode.0 >> field.offset & field.mask);
+            }
+            Control::SetRegister => {
+                let value = wave.word(instruction.dst);
+                set_mode(RegisterField::of(instruction)?, value, instruction, wave)?;
+            }
+            Control::SetRegisterLiteral => {
+                let field = RegisterField::of(instruction)?;
+                set_mode(field, instruction.literal, instruction, wave)?;
+            }
+            Control::IndexOn => {
+                let index = scalar_source(instruction, 0, Kind::B32, wave)? as u32;
+                // The second source field is a constant: the operands to index. M0 keeps it, too.
+                let enables = u32::from(instruction.src[1].0) & 15;
+                wave.indexed = enables as u8;
+                let m0 = wave.m0() & !0xf0ff | index & 0xff | enables << 12;
+                wave.set_word(Operand::M0, m0);
+            }
+            Control::IndexOff => wave.indexed = 0,
+            Control::IndexValue => {
+                let index = scalar_source(instruction, 0, Kind::B32, wave)? as u32;
+                wave.set_word(Operand::M0, wave.m0() & !0xff | index & 0xff);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Condition {
+    fn holds(self, wave: &Wave) -> bool {
+        match self {
+            Condition::Always => true,
+            Condition::SccIs(value) => wave.scc == value,
+            Condition::VccIsZero(value) => (wave.vcc() == 0) == value,
+            Condition::ExecIsZero(value) => (wave.exec() == 0) == value,
+        }
+    }
+}
+
+/// A part of the MODE register, as the immediate of s_getreg and s_setreg names it.
+struct RegisterField {
+    offset: u32,
+    mask: u32,
+}
+
+impl RegisterField {
+    fn of(instruction: &Instruction) -> Result<RegisterField, Fault> {
+        const MODE: u32 = 1;
+        let immediate = instruction.immediate as u32;
+        if immediate & 0x3f != MODE {
+            return Err(unmodelled(
+                instruction,
+                "a hardware register other than MODE",
+            ));
+        }
+        let size = (immediate >> 11 & 31) + 1;
+        Ok(RegisterField {
+            offset: immediate >> 6 & 31,
+            mask: u32::MAX >> (32 - size),
+        })
+    }
+}
+
+fn set_mode(
+    field: RegisterField,
+    value: u32,
+    instruction: &Instruction,
+    wave: &mut Wave,
+) -> Result<(), Fault> {
+    let place = field.mask << field.offset;
+    let mode = Mode(wave.mode.0 & !place | value << field.offset & place);
+    if !mode.rounds_to_nearest() {
+        return Err(unmodelled(
+            instruction,
+            "a rounding mode other than to nearest even",
+        ));
+    }
+    wave.mode = mode;
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! Floating-point functions that the host's language lacks or defines differently.
+
+/// `value` times 2 to the `exponent`, rounded once.
+pub(super) fn ldexp(value: f64, exponent: i32) -> f64 {
+    // Scaling goes in steps that are powers of two themselves. On the way down the first steps
+    // stay normal, so that only the last one rounds.
+    const STEP: i32 = 900;
+    let mut value = value;
+    let mut exponent = exponent.clamp(-5000, 5000);
+    if exponent < 0 && value != 0.0 && value.is_finite() {
+        // Into [1, 2), so that one multiplication reaches the denormals.
+        let (mantissa, own) = frexp(value);
+        let total = own - 1 + exponent;
+        value = mantissa * 2.0;
+        if total < -1075 {
+            return 0f64.copysign(value);
+        }
+        if total < -1022 {
+            // Multiplying by the smallest normal number and then by the rest would round twice:
+            // a power below 2^-1022 is exact as a denormal down to 2^-1074, and 2^-1075 is
+            // reached by halving the mantissa first, which is exact.
+            return value * 0.5 * power_of_two(total + 1);
+        }
+        return value * power_of_two(total);
+    }
+    while exponent > STEP {
+        value *= power_of_two(STEP);
+        exponent -= STEP;
+    }
+    value * power_of_two(exponent)
+}
+
+/// 2 to the `exponent`, for -1074 to 1023.
+fn power_of_two(exponent: i32) -> f64 {
+    if exponent >= -1022 {
+        f64::from_bits(((exponent + 1023) as u64) << 52)
+    } else {
+        f64::from_bits(1 << (exponent + 1074))
+    }
+}
+
+/// Mantissa in [0.5, 1) and exponent; zero, infinity and NaN as they are, with exponent 0.
+pub(super) fn frexp(value: f64) -> (f64, i32) {
+    if value == 0.0 || !value.is_finite() {
+        return (value, 0);
+    }
+    // A denormal is scaled into the normal range first.
+    let (scaled, shift) = if value.is_subnormal() {
+        (value * power_of_two(64), 64)
+    } else {
+        (value, 0)
+    };
+    let exponent = exponent_field(scaled) - 1022;
+    let mantissa = scaled.to_bits() & !(0x7ff << 52) | 1022 << 52;
+    (f64::from_bits(mantissa), exponent - shift)
+}
+
+/// The biased exponent of a double.
+pub(super) fn exponent_field(value: f64) -> i32 {
+    (value.to_bits() >> 52 & 0x7ff) as i32
+}
+
+/// The smaller number; -0 is smaller than +0, and a number wins over a NaN.
+pub(super) fn min(a: f64, b: f64) -> f64 {
+    match (a.is_nan(), b.is_nan()) {
+        (true, _) => b,
+        (_, true) => a,
+        _ if a == b => {
+            if a.is_sign_negative() {
+                a
+            } else {
+                b
+            }
+        }
+        _ => a.min(b),
+    }
+}
+
+/// The larger number; +0 is larger than -0, and a number wins over a NaN.
+pub(super) fn max(a: f64, b: f64) -> f64 {
+    -min(-a, -b)
+}
+
+/// The middle of three numbers; the smallest when one is a NaN.
+pub(super) fn median(a: f64, b: f64, c: f64) -> f64 {
+    if a.is_nan() || b.is_nan() || c.is_nan() {
+        return min(min(a, b), c);
+    }
+    max(min(a, b), min(max(a, b), c))
+}
+
+/// The class of a number as v_cmp_class counts them, 0 to 9. `quiet` is the bit that tells a
+/// quiet NaN in the number's own format, `denormal` whether it is one there.
+pub(super) fn class(value: f64, quiet: bool, denormal: bool) -> u32 {
+    let positive = value.is_sign_positive();
+    if value.is_nan() {
+        return quiet.into();
+    }
+    // -infinity, -normal, -denormal, -0, +0, +denormal, +normal, +infinity.
+    let distance = match () {
+        () if value.is_infinite() => 3,
+        () if value == 0.0 => 0,
+        () if denormal => 1,
+        () => 2,
+    };
+    if positive { 6 + distance } else { 5 - distance }
+}

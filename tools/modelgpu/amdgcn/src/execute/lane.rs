@@ -1,0 +1,96 @@
+//! Instructions that move values between lanes and scalar registers, or count lanes.
+//! (Data-parallel primitives are a modifier of vector instructions: `vector/dpp.rs`; the LDS
+//! unit's permutations are in `memory/lds.rs`.)
+
+use super::value::Kind;
+use super::{Operation, scalar_source, unmodelled};
+use crate::error::Fault;
+use crate::isa::Instruction;
+use crate::wave::{LANES, Wave};
+
+#[derive(Clone, Copy)]
+pub(crate) enum LaneOperation {
+    /// To a scalar register, from the first active lane.
+    ReadFirst,
+    /// To a scalar register, from a numbered lane, active or not.
+    Read,
+    /// From a scalar to a numbered lane, active or not.
+    Write,
+    /// Adds how many lanes below this one are set in a mask: its low or its high half.
+    CountBelow { high: bool },
+}
+
+const fn lane(operation: LaneOperation) -> Operation {
+    Operation::Lane(operation)
+}
+
+pub(super) const OPERATIONS: &[(&str, Operation)] = &[
+    ("v_readfirstlane_b32", lane(LaneOperation::ReadFirst)),
+    ("v_readlane_b32", lane(LaneOperation::Read)),
+    ("v_writelane_b32", lane(LaneOperation::Write)),
+    (
+        "v_mbcnt_lo_u32_b32",
+        lane(LaneOperation::CountBelow { high: false }),
+    ),
+    (
+        "v_mbcnt_hi_u32_b32",
+        lane(LaneOperation::CountBelow { high: true }),
+    ),
+];
+
+impl LaneOperation {
+    pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+        if instruction.sdwa.is_some() || instruction.dpp.is_some() {
+            return Err(unmodelled(instruction, "SDWA or DPP"));
+        }
+        match self {
+            LaneOperation::ReadFirst => {
+                // Without an active lane, lane 0 is read.
+                let lane = wave.exec().trailing_zeros() as usize % LANES;
+                wave.set_word(instruction.dst, vector_source(instruction, 0, lane, wave)?);
+            }
+            LaneOperation::Read => {
+                let lane = selected_lane(instruction, wave)?;
+                wave.set_word(instruction.dst, vector_source(instruction, 0, lane, wave)?);
+            }
+            LaneOperation::Write => {
+                let lane = selected_lane(instruction, wave)?;
+                let value = scalar_source(instruction, 0, Kind::B32, wave)?;
+                wave.set_lane_at(instruction.dst, 0, lane, value as u32);
+            }
+            LaneOperation::CountBelow { high } => {
+                for lane in 0..LANES {
+                    if wave.exec() >> lane & 1 == 0 {
+                        continue;
+                    }
+                    let below = (1u64 << lane) - 1;
+                    let below = if high { below >> 32 } else { below } as u32;
+                    let mask = vector_source(instruction, 0, lane, wave)?;
+                    let addend = vector_source(instruction, 1, lane, wave)?;
+                    let count = (mask & below).count_ones();
+                    wave.set_lane_at(instruction.dst, 0, lane, addend.wrapping_add(count));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The lane number in the second source, of which 6 bits count.
+fn selected_lane(instruction: &Instruction, wave: &Wave) -> Result<usize, Fault> {
+    Ok(scalar_source(instruction, 1, Kind::B32, wave)? as usize % LANES)
+}
+
+/// A 32-bit source in one lane, be it a vector register or a scalar operand.
+fn vector_source(
+    instruction: &Instruction,
+    place: usize,
+    lane: usize,
+    wave: &Wave,
+) -> Result<u32, Fault> {
+    let operand = instruction.src[place];
+    if operand.vector_index().is_some() {
+        return Ok(wave.lane(operand, lane));
+    }
+    Ok(scalar_source(instruction, place, Kind::B32, wave)? as u32)
+}

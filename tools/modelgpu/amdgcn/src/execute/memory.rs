@@ -1,0 +1,121 @@
+//! Vector memory: each active lane accesses an address of its own.
+
+mod access;
+mod atomic;
+mod lds;
+mod segment;
+
+use super::{Surroundings, Table, unmodelled};
+use crate::error::Fault;
+use crate::isa::Instruction;
+use crate::wave::{LANES, Wave};
+pub(crate) use segment::PRIVATE_SEGMENT_BUFFER;
+
+use access::Target;
+use atomic::AtomicFunction;
+use segment::Segment;
+
+/// The semantics of a vector memory instruction.
+#[derive(Clone, Copy)]
+pub(crate) struct MemoryOperation {
+    segment: Segment,
+    action: Action,
+}
+
+#[derive(Clone, Copy)]
+enum Action {
+    Load {
+        bytes: u8,
+        sign_extend: bool,
+        part: Part,
+    },
+    Store {
+        bytes: u8,
+        part: Part,
+    },
+    /// Returns the old value if the mnemonic or the instruction's bit says so.
+    Atomic {
+        function: AtomicFunction,
+        bytes: u8,
+        returns: bool,
+    },
+    /// Two LDS accesses whose offsets count units of `stride` elements.
+    LoadTwo {
+        bytes: u8,
+        stride: u8,
+    },
+    StoreTwo {
+        bytes: u8,
+        stride: u8,
+    },
+    Permute(lds::Permutation),
+}
+
+/// The part of a register that an access smaller than it uses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// All of it: loads are extended, stores take the low bytes.
+    Whole,
+    /// The low half; a load keeps the other.
+    Low,
+    /// The high half; a load keeps the other.
+    High,
+}
+
+pub(super) fn tables() -> impl Iterator<Item = Table> {
+    segment::TABLES.into_iter().chain(lds::TABLES)
+}
+
+impl MemoryOperation {
+    pub(super) fn execute(
+        self,
+        instruction: &Instruction,
+        wave: &mut Wave,
+        surroundings: &mut Surroundings<'_>,
+    ) -> Result<(), Fault> {
+        if let Action::Permute(permutation) = self.action {
+            permutation.execute(instruction, wave);
+            return Ok(());
+        }
+        surroundings.memory.refresh();
+        let addresses = self.segment.addresses(instruction, wave)?;
+        let mut left = wave.exec();
+        while left != 0 {
+            let lane = left.trailing_zeros() as usize % LANES;
+            left &= left - 1;
+            let (space, address) = addresses.of(lane, instruction, wave);
+            let mut target = Target {
+                instruction,
+                lane,
+                space,
+                surroundings,
+            };
+            match self.action {
+                Action::Load {
+                    bytes,
+                    sign_extend,
+                    part,
+                } => {
+                    target.load(wave, address, bytes, sign_extend, part)?;
+                }
+                Action::Store { bytes, part } => target.store(wave, address, bytes, part)?,
+                Action::Atomic {
+                    function,
+                    bytes,
+                    returns,
+                } => {
+                    let returns = returns || instruction.returns;
+                    target.atomic(wave, address, function, bytes, returns)?;
+                }
+                Action::LoadTwo { bytes, stride } => {
+                    target.load_two(wave, address, bytes, stride)?;
+                }
+                Action::StoreTwo { bytes, stride } => {
+                    target.store_two(wave, address, bytes, stride)?;
+                }
+                Action::Permute(_) => {}
+            }
+        }
+        Ok(())
+    }
+}

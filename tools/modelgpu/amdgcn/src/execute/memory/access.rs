@@ -1,0 +1,286 @@
+//! One lane's access: which bytes, in which memory, to and from which registers.
+
+use super::super::Surroundings;
+use super::Part;
+use super::atomic::AtomicFunction;
+use crate::error::{Access, Fault, Space};
+use crate::isa::{Instruction, Operand};
+use crate::memory::AtomicFailure;
+use crate::wave::Wave;
+
+/// What one lane of an instruction accesses.
+pub(super) struct Target<'a, 'space> {
+    pub instruction: &'a Instruction,
+    pub lane: usize,
+    pub space: Space,
+    pub surroundings: &'a mut Surroundings<'space>,
+}
+
+impl Target<'_, '_> {
+    pub(super) fn load(
+        &mut self,
+        wave: &mut Wave,
+        address: u64,
+        bytes: u8,
+        sign_extend: bool,
+        part: Part,
+    ) -> Result<(), Fault> {
+        let address = self.with_offset(address);
+        let register = self.instruction.dst;
+        if bytes >= 4 {
+            return self.load_words(wave, register, address, bytes);
+        }
+        let value = self.read(wave, address, bytes.into())? as u32;
+        let unused = 32 - 8 * u32::from(bytes);
+        let value = if sign_extend {
+            (value << unused) as i32 >> unused
+        } else {
+            value as i32
+        } as u32;
+        let old = wave.lane(register, self.lane);
+        let value = match part {
+            Part::Whole => value,
+            Part::Low => old & 0xffff_0000 | value & 0xffff,
+            Part::High => old & 0xffff | value << 16,
+        };
+        wave.set_lane_at(register, 0, self.lane, value);
+        Ok(())
+    }
+
+    pub(super) fn store(
+        &mut self,
+        wave: &mut Wave,
+        address: u64,
+        bytes: u8,
+        part: Part,
+    ) -> Result<(), Fault> {
+        let address = self.with_offset(address);
+        let register = self.instruction.src[1];
+        if bytes >= 4 {
+            return self.store_words(wave, register, address, bytes);
+        }
+        let value = wave.lane(register, self.lane);
+        let value = if part == Part::High {
+            value >> 16
+        } else {
+            value
+        };
+        self.write(wave, address, bytes.into(), value.into())
+    }
+
+    /// The two offsets of such an instruction count units of the access's size times `stride`.
+    pub(super) fn load_two(
+        &mut self,
+        wave: &mut Wave,
+        address: u64,
+        bytes: u8,
+        stride: u8,
+    ) -> Result<(), Fault> {
+        for (place, offset) in self.two_offsets(bytes, stride).into_iter().enumerate() {
+            let register = Operand(self.instruction.dst.0 + (place as u16) * u16::from(bytes / 4));
+            self.load_words(wave, register, address + offset, bytes)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn store_two(
+        &mut self,
+        wave: &mut Wave,
+        address: u64,
+        bytes: u8,
+        stride: u8,
+    ) -> Result<(), Fault> {
+        for (place, offset) in self.two_offsets(bytes, stride).into_iter().enumerate() {
+            let register = self.instruction.src[1 + place];
+            self.store_words(wave, register, address + offset, bytes)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn atomic(
+        &mut self,
+        wave: &mut Wave,
+        address: u64,
+        function: AtomicFunction,
+        bytes: u8,
+        returns: bool,
+    ) -> Result<(), Fault> {
+        let address = self.with_offset(address);
+        let (size, lane) = (u64::from(bytes), self.lane);
+        let data = self.instruction.src[1];
+        let read = |register| match bytes {
+            4 => u64::from(wave.lane(register, lane)),
+            _ => wave.lane_pair(register, lane),
+        };
+        let (operand, compared) = match (function, self.is_lds_instruction()) {
+            // LDS compares with the first data operand; elsewhere both are in one tuple.
+            (AtomicFunction::CompareSwap, true) => (read(self.instruction.src[2]), read(data)),
+            (AtomicFunction::CompareSwap, false) => {
+                (read(data), read(Operand(data.0 + u16::from(bytes / 4))))
+            }
+            _ => (read(data), 0),
+        };
+        let update = |old| function.apply(bytes, old, operand, compared);
+        let old = match self.space {
+            Space::Global => self
+                .surroundings
+                .memory
+                .atomic(address, size, update)
+                .map_err(|failure| match failure {
+                    AtomicFailure::Unmapped => {
+                        self.out_of_bounds(Access::Atomic, address, size, None)
+                    }
+                    AtomicFailure::Misaligned => Fault::MisalignedAtomic {
+                        mnemonic: self.instruction.mnemonic,
+                        size,
+                        address,
+                    },
+                })?,
+            // Only this wave or workgroup sees these, and it runs on one thread.
+            Space::Lds | Space::Scratch => {
+                let place = self.local_bytes(wave, Access::Atomic, address, size)?;
+                let old = from_bytes(place);
+                to_bytes(place, update(old));
+                old
+            }
+        };
+        if returns {
+            let register = self.instruction.dst;
+            wave.set_lane_at(register, 0, lane, old as u32);
+            if bytes == 8 {
+                wave.set_lane_at(register, 1, lane, (old >> 32) as u32);
+            }
+        }
+        Ok(())
+    }
+
+    fn load_words(
+        &mut self,
+        wave: &mut Wave,
+        register: Operand,
+        address: u64,
+        bytes: u8,
+    ) -> Result<(), Fault> {
+        for place in 0..usize::from(bytes / 4) {
+            let value = self.read(wave, address.wrapping_add(4 * place as u64), 4)?;
+            wave.set_lane_at(register, place, self.lane, value as u32);
+        }
+        Ok(())
+    }
+
+    fn store_words(
+        &mut self,
+        wave: &mut Wave,
+        register: Operand,
+        address: u64,
+        bytes: u8,
+    ) -> Result<(), Fault> {
+        for place in 0..usize::from(bytes / 4) {
+            let value = wave.lane_at(register, place, self.lane);
+            self.write(
+                wave,
+                address.wrapping_add(4 * place as u64),
+                4,
+                value.into(),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, wave: &mut Wave, address: u64, size: u64) -> Result<u64, Fault> {
+        if self.space == Space::Global {
+            return self
+                .surroundings
+                .memory
+                .load(address, size)
+                .map_err(|_| self.out_of_bounds(Access::Read, address, size, None));
+        }
+        Ok(from_bytes(self.local_bytes(
+            wave,
+            Access::Read,
+            address,
+            size,
+        )?))
+    }
+
+    fn write(&mut self, wave: &mut Wave, address: u64, size: u64, value: u64) -> Result<(), Fault> {
+        if self.space == Space::Global {
+            return self
+                .surroundings
+                .memory
+                .store(address, size, value)
+                .map_err(|_| self.out_of_bounds(Access::Write, address, size, None));
+        }
+        to_bytes(self.local_bytes(wave, Access::Write, address, size)?, value);
+        Ok(())
+    }
+
+    /// Bytes of LDS, or of this lane's scratch.
+    fn local_bytes<'m>(
+        &'m mut self,
+        wave: &'m mut Wave,
+        access: Access,
+        address: u64,
+        size: u64,
+    ) -> Result<&'m mut [u8], Fault> {
+        let limit = match self.space {
+            Space::Scratch => wave.scratch.per_lane,
+            _ => self.surroundings.lds.len(),
+        };
+        if address
+            .checked_add(size)
+            .is_none_or(|end| end > limit as u64)
+        {
+            return Err(self.out_of_bounds(access, address, size, Some(limit as u64)));
+        }
+        let (start, size) = (address as usize, size as usize);
+        Ok(match self.space {
+            Space::Scratch => &mut wave.scratch.bytes[self.lane * limit + start..][..size],
+            _ => &mut self.surroundings.lds[start..][..size],
+        })
+    }
+
+    /// LDS instructions with one offset add it here, where addresses wrap at 32 bits; the
+    /// other segments' addresses contain it.
+    fn with_offset(&self, address: u64) -> u64 {
+        if self.is_lds_instruction() {
+            address.wrapping_add(self.instruction.immediate as u64) & 0xffff_ffff
+        } else {
+            address
+        }
+    }
+
+    fn two_offsets(&self, bytes: u8, stride: u8) -> [u64; 2] {
+        let unit = u64::from(bytes) * u64::from(stride);
+        let offsets = self.instruction.immediate as u64;
+        [(offsets & 0xff) * unit, (offsets >> 8 & 0xff) * unit]
+    }
+
+    fn is_lds_instruction(&self) -> bool {
+        self.instruction.mnemonic.starts_with("ds_")
+    }
+
+    fn out_of_bounds(&self, access: Access, address: u64, size: u64, limit: Option<u64>) -> Fault {
+        Fault::OutOfBounds {
+            mnemonic: self.instruction.mnemonic,
+            space: self.space,
+            access,
+            size,
+            address,
+            limit,
+        }
+    }
+}
+
+fn from_bytes(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
+fn to_bytes(bytes: &mut [u8], value: u64) {
+    for (byte, part) in bytes.iter_mut().zip(value.to_le_bytes()) {
+        *byte = part;
+    }
+}

@@ -1,0 +1,87 @@
+//! What atomics do with the value in memory.
+
+use super::super::float;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AtomicFunction {
+    Swap,
+    CompareSwap,
+    Add,
+    Sub,
+    /// The operand minus the old value.
+    ReverseSub,
+    SignedMin,
+    UnsignedMin,
+    SignedMax,
+    UnsignedMax,
+    And,
+    Or,
+    Xor,
+    /// Back to 0 from the operand on.
+    Increment,
+    /// To the operand from 0 or from beyond it.
+    Decrement,
+    FloatAdd,
+    FloatMin,
+    FloatMax,
+}
+
+impl AtomicFunction {
+    /// The new value; `bytes` is 4 or 8 and values of 4 bytes are zero-extended.
+    pub(super) fn apply(self, bytes: u8, old: u64, operand: u64, compared: u64) -> u64 {
+        use AtomicFunction as F;
+        let signed = |value: u64| match bytes {
+            4 => i64::from(value as i32),
+            _ => value as i64,
+        };
+        let choose = |takes_operand: bool| if takes_operand { operand } else { old };
+        let new = match self {
+            F::Swap => operand,
+            F::CompareSwap => choose(old == compared),
+            F::Add => old.wrapping_add(operand),
+            F::Sub => old.wrapping_sub(operand),
+            F::ReverseSub => operand.wrapping_sub(old),
+            F::SignedMin => choose(signed(operand) < signed(old)),
+            F::SignedMax => choose(signed(operand) > signed(old)),
+            F::UnsignedMin => choose(operand < old),
+            F::UnsignedMax => choose(operand > old),
+            F::And => old & operand,
+            F::Or => old | operand,
+            F::Xor => old ^ operand,
+            F::Increment => {
+                if old >= operand {
+                    0
+                } else {
+                    old + 1
+                }
+            }
+            F::Decrement => {
+                if old == 0 || old > operand {
+                    operand
+                } else {
+                    old - 1
+                }
+            }
+            F::FloatAdd if bytes == 4 => (f32::from_bits(old as u32)
+                + f32::from_bits(operand as u32))
+            .to_bits()
+            .into(),
+            F::FloatAdd => (f64::from_bits(old) + f64::from_bits(operand)).to_bits(),
+            F::FloatMin => float_function(bytes, old, operand, float::min),
+            F::FloatMax => float_function(bytes, old, operand, float::max),
+        };
+        if bytes == 4 { new & 0xffff_ffff } else { new }
+    }
+}
+
+/// A function that is exact in double precision for operands of either size.
+fn float_function(bytes: u8, old: u64, operand: u64, function: fn(f64, f64) -> f64) -> u64 {
+    if bytes == 4 {
+        let (old, operand) = (f32::from_bits(old as u32), f32::from_bits(operand as u32));
+        (function(old.into(), operand.into()) as f32)
+            .to_bits()
+            .into()
+    } else {
+        function(f64::from_bits(old), f64::from_bits(operand)).to_bits()
+    }
+}

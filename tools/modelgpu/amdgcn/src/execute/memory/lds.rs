@@ -1,0 +1,279 @@
+//! Local data share instructions, and the permutations between lanes that its unit does without
+//! touching memory.
+
+use super::super::Operation;
+use super::atomic::AtomicFunction as Function;
+use super::segment::Segment;
+use super::{Action, MemoryOperation, Part};
+use crate::isa::Instruction;
+use crate::wave::{LANES, Wave, Words};
+
+const fn lds(action: Action) -> Operation {
+    Operation::Memory(MemoryOperation {
+        segment: Segment::Lds,
+        action,
+    })
+}
+
+const fn read(bytes: u8, sign_extend: bool, part: Part) -> Operation {
+    lds(Action::Load {
+        bytes,
+        sign_extend,
+        part,
+    })
+}
+
+const fn write(bytes: u8, part: Part) -> Operation {
+    lds(Action::Store { bytes, part })
+}
+
+const fn atomic(function: Function, bytes: u8) -> Operation {
+    lds(Action::Atomic {
+        function,
+        bytes,
+        returns: false,
+    })
+}
+
+const fn atomic_rtn(function: Function, bytes: u8) -> Operation {
+    lds(Action::Atomic {
+        function,
+        bytes,
+        returns: true,
+    })
+}
+
+macro_rules! atomics {
+    ($($name:literal: $function:ident, $bytes:literal;)*) => {
+        &[$(
+            (concat!("ds_", $name), atomic(Function::$function, $bytes)),
+        )*]
+    };
+}
+
+macro_rules! returning_atomics {
+    ($($name:literal, $type:literal: $function:ident, $bytes:literal;)*) => {
+        &[$(
+            (concat!("ds_", $name, "_rtn_", $type), atomic_rtn(Function::$function, $bytes)),
+        )*]
+    };
+}
+
+const ACCESSES: &[(&str, Operation)] = &[
+    ("ds_read_u8", read(1, false, Part::Whole)),
+    ("ds_read_i8", read(1, true, Part::Whole)),
+    ("ds_read_u16", read(2, false, Part::Whole)),
+    ("ds_read_i16", read(2, true, Part::Whole)),
+    ("ds_read_u8_d16", read(1, false, Part::Low)),
+    ("ds_read_i8_d16", read(1, true, Part::Low)),
+    ("ds_read_u16_d16", read(2, false, Part::Low)),
+    ("ds_read_u8_d16_hi", read(1, false, Part::High)),
+    ("ds_read_i8_d16_hi", read(1, true, Part::High)),
+    ("ds_read_u16_d16_hi", read(2, false, Part::High)),
+    ("ds_read_b32", read(4, false, Part::Whole)),
+    ("ds_read_b64", read(8, false, Part::Whole)),
+    ("ds_read_b96", read(12, false, Part::Whole)),
+    ("ds_read_b128", read(16, false, Part::Whole)),
+    ("ds_write_b8", write(1, Part::Whole)),
+    ("ds_write_b16", write(2, Part::Whole)),
+    ("ds_write_b8_d16_hi", write(1, Part::High)),
+    ("ds_write_b16_d16_hi", write(2, Part::High)),
+    ("ds_write_b32", write(4, Part::Whole)),
+    ("ds_write_b64", write(8, Part::Whole)),
+    ("ds_write_b96", write(12, Part::Whole)),
+    ("ds_write_b128", write(16, Part::Whole)),
+    (
+        "ds_read2_b32",
+        lds(Action::LoadTwo {
+            bytes: 4,
+            stride: 1,
+        }),
+    ),
+    (
+        "ds_read2_b64",
+        lds(Action::LoadTwo {
+            bytes: 8,
+            stride: 1,
+        }),
+    ),
+    (
+        "ds_read2st64_b32",
+        lds(Action::LoadTwo {
+            bytes: 4,
+            stride: 64,
+        }),
+    ),
+    (
+        "ds_read2st64_b64",
+        lds(Action::LoadTwo {
+            bytes: 8,
+            stride: 64,
+        }),
+    ),
+    (
+        "ds_write2_b32",
+        lds(Action::StoreTwo {
+            bytes: 4,
+            stride: 1,
+        }),
+    ),
+    (
+        "ds_write2_b64",
+        lds(Action::StoreTwo {
+            bytes: 8,
+            stride: 1,
+        }),
+    ),
+    (
+        "ds_write2st64_b32",
+        lds(Action::StoreTwo {
+            bytes: 4,
+            stride: 64,
+        }),
+    ),
+    (
+        "ds_write2st64_b64",
+        lds(Action::StoreTwo {
+            bytes: 8,
+            stride: 64,
+        }),
+    ),
+    ("ds_permute_b32", lds(Action::Permute(Permutation::Push))),
+    ("ds_bpermute_b32", lds(Action::Permute(Permutation::Pull))),
+    ("ds_swizzle_b32", lds(Action::Permute(Permutation::Swizzle))),
+];
+
+const ATOMICS: &[(&str, Operation)] = atomics! {
+    "add_u32": Add, 4;
+    "add_u64": Add, 8;
+    "sub_u32": Sub, 4;
+    "sub_u64": Sub, 8;
+    "rsub_u32": ReverseSub, 4;
+    "rsub_u64": ReverseSub, 8;
+    "inc_u32": Increment, 4;
+    "inc_u64": Increment, 8;
+    "dec_u32": Decrement, 4;
+    "dec_u64": Decrement, 8;
+    "min_i32": SignedMin, 4;
+    "min_i64": SignedMin, 8;
+    "max_i32": SignedMax, 4;
+    "max_i64": SignedMax, 8;
+    "min_u32": UnsignedMin, 4;
+    "min_u64": UnsignedMin, 8;
+    "max_u32": UnsignedMax, 4;
+    "max_u64": UnsignedMax, 8;
+    "and_b32": And, 4;
+    "and_b64": And, 8;
+    "or_b32": Or, 4;
+    "or_b64": Or, 8;
+    "xor_b32": Xor, 4;
+    "xor_b64": Xor, 8;
+    "cmpst_b32": CompareSwap, 4;
+    "cmpst_b64": CompareSwap, 8;
+    "add_f32": FloatAdd, 4;
+    "add_f64": FloatAdd, 8;
+    "min_f32": FloatMin, 4;
+    "min_f64": FloatMin, 8;
+    "max_f32": FloatMax, 4;
+    "max_f64": FloatMax, 8;
+};
+
+const RETURNING_ATOMICS: &[(&str, Operation)] = returning_atomics! {
+    "add", "u32": Add, 4;
+    "add", "u64": Add, 8;
+    "sub", "u32": Sub, 4;
+    "sub", "u64": Sub, 8;
+    "rsub", "u32": ReverseSub, 4;
+    "rsub", "u64": ReverseSub, 8;
+    "inc", "u32": Increment, 4;
+    "inc", "u64": Increment, 8;
+    "dec", "u32": Decrement, 4;
+    "dec", "u64": Decrement, 8;
+    "min", "i32": SignedMin, 4;
+    "min", "i64": SignedMin, 8;
+    "max", "i32": SignedMax, 4;
+    "max", "i64": SignedMax, 8;
+    "min", "u32": UnsignedMin, 4;
+    "min", "u64": UnsignedMin, 8;
+    "max", "u32": UnsignedMax, 4;
+    "max", "u64": UnsignedMax, 8;
+    "and", "b32": And, 4;
+    "and", "b64": And, 8;
+    "or", "b32": Or, 4;
+    "or", "b64": Or, 8;
+    "xor", "b32": Xor, 4;
+    "xor", "b64": Xor, 8;
+    "wrxchg", "b32": Swap, 4;
+    "wrxchg", "b64": Swap, 8;
+    "cmpst", "b32": CompareSwap, 4;
+    "cmpst", "b64": CompareSwap, 8;
+    "add", "f32": FloatAdd, 4;
+    "add", "f64": FloatAdd, 8;
+    "min", "f32": FloatMin, 4;
+    "min", "f64": FloatMin, 8;
+    "max", "f32": FloatMax, 4;
+    "max", "f64": FloatMax, 8;
+};
+
+pub(super) const TABLES: [super::Table; 3] = [ACCESSES, ATOMICS, RETURNING_ATOMICS];
+
+/// A way to move a register's values between lanes.
+#[derive(Clone, Copy)]
+pub(super) enum Permutation {
+    /// Each lane says where its value goes.
+    Push,
+    /// Each lane says where its value comes from.
+    Pull,
+    /// The instruction's offset is a pattern.
+    Swizzle,
+}
+
+impl Permutation {
+    pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) {
+        let exec = wave.exec();
+        let [first, second, _] = instruction.src;
+        let all =
+            |operand, wave: &Wave| -> Words { std::array::from_fn(|l| wave.lane(operand, l)) };
+        // Addresses count bytes of an imagined row of dwords.
+        let lane_of = |address: u32| {
+            (address.wrapping_add(instruction.immediate as u32) >> 2) as usize % LANES
+        };
+        let active = |lane: usize| exec >> lane & 1 == 1;
+        // An inactive lane's value reads as 0.
+        let value = |values: &Words, lane: usize| if active(lane) { values[lane] } else { 0 };
+        let mut results = [0; LANES];
+        match self {
+            Permutation::Push => {
+                let (addresses, data) = (all(first, wave), all(second, wave));
+                for lane in (0..LANES).filter(|lane| active(*lane)) {
+                    results[lane_of(addresses[lane])] = data[lane];
+                }
+            }
+            Permutation::Pull => {
+                let (addresses, data) = (all(first, wave), all(second, wave));
+                for (lane, result) in results.iter_mut().enumerate() {
+                    *result = value(&data, lane_of(addresses[lane]));
+                }
+            }
+            Permutation::Swizzle => {
+                let data = all(first, wave);
+                for (lane, result) in results.iter_mut().enumerate() {
+                    *result = value(&data, swizzled(instruction.immediate as usize, lane));
+                }
+            }
+        }
+        for lane in (0..LANES).filter(|lane| active(*lane)) {
+            wave.set_lane_at(instruction.dst, 0, lane, results[lane]);
+        }
+    }
+}
+
+/// The lane that a swizzle pattern gives `lane`: with bit 15 set a permutation of each four
+/// lanes, else and, or and xor masks for the number in each half of the wave.
+fn swizzled(pattern: usize, lane: usize) -> usize {
+    if pattern & 0x8000 != 0 {
+        return lane & !3 | pattern >> (2 * (lane & 3)) & 3;
+    }
+    let (and, or, xor) = (pattern & 31, pattern >> 5 & 31, pattern >> 10 & 31);
+    lane & 32 | (lane & and | or) ^ xor
+}

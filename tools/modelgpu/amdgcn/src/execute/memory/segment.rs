@@ -1,0 +1,375 @@
+//! Flat, global, scratch and buffer instructions: their mnemonics, and where they point.
+//!
+//! A flat address in one of the apertures means LDS or scratch. LLVM uses buffer instructions on
+//! gfx90a for scratch only: the resource is the private segment buffer that the kernel got in its
+//! first SGPRs, whose contents are [`PRIVATE_SEGMENT_BUFFER`] here.
+
+use super::super::value::Kind;
+use super::super::{Operation, scalar_source};
+use super::atomic::AtomicFunction as Function;
+use super::{Action, MemoryOperation, Part, Table, unmodelled};
+use crate::error::{Fault, Space};
+use crate::isa::{Instruction, Operand};
+use crate::wave::{LANES, Wave};
+
+/// What a buffer resource for scratch looks like: base 0, so that a kernel's prologue may add
+/// its wave's offset (0 as well), all of memory, swizzled.
+pub(crate) const PRIVATE_SEGMENT_BUFFER: [u32; 4] = [0, 0, u32::MAX, 0x00e0_0000];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Segment {
+    Flat,
+    Global,
+    Scratch,
+    Buffer,
+    Lds,
+}
+
+const fn load(segment: Segment, bytes: u8, sign_extend: bool, part: Part) -> Operation {
+    let action = Action::Load {
+        bytes,
+        sign_extend,
+        part,
+    };
+    Operation::Memory(MemoryOperation { segment, action })
+}
+
+const fn store(segment: Segment, bytes: u8, part: Part) -> Operation {
+    Operation::Memory(MemoryOperation {
+        segment,
+        action: Action::Store { bytes, part },
+    })
+}
+
+const fn atomic(segment: Segment, function: Function, bytes: u8) -> Operation {
+    let action = Action::Atomic {
+        function,
+        bytes,
+        returns: false,
+    };
+    Operation::Memory(MemoryOperation { segment, action })
+}
+
+macro_rules! loads_and_stores {
+    ($prefix:literal, $segment:expr) => {
+        &[
+            (
+                concat!($prefix, "_load_ubyte"),
+                load($segment, 1, false, Part::Whole),
+            ),
+            (
+                concat!($prefix, "_load_sbyte"),
+                load($segment, 1, true, Part::Whole),
+            ),
+            (
+                concat!($prefix, "_load_ushort"),
+                load($segment, 2, false, Part::Whole),
+            ),
+            (
+                concat!($prefix, "_load_sshort"),
+                load($segment, 2, true, Part::Whole),
+            ),
+            (
+                concat!($prefix, "_load_ubyte_d16"),
+                load($segment, 1, false, Part::Low),
+            ),
+            (
+                concat!($prefix, "_load_sbyte_d16"),
+                load($segment, 1, true, Part::Low),
+            ),
+            (
+                concat!($prefix, "_load_short_d16"),
+                load($segment, 2, false, Part::Low),
+            ),
+            (
+                concat!($prefix, "_load_ubyte_d16_hi"),
+                load($segment, 1, false, Part::High),
+            ),
+            (
+                concat!($prefix, "_load_sbyte_d16_hi"),
+                load($segment, 1, true, Part::High),
+            ),
+            (
+                concat!($prefix, "_load_short_d16_hi"),
+                load($segment, 2, false, Part::High),
+            ),
+            (
+                concat!($prefix, "_load_dword"),
+                load($segment, 4, false, Part::Whole),
+            ),
+            (
+                concat!($prefix, "_load_dwordx2"),
+                load($segment, 8, false, Part::Whole),
+            ),
+            (
+                concat!($prefix, "_load_dwordx3"),
+                load($segment, 12, false, Part::Whole),
+            ),
+            (
+                concat!($prefix, "_load_dwordx4"),
+                load($segment, 16, false, Part::Whole),
+            ),
+            (
+                concat!($prefix, "_store_byte"),
+                store($segment, 1, Part::Whole),
+            ),
+            (
+                concat!($prefix, "_store_short"),
+                store($segment, 2, Part::Whole),
+            ),
+            (
+                concat!($prefix, "_store_byte_d16_hi"),
+                store($segment, 1, Part::High),
+            ),
+            (
+                concat!($prefix, "_store_short_d16_hi"),
+                store($segment, 2, Part::High),
+            ),
+            (
+                concat!($prefix, "_store_dword"),
+                store($segment, 4, Part::Whole),
+            ),
+            (
+                concat!($prefix, "_store_dwordx2"),
+                store($segment, 8, Part::Whole),
+            ),
+            (
+                concat!($prefix, "_store_dwordx3"),
+                store($segment, 12, Part::Whole),
+            ),
+            (
+                concat!($prefix, "_store_dwordx4"),
+                store($segment, 16, Part::Whole),
+            ),
+        ]
+    };
+}
+
+macro_rules! atomics {
+    ($prefix:literal, $segment:expr) => {
+        &[
+            (
+                concat!($prefix, "_atomic_swap"),
+                atomic($segment, Function::Swap, 4),
+            ),
+            (
+                concat!($prefix, "_atomic_swap_x2"),
+                atomic($segment, Function::Swap, 8),
+            ),
+            (
+                concat!($prefix, "_atomic_cmpswap"),
+                atomic($segment, Function::CompareSwap, 4),
+            ),
+            (
+                concat!($prefix, "_atomic_cmpswap_x2"),
+                atomic($segment, Function::CompareSwap, 8),
+            ),
+            (
+                concat!($prefix, "_atomic_add"),
+                atomic($segment, Function::Add, 4),
+            ),
+            (
+                concat!($prefix, "_atomic_add_x2"),
+                atomic($segment, Function::Add, 8),
+            ),
+            (
+                concat!($prefix, "_atomic_sub"),
+                atomic($segment, Function::Sub, 4),
+            ),
+            (
+                concat!($prefix, "_atomic_sub_x2"),
+                atomic($segment, Function::Sub, 8),
+            ),
+            (
+                concat!($prefix, "_atomic_smin"),
+                atomic($segment, Function::SignedMin, 4),
+            ),
+            (
+                concat!($prefix, "_atomic_smin_x2"),
+                atomic($segment, Function::SignedMin, 8),
+            ),
+            (
+                concat!($prefix, "_atomic_umin"),
+                atomic($segment, Function::UnsignedMin, 4),
+            ),
+            (
+                concat!($prefix, "_atomic_umin_x2"),
+                atomic($segment, Function::UnsignedMin, 8),
+            ),
+            (
+                concat!($prefix, "_atomic_smax"),
+                atomic($segment, Function::SignedMax, 4),
+            ),
+            (
+                concat!($prefix, "_atomic_smax_x2"),
+                atomic($segment, Function::SignedMax, 8),
+            ),
+            (
+                concat!($prefix, "_atomic_umax"),
+                atomic($segment, Function::UnsignedMax, 4),
+            ),
+            (
+                concat!($prefix, "_atomic_umax_x2"),
+                atomic($segment, Function::UnsignedMax, 8),
+            ),
+            (
+                concat!($prefix, "_atomic_and"),
+                atomic($segment, Function::And, 4),
+            ),
+            (
+                concat!($prefix, "_atomic_and_x2"),
+                atomic($segment, Function::And, 8),
+            ),
+            (
+                concat!($prefix, "_atomic_or"),
+                atomic($segment, Function::Or, 4),
+            ),
+            (
+                concat!($prefix, "_atomic_or_x2"),
+                atomic($segment, Function::Or, 8),
+            ),
+            (
+                concat!($prefix, "_atomic_xor"),
+                atomic($segment, Function::Xor, 4),
+            ),
+            (
+                concat!($prefix, "_atomic_xor_x2"),
+                atomic($segment, Function::Xor, 8),
+            ),
+            (
+                concat!($prefix, "_atomic_inc"),
+                atomic($segment, Function::Increment, 4),
+            ),
+            (
+                concat!($prefix, "_atomic_inc_x2"),
+                atomic($segment, Function::Increment, 8),
+            ),
+            (
+                concat!($prefix, "_atomic_dec"),
+                atomic($segment, Function::Decrement, 4),
+            ),
+            (
+                concat!($prefix, "_atomic_dec_x2"),
+                atomic($segment, Function::Decrement, 8),
+            ),
+            (
+                concat!($prefix, "_atomic_add_f32"),
+                atomic($segment, Function::FloatAdd, 4),
+            ),
+            (
+                concat!($prefix, "_atomic_add_f64"),
+                atomic($segment, Function::FloatAdd, 8),
+            ),
+            (
+                concat!($prefix, "_atomic_min_f64"),
+                atomic($segment, Function::FloatMin, 8),
+            ),
+            (
+                concat!($prefix, "_atomic_max_f64"),
+                atomic($segment, Function::FloatMax, 8),
+            ),
+        ]
+    };
+}
+
+pub(super) const TABLES: [Table; 6] = [
+    loads_and_stores!("flat", Segment::Flat),
+    loads_and_stores!("global", Segment::Global),
+    loads_and_stores!("scratch", Segment::Scratch),
+    loads_and_stores!("buffer", Segment::Buffer),
+    atomics!("flat", Segment::Flat),
+    atomics!("global", Segment::Global),
+];
+
+/// Where the lanes of one instruction point: the part that all lanes share.
+pub(super) struct Addresses {
+    segment: Segment,
+    /// Added to each lane's own part.
+    base: u64,
+    /// Whether the lane's part is 64 bits wide, 32, or absent.
+    vector: VectorPart,
+}
+
+enum VectorPart {
+    Absent,
+    Word,
+    Pair,
+}
+
+impl Segment {
+    pub(super) fn addresses(
+        self,
+        instruction: &Instruction,
+        wave: &Wave,
+    ) -> Result<Addresses, Fault> {
+        let offset = i64::from(instruction.immediate) as u64;
+        let has_scalar = !instruction.src[2].is_none();
+        let optional_vector = if instruction.has_vector_address {
+            VectorPart::Word
+        } else {
+            VectorPart::Absent
+        };
+        let (base, vector) = match self {
+            Segment::Flat => (offset, VectorPart::Pair),
+            Segment::Global if has_scalar => (
+                wave.pair(instruction.src[2]).wrapping_add(offset),
+                VectorPart::Word,
+            ),
+            Segment::Global => (offset, VectorPart::Pair),
+            Segment::Scratch if has_scalar => {
+                let scalar = scalar_source(instruction, 2, Kind::B32, wave)?;
+                (scalar.wrapping_add(offset), optional_vector)
+            }
+            Segment::Scratch => (offset, optional_vector),
+            Segment::Buffer => {
+                let resource: [u32; 4] = std::array::from_fn(|place| {
+                    wave.word(Operand(instruction.sdst.0 + place as u16))
+                });
+                if resource != PRIVATE_SEGMENT_BUFFER {
+                    return Err(unmodelled(
+                        instruction,
+                        "a buffer other than the scratch buffer",
+                    ));
+                }
+                // The scalar offset is not swizzled: it counts bytes of the whole wave.
+                let scalar = scalar_source(instruction, 2, Kind::B32, wave)? / LANES as u64;
+                (scalar.wrapping_add(offset), optional_vector)
+            }
+            // With two offsets in the field, they are added later.
+            Segment::Lds => (0, VectorPart::Word),
+        };
+        Ok(Addresses {
+            segment: self,
+            base,
+            vector,
+        })
+    }
+}
+
+impl Addresses {
+    /// The kind of memory that a lane points at, and the address or offset there.
+    pub(super) fn of(&self, lane: usize, instruction: &Instruction, wave: &Wave) -> (Space, u64) {
+        let register = instruction.src[0];
+        let vector = match self.vector {
+            VectorPart::Absent => 0,
+            VectorPart::Word => wave.lane(register, lane).into(),
+            VectorPart::Pair => wave.lane_pair(register, lane),
+        };
+        let address = vector.wrapping_add(self.base);
+        match self.segment {
+            Segment::Global => (Space::Global, address),
+            Segment::Lds => (Space::Lds, address),
+            Segment::Scratch | Segment::Buffer => (Space::Scratch, address & 0xffff_ffff),
+            Segment::Flat => {
+                let (aperture, offset) = (address & !0xffff_ffff, address & 0xffff_ffff);
+                if aperture == wave.apertures.shared {
+                    (Space::Lds, offset)
+                } else if aperture == wave.apertures.private {
+                    (Space::Scratch, offset)
+                } else {
+                    (Space::Global, address)
+                }
+            }
+        }
+    }
+}

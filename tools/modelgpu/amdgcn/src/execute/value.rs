@@ -1,0 +1,177 @@
+//! The types that instructions compute with.
+
+use crate::isa::FloatFormat;
+
+/// What an operand holds: its size, and for floating point its format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// No operand.
+    None,
+    B16,
+    B32,
+    B64,
+    /// Like B64, but a literal constant is sign-extended.
+    I64,
+    F16,
+    F32,
+    F64,
+}
+
+impl Kind {
+    pub(crate) const fn is_long(self) -> bool {
+        matches!(self, Kind::B64 | Kind::I64 | Kind::F64)
+    }
+
+    pub(crate) const fn is_half(self) -> bool {
+        matches!(self, Kind::B16 | Kind::F16)
+    }
+
+    pub(crate) const fn is_float(self) -> bool {
+        matches!(self, Kind::F16 | Kind::F32 | Kind::F64)
+    }
+
+    /// The bit that the abs and neg modifiers change.
+    pub(crate) const fn sign_bit(self) -> u64 {
+        match self {
+            Kind::B16 | Kind::F16 => 1 << 15,
+            Kind::None | Kind::B32 | Kind::F32 => 1 << 31,
+            Kind::B64 | Kind::I64 | Kind::F64 => 1 << 63,
+        }
+    }
+
+    pub(crate) const fn float_format(self) -> FloatFormat {
+        match self {
+            Kind::B16 | Kind::F16 => FloatFormat::Half,
+            Kind::None | Kind::B32 | Kind::F32 => FloatFormat::Single,
+            Kind::B64 | Kind::I64 | Kind::F64 => FloatFormat::Double,
+        }
+    }
+
+    /// The float whose bits are `bits`, where the kind is one.
+    pub(crate) fn to_f64(self, bits: u64) -> f64 {
+        match self {
+            Kind::F16 => f64::from(Half(bits as u16).to_f32()),
+            Kind::F64 => f64::from_bits(bits),
+            _ => f64::from(f32::from_bits(bits as u32)),
+        }
+    }
+
+    /// Inverse of [`Kind::to_f64`], rounding to the kind's precision.
+    pub(crate) fn from_f64(self, value: f64) -> u64 {
+        match self {
+            Kind::F16 => Half::from_f32(value as f32).0.into(),
+            Kind::F64 => value.to_bits(),
+            _ => (value as f32).to_bits().into(),
+        }
+    }
+
+    /// Whether `bits` are a denormal number of this kind.
+    pub(crate) fn is_denormal(self, bits: u64) -> bool {
+        match self {
+            Kind::F16 => bits & 0x7c00 == 0 && bits & 0x3ff != 0,
+            Kind::F32 => f32::from_bits(bits as u32).is_subnormal(),
+            Kind::F64 => f64::from_bits(bits).is_subnormal(),
+            _ => false,
+        }
+    }
+}
+
+/// A type that a register or a pair of them holds.
+pub(crate) trait Value: Copy {
+    const KIND: Kind;
+    /// From the low bits.
+    fn from_bits(bits: u64) -> Self;
+    /// Zero-extended.
+    fn to_bits(self) -> u64;
+}
+
+macro_rules! integer_value {
+    ($($type:ty, $unsigned:ty => $kind:ident;)*) => {$(
+        impl Value for $type {
+            const KIND: Kind = Kind::$kind;
+            fn from_bits(bits: u64) -> Self { bits as $type }
+            fn to_bits(self) -> u64 { u64::from(self as $unsigned) }
+        }
+    )*};
+}
+
+integer_value! {
+    u16, u16 => B16;
+    i16, u16 => B16;
+    u32, u32 => B32;
+    i32, u32 => B32;
+    u64, u64 => B64;
+    i64, u64 => I64;
+}
+
+impl Value for f32 {
+    const KIND: Kind = Kind::F32;
+    fn from_bits(bits: u64) -> Self {
+        f32::from_bits(bits as u32)
+    }
+    fn to_bits(self) -> u64 {
+        f32::to_bits(self).into()
+    }
+}
+
+impl Value for f64 {
+    const KIND: Kind = Kind::F64;
+    fn from_bits(bits: u64) -> Self {
+        f64::from_bits(bits)
+    }
+    fn to_bits(self) -> u64 {
+        f64::to_bits(self)
+    }
+}
+
+/// A half-precision number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Half(pub u16);
+
+impl Value for Half {
+    const KIND: Kind = Kind::F16;
+    fn from_bits(bits: u64) -> Self {
+        Half(bits as u16)
+    }
+    fn to_bits(self) -> u64 {
+        self.0.into()
+    }
+}
+
+impl Half {
+    pub(crate) fn to_f32(self) -> f32 {
+        let sign = u32::from(self.0 & 0x8000) << 16;
+        let exponent = u32::from(self.0 >> 10 & 31);
+        let fraction = u32::from(self.0 & 0x3ff);
+        let magnitude = match exponent {
+            0 => (fraction as f32 / (1 << 24) as f32).to_bits(),
+            31 => 0x7f80_0000 | fraction << 13,
+            // Re-biased from 15 to 127.
+            _ => (exponent + 112) << 23 | fraction << 13,
+        };
+        f32::from_bits(magnitude | sign)
+    }
+
+    /// Rounds to nearest even.
+    pub(crate) fn from_f32(value: f32) -> Half {
+        const INFINITY: u16 = 0x7c00;
+        /// Half-way between the largest finite number and the next power of two.
+        const OVERFLOW: f32 = 65520.0;
+        let sign = (value.to_bits() >> 16 & 0x8000) as u16;
+        let magnitude = value.abs();
+        if value.is_nan() {
+            let payload = (value.to_bits() >> 13 & 0x3ff) as u16;
+            return Half(sign | INFINITY | 0x200 | payload);
+        }
+        if magnitude >= OVERFLOW {
+            return Half(sign | INFINITY);
+        }
+        if magnitude < 2f32.powi(-14) {
+            let fraction = (magnitude * 2f32.powi(24)).round_ties_even() as u16;
+            return Half(sign | fraction);
+        }
+        let rebiased = magnitude.to_bits() - (112 << 23);
+        let odd = rebiased >> 13 & 1;
+        Half(sign | ((rebiased + 0xfff + odd) >> 13) as u16)
+    }
+}

@@ -1,0 +1,257 @@
+//! Vector arithmetic: an operation computes all 64 lanes at once from gathered sources; which
+//! lanes keep the result is EXEC's and the modifiers' affair, told in `gather.rs` and
+//! `scatter.rs`.
+
+mod compare;
+mod convert;
+mod divide;
+mod dpp;
+mod gather;
+mod half;
+mod integer;
+mod packed;
+mod real;
+mod scatter;
+
+use super::value::Kind;
+use super::{Table, unmodelled};
+use crate::error::Fault;
+use crate::isa::{Instruction, Operand};
+use crate::wave::{LANES, Longs, Wave, Words};
+use gather::Gather;
+
+/// The semantics of a vector instruction, for one whole wave.
+#[derive(Clone, Copy)]
+pub(crate) enum VectorOperation {
+    /// Sources and result of at most 32 bits.
+    Words {
+        run: fn(&[Words; 3], &mut Words),
+        sources: [Kind; 3],
+        result: Kind,
+    },
+    /// Some source or the result has 64 bits.
+    Longs {
+        run: fn(&[Longs; 3], &mut Longs),
+        sources: [Kind; 3],
+        result: Kind,
+    },
+    /// With a bit per lane that comes from or goes to a scalar register pair.
+    Carry {
+        run: fn(&[Longs; 3], u64, &mut Longs) -> u64,
+        sources: [Kind; 3],
+        result: Kind,
+        direction: CarryDirection,
+    },
+    Compare(compare::Comparison),
+    Packed(packed::Packed),
+}
+
+/// What happens with the bit per lane.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CarryDirection {
+    In,
+    Out,
+    InOut,
+}
+
+pub(super) fn tables() -> impl Iterator<Item = Table> {
+    [
+        convert::OPERATIONS,
+        divide::OPERATIONS,
+        half::OPERATIONS,
+        integer::OPERATIONS,
+        packed::OPERATIONS,
+        real::OPERATIONS,
+    ]
+    .into_iter()
+    .chain(compare::TABLES)
+}
+
+/// A vector operation from a closure over one lane; the types say how operands are read.
+/// `Word` when nothing is wider than 32 bits, `Long` otherwise.
+macro_rules! vector {
+    ($size:ident, |$a:ident: $A:ty| -> $R:ty $body:block) => {
+        vector!(@ $size, [$A], $R, |sources, lane| {
+            let $a = <$A as Value>::from_bits(sources[0][lane].into());
+            $body
+        })
+    };
+    ($size:ident, |$a:ident: $A:ty, $b:ident: $B:ty| -> $R:ty $body:block) => {
+        vector!(@ $size, [$A, $B], $R, |sources, lane| {
+            let $a = <$A as Value>::from_bits(sources[0][lane].into());
+            let $b = <$B as Value>::from_bits(sources[1][lane].into());
+            $body
+        })
+    };
+    ($size:ident, |$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty| -> $R:ty $body:block) => {
+        vector!(@ $size, [$A, $B, $C], $R, |sources, lane| {
+            let $a = <$A as Value>::from_bits(sources[0][lane].into());
+            let $b = <$B as Value>::from_bits(sources[1][lane].into());
+            let $c = <$C as Value>::from_bits(sources[2][lane].into());
+            $body
+        })
+    };
+    (@ Word, $types:tt, $R:ty, |$sources:ident, $lane:ident| $body:block) => {
+        Operation::Vector(VectorOperation::Words {
+            run: |$sources, results| {
+                for $lane in 0..LANES {
+                    let result: $R = $body;
+                    results[$lane] = <$R as Value>::to_bits(result) as u32;
+                }
+            },
+            sources: kinds!($types),
+            result: <$R as Value>::KIND,
+        })
+    };
+    (@ Long, $types:tt, $R:ty, |$sources:ident, $lane:ident| $body:block) => {
+        Operation::Vector(VectorOperation::Longs {
+            run: |$sources, results| {
+                for $lane in 0..LANES {
+                    let result: $R = $body;
+                    results[$lane] = <$R as Value>::to_bits(result);
+                }
+            },
+            sources: kinds!($types),
+            result: <$R as Value>::KIND,
+        })
+    };
+}
+
+/// A vector operation with a carry: the closure's last argument is the lane's bit that comes in
+/// (false when none does), its second result the one that goes out (ignored when none does).
+macro_rules! carry {
+    (
+        $direction:ident,
+        |$a:ident: $A:ty, $b:ident: $B:ty, $in:ident: bool| -> ($R:ty, bool) $body:block
+    ) => {
+        carry!(@ $direction, [$A, $B], $R, |sources, lane, $in| {
+            let $a = <$A as Value>::from_bits(sources[0][lane]);
+            let $b = <$B as Value>::from_bits(sources[1][lane]);
+            $body
+        })
+    };
+    (
+        $direction:ident,
+        |$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty, $in:ident: bool|
+            -> ($R:ty, bool) $body:block
+    ) => {
+        carry!(@ $direction, [$A, $B, $C], $R, |sources, lane, $in| {
+            let $a = <$A as Value>::from_bits(sources[0][lane]);
+            let $b = <$B as Value>::from_bits(sources[1][lane]);
+            let $c = <$C as Value>::from_bits(sources[2][lane]);
+            $body
+        })
+    };
+    (
+        @ $direction:ident, $types:tt, $R:ty,
+        |$sources:ident, $lane:ident, $in:ident| $body:block
+    ) => {
+        Operation::Vector(VectorOperation::Carry {
+            run: |$sources, mask, results| {
+                let mut out = 0;
+                for $lane in 0..LANES {
+                    let $in = mask >> $lane & 1 == 1;
+                    let (result, carry): ($R, bool) = $body;
+                    results[$lane] = <$R as Value>::to_bits(result);
+                    out |= u64::from(carry) << $lane;
+                }
+                out
+            },
+            sources: kinds!($types),
+            result: <$R as Value>::KIND,
+            direction: CarryDirection::$direction,
+        })
+    };
+}
+
+/// The operand kinds of one to three types.
+macro_rules! kinds {
+    ([$A:ty]) => {
+        [<$A as Value>::KIND, Kind::None, Kind::None]
+    };
+    ([$A:ty, $B:ty]) => {
+        [<$A as Value>::KIND, <$B as Value>::KIND, Kind::None]
+    };
+    ([$A:ty, $B:ty, $C:ty]) => {
+        [
+            <$A as Value>::KIND,
+            <$B as Value>::KIND,
+            <$C as Value>::KIND,
+        ]
+    };
+}
+
+use {carry, kinds, vector};
+
+impl VectorOperation {
+    pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+        match self {
+            VectorOperation::Words {
+                run,
+                sources,
+                result,
+            } => {
+                let gather = Gather::new(instruction, wave)?;
+                let mut gathered = [[0; LANES]; 3];
+                for (place, kind) in sources.into_iter().enumerate() {
+                    gather.words(place, kind, &mut gathered[place])?;
+                }
+                let lanes = gather.lanes();
+                let mut results = [0; LANES];
+                run(&gathered, &mut results);
+                scatter::words(instruction, wave, lanes, result, &mut results)
+            }
+            VectorOperation::Longs {
+                run,
+                sources,
+                result,
+            } => {
+                let gather = Gather::new(instruction, wave)?;
+                let gathered = gather.all_longs(sources)?;
+                let lanes = gather.lanes();
+                let mut results = [0; LANES];
+                run(&gathered, &mut results);
+                scatter::longs(instruction, wave, lanes, result, &mut results)
+            }
+            VectorOperation::Carry {
+                run,
+                sources,
+                result,
+                direction,
+            } => {
+                let gather = Gather::new(instruction, wave)?;
+                let gathered = gather.all_longs(sources)?;
+                let lanes = gather.lanes();
+                let carry_in = match direction {
+                    CarryDirection::Out => 0,
+                    // v_div_fmas has three other sources and reads VCC.
+                    _ if sources[2] != Kind::None => wave.pair(instruction.sdst),
+                    _ => wave.pair(instruction.src[2]),
+                };
+                let mut results = [0; LANES];
+                let carry_out = run(&gathered, carry_in, &mut results);
+                scatter::longs(instruction, wave, lanes, result, &mut results)?;
+                if direction != CarryDirection::In {
+                    write_mask(instruction, wave, carry_out & lanes);
+                }
+                Ok(())
+            }
+            VectorOperation::Compare(comparison) => comparison.execute(instruction, wave),
+            VectorOperation::Packed(packed) => packed.execute(instruction, wave),
+        }
+    }
+}
+
+/// Writes a bit per lane to the instruction's scalar destination; inactive lanes' bits are 0.
+fn write_mask(instruction: &Instruction, wave: &mut Wave, mask: u64) {
+    wave.set_pair(instruction.sdst, mask);
+}
+
+/// The operand that M0 makes of another one while VGPR indexing is on.
+fn indexed(operand: Operand, place: u8, wave: &Wave) -> Operand {
+    if wave.indexed >> place & 1 == 1 && operand.vector_index().is_some() {
+        Operand(operand.0 + (wave.m0() & 0xff) as u16)
+    } else {
+        operand
+    }
+}

@@ -1,0 +1,190 @@
+//! Comparisons: a bit per lane, to a scalar register pair and for v_cmpx to EXEC, too.
+
+use super::super::float;
+use super::super::value::{Half, Kind};
+use super::super::{Operation, Table};
+use super::gather::Gather;
+use super::{VectorOperation, write_mask};
+use std::cmp::Ordering;
+
+use crate::error::Fault;
+use crate::isa::{Instruction, Operand};
+use crate::wave::{LANES, Longs, Wave};
+
+#[derive(Clone, Copy)]
+pub(crate) struct Comparison {
+    test: Test,
+    writes_exec: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Test {
+    /// True for the relations whose bits are set, among [`LESS`] and the others.
+    Relation {
+        accepted: u8,
+        run: fn(&[Longs; 3], u8) -> u64,
+        kind: Kind,
+    },
+    /// Whether the second source has the bit of the first one's class.
+    Class(Kind),
+}
+
+const LESS: u8 = 1;
+const EQUAL: u8 = 2;
+const GREATER: u8 = 4;
+const UNORDERED: u8 = 8;
+
+/// Compares lane by lane after a conversion of the bits.
+macro_rules! mask_by {
+    ($convert:expr) => {
+        |sources, accepted| {
+            let mut mask = 0;
+            for lane in 0..LANES {
+                let (a, b) = ($convert(sources[0][lane]), $convert(sources[1][lane]));
+                let relation = match a.partial_cmp(&b) {
+                    Some(Ordering::Less) => LESS,
+                    Some(Ordering::Equal) => EQUAL,
+                    Some(Ordering::Greater) => GREATER,
+                    None => UNORDERED,
+                };
+                mask |= u64::from(accepted & relation != 0) << lane;
+            }
+            mask
+        }
+    };
+}
+
+macro_rules! relations {
+    ($type:literal, $run:expr, $kind:expr; $($name:literal: $accepted:expr,)*) => {
+        &[$(
+            (concat!("v_cmp_", $name, "_", $type), relation($accepted, $run, $kind, false)),
+            (concat!("v_cmpx_", $name, "_", $type), relation($accepted, $run, $kind, true)),
+        )*]
+    };
+}
+
+macro_rules! float_relations {
+    ($type:literal, $run:expr, $kind:expr) => {
+        relations! {
+            $type, $run, $kind;
+            "f": 0,
+            "lt": LESS,
+            "eq": EQUAL,
+            "le": LESS | EQUAL,
+            "gt": GREATER,
+            "lg": LESS | GREATER,
+            "ge": GREATER | EQUAL,
+            "o": LESS | EQUAL | GREATER,
+            "u": UNORDERED,
+            "nge": LESS | UNORDERED,
+            "nlg": EQUAL | UNORDERED,
+            "ngt": LESS | EQUAL | UNORDERED,
+            "nle": GREATER | UNORDERED,
+            "neq": LESS | GREATER | UNORDERED,
+            "nlt": EQUAL | GREATER | UNORDERED,
+            "tru": LESS | EQUAL | GREATER | UNORDERED,
+        }
+    };
+}
+
+macro_rules! integer_relations {
+    ($type:literal, $run:expr, $kind:expr) => {
+        relations! {
+            $type, $run, $kind;
+            "f": 0,
+            "lt": LESS,
+            "eq": EQUAL,
+            "le": LESS | EQUAL,
+            "gt": GREATER,
+            "ne": LESS | GREATER,
+            "ge": GREATER | EQUAL,
+            "t": LESS | EQUAL | GREATER,
+        }
+    };
+}
+
+const fn relation(
+    accepted: u8,
+    run: fn(&[Longs; 3], u8) -> u64,
+    kind: Kind,
+    writes_exec: bool,
+) -> Operation {
+    let test = Test::Relation {
+        accepted,
+        run,
+        kind,
+    };
+    Operation::Vector(VectorOperation::Compare(Comparison { test, writes_exec }))
+}
+
+const fn class(kind: Kind, writes_exec: bool) -> Operation {
+    let test = Test::Class(kind);
+    Operation::Vector(VectorOperation::Compare(Comparison { test, writes_exec }))
+}
+
+/// One table per type.
+pub(super) const TABLES: [Table; 10] = [
+    float_relations!(
+        "f16",
+        mask_by!(|bits| Half(bits as u16).to_f32()),
+        Kind::F16
+    ),
+    float_relations!(
+        "f32",
+        mask_by!(|bits| f32::from_bits(bits as u32)),
+        Kind::F32
+    ),
+    float_relations!("f64", mask_by!(|bits| f64::from_bits(bits)), Kind::F64),
+    integer_relations!("i16", mask_by!(|bits| bits as i16), Kind::B16),
+    integer_relations!("u16", mask_by!(|bits| bits as u16), Kind::B16),
+    integer_relations!("i32", mask_by!(|bits| bits as i32), Kind::B32),
+    integer_relations!("u32", mask_by!(|bits| bits as u32), Kind::B32),
+    integer_relations!("i64", mask_by!(|bits| bits as i64), Kind::I64),
+    integer_relations!("u64", mask_by!(|bits| bits), Kind::B64),
+    &[
+        ("v_cmp_class_f16", class(Kind::F16, false)),
+        ("v_cmpx_class_f16", class(Kind::F16, true)),
+        ("v_cmp_class_f32", class(Kind::F32, false)),
+        ("v_cmpx_class_f32", class(Kind::F32, true)),
+        ("v_cmp_class_f64", class(Kind::F64, false)),
+        ("v_cmpx_class_f64", class(Kind::F64, true)),
+    ],
+];
+
+impl Comparison {
+    pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+        let gather = Gather::new(instruction, wave)?;
+        let lanes = gather.lanes();
+        let mask = match self.test {
+            Test::Relation {
+                accepted,
+                run,
+                kind,
+            } => run(&gather.all_longs([kind, kind, Kind::None])?, accepted),
+            Test::Class(kind) => {
+                let [values, masks, _] = gather.all_longs([kind, Kind::B32, Kind::None])?;
+                (0..LANES)
+                    .filter(|lane| masks[*lane] >> class_of(kind, values[*lane]) & 1 == 1)
+                    .fold(0, |mask, lane| mask | 1 << lane)
+            }
+        };
+        write_mask(instruction, wave, mask & lanes);
+        if self.writes_exec {
+            wave.set_pair(Operand::EXEC, mask & lanes);
+        }
+        Ok(())
+    }
+}
+
+fn class_of(kind: Kind, bits: u64) -> u32 {
+    let quiet_bit = match kind {
+        Kind::F16 => 9,
+        Kind::F32 => 22,
+        _ => 51,
+    };
+    float::class(
+        kind.to_f64(bits),
+        bits >> quiet_bit & 1 == 1,
+        kind.is_denormal(bits),
+    )
+}

@@ -1,0 +1,77 @@
+//! Data-parallel primitives: a lane's first source comes from another lane of its wave.
+
+use super::unmodelled;
+use crate::error::Fault;
+use crate::isa::{Dpp, Instruction};
+use crate::wave::{LANES, Words};
+
+const ROW: usize = 16;
+
+/// Where each lane reads from, and which lanes write.
+pub(super) struct Route {
+    /// `None` reads 0.
+    from: [Option<u8>; LANES],
+    /// Lanes that are disabled by the masks, or by a missing source without bound control.
+    pub lanes: u64,
+}
+
+impl Route {
+    pub(super) fn new(instruction: &Instruction, dpp: &Dpp, exec: u64) -> Result<Route, Fault> {
+        let mut route = Route {
+            from: [None; LANES],
+            lanes: 0,
+        };
+        for lane in 0..LANES {
+            let (row, bank) = (lane / ROW, lane % ROW / 4);
+            if dpp.row_mask >> row & 1 == 0 || dpp.bank_mask >> bank & 1 == 0 {
+                continue;
+            }
+            let source = source_lane(dpp.control, lane)
+                .ok_or_else(|| unmodelled(instruction, "this DPP control"))?;
+            let source = source.filter(|from| exec >> from & 1 == 1);
+            if source.is_some() || dpp.bound_control {
+                route.lanes |= 1 << lane;
+                route.from[lane] = source.map(|from| from as u8);
+            }
+        }
+        Ok(route)
+    }
+
+    pub(super) fn apply(&self, words: &mut Words) {
+        let source = *words;
+        for (word, from) in words.iter_mut().zip(self.from) {
+            *word = from.map_or(0, |from| source[usize::from(from)]);
+        }
+    }
+}
+
+/// The lane that `lane` reads: `None` for a control that is not modelled, `Some(None)` for a
+/// place outside of the row or wave.
+fn source_lane(control: u16, lane: usize) -> Option<Option<usize>> {
+    let row = lane / ROW * ROW;
+    let place = lane % ROW;
+    let amount = usize::from(control & 15);
+    Some(match control {
+        // quad_perm: two bits for each lane of four.
+        0..=0xff => Some(lane & !3 | usize::from(control) >> (2 * (lane & 3)) & 3),
+        // row_shl, row_shr, row_ror.
+        0x101..=0x10f => (place + amount < ROW).then_some(lane + amount),
+        0x111..=0x11f => (place >= amount).then(|| lane - amount),
+        0x121..=0x12f => Some(row + (place + ROW - amount) % ROW),
+        // wave_shl:1, wave_rol:1, wave_shr:1, wave_ror:1.
+        0x130 => (lane + 1 < LANES).then_some(lane + 1),
+        0x134 => Some((lane + 1) % LANES),
+        0x138 => lane.checked_sub(1),
+        0x13c => Some((lane + LANES - 1) % LANES),
+        // row_mirror, row_half_mirror.
+        0x140 => Some(row + (ROW - 1 - place)),
+        0x141 => Some(lane & !7 | 7 - (lane & 7)),
+        // row_bcast:15 gives each row the last lane of the one before, row_bcast:31 rows 2 and 3
+        // the last lane of row 1.
+        0x142 => row.checked_sub(1),
+        0x143 => (lane >= 32).then_some(31),
+        // row_newbcast: a lane of the own row to all of it.
+        0x150..=0x15f => Some(row + amount),
+        _ => return None,
+    })
+}

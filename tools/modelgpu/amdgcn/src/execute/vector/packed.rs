@@ -1,0 +1,215 @@
+//! Packed arithmetic (VOP3P): two results from two halves of each source, each half chosen by
+//! the op_sel modifiers. Halves are 32 bits of a register pair, or 16 bits of a register.
+
+use super::super::value::{Half, Kind};
+use super::super::{Operation, float, unmodelled};
+use super::gather::Gather;
+use super::{VectorOperation, scatter};
+use crate::error::Fault;
+use crate::isa::Instruction;
+use crate::wave::{LANES, Longs, Wave, Words};
+
+#[derive(Clone, Copy)]
+pub(crate) struct Packed {
+    /// One half of the result from a half of each source.
+    run: fn([u32; 3]) -> u32,
+    sources: u8,
+    half: HalfKind,
+}
+
+/// What a half is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum HalfKind {
+    Single,
+    Word,
+    Short,
+    HalfPrecision,
+}
+
+const fn packed(half: HalfKind, sources: u8, run: fn([u32; 3]) -> u32) -> Operation {
+    Operation::Vector(VectorOperation::Packed(Packed { run, sources, half }))
+}
+
+const fn single(sources: u8, run: fn([u32; 3]) -> u32) -> Operation {
+    packed(HalfKind::Single, sources, run)
+}
+
+const fn short(sources: u8, run: fn([u32; 3]) -> u32) -> Operation {
+    packed(HalfKind::Short, sources, run)
+}
+
+const fn half(sources: u8, run: fn([u32; 3]) -> u32) -> Operation {
+    packed(HalfKind::HalfPrecision, sources, run)
+}
+
+pub(super) const OPERATIONS: &[(&str, Operation)] = &[
+    (
+        "v_pk_add_f32",
+        single(2, |[a, b, _]| (f(a) + f(b)).to_bits()),
+    ),
+    (
+        "v_pk_mul_f32",
+        single(2, |[a, b, _]| (f(a) * f(b)).to_bits()),
+    ),
+    (
+        "v_pk_fma_f32",
+        single(3, |[a, b, c]| f(a).mul_add(f(b), f(c)).to_bits()),
+    ),
+    // Its low half comes from the first source and its high half from the second.
+    ("v_pk_mov_b32", packed(HalfKind::Word, 2, |[a, _, _]| a)),
+    ("v_pk_add_u16", short(2, |[a, b, _]| a.wrapping_add(b))),
+    ("v_pk_sub_u16", short(2, |[a, b, _]| a.wrapping_sub(b))),
+    ("v_pk_add_i16", short(2, |[a, b, _]| a.wrapping_add(b))),
+    ("v_pk_sub_i16", short(2, |[a, b, _]| a.wrapping_sub(b))),
+    ("v_pk_mul_lo_u16", short(2, |[a, b, _]| a.wrapping_mul(b))),
+    (
+        "v_pk_mad_u16",
+        short(3, |[a, b, c]| a.wrapping_mul(b).wrapping_add(c)),
+    ),
+    (
+        "v_pk_mad_i16",
+        short(3, |[a, b, c]| a.wrapping_mul(b).wrapping_add(c)),
+    ),
+    ("v_pk_min_u16", short(2, |[a, b, _]| a.min(b))),
+    ("v_pk_max_u16", short(2, |[a, b, _]| a.max(b))),
+    (
+        "v_pk_min_i16",
+        short(2, |[a, b, _]| (a as i16).min(b as i16) as u32),
+    ),
+    (
+        "v_pk_max_i16",
+        short(2, |[a, b, _]| (a as i16).max(b as i16) as u32),
+    ),
+    ("v_pk_lshlrev_b16", short(2, |[a, b, _]| b << (a & 15))),
+    ("v_pk_lshrrev_b16", short(2, |[a, b, _]| b >> (a & 15))),
+    (
+        "v_pk_ashrrev_i16",
+        short(2, |[a, b, _]| (b as i16 >> (a & 15)) as u32),
+    ),
+    ("v_pk_add_f16", half(2, |[a, b, _]| h(d(a) + d(b)))),
+    ("v_pk_mul_f16", half(2, |[a, b, _]| h(d(a) * d(b)))),
+    (
+        "v_pk_min_f16",
+        half(2, |[a, b, _]| h(float::min(d(a), d(b)))),
+    ),
+    (
+        "v_pk_max_f16",
+        half(2, |[a, b, _]| h(float::max(d(a), d(b)))),
+    ),
+];
+
+fn f(bits: u32) -> f32 {
+    f32::from_bits(bits)
+}
+
+fn d(bits: u32) -> f64 {
+    Half(bits as u16).to_f32().into()
+}
+
+fn h(value: f64) -> u32 {
+    Half::from_f32(value as f32).0.into()
+}
+
+impl Packed {
+    pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+        if instruction.modifiers.clamp {
+            return Err(unmodelled(instruction, "the clamp modifier"));
+        }
+        let gather = Gather::new(instruction, wave)?;
+        let lanes = gather.lanes();
+        let mut sources = [[[0; LANES]; 2]; 3];
+        for (place, halves) in sources.iter_mut().enumerate().take(self.sources.into()) {
+            *halves = self.halves(&gather, instruction, place, wave)?;
+        }
+        let modifiers = &instruction.modifiers;
+        let mut results = [[0; LANES]; 2];
+        for (high, result) in results.iter_mut().enumerate() {
+            let (select, negate) = match high {
+                0 => (modifiers.op_sel, modifiers.neg),
+                _ => (modifiers.op_sel_hi, modifiers.neg_hi),
+            };
+            for (lane, value) in result.iter_mut().enumerate() {
+                let source = |place: usize| {
+                    let half = usize::from(select >> place & 1);
+                    let flip = if negate >> place & 1 == 1 {
+                        self.sign_bit()
+                    } else {
+                        0
+                    };
+                    sources[place][half][lane] ^ flip
+                };
+                *value = match (self.half, high) {
+                    // Each half of the result has a source of its own, and op_sel chooses for both.
+                    (HalfKind::Word, _) => {
+                        sources[high][usize::from(modifiers.op_sel >> high & 1)][lane]
+                    }
+                    _ => (self.run)([source(0), source(1), source(2)]),
+                };
+            }
+        }
+        let [low, high] = results;
+        if self.is_wide() {
+            let mut joined: Longs =
+                std::array::from_fn(|lane| u64::from(low[lane]) | u64::from(high[lane]) << 32);
+            scatter::longs(&plain(instruction), wave, lanes, Kind::B64, &mut joined)
+        } else {
+            let mut joined: Words =
+                std::array::from_fn(|lane| low[lane] & 0xffff | high[lane] << 16);
+            scatter::words(&plain(instruction), wave, lanes, Kind::B32, &mut joined)
+        }
+    }
+
+    fn is_wide(self) -> bool {
+        matches!(self.half, HalfKind::Single | HalfKind::Word)
+    }
+
+    fn sign_bit(self) -> u32 {
+        if self.is_wide() { 1 << 31 } else { 1 << 15 }
+    }
+
+    /// A source's low and high halves, each widened to 32 bits.
+    fn halves(
+        self,
+        gather: &Gather<'_>,
+        instruction: &Instruction,
+        place: usize,
+        wave: &Wave,
+    ) -> Result<[Words; 2], Fault> {
+        let operand = instruction.src[place];
+        if self.is_wide() {
+            if let Some(index) = operand.vector_index() {
+                return Ok([wave.vectors[index], wave.vectors[index + 1]]);
+            }
+            if operand.scalar_index().is_some() {
+                let pair = wave.pair(operand);
+                return Ok([[pair as u32; LANES], [(pair >> 32) as u32; LANES]]);
+            }
+            // A constant is a 32-bit one that fills the low half.
+            let value = super::super::scalar_source(instruction, place, Kind::F32, wave)?;
+            return Ok([[value as u32; LANES], [0; LANES]]);
+        }
+        if operand.vector_index().is_none() && operand.scalar_index().is_none() {
+            let kind = if self.half == HalfKind::Short {
+                Kind::B32
+            } else {
+                Kind::F16
+            };
+            let value = super::super::scalar_source(instruction, place, kind, wave)? as u32;
+            return Ok([[value & 0xffff; LANES], [value >> 16; LANES]]);
+        }
+        let mut words = [0; LANES];
+        gather.raw(place, Kind::B32, &mut words)?;
+        Ok([
+            words.map(|word| word & 0xffff),
+            words.map(|word| word >> 16),
+        ])
+    }
+}
+
+/// The instruction without the modifiers that were applied to the halves already.
+fn plain(instruction: &Instruction) -> Instruction {
+    Instruction {
+        modifiers: Default::default(),
+        ..*instruction
+    }
+}

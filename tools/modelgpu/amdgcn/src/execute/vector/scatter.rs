@@ -1,0 +1,159 @@
+//! Results of vector instructions: output modifiers, sub-dword placement, and the write to the
+//! lanes that are active.
+
+use super::super::value::Kind;
+use super::gather::flush;
+use super::{indexed, unmodelled};
+use crate::error::Fault;
+use crate::isa::{Instruction, Operand, Sdwa, Selection, Unused};
+use crate::wave::{LANES, Longs, Wave, Words};
+
+/// Writes a result of at most 32 bits to `lanes`.
+pub(super) fn words(
+    instruction: &Instruction,
+    wave: &mut Wave,
+    lanes: u64,
+    kind: Kind,
+    results: &mut Words,
+) -> Result<(), Fault> {
+    if let Some(output) = Output::new(instruction, wave, kind)? {
+        for word in results.iter_mut() {
+            *word = output.apply((*word).into()) as u32;
+        }
+    }
+    let operand = indexed(instruction.dst, 3, wave);
+    if let Some(sdwa) = &instruction.sdwa {
+        place_part(operand, wave, sdwa, results);
+    } else if kind.is_half() && instruction.modifiers.op_sel & 8 != 0 {
+        // The high half is written and the low one kept.
+        for (lane, word) in results.iter_mut().enumerate() {
+            *word = *word << 16 | wave.lane(operand, lane) & 0xffff;
+        }
+    }
+    write(operand, 0, wave, lanes, results);
+    Ok(())
+}
+
+/// Writes a result of any size to `lanes`.
+pub(super) fn longs(
+    instruction: &Instruction,
+    wave: &mut Wave,
+    lanes: u64,
+    kind: Kind,
+    results: &mut Longs,
+) -> Result<(), Fault> {
+    if !kind.is_long() {
+        let mut narrow = results.map(|long| long as u32);
+        return words(instruction, wave, lanes, kind, &mut narrow);
+    }
+    if instruction.sdwa.is_some() {
+        return Err(unmodelled(instruction, "SDWA on a 64-bit result"));
+    }
+    if let Some(output) = Output::new(instruction, wave, kind)? {
+        for long in results.iter_mut() {
+            *long = output.apply(*long);
+        }
+    }
+    let operand = indexed(instruction.dst, 3, wave);
+    write(operand, 0, wave, lanes, &results.map(|long| long as u32));
+    write(
+        operand,
+        1,
+        wave,
+        lanes,
+        &results.map(|long| (long >> 32) as u32),
+    );
+    Ok(())
+}
+
+fn write(operand: Operand, offset: usize, wave: &mut Wave, lanes: u64, results: &Words) {
+    let Some(index) = operand.vector_index() else {
+        return;
+    };
+    let register = &mut wave.vectors[index + offset];
+    if lanes == u64::MAX {
+        *register = *results;
+        return;
+    }
+    let mut left = lanes;
+    while left != 0 {
+        let lane = left.trailing_zeros() as usize % LANES;
+        register[lane] = results[lane];
+        left &= left - 1;
+    }
+}
+
+/// SDWA: moves the result to its part of the register and fills the rest.
+fn place_part(operand: Operand, wave: &Wave, sdwa: &Sdwa, results: &mut Words) {
+    let (shift, mask) = match sdwa.dst {
+        Selection::Dword => return,
+        Selection::Byte(place) => (8 * u32::from(place), 0xff),
+        Selection::Half(place) => (16 * u32::from(place), 0xffff),
+    };
+    for (lane, word) in results.iter_mut().enumerate() {
+        let part = (*word & mask) << shift;
+        *word = match sdwa.unused {
+            Unused::Zero => part,
+            Unused::Preserve => wave.lane(operand, lane) & !(mask << shift) | part,
+            Unused::SignExtend => {
+                // Above the part its sign, below it zeros.
+                let left = mask.leading_zeros() - shift;
+                ((part << left) as i32 >> left) as u32
+            }
+        };
+    }
+}
+
+/// What happens to a floating-point result before it is written.
+struct Output {
+    kind: Kind,
+    factor: f64,
+    clamp: bool,
+    clamps_nan: bool,
+    flush: bool,
+}
+
+impl Output {
+    /// `None` when results are written as they are.
+    fn new(instruction: &Instruction, wave: &Wave, kind: Kind) -> Result<Option<Output>, Fault> {
+        let modifiers = &instruction.modifiers;
+        if !kind.is_float() {
+            if modifiers.clamp {
+                return Err(unmodelled(instruction, "the integer clamp modifier"));
+            }
+            return Ok(None);
+        }
+        let flush = wave.mode.flushes_results(kind);
+        if modifiers.output == 0 && !modifiers.clamp && !flush {
+            return Ok(None);
+        }
+        Ok(Some(Output {
+            kind,
+            factor: [1.0, 2.0, 4.0, 0.5][usize::from(modifiers.output & 3)],
+            clamp: modifiers.clamp,
+            clamps_nan: wave.mode.clamps_nan(),
+            flush,
+        }))
+    }
+
+    fn apply(&self, bits: u64) -> u64 {
+        let mut bits = bits;
+        if self.factor != 1.0 {
+            bits = self.kind.from_f64(self.kind.to_f64(bits) * self.factor);
+        }
+        if self.flush {
+            bits = flush(self.kind, bits);
+        }
+        if self.clamp {
+            let value = self.kind.to_f64(bits);
+            if value.is_nan() {
+                return if self.clamps_nan { 0 } else { bits };
+            }
+            // A zero of either sign clamps to +0.
+            bits = self
+                .kind
+                .from_f64(if value > 0.0 { value.min(1.0) } else { 0.0 });
+        }
+        bits
+    }
+}

@@ -1,0 +1,97 @@
+//! The instruction set: from bytes to an [`Instruction`], with nothing said of what it does.
+//!
+//! Sources: AMD's CDNA2 and CDNA3 instruction set guides for the field layouts, LLVM (through
+//! `tables/generate.py`) for the opcode numbers.
+
+mod decode;
+mod implicit;
+mod opcode;
+mod operand;
+mod tables;
+
+pub(crate) use decode::decode;
+pub(crate) use operand::{FloatFormat, Operand, inline_constant};
+
+/// One decoded instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Instruction {
+    /// Without an encoding suffix such as `_e64`.
+    pub mnemonic: &'static str,
+    /// Size in bytes: 4 or 8.
+    pub size: u8,
+    /// The result, or the data of a store's or atomic's return.
+    pub dst: Operand,
+    /// Where a carry or a comparison's mask goes, and for some instructions where it comes from.
+    pub sdst: Operand,
+    /// Memory instructions: address, data, and second data (LDS) or scalar address.
+    pub src: [Operand; 3],
+    /// The 32-bit literal constant, where an operand is [`Operand::LITERAL`].
+    pub literal: u32,
+    /// SIMM16, branch displacement in dwords, or the memory offset in bytes.
+    pub immediate: i32,
+    pub modifiers: Modifiers,
+    pub sdwa: Option<Sdwa>,
+    pub dpp: Option<Dpp>,
+    /// An atomic returns the old value.
+    pub returns: bool,
+    /// Scratch and buffer accesses: the vector address is added.
+    pub has_vector_address: bool,
+}
+
+/// Source and result modifiers of vector instructions. Bit n of a mask belongs to source n.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Modifiers {
+    pub abs: u8,
+    pub neg: u8,
+    /// Bit 3 selects the result's high half.
+    pub op_sel: u8,
+    /// VOP3P: the selection (and below: the negation) for the high result.
+    pub op_sel_hi: u8,
+    pub neg_hi: u8,
+    pub clamp: bool,
+    /// 0: none, 1: times 2, 2: times 4, 3: divided by 2.
+    pub output: u8,
+}
+
+/// Sub-dword addressing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sdwa {
+    pub src: [SdwaSource; 2],
+    pub dst: Selection,
+    pub unused: Unused,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SdwaSource {
+    pub selection: Selection,
+    pub sign_extend: bool,
+}
+
+/// A part of a 32-bit register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Selection {
+    Byte(u8),
+    Half(u8),
+    Dword,
+}
+
+/// What an SDWA result does to the rest of its register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unused {
+    Zero,
+    SignExtend,
+    Preserve,
+}
+
+/// Data-parallel primitives: the first source comes from another lane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dpp {
+    /// The 9-bit DPP_CTRL field.
+    pub control: u16,
+    /// Rows of 16 lanes that are written.
+    pub row_mask: u8,
+    /// Banks of 4 lanes in each row that are written.
+    pub bank_mask: u8,
+    /// A lane without a source reads 0 instead of keeping its old result.
+    pub bound_control: bool,
+}

@@ -1,0 +1,110 @@
+//! From two dwords to an instruction. One module per group of encodings; this one tells the
+//! encodings apart.
+
+mod memory;
+mod scalar;
+mod vector;
+
+use super::opcode::Table;
+use super::operand::Operand;
+use super::{Instruction, Modifiers, implicit};
+use crate::target::Target;
+
+/// The bytes are no instruction of the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DecodeError {
+    pub words: [u32; 2],
+}
+
+/// The two dwords at the program counter (the second is 0 at the end of the code) and the target
+/// that says how to read them.
+#[derive(Clone, Copy)]
+struct Words {
+    words: [u32; 2],
+    target: Target,
+}
+
+impl Words {
+    /// Bits `low..=high` of the first dword.
+    fn first(self, high: u32, low: u32) -> u32 {
+        bits(self.words[0], high, low)
+    }
+
+    /// Bits `low..=high` of the second dword.
+    fn second(self, high: u32, low: u32) -> u32 {
+        bits(self.words[1], high, low)
+    }
+
+    fn first_bit(self, place: u32) -> bool {
+        self.words[0] >> place & 1 == 1
+    }
+
+    fn second_bit(self, place: u32) -> bool {
+        self.words[1] >> place & 1 == 1
+    }
+}
+
+fn bits(word: u32, high: u32, low: u32) -> u32 {
+    word << (31 - high) >> (31 - high + low)
+}
+
+/// The low `count` bits of `value` as a two's complement number.
+fn sign_extend(value: u32, count: u32) -> i32 {
+    (value << (32 - count)) as i32 >> (32 - count)
+}
+
+/// What an encoding's fields say; the mnemonic is looked up afterwards.
+struct Fields {
+    table: &'static Table,
+    opcode: u32,
+    instruction: Instruction,
+}
+
+impl Fields {
+    /// An instruction of `size` bytes without operands.
+    fn new(table: &'static Table, opcode: u32, size: u8) -> Fields {
+        Fields {
+            table,
+            opcode,
+            instruction: Instruction {
+                mnemonic: "",
+                size,
+                dst: Operand::NONE,
+                sdst: Operand::NONE,
+                src: [Operand::NONE; 3],
+                literal: 0,
+                immediate: 0,
+                modifiers: Modifiers::default(),
+                sdwa: None,
+                dpp: None,
+                returns: false,
+                has_vector_address: false,
+            },
+        }
+    }
+}
+
+/// Decodes the instruction that begins with `words[0]`.
+pub(crate) fn decode(words: [u32; 2], target: Target) -> Result<Instruction, DecodeError> {
+    let error = DecodeError { words };
+    let words = Words { words, target };
+    let first = words.words[0];
+    let fields = if first >> 31 == 0 {
+        vector::decode_short(words)
+    } else if first >> 30 == 2 {
+        scalar::decode(words)
+    } else {
+        match first >> 26 {
+            0x30 => scalar::decode_memory(words),
+            0x34 => vector::decode_long(words),
+            0x36 => memory::decode_lds(words),
+            0x37 => memory::decode_flat(words),
+            0x38 => memory::decode_buffer(words).ok_or(error)?,
+            _ => return Err(error),
+        }
+    };
+    let mut instruction = fields.instruction;
+    instruction.mnemonic = fields.table.mnemonic(fields.opcode, target).ok_or(error)?;
+    implicit::complete(&mut instruction, words.words);
+    Ok(instruction)
+}

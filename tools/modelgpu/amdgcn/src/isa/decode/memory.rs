@@ -1,0 +1,89 @@
+//! DS, FLAT (with GLOBAL and SCRATCH) and MUBUF.
+
+use super::{Fields, Words, sign_extend};
+use crate::isa::operand::Operand;
+use crate::isa::tables;
+use crate::target::Target;
+
+pub(super) fn decode_lds(words: Words) -> Fields {
+    let mut fields = Fields::new(&tables::DS, words.first(24, 17), 8);
+    let instruction = &mut fields.instruction;
+    instruction.src = [
+        Operand::vgpr(words.second(7, 0)),
+        Operand::vgpr(words.second(15, 8)),
+        Operand::vgpr(words.second(23, 16)),
+    ];
+    instruction.dst = Operand::vgpr(words.second(31, 24));
+    instruction.immediate = words.first(15, 0) as i32;
+    if words.first_bit(25) {
+        instruction.src[2] = instruction.src[2].to_agpr();
+        use_agpr_data(&mut fields);
+    }
+    fields
+}
+
+pub(super) fn decode_flat(words: Words) -> Fields {
+    const FLAT: u32 = 0;
+    const SCRATCH: u32 = 1;
+    /// An saddr field of this value means that there is no scalar address.
+    const NO_SADDR: u32 = 0x7f;
+    let segment = words.first(15, 14);
+    let table = match segment {
+        FLAT => &tables::FLAT,
+        SCRATCH => &tables::SCRATCH,
+        _ => &tables::GLOBAL,
+    };
+    let mut fields = Fields::new(table, words.first(24, 18), 8);
+    let instruction = &mut fields.instruction;
+    instruction.src[0] = Operand::vgpr(words.second(7, 0));
+    instruction.src[1] = Operand::vgpr(words.second(15, 8));
+    let saddr = words.second(22, 16);
+    if segment != FLAT && saddr != NO_SADDR {
+        instruction.src[2] = Operand::scalar(saddr);
+    }
+    instruction.dst = Operand::vgpr(words.second(31, 24));
+    instruction.immediate = if segment == FLAT {
+        words.first(11, 0) as i32
+    } else {
+        sign_extend(words.first(12, 0), 13)
+    };
+    instruction.returns = words.first_bit(16);
+    instruction.has_vector_address = match words.target {
+        // Scratch takes a vector or a scalar address; gfx942 has a bit for the vector one.
+        Target::Gfx90a => instruction.src[2].is_none(),
+        Target::Gfx942 => words.first_bit(13),
+    };
+    if words.second_bit(23) {
+        use_agpr_data(&mut fields);
+    }
+    fields
+}
+
+/// `None` for the indexed form, which LLVM has no use for on these targets.
+pub(super) fn decode_buffer(words: Words) -> Option<Fields> {
+    if words.first_bit(13) {
+        return None;
+    }
+    let mut fields = Fields::new(&tables::MUBUF, words.first(24, 18), 8);
+    let instruction = &mut fields.instruction;
+    instruction.src[0] = Operand::vgpr(words.second(7, 0));
+    instruction.src[1] = Operand::vgpr(words.second(15, 8));
+    instruction.src[2] = Operand::scalar(words.second(31, 24));
+    // SRSRC counts quadruples of registers.
+    instruction.sdst = Operand::scalar(words.second(20, 16) * 4);
+    instruction.dst = instruction.src[1];
+    instruction.immediate = words.first(11, 0) as i32;
+    instruction.returns = words.first_bit(14);
+    instruction.has_vector_address = words.first_bit(12);
+    if words.second_bit(23) {
+        use_agpr_data(&mut fields);
+    }
+    Some(fields)
+}
+
+/// The ACC bit: data comes from and goes to the accumulation registers.
+fn use_agpr_data(fields: &mut Fields) {
+    let instruction = &mut fields.instruction;
+    instruction.src[1] = instruction.src[1].to_agpr();
+    instruction.dst = instruction.dst.to_agpr();
+}

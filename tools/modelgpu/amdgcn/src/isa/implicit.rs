@@ -1,0 +1,111 @@
+//! What an encoding leaves unsaid: operands that the mnemonic implies, and fields that some
+//! instructions read differently from the rest of their encoding.
+
+use super::operand::Operand;
+use super::{Instruction, Modifiers};
+
+/// Completes a decoded instruction, which begins with the first of `words`.
+pub(super) fn complete(instruction: &mut Instruction, words: [u32; 2]) {
+    let name = instruction.mnemonic;
+    let first = words[0];
+    let short_vector = first >> 31 == 0;
+    let long_vector = first >> 26 == 0x34;
+    if name.starts_with("s_") {
+        complete_scalar(instruction);
+    } else if short_vector {
+        if name.contains("_co_") || name == "v_cndmask_b32" {
+            instruction.sdst = Operand::VCC;
+            instruction.src[2] = Operand::VCC;
+        }
+        if name == "v_accvgpr_mov_b32" {
+            instruction.src[0] = instruction.src[0].to_agpr();
+            instruction.dst = instruction.dst.to_agpr();
+        }
+    } else if long_vector {
+        complete_long_vector(instruction, first);
+    }
+    if name.starts_with("v_div_fmas") {
+        instruction.sdst = Operand::VCC;
+    }
+    if name == "v_readfirstlane_b32" {
+        instruction.dst = instruction.dst.to_scalar();
+    }
+    // These accumulate into their result.
+    if name.starts_with("v_fmac") || name.starts_with("v_mac_") || name.starts_with("v_pk_fmac") {
+        instruction.src[2] = instruction.dst;
+    }
+    // The constant is the literal behind the instruction: a * K + b, and a * b + K.
+    match name {
+        "v_madmk_f32" | "v_fmamk_f32" | "v_madmk_f16" => {
+            instruction.src[2] = instruction.src[1];
+            instruction.src[1] = Operand::LITERAL;
+        }
+        "v_madak_f32" | "v_fmaak_f32" | "v_madak_f16" => instruction.src[2] = Operand::LITERAL,
+        _ => {}
+    }
+    let literal_follows = name == "s_setreg_imm32_b32"
+        || instruction.size == 4
+            && instruction.src.contains(&Operand::LITERAL)
+            && !has_short_constant(name);
+    if literal_follows {
+        instruction.size = 8;
+        instruction.literal = words[1];
+    }
+}
+
+/// SOPK instructions whose constant is the 16-bit immediate, presented as a literal.
+fn has_short_constant(name: &str) -> bool {
+    ["s_cmpk_", "s_addk_", "s_mulk_", "s_movk_", "s_cmovk_"]
+        .iter()
+        .any(|form| name.starts_with(form))
+}
+
+fn complete_scalar(instruction: &mut Instruction) {
+    let name = instruction.mnemonic;
+    if has_short_constant(name) {
+        instruction.literal = if name.starts_with("s_cmpk_") && name.ends_with("_u32") {
+            instruction.immediate as u32 & 0xffff
+        } else {
+            instruction.immediate as u32
+        };
+        instruction.src = [instruction.dst, Operand::LITERAL, Operand::NONE];
+        if name.starts_with("s_movk_") || name.starts_with("s_cmovk_") {
+            instruction.src = [Operand::LITERAL, Operand::NONE, Operand::NONE];
+        }
+        if name.starts_with("s_cmpk_") {
+            instruction.dst = Operand::NONE;
+        }
+    }
+}
+
+fn complete_long_vector(instruction: &mut Instruction, first: u32) {
+    let name = instruction.mnemonic;
+    if name.starts_with("v_cmp") {
+        instruction.sdst = Operand::scalar(first & 0xff);
+        instruction.dst = Operand::NONE;
+    }
+    // VOP3B: a scalar destination in place of the abs and op_sel fields.
+    let has_scalar_result = name.contains("_co_")
+        || ["v_div_scale", "v_mad_u64", "v_mad_i64"]
+            .iter()
+            .any(|form| name.starts_with(form));
+    if has_scalar_result {
+        instruction.sdst = Operand::scalar(first >> 8 & 0x7f);
+        instruction.modifiers.abs = 0;
+        instruction.modifiers.op_sel = 0;
+    }
+    if name.starts_with("v_readlane") {
+        instruction.dst = instruction.dst.to_scalar();
+    }
+    if name.starts_with("v_accvgpr") {
+        if name.starts_with("v_accvgpr_read") {
+            instruction.src[0] = instruction.src[0].to_agpr();
+        }
+        if name.starts_with("v_accvgpr_write") {
+            instruction.dst = instruction.dst.to_agpr();
+        }
+        instruction.src[1] = Operand::NONE;
+        instruction.src[2] = Operand::NONE;
+        instruction.modifiers = Modifiers::default();
+    }
+}

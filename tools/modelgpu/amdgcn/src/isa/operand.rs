@@ -1,0 +1,110 @@
+//! Operand codes.
+
+/// An operand as the source fields encode it, extended to all register files: 0 to 255 is the
+/// scalar source space (SGPRs, special registers, constants), 256 to 511 are VGPRs, 512 to 767
+/// accumulation VGPRs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Operand(pub u16);
+
+impl Operand {
+    /// The instruction has no such operand.
+    pub(crate) const NONE: Operand = Operand(0xffff);
+    pub(crate) const VCC: Operand = Operand(106);
+    pub(crate) const M0: Operand = Operand(124);
+    pub(crate) const EXEC: Operand = Operand(126);
+    pub(crate) const SHARED_BASE: Operand = Operand(235);
+    pub(crate) const PRIVATE_BASE: Operand = Operand(237);
+    pub(crate) const VCCZ: Operand = Operand(251);
+    pub(crate) const EXECZ: Operand = Operand(252);
+    pub(crate) const SCC: Operand = Operand(253);
+    pub(crate) const LITERAL: Operand = Operand(255);
+
+    const FIRST_VGPR: u16 = 256;
+    const FIRST_AGPR: u16 = 512;
+
+    pub(crate) fn scalar(code: u32) -> Operand {
+        Operand(code as u16)
+    }
+
+    pub(crate) fn vgpr(number: u32) -> Operand {
+        Operand(Self::FIRST_VGPR + number as u16)
+    }
+
+    /// The accumulation register of the same number.
+    pub(crate) fn to_agpr(self) -> Operand {
+        Operand(self.0 + (Self::FIRST_AGPR - Self::FIRST_VGPR))
+    }
+
+    /// The scalar register whose code a vector field holds: v_readlane's result field.
+    pub(crate) fn to_scalar(self) -> Operand {
+        Operand(self.0 - Self::FIRST_VGPR)
+    }
+
+    pub(crate) fn is_none(self) -> bool {
+        self == Self::NONE
+    }
+
+    /// Index into a wave's vector registers, accumulation registers behind the plain ones.
+    pub(crate) fn vector_index(self) -> Option<usize> {
+        (Self::FIRST_VGPR..Self::FIRST_VGPR + 512)
+            .contains(&self.0)
+            .then(|| usize::from(self.0 - Self::FIRST_VGPR))
+    }
+
+    /// Index into a wave's scalar registers: SGPRs, VCC, M0, EXEC.
+    pub(crate) fn scalar_index(self) -> Option<usize> {
+        (self.0 < 128).then_some(self.0.into())
+    }
+}
+
+impl std::fmt::Debug for Operand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            0xffff => f.write_str("-"),
+            code @ 512.. => write!(f, "a{}", code - 512),
+            code @ 256.. => write!(f, "v{}", code - 256),
+            code => write!(f, "{code}"),
+        }
+    }
+}
+
+/// The value of an inline constant in an operand of a kind.
+pub(crate) fn inline_constant(operand: Operand, format: FloatFormat) -> Option<u64> {
+    const FLOATS: [f64; 9] = [
+        0.5,
+        -0.5,
+        1.0,
+        -1.0,
+        2.0,
+        -2.0,
+        4.0,
+        -4.0,
+        0.5 * std::f64::consts::FRAC_1_PI,
+    ];
+    /// The same in half precision, where 1/(2 pi) is rounded.
+    const HALVES: [u16; 9] = [
+        0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118,
+    ];
+    match operand.0 {
+        code @ 128..=192 => Some(u64::from(code) - 128),
+        code @ 193..=208 => Some((192 - i64::from(code)) as u64),
+        code @ 240..=248 => {
+            let place = usize::from(code - 240);
+            Some(match format {
+                FloatFormat::Half => HALVES[place].into(),
+                FloatFormat::Single => (FLOATS[place] as f32).to_bits().into(),
+                FloatFormat::Double => FLOATS[place].to_bits(),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// How an operand represents a floating-point inline constant: by its size, even where the
+/// instruction computes with integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FloatFormat {
+    Half,
+    Single,
+    Double,
+}

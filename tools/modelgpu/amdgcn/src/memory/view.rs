@@ -1,0 +1,171 @@
+//! A dispatch's way into an address space: bounds checks, a cache of regions, and accesses that
+//! stay defined when the host or other queues touch the same bytes.
+
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use super::{AddressSpace, Region};
+
+/// How many regions are kept: a kernel touches a handful of buffers in turn.
+const KEPT_REGIONS: usize = 8;
+
+/// The bytes are not mapped.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unmapped;
+
+/// Why a read-modify-write failed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum AtomicFailure {
+    Unmapped,
+    Misaligned,
+}
+
+/// An address space as one dispatch sees it.
+pub(crate) struct View<'a> {
+    space: &'a dyn AddressSpace,
+    generation: u64,
+    /// Most recently used first.
+    regions: Vec<Region>,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(space: &'a dyn AddressSpace) -> Self {
+        View {
+            space,
+            generation: space.generation(),
+            regions: Vec::with_capacity(KEPT_REGIONS),
+        }
+    }
+
+    /// Forgets the kept regions when the mappings have changed. Called once per memory
+    /// instruction: a program that unmaps memory under a running instruction has a race on the
+    /// real hardware, too.
+    pub(crate) fn refresh(&mut self) {
+        let generation = self.space.generation();
+        if generation != self.generation {
+            self.generation = generation;
+            self.regions.clear();
+        }
+    }
+
+    /// The region that holds `size` bytes from `address` on.
+    pub(crate) fn region(&mut self, address: u64, size: u64) -> Result<Region, Unmapped> {
+        if let Some(first) = self.regions.first()
+            && first.contains(address, size)
+        {
+            return Ok(*first);
+        }
+        if let Some(place) = self.regions.iter().position(|r| r.contains(address, size)) {
+            self.regions[..=place].rotate_right(1);
+            return Ok(self.regions[0]);
+        }
+        let region = self.space.region(address).ok_or(Unmapped)?;
+        if !region.contains(address, size) {
+            return Err(Unmapped);
+        }
+        self.regions.truncate(KEPT_REGIONS - 1);
+        self.regions.insert(0, region);
+        Ok(region)
+    }
+
+    fn host(&mut self, address: u64, size: u64) -> Result<*mut u8, Unmapped> {
+        let region = self.region(address, size)?;
+        // In range: `contains` was checked against the region's length.
+        Ok(region.host.wrapping_add((address - region.base) as usize))
+    }
+
+    /// Reads 1, 2, 4 or 8 bytes, zero-extended.
+    pub(crate) fn load(&mut self, address: u64, size: u64) -> Result<u64, Unmapped> {
+        let host = self.host(address, size)?;
+        if !host.addr().is_multiple_of(size as usize) {
+            return Ok(load_bytewise(host, size));
+        }
+        // SAFETY: `host` addresses `size` mapped bytes, valid for reads and writes from any
+        // thread (AddressSpace), and is aligned to `size`. Relaxed atomics make races with the
+        // host or with other queues defined, as they are on the hardware.
+        Ok(unsafe {
+            match size {
+                1 => AtomicU8::from_ptr(host).load(Ordering::Relaxed).into(),
+                2 => AtomicU16::from_ptr(host.cast())
+                    .load(Ordering::Relaxed)
+                    .into(),
+                4 => AtomicU32::from_ptr(host.cast())
+                    .load(Ordering::Relaxed)
+                    .into(),
+                _ => AtomicU64::from_ptr(host.cast()).load(Ordering::Relaxed),
+            }
+        })
+    }
+
+    /// Writes the low 1, 2, 4 or 8 bytes of `value`.
+    pub(crate) fn store(&mut self, address: u64, size: u64, value: u64) -> Result<(), Unmapped> {
+        let host = self.host(address, size)?;
+        if !host.addr().is_multiple_of(size as usize) {
+            store_bytewise(host, size, value);
+            return Ok(());
+        }
+        // SAFETY: as in `load`.
+        unsafe {
+            match size {
+                1 => AtomicU8::from_ptr(host).store(value as u8, Ordering::Relaxed),
+                2 => AtomicU16::from_ptr(host.cast()).store(value as u16, Ordering::Relaxed),
+                4 => AtomicU32::from_ptr(host.cast()).store(value as u32, Ordering::Relaxed),
+                _ => AtomicU64::from_ptr(host.cast()).store(value, Ordering::Relaxed),
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces the 4 or 8 bytes at `address` by `update` of them, atomically with respect to
+    /// the host and to other queues, and returns the old value. `update` may run several times.
+    pub(crate) fn atomic(
+        &mut self,
+        address: u64,
+        size: u64,
+        update: impl Fn(u64) -> u64,
+    ) -> Result<u64, AtomicFailure> {
+        if !address.is_multiple_of(size) {
+            return Err(AtomicFailure::Misaligned);
+        }
+        let host = self
+            .host(address, size)
+            .map_err(|Unmapped| AtomicFailure::Unmapped)?;
+        if !host.addr().is_multiple_of(size as usize) {
+            return Err(AtomicFailure::Misaligned);
+        }
+        // SAFETY: as in `load`; the alignment was checked above.
+        unsafe {
+            if size == 4 {
+                let word = AtomicU32::from_ptr(host.cast());
+                let (Ok(old) | Err(old)) =
+                    word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |old| {
+                        Some(update(old.into()) as u32)
+                    });
+                Ok(old.into())
+            } else {
+                let word = AtomicU64::from_ptr(host.cast());
+                let (Ok(old) | Err(old)) =
+                    word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |old| Some(update(old)));
+                Ok(old)
+            }
+        }
+    }
+}
+
+/// The hardware allows unaligned accesses and makes no promise of atomicity for them.
+fn load_bytewise(host: *mut u8, size: u64) -> u64 {
+    (0..size as usize).rev().fold(0, |value, place| {
+        // SAFETY: the caller has checked that `size` bytes from `host` on are mapped.
+        let byte = unsafe { AtomicU8::from_ptr(host.add(place)).load(Ordering::Relaxed) };
+        value << 8 | u64::from(byte)
+    })
+}
+
+fn store_bytewise(host: *mut u8, size: u64, value: u64) {
+    for place in 0..size as usize {
+        // SAFETY: the caller has checked that `size` bytes from `host` on are mapped.
+        unsafe {
+            AtomicU8::from_ptr(host.add(place))
+                .store((value >> (8 * place)) as u8, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! A wave of 64 work-items: its registers and its scratch memory.
+
+use crate::execute::value::Kind;
+use crate::isa::{Operand, inline_constant};
+
+/// Work-items of a wave. Both targets run wave64 only.
+pub(crate) const LANES: usize = 64;
+
+/// One vector register: 32 bits for each lane.
+pub(crate) type Words = [u32; LANES];
+/// A pair of vector registers, or a widened one.
+pub(crate) type Longs = [u64; LANES];
+
+/// SGPRs, VCC, M0 and EXEC by operand code, and room behind them for a wide access that begins
+/// at the last one: a program may say so, and must not crash the interpreter.
+const SCALARS: usize = 128 + 16;
+/// 256 VGPRs, 256 accumulation VGPRs, and room as above.
+const VECTORS: usize = 512 + 32;
+
+/// What a wave is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Running,
+    AtBarrier,
+    Ended,
+}
+
+/// Where the flat address space holds LDS and scratch: 64-bit addresses whose low halves are 0.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Apertures {
+    pub shared: u64,
+    pub private: u64,
+}
+
+/// The private memory of a wave's work-items.
+pub(crate) struct Scratch {
+    pub bytes: Vec<u8>,
+    /// Size of each lane's share, in bytes.
+    pub per_lane: usize,
+}
+
+pub(crate) struct Wave {
+    pub scalars: [u32; SCALARS],
+    pub vectors: Box<[Words]>,
+    pub scc: bool,
+    pub pc: u64,
+    pub state: State,
+    pub mode: Mode,
+    /// Which operands are indexed by M0 (`s_set_gpr_idx_on`): bits 0 to 2 sources, 3 the result.
+    pub indexed: u8,
+    pub scratch: Scratch,
+    pub apertures: Apertures,
+}
+
+impl Wave {
+    /// A wave with `scratch` bytes of private memory per lane. Registers hold zeros; hardware
+    /// promises nothing.
+    pub(crate) fn new(scratch: usize, apertures: Apertures) -> Wave {
+        Wave {
+            scalars: [0; SCALARS],
+            vectors: vec![[0; LANES]; VECTORS].into_boxed_slice(),
+            scc: false,
+            pc: 0,
+            state: State::Running,
+            mode: Mode(0),
+            indexed: 0,
+            scratch: Scratch {
+                bytes: vec![0; scratch * LANES],
+                per_lane: scratch,
+            },
+            apertures,
+        }
+    }
+
+    /// The lanes that execute, bit n for lane n.
+    pub(crate) fn exec(&self) -> u64 {
+        self.pair(Operand::EXEC)
+    }
+
+    pub(crate) fn vcc(&self) -> u64 {
+        self.pair(Operand::VCC)
+    }
+
+    pub(crate) fn m0(&self) -> u32 {
+        self.word(Operand::M0)
+    }
+
+    /// A 32-bit scalar register; 0 for an operand that is none.
+    pub(crate) fn word(&self, register: Operand) -> u32 {
+        register
+            .scalar_index()
+            .map_or(0, |index| self.scalars[index])
+    }
+
+    /// Two adjacent scalar registers, the low half first.
+    pub(crate) fn pair(&self, register: Operand) -> u64 {
+        register.scalar_index().map_or(0, |index| {
+            u64::from(self.scalars[index]) | u64::from(self.scalars[index + 1]) << 32
+        })
+    }
+
+    pub(crate) fn set_word(&mut self, register: Operand, value: u32) {
+        if let Some(index) = register.scalar_index() {
+            self.scalars[index] = value;
+        }
+    }
+
+    pub(crate) fn set_pair(&mut self, register: Operand, value: u64) {
+        if let Some(index) = register.scalar_index() {
+            self.scalars[index] = value as u32;
+            self.scalars[index + 1] = (value >> 32) as u32;
+        }
+    }
+
+    /// Writes a scalar result of a kind; [`Kind::None`] writes nothing.
+    pub(crate) fn set_scalar(&mut self, register: Operand, kind: Kind, value: u64) {
+        match kind {
+            Kind::None => {}
+            _ if kind.is_long() => self.set_pair(register, value),
+            _ => self.set_word(register, value as u32),
+        }
+    }
+
+    /// The value of a scalar source operand, `None` for a code that is not modelled.
+    pub(crate) fn scalar(&self, operand: Operand, kind: Kind, literal: u32) -> Option<u64> {
+        let long = kind.is_long();
+        if operand.scalar_index().is_some() {
+            return Some(if long {
+                self.pair(operand)
+            } else {
+                self.word(operand).into()
+            });
+        }
+        if let Some(value) = inline_constant(operand, kind.float_format()) {
+            return Some(if long { value } else { value & 0xffff_ffff });
+        }
+        Some(match operand {
+            // As a 32-bit operand, an aperture is its high half.
+            Operand::SHARED_BASE if long => self.apertures.shared,
+            Operand::SHARED_BASE => self.apertures.shared >> 32,
+            Operand::PRIVATE_BASE if long => self.apertures.private,
+            Operand::PRIVATE_BASE => self.apertures.private >> 32,
+            Operand::VCCZ => (self.vcc() == 0).into(),
+            Operand::EXECZ => (self.exec() == 0).into(),
+            Operand::SCC => self.scc.into(),
+            Operand::LITERAL => match kind {
+                Kind::F64 => u64::from(literal) << 32,
+                Kind::I64 => literal as i32 as u64,
+                _ => literal.into(),
+            },
+            _ => return None,
+        })
+    }
+
+    /// A vector register's value in one lane; 0 for an operand that is none.
+    pub(crate) fn lane(&self, register: Operand, lane: usize) -> u32 {
+        register
+            .vector_index()
+            .map_or(0, |index| self.vectors[index][lane])
+    }
+
+    /// The register `offset` behind `register`, in one lane.
+    pub(crate) fn lane_at(&self, register: Operand, offset: usize, lane: usize) -> u32 {
+        register
+            .vector_index()
+            .map_or(0, |index| self.vectors[index + offset][lane])
+    }
+
+    /// A pair of registers as a 64-bit value, in one lane.
+    pub(crate) fn lane_pair(&self, register: Operand, lane: usize) -> u64 {
+        u64::from(self.lane_at(register, 0, lane))
+            | u64::from(self.lane_at(register, 1, lane)) << 32
+    }
+
+    pub(crate) fn set_lane_at(
+        &mut self,
+        register: Operand,
+        offset: usize,
+        lane: usize,
+        value: u32,
+    ) {
+        if let Some(index) = register.vector_index() {
+            self.vectors[index + offset][lane] = value;
+        }
+    }
+}
+
+/// The MODE register's floating-point fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mode(pub u32);
+
+impl Mode {
+    /// The fields as the kernel descriptor's COMPUTE_PGM_RSRC1 gives them.
+    pub(crate) fn from_rsrc1(rsrc1: u32) -> Mode {
+        let float = rsrc1 >> 12 & 0xff;
+        let dx10_clamp = rsrc1 >> 21 & 1;
+        let ieee = rsrc1 >> 23 & 1;
+        Mode(float | dx10_clamp << 8 | ieee << 9)
+    }
+
+    /// Whether all rounding is to nearest even, the only mode that is modelled.
+    pub(crate) fn rounds_to_nearest(self) -> bool {
+        self.0 & 0xf == 0
+    }
+
+    /// Whether denormal sources of a kind read as zero.
+    pub(crate) fn flushes_sources(self, kind: Kind) -> bool {
+        self.denormals(kind).is_some_and(|allowed| allowed & 1 == 0)
+    }
+
+    /// Whether denormal results of a kind become zero.
+    pub(crate) fn flushes_results(self, kind: Kind) -> bool {
+        self.denormals(kind).is_some_and(|allowed| allowed & 2 == 0)
+    }
+
+    /// FP_DENORM of a kind: bit 0 allows denormal sources, bit 1 denormal results.
+    fn denormals(self, kind: Kind) -> Option<u32> {
+        match kind {
+            Kind::F32 => Some(self.0 >> 4 & 3),
+            Kind::F16 | Kind::F64 => Some(self.0 >> 6 & 3),
+            _ => None,
+        }
+    }
+
+    /// Whether a clamped NaN becomes 0.
+    pub(crate) fn clamps_nan(self) -> bool {
+        self.0 >> 8 & 1 == 1
+    }
+}
