@@ -9,7 +9,7 @@ use std::io;
 
 use object::elf::RelocationType;
 use object::read::elf::ElfFile64;
-use object::{LittleEndian, Object, ObjectSegment, ObjectSymbol, RelocationFlags};
+use object::{LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol, RelocationFlags};
 use rocov::device::{
     Agent, Device, DeviceError, DeviceRange, Executable, LoadedCodeObject, Symbol,
 };
@@ -39,6 +39,8 @@ struct Loaded {
     len: u64,
     image: Vec<u8>,
     symbols: HashMap<String, (u64, u64)>,
+    /// Address and size of the counters section by its header.
+    counters: Option<(u64, u64)>,
 }
 
 impl FakeDevice {
@@ -88,6 +90,9 @@ impl FakeDevice {
                 )
             })
             .collect();
+        let counters = elf
+            .section_by_name("__llvm_prf_cnts")
+            .map(|it| (it.address(), it.size()));
         self.memory.borrow_mut().insert(base, memory);
         let image = image.to_vec();
         let agent = handle(agent);
@@ -98,6 +103,7 @@ impl FakeDevice {
             len,
             image,
             symbols,
+            counters,
         });
     }
 
@@ -114,8 +120,18 @@ impl FakeDevice {
 
     /// Adds to the counters of `function`, as its kernel would.
     pub(crate) fn count(&self, executable: Executable, function: &str, by: &[u64]) {
-        let (address, size) = self.find(executable, &format!("__profc_{function}"));
-        assert_eq!(size, 8 * by.len() as u64, "counters of {function}");
+        self.add(self.find(executable, &format!("__profc_{function}")), by);
+    }
+
+    /// Adds to all counters of a code object: old compilers give the counters no symbol.
+    pub(crate) fn count_all(&self, executable: Executable, by: &[u64]) {
+        let loaded = self.loaded(executable);
+        let (address, size) = loaded.counters.expect("an instrumented code object");
+        self.add((loaded.base + address, size), by);
+    }
+
+    fn add(&self, (address, size): (u64, u64), by: &[u64]) {
+        assert_eq!(size, 8 * by.len() as u64, "a counter for each number");
         for (index, more) in by.iter().enumerate() {
             let at = address + 8 * index as u64;
             let old = u64::from_le_bytes(self.peek(at, 8).try_into().expect("8 bytes"));
@@ -123,15 +139,27 @@ impl FakeDevice {
         }
     }
 
-    /// Device address and size of a symbol.
-    pub(crate) fn find(&self, executable: Executable, symbol: &str) -> (u64, u64) {
-        let loaded = self
-            .loaded
+    fn loaded(&self, executable: Executable) -> &Loaded {
+        self.loaded
             .iter()
             .find(|it| it.executable == executable)
-            .expect("loaded");
+            .expect("loaded")
+    }
+
+    /// Device address and size of a symbol.
+    pub(crate) fn find(&self, executable: Executable, symbol: &str) -> (u64, u64) {
+        let loaded = self.loaded(executable);
         let (address, size) = loaded.symbols[symbol];
         (loaded.base + address, size)
+    }
+
+    /// Names of the symbols that the loader knows.
+    pub(crate) fn symbols(&self, executable: Executable) -> impl Iterator<Item = &str> {
+        let of_executable = self
+            .loaded
+            .iter()
+            .filter(move |it| it.executable == executable);
+        of_executable.flat_map(|it| it.symbols.keys().map(String::as_str))
     }
 
     /// Bytes of device memory.

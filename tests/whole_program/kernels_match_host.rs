@@ -48,7 +48,7 @@ fn every_source_is_compared() {
 }
 
 /// What one run left: the buffers, in order, and the counts.
-struct Result {
+struct Outcome {
     buffers: Vec<Vec<u8>>,
     functions: Functions,
 }
@@ -81,7 +81,7 @@ fn fresh(parent: &Path, name: &str) -> PathBuf {
     path
 }
 
-fn on_host(name: &str, level: &str, spec: &Path, directory: &Path) -> Result {
+fn on_host(name: &str, level: &str, spec: &Path, directory: &Path) -> Outcome {
     let raw = directory.join("host.profraw");
     let mut oracle = limited(host_oracle(name, level));
     oracle
@@ -89,20 +89,20 @@ fn on_host(name: &str, level: &str, spec: &Path, directory: &Path) -> Result {
         .arg(directory)
         .env("LLVM_PROFILE_FILE", &raw);
     run(&mut oracle).success();
-    result(directory, raw)
+    outcome(directory, raw)
 }
 
-fn on_device(name: &str, target: &str, level: &str, spec: &Path, directory: &Path) -> Result {
+fn on_device(name: &str, target: &str, level: &str, spec: &Path, directory: &Path) -> Outcome {
     let stack = Stack::for_target(target);
     let object = code_object(name, target, level, stack.code_object_version());
     stack
         .run(target, &object, spec, directory)
         .success()
         .silently();
-    result(directory, the_profile(directory))
+    outcome(directory, the_profile(directory))
 }
 
-fn result(directory: &Path, raw: PathBuf) -> Result {
+fn outcome(directory: &Path, raw: PathBuf) -> Outcome {
     let merged = directory.join("merged.profdata");
     merge(&[raw], &merged);
     let buffers = (0..)
@@ -110,7 +110,7 @@ fn result(directory: &Path, raw: PathBuf) -> Result {
         .take_while(|path| path.exists())
         .map(|path| std::fs::read(path).expect("a file that exists can be read"))
         .collect();
-    Result {
+    Outcome {
         buffers,
         functions: functions(&merged),
     }
