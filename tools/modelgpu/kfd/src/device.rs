@@ -1,0 +1,84 @@
+//! One GPU as its queues see it.
+
+use std::fmt::Arguments;
+
+use modelgpu_amdgcn::Target;
+use modelgpu_amdgcn::memory::AddressSpace;
+use modelgpu_queue::gpu::{Gpu, Launch};
+use modelgpu_queue::{Fault, kernel};
+
+use crate::gpu::{NS_PER_TICK, PRIVATE_APERTURE, SHARED_APERTURE, gpu_id};
+use crate::log;
+use crate::memory::GpuMemory;
+use crate::model::Model;
+use crate::sys;
+
+/// A GPU of the model.
+pub(crate) struct Device {
+    model: &'static Model,
+    index: usize,
+    target: Target,
+    memory: GpuMemory,
+}
+
+impl Device {
+    /// GPU number `index`, which must exist.
+    pub(crate) fn new(model: &'static Model, index: usize) -> Device {
+        Device {
+            model,
+            index,
+            target: model.config.gpus[index],
+            memory: GpuMemory {
+                memory: &model.memory,
+                gpu: index,
+            },
+        }
+    }
+}
+
+/// The GPU's clock now, in ticks of 10 ns.
+pub(crate) fn clock() -> u64 {
+    sys::monotonic_ns() / NS_PER_TICK
+}
+
+impl Gpu for Device {
+    fn memory(&self) -> &dyn AddressSpace {
+        &self.memory
+    }
+
+    fn raise_event(&self, id: u32) {
+        // An event that is gone has no waiter left.
+        let _ = self.model.events.set(id);
+    }
+
+    fn clock(&self) -> u64 {
+        clock()
+    }
+
+    fn run_kernel(&self, launch: &Launch<'_>) -> Result<(), Fault> {
+        let apertures = kernel::Apertures {
+            shared: SHARED_APERTURE,
+            private: PRIVATE_APERTURE,
+        };
+        kernel::run(self, self.target, apertures, launch)
+    }
+
+    fn memory_fault(&self, address: u64) {
+        let id = gpu_id(self.index);
+        self.model.events.raise_memory_fault(id, address);
+    }
+
+    fn reset(&self) {
+        self.model.events.raise_gpu_hang(gpu_id(self.index));
+    }
+
+    fn message(&self, text: &str) {
+        log::message(&format!("GPU {} ({}): {text}", self.index, self.target));
+        self.model.note(1, format_args!("message: {text}"));
+    }
+
+    fn log(&self, level: u8, text: Arguments<'_>) {
+        self.model
+            .note(level, format_args!("gpu {}: {text}", self.index));
+    }
+}

@@ -1,0 +1,171 @@
+//! ioctls of the render nodes: what libdrm, the thunk and HIP ask of them.
+
+use std::os::fd::IntoRawFd;
+
+use crate::abi::drm::{
+    GemClose, GemMmap, GemVa, Info, InfoDevice, MemoryInfo, PrimeHandle, Version, nr, query,
+    va_operation,
+};
+use crate::config::Bar;
+use crate::dmabuf;
+use crate::gpu::{COMPUTE_UNITS, NS_PER_TICK, SHADER_ENGINES, WAVE_SIZE, identity};
+use crate::memory::{Allocation, PAGE};
+use crate::model::Model;
+use crate::sys::Errno;
+use crate::user::{self, Argument};
+
+/// Device memory that the host can see with a small BAR: the customary window, which nothing of
+/// ROCr uses.
+const SMALL_BAR_BYTES: u64 = 256 << 20;
+
+/// Handles ioctl number `number` on the render node of GPU `gpu`.
+pub(crate) fn ioctl(
+    model: &'static Model,
+    gpu: usize,
+    number: u32,
+    argument: Argument,
+) -> Result<(), Errno> {
+    model.note(2, format_args!("drm ioctl {number:#x} on gpu {gpu}"));
+    match number {
+        nr::VERSION => argument.with(version),
+        nr::AMDGPU_INFO => argument.with(|info: &mut Info| answer(model, gpu, info)),
+        nr::PRIME_FD_TO_HANDLE => argument.with(|prime: &mut PrimeHandle| {
+            prime.handle = dmabuf::import(&model.memory, prime.fd)?.handle as u32;
+            Ok(())
+        }),
+        nr::PRIME_HANDLE_TO_FD => argument.with(|prime: &mut PrimeHandle| {
+            prime.fd = dmabuf::export(&object(model, prime.handle)?)?.into_raw_fd();
+            Ok(())
+        }),
+        // Handles are the driver's allocation handles, which FREE_MEMORY closes.
+        nr::GEM_CLOSE => argument.with(|_: &mut GemClose| Ok(())),
+        nr::AMDGPU_GEM_MMAP => argument.with(|mmap: &mut GemMmap| {
+            let offset = object(model, mmap.handle)?.offset;
+            (mmap.handle, mmap.high) = (offset as u32, (offset >> 32) as u32);
+            Ok(())
+        }),
+        nr::AMDGPU_GEM_VA => argument.with(|va: &mut GemVa| map_object(model, gpu, va)),
+        _ => {
+            model.note(1, format_args!("drm ioctl {number:#x} is not modelled"));
+            Err(Errno(libc::EINVAL))
+        }
+    }
+}
+
+/// The allocation with this 32-bit handle.
+fn object(model: &Model, handle: u32) -> Result<Allocation, Errno> {
+    let found = model.memory.by_low_handle(handle);
+    found.ok_or(Errno(libc::ENOENT))
+}
+
+/// DRM_IOCTL_VERSION: called twice, first for the lengths, then for the strings.
+fn version(version: &mut Version) -> Result<(), Errno> {
+    (version.major, version.minor, version.patch) = (3, 57, 0);
+    let put = |address: u64, len: &mut u64, text: &[u8]| {
+        user::write_bytes(address, *len, text);
+        *len = text.len() as u64;
+    };
+    put(version.name, &mut version.name_len, b"amdgpu");
+    put(version.date, &mut version.date_len, b"20150101");
+    put(
+        version.description,
+        &mut version.description_len,
+        b"AMD GPU",
+    );
+    Ok(())
+}
+
+/// AMDGPU_INFO: the answer goes where the request points to, cut to the size it has room for.
+fn answer(model: &Model, gpu: usize, info: &Info) -> Result<(), Errno> {
+    let (address, size) = (info.return_pointer, info.return_size);
+    match info.query {
+        query::ACCEL_WORKING => user::write_sized(address, size, &1u32),
+        query::DEV_INFO => user::write_sized(address, size, &device(model, gpu)),
+        query::MEMORY => user::write_sized(address, size, &memory(model, gpu)),
+        // No graphics or video engines, and registers that read as zero.
+        query::HW_IP_INFO | query::HW_IP_COUNT | query::READ_MMR_REG => {
+            user::write_sized(address, size, &0u32)
+        }
+        unknown => {
+            model.note(
+                1,
+                format_args!("drm info {unknown:#x} is not modelled: zeros"),
+            );
+            user::write_sized(address, size, &0u32)
+        }
+    }
+}
+
+fn device(model: &Model, gpu: usize) -> InfoDevice {
+    let identity = identity(model.config.gpus[gpu]);
+    InfoDevice {
+        device_id: identity.device_id,
+        chip_rev: 1,
+        external_rev: 0x3c,
+        pci_rev: 1,
+        family: identity.family,
+        shader_engines: SHADER_ENGINES,
+        shader_arrays_per_engine: 1,
+        counter_frequency: (1_000_000 / NS_PER_TICK) as u32,
+        max_engine_clock: 1_700_000,
+        max_memory_clock: 1_600_000,
+        active_cus: COMPUTE_UNITS,
+        cu_ao_mask: 0,
+        cu_bitmap: [0; 16],
+        rb_pipes: [0; 2],
+        hw_gfx_contexts: 8,
+        pad: 0,
+        ids_flags: 0,
+        va_offset: 0x20_0000,
+        va_max: 0x8000_0000_0000,
+        va_alignment: PAGE as u32,
+        pte_fragment_size: 2 << 20,
+        gart_page_size: PAGE as u32,
+        ce_ram_size: 0,
+        // HBM
+        vram_type: 6,
+        vram_bit_width: 4096,
+        harvest: [0; 2],
+        gs_buffers: [0; 6],
+        wave_front_size: WAVE_SIZE,
+        shader: [0; 7],
+        cu_ao_bitmap: [0; 16],
+        high_va_offset: 0xffff_8000_0000_0000,
+        high_va_max: 0xffff_ffff_ffff_e000,
+        tile_steering: [0; 2],
+        tcc_disabled_mask: 0,
+    }
+}
+
+fn memory(model: &Model, gpu: usize) -> MemoryInfo {
+    let total = model.config.vram_bytes;
+    let visible = match model.config.bar {
+        Bar::Small => SMALL_BAR_BYTES.min(total),
+        Bar::Large => total,
+    };
+    MemoryInfo {
+        vram: [total, total, model.memory.vram_used(gpu), total],
+        cpu_accessible_vram: [visible, visible, 0, visible],
+        gtt: [0; 4],
+    }
+}
+
+/// Maps an imported buffer at an address of the caller's choice, or unmaps it.
+fn map_object(model: &Model, gpu: usize, va: &GemVa) -> Result<(), Errno> {
+    match va.operation {
+        va_operation::MAP | va_operation::REPLACE => {
+            let handle = object(model, va.handle)?.handle;
+            let size = va.size.checked_next_multiple_of(PAGE);
+            let size = size.ok_or(Errno(libc::EINVAL))?;
+            let mapped = model
+                .memory
+                .alias(handle, va.va, va.offset, size, Some(gpu));
+            mapped.map(drop)
+        }
+        va_operation::UNMAP | va_operation::CLEAR => {
+            model.memory.free_alias_at(va.va);
+            Ok(())
+        }
+        _ => Err(Errno(libc::EINVAL)),
+    }
+}

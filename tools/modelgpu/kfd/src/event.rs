@@ -1,0 +1,308 @@
+//! Events: what programs sleep on and interrupts wake.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::abi::kfd::{EventData, MEMORY_ERROR_GPU_HANG, event_type};
+use crate::sys::Errno;
+
+/// How many events a process can have (`KFD_SIGNAL_EVENT_LIMIT`); ids run from 1.
+const LIMIT: usize = 4096;
+/// Timeouts from this on mean "for ever".
+const FOREVER_MS: u32 = 0xffff_fffe;
+
+#[derive(Clone)]
+struct Event {
+    kind: u32,
+    auto_reset: bool,
+    signalled: bool,
+    /// How often the event was set, from 1 on: tells a waiter of a set that somebody else has
+    /// consumed already.
+    age: u64,
+    /// What a memory or hardware exception tells.
+    payload: [u64; 4],
+}
+
+/// The process's events.
+pub(crate) struct Events {
+    slots: Mutex<Slots>,
+    set: Condvar,
+}
+
+struct Slots {
+    events: Vec<Option<Event>>,
+    /// Where the search for a free slot starts: ids are not reused at once.
+    next: usize,
+}
+
+/// How a wait ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    Complete,
+    TimedOut,
+}
+
+impl Events {
+    /// No events.
+    pub(crate) fn new() -> Events {
+        Events {
+            slots: Mutex::new(Slots {
+                events: vec![None; LIMIT],
+                next: 1,
+            }),
+            set: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes an event; its id is at least 1.
+    ///
+    /// # Errors
+    /// `ENOSPC` when the process has too many.
+    pub(crate) fn create(&self, kind: u32, auto_reset: bool) -> Result<u32, Errno> {
+        let mut slots = self.lock();
+        let ids = (slots.next..LIMIT).chain(1..slots.next);
+        let free = ids.into_iter().find(|&id| slots.events[id].is_none());
+        let id = free.ok_or(Errno(libc::ENOSPC))?;
+        slots.next = if id + 1 < LIMIT { id + 1 } else { 1 };
+        slots.events[id] = Some(Event {
+            kind,
+            auto_reset,
+            signalled: false,
+            age: 1,
+            payload: [0; 4],
+        });
+        Ok(id as u32)
+    }
+
+    /// Removes an event; whoever waits for it gets `EINVAL`.
+    pub(crate) fn destroy(&self, id: u32) -> Result<(), Errno> {
+        let mut slots = self.lock();
+        slots.get(id)?;
+        slots.events[id as usize] = None;
+        self.set.notify_all();
+        Ok(())
+    }
+
+    /// Sets an event and wakes every waiter.
+    pub(crate) fn set(&self, id: u32) -> Result<(), Errno> {
+        self.lock().get(id)?.raise([0; 4]);
+        self.set.notify_all();
+        Ok(())
+    }
+
+    /// Resets an event.
+    pub(crate) fn reset(&self, id: u32) -> Result<(), Errno> {
+        self.lock().get(id)?.signalled = false;
+        Ok(())
+    }
+
+    /// A page fault at `address` on the GPU with this id: sets every memory exception event.
+    pub(crate) fn raise_memory_fault(&self, gpu_id: u32, address: u64) {
+        // Failure flags (not present, read-only, no execute, imprecise), address, GPU, error type.
+        self.raise_all(event_type::MEMORY, [1, 0, address, u64::from(gpu_id)]);
+    }
+
+    /// A GPU reset after a hang. ROCr 6 and later wait for hardware exceptions; ROCr 5 knows
+    /// only memory exceptions, which can carry a hang too.
+    pub(crate) fn raise_gpu_hang(&self, gpu_id: u32) {
+        let gpu_id = u64::from(gpu_id);
+        // Whole GPU reset, cause GPU hang, memory not lost, GPU.
+        self.raise_all(event_type::HW_EXCEPTION, [0, gpu_id << 32, 0, 0]);
+        let error = u64::from(MEMORY_ERROR_GPU_HANG) << 32;
+        self.raise_all(event_type::MEMORY, [0, 0, 0, gpu_id | error]);
+    }
+
+    fn raise_all(&self, kind: u32, payload: [u64; 4]) {
+        let mut slots = self.lock();
+        for event in slots.events.iter_mut().flatten() {
+            if event.kind == kind {
+                event.raise(payload);
+            }
+        }
+        self.set.notify_all();
+    }
+
+    /// Waits for one or all of the events in `data` and fills in what they tell.
+    ///
+    /// # Errors
+    /// `EINVAL` when one of the events does not exist (any more).
+    pub(crate) fn wait(
+        &self,
+        data: &mut [EventData],
+        all: bool,
+        timeout_ms: u32,
+    ) -> Result<Wait, Errno> {
+        let deadline = match timeout_ms {
+            FOREVER_MS.. => None,
+            ms => Some(Instant::now() + Duration::from_millis(u64::from(ms))),
+        };
+        let mut slots = self.lock();
+        // A set event wakes every waiter even if another one has reset it by then: the age at
+        // the start tells. A caller that knows event ages (interface 1.14) passes the age it saw
+        // last, so that a set between two waits is not lost either; 0 means that it does not.
+        let mut ages = Vec::with_capacity(data.len());
+        for item in data.iter() {
+            let event = slots.get(item.event_id)?;
+            ages.push(match (event.kind, item.payload[0]) {
+                (event_type::SIGNAL, last_seen) if last_seen != 0 => last_seen,
+                _ => event.age,
+            });
+        }
+        loop {
+            let mut hits = 0;
+            for (item, &age) in data.iter().zip(&ages) {
+                hits += usize::from(slots.get(item.event_id)?.fired(age));
+            }
+            if (all && hits == data.len()) || (!all && hits > 0) {
+                for (item, &age) in data.iter_mut().zip(&ages) {
+                    slots.get(item.event_id)?.report(item, age);
+                }
+                return Ok(Wait::Complete);
+            }
+            let Some(deadline) = deadline else {
+                slots = self.set.wait(slots).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(Wait::TimedOut);
+            }
+            let woken = self.set.wait_timeout(slots, left);
+            slots = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Slots {
+    fn get(&mut self, id: u32) -> Result<&mut Event, Errno> {
+        let slot = self.events.get_mut(id as usize);
+        slot.and_then(Option::as_mut).ok_or(Errno(libc::EINVAL))
+    }
+}
+
+impl Event {
+    fn raise(&mut self, payload: [u64; 4]) {
+        self.signalled = true;
+        self.age += 1;
+        self.payload = payload;
+    }
+
+    fn fired(&self, age: u64) -> bool {
+        self.signalled || self.age != age
+    }
+
+    /// Fills in what the event tells a waiter and consumes it.
+    fn report(&mut self, item: &mut EventData, age: u64) {
+        match self.kind {
+            event_type::SIGNAL => {
+                if item.payload[0] != 0 && self.fired(age) {
+                    item.payload[0] = self.age;
+                }
+            }
+            _ => item.payload = self.payload,
+        }
+        if self.auto_reset {
+            self.signalled = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::thread;
+
+    fn data(id: u32, last_age: u64) -> EventData {
+        EventData {
+            payload: [last_age, 0, 0, 0],
+            extension: 0,
+            event_id: id,
+            pad: 0,
+        }
+    }
+
+    #[test]
+    fn a_set_event_ends_a_wait_and_an_automatic_one_is_consumed() {
+        let events = Events::new();
+        for (auto_reset, second) in [(true, Wait::TimedOut), (false, Wait::Complete)] {
+            let id = events.create(event_type::SIGNAL, auto_reset).unwrap();
+            assert_eq!(
+                events.wait(&mut [data(id, 0)], false, 0),
+                Ok(Wait::TimedOut)
+            );
+            events.set(id).unwrap();
+            assert_eq!(
+                events.wait(&mut [data(id, 0)], false, 0),
+                Ok(Wait::Complete)
+            );
+            assert_eq!(events.wait(&mut [data(id, 0)], false, 0), Ok(second));
+        }
+    }
+
+    #[test]
+    fn ages_tell_of_a_set_that_was_consumed_by_another() {
+        let events = Events::new();
+        let id = events.create(event_type::SIGNAL, true).unwrap();
+        events.set(id).unwrap();
+        events.wait(&mut [data(id, 0)], false, 0).unwrap();
+        let mut late = [data(id, 1)];
+        assert_eq!(events.wait(&mut late, false, 0), Ok(Wait::Complete));
+        assert_eq!(late[0].payload[0], 2);
+        assert_eq!(events.wait(&mut late, false, 0), Ok(Wait::TimedOut));
+    }
+
+    #[test]
+    fn every_waiter_wakes() {
+        let events = Arc::new(Events::new());
+        let id = events.create(event_type::SIGNAL, true).unwrap();
+        let waiters: Vec<_> = (0..3)
+            .map(|_| {
+                let events = Arc::clone(&events);
+                thread::spawn(move || events.wait(&mut [data(id, 1)], false, u32::MAX))
+            })
+            .collect();
+        events.set(id).unwrap();
+        for waiter in waiters {
+            assert_eq!(waiter.join().unwrap(), Ok(Wait::Complete));
+        }
+    }
+
+    #[test]
+    fn all_means_all() {
+        let events = Events::new();
+        let ids = [1, 2].map(|_| events.create(event_type::SIGNAL, false).unwrap());
+        let mut both = ids.map(|id| data(id, 0));
+        events.set(ids[0]).unwrap();
+        assert_eq!(events.wait(&mut both, true, 1), Ok(Wait::TimedOut));
+        events.set(ids[1]).unwrap();
+        assert_eq!(events.wait(&mut both, true, 1), Ok(Wait::Complete));
+    }
+
+    #[test]
+    fn a_memory_fault_tells_address_and_gpu() {
+        let events = Events::new();
+        let id = events.create(event_type::MEMORY, false).unwrap();
+        events.raise_memory_fault(0x1001, 0xdead_0000);
+        let mut item = [data(id, 0)];
+        assert_eq!(events.wait(&mut item, false, 0), Ok(Wait::Complete));
+        assert_eq!(item[0].payload, [1, 0, 0xdead_0000, 0x1001]);
+    }
+
+    #[test]
+    fn unknown_events_are_invalid_and_a_destroyed_one_ends_its_waits() {
+        let events = Arc::new(Events::new());
+        for id in [0, 1, LIMIT as u32, u32::MAX] {
+            assert_eq!(events.set(id), Err(Errno(libc::EINVAL)));
+        }
+        let id = events.create(event_type::SIGNAL, true).unwrap();
+        let waiting = Arc::clone(&events);
+        let waiter = thread::spawn(move || waiting.wait(&mut [data(id, 1)], false, u32::MAX));
+        events.destroy(id).unwrap();
+        assert_eq!(waiter.join().unwrap(), Err(Errno(libc::EINVAL)));
+    }
+}

@@ -1,0 +1,142 @@
+//! The C library functions that this library replaces in the process.
+//!
+//! They are called very early (before any constructor has run), by every thread, and between
+//! fork and exec; and this library's own use of the standard library ends in them as well. So
+//! the path of a file that is not the driver's neither allocates nor locks: it is compared with
+//! a few prefixes and handed to the kernel. Only what belongs to the driver looks at the model.
+//!
+//! mmap, read, close, dup and readdir need no replacement: device nodes are real files and the
+//! generated tree is a real directory.
+//!
+//! Functions that are variadic in C (`open`, `ioctl`) are defined with their optional argument:
+//! the x86-64 calling convention passes integers to variadic functions in the same registers. An
+//! argument that the caller did not pass holds garbage, and must not be used unless the other
+//! arguments say that it is there.
+
+mod directory;
+mod ioctl;
+mod open;
+mod stat;
+
+use std::ffi::{CStr, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::log;
+use crate::model::{Model, config};
+use crate::paths::{self, Device, Place};
+use crate::sys::{Errno, set_errno};
+use crate::tree::PATH_BYTES;
+
+/// A path as the kernel shall see it.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "lives on the stack for one call; a box would allocate in every file call"
+)]
+enum Target {
+    /// As the program passed it.
+    Untouched,
+    /// Inside the generated tree; with the device, if it is a device node's name.
+    Tree(TreePath, Option<Device>),
+}
+
+/// A C string on the stack.
+struct TreePath([u8; PATH_BYTES]);
+
+impl TreePath {
+    /// `root` followed by `path`; `None` when that is too long.
+    fn new(root: &[u8], path: &[u8]) -> Option<TreePath> {
+        let len = root.len() + path.len();
+        let mut bytes = [0; PATH_BYTES];
+        // One byte stays for the NUL.
+        bytes.get_mut(..len).filter(|_| len < PATH_BYTES)?;
+        bytes[..root.len()].copy_from_slice(root);
+        bytes[root.len()..len].copy_from_slice(path);
+        Some(TreePath(bytes))
+    }
+}
+
+impl Target {
+    /// Where `path` leads.
+    ///
+    /// # Safety
+    /// `path` must be null or a C string.
+    unsafe fn of(path: *const c_char) -> Target {
+        // SAFETY: not null, so a C string, whose first byte can be read.
+        if path.is_null() || unsafe { *path } != b'/' as c_char {
+            return Target::Untouched;
+        }
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { CStr::from_ptr(path) }.to_bytes();
+        if !paths::is_ours(bytes) {
+            return Target::Untouched;
+        }
+        guard(|| Ok(Target::of_driver(bytes))).unwrap_or(Target::Untouched)
+    }
+
+    /// A path that may be the driver's.
+    fn of_driver(path: &[u8]) -> Target {
+        let Some(config) = config() else {
+            return Target::Untouched;
+        };
+        let Some(place) = paths::place(path, config.gpus.len()) else {
+            return Target::Untouched;
+        };
+        let device = match place {
+            Place::Device(device) => Some(device),
+            Place::Tree => None,
+        };
+        let Some(model) = Model::get() else {
+            return Target::Untouched;
+        };
+        match TreePath::new(model.tree_root(), path) {
+            Some(path) => Target::Tree(path, device),
+            None => Target::Untouched,
+        }
+    }
+
+    /// The path to pass on; `original` is what the program passed.
+    fn path(&self, original: *const c_char) -> *const c_char {
+        match self {
+            Target::Untouched => original,
+            Target::Tree(path, _) => path.0.as_ptr().cast(),
+        }
+    }
+
+    fn device(&self) -> Option<Device> {
+        match self {
+            Target::Tree(_, device) => *device,
+            Target::Untouched => None,
+        }
+    }
+}
+
+/// The boundary to C: a panic must not cross it. It is said on standard error (by the standard
+/// library) and becomes `EIO`.
+fn guard<T>(action: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+    catch_unwind(AssertUnwindSafe(action)).unwrap_or_else(|_| {
+        log::message("internal error; the call fails with EIO");
+        Err(Errno(libc::EIO))
+    })
+}
+
+/// A result as C functions return it.
+fn to_c(result: Result<c_int, Errno>) -> c_int {
+    result.unwrap_or_else(|Errno(errno)| {
+        set_errno(errno);
+        -1
+    })
+}
+
+/// Runs when the library is loaded: a bad configuration is reported at once, and forked children
+/// start without their parent's model.
+#[ctor::ctor(unsafe)]
+fn start() {
+    if guard(|| Ok(config().is_some())).unwrap_or(false) {
+        // SAFETY: the handler only stores a null pointer.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    }
+}
+
+unsafe extern "C" fn in_child() {
+    Model::forget();
+}

@@ -1,0 +1,62 @@
+//! ioctls of `/dev/kfd`.
+
+mod event;
+mod memory;
+mod process;
+mod queue;
+
+use crate::abi::kfd::nr;
+use crate::model::Model;
+use crate::sys::Errno;
+use crate::user::Argument;
+
+/// Handles ioctl number `number`.
+///
+/// The number decides, not the whole request, which holds the argument's size too: newer headers
+/// grow structs, and each thunk sends the size it was built with.
+pub(crate) fn handle(model: &'static Model, number: u32, argument: Argument) -> Result<(), Errno> {
+    model.note(2, format_args!("kfd ioctl {number:#x}"));
+    match number {
+        nr::GET_VERSION => argument.with(|x| process::get_version(model, x)),
+        nr::GET_CLOCK_COUNTERS => argument.with(process::get_clock_counters),
+        nr::GET_PROCESS_APERTURES => argument.with(|x| process::get_apertures(model, x)),
+        nr::GET_PROCESS_APERTURES_NEW => argument.with(|x| process::get_apertures_new(model, x)),
+        nr::GET_TILE_CONFIG => argument.with(process::get_tile_config),
+        nr::SET_XNACK_MODE => argument.with(process::set_xnack_mode),
+        nr::RUNTIME_ENABLE => argument.with(process::runtime_enable),
+        // Nothing to do: caches, page tables, compute unit masks, the scratch window and the
+        // debugger's trap handler have no counterpart in the model.
+        nr::SET_MEMORY_POLICY
+        | nr::ACQUIRE_VM
+        | nr::SET_CU_MASK
+        | nr::SET_SCRATCH_BACKING_VA
+        | nr::SET_TRAP_HANDLER
+        | nr::RLC_SPM
+        | nr::RLC_SPM_OLD => Ok(()),
+
+        nr::CREATE_QUEUE => argument.with(|x| queue::create(model, x)),
+        nr::DESTROY_QUEUE => argument.with(|x| queue::destroy(model, x)),
+        nr::UPDATE_QUEUE => argument.with(|x| queue::update(model, x)),
+
+        nr::CREATE_EVENT => argument.with(|x| event::create(model, x)),
+        nr::DESTROY_EVENT => argument.with(|x| event::destroy(model, x)),
+        nr::SET_EVENT => argument.with(|x| event::set(model, x)),
+        nr::RESET_EVENT => argument.with(|x| event::reset(model, x)),
+        nr::WAIT_EVENTS => argument.with(|x| event::wait(model, x)),
+
+        nr::ALLOC_MEMORY => argument.with(|x| memory::allocate(model, x)),
+        nr::FREE_MEMORY => argument.with(|x| memory::free(model, x)),
+        nr::MAP_MEMORY => argument.with(|x| memory::map(model, x, true)),
+        nr::UNMAP_MEMORY => argument.with(|x| memory::map(model, x, false)),
+        nr::AVAILABLE_MEMORY => argument.with(|x| memory::available(model, x)),
+        nr::GET_DMABUF_INFO => argument.with(|x| memory::dmabuf_info(model, x)),
+        nr::IMPORT_DMABUF => argument.with(|x| memory::import_dmabuf(model, x)),
+        nr::EXPORT_DMABUF => argument.with(|x| memory::export_dmabuf(model, x)),
+
+        // Among them SVM (shared virtual memory), which thunks do without when it is refused.
+        _ => {
+            model.note(1, format_args!("kfd ioctl {number:#x} is not modelled"));
+            Err(Errno(libc::EINVAL))
+        }
+    }
+}

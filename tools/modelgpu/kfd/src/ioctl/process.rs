@@ -1,0 +1,94 @@
+//! What the driver tells a process about itself and the machine.
+
+use crate::abi::kfd::{
+    Apertures, GetClockCounters, GetProcessApertures, GetProcessAperturesNew, GetTileConfig,
+    GetVersion, RuntimeEnable, SetXnackMode, VERSION,
+};
+use crate::gpu::{APERTURE_LIMIT, GPUVM, NS_PER_TICK, PRIVATE_APERTURE, SHARED_APERTURE, gpu_id};
+use crate::model::Model;
+use crate::runtime;
+use crate::sys::{self, Errno};
+use crate::user;
+
+pub(super) fn get_version(model: &Model, arguments: &mut GetVersion) -> Result<(), Errno> {
+    (arguments.major, arguments.minor) = VERSION;
+    model.note(1, format_args!("opened: {:?}", model.config));
+    // The first ioctl of every thunk: the runtime is loaded by now and can be looked at.
+    runtime::warn_of_unknown_targets(&model.config.gpus);
+    Ok(())
+}
+
+pub(super) fn get_clock_counters(arguments: &mut GetClockCounters) -> Result<(), Errno> {
+    let now = sys::monotonic_ns();
+    arguments.gpu_clock = now / NS_PER_TICK;
+    arguments.cpu_clock = now;
+    arguments.system_clock = now;
+    arguments.system_frequency = 1_000_000_000;
+    Ok(())
+}
+
+fn apertures(gpu: usize) -> Apertures {
+    Apertures {
+        lds_base: SHARED_APERTURE,
+        lds_limit: SHARED_APERTURE + APERTURE_LIMIT,
+        scratch_base: PRIVATE_APERTURE,
+        scratch_limit: PRIVATE_APERTURE + APERTURE_LIMIT,
+        gpuvm_base: GPUVM.0,
+        gpuvm_limit: GPUVM.1,
+        gpu_id: gpu_id(gpu),
+        pad: 0,
+    }
+}
+
+/// The deprecated call, with a fixed number of places.
+pub(super) fn get_apertures(
+    model: &Model,
+    arguments: &mut GetProcessApertures,
+) -> Result<(), Errno> {
+    let count = model.config.gpus.len().min(arguments.apertures.len());
+    for (gpu, place) in arguments.apertures[..count].iter_mut().enumerate() {
+        *place = apertures(gpu);
+    }
+    arguments.count = count as u32;
+    Ok(())
+}
+
+/// Called with no array first, to learn how many GPUs there are.
+pub(super) fn get_apertures_new(
+    model: &Model,
+    arguments: &mut GetProcessAperturesNew,
+) -> Result<(), Errno> {
+    let count = model.config.gpus.len();
+    if arguments.apertures != 0 {
+        let room = count.min(arguments.count as usize);
+        let all: Vec<Apertures> = (0..room).map(apertures).collect();
+        user::write_array(arguments.apertures, &all)?;
+    }
+    arguments.count = count as u32;
+    Ok(())
+}
+
+/// Tiling of images: compute programs only ask.
+pub(super) fn get_tile_config(arguments: &mut GetTileConfig) -> Result<(), Errno> {
+    arguments.tile_configs = 0;
+    arguments.macro_tile_configs = 0;
+    arguments.address_config = 0x2400_0042;
+    arguments.banks = 16;
+    arguments.ranks = 1;
+    Ok(())
+}
+
+/// XNACK (retrying page faults) is off and cannot be switched on.
+pub(super) fn set_xnack_mode(arguments: &mut SetXnackMode) -> Result<(), Errno> {
+    if arguments.enabled > 0 {
+        return Err(Errno(libc::EPERM));
+    }
+    arguments.enabled = 0;
+    Ok(())
+}
+
+/// Enables exception debugging: queues report exceptions through their save area from then on.
+pub(super) fn runtime_enable(arguments: &mut RuntimeEnable) -> Result<(), Errno> {
+    arguments.capabilities = 0;
+    Ok(())
+}

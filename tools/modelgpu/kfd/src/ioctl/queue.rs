@@ -1,0 +1,70 @@
+//! Creating, changing and destroying queues.
+
+use std::sync::Arc;
+
+use modelgpu_queue::{Processor, QueueKind, QueueLayout};
+
+use crate::abi::kfd::{CreateQueue, DestroyQueue, UpdateQueue, queue_type};
+use crate::device::Device;
+use crate::model::Model;
+use crate::paths;
+use crate::sys::Errno;
+
+/// Smallest ring in bytes (`KFD_MIN_QUEUE_RING_SIZE`).
+const MIN_RING_BYTES: u32 = 1024;
+
+pub(super) fn create(model: &'static Model, arguments: &mut CreateQueue) -> Result<(), Errno> {
+    let gpu = model.gpu(arguments.gpu_id)?;
+    // An AQL doorbell starts at all ones, "no packet yet": 0 would mean that packet 0 is there.
+    let (kind, doorbell_start) = match arguments.queue_type {
+        queue_type::COMPUTE_AQL => (QueueKind::Aql, u64::MAX),
+        queue_type::SDMA | queue_type::SDMA_XGMI | queue_type::SDMA_BY_ENGINE => {
+            (QueueKind::Sdma, 0)
+        }
+        unknown => {
+            model.note(1, format_args!("queue type {unknown} is not modelled"));
+            return Err(Errno(libc::EINVAL));
+        }
+    };
+    if arguments.ring_size < MIN_RING_BYTES || !arguments.ring_size.is_power_of_two() {
+        return Err(Errno(libc::EINVAL));
+    }
+    let kfd = model.node(paths::Device::Kfd)?;
+    let id = model.add_queue(|id| {
+        let doorbell = kfd
+            .word(Model::doorbell(gpu, id))
+            .ok_or(Errno(libc::ENOMEM))?;
+        doorbell.store(doorbell_start, std::sync::atomic::Ordering::Release);
+        let layout = QueueLayout {
+            id,
+            kind,
+            ring: arguments.ring_base,
+            ring_bytes: u64::from(arguments.ring_size),
+            read_index: arguments.read_pointer,
+            write_index: arguments.write_pointer,
+            doorbell,
+            save_area: arguments.save_area,
+        };
+        Ok(Processor::start(Arc::new(Device::new(model, gpu)), layout)?)
+    })?;
+    arguments.queue_id = id;
+    arguments.doorbell_offset = Model::doorbell(gpu, id);
+    model.note(
+        1,
+        format_args!(
+            "queue {id} on gpu {gpu}: {kind:?}, ring {:#x} of {:#x} bytes",
+            arguments.ring_base, arguments.ring_size
+        ),
+    );
+    Ok(())
+}
+
+pub(super) fn destroy(model: &Model, arguments: &mut DestroyQueue) -> Result<(), Errno> {
+    model.note(1, format_args!("queue {} destroyed", arguments.queue_id));
+    model.remove_queue(arguments.queue_id)
+}
+
+/// A queue at 0 percent is suspended; ring and priority never change under ROCr.
+pub(super) fn update(model: &Model, arguments: &mut UpdateQueue) -> Result<(), Errno> {
+    model.suspend_queue(arguments.queue_id, arguments.percentage == 0)
+}

@@ -1,0 +1,72 @@
+//! The log (`ROCOV_MODELGPU_LOG`) and messages to the user.
+
+use std::ffi::CString;
+use std::fmt::Arguments;
+use std::fmt::Write;
+use std::os::fd::{IntoRawFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+
+use crate::config::{LogConfig, LogTarget};
+use crate::sys;
+
+/// Says something to the user that must not be missed, on standard error.
+pub(crate) fn message(text: &str) {
+    // One write per line, so that lines of several threads or processes do not mix.
+    for line in text.lines() {
+        sys::write(2, format!("rocov modelgpu: {line}\n").as_bytes());
+    }
+}
+
+/// A log that was opened, or none.
+pub(crate) struct Log {
+    fd: RawFd,
+    level: u8,
+    start_ns: u64,
+}
+
+impl Log {
+    /// Opens the log. A file that cannot be opened is said so and does without.
+    pub(crate) fn open(config: Option<&LogConfig>) -> Log {
+        let mut log = Log {
+            fd: -1,
+            level: 0,
+            start_ns: sys::monotonic_ns(),
+        };
+        let Some(config) = config else {
+            return log;
+        };
+        log.fd = match &config.target {
+            LogTarget::Stderr => 2,
+            LogTarget::File(path) => {
+                let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC;
+                let opened = CString::new(path.as_os_str().as_bytes())
+                    .map_err(|_| sys::Errno(libc::EINVAL))
+                    .and_then(|path| sys::open(&path, flags));
+                match opened {
+                    // The log lives as long as the process.
+                    Ok(fd) => fd.into_raw_fd(),
+                    Err(errno) => {
+                        let reason = std::io::Error::from_raw_os_error(errno.0);
+                        message(&format!("cannot open the log {}: {reason}", path.display()));
+                        return log;
+                    }
+                }
+            }
+        };
+        log.level = config.level;
+        log
+    }
+
+    /// Notes `text`, if the log's level is at least `level`.
+    pub(crate) fn note(&self, level: u8, text: Arguments<'_>) {
+        if level > self.level {
+            return;
+        }
+        let ms = (sys::monotonic_ns() - self.start_ns) as f64 / 1e6;
+        let mut line = String::with_capacity(160);
+        let thread = sys::thread_id();
+        // Writing to a string cannot fail.
+        let _ = writeln!(line, "[{ms:10.3} ms thread {thread}] {text}");
+        sys::write(self.fd, line.as_bytes());
+    }
+}

@@ -1,0 +1,422 @@
+//! Allocations: which GPU virtual addresses exist, on which GPUs, and which host memory is
+//! behind them.
+//!
+//! VRAM and system memory of the driver (GTT) are pieces of the owning GPU's render node file.
+//! Whether the program's own mapping of them is accessible is the thunk's affair: with a small
+//! BAR it maps VRAM with PROT_NONE, so a stray host access crashes as on a real machine.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use modelgpu_amdgcn::memory::{AddressSpace, Region};
+
+use crate::node::{Node, Ranges};
+use crate::sys::Errno;
+
+/// The page size of GPU and host.
+pub(crate) const PAGE: u64 = 4096;
+/// Pieces of at least this size are aligned to it, as large pages are.
+const LARGE_PAGE: u64 = 2 << 20;
+/// System memory a GPU's driver can hand out, beyond its VRAM: sparse, so it costs nothing.
+const GTT_BYTES: u64 = 256 << 30;
+
+/// The size of a render node's file for a GPU with this much device memory.
+pub(crate) fn node_file_bytes(vram_bytes: u64) -> u64 {
+    // Twice the VRAM: first fit on 2 MiB boundaries may leave gaps, the accounting is exact.
+    2 * vram_bytes + GTT_BYTES
+}
+
+/// What an allocation's host memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backing {
+    /// A piece of the owning GPU's render node file; `vram` counts against its device memory.
+    Piece { vram: bool },
+    /// Memory of the program or of the `/dev/kfd` file (doorbells, remapped registers).
+    Borrowed,
+    /// Another address for (part of) a piece: an imported buffer.
+    Alias,
+}
+
+/// One allocation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allocation {
+    pub(crate) handle: u64,
+    pub(crate) va: u64,
+    pub(crate) size: u64,
+    pub(crate) backing: Backing,
+    /// The owning GPU's number.
+    pub(crate) gpu: usize,
+    /// Offset in the node's file, which is also the mmap offset (0 for borrowed memory).
+    pub(crate) offset: u64,
+    /// Host address behind `va`.
+    host: HostAddress,
+    /// Bit n: mapped on GPU n.
+    mapped: u8,
+}
+
+/// A host address; only the interpreter and the queues follow it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HostAddress(pub(crate) *mut u8);
+
+// SAFETY: an address; whoever follows it answers for that.
+unsafe impl Send for HostAddress {}
+
+/// Every allocation of the process.
+pub(crate) struct Memory {
+    table: Mutex<Table>,
+    /// Changes whenever a mapping does; see [`AddressSpace::generation`].
+    generation: AtomicU64,
+    vram_bytes: u64,
+}
+
+struct Table {
+    /// By address, then handle: the program's own memory may be registered twice.
+    by_address: BTreeMap<(u64, u64), Allocation>,
+    addresses: HashMap<u64, u64>,
+    ranges: Vec<Ranges>,
+    vram_used: Vec<u64>,
+    next_handle: u64,
+    /// Size of the largest allocation there ever was: bounds the search for overlapping ones.
+    largest: u64,
+}
+
+impl Memory {
+    /// No allocations, on `gpus` GPUs with `vram_bytes` of device memory each.
+    pub(crate) fn new(gpus: usize, vram_bytes: u64) -> Memory {
+        Memory {
+            table: Mutex::new(Table {
+                by_address: BTreeMap::new(),
+                addresses: HashMap::new(),
+                ranges: (0..gpus)
+                    .map(|_| Ranges::new(node_file_bytes(vram_bytes)))
+                    .collect(),
+                vram_used: vec![0; gpus],
+                next_handle: 1,
+                largest: 0,
+            }),
+            generation: AtomicU64::new(0),
+            vram_bytes,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn changed(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Bytes of device memory in use on a GPU.
+    pub(crate) fn vram_used(&self, gpu: usize) -> u64 {
+        self.lock().vram_used[gpu]
+    }
+
+    /// Bytes of device memory left on a GPU.
+    pub(crate) fn vram_available(&self, gpu: usize) -> u64 {
+        self.vram_bytes - self.vram_used(gpu)
+    }
+
+    /// Allocates a piece of `node`, the render node of GPU number `gpu`.
+    ///
+    /// # Errors
+    /// `ENOMEM` when the GPU has not that much memory.
+    pub(crate) fn allocate(
+        &self,
+        node: &Node,
+        gpu: usize,
+        va: u64,
+        size: u64,
+        vram: bool,
+    ) -> Result<Allocation, Errno> {
+        let mut table = self.lock();
+        if vram && size > self.vram_bytes - table.vram_used[gpu] {
+            return Err(Errno(libc::ENOMEM));
+        }
+        let align = if size >= LARGE_PAGE { LARGE_PAGE } else { PAGE };
+        let bytes = page_multiple(size).ok_or(Errno(libc::ENOMEM))?;
+        let offset = table.ranges[gpu]
+            .take(bytes, align)
+            .ok_or(Errno(libc::ENOMEM))?;
+        let Some(host) = node.host(offset) else {
+            table.ranges[gpu].release(offset);
+            return Err(Errno(libc::ENOMEM));
+        };
+        if vram {
+            table.vram_used[gpu] += size;
+        }
+        Ok(table.insert(Allocation {
+            handle: 0,
+            va,
+            size,
+            backing: Backing::Piece { vram },
+            gpu,
+            offset,
+            host: HostAddress(host),
+            mapped: 0,
+        }))
+    }
+
+    /// Registers host memory that belongs to somebody else.
+    pub(crate) fn borrow(
+        &self,
+        gpu: usize,
+        va: u64,
+        size: u64,
+        host: HostAddress,
+        offset: u64,
+    ) -> Allocation {
+        self.lock().insert(Allocation {
+            handle: 0,
+            va,
+            size,
+            backing: Backing::Borrowed,
+            gpu,
+            offset,
+            host,
+            mapped: 0,
+        })
+    }
+
+    /// Another address for `size` bytes from `offset` of an allocation, as if imported. With
+    /// `mapped_on`, it is mapped on that GPU at once.
+    ///
+    /// # Errors
+    /// `EINVAL` for an unknown handle or a range outside the allocation.
+    pub(crate) fn alias(
+        &self,
+        handle: u64,
+        va: u64,
+        offset: u64,
+        size: u64,
+        mapped_on: Option<usize>,
+    ) -> Result<Allocation, Errno> {
+        let mut table = self.lock();
+        let source = *table.get(handle)?;
+        let end = offset.checked_add(size).ok_or(Errno(libc::EINVAL))?;
+        if page_multiple(source.size).is_none_or(|whole| end > whole) {
+            return Err(Errno(libc::EINVAL));
+        }
+        let alias = table.insert(Allocation {
+            va,
+            size,
+            backing: Backing::Alias,
+            offset: source.offset + offset,
+            host: HostAddress(source.host.0.wrapping_add(offset as usize)),
+            mapped: mapped_on.map_or(0, |gpu| 1 << gpu),
+            ..source
+        });
+        drop(table);
+        self.changed();
+        Ok(alias)
+    }
+
+    /// The allocation with this handle, or `EINVAL`.
+    pub(crate) fn get(&self, handle: u64) -> Result<Allocation, Errno> {
+        self.lock().get(handle).copied()
+    }
+
+    /// The allocation whose handle's low half is `low`: DRM's handles are 32 bits wide.
+    pub(crate) fn by_low_handle(&self, low: u32) -> Option<Allocation> {
+        let table = self.lock();
+        let mut all = table.by_address.values();
+        all.find(|allocation| allocation.handle as u32 == low)
+            .copied()
+    }
+
+    /// Maps or unmaps an allocation on a GPU.
+    pub(crate) fn set_mapped(&self, handle: u64, gpu: usize, mapped: bool) -> Result<(), Errno> {
+        let mut table = self.lock();
+        let allocation = table.get_mut(handle)?;
+        match mapped {
+            true => allocation.mapped |= 1 << gpu,
+            false => allocation.mapped &= !(1 << gpu),
+        }
+        drop(table);
+        self.changed();
+        Ok(())
+    }
+
+    /// Frees an allocation; `nodes` are the render nodes by GPU number.
+    pub(crate) fn free(
+        &self,
+        handle: u64,
+        node: impl FnOnce(usize) -> Result<&'static Node, Errno>,
+    ) -> Result<Allocation, Errno> {
+        let mut table = self.lock();
+        let allocation = *table.get(handle)?;
+        table.by_address.remove(&(allocation.va, handle));
+        table.addresses.remove(&handle);
+        // The generation changes before the pages go: a kernel that looks afterwards faults.
+        self.changed();
+        if let Backing::Piece { vram } = allocation.backing {
+            let bytes = page_multiple(allocation.size).unwrap_or(allocation.size);
+            node(allocation.gpu)?.clear(allocation.offset, bytes)?;
+            table.ranges[allocation.gpu].release(allocation.offset);
+            if vram {
+                table.vram_used[allocation.gpu] -= allocation.size;
+            }
+        }
+        Ok(allocation)
+    }
+
+    /// Frees the alias at `va`, if there is one (DRM unmaps by address).
+    pub(crate) fn free_alias_at(&self, va: u64) {
+        let mut table = self.lock();
+        let at_va = table.by_address.range((va, 0)..=(va, u64::MAX));
+        let alias = at_va
+            .map(|(_, allocation)| allocation)
+            .find(|allocation| allocation.backing == Backing::Alias)
+            .map(|allocation| allocation.handle);
+        if let Some(handle) = alias {
+            table.by_address.remove(&(va, handle));
+            table.addresses.remove(&handle);
+            self.changed();
+        }
+    }
+
+    /// The region that holds `address` as GPU number `gpu` sees it.
+    fn region(&self, address: u64, gpu: usize) -> Option<Region> {
+        let table = self.lock();
+        let below = table.by_address.range(..=(address, u64::MAX)).rev();
+        for (_, allocation) in below {
+            let offset = address - allocation.va;
+            if offset >= table.largest {
+                return None;
+            }
+            if offset < allocation.size && allocation.mapped & 1 << gpu != 0 {
+                return Some(Region {
+                    base: allocation.va,
+                    len: allocation.size,
+                    host: allocation.host.0,
+                });
+            }
+        }
+        None
+    }
+}
+
+impl Table {
+    fn insert(&mut self, mut allocation: Allocation) -> Allocation {
+        allocation.handle = self.next_handle;
+        self.next_handle += 1;
+        self.largest = self.largest.max(allocation.size);
+        self.addresses.insert(allocation.handle, allocation.va);
+        let key = (allocation.va, allocation.handle);
+        self.by_address.insert(key, allocation);
+        allocation
+    }
+
+    fn get(&self, handle: u64) -> Result<&Allocation, Errno> {
+        let va = self.addresses.get(&handle).ok_or(Errno(libc::EINVAL))?;
+        let allocation = self.by_address.get(&(*va, handle));
+        allocation.ok_or(Errno(libc::EINVAL))
+    }
+
+    fn get_mut(&mut self, handle: u64) -> Result<&mut Allocation, Errno> {
+        let va = self.addresses.get(&handle).ok_or(Errno(libc::EINVAL))?;
+        let allocation = self.by_address.get_mut(&(*va, handle));
+        allocation.ok_or(Errno(libc::EINVAL))
+    }
+}
+
+/// `size` rounded up to whole pages.
+fn page_multiple(size: u64) -> Option<u64> {
+    size.checked_next_multiple_of(PAGE)
+}
+
+/// Memory as one GPU sees it: what is not mapped on it does not exist.
+pub(crate) struct GpuMemory {
+    pub(crate) memory: &'static Memory,
+    pub(crate) gpu: usize,
+}
+
+// SAFETY: pieces lie in node files that stay mapped for the process's life. Borrowed memory is
+// the program's, which must keep it until it unregisters it; that changes the generation.
+unsafe impl AddressSpace for GpuMemory {
+    fn region(&self, address: u64) -> Option<Region> {
+        self.memory.region(address, self.gpu)
+    }
+
+    fn generation(&self) -> u64 {
+        self.memory.generation.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn memory() -> (Memory, Node) {
+        let node = Node::new("test", node_file_bytes(64 * MIB)).unwrap();
+        (Memory::new(2, 64 * MIB), node)
+    }
+
+    #[test]
+    fn device_memory_runs_out_and_comes_back() {
+        let (memory, node) = memory();
+        let node: &'static Node = Box::leak(Box::new(node));
+        let first = memory.allocate(node, 0, 0x10_0000, 60 * MIB, true).unwrap();
+        assert_eq!(memory.vram_available(0), 4 * MIB);
+        let more = memory.allocate(node, 0, 0x9000_0000, 5 * MIB, true);
+        assert_eq!(more.unwrap_err(), Errno(libc::ENOMEM));
+        // System memory is not bounded by it.
+        memory
+            .allocate(node, 0, 0xa000_0000, 128 * MIB, false)
+            .unwrap();
+        memory.free(first.handle, |_| Ok(node)).unwrap();
+        assert_eq!(memory.vram_available(0), 64 * MIB);
+        assert_eq!(memory.get(first.handle).unwrap_err(), Errno(libc::EINVAL));
+    }
+
+    #[test]
+    fn a_gpu_sees_only_what_is_mapped_on_it() {
+        let (memory, node) = memory();
+        let allocation = memory.allocate(&node, 0, 0x10_0000, 0x3000, true).unwrap();
+        assert!(memory.region(0x10_0000, 0).is_none());
+        let before = memory.generation.load(Ordering::Relaxed);
+        memory.set_mapped(allocation.handle, 0, true).unwrap();
+        assert_ne!(before, memory.generation.load(Ordering::Relaxed));
+        let region = memory.region(0x10_2fff, 0).unwrap();
+        assert_eq!((region.base, region.len), (0x10_0000, 0x3000));
+        assert!(memory.region(0x10_3000, 0).is_none());
+        assert!(memory.region(0xf_ffff, 0).is_none());
+        assert!(memory.region(0x10_0000, 1).is_none());
+        memory.set_mapped(allocation.handle, 0, false).unwrap();
+        assert!(memory.region(0x10_0000, 0).is_none());
+    }
+
+    #[test]
+    fn overlapping_user_memory_is_found_behind_shorter_ranges() {
+        let (memory, _) = memory();
+        let mut bytes = vec![0u8; 0x4000];
+        let host = HostAddress(bytes.as_mut_ptr());
+        let outer = memory.borrow(0, 0x1000, 0x4000, host, 0);
+        memory.set_mapped(outer.handle, 0, true).unwrap();
+        for page in 1..3 {
+            let inner = memory.borrow(0, 0x1000 + page * 0x1000, 0x800, host, 0);
+            memory.set_mapped(inner.handle, 0, true).unwrap();
+        }
+        assert_eq!(memory.region(0x3900, 0).unwrap().base, 0x1000);
+        assert_eq!(memory.region(0x3100, 0).unwrap().base, 0x3000);
+    }
+
+    #[test]
+    fn an_alias_shows_the_same_bytes() {
+        let (memory, node) = memory();
+        let source = memory.allocate(&node, 0, 0x10_0000, 0x3000, true).unwrap();
+        memory.set_mapped(source.handle, 0, true).unwrap();
+        memory
+            .alias(source.handle, 0x90_0000, 0x1000, 0x2000, Some(1))
+            .unwrap();
+        let beyond = memory.alias(source.handle, 0xa0_0000, 0x1000, 0x3000, None);
+        assert_eq!(beyond.unwrap_err(), Errno(libc::EINVAL));
+        let (one, two) = (memory.region(0x10_1000, 0), memory.region(0x90_0000, 1));
+        assert_eq!(one.unwrap().host.wrapping_add(0x1000), two.unwrap().host);
+        memory.free_alias_at(0x90_0000);
+        assert!(memory.region(0x90_0000, 1).is_none());
+    }
+}

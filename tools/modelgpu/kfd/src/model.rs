@@ -1,0 +1,224 @@
+//! The modelled machine as one process sees it: its nodes, memory, events and queues.
+
+use std::collections::BTreeMap;
+use std::fmt::Arguments;
+use std::os::fd::RawFd;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use modelgpu_queue::Processor;
+
+use crate::config::{Config, MAX_GPUS};
+use crate::event::Events;
+use crate::gpu;
+use crate::log::{self, Log};
+use crate::memory::{self, Memory};
+use crate::node::Node;
+use crate::paths::Device;
+use crate::sys::{self, Errno};
+use crate::tree::Tree;
+
+/// Distance between two GPUs' doorbell pages in the `/dev/kfd` file.
+///
+/// The thunk of ROCr 5.2.3 takes more than the low 13 bits of `doorbell_offset` for the offset
+/// inside the page it maps: with GPUs 8 KiB apart, the second one's doorbells are written behind
+/// the mapping. 4 GiB apart, in a sparse file, every thunk computes the right address.
+const DOORBELL_STRIDE: u64 = 1 << 32;
+/// Offset of a GPU's remapped registers from its doorbells.
+const MMIO_OFFSET: u64 = 0x1_0000;
+/// Bytes of one doorbell.
+const DOORBELL_BYTES: u64 = 8;
+/// How many queues a GPU can have: as many as doorbells fit a page pair.
+const MAX_QUEUES: usize = 1024;
+
+static CONFIG: OnceLock<Option<Config>> = OnceLock::new();
+/// The model in this process; a forked child starts without one.
+static CURRENT: AtomicPtr<Model> = AtomicPtr::new(ptr::null_mut());
+/// Whether a model could not be made: said once.
+static FAILED: AtomicBool = AtomicBool::new(false);
+
+/// The configuration, or `None` when there is no modelled GPU and the library does nothing.
+///
+/// # Errors
+/// None for the caller: a wrong model is useless, so a bad value ends the process with status 2.
+pub(crate) fn config() -> Option<&'static Config> {
+    let config = CONFIG.get_or_init(|| match Config::read(|name| std::env::var_os(name)) {
+        Ok(config) => config,
+        Err(error) => {
+            log::message(&error.to_string());
+            sys::exit_now(2)
+        }
+    });
+    config.as_ref()
+}
+
+/// A process's modelled machine. Once made it lives as long as the process: queues' threads and
+/// the program's own mappings refer to it until the very end.
+pub(crate) struct Model {
+    pub(crate) config: &'static Config,
+    pub(crate) memory: Memory,
+    pub(crate) events: Events,
+    pub(crate) log: Log,
+    tree: Tree,
+    kfd: Node,
+    render: Vec<Node>,
+    queues: Mutex<BTreeMap<u32, Processor>>,
+}
+
+impl Model {
+    /// The process's model, made at the first call; `None` without a configuration or when it
+    /// cannot be made.
+    pub(crate) fn get() -> Option<&'static Model> {
+        if let Some(model) = Model::existing() {
+            return Some(model);
+        }
+        let config = config()?;
+        if FAILED.load(Ordering::Relaxed) {
+            return None;
+        }
+        let model = match Model::new(config) {
+            Ok(model) => Box::into_raw(Box::new(model)),
+            Err(problem) => {
+                if !FAILED.swap(true, Ordering::Relaxed) {
+                    log::message(&problem);
+                }
+                return None;
+            }
+        };
+        let none = ptr::null_mut();
+        if CURRENT
+            .compare_exchange(none, model, Ordering::AcqRel, Ordering::Acquire)
+            .is_err()
+        {
+            // Another thread was quicker.
+            // SAFETY: nobody else has seen this model.
+            drop(unsafe { Box::from_raw(model) });
+        }
+        Model::existing()
+    }
+
+    /// The process's model, if one was made.
+    pub(crate) fn existing() -> Option<&'static Model> {
+        // SAFETY: the pointer is null or a leaked box.
+        unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Forgets the model: what a forked child does first. Its parent's GPU is not its own: the
+    /// driver refuses inherited descriptors, and queue threads do not survive a fork. The child
+    /// may open the device anew and gets a model of its own; the parent's is leaked, because
+    /// another thread may have held any of its locks.
+    pub(crate) fn forget() {
+        CURRENT.store(ptr::null_mut(), Ordering::Release);
+    }
+
+    fn new(config: &'static Config) -> Result<Model, String> {
+        let tree = Tree::find_or_create(config).map_err(|error| error.to_string())?;
+        let node = |name: &str, size| {
+            Node::new(name, size).map_err(|errno| {
+                let reason = std::io::Error::from_raw_os_error(errno.0);
+                format!("cannot make the device {name} in {size} bytes of address space: {reason}")
+            })
+        };
+        let count = config.gpus.len();
+        let render_bytes = memory::node_file_bytes(config.vram_bytes);
+        Ok(Model {
+            config,
+            memory: Memory::new(count, config.vram_bytes),
+            events: Events::new(),
+            log: Log::open(config.log.as_ref()),
+            tree,
+            kfd: node("kfd", DOORBELL_STRIDE * MAX_GPUS as u64)?,
+            render: (0..count)
+                .map(|_| node("renderD", render_bytes))
+                .collect::<Result<_, _>>()?,
+            queues: Mutex::new(BTreeMap::new()),
+        })
+    }
+
+    /// The node's file.
+    pub(crate) fn node(&self, device: Device) -> Result<&Node, Errno> {
+        match device {
+            Device::Kfd => Ok(&self.kfd),
+            Device::Render(gpu) => self.render.get(gpu).ok_or(Errno(libc::ENODEV)),
+        }
+    }
+
+    /// The node whose file `fd` is.
+    pub(crate) fn device_of(&self, fd: RawFd) -> Option<Device> {
+        self.device_with(sys::file_id(fd)?)
+    }
+
+    /// The node whose file has this identity.
+    pub(crate) fn device_with(&self, id: sys::FileId) -> Option<Device> {
+        if self.kfd.is(id) {
+            return Some(Device::Kfd);
+        }
+        let gpu = self.render.iter().position(|node| node.is(id));
+        gpu.map(Device::Render)
+    }
+
+    /// The generated tree's path.
+    pub(crate) fn tree_root(&self) -> &[u8] {
+        self.tree.root()
+    }
+
+    /// The GPU that an ioctl names, or `EINVAL`.
+    pub(crate) fn gpu(&self, gpu_id: u32) -> Result<usize, Errno> {
+        gpu::index_of(gpu_id, self.config.gpus.len()).ok_or(Errno(libc::EINVAL))
+    }
+
+    /// Offset of a GPU's doorbells in the `/dev/kfd` file.
+    pub(crate) fn doorbells(gpu: usize) -> u64 {
+        gpu as u64 * DOORBELL_STRIDE
+    }
+
+    /// Offset of a GPU's remapped registers in the `/dev/kfd` file.
+    pub(crate) fn mmio(gpu: usize) -> u64 {
+        Model::doorbells(gpu) + MMIO_OFFSET
+    }
+
+    /// Offset of the doorbell of a queue in the `/dev/kfd` file.
+    pub(crate) fn doorbell(gpu: usize, queue: u32) -> u64 {
+        Model::doorbells(gpu) + u64::from(queue) * DOORBELL_BYTES
+    }
+
+    fn lock_queues(&self) -> MutexGuard<'_, BTreeMap<u32, Processor>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a queue that `start` starts under the lowest free id, from 1 on.
+    ///
+    /// # Errors
+    /// `ENOMEM` when there are too many, or what `start` says.
+    pub(crate) fn add_queue(
+        &self,
+        start: impl FnOnce(u32) -> Result<Processor, Errno>,
+    ) -> Result<u32, Errno> {
+        let mut queues = self.lock_queues();
+        let ids = 1..MAX_QUEUES as u32;
+        let id = ids.into_iter().find(|id| !queues.contains_key(id));
+        let id = id.ok_or(Errno(libc::ENOMEM))?;
+        queues.insert(id, start(id)?);
+        Ok(id)
+    }
+
+    /// Ends a queue. Its thread is joined outside the lock: it may take a while to notice.
+    pub(crate) fn remove_queue(&self, id: u32) -> Result<(), Errno> {
+        let queue = self.lock_queues().remove(&id);
+        queue.map(drop).ok_or(Errno(libc::EINVAL))
+    }
+
+    /// Stops or resumes a queue.
+    pub(crate) fn suspend_queue(&self, id: u32, suspended: bool) -> Result<(), Errno> {
+        let queues = self.lock_queues();
+        let queue = queues.get(&id).ok_or(Errno(libc::EINVAL))?;
+        queue.suspend(suspended);
+        Ok(())
+    }
+
+    /// Notes something in the log: level 1 or 2.
+    pub(crate) fn note(&self, level: u8, text: Arguments<'_>) {
+        self.log.note(level, text);
+    }
+}

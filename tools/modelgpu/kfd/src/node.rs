@@ -1,0 +1,158 @@
+//! Device nodes: one anonymous file per node, so that mmap, close, dup and fork need no help.
+//!
+//! A node's descriptors are recognised by inode, whatever their number. An mmap offset that the
+//! driver hands out is simply an offset in the node's file. Each file is mapped here once, whole
+//! and sparse; a piece that is freed gets its pages punched out but stays mapped, so that a
+//! kernel that still runs on it reads zeros instead of crashing the process.
+
+use std::ffi::CString;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::AtomicU64;
+
+use memmap2::{Advice, MmapOptions, MmapRaw};
+
+use crate::sys::{self, Errno, FileId};
+
+/// Descriptors of our own start here: programs expect the low numbers for themselves.
+const LOWEST_FD: RawFd = 800;
+
+/// A device node's file and our mapping of it.
+pub(crate) struct Node {
+    file: OwnedFd,
+    id: FileId,
+    map: MmapRaw,
+}
+
+impl Node {
+    /// A node with a sparse file of `size` bytes.
+    pub(crate) fn new(name: &str, size: u64) -> Result<Node, Errno> {
+        let name = CString::new(name).map_err(|_| Errno(libc::EINVAL))?;
+        let file = sys::memfd(&name, size, LOWEST_FD)?;
+        let id = sys::file_id(file.as_raw_fd()).ok_or(Errno(libc::EBADF))?;
+        let map = MmapOptions::new()
+            .len(size as usize)
+            .no_reserve_swap()
+            .map_raw(&file)?;
+        // As the driver's own mappings: not in a forked child, and not in a core dump.
+        map.advise(Advice::DontFork)?;
+        map.advise(Advice::DontDump)?;
+        Ok(Node { file, id, map })
+    }
+
+    /// Whether this file is the node's.
+    pub(crate) fn is(&self, id: FileId) -> bool {
+        self.id == id
+    }
+
+    /// Opens the node anew, as `open` of the device does: a descriptor of its own.
+    pub(crate) fn open(&self, close_on_exec: bool) -> Result<OwnedFd, Errno> {
+        let path = CString::new(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
+            .map_err(|_| Errno(libc::EINVAL))?;
+        let flags = libc::O_RDWR | if close_on_exec { libc::O_CLOEXEC } else { 0 };
+        let fd = sys::open(&path, flags)?;
+        // A program that closes every descriptor it does not know (daemons do) took ours away,
+        // and the number may name another file by now.
+        match sys::file_id(fd.as_raw_fd()) {
+            Some(id) if self.is(id) => Ok(fd),
+            _ => Err(Errno(libc::ENODEV)),
+        }
+    }
+
+    /// Host address of the byte at `offset` of the node's file; it never moves. An offset
+    /// outside the file has none.
+    pub(crate) fn host(&self, offset: u64) -> Option<*mut u8> {
+        let inside = offset < self.map.len() as u64;
+        inside.then(|| self.map.as_mut_ptr().wrapping_add(offset as usize))
+    }
+
+    /// The aligned 64-bit word at `offset`.
+    pub(crate) fn word(&self, offset: u64) -> Option<&AtomicU64> {
+        let host = self.host(offset).filter(|_| offset.is_multiple_of(8))?;
+        // SAFETY: the word lies in the mapping, which lives as long as the node, and is aligned
+        // as the mapping is. Programs write it (a doorbell) with single stores.
+        Some(unsafe { AtomicU64::from_ptr(host.cast()) })
+    }
+
+    /// Gives a range's pages back; it reads as zeros afterwards.
+    pub(crate) fn clear(&self, offset: u64, len: u64) -> Result<(), Errno> {
+        sys::punch_hole(self.file.as_raw_fd(), offset, len)
+    }
+}
+
+/// First-fit allocation of ranges of a node's file.
+pub(crate) struct Ranges {
+    size: u64,
+    /// Start and end of each used range, in order.
+    used: std::collections::BTreeMap<u64, u64>,
+}
+
+impl Ranges {
+    /// All of `0..size` is free.
+    pub(crate) fn new(size: u64) -> Ranges {
+        Ranges {
+            size,
+            used: std::collections::BTreeMap::new(),
+        }
+    }
+
+    /// Takes `len` bytes at a multiple of `align` (a power of two); `None` when none are left.
+    pub(crate) fn take(&mut self, len: u64, align: u64) -> Option<u64> {
+        let mut start = 0u64;
+        for (&from, &to) in &self.used {
+            if start.checked_add(len)? <= from {
+                break;
+            }
+            start = to.checked_next_multiple_of(align)?;
+        }
+        let end = start.checked_add(len).filter(|&end| end <= self.size)?;
+        self.used.insert(start, end);
+        Some(start)
+    }
+
+    /// Gives back the range that starts at `start`.
+    pub(crate) fn release(&mut self, start: u64) {
+        self.used.remove(&start);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_reused_first_fit() {
+        let mut ranges = Ranges::new(0x10000);
+        assert_eq!(ranges.take(0x1000, 0x1000), Some(0));
+        assert_eq!(ranges.take(0x3000, 0x1000), Some(0x1000));
+        assert_eq!(ranges.take(0x1000, 0x4000), Some(0x4000));
+        ranges.release(0x1000);
+        assert_eq!(ranges.take(0x4000, 0x1000), Some(0x5000));
+        assert_eq!(ranges.take(0x2000, 0x1000), Some(0x1000));
+        assert_eq!(ranges.take(0x8000, 0x1000), None);
+        assert_eq!(ranges.take(u64::MAX, 0x1000), None);
+    }
+
+    #[test]
+    fn a_node_is_one_file_under_many_descriptors() {
+        let node = Node::new("test", 1 << 40).unwrap();
+        let one = node.open(true).unwrap();
+        let two = node.open(false).unwrap();
+        assert_ne!(one.as_raw_fd(), two.as_raw_fd());
+        for fd in [&one, &two] {
+            assert!(node.is(sys::file_id(fd.as_raw_fd()).unwrap()));
+        }
+        let stdin = sys::file_id(0);
+        assert!(stdin.is_none_or(|id| !node.is(id)));
+    }
+
+    #[test]
+    fn cleared_ranges_read_as_zeros() {
+        let node = Node::new("test", 1 << 30).unwrap();
+        let word = node.word(0x5000).unwrap();
+        word.store(7, std::sync::atomic::Ordering::Relaxed);
+        node.clear(0x5000, 0x1000).unwrap();
+        assert_eq!(word.load(std::sync::atomic::Ordering::Relaxed), 0);
+        assert!(node.word(0x5004).is_none());
+        assert!(node.word(1 << 30).is_none());
+    }
+}

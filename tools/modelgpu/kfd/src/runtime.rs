@@ -1,0 +1,73 @@
+//! A look at the HSA runtime in this process: does it know the modelled targets?
+
+use std::ffi::{CStr, c_int, c_void};
+use std::slice;
+
+use modelgpu_amdgcn::Target;
+
+use crate::log;
+
+/// Says which of the targets the loaded runtime has never heard of. ROCr 5.2.3, for example,
+/// leaves a gfx942 out with "unrecognized id", and a machine without another GPU has none.
+pub(crate) fn warn_of_unknown_targets(targets: &[Target]) {
+    for target in Target::ALL.iter().filter(|target| targets.contains(target)) {
+        let mut search = Search {
+            name: target.name().as_bytes(),
+            runtime: None,
+            found: false,
+        };
+        // SAFETY: the callback matches the signature and `search` outlives the call.
+        unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+        if let (Some(path), false) = (&search.runtime, search.found) {
+            log::message(&format!(
+                "{path} does not know {target}: it will leave those GPUs out (gfx942 needs ROCr 6 or later)"
+            ));
+        }
+    }
+}
+
+struct Search<'a> {
+    name: &'a [u8],
+    /// Path of the HSA runtime, if it is loaded.
+    runtime: Option<String>,
+    found: bool,
+}
+
+/// Looks for the target's name among the runtime's read-only data: every runtime has a table of
+/// the names of its targets.
+unsafe extern "C" fn visit(
+    info: *mut libc::dl_phdr_info,
+    _size: usize,
+    search: *mut c_void,
+) -> c_int {
+    // SAFETY: the dynamic linker passes a valid description, and `search` is ours.
+    let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<'_>>()) };
+    if info.dlpi_name.is_null() || info.dlpi_phdr.is_null() {
+        return 0;
+    }
+    // SAFETY: a C string that lives as long as the library is loaded.
+    let path = unsafe { CStr::from_ptr(info.dlpi_name) }.to_string_lossy();
+    if !path.contains("libhsa-runtime64.so") {
+        return 0;
+    }
+    // SAFETY: as many headers as the linker says.
+    let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+    let readable = |header: &&libc::Elf64_Phdr| {
+        header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_R != 0
+    };
+    for header in headers.iter().filter(readable) {
+        if header.p_flags & libc::PF_W != 0 {
+            continue;
+        }
+        let start = (info.dlpi_addr + header.p_vaddr) as *const u8;
+        // SAFETY: a mapped, readable segment that nobody writes to.
+        let bytes = unsafe { slice::from_raw_parts(start, header.p_memsz as usize) };
+        search.found |= contains(bytes, search.name);
+    }
+    search.runtime = Some(path.into_owned());
+    1
+}
+
+fn contains(bytes: &[u8], name: &[u8]) -> bool {
+    bytes.windows(name.len()).any(|window| window == name)
+}

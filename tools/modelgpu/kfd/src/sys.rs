@@ -1,0 +1,166 @@
+//! System calls without the C library's wrappers, which this library replaces.
+//!
+//! The interposed functions end here. Nothing in this module allocates or takes a lock, so it
+//! may run between fork and exec and before any constructor.
+
+use std::ffi::{CStr, c_char, c_int, c_long};
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
+/// An error number (`errno`) of the driver's interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Errno(pub(crate) c_int);
+
+impl From<io::Error> for Errno {
+    fn from(error: io::Error) -> Self {
+        Errno(error.raw_os_error().unwrap_or(libc::EIO))
+    }
+}
+
+/// Sets the calling thread's `errno`.
+pub(crate) fn set_errno(errno: c_int) {
+    // SAFETY: the C library returns the address of the thread's own variable.
+    unsafe { *libc::__errno_location() = errno }
+}
+
+/// The calling thread's `errno`.
+pub(crate) fn errno() -> c_int {
+    // SAFETY: as in `set_errno`.
+    unsafe { *libc::__errno_location() }
+}
+
+/// The identity of an open file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileId {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
+/// Raw `newfstatat`; -1 and `errno` on failure.
+///
+/// # Safety
+/// `path` must be a C string and `stat` writable.
+pub(crate) unsafe fn fstatat(
+    dir: c_int,
+    path: *const c_char,
+    stat: *mut libc::stat,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { libc::syscall(libc::SYS_newfstatat, dir, path, stat, flags) as c_int }
+}
+
+/// Status of an open file, or `None` when `fd` is not open. Keeps `errno`.
+pub(crate) fn file_id(fd: RawFd) -> Option<FileId> {
+    let saved = errno();
+    // SAFETY: an all-zero `stat` is valid.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: an empty path with AT_EMPTY_PATH names `fd` itself; `stat` is writable.
+    let result = unsafe { fstatat(fd, c"".as_ptr(), &mut stat, libc::AT_EMPTY_PATH) };
+    set_errno(saved);
+    (result == 0).then_some(FileId {
+        device: stat.st_dev,
+        inode: stat.st_ino,
+    })
+}
+
+/// Raw `openat`; -1 and `errno` on failure.
+///
+/// # Safety
+/// `path` must be a C string.
+pub(crate) unsafe fn openat(dir: c_int, path: *const c_char, flags: c_int, mode: u32) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { libc::syscall(libc::SYS_openat, dir, path, flags, mode) as c_int }
+}
+
+/// Opens `path` with raw system calls.
+pub(crate) fn open(path: &CStr, flags: c_int) -> Result<OwnedFd, Errno> {
+    // SAFETY: `path` is a C string.
+    let fd = unsafe { openat(libc::AT_FDCWD, path.as_ptr(), flags, 0o666) };
+    if fd < 0 {
+        return Err(Errno(errno()));
+    }
+    // SAFETY: `fd` was just opened and belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// An anonymous file of `size` bytes, sparse, closed on exec, with a descriptor of at least
+/// `lowest` (so that the program keeps the low numbers it expects).
+pub(crate) fn memfd(name: &CStr, size: u64, lowest: RawFd) -> Result<OwnedFd, Errno> {
+    // SAFETY: `name` is a C string.
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(Errno(errno()));
+    }
+    // SAFETY: `fd` was just made and belongs to nobody else.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    use std::os::fd::AsRawFd;
+    // SAFETY: the descriptor is open.
+    if unsafe { libc::ftruncate64(fd.as_raw_fd(), size as i64) } < 0 {
+        return Err(Errno(errno()));
+    }
+    // SAFETY: the descriptor is open.
+    let high = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, lowest) };
+    if high < 0 {
+        // A small limit on open files: a low number serves too.
+        return Ok(fd);
+    }
+    // SAFETY: `high` was just made and belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(high) })
+}
+
+/// Gives a range of an anonymous file's memory back; it reads as zeros afterwards.
+pub(crate) fn punch_hole(fd: RawFd, offset: u64, len: u64) -> Result<(), Errno> {
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: plain integers; a bad descriptor is an error.
+    match unsafe { libc::fallocate64(fd, mode, offset as i64, len as i64) } {
+        0 => Ok(()),
+        _ => Err(Errno(errno())),
+    }
+}
+
+/// Writes `bytes` with one call, as a log line must be. Keeps `errno`; a failure has nowhere to
+/// be reported.
+pub(crate) fn write(fd: RawFd, bytes: &[u8]) {
+    let saved = errno();
+    // SAFETY: the buffer is valid for its length.
+    unsafe { libc::syscall(libc::SYS_write, fd, bytes.as_ptr(), bytes.len()) };
+    set_errno(saved);
+}
+
+/// The calling thread's id.
+pub(crate) fn thread_id() -> c_long {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::syscall(libc::SYS_gettid) }
+}
+
+/// Monotonic time in nanoseconds, from the clock that ROCr compares GPU time with.
+pub(crate) fn monotonic_ns() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is writable; the clock exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// A `sysconf` value, or 1 where the system does not know it.
+pub(crate) fn sysconf(name: c_int) -> u64 {
+    // SAFETY: no pointers.
+    let value = unsafe { libc::sysconf(name) };
+    u64::try_from(value).unwrap_or(1).max(1)
+}
+
+/// The user's id.
+pub(crate) fn user_id() -> u32 {
+    // SAFETY: cannot fail.
+    unsafe { libc::getuid() }
+}
+
+/// Ends the process at once, without exit handlers: they belong to libraries that may not have
+/// been initialised yet.
+pub(crate) fn exit_now(status: c_int) -> ! {
+    // SAFETY: ends the process.
+    unsafe { libc::_exit(status) }
+}

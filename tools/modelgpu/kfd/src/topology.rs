@@ -1,0 +1,365 @@
+//! The files that describe the machine: what `/sys`, `/proc/modules` and `/dev/dri` would hold.
+//!
+//! Pure: configuration in, paths and contents out. `tree.rs` writes them.
+
+use crate::abi::drm;
+use crate::config::{Bar, Config};
+use crate::gpu::{self, identity};
+use crate::paths::FIRST_RENDER_MINOR;
+
+/// What the topology says about the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Host {
+    /// Processors online.
+    pub(crate) processors: u64,
+    /// System memory in bytes.
+    pub(crate) memory_bytes: u64,
+}
+
+/// A path inside the tree, and what it is.
+pub(crate) enum Entry {
+    File(String, String),
+    Directory(String),
+}
+
+const TOPOLOGY: &str = "/sys/devices/virtual/kfd/kfd/topology";
+
+/// `heap_type` of a memory bank.
+mod heap {
+    pub(super) const SYSTEM: u32 = 0;
+    pub(super) const VRAM_PUBLIC: u32 = 1;
+    pub(super) const VRAM_PRIVATE: u32 = 2;
+}
+
+/// `type` of an IO link.
+mod link {
+    pub(super) const PCIE: u32 = 2;
+    pub(super) const XGMI: u32 = 11;
+}
+
+/// Everything the tree holds.
+pub(crate) fn entries(config: &Config, host: Host) -> Vec<Entry> {
+    let mut tree = Tree::default();
+    tree.file(&format!("{TOPOLOGY}/generation_id"), "1\n");
+    tree.file(
+        &format!("{TOPOLOGY}/system_properties"),
+        &properties(&[("platform_oem", 0), ("platform_id", 0), ("platform_rev", 0)]),
+    );
+    tree.file("/dev/kfd", "");
+    tree.file("/sys/module/amdgpu/initstate", "live\n");
+    tree.file("/sys/module/amdgpu/version", "6.0\n");
+    tree.file("/sys/module/amdgpu/refcnt", "1\n");
+    tree.file("/sys/module/amdgpu/coresize", "1\n");
+    tree.file("/proc/modules", "amdgpu 1 0 - Live 0x0000000000000000\n");
+    cpu_node(&mut tree, config, host);
+    for index in 0..config.gpus.len() {
+        gpu_node(&mut tree, config, index);
+        drm_files(&mut tree, config, index);
+    }
+    tree.entries
+}
+
+#[derive(Default)]
+struct Tree {
+    entries: Vec<Entry>,
+}
+
+impl Tree {
+    fn file(&mut self, path: &str, content: &str) {
+        let entry = Entry::File(path.to_string(), content.to_string());
+        self.entries.push(entry);
+    }
+
+    /// One node's files. The thunk insists on every directory, also on empty ones.
+    fn node(&mut self, number: usize, gpu_id: u32, node_properties: &[(&str, u64)]) -> String {
+        let base = format!("{TOPOLOGY}/nodes/{number}");
+        self.file(&format!("{base}/gpu_id"), &format!("{gpu_id}\n"));
+        self.file(&format!("{base}/name"), "\n");
+        self.file(&format!("{base}/properties"), &properties(node_properties));
+        for directory in ["mem_banks", "caches", "io_links", "p2p_links"] {
+            let path = format!("{base}/{directory}");
+            self.entries.push(Entry::Directory(path));
+        }
+        base
+    }
+
+    fn memory_bank(&mut self, node: &str, heap_type: u32, bytes: u64, width: u64) {
+        self.file(
+            &format!("{node}/mem_banks/0/properties"),
+            &properties(&[
+                ("heap_type", u64::from(heap_type)),
+                ("size_in_bytes", bytes),
+                ("flags", 0),
+                ("width", width),
+                ("mem_clk_max", 1600),
+            ]),
+        );
+    }
+
+    /// IO links from a node to others. Weights are those of real machines: 20 between CPU and
+    /// GPU, 40 between GPUs by way of PCIe, 15 by XGMI.
+    fn links(&mut self, node: &str, from: usize, peers: &[usize], xgmi: bool) {
+        for (number, &to) in peers.iter().enumerate() {
+            let (kind, weight) = match (from > 0 && to > 0, xgmi) {
+                (true, true) => (link::XGMI, 15),
+                (true, false) => (link::PCIE, 40),
+                (false, _) => (link::PCIE, 20),
+            };
+            self.file(
+                &format!("{node}/io_links/{number}/properties"),
+                &properties(&[
+                    ("type", u64::from(kind)),
+                    ("version_major", 0),
+                    ("version_minor", 0),
+                    ("node_from", from as u64),
+                    ("node_to", to as u64),
+                    ("weight", weight),
+                    ("min_latency", 0),
+                    ("max_latency", 0),
+                    ("min_bandwidth", 1),
+                    ("max_bandwidth", 32000),
+                    ("recommended_transfer_size", 0),
+                    ("recommended_sdma_engine_id_mask", 0),
+                    ("flags", 1),
+                ]),
+            );
+        }
+    }
+}
+
+/// `name value` lines.
+fn properties(values: &[(&str, u64)]) -> String {
+    let line = |(name, value): &(&str, u64)| format!("{name} {value}\n");
+    values.iter().map(line).collect()
+}
+
+/// Node 0: the host. It has a link to a GPU only where it can reach that GPU's memory.
+fn cpu_node(tree: &mut Tree, config: &Config, host: Host) {
+    let peers: Vec<usize> = match config.bar {
+        Bar::Large => (1..=config.gpus.len()).collect(),
+        Bar::Small => Vec::new(),
+    };
+    let node = tree.node(
+        0,
+        0,
+        &[
+            ("cpu_cores_count", host.processors),
+            ("simd_count", 0),
+            ("mem_banks_count", 1),
+            ("caches_count", 0),
+            ("io_links_count", peers.len() as u64),
+            ("p2p_links_count", 0),
+            ("cpu_core_id_base", 0),
+            ("simd_id_base", 0),
+        ],
+    );
+    tree.memory_bank(&node, heap::SYSTEM, host.memory_bytes, 64);
+    tree.links(&node, 0, &peers, config.xgmi);
+}
+
+/// Capability bits of a GPU node (`HSA_CAPABILITY` in the thunk's headers): AQL queue double
+/// mapping 3, doorbell type 2 in bits 12 and 13, 64-bit address watch 7, watch points 2^2 in
+/// bits 8 to 11, SRAM ECC 22, coherent host access 26.
+const CAPABILITY: u64 = 1 << 3 | 1 << 7 | 2 << 8 | 2 << 12 | 1 << 22 | 1 << 26;
+
+fn gpu_node(tree: &mut Tree, config: &Config, index: usize) {
+    let number = index + 1;
+    let identity = identity(config.gpus[index]);
+    // A GPU always has a link to the host, and one to each other GPU.
+    let peers: Vec<usize> = (0..=config.gpus.len()).filter(|&to| to != number).collect();
+    let xgmi = u64::from(config.xgmi);
+    let node = tree.node(
+        number,
+        gpu::gpu_id(index),
+        &[
+            ("cpu_cores_count", 0),
+            // ROCr computes the compute units as simd_count / simd_per_cu.
+            (
+                "simd_count",
+                u64::from(gpu::COMPUTE_UNITS * gpu::SIMDS_PER_CU),
+            ),
+            ("mem_banks_count", 1),
+            ("caches_count", 2),
+            ("io_links_count", peers.len() as u64),
+            ("p2p_links_count", 0),
+            ("cpu_core_id_base", 0),
+            ("simd_id_base", u64::from(simd_id_base(index))),
+            ("max_waves_per_simd", 8),
+            ("lds_size_in_kb", 64),
+            ("gds_size_in_kb", 0),
+            ("num_gws", 0),
+            ("wave_front_size", u64::from(gpu::WAVE_SIZE)),
+            ("array_count", u64::from(gpu::SHADER_ENGINES)),
+            ("simd_arrays_per_engine", 1),
+            (
+                "cu_per_simd_array",
+                u64::from(gpu::COMPUTE_UNITS / gpu::SHADER_ENGINES),
+            ),
+            ("simd_per_cu", u64::from(gpu::SIMDS_PER_CU)),
+            ("max_slots_scratch_cu", 32),
+            ("gfx_target_version", u64::from(identity.gfx_version)),
+            ("vendor_id", 0x1002),
+            ("device_id", u64::from(identity.device_id)),
+            ("location_id", u64::from(gpu::pci_bus(index)) << 8),
+            ("domain", 0),
+            (
+                "drm_render_minor",
+                u64::from(FIRST_RENDER_MINOR) + index as u64,
+            ),
+            ("hive_id", xgmi * 0x1926_abcd),
+            ("num_sdma_engines", 2),
+            ("num_sdma_xgmi_engines", xgmi * 3),
+            ("num_sdma_queues_per_engine", 8),
+            ("num_cp_queues", 24),
+            ("max_engine_clk_fcompute", 1700),
+            ("local_mem_size", 0),
+            ("fw_version", 66),
+            ("capability", CAPABILITY),
+            ("capability2", 0),
+            ("debug_prop", 0),
+            ("sdma_fw_version", 0x1c),
+            ("unique_id", 0xfa4e_6000_0000_0000 + number as u64),
+            ("num_xcc", 1),
+            ("max_engine_clk_ccompute", 2000),
+        ],
+    );
+    let heap = match config.bar {
+        Bar::Small => heap::VRAM_PRIVATE,
+        Bar::Large => heap::VRAM_PUBLIC,
+    };
+    tree.memory_bank(&node, heap, config.vram_bytes, 4096);
+    tree.links(&node, number, &peers, config.xgmi);
+    for (number, (level, kib)) in [(1, 16), (2, 8192)].into_iter().enumerate() {
+        caches(tree, &node, index, number, level, kib);
+    }
+}
+
+fn simd_id_base(index: usize) -> u32 {
+    0x8000_1000 + 0x1000 * index as u32
+}
+
+fn caches(tree: &mut Tree, node: &str, index: usize, number: usize, level: u64, kib: u64) {
+    let mut text = properties(&[
+        ("processor_id_low", u64::from(simd_id_base(index))),
+        ("level", level),
+        ("size", kib),
+        ("cache_line_size", 128),
+        ("cache_lines_per_tag", 1),
+        ("association", 16),
+        ("latency", 0),
+        ("type", 9),
+    ]);
+    text.push_str("sibling_map 1,0\n");
+    tree.file(&format!("{node}/caches/{number}/properties"), &text);
+}
+
+/// What libdrm looks at to find out what a render node is.
+fn drm_files(tree: &mut Tree, config: &Config, index: usize) {
+    let identity = identity(config.gpus[index]);
+    let minor = FIRST_RENDER_MINOR + index as u32;
+    tree.file(&format!("/dev/dri/renderD{minor}"), "");
+    for device in [
+        format!("/sys/dev/char/226:{minor}/device"),
+        format!("/sys/class/drm/renderD{minor}/device"),
+    ] {
+        let major = drm::MAJOR;
+        let mut file = |name: &str, content: String| {
+            tree.file(&format!("{device}/{name}"), &content);
+        };
+        file(
+            &format!("drm/renderD{minor}/dev"),
+            format!("{major}:{minor}\n"),
+        );
+        file(
+            &format!("drm/card{index}/dev"),
+            format!("{major}:{index}\n"),
+        );
+        file("vendor", "0x1002\n".into());
+        file("device", format!("0x{:04x}\n", identity.device_id));
+        file("revision", "0x01\n".into());
+        let bus = gpu::pci_bus(index);
+        file(
+            "uevent",
+            format!("DRIVER=amdgpu\nPCI_SLOT_NAME=0000:{bus:02x}:00.0\n"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn files(variables: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let config = Config::read(|name| {
+            let found = variables.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| value.into())
+        });
+        let host = Host {
+            processors: 2,
+            memory_bytes: 1 << 30,
+        };
+        entries(&config.unwrap().unwrap(), host)
+            .into_iter()
+            .filter_map(|entry| match entry {
+                Entry::File(path, content) => Some((path, content)),
+                Entry::Directory(_) => None,
+            })
+            .collect()
+    }
+
+    fn property(files: &BTreeMap<String, String>, path: &str, name: &str) -> u64 {
+        let content = &files[&format!("{TOPOLOGY}/nodes/{path}/properties")];
+        let line = content.lines().find_map(|line| {
+            let (key, value) = line.split_once(' ')?;
+            (key == name).then(|| value.parse().unwrap())
+        });
+        line.unwrap_or_else(|| panic!("{path} has no {name}"))
+    }
+
+    #[test]
+    fn targets_have_their_version_and_device() {
+        let files = files(&[("ROCOV_MODELGPU", "gfx90a,gfx942")]);
+        assert_eq!(property(&files, "1", "gfx_target_version"), 90010);
+        assert_eq!(property(&files, "2", "gfx_target_version"), 90402);
+        assert_eq!(property(&files, "1", "drm_render_minor"), 128);
+        assert_eq!(property(&files, "2", "drm_render_minor"), 129);
+        assert_eq!(files["/sys/dev/char/226:128/device/device"], "0x740f\n");
+        assert_eq!(files["/sys/dev/char/226:129/device/device"], "0x74a1\n");
+        assert_eq!(files[&format!("{TOPOLOGY}/nodes/0/gpu_id")], "0\n");
+        assert_ne!(
+            files[&format!("{TOPOLOGY}/nodes/1/gpu_id")],
+            files[&format!("{TOPOLOGY}/nodes/2/gpu_id")]
+        );
+    }
+
+    #[test]
+    fn the_host_reaches_device_memory_only_with_a_large_bar() {
+        let small = files(&[("ROCOV_MODELGPU", "gfx90ax2")]);
+        assert_eq!(property(&small, "0", "io_links_count"), 0);
+        assert_eq!(property(&small, "1/mem_banks/0", "heap_type"), 2);
+        let large = files(&[
+            ("ROCOV_MODELGPU", "gfx90ax2"),
+            ("ROCOV_MODELGPU_BAR", "large"),
+        ]);
+        assert_eq!(property(&large, "0", "io_links_count"), 2);
+        assert_eq!(property(&large, "0/io_links/1", "node_to"), 2);
+        assert_eq!(property(&large, "1/mem_banks/0", "heap_type"), 1);
+    }
+
+    #[test]
+    fn every_counted_link_exists() {
+        let files = files(&[("ROCOV_MODELGPU", "gfx90ax8"), ("ROCOV_MODELGPU_XGMI", "1")]);
+        for node in 1..=8 {
+            let count = property(&files, &node.to_string(), "io_links_count");
+            assert_eq!(count, 8);
+            let targets: Vec<u64> = (0..count)
+                .map(|link| property(&files, &format!("{node}/io_links/{link}"), "node_to"))
+                .collect();
+            let expected: Vec<u64> = (0..=8).filter(|&to| to != node).collect();
+            assert_eq!(targets, expected);
+            assert_eq!(property(&files, &format!("{node}/io_links/0"), "type"), 2);
+            assert_eq!(property(&files, &format!("{node}/io_links/1"), "type"), 11);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What can go wrong while a packet is processed, and how a queue tells it to ROCr.
+
+use thiserror::Error;
+
+/// Why the processing of a packet stopped.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// An access to an address where the GPU has nothing mapped.
+    #[error("{what}: {len} bytes at {address:#x} are not mapped on this GPU")]
+    Unmapped {
+        /// What was accessed, for example `SDMA copy source`.
+        what: &'static str,
+        /// First byte of the access.
+        address: u64,
+        /// Length of the access in bytes.
+        len: u64,
+    },
+    /// An access that the packet's format requires to be naturally aligned.
+    #[error("{what}: address {address:#x} is not aligned to {align} bytes")]
+    Misaligned {
+        /// What was accessed.
+        what: &'static str,
+        /// The address.
+        address: u64,
+        /// The required alignment in bytes.
+        align: u64,
+    },
+    /// A kernel touched memory that is not there; the text names kernel, wave, pc and address.
+    #[error("{message}")]
+    KernelMemory {
+        /// The interpreter's message.
+        message: String,
+        /// The address the kernel accessed.
+        address: u64,
+    },
+    /// A kernel stopped for any other reason, most often an instruction that is not modelled.
+    #[error("{message}")]
+    Kernel {
+        /// The interpreter's message.
+        message: String,
+        /// What the queue reports to ROCr.
+        error: QueueError,
+    },
+    /// A packet that this queue does not know.
+    #[error("unknown {queue} packet {packet:#x}")]
+    UnknownPacket {
+        /// `AQL` or `SDMA`.
+        queue: &'static str,
+        /// The packet's type or first dword.
+        packet: u32,
+    },
+    /// The queue was destroyed while the packet was being processed.
+    #[error("the queue was destroyed")]
+    Cancelled,
+}
+
+/// A queue error, as the GPU's firmware and trap handler report it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueError {
+    /// A wave met an instruction that it cannot execute.
+    IllegalInstruction,
+    /// The dispatch packet names no usable code.
+    InvalidCode,
+    /// The queue processor does not know the packet.
+    InvalidPacket,
+}
+
+impl QueueError {
+    /// The bit in the queue's exception word, which a driver that supports exception debugging
+    /// writes: bit n-1 for the exception code n of the driver's `enum kfd_dbg_trap_exception_code`
+    /// (wave illegal instruction 4, dispatch code invalid 18, packet unsupported 20).
+    pub fn exception_mask(self) -> i64 {
+        match self {
+            QueueError::IllegalInstruction => 1 << 3,
+            QueueError::InvalidCode => 1 << 17,
+            QueueError::InvalidPacket => 1 << 19,
+        }
+    }
+
+    /// The value of the queue's inactive signal, which firmware and trap handler write where the
+    /// driver has no exception debugging (ROCr 5): 8 invalid code, 32 invalid packet format,
+    /// bit 30 illegal instruction.
+    pub fn inactive_code(self) -> i64 {
+        match self {
+            QueueError::IllegalInstruction => 0x4000_0000,
+            QueueError::InvalidCode => 8,
+            QueueError::InvalidPacket => 32,
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! A queue's thread: watches the doorbell and processes packets strictly in order.
+//!
+//! The AQL barrier bit needs no code: a packet starts only after its predecessor has completed,
+//! which is what the bit asks for and what its absence allows.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::aql;
+use crate::fault::{Fault, QueueError};
+use crate::gpu::Gpu;
+use crate::memory::Memory;
+use crate::sdma;
+use crate::sigmask;
+use crate::signal::Signal;
+
+/// Offset of `read_dispatch_id` in `amd_queue_t`: the driver is told that field's address, the
+/// kernels need the queue's.
+const READ_INDEX_IN_QUEUE: u64 = 128;
+/// Offset of `queue_inactive_signal` in `amd_queue_t`.
+const INACTIVE_SIGNAL_IN_QUEUE: u64 = 192;
+/// Offset of the exception word's address in the header of the context save area.
+const PAYLOAD_IN_SAVE_AREA: u64 = 24;
+/// Offset of the exception event's id there.
+const EVENT_IN_SAVE_AREA: u64 = 32;
+
+/// What a queue carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueKind {
+    /// AQL packets; indices count packets.
+    Aql,
+    /// SDMA packets; indices count bytes.
+    Sdma,
+}
+
+/// Where a queue lies. All addresses are GPU addresses.
+#[derive(Clone, Copy)]
+pub struct QueueLayout {
+    /// The queue's number, for the log.
+    pub id: u32,
+    /// What the queue carries.
+    pub kind: QueueKind,
+    /// Ring buffer.
+    pub ring: u64,
+    /// Its size in bytes, a power of two.
+    pub ring_bytes: u64,
+    /// Address of the 64-bit read index. Indices never wrap; both belong to ROCr's memory.
+    pub read_index: u64,
+    /// Address of the 64-bit write index.
+    pub write_index: u64,
+    /// The doorbell as the program writes it.
+    pub doorbell: &'static AtomicU64,
+    /// Context save area, or 0: its header says where exceptions are to be written.
+    pub save_area: u64,
+}
+
+/// A running queue. Dropping it ends the queue's thread.
+pub struct Processor {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    gpu: Arc<dyn Gpu>,
+    layout: QueueLayout,
+    stop: AtomicBool,
+    suspended: AtomicBool,
+}
+
+impl Processor {
+    /// Starts a queue's thread.
+    ///
+    /// # Errors
+    /// The system's, when it cannot make a thread.
+    pub fn start(gpu: Arc<dyn Gpu>, layout: QueueLayout) -> io::Result<Processor> {
+        let shared = Arc::new(Shared {
+            gpu,
+            layout,
+            stop: AtomicBool::new(false),
+            suspended: AtomicBool::new(false),
+        });
+        let runner = Arc::clone(&shared);
+        // The host program's signals are for its own threads: this one must never run a handler,
+        // so it is born with all of them blocked.
+        let thread = sigmask::with_signals_blocked(|| {
+            thread::Builder::new()
+                .name(format!("modelgpu q{}", layout.id))
+                .spawn(move || runner.run())
+        })?;
+        Ok(Processor {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// Stops (`true`) or resumes the processing of further packets.
+    pub fn suspend(&self, suspended: bool) {
+        self.shared.suspended.store(suspended, Ordering::Release);
+    }
+}
+
+impl Drop for Processor {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has said so on standard error already.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn run(&self) {
+        let mut idle = Idle::default();
+        while !self.stop.load(Ordering::Relaxed) {
+            if self.suspended.load(Ordering::Acquire) {
+                idle.wait();
+                continue;
+            }
+            let step = match self.layout.kind {
+                QueueKind::Aql => self.step_aql(),
+                QueueKind::Sdma => self.step_sdma(),
+            };
+            match step {
+                Ok(true) => idle = Idle::default(),
+                Ok(false) => idle.wait(),
+                Err(fault) => {
+                    self.raise(&fault);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Processes the next AQL packet; `Ok(false)` when there is none.
+    fn step_aql(&self) -> Result<bool, Fault> {
+        let QueueLayout {
+            ring, ring_bytes, ..
+        } = self.layout;
+        let memory = Memory::new(self.gpu.memory());
+        let read_index = memory.long("AQL read index", self.layout.read_index)?;
+        let write_index = memory.long("AQL write index", self.layout.write_index)?;
+        let index = read_index.load(Ordering::Relaxed);
+        let doorbell = self.layout.doorbell.load(Ordering::Acquire);
+        // The doorbell holds the index of the last packet and starts at all ones, "none": the
+        // comparison is signed. ROCr rings for packets it has not reserved yet in no case, but
+        // a doorbell may lag behind the write index, so both bound the queue.
+        if index >= write_index.load(Ordering::Acquire) || (doorbell as i64) < index as i64 {
+            return Ok(false);
+        }
+        let address = ring + ((index * aql::PACKET_BYTES) & (ring_bytes - 1));
+        let Some(packet) = aql::fetch(&memory, address)? else {
+            return Ok(false);
+        };
+        let start = self.gpu.clock();
+        packet.process(&aql::Context {
+            gpu: &*self.gpu,
+            queue: self.layout.id,
+            packet_address: address,
+            queue_address: self.layout.read_index - READ_INDEX_IN_QUEUE,
+            index,
+            cancelled: &self.stop,
+        })?;
+        // The slot is given back before the signal tells of the completion: a producer that was
+        // woken by the signal may look for room at once.
+        aql::release(&memory, address)?;
+        read_index.store(index + 1, Ordering::Release);
+        if let Some(signal) = Signal::new(&*self.gpu, packet.completion_signal()) {
+            signal.complete(start, self.gpu.clock())?;
+        }
+        Ok(true)
+    }
+
+    /// Processes the next SDMA packet; `Ok(false)` when there is none.
+    fn step_sdma(&self) -> Result<bool, Fault> {
+        let QueueLayout {
+            ring, ring_bytes, ..
+        } = self.layout;
+        let memory = Memory::new(self.gpu.memory());
+        let read_index = memory.long("SDMA read index", self.layout.read_index)?;
+        let start = read_index.load(Ordering::Relaxed);
+        if start >= self.layout.doorbell.load(Ordering::Acquire) {
+            return Ok(false);
+        }
+        let mut dwords = [0; sdma::MAX_DWORDS];
+        for (i, dword) in dwords.iter_mut().enumerate() {
+            let offset = (start + 4 * i as u64) & (ring_bytes - 1);
+            let bytes = memory.read("SDMA packet", ring + offset)?;
+            *dword = u32::from_le_bytes(bytes);
+        }
+        let packet = sdma::Packet::new(dwords);
+        let len = packet.dwords()?;
+        packet.process(&*self.gpu, self.layout.id, &self.stop)?;
+        read_index.store(start + 4 * len, Ordering::Release);
+        Ok(true)
+    }
+
+    /// Reports a fault the way the hardware does, after which the queue stands still: what waits
+    /// for its packets learns of the fault from ROCr.
+    fn raise(&self, fault: &Fault) {
+        match fault {
+            Fault::Cancelled => return,
+            fault => self.gpu.message(&fault.to_string()),
+        }
+        let error = match fault {
+            Fault::Unmapped { address, .. } | Fault::KernelMemory { address, .. } => {
+                self.gpu.memory_fault(*address);
+                return;
+            }
+            Fault::Kernel { error, .. } => *error,
+            _ => QueueError::InvalidPacket,
+        };
+        // An SDMA queue has no exception word: an engine that meets garbage hangs, and the
+        // driver resets the GPU.
+        let told = self.layout.kind == QueueKind::Aql
+            && (self.write_exception(error).unwrap_or(false) || self.write_inactive(error).is_ok());
+        if !told {
+            self.gpu.reset();
+        }
+    }
+
+    /// The way of drivers with exception debugging (ROCr 6): the context save area's header says
+    /// where the exception word is and which event tells of it. `Ok(false)`: it names none.
+    fn write_exception(&self, error: QueueError) -> Result<bool, Fault> {
+        if self.layout.save_area == 0 {
+            return Ok(false);
+        }
+        let memory = Memory::new(self.gpu.memory());
+        let field = |offset| self.layout.save_area + offset;
+        let payload = memory
+            .long("exception word's address", field(PAYLOAD_IN_SAVE_AREA))?
+            .load(Ordering::Acquire);
+        let event = memory
+            .word("exception event", field(EVENT_IN_SAVE_AREA))?
+            .load(Ordering::Acquire);
+        if payload == 0 {
+            return Ok(false);
+        }
+        memory
+            .signed("exception word", payload)?
+            .fetch_or(error.exception_mask(), Ordering::AcqRel);
+        self.gpu.raise_event(event);
+        Ok(true)
+    }
+
+    /// The older way (ROCr 5): the trap handler sets bits in the queue's inactive signal.
+    fn write_inactive(&self, error: QueueError) -> Result<(), Fault> {
+        let queue = self.layout.read_index - READ_INDEX_IN_QUEUE;
+        let memory = Memory::new(self.gpu.memory());
+        let handle = memory
+            .long("queue inactive signal", queue + INACTIVE_SIGNAL_IN_QUEUE)?
+            .load(Ordering::Acquire);
+        match Signal::new(&*self.gpu, handle) {
+            Some(signal) => signal.set_bits(error.inactive_code()),
+            None => Err(Fault::Unmapped {
+                what: "queue inactive signal",
+                address: 0,
+                len: 64,
+            }),
+        }
+    }
+}
+
+/// How a queue waits for its doorbell, which is plain memory: nothing can wake the thread. It
+/// yields first, because a busy program rings again within microseconds, then sleeps longer and
+/// longer, because a program may keep a dozen idle queues for hours.
+#[derive(Default)]
+struct Idle {
+    rounds: u32,
+}
+
+impl Idle {
+    fn wait(&mut self) {
+        self.rounds = self.rounds.saturating_add(1);
+        match self.rounds {
+            0..200 => thread::yield_now(),
+            200..2000 => thread::sleep(Duration::from_micros(20)),
+            2000..7000 => thread::sleep(Duration::from_micros(200)),
+            _ => thread::sleep(Duration::from_millis(2)),
+        }
+    }
+}

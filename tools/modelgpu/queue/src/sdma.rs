@@ -1,0 +1,189 @@
+//! SDMA packets: the copy engine's command stream.
+//!
+//! Formats as in the public `vega10_sdma_pkt_open.h` (SDMA 4, unchanged for gfx90a and gfx942).
+//! A packet is a run of dwords; bits 0 to 7 of the first are the opcode, bits 8 to 15 the
+//! sub-opcode.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::fault::Fault;
+use crate::gpu::Gpu;
+use crate::memory::Memory;
+
+const NOP: u32 = 0;
+const COPY: u32 = 1;
+const FENCE: u32 = 5;
+const TRAP: u32 = 6;
+const POLL_REGMEM: u32 = 8;
+const ATOMIC: u32 = 10;
+const CONST_FILL: u32 = 11;
+const TIMESTAMP: u32 = 13;
+const GCR: u32 = 17;
+
+const COPY_LINEAR: u32 = 0;
+const COPY_LINEAR_SUB_WINDOW: u32 = 4;
+/// `TC_OP_ATOMIC_ADD_RTN_64`, the one atomic that ROCr sends: it decrements signals.
+const ATOMIC_ADD_64: u32 = 47;
+
+const POLL_INTERVAL: Duration = Duration::from_micros(5);
+
+/// Longest packet in dwords.
+pub const MAX_DWORDS: usize = 13;
+
+/// One SDMA packet: its dwords, as many as the longest packet has.
+pub struct Packet {
+    dwords: [u32; MAX_DWORDS],
+}
+
+impl Packet {
+    /// The packet that starts with these dwords; those behind its end are ignored.
+    pub fn new(dwords: [u32; MAX_DWORDS]) -> Self {
+        Packet { dwords }
+    }
+
+    fn opcode(&self) -> u32 {
+        self.dwords[0] & 0xff
+    }
+
+    fn sub_opcode(&self) -> u32 {
+        self.dwords[0] >> 8 & 0xff
+    }
+
+    fn address(&self, dword: usize) -> u64 {
+        u64::from(self.dwords[dword]) | u64::from(self.dwords[dword + 1]) << 32
+    }
+
+    /// The packet's length in dwords.
+    pub fn dwords(&self) -> Result<u64, Fault> {
+        Ok(match (self.opcode(), self.sub_opcode()) {
+            (NOP, _) => 1 + u64::from(self.dwords[0] >> 16 & 0x3fff),
+            (COPY, COPY_LINEAR) => 7,
+            (COPY, COPY_LINEAR_SUB_WINDOW) => 13,
+            (FENCE, _) => 4,
+            (TRAP, _) => 2,
+            (POLL_REGMEM, _) => 6,
+            (ATOMIC, _) => 8,
+            (CONST_FILL, _) => 5,
+            (TIMESTAMP, _) => 3,
+            (GCR, _) => 5,
+            _ => return Err(self.unknown()),
+        })
+    }
+
+    fn unknown(&self) -> Fault {
+        Fault::UnknownPacket {
+            queue: "SDMA",
+            packet: self.dwords[0],
+        }
+    }
+
+    /// Does what the packet asks.
+    pub fn process(&self, gpu: &dyn Gpu, queue: u32, cancelled: &AtomicBool) -> Result<(), Fault> {
+        let memory = Memory::new(gpu.memory());
+        match (self.opcode(), self.sub_opcode()) {
+            (NOP | GCR, _) => Ok(()),
+            (COPY, COPY_LINEAR) => {
+                // COUNT is the number of bytes less one.
+                let len = u64::from(self.dwords[1] & 0x3fff_ffff) + 1;
+                let (source, target) = (self.address(3), self.address(5));
+                gpu.log(
+                    1,
+                    format_args!("q{queue} sdma copy {source:#x} -> {target:#x}, {len} bytes"),
+                );
+                memory.copy(target, source, len)
+            }
+            (COPY, COPY_LINEAR_SUB_WINDOW) => self.copy_rect(&memory),
+            (FENCE, _) => {
+                let word = memory.word("SDMA fence", self.address(1))?;
+                word.store(self.dwords[3], Ordering::Release);
+                Ok(())
+            }
+            (TRAP, _) => {
+                gpu.raise_event(self.dwords[1] & 0x0fff_ffff);
+                Ok(())
+            }
+            (POLL_REGMEM, _) => self.poll(&memory, cancelled),
+            (ATOMIC, _) if self.dwords[0] >> 25 == ATOMIC_ADD_64 => {
+                let word = memory.long("SDMA atomic", self.address(1))?;
+                word.fetch_add(self.address(3), Ordering::AcqRel);
+                Ok(())
+            }
+            (CONST_FILL, _) => {
+                // COUNT is in bytes, less four, in units of the fill's element (a dword here).
+                let len = u64::from(self.dwords[4] & 0x3fff_ffff) / 4 * 4 + 4;
+                memory.fill(self.address(1), len, &self.dwords[3].to_le_bytes())
+            }
+            (TIMESTAMP, _) => {
+                let word = memory.long("SDMA timestamp", self.address(1))?;
+                word.store(gpu.clock(), Ordering::Release);
+                Ok(())
+            }
+            _ => Err(self.unknown()),
+        }
+    }
+
+    /// A copy between two windows of pitched surfaces. Extents and pitches are in elements of
+    /// `1 << (bits 29 to 31)` bytes and stored less one; offsets are stored as they are.
+    fn copy_rect(&self, memory: &Memory<'_>) -> Result<(), Fault> {
+        let dwords = &self.dwords;
+        let scale = dwords[0] >> 29;
+        let bytes = |elements: u32| (u64::from(elements) + 1) << scale;
+        let surface = |first: usize| {
+            let x = u64::from(dwords[first + 2] & 0x3fff) << scale;
+            let row_pitch = bytes(dwords[first + 3] >> 13);
+            let slice_pitch = bytes(dwords[first + 4] & 0x0fff_ffff);
+            let y = u64::from(dwords[first + 2] >> 16 & 0x3fff);
+            let z = u64::from(dwords[first + 3] & 0x7ff);
+            let start = self.address(first) + x + y * row_pitch + z * slice_pitch;
+            (start, row_pitch, slice_pitch)
+        };
+        let (source, source_row, source_slice) = surface(1);
+        let (target, target_row, target_slice) = surface(6);
+        let width = bytes(dwords[11] & 0x3fff);
+        let rows = u64::from(dwords[11] >> 16 & 0x3fff) + 1;
+        let slices = u64::from(dwords[12] & 0x7ff) + 1;
+        for z in 0..slices {
+            for y in 0..rows {
+                memory.copy(
+                    target + z * target_slice + y * target_row,
+                    source + z * source_slice + y * source_row,
+                    width,
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for a memory word to meet a condition. Without bit 31 (mem_poll) the packet is an
+    /// HDP flush of the host data path, which the model does not have.
+    fn poll(&self, memory: &Memory<'_>, cancelled: &AtomicBool) -> Result<(), Fault> {
+        if self.dwords[0] >> 31 == 0 {
+            return Ok(());
+        }
+        let word = memory.word("SDMA poll", self.address(1))?;
+        let (reference, mask) = (self.dwords[3], self.dwords[4]);
+        let function = self.dwords[0] >> 28 & 7;
+        loop {
+            let now = word.load(Ordering::Acquire) & mask;
+            let met = match function {
+                0 => true,
+                1 => now < reference,
+                2 => now <= reference,
+                3 => now == reference,
+                4 => now != reference,
+                5 => now >= reference,
+                6 => now > reference,
+                _ => return Err(self.unknown()),
+            };
+            if met {
+                return Ok(());
+            }
+            if cancelled.load(Ordering::Relaxed) {
+                return Err(Fault::Cancelled);
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+    }
+}
