@@ -30,6 +30,7 @@ pub(crate) enum Command {
 /// are written by that library, so a program that never uses a GPU leaves nothing behind.
 /// Static and setuid programs cannot be preloaded and run as without rocov.
 #[derive(Args)]
+#[command(override_usage = "rocov run [OPTIONS] -- CMD [ARGUMENT]...")]
 #[command(after_help = "\
 Exit status: the program's own; 128+N when signal N ended it; 127 when it was not found, 126 when \
 it could not be started, 125 when rocov failed before that, 2 for a usage error.
@@ -52,7 +53,7 @@ pub(crate) struct RunArguments {
     #[arg(short, long)]
     pub(crate) verbose: bool,
 
-    /// The program and its arguments, after `--`
+    /// The program and its arguments
     #[arg(
         value_name = "CMD",
         required = true,
@@ -68,6 +69,7 @@ pub(crate) struct RunArguments {
 /// per-file table for each. Device ELFs that had to be taken out of a host file are kept as
 /// DIR/objects/ARCH.IDENTITY.elf.
 #[derive(Args)]
+#[command(override_usage = "rocov report [DIR] --object FILE... [OPTIONS]")]
 #[command(after_help = "\
 Exit status: 0 when a report was printed; 1 when there was nothing to report or a tool failed; 2 \
 for a usage error.")]

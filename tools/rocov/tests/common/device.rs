@@ -25,7 +25,9 @@ pub(crate) fn compile(directory: &Path, name: &str, arch: &str, flags: &[&str]) 
     let path = directory.join(name);
     let mut command = compiler(CLANG);
     command.arg(format!("--offload-arch={arch}"));
-    command.args(["--no-gpu-bundle-output", "-c", "-o"]).arg(&path);
+    command
+        .args(["--no-gpu-bundle-output", "-c", "-o"])
+        .arg(&path);
     run(command.args(flags));
     path
 }
