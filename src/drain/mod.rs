@@ -152,7 +152,8 @@ impl Session {
                 for executable in unseen {
                     match self.loaded(device, executable) {
                         Ok(outcome) => {
-                            pairs += outcome.pairs;
+                            // The instrumented ones are counted when they are drained.
+                            pairs += outcome.pairs - outcome.found;
                             losses.extend(outcome.losses);
                         }
                         Err(error) => losses.push(walk_failed(error)),

@@ -58,24 +58,14 @@ pub fn check_records(records: &[u8], ranges: &SectionRanges, version: &Version) 
     let mut checked = CheckedRecords::default();
     checked.bytes.reserve_exact(records.len());
     for (index, record) in records.chunks_exact(layout.bytes as usize).enumerate() {
-        // The pointer is relative to the record itself: this is its place in the section.
         let record_address = ranges.data.start.wrapping_add(index as u64 * layout.bytes);
-        let pointer = LittleEndian::read_u64(&record[layout.counter_ptr..]);
-        let counters = LittleEndian::read_u32(&record[layout.num_counters..]);
-        let start = record_address
-            .wrapping_add(pointer)
-            .wrapping_sub(ranges.counters.start);
-        // No overflow: the product is below 2^35.
-        let len = u64::from(counters) * version.counter_bytes();
-        let inside = start
-            .checked_add(len)
-            .is_some_and(|end| end <= ranges.counters.len);
-        if !inside || counters == 0 {
+        let claim = Claim::of(record, record_address, ranges, version);
+        if !claim.is_inside(ranges, version) {
             checked.defects.push(RecordDefect {
                 index,
                 name_ref: LittleEndian::read_u64(record),
-                counters_start: start.cast_signed(),
-                counters,
+                counters_start: claim.start.cast_signed(),
+                counters: claim.counters,
                 section_bytes: ranges.counters.len,
             });
             continue;
@@ -85,7 +75,58 @@ pub fn check_records(records: &[u8], ranges: &SectionRanges, version: &Version) 
         checked.bytes.extend_from_slice(record);
         let record = &mut checked.bytes[at..];
         layout.clear_device_fields(record);
-        LittleEndian::write_u64(&mut record[layout.counter_ptr..], start);
+        LittleEndian::write_u64(&mut record[layout.counter_ptr..], claim.start);
     }
     checked
+}
+
+/// What a record claims to be its own of the counters section.
+struct Claim {
+    /// First byte, relative to the section, modulo 2^64.
+    start: u64,
+    /// Number of counters.
+    counters: u32,
+}
+
+impl Claim {
+    fn of(record: &[u8], address: u64, ranges: &SectionRanges, version: &Version) -> Claim {
+        let layout = version.layout().record;
+        let pointer = LittleEndian::read_u64(&record[layout.counter_ptr..]);
+        let counters = LittleEndian::read_u32(&record[layout.num_counters..]);
+        let relative = address
+            .wrapping_add(pointer)
+            .wrapping_sub(ranges.counters.start);
+        let claim = Claim {
+            start: relative,
+            counters,
+        };
+        if claim.is_inside(ranges, version) {
+            return claim;
+        }
+        // LLVM 15 and 16 assemble the difference `counters - record` of private symbols with an
+        // absolute relocation where a PC-relative one is due (R_AMDGPU_ABS64 for REL64), so that
+        // the field holds the counters' address plus its own offset in the record:
+        // 0x7f0000004568 for counters at 0x7f0000004558. No distance inside a code object is as
+        // large as an address, so one cannot be mistaken for the other.
+        let absolute = pointer
+            .wrapping_sub(layout.counter_ptr as u64)
+            .wrapping_sub(ranges.counters.start);
+        let misassembled = Claim {
+            start: absolute,
+            counters,
+        };
+        if misassembled.is_inside(ranges, version) {
+            misassembled
+        } else {
+            claim
+        }
+    }
+
+    /// Whether it has counters, all of them in the section.
+    fn is_inside(&self, ranges: &SectionRanges, version: &Version) -> bool {
+        // No overflow: the product is below 2^35.
+        let len = u64::from(self.counters) * version.counter_bytes();
+        let end = self.start.checked_add(len);
+        len > 0 && end.is_some_and(|end| end <= ranges.counters.len)
+    }
 }

@@ -153,6 +153,11 @@ impl FakeDevice {
         (loaded.base + address, size)
     }
 
+    /// Where a code object is loaded.
+    pub(crate) fn base(&self, executable: Executable) -> u64 {
+        self.loaded(executable).base
+    }
+
     /// Names of the symbols that the loader knows.
     pub(crate) fn symbols(&self, executable: Executable) -> impl Iterator<Item = &str> {
         let of_executable = self
