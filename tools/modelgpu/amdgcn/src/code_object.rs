@@ -5,6 +5,11 @@
 
 mod descriptor;
 mod image;
+mod load;
+mod metadata;
+mod msgpack;
 
 pub(crate) use descriptor::KernelDescriptor;
 pub use image::{CodeObjectName, KernelIdentity};
+pub use load::{LoadError, LoadedObject, Symbol};
+pub use metadata::{KernelMetadata, Parameter, ParameterKind};

@@ -21,6 +21,7 @@ mod execute;
 mod isa;
 pub mod memory;
 pub mod packet;
+mod program;
 mod target;
 mod wave;
 mod workgroup;
@@ -28,6 +29,7 @@ mod workgroup;
 pub use dispatch::{DispatchContext, Statistics, dispatch};
 pub use error::{Access, DispatchError, Fault, LaunchProblem, Site, Space};
 pub use packet::DispatchPacket;
+pub use program::{Argument, Launch, LaunchError, Program};
 pub use target::{Target, UnknownTarget};
 
 /// The mnemonics of all modelled instructions, sorted.

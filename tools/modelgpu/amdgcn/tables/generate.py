@@ -21,6 +21,8 @@ DISASSEMBLER = "llvm-mc-22"
 
 # Operand codes that the probes use.
 VCC, CONSTANT_ZERO, NO_SADDR = 0x6A, 0x80, 0x7F
+# A second dword for opcodes that always have a literal constant.
+LITERAL = 0x12345678
 # gfx942 says with a bit of its own that a scratch access has a vector address.
 GFX940_SVE = 1 << 13
 
@@ -54,7 +56,10 @@ TWO_V, THREE_V = vop3_sources(vgpr(2), vgpr(4)), vop3_sources(vgpr(2), vgpr(4), 
 # encoding: (number of opcodes, probes in order of preference)
 ENCODINGS = {
     "SOP2": (96, [lambda op: (0x80000000 | op << 23 | 4 << 16 | 2 << 8 | 2,)]),
-    "SOPK": (32, [lambda op: (0xB0000000 | op << 23 | 4 << 16 | 4,)]),
+    "SOPK": (32, [
+        lambda op: (0xB0000000 | op << 23 | 4 << 16 | 4,),
+        lambda op: (0xB0000000 | op << 23 | 1, LITERAL),
+    ]),
     "SOP1": (256, [
         lambda op: (0xBE800000 | 4 << 16 | op << 8 | 2,),
         lambda op: (0xBE800000 | 4 << 16 | op << 8,),
@@ -72,7 +77,11 @@ ENCODINGS = {
         lambda op: (0xC0000000 | op << 18 | 1 << 17, 0),
         lambda op: (0xC0000000 | op << 18 | 1 << 17 | 8 << 6 | 2, 0),
     ]),
-    "VOP2": (64, [lambda op: (op << 25 | 3 << 17 | 2 << 9 | vgpr(1),)]),
+    # 62 and 63 are VOPC and VOP1.
+    "VOP2": (62, [
+        lambda op: (op << 25 | 3 << 17 | 2 << 9 | vgpr(1),),
+        lambda op: (op << 25 | 3 << 17 | 2 << 9 | vgpr(1), LITERAL),
+    ]),
     "VOP1": (256, [
         lambda op: (0x7E000000 | 4 << 17 | op << 9 | vgpr(2),),
         lambda op: (0x7E000000 | op << 9,),

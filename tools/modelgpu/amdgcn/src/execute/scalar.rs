@@ -456,13 +456,13 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
         "s_mul_hi_u32",
         scalar!(Keep, |a: u32, b: u32| -> u32 {
-            (u64::from(a) * u64::from(b) >> 32) as u32
+            ((u64::from(a) * u64::from(b)) >> 32) as u32
         }),
     ),
     (
         "s_mul_hi_i32",
         scalar!(Keep, |a: i32, b: i32| -> i32 {
-            (i64::from(a) * i64::from(b) >> 32) as i32
+            ((i64::from(a) * i64::from(b)) >> 32) as i32
         }),
     ),
     ("s_lshl1_add_u32", shifted_add!(1)),

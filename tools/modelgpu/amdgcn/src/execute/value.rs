@@ -48,7 +48,7 @@ impl Kind {
     }
 
     /// The float whose bits are `bits`, where the kind is one.
-    pub(crate) fn to_f64(self, bits: u64) -> f64 {
+    pub(crate) fn decode_float(self, bits: u64) -> f64 {
         match self {
             Kind::F16 => f64::from(Half(bits as u16).to_f32()),
             Kind::F64 => f64::from_bits(bits),
@@ -56,8 +56,8 @@ impl Kind {
         }
     }
 
-    /// Inverse of [`Kind::to_f64`], rounding to the kind's precision.
-    pub(crate) fn from_f64(self, value: f64) -> u64 {
+    /// Inverse of [`Kind::decode_float`], rounding to the kind's precision.
+    pub(crate) fn encode_float(self, value: f64) -> u64 {
         match self {
             Kind::F16 => Half::from_f32(value as f32).0.into(),
             Kind::F64 => value.to_bits(),

@@ -81,6 +81,7 @@ pub(super) static SOPK: Table = Table {
         (16, "s_cbranch_i_fork"),
         (17, "s_getreg_b32"),
         (18, "s_setreg_b32"),
+        (20, "s_setreg_imm32_b32"),
         (29, "s_mov_b32"),
         (30, "s_cmp_lt_i32"),
         (31, "s_cbranch_scc0"),
@@ -341,6 +342,8 @@ pub(super) static VOP2: Table = Table {
         (33, "v_subrev_f16"),
         (34, "v_mul_f16"),
         (35, "v_mac_f16"),
+        (36, "v_madmk_f16"),
+        (37, "v_madak_f16"),
         (38, "v_add_u16"),
         (39, "v_sub_u16"),
         (40, "v_subrev_u16"),
@@ -365,10 +368,9 @@ pub(super) static VOP2: Table = Table {
         (59, "v_fmac_f32"),
         (60, "v_pk_fmac_f16"),
         (61, "v_xnor_b32"),
-        (63, "v_readfirstlane_b32"),
     ],
-    gfx90a: &[(22, "v_mac_f32")],
-    gfx942: &[],
+    gfx90a: &[(22, "v_mac_f32"), (23, "v_madmk_f32"), (24, "v_madak_f32")],
+    gfx942: &[(23, "v_fmamk_f32"), (24, "v_fmaak_f32")],
 };
 
 pub(super) static VOP1: Table = Table {

@@ -183,7 +183,7 @@ fn class_of(kind: Kind, bits: u64) -> u32 {
         _ => 51,
     };
     float::class(
-        kind.to_f64(bits),
+        kind.decode_float(bits),
         bits >> quiet_bit & 1 == 1,
         kind.is_denormal(bits),
     )

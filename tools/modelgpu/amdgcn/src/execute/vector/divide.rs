@@ -3,7 +3,7 @@
 //! numerator into a range where the iteration neither overflows nor loses bits, v_div_fmas undoes
 //! that in the last step, v_div_fixup handles zeros, infinities and NaNs.
 
-use super::super::value::{Kind, Value};
+use super::super::value::Value;
 use super::super::{Operation, float};
 use super::{CarryDirection, VectorOperation, carry, kinds, vector};
 use crate::wave::LANES;

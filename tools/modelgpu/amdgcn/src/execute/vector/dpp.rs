@@ -65,7 +65,7 @@ fn source_lane(control: u16, lane: usize) -> Option<Option<usize>> {
         0x13c => Some((lane + LANES - 1) % LANES),
         // row_mirror, row_half_mirror.
         0x140 => Some(row + (ROW - 1 - place)),
-        0x141 => Some(lane & !7 | 7 - (lane & 7)),
+        0x141 => Some(lane & !7 | (7 - (lane & 7))),
         // row_bcast:15 gives each row the last lane of the one before, row_bcast:31 rows 2 and 3
         // the last lane of row 1.
         0x142 => row.checked_sub(1),

@@ -234,13 +234,13 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
         "v_mul_hi_u32",
         vector!(Word, |a: u32, b: u32| -> u32 {
-            (u64::from(a) * u64::from(b) >> 32) as u32
+            ((u64::from(a) * u64::from(b)) >> 32) as u32
         }),
     ),
     (
         "v_mul_hi_i32",
         vector!(Word, |a: i32, b: i32| -> i32 {
-            (i64::from(a) * i64::from(b) >> 32) as i32
+            ((i64::from(a) * i64::from(b)) >> 32) as i32
         }),
     ),
     (
@@ -252,7 +252,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
         "v_mul_hi_u32_u24",
         vector!(Word, |a: u32, b: u32| -> u32 {
-            (u64::from(low24(a)) * u64::from(low24(b)) >> 32) as u32
+            ((u64::from(low24(a)) * u64::from(low24(b))) >> 32) as u32
         }),
     ),
     (
@@ -264,7 +264,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
         "v_mul_hi_i32_i24",
         vector!(Word, |a: i32, b: i32| -> i32 {
-            (i64::from(signed24(a)) * i64::from(signed24(b)) >> 32) as i32
+            ((i64::from(signed24(a)) * i64::from(signed24(b))) >> 32) as i32
         }),
     ),
     (

@@ -139,20 +139,22 @@ impl Output {
     fn apply(&self, bits: u64) -> u64 {
         let mut bits = bits;
         if self.factor != 1.0 {
-            bits = self.kind.from_f64(self.kind.to_f64(bits) * self.factor);
+            bits = self
+                .kind
+                .encode_float(self.kind.decode_float(bits) * self.factor);
         }
         if self.flush {
             bits = flush(self.kind, bits);
         }
         if self.clamp {
-            let value = self.kind.to_f64(bits);
+            let value = self.kind.decode_float(bits);
             if value.is_nan() {
                 return if self.clamps_nan { 0 } else { bits };
             }
             // A zero of either sign clamps to +0.
             bits = self
                 .kind
-                .from_f64(if value > 0.0 { value.min(1.0) } else { 0.0 });
+                .encode_float(if value > 0.0 { value.min(1.0) } else { 0.0 });
         }
         bits
     }

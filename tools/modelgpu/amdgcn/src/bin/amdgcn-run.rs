@@ -1,0 +1,214 @@
+//! Runs kernels of a code object on the interpreter, without a driver or a HIP runtime.
+//!
+//! ```text
+//! amdgcn-run OBJECT SPEC OUTDIR
+//! amdgcn-run --decode OBJECT
+//! amdgcn-run --modelled
+//! ```
+//!
+//! Each line of SPEC is `buf FILE`, the next buffer with the file's contents, or
+//! `launch NAME GX GY GZ BX BY BZ ARG...`, a grid of GX*GY*GZ workgroups of BX*BY*BZ work-items.
+//! An ARG is `pN`, the address of buffer N from 0 on, or `h` and the hexadecimal bytes of a value
+//! as they lie in memory. At the end buffer N is written to OUTDIR/bufN.bin, and, if the code
+//! object has a section bounds table, the profile to OUTDIR/dev.profraw.
+//!
+//! `--decode` prints offset and mnemonic of every instruction, `--modelled` the mnemonics that the
+//! interpreter executes. With `AMDGCN_RUN_STATISTICS` set,
+//! the number of instructions and their rate go to standard error.
+
+use std::error::Error;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use modelgpu_amdgcn::memory::Arena;
+use modelgpu_amdgcn::{Argument, Launch, Program};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--decode", object] => decode(object),
+        ["--modelled"] => {
+            for mnemonic in modelgpu_amdgcn::modelled_instructions() {
+                println!("{mnemonic}");
+            }
+            Ok(())
+        }
+        [object, spec, directory] => run(object, spec, Path::new(directory)),
+        _ => Err("usage: amdgcn-run OBJECT SPEC OUTDIR | --decode OBJECT | --modelled".into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprint!("amdgcn-run: {error}");
+            let mut source = error.source();
+            while let Some(cause) = source {
+                eprint!(": {cause}");
+                source = cause.source();
+            }
+            eprintln!();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn decode(object: &str) -> Result<(), Box<dyn Error>> {
+    let program = Program::load(&read(object)?)?;
+    for (pc, instruction) in program.disassemble() {
+        let offset = pc - program.object().base;
+        match instruction {
+            Ok(mnemonic) => println!("{offset:x} {mnemonic}"),
+            Err([first, second]) => println!("{offset:x} illegal {first:08x} {second:08x}"),
+        }
+    }
+    Ok(())
+}
+
+fn run(object: &str, spec: &str, directory: &Path) -> Result<(), Box<dyn Error>> {
+    let mut program = Program::load(&read(object)?)?;
+    let spec = String::from_utf8(read(spec)?)?;
+    let mut buffers: Vec<(u64, u64)> = Vec::new();
+    let mut instructions = 0;
+    let start = Instant::now();
+    for (number, line) in spec.lines().enumerate() {
+        let in_line = |problem: String| format!("line {}: {problem}", number + 1);
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [] => {}
+            ["buf", file] => {
+                let contents = read(file)?;
+                let address = program.arena_mut().allocate(&contents);
+                buffers.push((address, contents.len() as u64));
+            }
+            ["launch", kernel, ref rest @ ..] => {
+                let launch = parse_launch(kernel, rest, &buffers).map_err(in_line)?;
+                instructions += program.launch(&launch)?.instructions;
+            }
+            _ => return Err(in_line(format!("neither buf nor launch: {line:?}")).into()),
+        }
+    }
+    if std::env::var_os("AMDGCN_RUN_STATISTICS").is_some() {
+        let seconds = start.elapsed().as_secs_f64();
+        let rate = instructions as f64 / seconds / 1e6;
+        eprintln!("{instructions} wave instructions in {seconds:.3} s, {rate:.2} million/s");
+    }
+    for (number, (address, len)) in buffers.into_iter().enumerate() {
+        let contents = program.arena().read(address, len).unwrap_or_default();
+        std::fs::write(directory.join(format!("buf{number}.bin")), contents)?;
+    }
+    if let Some(profile) = raw_profile(&program) {
+        std::fs::write(directory.join("dev.profraw"), profile)?;
+    }
+    Ok(())
+}
+
+fn read(path: &str) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| format!("{path}: {error}"))
+}
+
+fn parse_launch(kernel: &str, words: &[&str], buffers: &[(u64, u64)]) -> Result<Launch, String> {
+    let (sizes, arguments) = words
+        .split_at_checked(6)
+        .ok_or_else(|| format!("launch {kernel}: six sizes are wanted"))?;
+    let sizes = sizes
+        .iter()
+        .map(|word| {
+            word.parse::<u32>()
+                .map_err(|error| format!("size {word:?}: {error}"))
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let block = [sizes[3], sizes[4], sizes[5]];
+    let grid = std::array::from_fn(|dimension| sizes[dimension].saturating_mul(block[dimension]));
+    let arguments = arguments
+        .iter()
+        .map(|word| parse_argument(word, buffers))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(Launch {
+        kernel: kernel.to_owned(),
+        grid,
+        block,
+        dynamic_lds: 0,
+        arguments,
+    })
+}
+
+fn parse_argument(word: &str, buffers: &[(u64, u64)]) -> Result<Argument, String> {
+    let wrong = || format!("argument {word:?} is neither pN nor hHEX");
+    if let Some(number) = word.strip_prefix('p') {
+        let number: usize = number.parse().map_err(|_| wrong())?;
+        let (address, _) = buffers
+            .get(number)
+            .ok_or_else(|| format!("no buffer {number}"))?;
+        return Ok(Argument::Pointer(*address));
+    }
+    let digits = word.strip_prefix('h').ok_or_else(wrong)?.as_bytes();
+    let byte = |pair: &[u8]| {
+        let text = str::from_utf8(pair).ok()?;
+        (pair.len() == 2).then(|| u8::from_str_radix(text, 16).ok())?
+    };
+    let bytes: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
+    Ok(Argument::Bytes(bytes.ok_or_else(wrong)?))
+}
+
+/// The profile that the device memory holds, as raw version 10 lays it out (compiler-rt's
+/// InstrProfData.inc); `None` without a readable section bounds table.
+fn raw_profile(program: &Program) -> Option<Vec<u8>> {
+    /// "\xfflprofr\x81", for 64-bit targets.
+    const MAGIC: u64 = 0xff6c_7072_6f66_7281;
+    const RECORD: u64 = 64;
+    const LAST_VALUE_KIND: u64 = 2;
+    let arena = program.arena();
+    let table = program
+        .object()
+        .symbols
+        .get("__llvm_profile_sections")?
+        .address;
+    let words = read_words(arena, table, 7)?;
+    let [
+        names,
+        names_end,
+        counters,
+        counters_end,
+        data,
+        data_end,
+        version,
+    ] = words[..]
+    else {
+        return None;
+    };
+    let section = |start: u64, end: u64| arena.read(start, end.checked_sub(start)?);
+    let header = [
+        MAGIC,
+        read_words(arena, version, 1)?[0],
+        0, // binary ids
+        (data_end - data) / RECORD,
+        0, // padding before the counters
+        (counters_end - counters) / 8,
+        0, // padding after the counters
+        0, // bitmap bytes
+        0, // padding after the bitmap
+        names_end - names,
+        counters.wrapping_sub(data),
+        data.wrapping_neg(), // the bitmap's place relative to the data: there is none
+        names,
+        0, // virtual tables
+        0, // virtual table names
+        LAST_VALUE_KIND,
+    ];
+    let mut profile: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
+    profile.extend(section(data, data_end)?);
+    profile.extend(section(counters, counters_end)?);
+    profile.extend(section(names, names_end)?);
+    profile.resize(profile.len().next_multiple_of(8), 0);
+    Some(profile)
+}
+
+fn read_words(arena: &Arena, address: u64, count: u64) -> Option<Vec<u64>> {
+    let bytes = arena.read(address, 8 * count)?;
+    let words = bytes.chunks_exact(8).map(|word| {
+        word.iter()
+            .rev()
+            .fold(0, |value, byte| value << 8 | u64::from(*byte))
+    });
+    Some(words.collect())
+}

@@ -1,0 +1,278 @@
+//! A code object that runs without driver and runtime: loaded into an arena of its own, its
+//! kernels launched with arguments that are laid out here, the hidden ones included.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+
+use crate::code::Code;
+use crate::code_object::{KernelMetadata, LoadError, LoadedObject, Parameter, ParameterKind};
+use crate::dispatch::{DispatchContext, Statistics, dispatch_with};
+use crate::error::DispatchError;
+use crate::isa::decode;
+use crate::memory::{Arena, View};
+use crate::packet::DispatchPacket;
+
+/// The apertures that the Linux driver gives these processors.
+const SHARED_APERTURE: u64 = 1 << 48;
+const PRIVATE_APERTURE: u64 = 2 << 48;
+
+/// A loaded code object and the memory that its kernels work on.
+pub struct Program {
+    arena: Arena,
+    object: LoadedObject,
+    code: Code,
+    mnemonics: BTreeSet<&'static str>,
+    launches: u64,
+}
+
+/// What to launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// The kernel's mangled name.
+    pub kernel: String,
+    /// Work-items in the grid.
+    pub grid: [u32; 3],
+    /// Work-items in a workgroup.
+    pub block: [u32; 3],
+    /// Dynamic LDS in bytes.
+    pub dynamic_lds: u32,
+    /// The explicit arguments.
+    pub arguments: Vec<Argument>,
+}
+
+/// An explicit kernel argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// A device address.
+    Pointer(u64),
+    /// A value as it lies in memory.
+    Bytes(Vec<u8>),
+}
+
+/// Why a kernel could not be launched, or did not end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// No kernel has this name.
+    #[error("the code object has no kernel {0}")]
+    NoKernel(String),
+    /// The kernel's descriptor is not among the symbols.
+    #[error("kernel {kernel}: no symbol {symbol}")]
+    NoDescriptor {
+        /// The kernel.
+        kernel: String,
+        /// The missing symbol.
+        symbol: String,
+    },
+    /// More or fewer arguments than the kernel has.
+    #[error("kernel {kernel}: {given} arguments given, {wanted} wanted")]
+    ArgumentCount {
+        /// The kernel.
+        kernel: String,
+        /// How many were given.
+        given: usize,
+        /// How many it has.
+        wanted: usize,
+    },
+    /// An argument of the wrong size.
+    #[error("kernel {kernel}: argument {index} has {given} bytes, {wanted} wanted")]
+    ArgumentSize {
+        /// The kernel.
+        kernel: String,
+        /// The argument, from 0.
+        index: usize,
+        /// Its size in bytes.
+        given: usize,
+        /// The parameter's size in bytes.
+        wanted: u64,
+    },
+    /// The metadata puts an argument outside of the kernel arguments.
+    #[error("kernel {kernel}: a parameter at {offset:#x} of {size} bytes exceeds the arguments")]
+    ParameterOutside {
+        /// The kernel.
+        kernel: String,
+        /// The parameter's offset.
+        offset: u64,
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// The kernel was started and did not end well.
+    #[error(transparent)]
+    Dispatch(#[from] DispatchError),
+}
+
+impl Program {
+    /// Loads a code object from the bytes of its file.
+    pub fn load(file: &[u8]) -> Result<Program, LoadError> {
+        let mut arena = Arena::new();
+        let object = LoadedObject::load(file, &mut arena)?;
+        let code = Code::new(object.target);
+        Ok(Program {
+            arena,
+            object,
+            code,
+            mnemonics: BTreeSet::new(),
+            launches: 0,
+        })
+    }
+
+    /// The loaded code object.
+    pub fn object(&self) -> &LoadedObject {
+        &self.object
+    }
+
+    /// The memory.
+    pub fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    /// The memory, to allocate buffers in.
+    pub fn arena_mut(&mut self) -> &mut Arena {
+        &mut self.arena
+    }
+
+    /// The mnemonics of all instructions that launches have executed.
+    pub fn executed_mnemonics(&self) -> &BTreeSet<&'static str> {
+        &self.mnemonics
+    }
+
+    /// Address and mnemonic of every instruction in the code, in order; the error has the
+    /// dwords that are no instruction, of which one is skipped.
+    pub fn disassemble(&self) -> Vec<(u64, Result<&'static str, [u32; 2]>)> {
+        let mut memory = View::new(&self.arena);
+        let mut word = |address| memory.load(address, 4).unwrap_or(0) as u32;
+        let mut listing = Vec::new();
+        for range in &self.object.code {
+            let mut pc = range.start;
+            while pc + 4 <= range.end {
+                let decoded = decode([word(pc), word(pc + 4)], self.object.target);
+                let size = decoded.as_ref().map_or(4, |instruction| instruction.size);
+                let result = decoded.map(|instruction| instruction.mnemonic);
+                listing.push((pc, result.map_err(|error| error.words)));
+                pc += u64::from(size);
+            }
+        }
+        listing
+    }
+
+    /// Runs a kernel to its end.
+    pub fn launch(&mut self, launch: &Launch) -> Result<Statistics, LaunchError> {
+        let kernel = self
+            .object
+            .kernels
+            .iter()
+            .find(|kernel| kernel.name == launch.kernel)
+            .ok_or_else(|| LaunchError::NoKernel(launch.kernel.clone()))?;
+        let descriptor =
+            self.object
+                .symbols
+                .get(&kernel.symbol)
+                .ok_or_else(|| LaunchError::NoDescriptor {
+                    kernel: kernel.name.clone(),
+                    symbol: kernel.symbol.clone(),
+                })?;
+        let arguments = lay_out(kernel, launch)?;
+        let packet = DispatchPacket {
+            workgroup_size: launch.block,
+            grid_size: launch.grid,
+            private_segment_size: kernel.private_segment_size as u32,
+            group_segment_size: kernel.group_segment_size as u32 + launch.dynamic_lds,
+            kernel_object: descriptor.address,
+            kernarg_address: self.arena.allocate(&arguments),
+            completion_signal: 0,
+        };
+        let context = DispatchContext {
+            packet_address: self.arena.allocate(&packet.to_bytes()),
+            // There is no queue; a kernel that looks at it faults.
+            queue_address: 0,
+            shared_aperture: SHARED_APERTURE,
+            private_aperture: PRIVATE_APERTURE,
+            dispatch_id: self.launches,
+            cancelled: &AtomicBool::new(false),
+        };
+        self.launches += 1;
+        let target = self.object.target;
+        let result = dispatch_with(&mut self.code, target, &self.arena, &packet, &context);
+        self.mnemonics.extend(self.code.mnemonics());
+        Ok(result?)
+    }
+}
+
+/// The kernel arguments' bytes.
+fn lay_out(kernel: &KernelMetadata, launch: &Launch) -> Result<Vec<u8>, LaunchError> {
+    let name = || kernel.name.clone();
+    let explicit = kernel
+        .parameters
+        .iter()
+        .filter(|parameter| parameter.kind == ParameterKind::Explicit);
+    let (given, wanted) = (launch.arguments.len(), explicit.clone().count());
+    if given != wanted {
+        return Err(LaunchError::ArgumentCount {
+            kernel: name(),
+            given,
+            wanted,
+        });
+    }
+    let mut bytes = vec![0; kernel.kernarg_size as usize];
+    let mut put = |parameter: &Parameter, value: &[u8]| {
+        let outside = LaunchError::ParameterOutside {
+            kernel: name(),
+            offset: parameter.offset,
+            size: parameter.size,
+        };
+        let start = parameter.offset as usize;
+        let place = bytes
+            .get_mut(start..start.saturating_add(value.len()))
+            .ok_or(outside)?;
+        place.copy_from_slice(value);
+        Ok::<(), LaunchError>(())
+    };
+    for (index, (parameter, argument)) in explicit.zip(&launch.arguments).enumerate() {
+        let value = match argument {
+            Argument::Pointer(address) => &address.to_le_bytes()[..],
+            Argument::Bytes(bytes) => bytes,
+        };
+        if value.len() as u64 != parameter.size {
+            let (given, wanted) = (value.len(), parameter.size);
+            return Err(LaunchError::ArgumentSize {
+                kernel: name(),
+                index,
+                given,
+                wanted,
+            });
+        }
+        put(parameter, value)?;
+    }
+    for parameter in &kernel.parameters {
+        if let ParameterKind::Hidden(hidden) = &parameter.kind {
+            let value = hidden_argument(hidden, launch).to_le_bytes();
+            put(
+                parameter,
+                &value[..(parameter.size as usize).min(value.len())],
+            )?;
+        }
+    }
+    Ok(bytes)
+}
+
+/// The value of a hidden argument (LLVM's AMDGPUUsage, "Code Object V5 Metadata"); 0, a null
+/// pointer, for services that only a runtime has.
+fn hidden_argument(kind: &str, launch: &Launch) -> u64 {
+    let dimension = match kind.as_bytes().last() {
+        Some(b'y') => 1,
+        Some(b'z') => 2,
+        _ => 0,
+    };
+    let (grid, block) = (launch.grid[dimension], launch.block[dimension]);
+    match kind {
+        // Whole workgroups only; the rest is the remainder.
+        "block_count_x" | "block_count_y" | "block_count_z" => (grid / block.max(1)).into(),
+        "group_size_x" | "group_size_y" | "group_size_z" => block.into(),
+        "remainder_x" | "remainder_y" | "remainder_z" => (grid % block.max(1)).into(),
+        "grid_dims" => 3,
+        "dynamic_lds_size" => launch.dynamic_lds.into(),
+        "shared_base" => SHARED_APERTURE >> 32,
+        "private_base" => PRIVATE_APERTURE >> 32,
+        _ => 0,
+    }
+}
