@@ -130,6 +130,15 @@ pub(crate) fn code_object_of(
         ])
         .arguments([format!("--offload-arch={target}")])
         .arguments([format!("-mcode-object-version={version}")]);
+    if level == "-O0" && version == 4 {
+        // Without the pass that infers otherwise, clang says of every kernel that it may enqueue
+        // kernels itself. HIP 5.2 then asks for the address of a queue that only OpenCL makes, and
+        // crashes, whatever the GPU.
+        for attribute in ["amdgpu-no-default-queue", "amdgpu-no-completion-action"] {
+            compilation =
+                compilation.arguments(["-Xclang", "-default-function-attr", "-Xclang", attribute]);
+        }
+    }
     if instrumented {
         compilation = compilation
             .arguments(INSTRUMENTATION)
