@@ -150,11 +150,6 @@ fn check(packet: &DispatchPacket, descriptor: &KernelDescriptor) -> Result<(), L
     if scratch > MAX_SCRATCH {
         return Err(LaunchProblem::ScratchSize(scratch));
     }
-    if descriptor.kernarg_preload_length != 0 {
-        return Err(LaunchProblem::KernargPreload(
-            descriptor.kernarg_preload_length,
-        ));
-    }
     if !Mode::from_rsrc1(descriptor.rsrc1).rounds_to_nearest() {
         return Err(LaunchProblem::RoundingMode(descriptor.rsrc1 >> 12 & 15));
     }
@@ -268,6 +263,12 @@ impl Dispatch<'_> {
             descriptor.private_segment_size_sgpr(),
             &[self.packet.private_segment_size],
         );
+        // Preloading of kernel arguments into user SGPRs is done as hardware with old firmware
+        // does it, namely not at all: the compiler starts such a kernel with a prologue that
+        // loads them, 256 bytes that newer firmware skips. The registers are set aside.
+        for _ in 0..descriptor.kernarg_preload_length {
+            push(true, &[0]);
+        }
         for (dimension, id) in group.into_iter().enumerate() {
             push(descriptor.workgroup_id(dimension), &[id]);
         }

@@ -230,10 +230,4 @@ pub enum LaunchProblem {
         /// The FLOAT_ROUND_MODE fields of COMPUTE_PGM_RSRC1.
         u32,
     ),
-    /// The kernel wants kernel arguments preloaded into SGPRs.
-    #[error("kernarg preload of {0} SGPRs is not modelled")]
-    KernargPreload(
-        /// The number of SGPRs.
-        u16,
-    ),
 }
