@@ -93,9 +93,9 @@ pub(crate) struct ReportArguments {
 
 /// Print the compile flags that make a program's GPU code drainable
 ///
-/// For use as `clang++ $(rocov flags) -x hip ...`. Asks clang which flags it honours for GPU code:
-/// from LLVM 20 or so on the usual -fprofile-instr-generate -fcoverage-mapping; older ones ignore
-/// these there and need their front end's own flags, which count in host code too, without effect.
+/// For use as `clang++ $(rocov flags) -x hip ...`. Asks clang which flags it passes on to GPU code:
+/// new ones (22) the usual -fprofile-instr-generate -fcoverage-mapping; old ones (15 to 19) need
+/// their front end's own flags, which cannot be kept from host code: that counts too, to no effect.
 #[derive(Args)]
 pub(crate) struct FlagsArguments {
     /// The compiler that will be used [default: the newest clang++ or amdclang++ found]
