@@ -47,6 +47,21 @@ fn every_source_is_compared() {
     assert_eq!(stems("spec"), COMPARED);
 }
 
+#[test]
+fn other_stacks_agree() {
+    let name = "collatz";
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let spec = expand(&template(name), directory.path());
+    let host = on_host(name, "-O1", &spec, &fresh(directory.path(), "host"));
+    for (number, stack) in Stack::others().into_iter().enumerate() {
+        for target in TARGETS {
+            let directory = fresh(directory.path(), &format!("{number}-{target}"));
+            let device = on_device(name, target, "-O1", stack, &spec, &directory);
+            assert_same(&format!("{name} on {target} by {stack:?}"), &device, &host);
+        }
+    }
+}
+
 /// What one run left: the buffers, in order, and the counts.
 struct Outcome {
     buffers: Vec<Vec<u8>>,
@@ -56,10 +71,7 @@ struct Outcome {
 fn matches_host(name: &str) {
     for level in LEVELS {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let template = repository("testdata/kernels")
-            .join(name)
-            .with_extension("spec");
-        let spec = expand(&template, directory.path());
+        let spec = expand(&template(name), directory.path());
         let host = on_host(name, level, &spec, &fresh(directory.path(), "host"));
         assert!(
             host.functions.values().any(|function| function.calls > 0),
@@ -67,12 +79,18 @@ fn matches_host(name: &str) {
             host.functions
         );
         for target in TARGETS {
-            let device = on_device(name, target, level, &spec, &fresh(directory.path(), target));
-            let what = format!("{name} {level} on {target}");
-            assert_same_buffers(&what, &device.buffers, &host.buffers);
-            assert_same_functions(&what, &device.functions, &host.functions);
+            let stack = Stack::for_target(target);
+            let directory = fresh(directory.path(), target);
+            let device = on_device(name, target, level, stack, &spec, &directory);
+            assert_same(&format!("{name} {level} on {target}"), &device, &host);
         }
     }
+}
+
+fn template(name: &str) -> PathBuf {
+    repository("testdata/kernels")
+        .join(name)
+        .with_extension("spec")
 }
 
 fn fresh(parent: &Path, name: &str) -> PathBuf {
@@ -92,8 +110,14 @@ fn on_host(name: &str, level: &str, spec: &Path, directory: &Path) -> Outcome {
     outcome(directory, raw)
 }
 
-fn on_device(name: &str, target: &str, level: &str, spec: &Path, directory: &Path) -> Outcome {
-    let stack = Stack::for_target(target);
+fn on_device(
+    name: &str,
+    target: &str,
+    level: &str,
+    stack: Stack,
+    spec: &Path,
+    directory: &Path,
+) -> Outcome {
     let object = code_object(name, target, level, stack.code_object_version());
     stack
         .run(target, &object, spec, directory)
@@ -114,6 +138,11 @@ fn outcome(directory: &Path, raw: PathBuf) -> Outcome {
         buffers,
         functions: functions(&merged),
     }
+}
+
+fn assert_same(what: &str, device: &Outcome, host: &Outcome) {
+    assert_same_buffers(what, &device.buffers, &host.buffers);
+    assert_same_functions(what, &device.functions, &host.functions);
 }
 
 fn assert_same_buffers(what: &str, device: &[Vec<u8>], host: &[Vec<u8>]) {

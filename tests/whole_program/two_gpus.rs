@@ -3,7 +3,7 @@
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, rocov_run, run};
 use crate::support::compile::{code_object, host_oracle, module_runner};
-use crate::support::gpu::{DEBIAN12_HIP, Stack};
+use crate::support::gpu::Stack;
 use crate::support::profile::{Function, Functions, functions, merge, raw_profiles};
 use crate::support::spec::expand;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn each_gpu_has_its_own_counts_and_merged_they_add_up() {
 
     let data = directory.path().join("data");
     let mut command = rocov_run(Some("model:gfx90ax2"), &data);
-    command.arg(module_runner(Path::new(DEBIAN12_HIP)));
+    command.arg(module_runner(&["-lamdhip64".into()]));
     command.arg(&object).arg(&spec).arg(directory.path());
     command.args(TIMES.map(|times| times.to_string()));
     run(&mut command).success().silently();

@@ -185,14 +185,12 @@ fn oracle_object(name: &str) -> PathBuf {
         .output(name)
 }
 
-/// The HIP program that runs a spec from a code object, linked with this libamdhip64.
-pub(crate) fn module_runner(hip_library: &Path) -> PathBuf {
+/// The HIP program that runs a spec from a code object, linked with a HIP by these flags.
+pub(crate) fn module_runner(linking: &[OsString]) -> PathBuf {
     Compilation::new()
         .source(oracle_object("module_runner"))
         .source(oracle_object("spec"))
-        .source(hip_library)
-        // What this library itself needs is found when the program runs.
-        .arguments(["-Wl,--allow-shlib-undefined"])
+        .arguments(linking)
         .output("module_runner")
 }
 

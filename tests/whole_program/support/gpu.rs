@@ -5,70 +5,128 @@ use super::artifacts::{built, repository};
 use super::command::{Ended, limited, rocov_run, run};
 use super::compile::module_runner;
 use super::profile::raw_profiles;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// A real ROCr and HIP, or what stands in for them.
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Stack {
     /// Debian 12's own packages.
     Debian12,
-    /// Another release's packages, unpacked by tools/stacks; with the path of its libamdhip64.
-    Unpacked(&'static str, PathBuf),
+    /// Another release's packages, unpacked by tools/stacks.
+    Unpacked(&'static Release),
     /// No HIP: `amdgcn-run` loads and runs the code object.
     Interpreter,
 }
 
-/// The release that is used for gfx942, which Debian 12's HIP does not know.
-const NEWER: &str = "rocr-6.4.3";
+/// A release that tools/stacks knows.
+#[derive(Debug)]
+pub(crate) struct Release {
+    name: &'static str,
+    /// The newest code object version that its HIP loads.
+    code_object_version: u8,
+    /// What links a program with its libraries; nothing if it is not unpacked.
+    linking: OnceLock<Option<Vec<OsString>>>,
+}
+
+static ROCR_6_4: Release = Release {
+    name: "rocr-6.4.3",
+    code_object_version: 6,
+    linking: OnceLock::new(),
+};
+
+static ROCR_6_1: Release = Release {
+    name: "rocr-6.1.2",
+    code_object_version: 5,
+    linking: OnceLock::new(),
+};
+
+impl Release {
+    fn linking(&self) -> Option<&[OsString]> {
+        let linking = self.linking.get_or_init(|| {
+            let ended = run(limited(repository("tools/stacks")).args(["flags", self.name]));
+            if !ended.status.success() {
+                // Anything else that fails must not pass for a stack that is not there.
+                ended.says(&["is not here"]);
+                return None;
+            }
+            let is_for_linking =
+                |flag: &&str| ["-L", "-l", "-Wl,"].iter().any(|it| flag.starts_with(it));
+            let words = ended.stdout.split_whitespace();
+            Some(words.filter(is_for_linking).map(OsString::from).collect())
+        });
+        linking.as_deref()
+    }
+}
 
 impl Stack {
-    /// The stack that runs code for this target here.
+    /// The stack that runs code for this target here. Debian 12's does not know gfx942.
     pub(crate) fn for_target(target: &str) -> Self {
         if target == "gfx90a" {
             return Self::Debian12;
         }
-        match unpacked_hip(NEWER) {
-            Some(library) => Self::Unpacked(NEWER, library),
-            None => {
-                println!("{NEWER} is not unpacked: amdgcn-run runs {target} instead of HIP");
-                Self::Interpreter
-            }
+        if ROCR_6_4.linking().is_some() {
+            return Self::Unpacked(&ROCR_6_4);
         }
+        let name = ROCR_6_4.name;
+        println!("{name} is not unpacked: amdgcn-run runs {target} instead of HIP");
+        Self::Interpreter
     }
 
-    /// The newest code object version that this HIP loads.
-    pub(crate) fn code_object_version(&self) -> u8 {
+    /// The other stacks that are unpacked here (`tools/test --stacks all`).
+    pub(crate) fn others() -> Vec<Self> {
+        let here = |release: &&Release| release.linking().is_some();
+        [&ROCR_6_1, &ROCR_6_4]
+            .into_iter()
+            .filter(here)
+            .map(Self::Unpacked)
+            .collect()
+    }
+
+    /// The newest code object version that this stack loads.
+    pub(crate) fn code_object_version(self) -> u8 {
         match self {
             Self::Debian12 => 4,
-            Self::Unpacked(..) | Self::Interpreter => 5,
+            Self::Unpacked(release) => release.code_object_version,
+            Self::Interpreter => 5,
         }
     }
 
-    /// Runs a spec from a code object; the buffers go into `directory`, the profiles into a folder
-    /// `data` there. Both are empty before.
-    pub(crate) fn run(&self, target: &str, object: &Path, spec: &Path, directory: &Path) -> Ended {
-        let data = data(directory);
+    /// Runs a spec from a code object; the buffers go into `directory`, the profiles into the
+    /// folder [`data`] there. Neither has been used before.
+    pub(crate) fn run(self, target: &str, object: &Path, spec: &Path, directory: &Path) -> Ended {
+        let mut command = self.runner(target, &data(directory));
+        let ended = run(command.arg(object).arg(spec).arg(directory));
+        let profile = directory.join("dev.profraw");
+        if matches!(self, Self::Interpreter) && profile.exists() {
+            std::fs::create_dir_all(data(directory)).expect("a directory can be made");
+            std::fs::rename(profile, data(directory).join("dev.profraw"))
+                .expect("a file can be renamed beside itself");
+        }
+        ended
+    }
+
+    /// The command that runs a spec, up to its arguments.
+    fn runner(self, target: &str, data: &Path) -> std::process::Command {
         let gpu = format!("model:{target}");
-        let mut command = match self {
+        let mut command = rocov_run(Some(&gpu), data);
+        match self {
             Self::Debian12 => {
-                let mut command = rocov_run(Some(&gpu), &data);
-                command.arg(module_runner(Path::new(DEBIAN12_HIP)));
+                command.arg(module_runner(&["-lamdhip64".into()]));
                 command
             }
-            Self::Unpacked(name, library) => {
-                let mut command = rocov_run(Some(&gpu), &data);
-                command
-                    .arg(repository("tools/stacks"))
-                    .args(["run", name, "--"]);
-                command.arg(module_runner(library));
+            Self::Unpacked(release) => {
+                let linking = release
+                    .linking()
+                    .expect("only stacks that are here are run");
+                command.arg(repository("tools/stacks"));
+                command.args(["run", release.name, "--"]);
+                command.arg(module_runner(linking));
                 command
             }
             Self::Interpreter => limited(built("amdgcn-run")),
-        };
-        let ended = run(command.arg(object).arg(spec).arg(directory));
-        if let Self::Interpreter = self {
-            collect_interpreter_profile(directory, &data);
         }
-        ended
     }
 }
 
@@ -82,18 +140,4 @@ pub(crate) fn the_profile(directory: &Path) -> PathBuf {
     let profiles = raw_profiles(&data(directory));
     assert_eq!(profiles.len(), 1, "one profile was expected: {profiles:?}");
     profiles[0].clone()
-}
-
-pub(crate) const DEBIAN12_HIP: &str = "/usr/lib/x86_64-linux-gnu/libamdhip64.so.5";
-
-/// The libamdhip64 of a release that tools/stacks has unpacked.
-fn unpacked_hip(_release: &str) -> Option<PathBuf> {
-    None
-}
-
-/// amdgcn-run writes its profile beside the buffers.
-fn collect_interpreter_profile(directory: &Path, data: &Path) {
-    std::fs::create_dir_all(data).expect("a directory can be made");
-    let profile = directory.join("dev.profraw");
-    std::fs::rename(&profile, data.join("dev.profraw")).expect("amdgcn-run writes a profile");
 }
