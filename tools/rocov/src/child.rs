@@ -1,7 +1,9 @@
-//! Running the tools of LLVM, with errors that show the whole command.
+//! Running the tools of LLVM, with errors that show the whole command, and printing beside them.
 
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
 
 /// Runs `command` and captures what it prints.
@@ -25,7 +27,8 @@ pub(crate) fn output(command: &mut Command) -> Result<Output> {
     Ok(output)
 }
 
-/// Runs `command` with rocov's own standard output and error.
+/// Runs `command` with rocov's own standard output and error. That its reader has seen enough and
+/// closed the pipe, as head(1) does, is no failure.
 ///
 /// # Errors
 ///
@@ -34,10 +37,24 @@ pub(crate) fn show(command: &mut Command) -> Result<()> {
     let status = command
         .status()
         .with_context(|| format!("cannot run {}", display(command)))?;
-    if !status.success() {
+    if !status.success() && status.signal() != Some(libc::SIGPIPE) {
         bail!("{} failed ({status})", display(command));
     }
     Ok(())
+}
+
+/// Writes `text` to standard output, to no effect when its reader has seen enough.
+///
+/// # Errors
+///
+/// When it cannot be written for another reason.
+pub(crate) fn print(text: &[u8]) -> Result<()> {
+    match io::stdout().write_all(text) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to standard output")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The command as it can be pasted into a shell.

@@ -4,9 +4,8 @@ use crate::cli::FlagsArguments;
 use crate::llvm_tools::Clang;
 use crate::status::Outcome;
 use crate::{child, libraries};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
@@ -41,9 +40,7 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> Outcome {
     }
     let header = libraries::find_header()?;
     let line = line(form, arguments, &header)?;
-    std::io::stdout()
-        .write_all(&line)
-        .context("cannot write to standard output")?;
+    child::print(&line)?;
     Ok(0)
 }
 

@@ -3,7 +3,7 @@
 use crate::mapped;
 use anyhow::{Context, Result, bail};
 use memmap2::Mmap;
-use rocov::codeobject::{Identity, bundle};
+use rocov::codeobject::{CodeObjectError, Identity, bundle};
 use rocov::output::write_atomic;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -81,16 +81,18 @@ fn device_elfs(contents: &[u8]) -> Result<Vec<DeviceElf>> {
     if bundle::is_bundle(contents) {
         return bundled(contents, contents);
     }
-    if let Ok(identity) = Identity::of(contents) {
-        return Ok(vec![DeviceElf {
+    match Identity::of(contents) {
+        Ok(identity) => Ok(vec![DeviceElf {
             identity: identity.to_string(),
             target: None,
             range: 0..contents.len(),
-        }]);
-    }
-    match bundle::fat_binary(contents)? {
-        Some(section) => bundled(contents, section),
-        None => bail!("it has no device code: no .hip_fatbin section"),
+        }]),
+        // An ELF of the host.
+        Err(CodeObjectError::WrongMachine { .. }) => match bundle::fat_binary(contents)? {
+            Some(section) => bundled(contents, section),
+            None => bail!("it has no device code: no .hip_fatbin section"),
+        },
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -8,7 +8,6 @@ use crate::status::Outcome;
 use crate::{child, merge};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -168,9 +167,7 @@ fn report_arch(
         heading += &format!("  device ELF      {}\n", elf.display());
     }
     heading += &format!("  merged profile  {}\n\n", merged.display());
-    stdout()
-        .write_all(heading.as_bytes())
-        .context("cannot write to standard output")?;
+    child::print(heading.as_bytes())?;
 
     child::show(&mut llvm_cov(
         installed.newest(),

@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::device::{INSTRUMENTED, compile, compile_bundle, embed};
-use common::{data, failure, profile, rocov, stderr, stdout};
+use common::device::{INSTRUMENTED, compile, compile_bundle, compile_with, embed};
+use common::{data, failure, profile, rocov, run, stderr, stdout};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,6 +66,12 @@ fn total_lines(table: &str) -> (&str, &str) {
     (columns[7], columns[8])
 }
 
+/// The count beside a line of annotated source.
+fn shown_count<'a>(shown: &'a str, source: &str) -> &'a str {
+    let line = shown.lines().find(|line| line.contains(source));
+    line.unwrap().split('|').nth(1).unwrap().trim()
+}
+
 #[test]
 fn a_device_elf_and_its_profile_give_a_table() {
     let place = Place::new();
@@ -107,9 +113,7 @@ fn profiles_of_two_gpus_are_summed() {
         said.starts_with("gfx90a: 2 profiles of 1 code object\n"),
         "{said}"
     );
-    let line = said.lines().find(|line| line.contains("return value * 2;"));
-    let columns: Vec<_> = line.unwrap().split('|').map(str::trim).collect();
-    assert_eq!(columns[1], "7", "{said}");
+    assert_eq!(shown_count(&said, "return value * 2;"), "7", "{said}");
 }
 
 #[test]
@@ -293,6 +297,40 @@ fn a_raw_version_that_no_tool_reads_is_named_with_the_llvm_that_would() {
         message.contains("raw profile version 99 is not known here"),
         "{message}"
     );
+}
+
+#[test]
+fn profiles_of_two_raw_versions_are_merged() {
+    let place = Place::new();
+    let new = compile(place.path(), "new.elf", "gfx90a", &INSTRUMENTED);
+    // From the command under test, as no clang of this version links without the header.
+    let flags = stdout(&run(rocov().args(["flags", "--clang", "clang++-15"])));
+    let flags: Vec<_> = flags.split_whitespace().collect();
+    let old = compile_with("clang++-15", place.path(), "old.elf", "gfx90a", &flags);
+    place.profile(&new, "gfx90a", 0, 3);
+    profile::write(&old, 4, 8, &place.profile(&old, "gfx90a", 0, 4));
+    let output = place.report(&[&"--object", &new, &old, &"--show"]);
+    let said = stdout(&output);
+    assert_eq!(stderr(&output), "");
+    assert!(
+        said.starts_with("gfx90a: 2 profiles of 2 code objects\n"),
+        "{said}"
+    );
+    assert_eq!(shown_count(&said, "return value * 2;"), "7", "{said}");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    place.profile(&elf, "gfx90a", 0, 1);
+    let mut command = place.command();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    command.arg("--object").arg(&elf).stdout(writer);
+    let output = command.output().unwrap();
+    assert_eq!(stderr(&output), "");
+    assert_eq!(output.status.code(), Some(0));
 }
 
 #[test]

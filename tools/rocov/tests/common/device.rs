@@ -22,8 +22,19 @@ pub(crate) fn compiler(clang: &str) -> Command {
 
 /// Compiles the kernel into the device ELF `name` in `directory`.
 pub(crate) fn compile(directory: &Path, name: &str, arch: &str, flags: &[&str]) -> PathBuf {
+    compile_with(CLANG, directory, name, arch, flags)
+}
+
+/// The same with another clang.
+pub(crate) fn compile_with(
+    clang: &str,
+    directory: &Path,
+    name: &str,
+    arch: &str,
+    flags: &[&str],
+) -> PathBuf {
     let path = directory.join(name);
-    let mut command = compiler(CLANG);
+    let mut command = compiler(clang);
     command.arg(format!("--offload-arch={arch}"));
     command
         .args(["--no-gpu-bundle-output", "-c", "-o"])

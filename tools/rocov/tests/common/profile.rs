@@ -5,17 +5,14 @@ use object::{Object, ObjectSection};
 use std::fs;
 use std::path::Path;
 
-/// Bytes of a data record in raw version 10.
-const RECORD_BYTES: usize = 64;
-
 /// The identity that librocov gives a code object without a build id.
 pub(crate) fn identity(elf: &Path) -> String {
     let identity = rocov::codeobject::Identity::of(&fs::read(elf).unwrap()).unwrap();
     identity.as_str().to_owned()
 }
 
-/// Writes the profile of `elf` with every counter at `count`, in raw version 10, with
-/// `version_word` in its header.
+/// Writes the profile of `elf` with every counter at `count` in the raw version that the low bits
+/// of `version_word` say: 8 as it is, all others as version 10.
 pub(crate) fn write(elf: &Path, count: u64, version_word: u64, path: &Path) {
     let bytes = fs::read(elf).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
@@ -24,32 +21,53 @@ pub(crate) fn write(elf: &Path, count: u64, version_word: u64, path: &Path) {
     let counters = section("__llvm_prf_cnts");
     let names = section("__llvm_prf_names").data().unwrap();
     let records = data.data().unwrap();
+    let counters_delta = counters.address().wrapping_sub(data.address());
     let number = counters.size() / 8;
+    let is_8 = version_word & 0xffff_ffff == 8;
+    let record_bytes = if is_8 { 48 } else { 64 };
 
-    let words = [
+    let mut words = vec![
         u64::from_be_bytes(*b"\xfflprofr\x81"),
         version_word,
         0,                                     // binary ids
-        (records.len() / RECORD_BYTES) as u64, // data records
+        (records.len() / record_bytes) as u64, // data records
         0,                                     // padding before counters
         number,                                // counters
         0,                                     // padding after counters
-        0,                                     // bitmap bytes
-        0,                                     // padding after the bitmap
-        names.len() as u64,
-        counters.address().wrapping_sub(data.address()),
-        0, // bitmap delta
-        0, // names delta
-        0, // virtual tables
-        0, // their names
-        2, // last value kind
     ];
+    if is_8 {
+        // Names, counters delta, names delta, last value kind.
+        words.extend([names.len() as u64, counters_delta, 0, 1]);
+    } else {
+        // Bitmap bytes and padding; names; deltas of counters, bitmap and names; virtual tables
+        // and their names; last value kind.
+        words.extend([0, 0, names.len() as u64, counters_delta, 0, 0, 0, 0, 2]);
+    }
     let mut profile: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let records_start = profile.len();
     profile.extend(records);
+    if is_8 {
+        relocate(&mut profile[records_start..], counters_delta);
+    }
     for _ in 0..number {
         profile.extend(count.to_le_bytes());
     }
     profile.extend(names);
     profile.resize(profile.len().next_multiple_of(8), 0);
     fs::write(path, profile).unwrap();
+}
+
+/// Fills in CounterPtr, the third word of a record of 48 bytes. clang 15 leaves it to a relocation
+/// that the loader applies. The counters lie in the order of the records; NumCounters is a u32 at
+/// byte 40.
+fn relocate(records: &mut [u8], counters_delta: u64) {
+    let mut pointer = counters_delta;
+    for record in records.chunks_exact_mut(48) {
+        record[16..24].copy_from_slice(&pointer.to_le_bytes());
+        let counters = u32::from_le_bytes(record[40..44].try_into().unwrap());
+        // From the next record to its counters.
+        pointer = pointer
+            .wrapping_add(8 * u64::from(counters))
+            .wrapping_sub(48);
+    }
 }
