@@ -16,6 +16,7 @@ mod gpu;
 mod libraries;
 mod llvm_tools;
 mod mapped;
+mod matching;
 mod merge;
 mod objects;
 mod profiles;
@@ -23,6 +24,7 @@ mod report;
 mod run;
 mod signals;
 mod status;
+mod words;
 
 use clap::Parser;
 use std::process::ExitCode;

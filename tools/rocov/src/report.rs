@@ -2,12 +2,13 @@
 
 use crate::cli::ReportArguments;
 use crate::llvm_tools::{Installed, Tools};
-use crate::objects::{DeviceElf, ObjectFile};
-use crate::profiles::{self, DeviceProfile, Listing};
+use crate::matching::{Matched, Matching};
+use crate::objects::ObjectFile;
+use crate::profiles::{self, Listing};
 use crate::status::Outcome;
+use crate::words::count;
 use crate::{child, merge};
 use anyhow::{Context, Error, Result, anyhow, bail};
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -27,11 +28,11 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
         .collect::<Result<Vec<_>>>()?;
     let installed = Installed::find(arguments.llvm_bin.as_deref())?;
 
-    let archs = match_up(&listing.device, &files);
-    for line in left_out(&listing, &files) {
+    let matching = Matching::of(&listing.device, &files);
+    for line in matching.left_out() {
         eprintln!("rocov: {line}");
     }
-    if archs.is_empty() {
+    if matching.archs.is_empty() {
         return Err(anyhow!(
             "no profile in {} is of device code in the given objects: give the files with the \
              kernels that ran, as they were when they ran",
@@ -39,7 +40,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
         )
         .into());
     }
-    for (arch, matched) in &archs {
+    for (arch, matched) in &matching.archs {
         report_arch(arch, matched, arguments, &installed)?;
     }
     Ok(0)
@@ -54,86 +55,6 @@ fn check_sources(sources: &[PathBuf]) -> Result<()> {
         ),
         None => Ok(()),
     }
-}
-
-/// What belongs to one arch.
-#[derive(Default)]
-struct Matched<'a> {
-    profiles: Vec<&'a DeviceProfile>,
-    /// By identity, so that each is there once though several files may hold it.
-    elfs: BTreeMap<&'a str, (&'a ObjectFile, &'a DeviceElf)>,
-}
-
-/// Finds the device ELF of each profile; leaves out profiles that have none.
-fn match_up<'a>(
-    profiles: &'a [DeviceProfile],
-    files: &'a [ObjectFile],
-) -> BTreeMap<&'a str, Matched<'a>> {
-    let mut elfs = BTreeMap::new();
-    for file in files {
-        for elf in &file.elfs {
-            elfs.entry(elf.identity.as_str()).or_insert((file, elf));
-        }
-    }
-    let mut archs: BTreeMap<_, Matched<'_>> = BTreeMap::new();
-    for profile in profiles {
-        if let Some((identity, elf)) = elfs.get_key_value(profile.identity.as_str()) {
-            let matched = archs.entry(profile.arch.as_str()).or_default();
-            matched.profiles.push(profile);
-            matched.elfs.insert(identity, *elf);
-        }
-    }
-    archs
-}
-
-/// One line for each thing that is not in the report, though it could be expected there.
-fn left_out(listing: &Listing, files: &[ObjectFile]) -> Vec<String> {
-    let known: BTreeSet<_> = files
-        .iter()
-        .flat_map(|file| &file.elfs)
-        .map(|elf| elf.identity.as_str())
-        .collect();
-    let mut strangers: BTreeMap<_, Vec<&DeviceProfile>> = BTreeMap::new();
-    let mut profiled = BTreeSet::new();
-    for profile in &listing.device {
-        let identity = profile.identity.as_str();
-        profiled.insert(identity);
-        if !known.contains(identity) {
-            let key = (profile.arch.as_str(), identity);
-            strangers.entry(key).or_default().push(profile);
-        }
-    }
-    let mut lines = Vec::new();
-    for ((arch, identity), profiles) in strangers {
-        lines.push(format!(
-            "left out: {} ({} of {arch} code object {identity}): its device ELF is in none of the \
-             given objects",
-            profiles[0].path.display(),
-            count(profiles.len(), "profile"),
-        ));
-    }
-    for file in files {
-        let unused: Vec<_> = file
-            .elfs
-            .iter()
-            .filter(|elf| !profiled.contains(elf.identity.as_str()))
-            .collect();
-        if !unused.is_empty() {
-            let targets: BTreeSet<_> = unused
-                .iter()
-                .filter_map(|elf| elf.target.as_deref())
-                .collect();
-            let targets: Vec<_> = targets.into_iter().collect();
-            lines.push(format!(
-                "left out: {} of {} in {}{}: without a profile, as not instrumented or never loaded",
-                unused.len(),
-                count(file.elfs.len(), "device ELF"),
-                file.path.display(),
-                if targets.is_empty() { String::new() } else { format!(" ({})", targets.join(", ")) },
-            ));
-        }
-    }
-    lines
 }
 
 /// Merges the profiles of one arch and prints its table or its source.
@@ -214,9 +135,4 @@ fn nothing_to_report(directory: &Path, listing: &Listing) -> Error {
          `rocov flags` prints and run the program under `rocov run`",
         directory.display()
     )
-}
-
-fn count(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
 }

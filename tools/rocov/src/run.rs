@@ -2,6 +2,7 @@
 
 use crate::cli::{DEFAULT_DATA_DIRECTORY, RunArguments};
 use crate::status::{self, Failure, Outcome};
+use crate::words::count;
 use crate::{libraries, profiles, signals};
 use anyhow::{Context, Result, anyhow, bail};
 use std::env;
@@ -83,8 +84,8 @@ impl Environment {
         };
         match profiles::list(directory) {
             Ok(listing) if !listing.device.is_empty() => eprintln!(
-                "rocov: {} device profiles in {}",
-                listing.device.len(),
+                "rocov: {} in {}",
+                count(listing.device.len(), "device profile"),
                 directory.display()
             ),
             _ => eprintln!("rocov: no device profiles in {}", directory.display()),
