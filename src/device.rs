@@ -4,6 +4,7 @@
 //! script. Nothing here knows of profiles.
 
 use std::fmt;
+use std::io::{Read, Seek};
 
 use thiserror::Error;
 
@@ -77,6 +78,7 @@ pub struct LoadedCodeObject {
     /// Device address minus ELF address, modulo 2^64.
     pub load_delta: u64,
     /// Host memory that held the ELF when it was loaded. Its owner may have freed it since.
+    /// `None` where the runtime was given a file.
     pub storage: Option<DeviceRange>,
 }
 
@@ -119,15 +121,20 @@ pub enum DeviceError {
         /// The allocation at its start.
         found: DeviceRange,
     },
-    /// Host memory that should hold a code object cannot be read.
-    #[error("code object storage at {range} cannot be read: {source}")]
-    Storage {
-        /// The host range.
-        range: DeviceRange,
+    /// What should hold a code object cannot be opened.
+    #[error("the ELF of {uri} cannot be read: {source}")]
+    Image {
+        /// The code object's URI.
+        uri: String,
         /// What reading it said.
         source: std::io::Error,
     },
 }
+
+/// Bytes of an ELF that are read as needed: most code objects are only looked at.
+pub trait Image: Read + Seek {}
+
+impl<T: Read + Seek> Image for T {}
 
 /// A device runtime with code objects loaded.
 pub trait Device {
@@ -161,11 +168,12 @@ pub trait Device {
         name: &str,
     ) -> Result<Option<Symbol>, DeviceError>;
 
-    /// The ELF image behind a loaded code object, as it was handed to the runtime.
+    /// The ELF behind a loaded code object, as it was handed to the runtime. Reading it may fail
+    /// where its owner has freed it.
     ///
     /// # Errors
-    /// Fails where its owner has freed it.
-    fn image(&self, storage: DeviceRange) -> Result<Vec<u8>, DeviceError>;
+    /// Fails where it is out of reach.
+    fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn Image>, DeviceError>;
 
     /// Copies `into.len()` bytes of device memory from `address`.
     ///

@@ -3,7 +3,9 @@
 //! A load, not an address, is the unit of everything after this: addresses and handles are reused
 //! after an unload, so each load gets a generation number when it is first seen.
 
-use crate::codeobject::{CodeObject, Identity};
+use object::read::{ReadCache, ReadRef};
+
+use crate::codeobject::{CodeObject, ElfRange, Identity, ProfileSections};
 use crate::device::{
     Agent, Device, DeviceError, DeviceRange, Executable, LoadedCodeObject, Symbol,
 };
@@ -25,8 +27,8 @@ pub struct Load {
     pub segment: DeviceRange,
     /// Device address minus ELF address, modulo 2^64.
     pub load_delta: u64,
-    /// The section bounds table.
-    pub table: Symbol,
+    /// Its section bounds tables: one, or one for each translation unit, or none.
+    pub tables: Vec<Symbol>,
     /// The version word that the compiler emitted itself, where it did.
     pub version: Option<Symbol>,
     /// What its ELF said, where that could still be read.
@@ -40,6 +42,10 @@ pub struct ElfFacts {
     pub identity: Identity,
     /// The GNU build id.
     pub build_id: Option<Vec<u8>>,
+    /// The profile sections by its section headers.
+    pub sections: ProfileSections,
+    /// The major version of the clang that compiled it.
+    pub clang: Option<u32>,
 }
 
 /// What a look at one executable found.
@@ -53,10 +59,11 @@ pub struct Discovery {
     pub failures: Vec<(String, Error)>,
 }
 
-/// Looks at every code object of `executable`; loads are numbered from `generation`.
+/// Looks at every code object of `executable` that `wanted` says of its URI; loads are numbered
+/// from `generation`.
 ///
-/// A code object whose ELF cannot be read any more is still drained: its sections are on the
-/// device, and only its identity has to come from elsewhere.
+/// A code object whose ELF cannot be read any more is still drained where it has a table: its
+/// sections are on the device, and only its identity has to come from elsewhere.
 ///
 /// # Errors
 /// Fails where the executable's code objects cannot be listed.
@@ -79,23 +86,35 @@ pub fn discover(
         match instrumented(device, agent, &code_object, number) {
             Ok(Some(load)) => discovery.loads.push(load),
             Ok(None) => {}
-            Err(error) => discovery.failures.push((code_object.uri, error.into())),
+            Err(error) => discovery.failures.push((code_object.uri, error)),
         }
     }
     Ok(discovery)
 }
 
-/// The load of `code_object`, or `None` where it has no section bounds table.
+/// The load of `code_object`, or `None` where it counts nothing.
 fn instrumented(
     device: &dyn Device,
     agent: &Agent,
     code_object: &LoadedCodeObject,
     generation: u64,
-) -> Result<Option<Load>, DeviceError> {
+) -> Result<Option<Load>, Error> {
     let symbol = |name| device.symbol(code_object.executable, agent.handle, name);
-    let Some(table) = symbol(TABLE_SYMBOL)? else {
-        return Ok(None);
+    let table = symbol(TABLE_SYMBOL)?;
+    // An ELF out of reach, or damaged in what the loader did not need, takes nothing away from
+    // what a table says.
+    let elf = look(device, code_object).unwrap_or_default();
+    let tables: Vec<Symbol> = match (table, &elf) {
+        (Some(table), _) => vec![table],
+        (None, Some((_, tables))) => tables
+            .iter()
+            .map(|range| loaded(*range, code_object.load_delta))
+            .collect(),
+        (None, None) => Vec::new(),
     };
+    if tables.is_empty() && elf.is_none() {
+        return Ok(None);
+    }
     Ok(Some(Load {
         generation,
         executable: code_object.executable,
@@ -103,20 +122,48 @@ fn instrumented(
         uri: code_object.uri.clone(),
         segment: code_object.segment,
         load_delta: code_object.load_delta,
-        table,
+        tables,
         version: symbol(VERSION_SYMBOL)?,
-        elf: elf_facts(device, code_object),
+        elf: elf.map(|(facts, _)| facts),
     }))
 }
 
-fn elf_facts(device: &dyn Device, code_object: &LoadedCodeObject) -> Option<ElfFacts> {
-    let image = device.image(code_object.storage?).ok()?;
-    Some(ElfFacts {
-        identity: Identity::of(&image).ok()?,
-        build_id: CodeObject::parse(&image)
-            .ok()?
-            .build_id()
-            .ok()?
-            .map(<[u8]>::to_vec),
-    })
+/// Reads the ELF's headers, and all of it where it is instrumented; with it go the tables of
+/// translation units. `None` where it is not instrumented.
+fn look(
+    device: &dyn Device,
+    code_object: &LoadedCodeObject,
+) -> Result<Option<(ElfFacts, Vec<ElfRange>)>, Error> {
+    let image = ReadCache::new(device.image(code_object)?);
+    let elf = CodeObject::parse(&image)?;
+    let sections = elf.profile_sections();
+    if !sections.are_instrumented() {
+        return Ok(None);
+    }
+    let len = (&image).len().map_err(|()| unreadable(code_object))?;
+    let bytes = (&image)
+        .read_bytes_at(0, len)
+        .map_err(|()| unreadable(code_object))?;
+    let facts = ElfFacts {
+        identity: Identity::of(bytes)?,
+        build_id: elf.build_id()?.map(<[u8]>::to_vec),
+        sections,
+        clang: elf.clang_version(),
+    };
+    let unit_tables = elf.variables(format!("{TABLE_SYMBOL}_").as_bytes())?;
+    Ok(Some((facts, unit_tables)))
+}
+
+fn unreadable(code_object: &LoadedCodeObject) -> DeviceError {
+    DeviceError::Image {
+        uri: code_object.uri.clone(),
+        source: std::io::ErrorKind::UnexpectedEof.into(),
+    }
+}
+
+fn loaded(range: ElfRange, load_delta: u64) -> Symbol {
+    Symbol {
+        address: range.address.wrapping_add(load_delta),
+        size: range.size,
+    }
 }

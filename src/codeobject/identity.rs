@@ -29,13 +29,14 @@ impl Identity {
         }
     }
 
-    /// The identity of a code object whose ELF is out of reach: a hash of its names and data
-    /// records, which the device has too. Another than [`Identity::of`] would give.
+    /// The identity of a code object whose ELF is out of reach: a hash of sections that the device
+    /// has too. Another than [`Identity::of`] would give.
     #[must_use]
-    pub fn of_sections(names: &[u8], records: &[u8]) -> Identity {
+    pub fn of_sections<'a>(sections: impl IntoIterator<Item = &'a [u8]>) -> Identity {
         let mut hash = Xxh3::new();
-        hash.update(names);
-        hash.update(records);
+        sections
+            .into_iter()
+            .for_each(|section| hash.update(section));
         Identity(hex(&hash.digest128().to_be_bytes()))
     }
 

@@ -4,5 +4,5 @@ pub mod bundle;
 mod elf;
 mod identity;
 
-pub use elf::{CodeObject, CodeObjectError};
+pub use elf::{CodeObject, CodeObjectError, ElfRange, ProfileSections};
 pub use identity::{Identity, sanitize_target};

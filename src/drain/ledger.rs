@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use crate::profraw::{ProfileError, Version, add_counters};
+use crate::profraw::{Counts, ProfileError, Version};
 
 /// What this process has contributed to each file.
 #[derive(Debug, Default)]
@@ -21,29 +21,29 @@ pub(super) struct Ledger {
 #[derive(Debug, Default)]
 struct Contributions {
     /// The sum over loads that are gone.
-    settled: Option<Vec<u8>>,
-    /// The latest counters of each load that is there, by generation.
-    live: BTreeMap<u64, (Version, Vec<u8>)>,
+    settled: Option<Counts>,
+    /// The latest counts of each load that is there, by generation.
+    live: BTreeMap<u64, (Version, Counts)>,
 }
 
 impl Ledger {
-    /// What the file at `path` must hold when load `generation` has `counters`, or `None` where it
+    /// What the file at `path` must hold when load `generation` has `counts`, or `None` where it
     /// holds just that already.
     pub(super) fn total<'a>(
         &self,
         path: &Path,
         generation: u64,
-        counters: &'a [u8],
+        counts: &'a Counts,
         version: &Version,
-    ) -> Result<Option<Cow<'a, [u8]>>, ProfileError> {
-        let mut total = Cow::Borrowed(counters);
+    ) -> Result<Option<Cow<'a, Counts>>, ProfileError> {
+        let mut total = Cow::Borrowed(counts);
         let Some(file) = self.files.get(path) else {
             return Ok(Some(total));
         };
         if file
             .live
             .get(&generation)
-            .is_some_and(|(_, written)| written == counters)
+            .is_some_and(|(_, written)| written == counts)
         {
             return Ok(None);
         }
@@ -51,23 +51,23 @@ impl Ledger {
         for more in file
             .settled
             .iter()
-            .chain(others.map(|(_, (_, counters))| counters))
+            .chain(others.map(|(_, (_, counts))| counts))
         {
-            add_counters(total.to_mut(), more, version)?;
+            total.to_mut().add(more, version)?;
         }
         Ok(Some(total))
     }
 
-    /// Records that the file at `path` now holds the `counters` of load `generation`.
+    /// Records that the file at `path` now holds the `counts` of load `generation`.
     pub(super) fn written(
         &mut self,
         path: &Path,
         generation: u64,
-        counters: Vec<u8>,
+        counts: Counts,
         version: Version,
     ) {
         let file = self.files.entry(path.to_owned()).or_default();
-        file.live.insert(generation, (version, counters));
+        file.live.insert(generation, (version, counts));
         self.paths.insert(generation, path.to_owned());
     }
 
@@ -78,13 +78,13 @@ impl Ledger {
         let Some(file) = path.and_then(|path| self.files.get_mut(&path)) else {
             return;
         };
-        let Some((version, counters)) = file.live.remove(&generation) else {
+        let Some((version, counts)) = file.live.remove(&generation) else {
             return;
         };
         match &mut file.settled {
             // Sizes are equal: `total` refuses others.
-            Some(sum) => drop(add_counters(sum, &counters, &version)),
-            none => *none = Some(counters),
+            Some(sum) => drop(sum.add(&counts, &version)),
+            none => *none = Some(counts),
         }
     }
 }

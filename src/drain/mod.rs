@@ -9,7 +9,10 @@
 //! A pass goes on after a failure: what is wrong with one code object costs no other its counts.
 
 mod ledger;
+mod outcome;
 mod snapshot;
+
+pub use outcome::{Cause, Loss, Outcome};
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -19,62 +22,9 @@ use crate::device::{Agent, Device, DeviceError, Executable};
 use crate::error::Error;
 use crate::load::{Discovery, Load, discover};
 use crate::output::{ProfileName, write_atomic};
-use crate::profraw::{Parts, encode};
-use crate::sections::RecordDefect;
+use crate::profraw::{Parts, SavedSections, encode};
 use ledger::Ledger;
-use snapshot::Snapshot;
-
-/// What one pass did.
-#[derive(Debug, Default)]
-pub struct Outcome {
-    /// GPU agents.
-    pub agents: usize,
-    /// Pairs of code object and agent that were looked at in this pass.
-    pub pairs: usize,
-    /// Instrumented loads in this pass.
-    pub found: usize,
-    /// Profiles that hold what this pass read.
-    pub files: Vec<PathBuf>,
-    /// What is missing from the files, or could not be written.
-    pub losses: Vec<Loss>,
-}
-
-/// Counts that did not reach a file.
-#[derive(Debug)]
-pub struct Loss {
-    /// Where the code object came from, and on which agent it is.
-    pub code_object: String,
-    /// What happened.
-    pub cause: Cause,
-}
-
-/// Why counts did not reach a file.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Cause {
-    /// Nothing of the code object was written.
-    Failed(Error),
-    /// One record of it was left out.
-    Record(RecordDefect),
-    /// The MC/DC bitmaps were left out: bytes of them.
-    Bitmap(u64),
-}
-
-impl std::fmt::Display for Loss {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: ", self.code_object)?;
-        match &self.cause {
-            Cause::Failed(error) => write!(f, "counts are lost: {error}"),
-            Cause::Record(defect) => write!(f, "{defect}"),
-            Cause::Bitmap(bytes) => {
-                write!(
-                    f,
-                    "{bytes} bytes of MC/DC bitmaps are left out; the counts are whole"
-                )
-            }
-        }
-    }
-}
+use snapshot::{KnownSnapshot, Located, Snapshot};
 
 /// The loads of a process and what was written of them. Owned by whoever hooks the runtime.
 #[derive(Debug, Default)]
@@ -168,6 +118,15 @@ impl Session {
         outcome
     }
 
+    /// The runtime is gone, and with it all executables: what was written of them stays.
+    pub fn forget_all(&mut self) {
+        for generation in std::mem::take(&mut self.loads).into_keys() {
+            self.ledger.settle(generation);
+        }
+        self.seen.clear();
+        self.agents.clear();
+    }
+
     /// Whether there is a load to drain.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -181,15 +140,15 @@ impl Session {
     }
 
     fn forget(&mut self, executable: Executable) {
-        self.seen.remove(&executable);
-        let ledger = &mut self.ledger;
-        self.loads.retain(|generation, load| {
-            let stays = load.executable != executable;
-            if !stays {
-                ledger.settle(*generation);
-            }
-            stays
-        });
+        if !self.seen.remove(&executable) {
+            return;
+        }
+        let gone = self
+            .loads
+            .extract_if(.., |_, load| load.executable == executable);
+        for (generation, _) in gone {
+            self.ledger.settle(generation);
+        }
     }
 
     fn drain_where(
@@ -205,64 +164,132 @@ impl Session {
         for load in self.loads.values().filter(|load| wanted(load)) {
             outcome.pairs += 1;
             outcome.found += 1;
-            let mut causes = Vec::new();
-            match drain_load(&mut self.ledger, device, load, name, &mut causes) {
-                Ok(path) => outcome.files.extend(path),
-                Err(error) => causes.push(Cause::Failed(error)),
-            }
-            outcome.losses.extend(causes.into_iter().map(|cause| Loss {
-                code_object: format!("{} on {} {}", load.uri, load.agent.name, load.agent.index),
-                cause,
-            }));
+            let mut pass = Pass {
+                ledger: &mut self.ledger,
+                device,
+                load,
+                name,
+                causes: Vec::new(),
+            };
+            outcome.files.extend(pass.run());
+            outcome
+                .losses
+                .extend(pass.causes.into_iter().map(|cause| Loss {
+                    code_object: format!(
+                        "{} on {} {}",
+                        load.uri, load.agent.name, load.agent.index
+                    ),
+                    cause,
+                }));
         }
         outcome
     }
 }
 
-/// Reads, checks, encodes and writes one load. What had to be left out of its file goes to
-/// `causes`. A code object without a single record has nothing to write: readers refuse such a
-/// profile.
-fn drain_load(
-    ledger: &mut Ledger,
-    device: &dyn Device,
-    load: &Load,
-    name: &ProfileName,
-    causes: &mut Vec<Cause>,
-) -> Result<Option<PathBuf>, Error> {
-    let Snapshot {
-        version,
-        records,
-        counters,
-        names,
-        names_address,
-    } = Snapshot::take(device, load)?;
-    causes.extend(records.defects.into_iter().map(Cause::Record));
-    if records.bitmap_bytes > 0 {
-        causes.push(Cause::Bitmap(records.bitmap_bytes));
+/// One load on its way to a file.
+struct Pass<'a> {
+    ledger: &'a mut Ledger,
+    device: &'a dyn Device,
+    load: &'a Load,
+    name: &'a ProfileName,
+    causes: Vec<Cause>,
+}
+
+impl Pass<'_> {
+    /// Locates the sections, then reads, checks, encodes and writes them.
+    fn run(&mut self) -> Vec<PathBuf> {
+        let mut located = Located::of(self.device, self.load);
+        let doubts = std::mem::take(&mut located.doubts);
+        if located.bounds.is_empty() {
+            // Nothing else says where the sections are: what was wrong with the tables is fatal.
+            self.causes.extend(doubts.into_iter().map(Cause::Failed));
+            return Vec::new();
+        }
+        self.causes.extend(doubts.into_iter().map(Cause::Doubt));
+        let mut files = Vec::new();
+        for bounds in &located.bounds {
+            let snapshot = located
+                .version_word(self.device, self.load)
+                .and_then(|word| Snapshot::take(self.device, self.load, bounds, word));
+            let written = snapshot.and_then(|snapshot| match snapshot {
+                Snapshot::Known(known) => self.write(known),
+                Snapshot::Unknown(saved) => self.save(&saved),
+            });
+            match written {
+                Ok(path) => files.extend(path),
+                Err(error) => self.causes.push(Cause::Failed(error)),
+            }
+        }
+        files
     }
-    if records.bytes.is_empty() {
-        return Ok(None);
-    }
-    let (identity, build_id) = match &load.elf {
-        Some(elf) => (elf.identity.clone(), elf.build_id.as_deref()),
-        None => (Identity::of_sections(&names, &records.bytes), None),
-    };
-    let path = name.for_load(&load.agent.name, &identity, load.agent.index);
-    // The file holds the sum over all loads of this process that share its name.
-    if let Some(total) = ledger.total(&path, load.generation, &counters, &version)? {
-        let records = &records.bytes;
-        let parts = Parts {
+
+    /// Writes a profile. A code object without a single record has nothing to write: readers
+    /// refuse such a profile.
+    fn write(&mut self, snapshot: KnownSnapshot) -> Result<Option<PathBuf>, Error> {
+        let KnownSnapshot {
             version,
-            build_id,
             records,
-            counters: &total,
-            names: &names,
+            counts,
+            names,
             names_address,
+        } = snapshot;
+        self.causes
+            .extend(records.defects.into_iter().map(Cause::Record));
+        let records = &records.bytes;
+        if records.is_empty() {
+            return Ok(None);
+        }
+        let (identity, build_id) = match &self.load.elf {
+            Some(elf) => (elf.identity.clone(), elf.build_id.as_deref()),
+            None => (Identity::of_sections([names.as_slice(), records]), None),
         };
-        write_atomic(&path, &encode(&parts))?;
-        ledger.written(&path, load.generation, counters, version);
+        let agent = &self.load.agent;
+        let path = self.name.for_load(&agent.name, &identity, agent.index);
+        // The file holds the sum over all loads of this process that share its name.
+        if let Some(total) = self
+            .ledger
+            .total(&path, self.load.generation, &counts, &version)?
+        {
+            let parts = Parts {
+                version,
+                build_id,
+                records,
+                counters: &total.counters,
+                bitmap: &total.bitmap,
+                uniform: &total.uniform,
+                names: &names,
+                names_address,
+            };
+            write_atomic(&path, &encode(&parts))?;
+            self.ledger
+                .written(&path, self.load.generation, counts, version);
+        }
+        Ok(Some(path))
     }
-    Ok(Some(path))
+
+    /// Saves sections that are not understood, beside where their profile would be. A file for
+    /// each load: what cannot be read cannot be added up.
+    fn save(&mut self, saved: &SavedSections) -> Result<Option<PathBuf>, Error> {
+        let identity = match &self.load.elf {
+            Some(elf) => elf.identity.clone(),
+            // The first and the last do not change while kernels run: records and names.
+            None => Identity::of_sections(
+                [saved.sections.first(), saved.sections.last()]
+                    .into_iter()
+                    .flatten()
+                    .map(|section| section.bytes.as_slice()),
+            ),
+        };
+        let agent = &self.load.agent;
+        let path = self.name.for_load(&agent.name, &identity, agent.index);
+        let path = path.with_extension(format!("{}.sections", self.load.generation));
+        write_atomic(&path, &saved.encode())?;
+        self.causes.push(Cause::Saved {
+            word: saved.word,
+            path: path.clone(),
+        });
+        Ok(Some(path))
+    }
 }
 
 fn walk_failed(error: DeviceError) -> Loss {

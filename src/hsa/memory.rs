@@ -1,9 +1,6 @@
-//! Reading device memory through the runtime, and host memory that may be gone.
+//! Reading device memory through the runtime.
 
-use std::fs::File;
-use std::io;
 use std::mem::size_of;
-use std::os::unix::fs::FileExt;
 
 use super::abi::{self, PointerInfo};
 use super::load::{Api, check};
@@ -69,35 +66,5 @@ impl Api {
             start: info.agent_base as u64,
             len: info.len as u64,
         })
-    }
-}
-
-/// Reads this process's memory without trusting that it is mapped.
-///
-/// A program may free the buffer of a code object once it is loaded (the HSA interface lets it),
-/// so a plain read could crash; the kernel's own view of the process answers with EIO instead.
-pub(super) fn read_own_memory(range: DeviceRange) -> io::Result<Vec<u8>> {
-    let len = usize::try_from(range.len).map_err(io::Error::other)?;
-    let mut image = Vec::new();
-    image.try_reserve_exact(len).map_err(io::Error::other)?;
-    image.resize(len, 0);
-    File::open("/proc/self/mem")?.read_exact_at(&mut image, range.start)?;
-    Ok(image)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn own_memory_is_read_and_unmapped_memory_is_an_error() {
-        let data = *b"a code object, say";
-        let range = DeviceRange {
-            start: data.as_ptr() as u64,
-            len: data.len() as u64,
-        };
-        assert_eq!(read_own_memory(range).unwrap(), data);
-        // The page at 0 is never mapped.
-        assert!(read_own_memory(DeviceRange { start: 8, len: 4 }).is_err());
     }
 }

@@ -1,20 +1,19 @@
 //! The device interface on ROCr, AMD's HSA runtime.
 //!
 //! All unsafe code of the library is here: [`abi`] mirrors the C types, [`load`] finds the
-//! runtime in the process, [`loader`] asks it what is loaded, [`memory`] copies.
+//! runtime in the process, [`loader`] asks it what is loaded, [`image`] reads the ELFs behind it, [`memory`] copies.
 //!
 //! Nothing here starts HSA: a process that never used a GPU is left as it was.
 
 pub mod abi;
+mod image;
 mod load;
 mod loader;
 mod memory;
 
 pub use load::{Api, HSA_LIBRARY, is_loaded};
 
-use crate::device::{
-    Agent, Device, DeviceError, DeviceRange, Executable, LoadedCodeObject, Symbol,
-};
+use crate::device::{Agent, Device, DeviceError, Executable, Image, LoadedCodeObject, Symbol};
 
 /// The process's running HSA runtime.
 #[derive(Debug)]
@@ -64,9 +63,9 @@ impl Device for HsaDevice {
         self.api.variable(executable, agent, name)
     }
 
-    fn image(&self, storage: DeviceRange) -> Result<Vec<u8>, DeviceError> {
-        memory::read_own_memory(storage).map_err(|source| DeviceError::Storage {
-            range: storage,
+    fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn Image>, DeviceError> {
+        image::open(code_object).map_err(|source| DeviceError::Image {
+            uri: code_object.uri.clone(),
             source,
         })
     }

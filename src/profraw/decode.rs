@@ -77,6 +77,10 @@ pub struct RawProfile {
     pub records: Range<usize>,
     /// The counters.
     pub counters: Range<usize>,
+    /// The MC/DC bitmaps.
+    pub bitmap: Range<usize>,
+    /// The uniform counters.
+    pub uniform: Range<usize>,
     /// The names.
     pub names: Range<usize>,
 }
@@ -99,14 +103,23 @@ impl RawProfile {
         let size = header.version.counter_bytes();
         let counters = cursor.take("counters", header.word(Word::NumCounters), size)?;
         cursor.take("padding", header.word(Word::PaddingAfterCounters), 1)?;
-        cursor.take("bitmap", header.word(Word::NumBitmapBytes), 1)?;
+        let bitmap = cursor.take("bitmap", header.word(Word::NumBitmapBytes), 1)?;
         cursor.take("padding", header.word(Word::PaddingAfterBitmap), 1)?;
+        let size = Version::UNIFORM_COUNTER_BYTES;
+        let uniform = cursor.take(
+            "uniform counters",
+            header.word(Word::NumUniformCounters),
+            size,
+        )?;
+        cursor.take("padding", header.word(Word::PaddingAfterUniform), 1)?;
         let names = cursor.take("names", header.word(Word::NamesSize), 1)?;
         cursor.take("padding", padding(names.len()) as u64, 1)?;
         Ok(RawProfile {
             header,
             records,
             counters,
+            bitmap,
+            uniform,
             names,
         })
     }

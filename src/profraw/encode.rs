@@ -15,74 +15,92 @@ pub struct Parts<'a> {
     /// Build id of the code object, where it has one.
     pub build_id: Option<&'a [u8]>,
     /// The data records, whole. `CounterPtr` holds the place of the record's counters in
-    /// `counters`, in bytes.
+    /// `counters`, in bytes; `UniformCounterPtr` and `BitmapPtr` likewise.
     pub records: &'a [u8],
     /// The counters.
     pub counters: &'a [u8],
+    /// The MC/DC bitmaps.
+    pub bitmap: &'a [u8],
+    /// The uniform counters.
+    pub uniform: &'a [u8],
     /// The names.
     pub names: &'a [u8],
     /// Address of the names in the ELF: the same on every load.
     pub names_address: u64,
 }
 
-/// Encodes a raw profile: header, binary ids, records, counters, names; each padded to 8 bytes.
-/// There are no virtual tables, bitmaps and values.
+/// Encodes a raw profile: header, binary ids, records, counters, bitmaps, uniform counters, names;
+/// each padded to 8 bytes. There are no virtual tables and values.
 ///
 /// The same code object with the same counts gives the same bytes, wherever it was loaded:
-/// pointers are those of the file's own layout, in which the counters follow the records.
+/// pointers are those of the file's own layout, in which the sections follow one another.
 #[must_use]
 pub fn encode(parts: &Parts<'_>) -> Vec<u8> {
     let layout = parts.version.layout();
+    let record = layout.record;
     let binary_ids = parts.build_id.map_or_else(Vec::new, binary_id);
-    let counters_delta = parts.records.len() as u64;
-    let counters_padding = padding(parts.counters.len());
-    let mut file = Vec::with_capacity(
-        layout.header_bytes()
-            + binary_ids.len()
-            + parts.records.len()
-            + parts.counters.len()
-            + parts.names.len()
-            + 16,
-    );
+    // Where the sections are, from the first record on. Records have a multiple of 8 bytes.
+    let counters_delta = parts.records.len();
+    let bitmap_delta = counters_delta + parts.counters.len().next_multiple_of(8);
+    let uniform_delta = bitmap_delta + parts.bitmap.len().next_multiple_of(8);
+    let names_start = uniform_delta + parts.uniform.len().next_multiple_of(8);
+
+    let body = names_start + parts.names.len().next_multiple_of(8);
+    let mut file = Vec::with_capacity(layout.header_bytes() + binary_ids.len() + body);
     push(&mut file, MAGIC);
     for word in layout.header {
         let value = match word {
             Word::Version => parts.version.word(),
             Word::BinaryIdsSize => binary_ids.len() as u64,
-            Word::NumData => parts.records.len() as u64 / layout.record.bytes,
+            Word::NumData => parts.records.len() as u64 / record.bytes,
             Word::NumCounters => parts.counters.len() as u64 / parts.version.counter_bytes(),
-            Word::PaddingAfterCounters => counters_padding as u64,
+            Word::PaddingAfterCounters => padding(parts.counters.len()) as u64,
+            Word::NumBitmapBytes => parts.bitmap.len() as u64,
+            Word::PaddingAfterBitmap => padding(parts.bitmap.len()) as u64,
+            Word::NumUniformCounters => parts.uniform.len() as u64 / Version::UNIFORM_COUNTER_BYTES,
+            Word::UniformCountersDelta => uniform_delta as u64,
             Word::NamesSize => parts.names.len() as u64,
-            Word::CountersDelta => counters_delta,
+            Word::CountersDelta => counters_delta as u64,
+            Word::BitmapDelta => bitmap_delta as u64,
             Word::NamesDelta => parts.names_address,
             Word::ValueKindLast => layout.value_kind_last(),
-            // Records have a multiple of 8 bytes; the rest is not carried.
+            // Uniform counters have a multiple of 8 bytes; the rest is not carried.
             Word::PaddingBeforeCounters
-            | Word::NumBitmapBytes
-            | Word::PaddingAfterBitmap
-            | Word::BitmapDelta
+            | Word::PaddingAfterUniform
             | Word::NumVTables
             | Word::VNamesSize => 0,
         };
         push(&mut file, value);
     }
     file.extend_from_slice(&binary_ids);
-    for (index, record) in parts
+    let pointers = [
+        (
+            Some(record.counter_ptr),
+            counters_delta,
+            !parts.counters.is_empty(),
+        ),
+        (record.bitmap_ptr, bitmap_delta, !parts.bitmap.is_empty()),
+        (record.uniform_ptr, uniform_delta, !parts.uniform.is_empty()),
+    ];
+    for (index, bytes) in parts
         .records
-        .chunks_exact(layout.record.bytes as usize)
+        .chunks_exact(record.bytes as usize)
         .enumerate()
     {
-        let at = file.len() + layout.record.counter_ptr;
-        file.extend_from_slice(record);
-        // From the record to its counters, modulo 2^64 only in name: counters come after records.
-        let place = LittleEndian::read_u64(&file[at..]);
-        let pointer = counters_delta + place - index as u64 * layout.record.bytes;
-        LittleEndian::write_u64(&mut file[at..], pointer);
+        let start = file.len();
+        file.extend_from_slice(bytes);
+        for (field, delta, _) in pointers.iter().filter(|(_, _, is_there)| *is_there) {
+            let Some(field) = field else { continue };
+            let field = &mut file[start + field..][..8];
+            // The sections come after the records, so that this stays positive.
+            let place = LittleEndian::read_u64(field) + *delta as u64;
+            LittleEndian::write_u64(field, place - index as u64 * record.bytes);
+        }
     }
-    file.extend_from_slice(parts.counters);
-    file.resize(file.len() + counters_padding, 0);
-    file.extend_from_slice(parts.names);
-    file.resize(file.len() + padding(parts.names.len()), 0);
+    for section in [parts.counters, parts.bitmap, parts.uniform, parts.names] {
+        file.extend_from_slice(section);
+        file.resize(file.len() + padding(section.len()), 0);
+    }
     file
 }
 

@@ -1,14 +1,17 @@
 //! The raw profile format: what differs between versions ([`version`]), writing ([`encode`]),
-//! reading ([`decode`]) and adding ([`merge`]).
+//! reading ([`decode`]) and adding ([`merge`]); and what becomes of a version that is not known
+//! ([`saved`]).
 
 mod decode;
 mod encode;
 mod merge;
+mod saved;
 mod version;
 
 pub use decode::{Header, RawProfile};
 pub use encode::{Parts, encode};
-pub use merge::{MAX_COUNT, add_counters};
+pub use merge::{Counts, MAX_COUNT};
+pub use saved::{SavedSection, SavedSections};
 pub use version::{Layout, RecordLayout, Version, Word};
 
 use thiserror::Error;
@@ -44,6 +47,14 @@ pub enum ProfileError {
         needed: u64,
         /// The file's size in bytes.
         found: u64,
+    },
+    /// Saved sections of another format than this library's.
+    #[error("saved sections of format {found}, expected {expected}")]
+    SavedFormat {
+        /// The format found.
+        found: u64,
+        /// The one that is known.
+        expected: u64,
     },
     /// Two profiles are not of the same code.
     #[error("counters cannot be added: {found} bytes to {expected}")]

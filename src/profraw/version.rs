@@ -4,6 +4,7 @@
 //! - 8 (LLVM 14 to 16): 11 header words, records of 48 bytes.
 //! - 9 (LLVM 17, 18): bitmaps for MC/DC; 14 header words, records of 64 bytes.
 //! - 10 (LLVM 19 to 22): virtual tables; 16 header words, a third kind of value site.
+//! - 11 (LLVM 23): counters of whole waves; 19 header words, records of 72 bytes.
 
 use byteorder::{ByteOrder, LittleEndian};
 
@@ -25,6 +26,9 @@ pub enum Word {
     PaddingAfterCounters,
     NumBitmapBytes,
     PaddingAfterBitmap,
+    NumUniformCounters,
+    PaddingAfterUniform,
+    UniformCountersDelta,
     NamesSize,
     CountersDelta,
     BitmapDelta,
@@ -42,6 +46,8 @@ pub struct RecordLayout {
     pub bytes: u64,
     /// `CounterPtr`, u64: address of the counters minus address of the record.
     pub counter_ptr: usize,
+    /// `UniformCounterPtr`, u64, likewise.
+    pub uniform_ptr: Option<usize>,
     /// `BitmapPtr`, u64, likewise.
     pub bitmap_ptr: Option<usize>,
     /// `FunctionPointer`, u64; `Values`, u64, follows.
@@ -57,17 +63,10 @@ pub struct RecordLayout {
 }
 
 impl RecordLayout {
-    /// Clears what only the device could follow: the function's address, value profiling, and
-    /// the bitmap, which is not copied.
+    /// Clears what only the device could follow: the function's address and value profiling.
     pub fn clear_device_fields(&self, record: &mut [u8]) {
         record[self.function_pointer..self.function_pointer + 16].fill(0);
         record[self.value_sites..self.value_sites + 2 * self.value_kinds].fill(0);
-        if let Some(at) = self.bitmap_ptr {
-            record[at..at + 8].fill(0);
-        }
-        if let Some(at) = self.num_bitmap_bytes {
-            record[at..at + 4].fill(0);
-        }
     }
 
     /// The number of bitmap bytes that a record claims.
@@ -104,7 +103,7 @@ impl Layout {
 }
 
 /// The versions that are read and written, oldest first.
-const LAYOUTS: [Layout; 3] = [
+const LAYOUTS: [Layout; 4] = [
     Layout {
         version: 8,
         header: &[
@@ -122,6 +121,7 @@ const LAYOUTS: [Layout; 3] = [
         record: RecordLayout {
             bytes: 48,
             counter_ptr: 16,
+            uniform_ptr: None,
             bitmap_ptr: None,
             function_pointer: 24,
             num_counters: 40,
@@ -150,6 +150,7 @@ const LAYOUTS: [Layout; 3] = [
         record: RecordLayout {
             bytes: 64,
             counter_ptr: 16,
+            uniform_ptr: None,
             bitmap_ptr: Some(24),
             function_pointer: 32,
             num_counters: 48,
@@ -180,12 +181,47 @@ const LAYOUTS: [Layout; 3] = [
         record: RecordLayout {
             bytes: 64,
             counter_ptr: 16,
+            uniform_ptr: None,
             bitmap_ptr: Some(24),
             function_pointer: 32,
             num_counters: 48,
             value_sites: 52,
             value_kinds: 3,
             num_bitmap_bytes: Some(60),
+        },
+    },
+    Layout {
+        version: 11,
+        header: &[
+            Word::Version,
+            Word::BinaryIdsSize,
+            Word::NumData,
+            Word::PaddingBeforeCounters,
+            Word::NumCounters,
+            Word::PaddingAfterCounters,
+            Word::NumBitmapBytes,
+            Word::PaddingAfterBitmap,
+            Word::NumUniformCounters,
+            Word::PaddingAfterUniform,
+            Word::UniformCountersDelta,
+            Word::NamesSize,
+            Word::CountersDelta,
+            Word::BitmapDelta,
+            Word::NamesDelta,
+            Word::NumVTables,
+            Word::VNamesSize,
+            Word::ValueKindLast,
+        ],
+        record: RecordLayout {
+            bytes: 72,
+            counter_ptr: 16,
+            uniform_ptr: Some(24),
+            bitmap_ptr: Some(32),
+            function_pointer: 40,
+            num_counters: 56,
+            value_sites: 60,
+            value_kinds: 3,
+            num_bitmap_bytes: Some(68),
         },
     },
 ];
@@ -198,6 +234,23 @@ pub struct Version {
 }
 
 impl Version {
+    /// Size of one uniform counter in bytes.
+    pub const UNIFORM_COUNTER_BYTES: u64 = 8;
+
+    /// The version that front-end instrumentation of clang `major` writes: what a code object
+    /// without a version word is of. `None` for a clang that is not known.
+    #[must_use]
+    pub fn of_clang(major: u32) -> Option<Version> {
+        let word = match major {
+            14..=16 => 8,
+            17 | 18 => 9,
+            19..=22 => 10,
+            23 => 11,
+            _ => return None,
+        };
+        Version::of_word(word).ok()
+    }
+
     /// Interprets a version word: the version in the low 32 bits, variant flags above.
     ///
     /// # Errors

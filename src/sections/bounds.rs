@@ -1,8 +1,9 @@
-//! From a table's words to ranges that may be copied.
+//! From the words of a table, or an ELF's section headers, to ranges that may be copied.
 
 use std::fmt;
 
-use super::{BoundsTable, SectionsError};
+use super::SectionsError;
+use crate::codeobject::{ElfRange, ProfileSections};
 use crate::device::DeviceRange;
 use crate::profraw::Version;
 
@@ -20,6 +21,10 @@ pub enum Section {
     Counters,
     /// `__llvm_prf_data`: one record per function.
     Data,
+    /// `__llvm_prf_bits`: MC/DC bitmaps.
+    Bitmap,
+    /// `__llvm_prf_ucnts`: counters of whole waves.
+    Uniform,
 }
 
 impl fmt::Display for Section {
@@ -28,7 +33,65 @@ impl fmt::Display for Section {
             Section::Names => "names",
             Section::Counters => "counters",
             Section::Data => "data",
+            Section::Bitmap => "bitmap",
+            Section::Uniform => "uniform counters",
         })
+    }
+}
+
+/// Start and stop of each section as device addresses, unchecked. Both are 0 for a section that
+/// is not there: the linker resolves them so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// The names.
+    pub names: (u64, u64),
+    /// The counters.
+    pub counters: (u64, u64),
+    /// The data records.
+    pub data: (u64, u64),
+    /// The MC/DC bitmaps.
+    pub bitmap: (u64, u64),
+    /// The uniform counters.
+    pub uniform: (u64, u64),
+}
+
+impl Bounds {
+    /// The bounds by an ELF's section headers, for a load at `load_delta`.
+    #[must_use]
+    pub fn of_elf(sections: &ProfileSections, load_delta: u64) -> Bounds {
+        let pair = |range: Option<ElfRange>| {
+            range.map_or((0, 0), |range| {
+                let start = range.address.wrapping_add(load_delta);
+                (start, start.wrapping_add(range.size))
+            })
+        };
+        Bounds {
+            names: pair(sections.names),
+            counters: pair(sections.counters),
+            data: pair(sections.data),
+            bitmap: pair(sections.bitmap),
+            uniform: pair(sections.uniform),
+        }
+    }
+
+    /// Where a table has a section elsewhere than these bounds of the ELF: the first such.
+    #[must_use]
+    pub fn disagreement(&self, table: &Bounds) -> Option<SectionsError> {
+        let sections = [
+            (Section::Names, self.names, table.names),
+            (Section::Counters, self.counters, table.counters),
+            (Section::Data, self.data, table.data),
+        ];
+        // An empty section may be null in one and have an address in the other.
+        let empty = |bounds: (u64, u64)| bounds.0 == bounds.1;
+        sections
+            .into_iter()
+            .find(|(_, elf, table)| elf != table && !(empty(*elf) && empty(*table)))
+            .map(|(section, elf, table)| SectionsError::Disagreement {
+                section,
+                table,
+                elf,
+            })
     }
 }
 
@@ -42,32 +105,32 @@ pub struct SectionRanges {
     pub counters: DeviceRange,
     /// The data records.
     pub data: DeviceRange,
+    /// The MC/DC bitmaps.
+    pub bitmap: DeviceRange,
+    /// The uniform counters.
+    pub uniform: DeviceRange,
 }
 
 impl SectionRanges {
-    /// Checks the table of a code object that occupies `segment` and counts by `version`.
+    /// Checks the bounds of a code object that occupies `segment` and counts by `version`; where
+    /// that is not known (`None`), sizes of elements are not checked.
     ///
     /// # Errors
     /// Names the first section that is refused, its range and the limit.
     pub fn check(
-        table: &BoundsTable,
+        bounds: &Bounds,
         segment: DeviceRange,
-        version: &Version,
+        version: Option<&Version>,
     ) -> Result<SectionRanges, SectionsError> {
+        let record = version.map_or(1, |it| it.layout().record.bytes);
+        let counter = version.map_or(1, Version::counter_bytes);
+        let uniform = version.map_or(1, |_| Version::UNIFORM_COUNTER_BYTES);
         let ranges = SectionRanges {
-            names: one(Section::Names, table.names, segment, 1)?,
-            counters: one(
-                Section::Counters,
-                table.counters,
-                segment,
-                version.counter_bytes(),
-            )?,
-            data: one(
-                Section::Data,
-                table.data,
-                segment,
-                version.layout().record.bytes,
-            )?,
+            names: one(Section::Names, bounds.names, segment, 1)?,
+            counters: one(Section::Counters, bounds.counters, segment, counter)?,
+            data: one(Section::Data, bounds.data, segment, record)?,
+            bitmap: one(Section::Bitmap, bounds.bitmap, segment, 1)?,
+            uniform: one(Section::Uniform, bounds.uniform, segment, uniform)?,
         };
         ranges.check_overlap()?;
         Ok(ranges)
@@ -78,10 +141,11 @@ impl SectionRanges {
     /// # Errors
     /// Fails where its 8 bytes are not inside `segment`.
     pub fn check_version(address: u64, segment: DeviceRange) -> Result<(), SectionsError> {
-        if segment.contains(&DeviceRange {
+        let word = DeviceRange {
             start: address,
             len: 8,
-        }) {
+        };
+        if segment.contains(&word) {
             return Ok(());
         }
         Err(SectionsError::NoVersion {
@@ -90,17 +154,25 @@ impl SectionRanges {
         })
     }
 
-    fn check_overlap(&self) -> Result<(), SectionsError> {
-        let mut sections = [
-            (Section::Names, self.names),
-            (Section::Counters, self.counters),
+    /// The sections with their names, in the order of a profile file.
+    #[must_use]
+    pub fn all(&self) -> [(Section, DeviceRange); 5] {
+        [
             (Section::Data, self.data),
-        ];
-        sections.sort_by_key(|(_, range)| (range.start, range.len));
+            (Section::Counters, self.counters),
+            (Section::Bitmap, self.bitmap),
+            (Section::Uniform, self.uniform),
+            (Section::Names, self.names),
+        ]
+    }
+
+    fn check_overlap(&self) -> Result<(), SectionsError> {
+        let mut sections = self.all().to_vec();
+        sections.retain(|(_, range)| range.len > 0);
+        sections.sort_by_key(|(_, range)| range.start);
         for pair in sections.windows(2) {
             let [(first, first_range), (second, second_range)] = [pair[0], pair[1]];
-            let overlap = first_range.end().is_none_or(|end| end > second_range.start);
-            if overlap && second_range.len > 0 {
+            if first_range.end().is_none_or(|end| end > second_range.start) {
                 return Err(SectionsError::Overlap {
                     first,
                     first_range,
@@ -141,8 +213,6 @@ fn one(
         });
     }
     let range = DeviceRange { start, len };
-    // The linker resolves start and stop of a section that is not there to null: empty, and
-    // nothing to copy.
     if len > 0 && !segment.contains(&range) {
         return Err(SectionsError::Outside {
             section,

@@ -7,7 +7,7 @@ mod bounds;
 mod records;
 mod table;
 
-pub use bounds::{MAX_SECTION_BYTES, Section, SectionRanges};
+pub use bounds::{Bounds, MAX_SECTION_BYTES, Section, SectionRanges};
 pub use records::{CheckedRecords, RecordDefect, check_records};
 pub use table::{BoundsTable, Layout, TABLE_SYMBOL, VERSION_SYMBOL};
 
@@ -21,8 +21,9 @@ use crate::device::DeviceRange;
 pub enum SectionsError {
     /// The table's size is that of no known layout.
     #[error(
-        "{TABLE_SYMBOL} has {found} bytes, expected {} (raw version 10)",
-        table::Layout::Seven.bytes()
+        "{TABLE_SYMBOL} has {found} bytes, expected {} or {}",
+        Layout::Seven.bytes(),
+        Layout::Nine.bytes()
     )]
     UnknownTable {
         /// The symbol's size in bytes.
@@ -78,6 +79,26 @@ pub enum SectionsError {
         /// Its range.
         second_range: DeviceRange,
     },
+    /// The table and the ELF's section headers have a section in different places.
+    #[error(
+        "{TABLE_SYMBOL} has the {section} section at {:#x}..{:#x}, the ELF's section headers at \
+         {:#x}..{:#x}; the headers are used",
+        table.0, table.1, elf.0, elf.1
+    )]
+    Disagreement {
+        /// The section.
+        section: Section,
+        /// Start and stop by the table.
+        table: (u64, u64),
+        /// Start and stop by the headers.
+        elf: (u64, u64),
+    },
+    /// Nothing says which version the sections are of.
+    #[error(
+        "no version word: neither a table nor {VERSION_SYMBOL} nor a clang version in .comment; \
+         compile with -include rocov_device.h"
+    )]
+    Unversioned,
     /// There is no address to read the version word from.
     #[error("the version word's address {found:#x} is not inside the loaded segment {segment}")]
     NoVersion {

@@ -4,8 +4,9 @@ use std::fmt;
 
 use byteorder::{ByteOrder, LittleEndian};
 
-use super::SectionRanges;
-use crate::profraw::Version;
+use super::{Section, SectionRanges};
+use crate::device::DeviceRange;
+use crate::profraw::{RecordLayout, Version};
 
 /// A record that is left out, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,40 +15,75 @@ pub struct RecordDefect {
     pub index: usize,
     /// Hash of the function's name, which finds it in the names.
     pub name_ref: u64,
-    /// First byte of its counters, relative to the counters section.
-    pub counters_start: i64,
-    /// Number of counters it claims.
-    pub counters: u32,
-    /// Size of the counters section in bytes.
-    pub section_bytes: u64,
+    /// What is wrong with it.
+    pub kind: DefectKind,
+}
+
+/// What is wrong with a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DefectKind {
+    /// What it claims is not inside a section.
+    Outside {
+        /// The section.
+        section: Section,
+        /// First byte of what it claims, relative to the section.
+        start: i64,
+        /// Bytes that it claims.
+        len: u64,
+        /// Size of the section in bytes.
+        section_len: u64,
+    },
+    /// It has no counters.
+    Empty,
+    /// It claims counters of another record.
+    Shared {
+        /// First byte of its counters, relative to the section.
+        start: u64,
+        /// The other record.
+        with: usize,
+    },
 }
 
 impl fmt::Display for RecordDefect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "record {} (name hash {:#018x}) claims {} counters at byte {} of a counters section \
-             of {} bytes; its counts are left out",
-            self.index, self.name_ref, self.counters, self.counters_start, self.section_bytes
-        )
+            "record {} (name hash {:#018x}) ",
+            self.index, self.name_ref
+        )?;
+        match self.kind {
+            DefectKind::Outside {
+                section,
+                start,
+                len,
+                section_len,
+            } => write!(
+                f,
+                "claims {len} bytes at byte {start} of a {section} section of {section_len} bytes"
+            )?,
+            DefectKind::Empty => f.write_str("has no counters")?,
+            DefectKind::Shared { start, with } => {
+                write!(f, "claims the counters of record {with} at byte {start}")?;
+            }
+        }
+        f.write_str("; its counts are left out")
     }
 }
 
 /// The records of a code object that can stand in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckedRecords {
-    /// The good records, whole. `CounterPtr` holds the place of the counters in their section, in
-    /// bytes; what a file may not carry (addresses of device functions, value profiling and
-    /// bitmaps that are not copied) is cleared.
+    /// The good records, whole. `CounterPtr`, `BitmapPtr` and `UniformCounterPtr` hold places in
+    /// their sections, in bytes; what a file may not carry (addresses of device functions, value
+    /// profiling) is cleared.
     pub bytes: Vec<u8>,
     /// The bad ones.
     pub defects: Vec<RecordDefect>,
-    /// Bytes of MC/DC bitmaps that the good records claimed.
-    pub bitmap_bytes: u64,
 }
 
-/// Sorts the data records, which are copied from the whole of `ranges.data`: those whose counters
-/// are inside the counters section are good.
+/// Sorts the data records, which are copied from the whole of `ranges.data`: those are good whose
+/// counters, bitmaps and uniform counters are inside their sections and nobody else's.
 ///
 /// A bad one is left out. Zeroing it in place, as LLVM's own drain does, would cost all the
 /// others: `llvm-profdata` refuses a profile with a record of no counters ("number of counters is
@@ -55,78 +91,167 @@ pub struct CheckedRecords {
 #[must_use]
 pub fn check_records(records: &[u8], ranges: &SectionRanges, version: &Version) -> CheckedRecords {
     let layout = version.layout().record;
-    let mut checked = CheckedRecords::default();
-    checked.bytes.reserve_exact(records.len());
+    let mut claims = Vec::with_capacity(records.len() / layout.bytes as usize);
+    let mut defects = Vec::new();
     for (index, record) in records.chunks_exact(layout.bytes as usize).enumerate() {
-        let record_address = ranges.data.start.wrapping_add(index as u64 * layout.bytes);
-        let claim = Claim::of(record, record_address, ranges, version);
-        if !claim.is_inside(ranges, version) {
-            checked.defects.push(RecordDefect {
-                index,
-                name_ref: LittleEndian::read_u64(record),
-                counters_start: claim.start.cast_signed(),
-                counters: claim.counters,
-                section_bytes: ranges.counters.len,
-            });
-            continue;
+        let address = ranges.data.start.wrapping_add(index as u64 * layout.bytes);
+        match Claim::of(index, record, address, ranges, version) {
+            Ok(claim) => claims.push(claim),
+            Err(kind) => defects.push(defect(index, record, kind)),
         }
-        checked.bitmap_bytes += u64::from(layout.bitmap_bytes(record));
-        let at = checked.bytes.len();
-        checked.bytes.extend_from_slice(record);
-        let record = &mut checked.bytes[at..];
-        layout.clear_device_fields(record);
-        LittleEndian::write_u64(&mut record[layout.counter_ptr..], claim.start);
     }
-    checked
+    let taken = shared(&claims);
+    claims.retain(|claim| taken.binary_search_by_key(&claim.index, |it| it.0).is_err());
+    for (index, kind) in taken {
+        defects.push(defect(
+            index,
+            &records[index * layout.bytes as usize..],
+            kind,
+        ));
+    }
+
+    let mut bytes = Vec::with_capacity(claims.len() * layout.bytes as usize);
+    for claim in claims {
+        let at = bytes.len();
+        bytes.extend_from_slice(
+            &records[claim.index * layout.bytes as usize..][..layout.bytes as usize],
+        );
+        claim.write(&mut bytes[at..], &layout);
+    }
+    CheckedRecords { bytes, defects }
 }
 
-/// What a record claims to be its own of the counters section.
+fn defect(index: usize, record: &[u8], kind: DefectKind) -> RecordDefect {
+    RecordDefect {
+        index,
+        name_ref: LittleEndian::read_u64(record),
+        kind,
+    }
+}
+
+/// The claims that overlap an earlier one (in the counters section), by index.
+fn shared(claims: &[Claim]) -> Vec<(usize, DefectKind)> {
+    let mut order: Vec<&Claim> = claims.iter().collect();
+    order.sort_by_key(|claim| (claim.counters, claim.index));
+    let mut taken = Vec::new();
+    let mut last: Option<&Claim> = None;
+    for claim in order {
+        match last {
+            Some(other) if claim.counters < other.counters + other.counters_len => {
+                let kind = DefectKind::Shared {
+                    start: claim.counters,
+                    with: other.index,
+                };
+                taken.push((claim.index, kind));
+            }
+            _ => last = Some(claim),
+        }
+    }
+    taken.sort_by_key(|(index, _)| *index);
+    taken
+}
+
+/// What a record has of the sections, as places in them, in bytes.
+#[derive(Clone, Copy, Debug)]
 struct Claim {
-    /// First byte, relative to the section, modulo 2^64.
-    start: u64,
-    /// Number of counters.
-    counters: u32,
+    index: usize,
+    counters: u64,
+    counters_len: u64,
+    bitmap: u64,
+    uniform: u64,
 }
 
 impl Claim {
-    fn of(record: &[u8], address: u64, ranges: &SectionRanges, version: &Version) -> Claim {
+    fn of(
+        index: usize,
+        record: &[u8],
+        address: u64,
+        ranges: &SectionRanges,
+        version: &Version,
+    ) -> Result<Claim, DefectKind> {
         let layout = version.layout().record;
-        let pointer = LittleEndian::read_u64(&record[layout.counter_ptr..]);
-        let counters = LittleEndian::read_u32(&record[layout.num_counters..]);
-        let relative = address
-            .wrapping_add(pointer)
-            .wrapping_sub(ranges.counters.start);
-        let claim = Claim {
-            start: relative,
-            counters,
-        };
-        if claim.is_inside(ranges, version) {
-            return claim;
+        let number = u64::from(LittleEndian::read_u32(&record[layout.num_counters..]));
+        if number == 0 {
+            return Err(DefectKind::Empty);
         }
-        // LLVM 15 and 16 assemble the difference `counters - record` of private symbols with an
-        // absolute relocation where a PC-relative one is due (R_AMDGPU_ABS64 for REL64), so that
-        // the field holds the counters' address plus its own offset in the record:
-        // 0x7f0000004568 for counters at 0x7f0000004558. No distance inside a code object is as
-        // large as an address, so one cannot be mistaken for the other.
-        let absolute = pointer
-            .wrapping_sub(layout.counter_ptr as u64)
-            .wrapping_sub(ranges.counters.start);
-        let misassembled = Claim {
-            start: absolute,
-            counters,
+        // No overflow in these products: a u32 times 8.
+        let counters_len = number * version.counter_bytes();
+        let uniform_len = number * Version::UNIFORM_COUNTER_BYTES;
+        let bitmap_len = u64::from(layout.bitmap_bytes(record));
+        let within = |section, field: Option<usize>, len: u64, range: DeviceRange| match field {
+            Some(field) if len > 0 => place(record, address, field, section, len, range),
+            _ => Ok(0),
         };
-        if misassembled.is_inside(ranges, version) {
-            misassembled
+        // A compiler may count no waves at all: then there is no such section.
+        let uniform_len = if ranges.uniform.len == 0 {
+            0
         } else {
-            claim
-        }
+            uniform_len
+        };
+        Ok(Claim {
+            index,
+            counters: within(
+                Section::Counters,
+                Some(layout.counter_ptr),
+                counters_len,
+                ranges.counters,
+            )?,
+            counters_len,
+            bitmap: within(
+                Section::Bitmap,
+                layout.bitmap_ptr,
+                bitmap_len,
+                ranges.bitmap,
+            )?,
+            uniform: within(
+                Section::Uniform,
+                layout.uniform_ptr,
+                uniform_len,
+                ranges.uniform,
+            )?,
+        })
     }
 
-    /// Whether it has counters, all of them in the section.
-    fn is_inside(&self, ranges: &SectionRanges, version: &Version) -> bool {
-        // No overflow: the product is below 2^35.
-        let len = u64::from(self.counters) * version.counter_bytes();
-        let end = self.start.checked_add(len);
-        len > 0 && end.is_some_and(|end| end <= ranges.counters.len)
+    /// Makes a file's record of the device's.
+    fn write(&self, record: &mut [u8], layout: &RecordLayout) {
+        layout.clear_device_fields(record);
+        LittleEndian::write_u64(&mut record[layout.counter_ptr..], self.counters);
+        if let Some(field) = layout.bitmap_ptr {
+            LittleEndian::write_u64(&mut record[field..], self.bitmap);
+        }
+        if let Some(field) = layout.uniform_ptr {
+            LittleEndian::write_u64(&mut record[field..], self.uniform);
+        }
     }
+}
+
+/// Where in its section the pointer at `field` of a record at `address` points to, with `len`
+/// bytes behind it inside the section.
+fn place(
+    record: &[u8],
+    address: u64,
+    field: usize,
+    section: Section,
+    len: u64,
+    range: DeviceRange,
+) -> Result<u64, DefectKind> {
+    let pointer = LittleEndian::read_u64(&record[field..]);
+    let inside = |start: &u64| start.checked_add(len).is_some_and(|end| end <= range.len);
+    // Pointers are relative to the record itself.
+    let relative = address.wrapping_add(pointer).wrapping_sub(range.start);
+    // LLVM 15 and 16 assemble the difference `counters - record` of private symbols with an
+    // absolute relocation where a PC-relative one is due (R_AMDGPU_ABS64 for REL64), so that the
+    // field holds the counters' address plus its own offset in the record: 0x7f0000004568 for
+    // counters at 0x7f0000004558. No distance inside a code object is as large as an address, so
+    // one cannot be mistaken for the other.
+    let absolute = pointer.wrapping_sub(field as u64).wrapping_sub(range.start);
+    [relative, absolute]
+        .into_iter()
+        .find(inside)
+        .ok_or(DefectKind::Outside {
+            section,
+            start: relative.cast_signed(),
+            len,
+            section_len: range.len,
+        })
 }

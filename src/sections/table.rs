@@ -2,20 +2,26 @@
 
 use byteorder::{ByteOrder, LittleEndian};
 
-use super::SectionsError;
+use super::{Bounds, SectionsError};
 
 /// The table's symbol. Protected, so that it is in `.dynsym` and the loader finds it by name.
+///
+/// Some compilers (ROCm 7) emit one for each translation unit as well: this name, `_`, and the
+/// unit's CUID.
 pub const TABLE_SYMBOL: &str = "__llvm_profile_sections";
 /// The version word that IR-level instrumentation emits itself. Where a code object has it, it
 /// is the compiler's own word and beats the one that the table names (see `rocov_device.h`).
 pub const VERSION_SYMBOL: &str = "__llvm_profile_raw_version";
 
-/// The table's layouts, told apart by the symbol's size.
+/// The table's layouts, told apart by the symbol's size: 8-byte words, start and stop of each
+/// section, the address of the version word last. Source: compiler-rt's
+/// `InstrProfilingPlatformGPU.c`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// Raw version 10 and before: start and stop of names, counters and data, then the address of
-    /// the version word. Source: compiler-rt's `InstrProfilingPlatformGPU.c`, early 2026.
+    /// Up to raw version 10: names, counters, data.
     Seven,
+    /// Raw version 11: names, counters, data, uniform counters.
+    Nine,
 }
 
 impl Layout {
@@ -24,6 +30,7 @@ impl Layout {
     pub const fn bytes(self) -> usize {
         match self {
             Layout::Seven => 7 * 8,
+            Layout::Nine => 9 * 8,
         }
     }
 
@@ -32,22 +39,18 @@ impl Layout {
     /// # Errors
     /// Fails for a size that no known compiler emits.
     pub fn of_size(bytes: u64) -> Result<Layout, SectionsError> {
-        if bytes == Layout::Seven.bytes() as u64 {
-            return Ok(Layout::Seven);
-        }
-        Err(SectionsError::UnknownTable { found: bytes })
+        [Layout::Seven, Layout::Nine]
+            .into_iter()
+            .find(|layout| layout.bytes() as u64 == bytes)
+            .ok_or(SectionsError::UnknownTable { found: bytes })
     }
 }
 
 /// The table's words: device addresses, unchecked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoundsTable {
-    /// Start and stop of the names.
-    pub names: (u64, u64),
-    /// Start and stop of the counters.
-    pub counters: (u64, u64),
-    /// Start and stop of the data records.
-    pub data: (u64, u64),
+    /// The sections.
+    pub bounds: Bounds,
     /// Address of the version word.
     pub version: u64,
 }
@@ -58,23 +61,25 @@ impl BoundsTable {
     /// # Errors
     /// Fails where `bytes` has the size of no known layout.
     pub fn decode(bytes: &[u8]) -> Result<BoundsTable, SectionsError> {
-        let Layout::Seven = Layout::of_size(bytes.len() as u64)?;
-        let mut words = [0_u64; 7];
-        LittleEndian::read_u64_into(bytes, &mut words);
-        let [
-            names_start,
-            names_stop,
-            counters_start,
-            counters_stop,
-            data_start,
-            data_stop,
-            version,
-        ] = words;
+        let layout = Layout::of_size(bytes.len() as u64)?;
+        let mut words = [0_u64; 9];
+        let words = &mut words[..layout.bytes() / 8];
+        LittleEndian::read_u64_into(bytes, words);
+        let pair = |at: usize| (words[at], words[at + 1]);
+        let uniform = match layout {
+            Layout::Seven => (0, 0),
+            Layout::Nine => pair(6),
+        };
         Ok(BoundsTable {
-            names: (names_start, names_stop),
-            counters: (counters_start, counters_stop),
-            data: (data_start, data_stop),
-            version,
+            bounds: Bounds {
+                names: pair(0),
+                counters: pair(2),
+                data: pair(4),
+                uniform,
+                // The table says nothing of bitmaps.
+                bitmap: (0, 0),
+            },
+            version: words[words.len() - 1],
         })
     }
 }
@@ -83,28 +88,32 @@ impl BoundsTable {
 mod tests {
     use super::*;
 
+    fn words(count: u64) -> Vec<u8> {
+        (1..=count).flat_map(u64::to_le_bytes).collect()
+    }
+
     #[test]
     fn words_are_taken_in_the_order_of_compiler_rt() {
-        let bytes: Vec<u8> = (1..=7_u64).flat_map(u64::to_le_bytes).collect();
-        let table = BoundsTable::decode(&bytes).unwrap();
-        assert_eq!(
-            table,
-            BoundsTable {
-                names: (1, 2),
-                counters: (3, 4),
-                data: (5, 6),
-                version: 7
-            }
-        );
+        let table = BoundsTable::decode(&words(7)).unwrap();
+        let mut bounds = Bounds {
+            names: (1, 2),
+            counters: (3, 4),
+            data: (5, 6),
+            ..Bounds::default()
+        };
+        assert_eq!(table, BoundsTable { bounds, version: 7 });
+        let table = BoundsTable::decode(&words(9)).unwrap();
+        bounds.uniform = (7, 8);
+        assert_eq!(table, BoundsTable { bounds, version: 9 });
     }
 
     #[test]
     fn another_size_is_refused_by_its_number() {
-        for size in [0, 48, 55, 57, 64, 72, 80] {
+        for size in [0, 48, 55, 57, 64, 71, 80] {
             let error = BoundsTable::decode(&vec![0; size]).unwrap_err();
             assert_eq!(
                 error.to_string(),
-                format!("__llvm_profile_sections has {size} bytes, expected 56 (raw version 10)")
+                format!("__llvm_profile_sections has {size} bytes, expected 56 or 72")
             );
         }
     }

@@ -11,7 +11,7 @@ use object::elf::RelocationType;
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol, RelocationFlags};
 use rocov::device::{
-    Agent, Device, DeviceError, DeviceRange, Executable, LoadedCodeObject, Symbol,
+    Agent, Device, DeviceError, DeviceRange, Executable, Image, LoadedCodeObject, Symbol,
 };
 
 /// The one relocation of a linked code object: base plus addend ("User Guide for AMDGPU Backend").
@@ -39,8 +39,8 @@ struct Loaded {
     len: u64,
     image: Vec<u8>,
     symbols: HashMap<String, (u64, u64)>,
-    /// Address and size of the counters section by its header.
-    counters: Option<(u64, u64)>,
+    /// Address and size of each section by its header.
+    sections: HashMap<String, (u64, u64)>,
 }
 
 impl FakeDevice {
@@ -90,9 +90,15 @@ impl FakeDevice {
                 )
             })
             .collect();
-        let counters = elf
-            .section_by_name("__llvm_prf_cnts")
-            .map(|it| (it.address(), it.size()));
+        let sections = elf
+            .sections()
+            .map(|it| {
+                (
+                    it.name().expect("a name").to_owned(),
+                    (it.address(), it.size()),
+                )
+            })
+            .collect();
         self.memory.borrow_mut().insert(base, memory);
         let image = image.to_vec();
         let agent = handle(agent);
@@ -103,7 +109,7 @@ impl FakeDevice {
             len,
             image,
             symbols,
-            counters,
+            sections,
         });
     }
 
@@ -125,9 +131,14 @@ impl FakeDevice {
 
     /// Adds to all counters of a code object: old compilers give the counters no symbol.
     pub(crate) fn count_all(&self, executable: Executable, by: &[u64]) {
+        self.add(self.section(executable, "__llvm_prf_cnts"), by);
+    }
+
+    /// Device address and size of a section.
+    pub(crate) fn section(&self, executable: Executable, name: &str) -> (u64, u64) {
         let loaded = self.loaded(executable);
-        let (address, size) = loaded.counters.expect("an instrumented code object");
-        self.add((loaded.base + address, size), by);
+        let (address, size) = loaded.sections[name];
+        (loaded.base + address, size)
     }
 
     fn add(&self, (address, size): (u64, u64), by: &[u64]) {
@@ -151,6 +162,27 @@ impl FakeDevice {
         let loaded = self.loaded(executable);
         let (address, size) = loaded.symbols[symbol];
         (loaded.base + address, size)
+    }
+
+    /// Takes all symbols from the loader: what a compiler without a device runtime leaves.
+    pub(crate) fn hide_symbols(&mut self, executable: Executable) {
+        self.loaded_mut(executable).symbols.clear();
+    }
+
+    /// Calls a symbol something else, to the loader and in the ELF. The name may get longer: the
+    /// string table is then put behind everything else.
+    pub(crate) fn rename_symbol(&mut self, executable: Executable, from: &str, to: &str) {
+        let loaded = self.loaded_mut(executable);
+        let symbol = loaded.symbols.remove(from).expect("a symbol");
+        loaded.symbols.insert(to.to_owned(), symbol);
+        loaded.image = renamed(&loaded.image, from, to);
+    }
+
+    fn loaded_mut(&mut self, executable: Executable) -> &mut Loaded {
+        self.loaded
+            .iter_mut()
+            .find(|it| it.executable == executable)
+            .expect("loaded")
     }
 
     /// Where a code object is loaded.
@@ -248,17 +280,19 @@ impl Device for FakeDevice {
         }))
     }
 
-    fn image(&self, storage: DeviceRange) -> Result<Vec<u8>, DeviceError> {
+    fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn Image>, DeviceError> {
+        let base = code_object.segment.start;
         let loaded = self
             .loaded
             .iter()
-            .find(|it| it.base == storage.start && !self.images_gone);
-        loaded
-            .map(|it| it.image.clone())
-            .ok_or_else(|| DeviceError::Storage {
-                range: storage,
+            .find(|it| it.base == base && !self.images_gone);
+        match loaded {
+            Some(loaded) => Ok(Box::new(io::Cursor::new(loaded.image.clone()))),
+            None => Err(DeviceError::Image {
+                uri: code_object.uri.clone(),
                 source: io::Error::other("freed"),
-            })
+            }),
+        }
     }
 
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError> {
@@ -281,4 +315,45 @@ impl Device for FakeDevice {
         into.copy_from_slice(range.ok_or(failed)?);
         Ok(())
     }
+}
+
+/// `image` with a dynamic symbol renamed. The string table of the section headers moves to the
+/// end, where there is room.
+fn renamed(image: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let mut image = image.to_vec();
+    let word = |image: &[u8], at: usize| {
+        u64::from_le_bytes(image[at..at + 8].try_into().expect("8 bytes")) as usize
+    };
+    // ELF-64: e_shoff at 40, e_shnum at 60; a section header has 64 bytes, sh_type at 4,
+    // sh_offset at 24, sh_size at 32, sh_link at 40.
+    let headers = word(&image, 40);
+    let half = |at: usize| u16::from_le_bytes([image[at], image[at + 1]]) as usize;
+    let count = half(60);
+    let dynsym = (0..count)
+        .map(|index| headers + 64 * index)
+        .find(|at| image[at + 4] == 11)
+        .expect("a dynamic symbol table");
+    let strings = headers + 64 * image[dynsym + 40] as usize;
+    let (offset, size) = (word(&image, strings + 24), word(&image, strings + 32));
+    let mut table = image[offset..offset + size].to_vec();
+    let old = [from.as_bytes(), b"\0"].concat();
+    let at = table
+        .windows(old.len())
+        .position(|it| it == old)
+        .expect("the name");
+    let new = table.len() as u32;
+    table.extend_from_slice(to.as_bytes());
+    table.push(0);
+    let end = image.len();
+    image.extend_from_slice(&table);
+    image[strings + 24..strings + 32].copy_from_slice(&(end as u64).to_le_bytes());
+    image[strings + 32..strings + 40].copy_from_slice(&(table.len() as u64).to_le_bytes());
+    // A symbol has 24 bytes, st_name first.
+    let (symbols, symbols_size) = (word(&image, dynsym + 24), word(&image, dynsym + 32));
+    for symbol in (symbols..symbols + symbols_size).step_by(24) {
+        if image[symbol..symbol + 4] == (at as u32).to_le_bytes() {
+            image[symbol..symbol + 4].copy_from_slice(&new.to_le_bytes());
+        }
+    }
+    image
 }

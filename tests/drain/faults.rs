@@ -66,13 +66,20 @@ fn set(device: &FakeDevice, word: u64, change: impl FnOnce(u64) -> u64) -> u64 {
 
 #[test]
 fn a_table_that_lies_is_refused_with_field_value_and_limit() {
+    // The ELF is gone, so that the table is all there is to go by.
+    let loss = |break_it: &mut dyn FnMut(&FakeDevice)| {
+        loss(|device| {
+            device.images_gone = true;
+            break_it(device);
+        })
+    };
     let segment = |device: &FakeDevice| {
         use rocov::device::Device;
         device.code_objects(FIRST).unwrap()[0].segment
     };
 
     let mut words = (0, 0);
-    let line = loss(|device| {
+    let line = loss(&mut |device| {
         let stop = set(device, COUNTERS_STOP, |old| old);
         words = (set(device, COUNTERS_START, |_| stop + 8), stop);
     });
@@ -84,7 +91,7 @@ fn a_table_that_lies_is_refused_with_field_value_and_limit() {
         )
     );
 
-    let line = loss(|device| {
+    let line = loss(&mut |device| {
         let start = set(device, DATA_START, |old| old);
         set(device, DATA_STOP, |_| start + 256 * MIB + 64);
     });
@@ -93,7 +100,7 @@ fn a_table_that_lies_is_refused_with_field_value_and_limit() {
         "counts are lost: the data section has 268435520 bytes, at most 268435456 are allowed"
     );
 
-    let line = loss(|device| {
+    let line = loss(&mut |device| {
         set(device, DATA_STOP, |old| old - 8);
     });
     assert_eq!(
@@ -101,7 +108,7 @@ fn a_table_that_lies_is_refused_with_field_value_and_limit() {
         "counts are lost: the data section has 120 bytes, not a multiple of 64"
     );
 
-    let line = loss(|device| {
+    let line = loss(&mut |device| {
         set(device, COUNTERS_STOP, |old| old - 1);
     });
     assert_eq!(
@@ -110,7 +117,7 @@ fn a_table_that_lies_is_refused_with_field_value_and_limit() {
     );
 
     let mut expected = String::new();
-    let line = loss(|device| {
+    let line = loss(&mut |device| {
         let start = set(device, NAMES_START, |old| old - 0x10_0000);
         let stop = set(device, NAMES_START + 1, |old| old);
         expected = format!(
@@ -122,7 +129,7 @@ fn a_table_that_lies_is_refused_with_field_value_and_limit() {
     assert_eq!(line, expected);
 
     let mut expected = String::new();
-    let line = loss(|device| {
+    let line = loss(&mut |device| {
         set(device, VERSION, |_| 0x10);
         expected = format!(
             "counts are lost: the version word's address 0x10 is not inside the loaded segment {}",
@@ -131,7 +138,7 @@ fn a_table_that_lies_is_refused_with_field_value_and_limit() {
     });
     assert_eq!(line, expected);
 
-    let line = loss(|device| {
+    let line = loss(&mut |device| {
         let start = set(device, DATA_START, |old| old);
         set(device, COUNTERS_STOP, |_| start + 8);
     });
@@ -143,15 +150,73 @@ fn a_table_that_lies_is_refused_with_field_value_and_limit() {
 }
 
 #[test]
-fn an_unknown_version_is_refused_by_its_number() {
-    for (word, number) in [(7_u64, 7), (12, 12), (1 << 56 | 99, 99), (0, 0)] {
+fn a_table_that_disagrees_with_the_elf_costs_nothing() {
+    let (directory, name) = output();
+    let device = loaded();
+    device.count(FIRST, VECADD, &[64, 60]);
+    let (start, stop) = (
+        set(&device, DATA_START, |old| old),
+        set(&device, DATA_STOP, |old| old),
+    );
+    set(&device, DATA_STOP, |old| old - 64);
+    let outcome = Session::default().drain(&device, &name);
+    let [loss] = outcome.losses.as_slice() else {
+        panic!("{:?}", outcome.losses)
+    };
+    let expected = format!(
+        "__llvm_profile_sections has the data section at {start:#x}..{:#x}, the ELF's section \
+         headers at {start:#x}..{stop:#x}; the headers are used",
+        stop - 64
+    );
+    assert!(loss.to_string().ends_with(&expected), "{loss}");
+    assert_eq!(counts(&merged(directory.path()), VECADD), [64, 60]);
+}
+
+#[test]
+fn records_that_share_counters_are_told_apart() {
+    let (directory, name) = output();
+    let device = loaded();
+    device.count(FIRST, VECADD, &[64, 60]);
+    device.count(FIRST, SAXPY, &[7, 3]);
+    let (first, _) = device.find(FIRST, &format!("__profd_{VECADD}"));
+    let (second, _) = device.find(FIRST, &format!("__profd_{SAXPY}"));
+    let (lower, higher) = (first.min(second), first.max(second));
+    let pointer = u64::from_le_bytes(device.peek(lower + 16, 8).try_into().unwrap());
+    // The same counters, seen from the other record.
+    device.poke(
+        higher + 16,
+        &pointer.wrapping_sub(higher - lower).to_le_bytes(),
+    );
+    let outcome = Session::default().drain(&device, &name);
+    let [loss] = outcome.losses.as_slice() else {
+        panic!("{:?}", outcome.losses)
+    };
+    assert!(
+        loss.to_string().contains("record 1 (name hash 0x"),
+        "{loss}"
+    );
+    let expected = "claims the counters of record 0 at byte 0; its counts are left out";
+    assert!(loss.to_string().ends_with(expected), "{loss}");
+    let left = if lower == first {
+        (VECADD, [64, 60])
+    } else {
+        (SAXPY, [7, 3])
+    };
+    let functions = merged(directory.path());
+    assert_eq!(functions.len(), 1, "{functions:?}");
+    assert_eq!(counts(&functions, left.0), left.1);
+}
+
+#[test]
+fn a_version_before_the_first_is_refused_by_its_number() {
+    for (word, number) in [(7_u64, 7), (1 << 56 | 5, 5), (0, 0)] {
         let line = loss(|device| {
             let at = set(device, VERSION, |old| old);
             device.poke(at, &word.to_le_bytes());
         });
         assert_eq!(
             line,
-            format!("counts are lost: raw profile version {number} is not known, expected 8 to 10")
+            format!("counts are lost: raw profile version {number} is not known, expected 8 to 11")
         );
     }
 }
@@ -183,7 +248,9 @@ fn a_record_that_points_outside_costs_only_its_own_counts() {
     };
     let line = loss.to_string();
     assert!(
-        line.contains(&format!("(name hash {name_hash:#018x}) claims 2 counters")),
+        line.contains(&format!(
+            "(name hash {name_hash:#018x}) claims 16 bytes at byte"
+        )),
         "{line}"
     );
     assert!(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rocov::drain::Session;
-use rocov::profraw::Header;
+use rocov::profraw::{Header, SavedSections};
 use tempfile::TempDir;
 
 use crate::fake_device::FakeDevice;
@@ -32,10 +32,14 @@ const SOURCE: &str = "__attribute__((global)) void branch(int *p) { if (p[0]) p[
 
 /// A device that has loaded [`SOURCE`] as this compiler builds it.
 fn compiled(compiler: &str, flags: &[&str]) -> FakeDevice {
+    compiled_source(SOURCE, compiler, flags)
+}
+
+fn compiled_source(text: &str, compiler: &str, flags: &[&str]) -> FakeDevice {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let source = directory.path().join("branch.hip");
     let object = directory.path().join("branch.co");
-    fs::write(&source, SOURCE).expect("a source file");
+    fs::write(&source, text).expect("a source file");
     let mut command = Command::new(compiler);
     command
         .args([
@@ -143,7 +147,7 @@ fn version_9_has_the_header_of_llvm_18() {
         ("padding after bitmap", 0),
         ("size of names", names_len),
         ("counters minus records", 64),
-        ("bitmap minus records", 0),
+        ("bitmap minus records", 64 + 2 * 8),
         ("address of names", names - device.base(FIRST)),
         ("last kind of value", 1),
     ];
@@ -182,4 +186,103 @@ fn the_device_header_does_nothing_without_instrumentation() {
     assert_eq!((outcome.pairs, outcome.found), (1, 0));
     let mut symbols = device.symbols(FIRST);
     assert!(!symbols.any(|name| name.contains("rocov") || name.contains("llvm")));
+}
+
+/// The two ways in which a compiler without the device header says nothing of its version: no
+/// table, no version word. The ELF's section headers and the clang in .comment suffice.
+#[test]
+fn without_a_table_the_section_headers_lead_to_the_counters() {
+    for (compiler, version) in [("clang++-15", 8), ("clang++-19", 10), ("clang++-22", 10)] {
+        let flags: Vec<&str> = FRONT_END.into_iter().chain([OLD]).collect();
+        let mut device = compiled(compiler, &flags);
+        device.hide_symbols(FIRST);
+        device.count_all(FIRST, &[3, 2]);
+        let (_directory, profile) = drained(&device);
+        assert_eq!(version_word(&profile), version, "{compiler}");
+    }
+}
+
+/// ROCm 7 emits a table for each translation unit, under its CUID.
+#[test]
+fn tables_of_translation_units_are_found() {
+    let mut device = compiled("clang++-22", &FRONT_END);
+    device.rename_symbol(
+        FIRST,
+        "__llvm_profile_sections",
+        "__llvm_profile_sections_8f3a",
+    );
+    device.count_all(FIRST, &[3, 2]);
+    let (_directory, profile) = drained(&device);
+    assert_eq!(version_word(&profile), 10);
+    let shown = show("llvm-profdata-22", &profile);
+    assert!(
+        shown.contains("Function count: 3\n    Block counts: [2]\n"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_newer_version_is_saved_whole() {
+    let device = compiled("clang++-22", &FRONT_END);
+    device.count_all(FIRST, &[5, 4]);
+    let (word, _) = device.find(FIRST, "__rocov_raw_version");
+    device.poke(word, &(1_u64 << 56 | 12).to_le_bytes());
+    let (_directory, name) = output();
+    let outcome = Session::default().drain(&device, &name);
+    let [file] = outcome.files.as_slice() else {
+        panic!("{:?}", outcome.files)
+    };
+    let [loss] = outcome.losses.as_slice() else {
+        panic!("{:?}", outcome.losses)
+    };
+    let expected = format!(
+        "raw profile version 12 is not known; its sections are saved in {}",
+        file.display()
+    );
+    assert!(loss.to_string().ends_with(&expected), "{loss}");
+    assert!(
+        file.extension().is_some_and(|it| it == "sections"),
+        "{}",
+        file.display()
+    );
+
+    let saved = SavedSections::decode(&fs::read(file).unwrap()).unwrap();
+    assert_eq!(saved.word, 1 << 56 | 12);
+    assert_eq!(saved.load_delta, device.base(FIRST));
+    let section = |name: &str| saved.sections.iter().find(|it| it.name == name).unwrap();
+    assert_eq!(
+        section("counters").bytes,
+        [5_u64.to_le_bytes(), 4_u64.to_le_bytes()].concat()
+    );
+    let (names, len) = device.find(FIRST, "__llvm_prf_nm");
+    assert_eq!(section("names").address, names);
+    assert_eq!(section("names").bytes, device.peek(names, len as usize));
+    assert_eq!(section("data").bytes.len(), 64);
+}
+
+#[test]
+fn bitmaps_are_carried() {
+    let source = "__attribute__((global)) void f(int *p) { if (p[0] && p[1]) p[1] = 2; }";
+    let flags: Vec<&str> = FRONT_END
+        .into_iter()
+        .chain(["-Xclang", "-fcoverage-mcdc"])
+        .collect();
+    let device = compiled_source(source, "clang++-22", &flags);
+    let (address, size) = device.section(FIRST, "__llvm_prf_bits");
+    assert_eq!(size, 1, "two conditions have four outcomes, one bit each");
+    device.poke(address, &[0b1011]);
+    let (directory, profile) = drained(&device);
+    let text = directory.path().join("text");
+    let mut command = Command::new("llvm-profdata-22");
+    command
+        .args(["merge", "--text"])
+        .arg(&profile)
+        .arg("-o")
+        .arg(&text);
+    run(&mut command).success().silently();
+    let text = fs::read_to_string(text).unwrap();
+    assert!(
+        text.contains("# Num Bitmap Bytes:\n$1\n# Bitmap Byte Values:\n0xb\n"),
+        "{text}"
+    );
 }

@@ -1,0 +1,67 @@
+//! What a pass did, as a value.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::error::Error;
+use crate::sections::RecordDefect;
+
+/// What one pass did.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// GPU agents.
+    pub agents: usize,
+    /// Pairs of code object and agent that were looked at in this pass.
+    pub pairs: usize,
+    /// Instrumented loads in this pass.
+    pub found: usize,
+    /// Files that hold what this pass read.
+    pub files: Vec<PathBuf>,
+    /// What is missing from the files, or was doubtful.
+    pub losses: Vec<Loss>,
+}
+
+/// Something that is to be said of one code object.
+#[derive(Debug)]
+pub struct Loss {
+    /// Where the code object came from, and on which agent it is.
+    pub code_object: String,
+    /// What happened.
+    pub cause: Cause,
+}
+
+/// What is to be said of a code object.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Cause {
+    /// Nothing of it was written.
+    Failed(Error),
+    /// One record of it was left out.
+    Record(RecordDefect),
+    /// What says where its sections are is in part unusable; all the same they were found.
+    Doubt(Error),
+    /// Its raw version is not known: its sections were saved as they are.
+    Saved {
+        /// The device's version word.
+        word: u64,
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.code_object)?;
+        match &self.cause {
+            Cause::Failed(error) => write!(f, "counts are lost: {error}"),
+            Cause::Record(defect) => defect.fmt(f),
+            Cause::Doubt(error) => error.fmt(f),
+            Cause::Saved { word, path } => write!(
+                f,
+                "raw profile version {} is not known; its sections are saved in {}",
+                word & u64::from(u32::MAX),
+                path.display()
+            ),
+        }
+    }
+}
