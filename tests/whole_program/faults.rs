@@ -2,59 +2,114 @@
 //! runtime does on a GPU fault: an error or its abort. It never hangs.
 
 use crate::support::artifacts::repository;
-use crate::support::command::Ended;
+use crate::support::command::{Ended, limited, run};
 use crate::support::compile::code_object_of;
 use crate::support::gpu::Stack;
+use std::path::{Path, PathBuf};
 
-/// Runs a kernel of testdata/faults on two buffers; it may end in any way but well.
-fn fails(name: &str, launch: &str) -> Ended {
+const TARGETS: [&str; 2] = ["gfx90a", "gfx942"];
+
+/// Bytes of a page of GPU memory; ROCr names the page that faulted.
+const PAGE: u64 = 4096;
+
+/// A run that must not have ended well.
+struct Failed {
+    ended: Ended,
+    object: PathBuf,
+}
+
+/// Runs a kernel of testdata/faults on two buffers.
+fn fails(name: &str, target: &str, launch: &str) -> Failed {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let source = repository("testdata/faults")
         .join(name)
         .with_extension("hip");
-    let object = code_object_of(
-        &source,
-        "gfx90a",
-        "-O1",
-        Stack::Debian12.code_object_version(),
-        true,
-    );
+    let stack = Stack::for_target(target);
+    let object = code_object_of(&source, target, "-O1", stack.code_object_version(), true);
     let buffer = directory.path().join("input.bin");
     std::fs::write(&buffer, [0; 1024]).expect("a test can write into its directory");
     let spec = directory.path().join("spec");
     let buffer = buffer.display();
-    std::fs::write(
-        &spec,
-        format!("buf {buffer}\nbuf {buffer}\nlaunch {launch}\n"),
-    )
-    .expect("a test can write into its directory");
-    let ended = Stack::Debian12.run("gfx90a", &object, &spec, directory.path());
+    let lines = format!("buf {buffer}\nbuf {buffer}\nlaunch {launch}\n");
+    std::fs::write(&spec, lines).expect("a test can write into its directory");
+    let ended = stack.run(target, &object, &spec, directory.path());
     assert!(!ended.status.success(), "{ended}");
-    ended
+    assert!(
+        !directory.path().join("buf0.bin").exists(),
+        "the program went on after the fault: {ended}"
+    );
+    Failed { ended, object }
+}
+
+impl Failed {
+    /// The hexadecimal number that follows `before` in the modelled GPU's message.
+    fn number_after(&self, before: &str) -> u64 {
+        let (_, after) = self
+            .ended
+            .stderr
+            .split_once(before)
+            .unwrap_or_else(|| panic!("no {before:?} in {}", self.ended));
+        let digits: String = after.chars().take_while(char::is_ascii_hexdigit).collect();
+        u64::from_str_radix(&digits, 16)
+            .unwrap_or_else(|_| panic!("no number after {before:?} in {}", self.ended))
+    }
+
+    /// Expects that llvm-objdump sees this instruction where the message says it is.
+    fn is_at(&self, mnemonic: &str) {
+        let offset = self.number_after("(offset 0x");
+        let listing = disassembly(&self.object);
+        let place = format!("// {offset:012X}:");
+        let line = listing
+            .lines()
+            .find(|line| line.contains(&place))
+            .unwrap_or_else(|| panic!("nothing at {offset:#x} of\n{listing}"));
+        assert!(line.trim().starts_with(mnemonic), "{line}: {}", self.ended);
+    }
+}
+
+fn disassembly(object: &Path) -> String {
+    let mut objdump = limited("llvm-objdump-22");
+    run(objdump.arg("-d").arg(object)).success().stdout
 }
 
 #[test]
 fn an_out_of_bounds_read_is_reported_with_its_place() {
-    // 2^40 elements of 4 bytes beyond the buffer.
-    let launch = "_Z19reads_out_of_boundsPKjPjy 1 1 1 64 1 1 p0 p1 h0000000000010000";
-    let ended = fails("out_of_bounds", launch);
-    ended.says(&[
-        "_Z19reads_out_of_boundsPKjPjy",
-        "workgroup",
-        "wave",
-        "pc 0x",
-        "address 0x",
-    ]);
+    for target in TARGETS {
+        // 2^40 elements of 4 bytes beyond the buffer.
+        let launch = "_Z19reads_out_of_boundsPKjPjy 2 1 1 64 1 1 p0 p1 h0000000000010000";
+        let failed = fails("out_of_bounds", target, launch);
+        failed.is_at("global_load_dword");
+        let page = failed.number_after("address 0x") / PAGE * PAGE;
+        let ended = failed.ended.says(&[
+            "kernel _Z19reads_out_of_boundsPKjPjy",
+            "workgroup (",
+            "wave 0",
+            "pc 0x",
+            "out-of-bounds read of 4 bytes",
+        ]);
+        if target == "gfx90a" {
+            // What ROCr itself makes of the fault.
+            ended.says(&[
+                "Memory access fault by GPU",
+                &format!("on address {page:#x}"),
+            ]);
+        }
+    }
 }
 
 #[test]
 fn an_unmodelled_instruction_is_named() {
-    let launch = "_Z16uses_matrix_corePf 1 1 1 64 1 1 p0";
-    let ended = fails("unmodelled", launch);
-    ended.says(&[
-        "_Z16uses_matrix_corePf",
-        "v_mfma_f32_4x4x1f32",
-        "pc 0x",
-        "code object",
-    ]);
+    for target in TARGETS {
+        let launch = "_Z16uses_matrix_corePf 1 1 1 64 1 1 p0";
+        let failed = fails("unmodelled", target, launch);
+        // The instruction's spelling differs between the targets.
+        failed.is_at("v_mfma_f32_4x4x1");
+        failed.ended.says(&[
+            "kernel _Z16uses_matrix_corePf",
+            "instruction v_mfma_f32_4x4x1",
+            "is not modelled",
+            "pc 0x",
+            "of code object",
+        ]);
+    }
 }

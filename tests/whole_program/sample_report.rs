@@ -8,15 +8,39 @@ use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, rocov_run, run};
 use crate::support::compile::{CLANG, sample};
 use crate::support::profile::{COV, functions};
-use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const SOURCES: [&str; 3] = ["main.hip", "statistics.h", "statistics.hip"];
 
-/// Work-items of each kernel: 1000 elements in workgroups of 256.
+/// Work-items of each kernel that is launched: workgroups of 256 for 1000 elements.
 const WORK_ITEMS: u64 = 1024;
 const ELEMENTS: u64 = 1000;
+const CALLS: [(&str, u64); 7] = [
+    ("clean_kernel", WORK_ITEMS),
+    ("steps_kernel", WORK_ITEMS),
+    ("histogram_kernel", WORK_ITEMS),
+    ("block_sums_kernel", WORK_ITEMS),
+    ("scale_kernel", 0),
+    ("bin_of", ELEMENTS),
+    ("clamp_to", ELEMENTS),
+];
+
+#[test]
+fn is_right_for_a_clang_that_instruments_gpu_code_as_host_code() {
+    let ran = run_sample(CLANG);
+    ran.table_counts_the_lines_that_never_run();
+    ran.source_is_shown_with_0_exactly_where_it_never_runs();
+    ran.counts_are_those_that_the_program_knows();
+}
+
+#[test]
+fn is_right_for_a_clang_that_must_be_told_otherwise() {
+    let ran = run_sample("clang++-19");
+    ran.table_counts_the_lines_that_never_run();
+    ran.source_is_shown_with_0_exactly_where_it_never_runs();
+    ran.counts_are_those_that_the_program_knows();
+}
 
 /// A run of the sample: the program, its data directory, what it printed.
 struct Ran {
@@ -26,13 +50,12 @@ struct Ran {
     stdout: String,
 }
 
-fn run_sample() -> Ran {
+fn run_sample(compiler: &'static str) -> Ran {
     let mut flags = limited(built("rocov"));
-    let flags = run(flags.args(["flags", "--clang", CLANG]))
-        .success()
-        .stdout;
+    flags.args(["flags", "--clang", compiler]);
+    let flags = run(&mut flags).success().silently().stdout;
     let flags: Vec<OsString> = flags.split_whitespace().map(OsString::from).collect();
-    let program = sample(&flags);
+    let program = sample(compiler, &flags);
     let directory = tempfile::tempdir().expect("a temporary directory");
     let data = directory.path().join("data");
     let mut command = rocov_run(Some("model"), &data);
@@ -49,77 +72,108 @@ impl Ran {
     /// What `rocov report` prints with these arguments.
     fn report(&self, arguments: &[&str]) -> String {
         let mut report = limited(built("rocov"));
-        report
-            .arg("report")
-            .arg(&self.data)
-            .arg("--object")
-            .arg(&self.program);
-        run(report.args(arguments)).success().silently().stdout
+        report.arg("report").arg(&self.data);
+        report.arg("--object").arg(&self.program).args(arguments);
+        run(&mut report).success().silently().stdout
+    }
+
+    fn merged_profile(&self) -> PathBuf {
+        self.data.join("gfx90a.profdata")
+    }
+
+    fn table_counts_the_lines_that_never_run(&self) {
+        let table = self.report(&[]);
+        for source in SOURCES {
+            let row: Vec<&str> = table
+                .lines()
+                .map(|line| line.split_whitespace().collect::<Vec<_>>())
+                .find(|row| row.first().is_some_and(|name| name.ends_with(source)))
+                .unwrap_or_else(|| panic!("no {source} in the table:\n{table}"));
+            // Name, then total, missed and percentage of regions, of functions and of lines.
+            let missed: usize = row[8].parse().expect("missed lines are a number");
+            let expected = lines_that_never_run(source).len();
+            assert_eq!(missed, expected, "missed lines of {source}:\n{table}");
+        }
+    }
+
+    fn source_is_shown_with_0_exactly_where_it_never_runs(&self) {
+        let shown = self.report(&["--show"]);
+        for source in SOURCES {
+            let counts = counts_beside_lines(&shown, source);
+            let (missed, run): (Vec<_>, Vec<_>) = counts.iter().partition(|it| it.1 == "0");
+            let missed: Vec<usize> = missed.iter().map(|(line, _)| *line).collect();
+            let expected = lines_that_never_run(source);
+            assert_eq!(missed, expected, "lines of {source} with 0:\n{shown}");
+            assert!(!run.is_empty(), "nothing of {source} ran:\n{shown}");
+        }
+    }
+
+    fn counts_are_those_that_the_program_knows(&self) {
+        self.report(&[]);
+        let functions = functions(&self.merged_profile());
+        for (name, expected) in CALLS {
+            let matching: Vec<_> = functions.iter().filter(|it| it.0.contains(name)).collect();
+            assert_eq!(matching.len(), 1, "functions called {name}: {functions:?}");
+            assert_eq!(matching[0].1.calls, expected, "calls of {name}");
+        }
+
+        // "sample: 1000 measurements, 59542 steps, all as on the CPU"
+        let (before, _) = self
+            .stdout
+            .split_once(" steps,")
+            .expect("the sample counts");
+        let steps = before.rsplit(' ').next().unwrap_or_default();
+        let expected = format!("DA:{},{steps}", line_of("main.hip", "// once per step"));
+        let lcov = self.lcov();
+        assert!(
+            lcov.lines().any(|record| record == expected),
+            "no {expected}:\n{lcov}"
+        );
+    }
+
+    /// Exact counts of lines, from the device ELFs that the report kept.
+    fn lcov(&self) -> String {
+        let mut export = limited(COV);
+        export.args(["export", "-format=lcov", "-instr-profile"]);
+        export.arg(self.merged_profile());
+        let objects = self.data.join("objects");
+        for entry in std::fs::read_dir(objects).expect("the report keeps device ELFs") {
+            export.arg("-object").arg(entry.expect("an entry").path());
+        }
+        run(&mut export).success().silently().stdout
     }
 }
 
-/// A source's lines that never run, counted from 1.
-fn never(source: &str) -> Vec<usize> {
+/// The lines of a source of the sample that contain `part`, counted from 1.
+fn lines_with(source: &str, part: &str) -> Vec<usize> {
     let path = repository("testdata/sample").join(source);
     let text = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
-    text.lines()
-        .enumerate()
-        .filter(|(_, line)| line.contains("// never"))
-        .map(|(index, _)| index + 1)
+    (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| line.contains(part))
+        .map(|(number, _)| number)
         .collect()
 }
 
-#[test]
-fn the_table_counts_the_lines_that_never_run() {
-    let ran = run_sample();
-    let table = ran.report(&[]);
-    for source in SOURCES {
-        let row: Vec<&str> = table
-            .lines()
-            .map(|line| line.split_whitespace().collect::<Vec<_>>())
-            .find(|row| row.first().is_some_and(|name| name.ends_with(source)))
-            .unwrap_or_else(|| panic!("no {source} in the table:\n{table}"));
-        // Name, then total, missed and percentage of regions, of functions and of lines.
-        let missed: usize = row[8].parse().expect("missed lines are a number");
-        assert_eq!(
-            missed,
-            never(source).len(),
-            "missed lines of {source}:\n{table}"
-        );
-    }
+fn lines_that_never_run(source: &str) -> Vec<usize> {
+    lines_with(source, "// never")
 }
 
-#[test]
-fn every_line_is_shown_as_run_exactly_if_it_ran() {
-    let ran = run_sample();
-    let shown = ran.report(&["--show"]);
-    for source in SOURCES {
-        let lines = counts_shown(&shown, source);
-        let missed: Vec<usize> = lines
-            .iter()
-            .filter(|(_, count)| count.as_str() == "0")
-            .map(|(line, _)| *line)
-            .collect();
-        assert_eq!(
-            missed,
-            never(source),
-            "lines of {source} shown with 0:\n{shown}"
-        );
-        assert!(
-            lines.len() > missed.len(),
-            "nothing of {source} ran:\n{shown}"
-        );
-    }
+fn line_of(source: &str, part: &str) -> usize {
+    let lines = lines_with(source, part);
+    assert_eq!(lines.len(), 1, "lines of {source} with {part}: {lines:?}");
+    lines[0]
 }
 
-/// The counts beside a source's lines; a line without a count has no entry.
-fn counts_shown(shown: &str, source: &str) -> BTreeMap<usize, String> {
+/// The counts that annotated source has beside its lines, where it has any.
+fn counts_beside_lines(shown: &str, source: &str) -> Vec<(usize, String)> {
+    let heading = format!("/{source}:");
     shown
         .lines()
-        .skip_while(|line| !line.ends_with(&format!("/{source}:")))
+        .skip_while(|line| !line.ends_with(&heading))
         .skip(1)
-        .take_while(|line| !line.ends_with(':') || line.contains('|'))
+        .take_while(|line| line.contains('|'))
         .filter_map(|line| {
             let mut columns = line.split('|');
             let number = columns.next()?.trim().parse().ok()?;
@@ -127,63 +181,4 @@ fn counts_shown(shown: &str, source: &str) -> BTreeMap<usize, String> {
             (!count.is_empty()).then(|| (number, count.to_owned()))
         })
         .collect()
-}
-
-#[test]
-fn counts_are_those_that_the_program_knows() {
-    let ran = run_sample();
-    ran.report(&[]);
-    let merged = ran.data.join("gfx90a.profdata");
-
-    let functions = functions(&merged);
-    let calls = |part: &str| -> u64 {
-        let mut matching = functions.iter().filter(|(name, _)| name.contains(part));
-        let found = matching
-            .next()
-            .unwrap_or_else(|| panic!("no {part}: {functions:?}"));
-        assert!(matching.next().is_none(), "several {part}");
-        found.1.calls
-    };
-    for kernel in [
-        "clean_kernel",
-        "steps_kernel",
-        "histogram_kernel",
-        "block_sums_kernel",
-    ] {
-        assert_eq!(calls(kernel), WORK_ITEMS, "{kernel}");
-    }
-    assert_eq!(calls("scale_kernel"), 0);
-    assert_eq!(calls("bin_of"), ELEMENTS);
-    assert_eq!(calls("clamp_to"), ELEMENTS);
-
-    // "sample: 1000 measurements, 59542 steps, all as on the CPU"
-    let words: Vec<&str> = ran.stdout.split_whitespace().collect();
-    let steps = words
-        .iter()
-        .position(|word| *word == "steps,")
-        .unwrap_or_else(|| panic!("no steps in {}", ran.stdout));
-    let main = std::fs::read_to_string(repository("testdata/sample/main.hip"))
-        .expect("the sample can be read");
-    let line = 1 + main
-        .lines()
-        .position(|line| line.contains("// once per step"))
-        .expect("the sample marks its loop");
-    let lcov = lcov(&ran.data, &merged);
-    let expected = format!("DA:{line},{}", words[steps - 1]);
-    assert!(
-        lcov.lines().any(|record| record == expected),
-        "no {expected}:\n{lcov}"
-    );
-}
-
-/// Exact counts of lines, from the device ELFs that the report kept.
-fn lcov(data: &Path, merged: &Path) -> String {
-    let mut export = limited(COV);
-    export
-        .args(["export", "-format=lcov", "-instr-profile"])
-        .arg(merged);
-    for entry in std::fs::read_dir(data.join("objects")).expect("the report keeps device ELFs") {
-        export.arg("-object").arg(entry.expect("an entry").path());
-    }
-    run(&mut export).success().silently().stdout
 }

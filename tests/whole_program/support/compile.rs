@@ -2,11 +2,12 @@
 
 use super::artifacts::{cache_directory, files_with_extension, repository};
 use super::command::{limited, run};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
 /// The compiler of the tests. Its LLVM tools read what it wrote.
 pub(crate) const CLANG: &str = "clang++-22";
@@ -20,13 +21,19 @@ pub(crate) const INSTRUMENTATION: [&str; 3] = [
 
 /// One compilation: what is run, and what its result depends on.
 pub(crate) struct Compilation {
+    compiler: &'static str,
     arguments: Vec<OsString>,
     inputs: Vec<PathBuf>,
 }
 
 impl Compilation {
     pub(crate) fn new() -> Self {
+        Self::by(CLANG)
+    }
+
+    pub(crate) fn by(compiler: &'static str) -> Self {
         Self {
+            compiler,
             arguments: Vec::new(),
             inputs: Vec::new(),
         }
@@ -57,28 +64,28 @@ impl Compilation {
     /// Compiles, unless the same was compiled before. `name` starts the result's file name.
     pub(crate) fn output(self, name: &str) -> PathBuf {
         let directory = cache_directory();
-        let output = directory.join(format!("{name}-{:016x}", self.key()));
+        let file = format!("{name}-{:016x}", self.key());
+        let output = directory.join(&file);
+        // One compiles, others wait: clang derives identifiers from its whole command line, so two
+        // compilations of the same are two different programs, and one must not replace the other
+        // while a test uses it.
+        let lock =
+            File::create(directory.join(format!("{file}.lock"))).expect("a file can be made");
+        lock.lock().expect("a file can be locked");
         if output.exists() {
             return output;
         }
-        // Written under a name of its own and renamed: another test may compile the same.
-        let unfinished = tempfile::Builder::new()
-            .prefix(name)
-            .tempfile_in(&directory)
-            .expect("a file can be made in the cache")
-            .into_temp_path();
-        let mut clang = limited(CLANG);
+        let unfinished = directory.join(format!("{file}.unfinished"));
+        let mut clang = limited(self.compiler);
         clang.args(&self.arguments).arg("-o").arg(&unfinished);
         run(&mut clang).success().silently();
-        unfinished
-            .persist(&output)
-            .expect("a file can be renamed inside the cache");
+        std::fs::rename(&unfinished, &output).expect("a file can be renamed beside itself");
         output
     }
 
     fn key(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        compiler_version().hash(&mut hasher);
+        compiler_version(self.compiler).hash(&mut hasher);
         self.arguments.hash(&mut hasher);
         for path in &self.inputs {
             std::fs::read(path)
@@ -89,9 +96,14 @@ impl Compilation {
     }
 }
 
-fn compiler_version() -> &'static str {
-    static VERSION: OnceLock<String> = OnceLock::new();
-    VERSION.get_or_init(|| run(Command::new(CLANG).arg("--version")).success().stdout)
+/// What the compiler says of its version, asked once.
+fn compiler_version(compiler: &'static str) -> String {
+    static VERSIONS: Mutex<BTreeMap<&str, String>> = Mutex::new(BTreeMap::new());
+    let mut versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    versions
+        .entry(compiler)
+        .or_insert_with(|| run(limited(compiler).arg("--version")).success().stdout)
+        .clone()
 }
 
 /// The header that makes device code drainable.
@@ -195,11 +207,11 @@ pub(crate) fn module_runner(linking: &[OsString]) -> PathBuf {
 }
 
 /// testdata/sample as a program, compiled with these flags beside those that HIP wants.
-pub(crate) fn sample(flags: &[OsString]) -> PathBuf {
+pub(crate) fn sample(compiler: &'static str, flags: &[OsString]) -> PathBuf {
     let folder = repository("testdata/sample");
     let mut config = OsString::from("--config=");
     config.push(folder.join("debian12.cfg"));
-    Compilation::new()
+    Compilation::by(compiler)
         .arguments([config])
         .arguments(["-O1"])
         .arguments(flags)
