@@ -60,6 +60,8 @@ pub enum Fault {
 pub enum QueueError {
     /// A wave met an instruction that it cannot execute.
     IllegalInstruction,
+    /// A wave ended itself by `s_trap 2`: `__builtin_trap`, a failed assertion.
+    Abort,
     /// The dispatch packet names no usable code.
     InvalidCode,
     /// The queue processor does not know the packet.
@@ -69,10 +71,11 @@ pub enum QueueError {
 impl QueueError {
     /// The bit in the queue's exception word, which a driver that supports exception debugging
     /// writes: bit n-1 for the exception code n of the driver's `enum kfd_dbg_trap_exception_code`
-    /// (wave illegal instruction 4, dispatch code invalid 18, packet unsupported 20).
+    /// (wave abort 1, wave illegal instruction 4, dispatch code invalid 18, packet unsupported 20).
     pub fn exception_mask(self) -> i64 {
         match self {
             QueueError::IllegalInstruction => 1 << 3,
+            QueueError::Abort => 1,
             QueueError::InvalidCode => 1 << 17,
             QueueError::InvalidPacket => 1 << 19,
         }
@@ -80,10 +83,11 @@ impl QueueError {
 
     /// The value of the queue's inactive signal, which firmware and trap handler write where the
     /// driver has no exception debugging (ROCr 5): 8 invalid code, 32 invalid packet format,
-    /// bit 30 illegal instruction.
+    /// bit 30 illegal instruction, bit 31 trap.
     pub fn inactive_code(self) -> i64 {
         match self {
             QueueError::IllegalInstruction => 0x4000_0000,
+            QueueError::Abort => 0x8000_0000,
             QueueError::InvalidCode => 8,
             QueueError::InvalidPacket => 32,
         }

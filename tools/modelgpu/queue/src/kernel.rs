@@ -36,16 +36,16 @@ pub fn run(
 
 fn fault(error: DispatchError) -> Fault {
     let message = error.to_string();
-    match (error.fault_address(), error) {
-        (_, DispatchError::Cancelled) => Fault::Cancelled,
-        (Some(address), _) => Fault::KernelMemory { message, address },
-        (None, DispatchError::Launch { .. }) => Fault::Kernel {
-            message,
-            error: QueueError::InvalidCode,
-        },
-        (None, _) => Fault::Kernel {
-            message,
-            error: QueueError::IllegalInstruction,
-        },
+    if let Some(address) = error.fault_address() {
+        return Fault::KernelMemory { message, address };
     }
+    let error = match error {
+        DispatchError::Cancelled => return Fault::Cancelled,
+        DispatchError::Launch { .. } => QueueError::InvalidCode,
+        DispatchError::Fault { fault, .. } if matches!(fault, modelgpu_amdgcn::Fault::Trap(_)) => {
+            QueueError::Abort
+        }
+        _ => QueueError::IllegalInstruction,
+    };
+    Fault::Kernel { message, error }
 }

@@ -1,0 +1,90 @@
+//! What goes wrong on the GPU is said, ends the program as on a real one, and never hangs.
+
+use crate::harness::{Ended, FINISHED, Run, hip_program};
+
+const ABORTED: i32 = 128 + 6;
+const SEGMENTATION_FAULT: i32 = 128 + 11;
+
+fn fault(what: &str) -> Ended {
+    Run::new(&hip_program("faults")).arg(what).output()
+}
+
+/// Asserts that the model's own message holds all of these.
+fn assert_said(ended: &Ended, parts: &[&str]) {
+    let ours = |line: &&str| line.starts_with("rocov modelgpu: GPU 0 (gfx90a): ");
+    let message = ended.stderr.lines().find(ours);
+    let message = message.unwrap_or_else(|| panic!("no message: {}", ended.text()));
+    for part in parts {
+        assert!(message.contains(part), "{part} is not in: {message}");
+    }
+}
+
+#[test]
+fn an_access_out_of_bounds_is_a_memory_fault() {
+    let ended = fault("out-of-bounds");
+    assert_eq!(ended.status, ABORTED, "{}", ended.text());
+    assert_said(
+        &ended,
+        &[
+            "kernel _Z9write_farPim",
+            "workgroup (0, 0, 0)",
+            "wave 0",
+            "pc 0x",
+            "out-of-bounds write of 4 bytes",
+        ],
+    );
+    // ROCr's own words, with the same address.
+    let address = |text: &str, before: &str| {
+        let (_, rest) = text.split_once(before)?;
+        let digits: String = rest.chars().take_while(char::is_ascii_hexdigit).collect();
+        Some(digits)
+    };
+    let ours = address(&ended.stderr, "at global address 0x");
+    let theirs = address(&ended.stderr, "Memory access fault by GPU node-1")
+        .and(address(&ended.stderr, "on address 0x"));
+    assert!(ours.is_some() && ours == theirs, "{}", ended.text());
+}
+
+#[test]
+fn an_unmodelled_instruction_is_an_illegal_one() {
+    let ended = fault("unmodelled");
+    assert_eq!(ended.status, ABORTED, "{}", ended.text());
+    assert_said(
+        &ended,
+        &["kernel _Z4haltPi", "s_sethalt", "is not modelled"],
+    );
+    assert!(
+        ended
+            .stderr
+            .contains("HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"),
+        "{}",
+        ended.text()
+    );
+}
+
+#[test]
+fn a_trap_is_an_exception() {
+    let ended = fault("trap");
+    assert_eq!(ended.status, ABORTED, "{}", ended.text());
+    assert_said(&ended, &["kernel _Z12abort_itselfPi", "s_trap 2"]);
+    assert!(
+        ended.stderr.contains("HSA_STATUS_ERROR_EXCEPTION"),
+        "{}",
+        ended.text()
+    );
+}
+
+#[test]
+fn a_program_may_leave_while_a_kernel_runs() {
+    let ended = fault("exit-while-running");
+    assert_eq!((ended.status, ended.stdout.as_str()), (7, "leaving\n"));
+}
+
+#[test]
+fn the_host_reads_device_memory_only_with_a_large_bar() {
+    let ended = fault("host-read");
+    assert_eq!(ended.status, SEGMENTATION_FAULT, "{}", ended.text());
+    let run = Run::new(&hip_program("faults")).arg("host-read");
+    let ended = run.env("ROCOV_MODELGPU_BAR", "large").output();
+    assert_eq!(ended.stdout, format!("host reads 0\n{FINISHED}\n"));
+}

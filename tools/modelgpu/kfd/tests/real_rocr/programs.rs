@@ -1,0 +1,83 @@
+//! Copies, kernels, queues and signals give right results, whichever way the runtime takes.
+
+use crate::harness::{Run, c_program, code_object, hip_program};
+
+/// What changes the runtime's way: copies by SDMA engines or by shaders, waits in the driver or
+/// by polling, device memory that the host can or cannot reach.
+const WAYS: [(&str, &str); 5] = [
+    ("HSA_ENABLE_SDMA", "1"),
+    ("HSA_ENABLE_SDMA", "0"),
+    ("HSA_ENABLE_INTERRUPT", "0"),
+    ("ROCOV_MODELGPU_BAR", "large"),
+    ("ROCOV_MODELGPU_XGMI", "1"),
+];
+
+#[test]
+fn hsa_copies_on_two_gpus() {
+    let program = c_program("hsa_copies");
+    for (name, value) in WAYS {
+        let run = Run::new(&program).env("ROCOV_MODELGPU", "gfx90ax2");
+        run.env(name, value).output().assert_finished();
+    }
+}
+
+#[test]
+fn hsa_queues_on_two_gpus() {
+    let (program, code) = (c_program("hsa_queues"), code_object("gfx90a"));
+    for (name, value) in WAYS {
+        let run = Run::new(&program).env("ROCOV_MODELGPU", "gfx90ax2");
+        let run = run.env(name, value).arg(&code).arg(&code);
+        run.output().assert_finished();
+    }
+}
+
+#[test]
+fn hip_copies() {
+    let program = hip_program("copies");
+    for (name, value) in WAYS {
+        let run = Run::new(&program).env(name, value);
+        run.output().assert_finished();
+    }
+}
+
+#[test]
+fn hip_features_on_two_gpus() {
+    let program = hip_program("features");
+    for (name, value) in WAYS {
+        let run = Run::new(&program).env("ROCOV_MODELGPU", "gfx90ax2");
+        let ended = run.env(name, value).output();
+        ended.assert_finished();
+        assert!(ended.stdout.contains("devices: 2"), "{}", ended.text());
+    }
+}
+
+#[test]
+fn eight_gpus_work() {
+    let run = Run::new(&c_program("hsa_copies")).env("ROCOV_MODELGPU", "gfx90ax8");
+    let ended = run.output();
+    ended.assert_finished();
+    assert!(ended.stdout.contains("gpus: 8"), "{}", ended.text());
+}
+
+#[test]
+fn forks() {
+    Run::new(&c_program("fork")).output().assert_finished();
+}
+
+/// The log tells queues and dispatches at level 1, and every call at level 2.
+#[test]
+fn the_log_tells_what_happened() {
+    let log = crate::harness::scratch().join("log");
+    for (level, calls) in [("1", false), ("2", true)] {
+        // A log is appended to.
+        let _ = std::fs::remove_file(&log);
+        let mut target = log.clone().into_os_string();
+        target.push(format!(":{level}"));
+        let run = Run::new(&hip_program("features")).env("ROCOV_MODELGPU_LOG", target);
+        run.output().assert_finished();
+        let text = std::fs::read_to_string(&log).expect("the log was written");
+        assert!(text.contains("queue 1 on gpu 0: Aql"), "{text}");
+        assert!(text.contains(" dispatch 0: kernel object "), "{text}");
+        assert_eq!(text.contains("kfd ioctl 0x1\n"), calls, "{text}");
+    }
+}

@@ -1,0 +1,88 @@
+//! The same programs on other releases' ROCr and HIP, as far as `tools/stacks` has fetched them
+//! (`tools/test --stacks all` fetches all).
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::harness::{Run, c_program, code_object, hip_program_with, repository};
+
+const GPUS: &str = "gfx942,gfx90a";
+
+fn tool() -> PathBuf {
+    repository().join("tools/stacks")
+}
+
+fn output(arguments: &[&str]) -> String {
+    let output = Command::new(tool()).args(arguments).output();
+    let output = output.expect("tools/stacks can be run");
+    assert!(output.status.success(), "tools/stacks {arguments:?}");
+    String::from_utf8(output.stdout).expect("tools/stacks prints text")
+}
+
+/// Names of the stacks that are unpacked here.
+fn here() -> Vec<String> {
+    let mut names = Vec::new();
+    for line in output(&["list"]).lines() {
+        let (name, state) = line.split_once(": ").expect("NAME: STATE");
+        match state.contains("; here, ") {
+            true => names.push(name.to_string()),
+            false => println!("{name} is not tested: {state}"),
+        }
+    }
+    names
+}
+
+fn run(stack: &str, program: &Path) -> Run {
+    let tool = tool();
+    let tool = tool.to_str().expect("the repository's path is text");
+    Run::under(&[tool, "run", stack, "--"], program).env("ROCOV_MODELGPU", GPUS)
+}
+
+#[test]
+fn hsa_programs_on_both_targets() {
+    for stack in here() {
+        println!("{stack}");
+        let ended = run(&stack, &c_program("agents")).output();
+        ended.assert_finished();
+        for agent in ["gpu 0: gfx942", "gpu 1: gfx90a"] {
+            assert!(ended.stdout.contains(agent), "{}", ended.text());
+        }
+        for sdma in ["0", "1"] {
+            let copies = run(&stack, &c_program("hsa_copies"));
+            copies
+                .env("HSA_ENABLE_SDMA", sdma)
+                .output()
+                .assert_finished();
+        }
+        run(&stack, &c_program("hsa_queues"))
+            .arg(code_object("gfx942"))
+            .arg(code_object("gfx90a"))
+            .output()
+            .assert_finished();
+    }
+}
+
+#[test]
+fn hip_programs_on_both_targets() {
+    for stack in here() {
+        println!("{stack}");
+        let flags = output(&["flags", &stack]);
+        let flags: Vec<&str> = flags.split_whitespace().collect();
+        let program = |name: &str| {
+            let output = format!("{name}.{stack}");
+            hip_program_with(name, &output, &["gfx942", "gfx90a"], &flags)
+        };
+        for name in ["copies", "features"] {
+            run(&stack, &program(name)).output().assert_finished();
+        }
+        for (what, part) in [
+            ("out-of-bounds", "out-of-bounds write of 4 bytes"),
+            ("unmodelled", "s_sethalt"),
+            ("trap", "s_trap 2"),
+        ] {
+            let ended = run(&stack, &program("faults")).arg(what).output();
+            assert_eq!(ended.status, 128 + 6, "{}", ended.text());
+            assert!(ended.stderr.contains(part), "{}", ended.text());
+        }
+    }
+}
