@@ -42,9 +42,10 @@ fn fault(error: DispatchError) -> Fault {
     let error = match error {
         DispatchError::Cancelled => return Fault::Cancelled,
         DispatchError::Launch { .. } => QueueError::InvalidCode,
-        DispatchError::Fault { fault, .. } if matches!(fault, modelgpu_amdgcn::Fault::Trap(_)) => {
-            QueueError::Abort
-        }
+        DispatchError::Fault {
+            fault: modelgpu_amdgcn::Fault::Trap(_),
+            ..
+        } => QueueError::Abort,
         _ => QueueError::IllegalInstruction,
     };
     Fault::Kernel { message, error }
