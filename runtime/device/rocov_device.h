@@ -54,15 +54,17 @@ struct __rocov_section_bounds {
 
 #if __clang_major__ < 19
 /* These emit a constructor that registers every record with the runtime, as for targets without
- * start and stop symbols; nobody runs it on the device, but it must link. The \001 keeps LLVM from
- * seeing the name: where a module has a function of the name, the pass that declares it gets
- * `__llvm_profile_register_function.1` instead (clang 15 and 16). */
+ * start and stop symbols. HIP runs it, as the kernel amdgcn.device.init, so it must link and return.
+ * The \001 keeps LLVM from seeing the name: where a module has a function of the name, the pass that
+ * declares it gets `__llvm_profile_register_function.1` instead (clang 15 and 16). Retained, because
+ * functions that LLVM makes local are called through a GOT entry that is `.text` plus the function's
+ * offset, and lld takes the offset for one into the GOT: the constructor jumped to null (clang 15). */
 __attribute__((device, weak, visibility("hidden"))) void
 __rocov_register_function(void *) __asm__("\001__llvm_profile_register_function");
 __attribute__((device, weak, visibility("hidden"))) void
 __rocov_register_names_function(void *, unsigned long long) __asm__("\001__llvm_profile_register_names_function");
-__attribute__((device, used, no_profile_instrument_function)) void __rocov_register_function(void *) {}
-__attribute__((device, used, no_profile_instrument_function)) void
+__attribute__((device, used, retain, no_profile_instrument_function)) void __rocov_register_function(void *) {}
+__attribute__((device, used, retain, no_profile_instrument_function)) void
 __rocov_register_names_function(void *, unsigned long long) {}
 #endif
 

@@ -26,17 +26,26 @@ const CALLS: [(&str, u64); 7] = [
     ("clamp_to", ELEMENTS),
 ];
 
+/// The compiler of the other tests.
 #[test]
-fn is_right_for_a_clang_that_instruments_gpu_code_as_host_code() {
-    let ran = run_sample(CLANG);
-    ran.table_counts_the_lines_that_never_run();
-    ran.source_is_shown_with_0_exactly_where_it_never_runs();
-    ran.counts_are_those_that_the_program_knows();
+fn is_right_for_clang_22() {
+    is_right_for(CLANG);
 }
 
+/// The newest that ignores the usual flags for GPU code and is told in another way.
 #[test]
-fn is_right_for_a_clang_that_must_be_told_otherwise() {
-    let ran = run_sample("clang++-19");
+fn is_right_for_clang_19() {
+    is_right_for("clang++-19");
+}
+
+/// The oldest whose GPU code can be drained.
+#[test]
+fn is_right_for_clang_15() {
+    is_right_for("clang++-15");
+}
+
+fn is_right_for(compiler: &'static str) {
+    let ran = run_sample(compiler);
     ran.table_counts_the_lines_that_never_run();
     ran.source_is_shown_with_0_exactly_where_it_never_runs();
     ran.counts_are_those_that_the_program_knows();

@@ -209,15 +209,14 @@ pub(crate) fn module_runner(linking: &[OsString]) -> PathBuf {
 /// testdata/sample as a program, compiled with these flags beside those that HIP wants.
 pub(crate) fn sample(compiler: &'static str, flags: &[OsString]) -> PathBuf {
     let folder = repository("testdata/sample");
-    let mut config = OsString::from("--config=");
-    config.push(folder.join("debian12.cfg"));
     Compilation::by(compiler)
-        .arguments([config])
+        .arguments(["--config"])
+        .source(folder.join("debian12.cfg"))
         .arguments(["-O1"])
         .arguments(flags)
         .source(folder.join("main.hip"))
         .source(folder.join("statistics.hip"))
-        .reads([folder.join("statistics.h"), folder.join("debian12.cfg")])
+        .reads([folder.join("statistics.h")])
         .reads([device_header()])
         .output("sample")
 }
