@@ -17,9 +17,19 @@ pub(crate) struct Host {
 }
 
 /// A path inside the tree, and what it is.
+#[derive(Hash)]
 pub(crate) enum Entry {
     File(String, String),
     Directory(String),
+}
+
+impl Entry {
+    /// The entry's path, from a slash on.
+    pub(crate) fn path(&self) -> &str {
+        match self {
+            Entry::File(path, _) | Entry::Directory(path) => path,
+        }
+    }
 }
 
 const TOPOLOGY: &str = "/sys/devices/virtual/kfd/kfd/topology";

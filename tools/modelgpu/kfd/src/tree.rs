@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -9,12 +10,9 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::config::{Bar, Config};
+use crate::config::Config;
 use crate::sys;
 use crate::topology::{self, Entry, Host};
-
-/// Part of the directory's name; changes whenever the generated files do.
-const FORMAT: &str = "v1";
 
 /// Why there is no tree.
 #[derive(Debug, Error)]
@@ -48,7 +46,8 @@ impl Tree {
             processors: sys::sysconf(libc::_SC_NPROCESSORS_ONLN),
             memory_bytes: sys::sysconf(libc::_SC_PHYS_PAGES) * sys::sysconf(libc::_SC_PAGESIZE),
         };
-        let root = config.tmp.join(name(config, host));
+        let entries = topology::entries(config, host);
+        let root = config.tmp.join(name(config, &entries));
         let bytes = root.as_os_str().as_bytes();
         let too_long = bytes.len() + INNER_BYTES > PATH_BYTES;
         let path = match CString::new(bytes) {
@@ -59,8 +58,8 @@ impl Tree {
                 });
             }
         };
-        if !root.exists() {
-            create(&root, &topology::entries(config, host)).map_err(|error| TreeError::Write {
+        if !is_complete(&root, &entries) {
+            create(&root, &entries).map_err(|error| TreeError::Write {
                 path: root.clone(),
                 error,
             })?;
@@ -84,36 +83,56 @@ impl Tree {
     }
 }
 
-/// The directory's name: all that the files depend on, so that a look at it tells.
-fn name(config: &Config, host: Host) -> String {
+/// The directory's name: the GPUs, for whoever looks at it, and a hash of all that the files say,
+/// so that another version or another machine gets another directory.
+fn name(config: &Config, entries: &[Entry]) -> String {
     let gpus: Vec<&str> = config.gpus.iter().map(|target| target.name()).collect();
-    format!(
-        "rocov-modelgpu-{FORMAT}-user{}-{}-{}{}-{}MiB-host{}x{}MiB",
-        sys::user_id(),
-        gpus.join("+"),
-        match config.bar {
-            Bar::Small => "small",
-            Bar::Large => "large",
-        },
-        if config.xgmi { "-xgmi" } else { "" },
-        config.vram_bytes >> 20,
-        host.processors,
-        host.memory_bytes >> 20,
-    )
+    let mut hasher = DefaultHasher::new();
+    entries.hash(&mut hasher);
+    let (user, gpus, hash) = (sys::user_id(), gpus.join("+"), hasher.finish());
+    format!("rocov-modelgpu-{user}-{gpus}-{hash:016x}")
+}
+
+/// A path inside the tree. `path` starts with a slash, which `join` would take for the root.
+fn inside(root: &Path, path: &str) -> PathBuf {
+    root.join(path.trim_start_matches('/'))
+}
+
+/// Whether every entry is there: cleaners of temporary directories take old files one by one.
+fn is_complete(root: &Path, entries: &[Entry]) -> bool {
+    let mut entries = entries.iter();
+    entries.all(|entry| inside(root, entry.path()).exists())
 }
 
 /// Writes the tree beside its place and renames it: other processes see all of it or nothing.
 fn create(root: &Path, entries: &[Entry]) -> io::Result<()> {
-    let mut unfinished = root.as_os_str().to_owned();
-    unfinished.push(format!(".{}-{}", std::process::id(), sys::thread_id()));
-    let unfinished = PathBuf::from(unfinished);
-    let result = write(&unfinished, entries).and_then(|()| fs::rename(&unfinished, root));
+    let beside = |what: &str| {
+        let mut path = root.as_os_str().to_owned();
+        path.push(format!(
+            ".{what}-{}-{}",
+            std::process::id(),
+            sys::thread_id()
+        ));
+        PathBuf::from(path)
+    };
+    let (unfinished, damaged) = (beside("new"), beside("old"));
+    let result = write(&unfinished, entries).and_then(|()| {
+        // A directory can only be renamed onto an empty one.
+        if root.exists() && !is_complete(root, entries) {
+            let _ = fs::rename(root, &damaged);
+            let _ = fs::remove_dir_all(&damaged);
+        }
+        fs::rename(&unfinished, root)
+    });
     match result {
         Ok(()) => Ok(()),
         Err(error) => {
             let _ = fs::remove_dir_all(&unfinished);
             // Another process was quicker: its tree is as good.
-            if root.exists() { Ok(()) } else { Err(error) }
+            match is_complete(root, entries) {
+                true => Ok(()),
+                false => Err(error),
+            }
         }
     }
 }
@@ -123,13 +142,11 @@ fn write(root: &Path, entries: &[Entry]) -> io::Result<()> {
         .recursive(true)
         .mode(0o755)
         .create(root)?;
-    // Paths inside start with a slash, which `join` would take for the root.
-    let inside = |path: &str| root.join(path.trim_start_matches('/'));
     for entry in entries {
         match entry {
-            Entry::Directory(path) => fs::create_dir_all(inside(path))?,
+            Entry::Directory(path) => fs::create_dir_all(inside(root, path))?,
             Entry::File(path, content) => {
-                let path = inside(path);
+                let path = inside(root, path);
                 if let Some(parent) = path.parent() {
                     fs::create_dir_all(parent)?;
                 }
@@ -138,4 +155,80 @@ fn write(root: &Path, entries: &[Entry]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(tmp: &Path) -> Config {
+        let config = Config::read(|name| match name {
+            "ROCOV_MODELGPU" => Some("gfx90ax2".into()),
+            "ROCOV_MODELGPU_TMP" => Some(tmp.into()),
+            _ => None,
+        });
+        config.unwrap().unwrap()
+    }
+
+    /// An empty directory that is gone at the end.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Scratch {
+            let name = format!("rocov-modelgpu-test-{}-{name}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            fs::create_dir_all(&path).unwrap();
+            Scratch(path)
+        }
+
+        fn entries(&self) -> usize {
+            fs::read_dir(&self.0).unwrap().count()
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_tree_is_made_once_and_shared() {
+        let scratch = Scratch::new("shared");
+        let config = config(&scratch.0);
+        let trees: Vec<Tree> = std::thread::scope(|scope| {
+            let make = || scope.spawn(|| Tree::find_or_create(&config).unwrap());
+            let threads: Vec<_> = (0..4).map(|_| make()).collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
+        });
+        assert!(trees.iter().all(|tree| tree.root() == trees[0].root()));
+        assert_eq!(scratch.entries(), 1);
+    }
+
+    #[test]
+    fn a_damaged_tree_is_replaced() {
+        let scratch = Scratch::new("damaged");
+        let config = config(&scratch.0);
+        let tree = Tree::find_or_create(&config).unwrap();
+        let root = PathBuf::from(std::str::from_utf8(tree.root()).unwrap());
+        let file = root.join("sys/devices/virtual/kfd/kfd/topology/nodes/2/gpu_id");
+        fs::remove_file(&file).unwrap();
+        Tree::find_or_create(&config).unwrap();
+        assert!(file.exists());
+        assert_eq!(scratch.entries(), 1);
+    }
+
+    #[test]
+    fn a_long_path_is_refused() {
+        let long = PathBuf::from(format!("/tmp/{}", "x".repeat(PATH_BYTES)));
+        let error = Tree::find_or_create(&config(&long)).err().unwrap();
+        assert!(
+            error
+                .to_string()
+                .ends_with("the path is too long or holds a NUL")
+        );
+    }
 }

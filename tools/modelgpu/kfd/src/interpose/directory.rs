@@ -1,7 +1,7 @@
-//! Functions that take a path and do more than one system call, or name a file without opening
-//! it: the path is exchanged and the rest is the C library's.
+//! Functions that name a file without opening it, or do more than one system call: the path is
+//! exchanged and the rest is the C library's.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use super::Target;
 use crate::sys::set_errno;
 
-/// A function of the next library in search order, found at its first use.
+/// A function of the next library in search order.
 struct Next {
-    name: &'static std::ffi::CStr,
+    name: &'static CStr,
     found: AtomicPtr<c_void>,
 }
 
 impl Next {
-    const fn new(name: &'static std::ffi::CStr) -> Next {
+    const fn new(name: &'static CStr) -> Next {
         Next {
             name,
             found: AtomicPtr::new(ptr::null_mut()),
@@ -39,82 +39,70 @@ impl Next {
     }
 }
 
-/// Defines functions that exchange their first argument, a path, and call the real function.
+/// Looks all functions up. Done when the library is loaded, because a lookup takes the dynamic
+/// linker's lock, which another thread may hold for ever in a child after fork.
+pub(super) fn resolve() {
+    for next in NEXT {
+        next.get();
+    }
+}
+
+/// Defines functions that exchange an argument, a path, and call the real function. What comes
+/// before the path stands in brackets.
 macro_rules! with_path {
-    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty, or $failure:expr;)*) => {$(
-        /// # Safety
-        /// As in C.
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name(path: *const c_char, $($argument: $type),*) -> $result {
-            static NEXT: Next = Next::new({
-                const NAME: &str = concat!(stringify!($name), "\0");
-                match std::ffi::CStr::from_bytes_with_nul(NAME.as_bytes()) {
+    ($($name:ident $([$before:ident: $before_type:ty])? (path $(, $after:ident: $after_type:ty)*)
+        -> $result:ty, or $failure:expr;)*) => {
+        $(
+            /// # Safety
+            /// As in C.
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name(
+                $($before: $before_type,)? path: *const c_char $(, $after: $after_type)*
+            ) -> $result {
+                let real = real::$name.get();
+                if real.is_null() {
+                    return $failure;
+                }
+                type Real = unsafe extern "C" fn(
+                    $($before_type,)? *const c_char $(, $after_type)*
+                ) -> $result;
+                // SAFETY: the C library's function of this name has this type.
+                let real = unsafe { mem::transmute::<*mut c_void, Real>(real) };
+                // SAFETY: the caller's promise.
+                let target = unsafe { Target::of(path) };
+                // SAFETY: as the caller's, with a path that is a C string too.
+                unsafe { real($($before,)? target.path(path) $(, $after)*) }
+            }
+        )*
+
+        /// The real functions, under their own names.
+        #[allow(non_upper_case_globals, reason = "named after what they find")]
+        mod real {
+            $(pub(super) static $name: super::Next = super::Next::new(
+                match std::ffi::CStr::from_bytes_with_nul(
+                    concat!(stringify!($name), "\0").as_bytes(),
+                ) {
                     Ok(name) => name,
                     Err(_) => unreachable!(),
-                }
-            });
-            let real = NEXT.get();
-            if real.is_null() {
-                return $failure;
-            }
-            type Real = unsafe extern "C" fn(*const c_char, $($type),*) -> $result;
-            // SAFETY: the C library's function of this name has this type.
-            let real = unsafe { mem::transmute::<*mut c_void, Real>(real) };
-            // SAFETY: the caller's promise.
-            let target = unsafe { Target::of(path) };
-            // SAFETY: as the caller's, with a path that is a C string too.
-            unsafe { real(target.path(path), $($argument),*) }
+                },
+            );)*
         }
-    )*};
+
+        static NEXT: &[&Next] = &[$(&real::$name),*];
+    };
 }
 
 type Filter = *const c_void;
 
 with_path! {
-    fopen(mode: *const c_char) -> *mut libc::FILE, or ptr::null_mut();
-    fopen64(mode: *const c_char) -> *mut libc::FILE, or ptr::null_mut();
-    opendir() -> *mut libc::DIR, or ptr::null_mut();
-    scandir(list: *mut c_void, filter: Filter, compare: Filter) -> c_int, or -1;
-    scandir64(list: *mut c_void, filter: Filter, compare: Filter) -> c_int, or -1;
-    realpath(resolved: *mut c_char) -> *mut c_char, or ptr::null_mut();
-    __realpath_chk(resolved: *mut c_char, room: usize) -> *mut c_char, or ptr::null_mut();
-}
-
-/// # Safety
-/// As in C.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn readlink(path: *const c_char, buffer: *mut c_char, size: usize) -> isize {
-    // SAFETY: the caller's promise.
-    let target = unsafe { Target::of(path) };
-    let (dir, path) = (libc::AT_FDCWD, target.path(path));
-    // SAFETY: as the caller's.
-    unsafe { libc::syscall(libc::SYS_readlinkat, dir, path, buffer, size) as isize }
-}
-
-/// # Safety
-/// As in C.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn access(path: *const c_char, mode: c_int) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { faccessat(libc::AT_FDCWD, path, mode, 0) }
-}
-
-/// # Safety
-/// As in C.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn faccessat(
-    dir: c_int,
-    path: *const c_char,
-    mode: c_int,
-    flags: c_int,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    let target = unsafe { Target::of(path) };
-    let path = target.path(path);
-    if flags == 0 {
-        // SAFETY: as the caller's.
-        return unsafe { libc::syscall(libc::SYS_faccessat, dir, path, mode) as c_int };
-    }
-    // SAFETY: as the caller's. The call with flags is younger (Linux 5.8) than the one without.
-    unsafe { libc::syscall(libc::SYS_faccessat2, dir, path, mode, flags) as c_int }
+    fopen(path, mode: *const c_char) -> *mut libc::FILE, or ptr::null_mut();
+    fopen64(path, mode: *const c_char) -> *mut libc::FILE, or ptr::null_mut();
+    opendir(path) -> *mut libc::DIR, or ptr::null_mut();
+    scandir(path, list: *mut c_void, filter: Filter, compare: Filter) -> c_int, or -1;
+    scandir64(path, list: *mut c_void, filter: Filter, compare: Filter) -> c_int, or -1;
+    realpath(path, resolved: *mut c_char) -> *mut c_char, or ptr::null_mut();
+    __realpath_chk(path, resolved: *mut c_char, room: usize) -> *mut c_char, or ptr::null_mut();
+    readlink(path, buffer: *mut c_char, size: usize) -> isize, or -1;
+    access(path, mode: c_int) -> c_int, or -1;
+    faccessat[dir: c_int](path, mode: c_int, flags: c_int) -> c_int, or -1;
 }

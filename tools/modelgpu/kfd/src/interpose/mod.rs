@@ -127,10 +127,11 @@ fn to_c(result: Result<c_int, Errno>) -> c_int {
     })
 }
 
-/// Runs when the library is loaded: a bad configuration is reported at once, and forked children
+/// Runs when the library is loaded: the C library's functions are looked up, a bad configuration is reported at once, and forked children
 /// start without their parent's model.
 #[ctor::ctor(unsafe)]
 fn start() {
+    directory::resolve();
     if guard(|| Ok(config().is_some())).unwrap_or(false) {
         // SAFETY: the handler only stores a null pointer.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
