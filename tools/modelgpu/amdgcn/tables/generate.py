@@ -128,7 +128,8 @@ ENCODINGS = {
 def disassemble(target, instructions):
     """The mnemonic of each instruction (a tuple of dwords), None where LLVM rejects it."""
     encoded = [b"".join(word.to_bytes(4, "little") for word in words) for words in instructions]
-    text = "".join(" ".join(f"{byte:#04x}" for byte in code) + "\n" for code in encoded)
+    # In brackets, so that an opcode that wants a longer encoding does not eat into the next line.
+    text = "".join("[" + " ".join(f"{byte:#04x}" for byte in code) + "]\n" for code in encoded)
     done = subprocess.run(
         [DISASSEMBLER, "-triple=amdgcn", f"-mcpu={target}", "-disassemble", "-show-encoding"],
         input=text, capture_output=True, text=True, check=False)

@@ -82,6 +82,7 @@ pub(super) static SOPK: Table = Table {
         (17, "s_getreg_b32"),
         (18, "s_setreg_b32"),
         (20, "s_setreg_imm32_b32"),
+        (21, "s_call_b64"),
         (29, "s_mov_b32"),
         (30, "s_cmp_lt_i32"),
         (31, "s_cbranch_scc0"),

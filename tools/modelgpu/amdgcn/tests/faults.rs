@@ -1,0 +1,410 @@
+//! What a kernel's mistakes, and what is not modelled, look like to the user.
+
+mod common;
+
+use common::{AssemblyKernel, assemble, repository, text, tool};
+use modelgpu_amdgcn::code_object::LoadError;
+use modelgpu_amdgcn::{
+    Access, Argument, DispatchError, Fault, Launch, LaunchError, Program, Space, Target,
+};
+
+/// A program with one kernel, `broken`, that has this body and two pointers in s[8:11].
+fn program(target: Target, body: &str) -> Program {
+    let body = format!(
+        "s_load_dwordx4 s[8:11], s[4:5], 0x0
+         v_lshlrev_b32 v1, 2, v0
+         s_waitcnt lgkmcnt(0)
+         {body}"
+    );
+    let kernel = AssemblyKernel {
+        name: "broken".into(),
+        body,
+    };
+    Program::load(&assemble(target, &[kernel], 2, "")).expect("an object that was just linked")
+}
+
+/// Two workgroups of two waves on two buffers of 256 bytes.
+fn launch(program: &mut Program) -> Result<(), LaunchError> {
+    let first = program.arena_mut().allocate(&[1; 256]);
+    let second = program.arena_mut().allocate(&[2; 256]);
+    let launch = Launch {
+        kernel: "broken".into(),
+        grid: [256, 1, 1],
+        block: [128, 1, 1],
+        dynamic_lds: 0,
+        arguments: vec![Argument::Pointer(first), Argument::Pointer(second)],
+    };
+    program.launch(&launch).map(drop)
+}
+
+fn dispatch_error(body: &str) -> DispatchError {
+    match launch(&mut program(Target::Gfx90a, body)) {
+        Err(LaunchError::Dispatch(error)) => error,
+        other => panic!("{body} ends with {other:?}"),
+    }
+}
+
+fn fault(body: &str) -> Fault {
+    match dispatch_error(body) {
+        DispatchError::Fault { fault, .. } => fault,
+        other => panic!("{body} ends with {other}"),
+    }
+}
+
+#[test]
+fn an_out_of_bounds_load_names_its_place() {
+    // The second wave of the first workgroup is beyond the buffer.
+    let error = dispatch_error("global_load_dword v2, v1, s[8:9]");
+    let DispatchError::Fault { site, fault } = &error else {
+        panic!("{error}")
+    };
+    assert_eq!(site.kernel, "broken");
+    assert_eq!((site.workgroup, site.wave), ([0, 0, 0], 1));
+    let Fault::OutOfBounds {
+        space,
+        access,
+        size,
+        address,
+        ..
+    } = *fault
+    else {
+        panic!("{fault}")
+    };
+    assert_eq!((space, access, size), (Space::Global, Access::Read, 4));
+    assert_eq!(address & 0xffff, 256);
+    assert!(error.is_memory_fault());
+    assert_eq!(error.fault_address(), Some(address));
+    let message = error.to_string();
+    for part in [
+        "kernel broken, workgroup (0, 0, 0), wave 1, pc 0x",
+        "code object at 0x700000000000 for gfx90a with one kernel",
+        "global_load_dword: out-of-bounds read of 4 bytes at global address 0x",
+    ] {
+        assert!(message.contains(part), "{message:?} lacks {part:?}");
+    }
+    // The offset is what objdump shows for the instruction: the fifth dword of the kernel.
+    assert_eq!(
+        site.offset.expect("an ELF image") % 0x100,
+        0x10,
+        "{message}"
+    );
+}
+
+#[test]
+fn stores_and_atomics_out_of_bounds() {
+    for (body, expected) in [
+        (
+            "global_store_dwordx2 v1, v[2:3], s[10:11] offset:-64",
+            Access::Write,
+        ),
+        (
+            "global_atomic_add v1, v2, s[10:11] offset:256",
+            Access::Atomic,
+        ),
+    ] {
+        let Fault::OutOfBounds { access, space, .. } = fault(body) else {
+            panic!("{body}")
+        };
+        assert_eq!((access, space), (expected, Space::Global));
+    }
+    let Fault::OutOfBounds {
+        access: Access::Read,
+        ..
+    } = fault("s_load_dword s0, s[8:9], 0x100")
+    else {
+        panic!("a scalar load")
+    };
+}
+
+#[test]
+fn local_memories_have_limits() {
+    for (body, wanted, allotted) in [
+        (
+            "v_mov_b32 v2, 0x10000\nds_read_b32 v3, v2",
+            Space::Lds,
+            common::LDS_SIZE,
+        ),
+        (
+            "v_mov_b32 v2, 0x1000\nscratch_store_dword v2, v3, off",
+            Space::Scratch,
+            common::SCRATCH_SIZE,
+        ),
+    ] {
+        let fault = fault(body);
+        let Fault::OutOfBounds { space, limit, .. } = fault else {
+            panic!("{fault}")
+        };
+        assert_eq!((space, limit), (wanted, Some(allotted as u64)));
+    }
+}
+
+#[test]
+fn misaligned_atomics() {
+    let fault = fault("v_mov_b32 v1, 2\nglobal_atomic_add v1, v2, s[8:9]");
+    assert!(
+        matches!(fault, Fault::MisalignedAtomic { size: 4, .. }),
+        "{fault}"
+    );
+}
+
+#[test]
+fn unmodelled_instructions_are_named() {
+    let error = dispatch_error("v_mfma_f32_4x4x1f32 a[0:3], v0, v1, a[0:3]");
+    let message = error.to_string();
+    assert!(
+        message.starts_with("kernel broken, workgroup (0, 0, 0), wave 0, pc 0x"),
+        "{message}"
+    );
+    assert!(
+        message.contains(" of code object at 0x700000000000 for gfx90a"),
+        "{message}"
+    );
+    assert!(
+        message.ends_with("the instruction v_mfma_f32_4x4x1f32 is not modelled"),
+        "{message}"
+    );
+    assert!(!error.is_memory_fault());
+    assert_eq!(error.fault_address(), None);
+}
+
+#[test]
+fn unmodelled_forms_are_named() {
+    for (body, mnemonic, form) in [
+        (
+            "v_add_u32 v2, v1, v0 clamp",
+            "v_add_u32",
+            "the integer clamp modifier",
+        ),
+        (
+            "s_getreg_b32 s0, hwreg(HW_REG_HW_ID)",
+            "s_getreg_b32",
+            "a hardware register other than MODE",
+        ),
+        (
+            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3",
+            "s_setreg_imm32_b32",
+            "a rounding mode other than to nearest even",
+        ),
+        (
+            "buffer_load_dword v2, v1, s[8:11], 0 offen",
+            "buffer_load_dword",
+            "a buffer other than the scratch buffer",
+        ),
+    ] {
+        let wanted = Fault::Unmodelled {
+            mnemonic,
+            detail: Some(form),
+        };
+        assert_eq!(fault(body), wanted);
+        assert_eq!(
+            wanted.to_string(),
+            format!("the instruction {mnemonic} is not modelled with {form}")
+        );
+    }
+}
+
+#[test]
+fn code_that_is_none() {
+    assert_eq!(
+        fault(".long 0xf4000000\n.long 0x12345678"),
+        Fault::IllegalInstruction {
+            words: [0xf400_0000, 0x1234_5678],
+            target: "gfx90a"
+        }
+    );
+    assert_eq!(
+        fault("s_mov_b64 s[8:9], 8\ns_setpc_b64 s[8:9]"),
+        Fault::Fetch { address: 8 }
+    );
+    assert_eq!(fault("s_trap 2"), Fault::Trap(2));
+}
+
+#[test]
+fn the_shipped_fault_kernels() {
+    for (source, kernel, message) in [
+        (
+            "out_of_bounds",
+            "_Z19reads_out_of_boundsPKjPjy",
+            "out-of-bounds read of 4 bytes",
+        ),
+        (
+            "unmodelled",
+            "_Z16uses_matrix_corePf",
+            "the instruction v_mfma_f32_4x4x1",
+        ),
+    ] {
+        for target in Target::ALL {
+            let directory = tempfile::tempdir().expect("a temporary directory");
+            let object = directory.path().join("kernel.co");
+            let path = repository("testdata/faults")
+                .join(source)
+                .with_extension("hip");
+            let arch = format!("--offload-arch={target}");
+            let mut arguments = vec!["-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output"];
+            arguments.extend(["-nogpuinc", "-nogpulib", "-O1", &arch, text(&path)]);
+            arguments.extend(["-o", text(&object)]);
+            tool("clang++-22", &arguments);
+            let mut program =
+                Program::load(&std::fs::read(&object).expect("clang's output")).expect("an object");
+            let buffers =
+                [0; 2].map(|_| Argument::Pointer(program.arena_mut().allocate(&[0; 256])));
+            let distance = Argument::Bytes((1u64 << 30).to_le_bytes().to_vec());
+            let all = [buffers[0].clone(), buffers[1].clone(), distance];
+            let count = if source == "unmodelled" { 1 } else { 3 };
+            let launch = Launch {
+                kernel: kernel.into(),
+                grid: [64, 1, 1],
+                block: [64, 1, 1],
+                dynamic_lds: 0,
+                arguments: all[..count].to_vec(),
+            };
+            let error = program.launch(&launch).expect_err("a fault").to_string();
+            assert!(
+                error.contains(&format!("kernel {kernel}")),
+                "{target}: {error}"
+            );
+            assert!(error.contains(message), "{target}: {error}");
+        }
+    }
+}
+
+#[test]
+fn launches_that_cannot_be() {
+    let mut program = program(Target::Gfx942, "");
+    let pointer = Argument::Pointer(0);
+    let launch = Launch {
+        kernel: "broken".into(),
+        grid: [64, 1, 1],
+        block: [64, 1, 1],
+        dynamic_lds: 0,
+        arguments: vec![pointer.clone(), pointer],
+    };
+    for (change, message) in [
+        (
+            Launch {
+                kernel: "no".into(),
+                ..launch.clone()
+            },
+            "the code object has no kernel no",
+        ),
+        (
+            Launch {
+                arguments: vec![],
+                ..launch.clone()
+            },
+            "kernel broken: 0 arguments given, 2 wanted",
+        ),
+        (
+            Launch {
+                arguments: vec![Argument::Bytes(vec![0; 3]); 2],
+                ..launch.clone()
+            },
+            "kernel broken: argument 0 has 3 bytes, 8 wanted",
+        ),
+        (
+            Launch {
+                block: [32, 33, 1],
+                ..launch.clone()
+            },
+            "kernel broken: a workgroup of 32 x 33 x 1 work-items; 1 to 1024 are possible",
+        ),
+        (
+            Launch {
+                block: [0, 1, 1],
+                ..launch.clone()
+            },
+            "kernel broken: a workgroup of 0 x 1 x 1 work-items; 1 to 1024 are possible",
+        ),
+        (
+            Launch {
+                grid: [64, 0, 1],
+                ..launch.clone()
+            },
+            "kernel broken: a grid of 64 x 0 x 1 work-items",
+        ),
+        (
+            Launch {
+                dynamic_lds: 65536,
+                ..launch.clone()
+            },
+            "kernel broken: 73728 bytes of LDS; at most 65536 are possible",
+        ),
+    ] {
+        let error = program.launch(&change).expect_err(message);
+        assert_eq!(error.to_string(), message);
+    }
+}
+
+#[test]
+fn kernarg_preload_is_refused() {
+    let kernel = AssemblyKernel {
+        name: "broken".into(),
+        body: String::new(),
+    };
+    let more = ".amdhsa_user_sgpr_kernarg_preload_length 2";
+    let object = assemble(Target::Gfx942, &[kernel], 2, more);
+    let error = launch(&mut Program::load(&object).expect("an object")).expect_err("a refusal");
+    assert_eq!(
+        error.to_string(),
+        "kernel broken: kernarg preload of 2 SGPRs is not modelled"
+    );
+}
+
+#[test]
+fn malformed_code_objects() {
+    let kernel = AssemblyKernel {
+        name: "fine".into(),
+        body: String::new(),
+    };
+    let object = assemble(Target::Gfx90a, &[kernel], 0, "");
+    let load = |bytes: &[u8]| Program::load(bytes).err().expect("an error");
+    assert!(matches!(load(b"no ELF file"), LoadError::Elf(_)));
+    let changed = |offset: usize, value: u8| {
+        let mut bytes = object.clone();
+        bytes[offset] = value;
+        bytes
+    };
+    // e_machine, and EF_AMDGPU_MACH.
+    assert!(matches!(load(&changed(18, 62)), LoadError::Machine(62)));
+    assert_eq!(
+        load(&changed(48, 0x2c)).to_string(),
+        format!(
+            "e_flags {:#x} name neither gfx90a nor gfx942",
+            u32::from(object[49]) << 8 | 0x2c
+        )
+    );
+    // No truncation and no single wrong byte in the headers may crash.
+    for length in 0..object.len() {
+        let _ = Program::load(&object[..length]);
+    }
+    for offset in 0..0x200 {
+        for value in [0, 1, 0x7f, 0xff] {
+            let _ = Program::load(&changed(offset, value));
+        }
+    }
+}
+
+#[test]
+fn undefined_device_symbols() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| directory.path().join(name);
+    let (source, object, linked) = (path("a.s"), path("a.o"), path("a.co"));
+    std::fs::write(&source, ".data\n.globl table\ntable:\n.quad elsewhere\n").expect("a file");
+    let assembler = [
+        "-triple=amdgcn-amd-amdhsa",
+        "-mcpu=gfx90a",
+        "-filetype=obj",
+        text(&source),
+        "-o",
+    ];
+    tool("llvm-mc-22", &[&assembler[..], &[text(&object)]].concat());
+    tool(
+        "ld.lld-22",
+        &["-shared", text(&object), "-o", text(&linked)],
+    );
+    let error = Program::load(&std::fs::read(&linked).expect("the linker's output")).err();
+    assert_eq!(
+        error.expect("an error").to_string(),
+        "undefined device symbol elsewhere"
+    );
+}

@@ -1,0 +1,330 @@
+//! Branches, calls, hardware registers, indexed registers, scalar memory, and instructions that
+//! must do nothing.
+
+use modelgpu_amdgcn::Target;
+
+use crate::harness::{Case, Want, memory_byte};
+use crate::inputs::integers;
+
+const GFX90A: &[Target] = &[Target::Gfx90a];
+const GFX942: &[Target] = &[Target::Gfx942];
+
+const KEPT: u32 = 0x5a5a_5a5a;
+
+pub(crate) fn cases() -> Vec<Case> {
+    let mut cases = nothing();
+    cases.extend(branches());
+    cases.extend(calls());
+    cases.extend(registers());
+    cases.extend(scalar_memory());
+    cases
+}
+
+/// The result is the same in all lanes.
+fn uniform(mnemonic: &'static str, body: &str, want: [u32; 2]) -> Case {
+    Case::new(mnemonic, body, integers(), move |_, _| {
+        Want::All([want[0], want[1], KEPT, KEPT])
+    })
+}
+
+fn nothing() -> Vec<Case> {
+    let both = &Target::ALL[..];
+    [
+        ("s_nop", "s_nop 3", both),
+        ("s_waitcnt", "s_waitcnt vmcnt(0)", both),
+        ("s_sleep", "s_sleep 1", both),
+        ("s_setprio", "s_setprio 2", both),
+        ("s_barrier", "s_barrier", both),
+        ("s_icache_inv", "s_icache_inv", both),
+        ("s_dcache_inv", "s_dcache_inv", both),
+        ("s_dcache_wb", "s_dcache_wb", both),
+        ("v_nop", "v_nop", both),
+        ("buffer_wbl2", "buffer_wbl2", both),
+        ("buffer_wbinvl1", "buffer_wbinvl1", GFX90A),
+        ("buffer_wbinvl1_vol", "buffer_wbinvl1_vol", GFX90A),
+        ("buffer_invl2", "buffer_invl2", GFX90A),
+        ("buffer_inv", "buffer_inv sc1", GFX942),
+    ]
+    .into_iter()
+    .map(|(mnemonic, text, targets)| {
+        let body = format!("v_mov_b32 v11, v2\n{text}\nv_mov_b32 v10, v11");
+        let case = Case::new(mnemonic, body, integers(), |all, lane| {
+            let a = all[lane][0] as u32;
+            Want::All([a, a, KEPT, KEPT])
+        });
+        case.only(targets)
+    })
+    .collect()
+}
+
+fn branches() -> Vec<Case> {
+    // (branch, what makes it taken, what makes it not taken)
+    let conditions = [
+        ("s_branch", "", None),
+        (
+            "s_cbranch_scc0",
+            "s_cmp_lg_u32 s0, s0",
+            Some("s_cmp_eq_u32 s0, s0"),
+        ),
+        (
+            "s_cbranch_scc1",
+            "s_cmp_eq_u32 s0, s0",
+            Some("s_cmp_lg_u32 s0, s0"),
+        ),
+        (
+            "s_cbranch_vccz",
+            "s_mov_b64 vcc, 0",
+            Some("s_mov_b64 vcc, 4"),
+        ),
+        (
+            "s_cbranch_vccnz",
+            "s_mov_b64 vcc, 4",
+            Some("s_mov_b64 vcc, 0"),
+        ),
+        (
+            "s_cbranch_execz",
+            "s_mov_b64 exec, 0",
+            Some("s_mov_b64 exec, 8"),
+        ),
+        (
+            "s_cbranch_execnz",
+            "s_mov_b64 exec, 8",
+            Some("s_mov_b64 exec, 0"),
+        ),
+    ];
+    let mut cases = Vec::new();
+    for (branch, taken, not_taken) in conditions {
+        let body = |setup: &str| {
+            format!(
+                "s_mov_b32 s20, 1
+                 {setup}
+                 {branch} 1f
+                 s_mov_b32 s20, 2
+                 1:
+                 s_mov_b64 exec, -1
+                 v_mov_b32 v10, s20"
+            )
+        };
+        cases.push(uniform(branch, &body(taken), [1, KEPT]));
+        if let Some(setup) = not_taken {
+            cases.push(uniform(branch, &body(setup), [2, KEPT]));
+        }
+    }
+    // Backwards, and an end in the middle.
+    cases.push(uniform(
+        "s_cbranch_scc1",
+        "s_mov_b32 s20, 0
+         1:
+         s_add_u32 s20, s20, 3
+         s_cmp_lt_u32 s20, 100
+         s_cbranch_scc1 1b
+         v_mov_b32 v10, s20",
+        [102, KEPT],
+    ));
+    cases.push(uniform(
+        "s_endpgm",
+        "v_mov_b32 v10, 7
+         v_lshlrev_b32 v1, 4, v0
+         global_store_dwordx4 v1, v[10:13], s[10:11]
+         s_endpgm
+         v_mov_b32 v10, 8",
+        [7, KEPT],
+    ));
+    cases
+}
+
+fn calls() -> Vec<Case> {
+    vec![
+        uniform(
+            "s_getpc_b64",
+            "s_getpc_b64 s[20:21]
+             1:
+             s_add_u32 s20, s20, (2f-1b)
+             s_addc_u32 s21, s21, 0
+             s_setpc_b64 s[20:21]
+             v_mov_b32 v10, 1
+             2:
+             v_mov_b32 v11, 2",
+            [KEPT, 2],
+        ),
+        uniform(
+            "s_setpc_b64",
+            "s_getpc_b64 s[20:21]
+             1:
+             s_add_u32 s20, s20, (2f-1b)
+             s_addc_u32 s21, s21, 0
+             s_setpc_b64 s[20:21]
+             2:
+             v_mov_b32 v11, 2",
+            [KEPT, 2],
+        ),
+        uniform(
+            "s_swappc_b64",
+            "s_getpc_b64 s[20:21]
+             1:
+             s_add_u32 s20, s20, (2f-1b)
+             s_addc_u32 s21, s21, 0
+             s_swappc_b64 s[22:23], s[20:21]
+             v_mov_b32 v10, 1
+             s_branch 3f
+             2:
+             v_mov_b32 v11, 2
+             s_setpc_b64 s[22:23]
+             3:",
+            [1, 2],
+        ),
+        uniform(
+            "s_call_b64",
+            "s_call_b64 s[22:23], 2f
+             v_mov_b32 v10, 1
+             s_branch 3f
+             2:
+             v_mov_b32 v11, 2
+             s_setpc_b64 s[22:23]
+             3:",
+            [1, 2],
+        ),
+    ]
+}
+
+fn registers() -> Vec<Case> {
+    vec![
+        // The default MODE: all denormals, DX10_CLAMP, IEEE.
+        uniform(
+            "s_getreg_b32",
+            "s_getreg_b32 s20, hwreg(HW_REG_MODE, 0, 10)
+             v_mov_b32 v10, s20
+             s_getreg_b32 s20, hwreg(HW_REG_MODE, 6, 2)
+             v_mov_b32 v11, s20",
+            [0x3f0, 3],
+        ),
+        uniform(
+            "s_setreg_b32",
+            "s_mov_b32 s20, 0xf2
+             s_setreg_b32 hwreg(HW_REG_MODE, 4, 2), s20
+             s_getreg_b32 s20, hwreg(HW_REG_MODE, 0, 10)
+             v_mov_b32 v10, s20",
+            [0x3e0, KEPT],
+        ),
+        uniform(
+            "s_setreg_imm32_b32",
+            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 6, 2), 1
+             s_getreg_b32 s20, hwreg(HW_REG_MODE, 0, 10)
+             v_mov_b32 v10, s20",
+            [0x370, KEPT],
+        ),
+        // Registers that M0 chooses: as a source, as a destination, and with a new index.
+        Case::new(
+            "s_set_gpr_idx_on",
+            "s_mov_b32 s20, 3
+             s_set_gpr_idx_on s20, gpr_idx(SRC0)
+             v_mov_b32 v10, v2
+             s_set_gpr_idx_off
+             s_set_gpr_idx_on s20, gpr_idx(DST)
+             v_mov_b32 v9, v4
+             s_set_gpr_idx_off",
+            integers(),
+            // v2 + 3 is v5, the high half of b; v9 + 3 is v12.
+            |all, lane| {
+                let b = all[lane][1];
+                Want::All([(b >> 32) as u32, KEPT, b as u32, KEPT])
+            },
+        ),
+        Case::new(
+            "s_set_gpr_idx_off",
+            "s_mov_b32 s20, 3
+             s_set_gpr_idx_on s20, gpr_idx(SRC0,SRC1,DST)
+             s_set_gpr_idx_off
+             v_add_u32 v10, v2, v4",
+            integers(),
+            |all, lane| Want::Word((all[lane][0] as u32).wrapping_add(all[lane][1] as u32)),
+        ),
+        Case::new(
+            "s_set_gpr_idx_idx",
+            "s_mov_b32 s20, 3
+             s_mov_b32 s21, 2
+             s_set_gpr_idx_on s20, gpr_idx(SRC1)
+             s_set_gpr_idx_idx s21
+             v_sub_u32 v10, v2, v4
+             s_set_gpr_idx_off",
+            integers(),
+            // v4 + 2 is v6, c.
+            |all, lane| Want::Word((all[lane][0] as u32).wrapping_sub(all[lane][2] as u32)),
+        ),
+        uniform(
+            "s_memtime",
+            "s_memtime s[20:21]
+             s_nop 0
+             s_memtime s[22:23]
+             s_waitcnt lgkmcnt(0)
+             s_sub_u32 s22, s22, s20
+             s_cmp_lg_u32 s22, 0
+             s_cselect_b32 s22, 1, 0
+             v_mov_b32 v10, s22",
+            [1, KEPT],
+        ),
+        uniform(
+            "s_memrealtime",
+            "s_memrealtime s[20:21]
+             s_nop 0
+             s_memrealtime s[22:23]
+             s_waitcnt lgkmcnt(0)
+             s_sub_u32 s22, s22, s20
+             s_cmp_lg_u32 s22, 0
+             s_cselect_b32 s22, 1, 0
+             v_mov_b32 v10, s22",
+            [1, KEPT],
+        ),
+    ]
+}
+
+/// A dword of the case's memory.
+fn dword(offset: u32) -> u32 {
+    u32::from_le_bytes(std::array::from_fn(|place| {
+        memory_byte(offset + place as u32)
+    }))
+}
+
+fn scalar_memory() -> Vec<Case> {
+    let wide = [
+        ("s_load_dword", "s32", 1),
+        ("s_load_dwordx2", "s[32:33]", 2),
+        ("s_load_dwordx4", "s[32:35]", 4),
+        ("s_load_dwordx8", "s[32:39]", 8),
+        ("s_load_dwordx16", "s[32:47]", 16),
+    ];
+    let mut cases: Vec<Case> = wide
+        .into_iter()
+        .map(|(mnemonic, registers, count)| {
+            let last = 31 + count;
+            let body = format!(
+                "{mnemonic} {registers}, s[12:13], 0x104
+                 s_waitcnt lgkmcnt(0)
+                 v_mov_b32 v10, s32
+                 v_mov_b32 v11, s{last}"
+            );
+            uniform(mnemonic, &body, [dword(0x104), dword(0x100 + 4 * count)])
+        })
+        .collect();
+    cases.push(uniform(
+        "s_load_dword",
+        "s_mov_b32 s20, 0x203
+         s_load_dword s21, s[12:13], s20
+         s_load_dword s22, s[12:13], s20 offset:0x11
+         s_waitcnt lgkmcnt(0)
+         v_mov_b32 v10, s21
+         v_mov_b32 v11, s22",
+        // The two low bits of the address are ignored.
+        [dword(0x200), dword(0x214)],
+    ));
+    cases.push(uniform(
+        "s_load_dword",
+        "s_add_u32 s20, s12, 0x100
+         s_addc_u32 s21, s13, 0
+         s_load_dword s22, s[20:21], -8
+         s_waitcnt lgkmcnt(0)
+         v_mov_b32 v10, s22",
+        [dword(0xf8), KEPT],
+    ));
+    cases
+}

@@ -1,0 +1,68 @@
+//! Every modelled instruction against expected values that the interpreter has no part in: each is
+//! computed here from the instruction's definition, and where possible in another way.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod compare;
+mod control;
+mod divide;
+mod float;
+mod harness;
+mod inputs;
+mod integer;
+mod lanes;
+mod memory;
+mod packed;
+mod scalar;
+
+use std::collections::BTreeSet;
+
+use harness::{Case, check};
+
+macro_rules! families {
+    ($($family:ident),* $(,)?) => {
+        $(
+            #[test]
+            fn $family() {
+                check(&crate::$family::cases());
+            }
+        )*
+
+        fn all_cases() -> Vec<Case> {
+            let mut cases = Vec::new();
+            $(cases.extend(crate::$family::cases());)*
+            cases
+        }
+    };
+}
+
+mod tests {
+    use super::*;
+
+    families![
+        compare, control, divide, float, integer, lanes, memory, packed, scalar
+    ];
+
+    /// An instruction that is accepted must have a case, which executes it on a target.
+    #[test]
+    fn every_modelled_instruction_has_a_case() {
+        // Ends the kernel with an error: tests/faults.rs.
+        let ending = ["s_trap"];
+        let tested: BTreeSet<&str> = all_cases()
+            .iter()
+            .map(|case| case.mnemonic)
+            .chain(ending)
+            .collect();
+        let modelled: BTreeSet<&str> = modelgpu_amdgcn::modelled_instructions()
+            .into_iter()
+            .collect();
+        let untested: Vec<_> = modelled.difference(&tested).collect();
+        assert!(
+            untested.is_empty(),
+            "modelled, but never tested: {untested:?}"
+        );
+        let unknown: Vec<_> = tested.difference(&modelled).collect();
+        assert!(unknown.is_empty(), "tested, but not modelled: {unknown:?}");
+    }
+}
