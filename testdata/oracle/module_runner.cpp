@@ -1,17 +1,18 @@
 // Runs a spec's launches from a code object through the HIP runtime: what a program that loads
 // modules does, with nothing in it that knows of coverage.
 //
-//   module_runner CODE_OBJECT SPEC OUTDIR [TIMES]...
+//   module_runner [--keep-loaded] CODE_OBJECT SPEC OUTDIR [TIMES]...
 //
 // Each TIMES (default: one, 1) stands for a GPU, in HIP's order: it loads the code object once, and
 // does the spec's launches that many times, on fresh buffers each time. The buffers of the last
-// time on the last GPU are written.
+// time on the last GPU are written. With --keep-loaded the code object is never unloaded.
 #include "spec.h"
 
 #include <hip/hip_runtime_api.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 
 namespace {
@@ -58,7 +59,7 @@ std::vector<spec::Bytes> run(hipModule_t module, const spec::Spec &spec) {
 }
 
 void run_on(int device, int times, const char *code_object, const spec::Spec &spec,
-            const char *directory) {
+            const char *directory, bool keep_loaded) {
   CHECK(hipSetDevice(device));
   hipModule_t module;
   CHECK(hipModuleLoad(&module, code_object));
@@ -66,24 +67,31 @@ void run_on(int device, int times, const char *code_object, const spec::Spec &sp
   for (int i = 0; i < times; ++i)
     results = run(module, spec);
   spec::write_buffers(results, directory);
-  CHECK(hipModuleUnload(module));
+  if (!keep_loaded)
+    CHECK(hipModuleUnload(module));
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
+  bool keep_loaded = argc > 1 && !std::strcmp(argv[1], "--keep-loaded");
+  if (keep_loaded) {
+    ++argv;
+    --argc;
+  }
   if (argc < 4) {
-    std::fprintf(stderr, "usage: %s CODE_OBJECT SPEC OUTDIR [TIMES]...\n", argv[0]);
+    std::fprintf(stderr,
+                 "usage: module_runner [--keep-loaded] CODE_OBJECT SPEC OUTDIR [TIMES]...\n");
     return 2;
   }
   try {
     spec::Spec spec = spec::read(argv[2]);
     if (argc == 4)
-      run_on(0, 1, argv[1], spec, argv[3]);
+      run_on(0, 1, argv[1], spec, argv[3], keep_loaded);
     for (int i = 4; i < argc; ++i)
-      run_on(i - 4, std::atoi(argv[i]), argv[1], spec, argv[3]);
+      run_on(i - 4, std::atoi(argv[i]), argv[1], spec, argv[3], keep_loaded);
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    std::fprintf(stderr, "module_runner: %s\n", error.what());
     return 1;
   }
 }

@@ -5,6 +5,7 @@ mod support;
 
 mod faults;
 mod kernels_match_host;
+mod never_unloaded;
 mod no_gpu_use;
 mod profiles_accepted;
 mod sample_report;

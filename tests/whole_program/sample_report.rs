@@ -7,7 +7,7 @@
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, rocov_run, run};
 use crate::support::compile::{CLANG, sample};
-use crate::support::profile::{COV, functions};
+use crate::support::profile::{COV, functions, raw_profiles};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -29,27 +29,34 @@ const CALLS: [(&str, u64); 7] = [
 /// The compiler of the other tests.
 #[test]
 fn is_right_for_clang_22() {
-    is_right_for(CLANG);
+    run_sample(CLANG, &[]).is_right();
 }
 
 /// The newest that ignores the usual flags for GPU code and is told in another way.
 #[test]
 fn is_right_for_clang_19() {
-    is_right_for("clang++-19");
+    run_sample("clang++-19", &[]).is_right();
 }
 
 /// The oldest whose GPU code can be drained.
 #[test]
 fn is_right_for_clang_15() {
-    is_right_for("clang++-15");
+    run_sample("clang++-15", &[]).is_right();
 }
 
-fn is_right_for(compiler: &'static str) {
-    let ran = run_sample(compiler);
-    ran.table_counts_the_lines_that_never_run();
-    ran.source_is_shown_with_0_exactly_where_it_never_runs();
-    ran.counts_are_those_that_the_program_knows();
+#[test]
+fn is_right_beside_instrumented_host_code() {
+    let ran = run_sample(CLANG, &["--host"]);
+    ran.is_right();
+    let profiles = raw_profiles(&ran.data);
+    let host = profiles
+        .iter()
+        .filter(|path| functions(path).contains_key("main"));
+    assert_eq!(host.count(), 1, "profiles of host code in {profiles:?}");
 }
+
+/// An exit status that the sample is told to have; draining must not change it.
+const STATUS: i32 = 42;
 
 /// A run of the sample: the program, its data directory, what it printed.
 struct Ran {
@@ -59,16 +66,19 @@ struct Ran {
     stdout: String,
 }
 
-fn run_sample(compiler: &'static str) -> Ran {
+fn run_sample(compiler: &'static str, options: &[&str]) -> Ran {
     let mut flags = limited(built("rocov"));
-    flags.args(["flags", "--clang", compiler]);
+    flags.args(["flags", "--clang", compiler]).args(options);
     let flags = run(&mut flags).success().silently().stdout;
     let flags: Vec<OsString> = flags.split_whitespace().map(OsString::from).collect();
     let program = sample(compiler, &flags);
     let directory = tempfile::tempdir().expect("a temporary directory");
     let data = directory.path().join("data");
     let mut command = rocov_run(Some("model"), &data);
-    let stdout = run(command.arg(&program)).success().silently().stdout;
+    command
+        .arg(&program)
+        .args(["--exit-status", &STATUS.to_string()]);
+    let stdout = run(&mut command).with_status(STATUS).silently().stdout;
     Ran {
         _directory: directory,
         program,
@@ -78,6 +88,12 @@ fn run_sample(compiler: &'static str) -> Ran {
 }
 
 impl Ran {
+    fn is_right(&self) {
+        self.table_counts_the_lines_that_never_run();
+        self.source_is_shown_with_0_exactly_where_it_never_runs();
+        self.counts_are_those_that_the_program_knows();
+    }
+
     /// What `rocov report` prints with these arguments.
     fn report(&self, arguments: &[&str]) -> String {
         let mut report = limited(built("rocov"));

@@ -108,7 +108,7 @@ impl Stack {
     }
 
     /// The command that runs a spec, up to its arguments.
-    fn runner(self, target: &str, data: &Path) -> std::process::Command {
+    pub(crate) fn runner(self, target: &str, data: &Path) -> std::process::Command {
         let gpu = format!("model:{target}");
         let mut command = rocov_run(Some(&gpu), data);
         match self {
