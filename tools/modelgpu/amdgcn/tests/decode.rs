@@ -11,15 +11,11 @@ use modelgpu_amdgcn::{Program, Target};
 
 const LEVELS: [&str; 3] = ["-O0", "-O1", "-O2"];
 
-/// The kernel sources, whose flags differ: those of the sample need HIP's headers and device
+/// The kernel sources with their targets and flags. The sample needs HIP's headers and device
 /// libraries, which Debian 12 has for gfx90a only.
-fn sources() -> Vec<(PathBuf, &'static [Target], &'static [&'static str])> {
-    const PLAIN: &[&str] = &["-nogpuinc", "-nogpulib"];
-    const HIP: &[&str] = &[
-        "-D__AMDGCN_WAVEFRONT_SIZE=64",
-        "--rocm-path=/usr",
-        "--rocm-device-lib-path=/usr/lib/x86_64-linux-gnu/amdgcn/bitcode",
-    ];
+fn sources() -> Vec<(PathBuf, &'static [Target], Vec<String>)> {
+    let plain = || ["-nogpuinc", "-nogpulib"].map(str::to_owned).to_vec();
+    let config = repository("testdata/sample/debian12.cfg");
     let list = |folder: &str| -> Vec<PathBuf> {
         let mut paths: Vec<PathBuf> = std::fs::read_dir(repository(folder))
             .unwrap_or_else(|error| panic!("{folder}: {error}"))
@@ -32,15 +28,16 @@ fn sources() -> Vec<(PathBuf, &'static [Target], &'static [&'static str])> {
     };
     let mut sources = Vec::new();
     for path in list("testdata/kernels") {
-        sources.push((path, &Target::ALL[..], PLAIN));
+        sources.push((path, &Target::ALL[..], plain()));
     }
     for path in list("testdata/sample") {
-        sources.push((path, &[Target::Gfx90a][..], HIP));
+        let flags = vec![format!("--config={}", text(&config))];
+        sources.push((path, &[Target::Gfx90a][..], flags));
     }
     sources
 }
 
-fn compile(source: &Path, target: Target, level: &str, flags: &[&str], object: &Path) {
+fn compile(source: &Path, target: Target, level: &str, flags: &[String], object: &Path) {
     let target = format!("--offload-arch={target}");
     let header = repository("runtime/device/rocov_device.h");
     let mut arguments = vec![
@@ -61,7 +58,7 @@ fn compile(source: &Path, target: Target, level: &str, flags: &[&str], object: &
         "-o",
         text(object),
     ];
-    arguments.extend(flags);
+    arguments.extend(flags.iter().map(String::as_str));
     tool("clang++-22", &arguments);
 }
 
@@ -96,7 +93,7 @@ fn every_instruction_is_what_objdump_says() {
     for (source, targets, flags) in sources() {
         for target in targets.iter().copied() {
             for level in LEVELS {
-                compile(&source, target, level, flags, &object);
+                compile(&source, target, level, &flags, &object);
                 let program = Program::load(&std::fs::read(&object).expect("clang's output"))
                     .unwrap_or_else(|error| panic!("{}: {error}", source.display()));
                 let base = program.object().base;

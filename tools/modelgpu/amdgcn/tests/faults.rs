@@ -336,21 +336,6 @@ fn launches_that_cannot_be() {
 }
 
 #[test]
-fn kernarg_preload_is_refused() {
-    let kernel = AssemblyKernel {
-        name: "broken".into(),
-        body: String::new(),
-    };
-    let more = ".amdhsa_user_sgpr_kernarg_preload_length 2";
-    let object = assemble(Target::Gfx942, &[kernel], 2, more);
-    let error = launch(&mut Program::load(&object).expect("an object")).expect_err("a refusal");
-    assert_eq!(
-        error.to_string(),
-        "kernel broken: kernarg preload of 2 SGPRs is not modelled"
-    );
-}
-
-#[test]
 fn malformed_code_objects() {
     let kernel = AssemblyKernel {
         name: "fine".into(),

@@ -85,7 +85,7 @@ fn every_work_item_runs_once_partial_workgroups_included() {
     for target in Target::ALL {
         for (grid, block, groups, waves) in [
             ([16, 8, 8], [16, 8, 8], 1, 16),
-            ([16, 8, 8], [4, 4, 4], 32, 32),
+            ([16, 8, 8], [4, 4, 4], 16, 16),
             // Partial in each dimension: 13 = 5+5+3, 7 = 3+3+1, 5 = 2+2+1.
             ([13, 7, 5], [5, 3, 2], 27, 27),
             ([16, 1, 1], [10, 1, 1], 2, 2),
@@ -262,7 +262,7 @@ fn waves_of_a_workgroup_meet_at_barriers() {
         v_mov_b32 v2, 1
         ds_add_u32 v1, v2
         s_barrier
-        ds_read_b32 v3, v1
+        ds_read_b32 v8, v1
         v_cmp_eq_u32 vcc, 0, v0
         s_and_saveexec_b64 s[20:21], vcc
         s_cbranch_execz 1f
@@ -279,10 +279,10 @@ fn waves_of_a_workgroup_meet_at_barriers() {
         ds_add_u32 v1, v2 offset:4
         s_mov_b64 exec, -1
         s_barrier
-        ds_read_b32 v4, v1 offset:4
+        ds_read_b32 v9, v1 offset:4
         v_lshlrev_b32 v6, 3, v0
         s_waitcnt lgkmcnt(0)
-        global_store_dwordx2 v6, v[3:4], s[12:13]";
+        global_store_dwordx2 v6, v[8:9], s[12:13]";
     for target in Target::ALL {
         let kernel = AssemblyKernel {
             name: "meet".into(),
@@ -303,4 +303,35 @@ fn waves_of_a_workgroup_meet_at_barriers() {
         let want = [1024u32.to_le_bytes(), 15u32.to_le_bytes()].concat();
         assert!(bytes.chunks_exact(8).all(|item| item == want), "{target}");
     }
+}
+
+#[test]
+fn registers_are_set_aside_for_preloaded_arguments() {
+    // Two of them lie between the kernel arguments' address in s[4:5] and the workgroup's number.
+    let body = "
+        s_load_dwordx2 s[12:13], s[4:5], 0x0
+        s_lshl_b32 s14, s8, 2
+        v_mov_b32 v1, s14
+        v_mov_b32 v2, s8
+        v_add_u32 v2, 7, v2
+        s_waitcnt lgkmcnt(0)
+        global_store_dword v1, v2, s[12:13]";
+    let kernel = AssemblyKernel {
+        name: "preloads".into(),
+        body: body.into(),
+    };
+    let more = ".amdhsa_user_sgpr_kernarg_preload_length 2";
+    let object = assemble(Target::Gfx942, &[kernel], 1, more);
+    let mut program = Program::load(&object).expect("a linked object");
+    let output = program.arena_mut().allocate(&[0; 8]);
+    let launch = Launch {
+        kernel: "preloads".into(),
+        grid: [128, 1, 1],
+        block: [64, 1, 1],
+        dynamic_lds: 0,
+        arguments: vec![Argument::Pointer(output)],
+    };
+    program.launch(&launch).expect("an end");
+    let written = program.arena().read(output, 8).expect("the output");
+    assert_eq!(written, [7, 0, 0, 0, 8, 0, 0, 0]);
 }
