@@ -1,10 +1,11 @@
 //! The environment: where profiles go, and how much is said.
 
 use std::env;
+use std::fmt::Display;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use rocov::output::{Expansion, ProfileName, expand};
+use rocov::output::{Expansion, ProfileName};
 
 use crate::log;
 
@@ -25,29 +26,21 @@ pub(crate) fn verbose() -> bool {
 /// be moved, lost ones cannot be had back.
 pub(crate) fn profile_name() -> ProfileName {
     let directory = env::current_dir().unwrap_or_default();
-    let fallback =
-        || ProfileName::new(&directory.join(DEFAULT_NAME)).expect("the default has a file name");
-    let Some(pattern) = env::var_os("LLVM_PROFILE_FILE").filter(|value| !value.is_empty()) else {
-        return fallback();
+    let values = expansion();
+    let parse = |pattern: &str| ProfileName::parse(pattern, &values, &directory);
+    let fallback = |why: &dyn Display| {
+        log::warn(format_args!("{why}; writing to {DEFAULT_NAME} instead"));
+        parse(DEFAULT_NAME).expect("the default is a good pattern")
     };
-    let Some(pattern) = pattern.to_str() else {
-        log::warn(format_args!(
-            "LLVM_PROFILE_FILE is not UTF-8: {}; writing to {DEFAULT_NAME} instead",
-            Path::new(&pattern).display()
-        ));
-        return fallback();
-    };
-    let expanded = match expand(pattern, &expansion()) {
-        Ok(expanded) => directory.join(expanded),
-        Err(error) => {
-            log::warn(format_args!("{error}; writing to {DEFAULT_NAME} instead"));
-            return fallback();
+    match env::var("LLVM_PROFILE_FILE") {
+        Ok(pattern) if !pattern.is_empty() => {
+            parse(&pattern).unwrap_or_else(|error| fallback(&error))
         }
-    };
-    ProfileName::new(&expanded).unwrap_or_else(|error| {
-        log::warn(format_args!("{error}; writing to {DEFAULT_NAME} instead"));
-        fallback()
-    })
+        Err(error @ env::VarError::NotUnicode(_)) => {
+            fallback(&format_args!("LLVM_PROFILE_FILE: {error}"))
+        }
+        _ => parse(DEFAULT_NAME).expect("the default is a good pattern"),
+    }
 }
 
 fn expansion() -> Expansion {

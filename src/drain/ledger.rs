@@ -58,6 +58,26 @@ impl Ledger {
         Ok(Some(total))
     }
 
+    /// What load `generation` has counted since it was last written to the file at `path`, or
+    /// `None` where that is nothing. Counters that have gone down were reset: all they show is new.
+    pub(super) fn news<'a>(
+        &self,
+        path: &Path,
+        generation: u64,
+        counts: &'a Counts,
+        version: &Version,
+    ) -> Option<Cow<'a, Counts>> {
+        let written = self
+            .files
+            .get(path)
+            .and_then(|file| file.live.get(&generation));
+        match written {
+            None => Some(Cow::Borrowed(counts)),
+            Some((_, written)) if written == counts => None,
+            Some((_, written)) => Some(Cow::Owned(counts.since(written, version))),
+        }
+    }
+
     /// Records that the file at `path` now holds the `counts` of load `generation`.
     pub(super) fn written(
         &mut self,

@@ -21,7 +21,7 @@ use crate::codeobject::Identity;
 use crate::device::{Agent, Device, DeviceError, Executable};
 use crate::error::Error;
 use crate::load::{Discovery, Load, discover};
-use crate::output::{ProfileName, write_atomic};
+use crate::output::{ProfileName, add_to_pool, write_atomic};
 use crate::profraw::{Parts, SavedSections, encode};
 use ledger::Ledger;
 use snapshot::{KnownSnapshot, Located, Snapshot};
@@ -245,24 +245,31 @@ impl Pass<'_> {
         };
         let agent = &self.load.agent;
         let path = self.name.for_load(&agent.name, &identity, agent.index);
-        // The file holds the sum over all loads of this process that share its name.
-        if let Some(total) = self
-            .ledger
-            .total(&path, self.load.generation, &counts, &version)?
-        {
+        let generation = self.load.generation;
+        let new = if self.name.is_pooled() {
+            // The file holds the sum over all processes: add what it has not got from us yet.
+            self.ledger.news(&path, generation, &counts, &version)
+        } else {
+            // The file holds the sum over all loads of this process that share its name.
+            self.ledger.total(&path, generation, &counts, &version)?
+        };
+        if let Some(new) = new {
             let parts = Parts {
                 version,
                 build_id,
                 records,
-                counters: &total.counters,
-                bitmap: &total.bitmap,
-                uniform: &total.uniform,
+                counters: &new.counters,
+                bitmap: &new.bitmap,
+                uniform: &new.uniform,
                 names: &names,
                 names_address,
             };
-            write_atomic(&path, &encode(&parts))?;
-            self.ledger
-                .written(&path, self.load.generation, counts, version);
+            if self.name.is_pooled() {
+                add_to_pool(&path, &parts, &new)?;
+            } else {
+                write_atomic(&path, &encode(&parts))?;
+            }
+            self.ledger.written(&path, generation, counts, version);
         }
         Ok(Some(path))
     }

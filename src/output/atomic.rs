@@ -14,43 +14,57 @@ use super::OutputError;
 /// # Errors
 /// Fails with the step and the file; then `path` is as it was.
 pub fn write_atomic(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
-    if let Some(directory) = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-    {
-        fs::create_dir_all(directory).map_err(io_error("make the directory", directory))?;
+    let temporary = Temporary::write(path, contents)?;
+    fs::rename(&temporary.path, path).map_err(OutputError::io("replace", path))
+}
+
+/// Writes `contents` to `path` if there is no such file, likewise. Returns whether it did.
+pub(super) fn create_atomic(path: &Path, contents: &[u8]) -> Result<bool, OutputError> {
+    let temporary = Temporary::write(path, contents)?;
+    match fs::hard_link(&temporary.path, path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(source) => Err(OutputError::io("make", path)(source)),
     }
-    let temporary = temporary_name(path);
-    let written = write_new(&temporary, contents)
-        .map_err(io_error("write", &temporary))
-        .and_then(|()| fs::rename(&temporary, path).map_err(io_error("replace", path)));
-    if written.is_err() {
-        // Best effort: the error that matters is the one above.
-        let _ = fs::remove_file(&temporary);
+}
+
+/// A file that goes when nobody has renamed it.
+struct Temporary {
+    path: PathBuf,
+}
+
+impl Temporary {
+    /// Writes `contents` beside `path`, under a name that no other process or thread takes:
+    /// hidden, and without the suffix by which profiles are collected.
+    fn write(path: &Path, contents: &[u8]) -> Result<Temporary, OutputError> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        if let Some(directory) = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+        {
+            fs::create_dir_all(directory)
+                .map_err(OutputError::io("make the directory", directory))?;
+        }
+        let base = path.file_name().unwrap_or_default().to_string_lossy();
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".{base}.{}-{count}.tmp", std::process::id());
+        let temporary = Temporary {
+            path: path.with_file_name(name),
+        };
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&temporary.path)
+            .and_then(|mut file| file.write_all(contents))
+            .map_err(OutputError::io("write", &temporary.path))?;
+        Ok(temporary)
     }
-    written
 }
 
-fn write_new(path: &Path, contents: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    file.write_all(contents)
-}
-
-/// A name beside `path` that no other process or thread takes: hidden, and without the suffix by
-/// which profiles are collected.
-fn temporary_name(path: &Path) -> PathBuf {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let base = path.file_name().unwrap_or_default().to_string_lossy();
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    path.with_file_name(format!(".{base}.{}-{count}.tmp", std::process::id()))
-}
-
-fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OutputError {
-    let path = path.to_owned();
-    move |source| OutputError::Io {
-        action,
-        path,
-        source,
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // It is not there where it was renamed; else the error that matters has been returned.
+        let _ = fs::remove_file(&self.path);
     }
 }
 
@@ -66,6 +80,16 @@ mod tests {
         write_atomic(&path, b"two").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn only_one_creates() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.profraw");
+        assert!(create_atomic(&path, b"one").unwrap());
+        assert!(!create_atomic(&path, b"two").unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 
     #[test]

@@ -1,17 +1,21 @@
-//! Where profiles go: the user's name pattern ([`pattern`]) and files that are whole or not there
-//! ([`atomic`]).
+//! Where profiles go: the user's name pattern ([`pattern`]), files that are whole or not there
+//! ([`atomic`]), and files that several processes add to ([`pool`]).
 
 mod atomic;
+mod lock;
 mod pattern;
+mod pool;
 
 pub use atomic::write_atomic;
-pub use pattern::{Expansion, PatternError, expand};
+pub use pattern::{Expansion, PatternError, ProfileName};
+pub use pool::add_to_pool;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::codeobject::{Identity, sanitize_target};
+use crate::profraw::ProfileError;
 
 /// Why a profile could not be written.
 #[derive(Debug, Error)]
@@ -27,41 +31,31 @@ pub enum OutputError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The pattern ends in a slash or names a directory only.
-    #[error("the profile name {0:?} has no file name")]
-    NoFileName(PathBuf),
+    /// Another process has held the lock of a pooled file for too long.
+    #[error("cannot lock {}: held by another process for {} seconds", path.display(), waited.as_secs())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// The pooled file is not one that these counts can be added to. It is left as it is.
+    #[error("cannot add to {}: {source}", path.display())]
+    Pool {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ProfileError,
+    },
 }
 
-/// The name of a profile: directory and base name from the user's pattern, and before the base
-/// name what tells device profiles apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProfileName {
-    directory: PathBuf,
-    base: String,
-}
-
-impl ProfileName {
-    /// Splits an expanded pattern into directory and base name.
-    ///
-    /// # Errors
-    /// Fails where `path` has no file name.
-    pub fn new(path: &Path) -> Result<ProfileName, OutputError> {
-        let trailing_slash = path.as_os_str().as_encoded_bytes().ends_with(b"/");
-        match path.file_name() {
-            Some(base) if !trailing_slash => Ok(ProfileName {
-                directory: path.parent().unwrap_or(Path::new("")).to_owned(),
-                base: base.to_string_lossy().into_owned(),
-            }),
-            _ => Err(OutputError::NoFileName(path.to_owned())),
+impl OutputError {
+    fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| OutputError::Io {
+            action,
+            path,
+            source,
         }
-    }
-
-    /// `<directory>/<arch>.<identity>.<agent index>.<base name>`: the same from run to run, and
-    /// another for each code object and each GPU.
-    #[must_use]
-    pub fn for_load(&self, target: &str, identity: &Identity, agent: usize) -> PathBuf {
-        let arch = sanitize_target(target);
-        self.directory
-            .join(format!("{arch}.{identity}.{agent}.{}", self.base))
     }
 }

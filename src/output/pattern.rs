@@ -1,11 +1,15 @@
 //! `LLVM_PROFILE_FILE`: the user's pattern for profile names.
 
+use std::path::{Path, PathBuf};
+
 use thiserror::Error;
+
+use crate::codeobject::{Identity, sanitize_target};
 
 /// What the specifiers stand for in this process.
 #[derive(Clone, Debug, Default)]
 pub struct Expansion {
-    /// `%p`: process id.
+    /// `%p`: process id. Its remainder chooses the file of a pool (`%4m`).
     pub pid: u32,
     /// `%h`: host name.
     pub host: String,
@@ -17,85 +21,203 @@ pub struct Expansion {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PatternError {
-    /// A specifier that is not supported.
-    #[error("{found:?} in the profile name {pattern:?} is not supported, use %p, %h, %t or %%")]
-    Unsupported {
+    /// A specifier that LLVM does not have.
+    #[error(
+        "{found:?} in the profile name {pattern:?} is not known, use %p, %h, %t, %b, %m, %1m to \
+         %9m, or %%"
+    )]
+    Unknown {
         /// The specifier.
         found: String,
         /// The whole pattern.
         pattern: String,
     },
+    /// `%c`.
+    #[error(
+        "%c in the profile name {pattern:?} maps counters into the file as they change, which \
+         device memory cannot be; leave it out"
+    )]
+    Continuous {
+        /// The whole pattern.
+        pattern: String,
+    },
+    /// The pattern ends in a slash or names a directory only.
+    #[error("the profile name {pattern:?} has no file name")]
+    NoFileName {
+        /// The whole pattern.
+        pattern: String,
+    },
 }
 
-/// Expands `pattern` as LLVM's runtime does: `%p` process id, `%h` host name, `%t` `TMPDIR`,
-/// `%%` a percent sign.
-///
-/// # Errors
-/// Fails for any other specifier. `%m` and `%b` would promise merging into one file per binary;
-/// `%c` a file that the counters are mapped into, which device memory cannot be.
-pub fn expand(pattern: &str, values: &Expansion) -> Result<String, PatternError> {
-    let mut expanded = String::with_capacity(pattern.len() + 16);
-    let mut rest = pattern;
-    while let Some(at) = rest.find('%') {
-        expanded.push_str(&rest[..at]);
-        let specifier = &rest[at + 1..];
-        match specifier.chars().next() {
-            Some('p') => expanded.push_str(&values.pid.to_string()),
-            Some('h') => expanded.push_str(&values.host),
-            Some('t') => expanded.push_str(&values.tmpdir),
-            Some('%') => expanded.push('%'),
-            _ => {
-                let len = specifier
-                    .find(|c: char| !c.is_ascii_digit())
-                    .unwrap_or(specifier.len());
-                let found = specifier.chars().take(len + 1).collect::<String>();
-                return Err(PatternError::Unsupported {
-                    found: format!("%{found}"),
-                    pattern: pattern.to_owned(),
-                });
+/// The name of this process's profiles: the user's pattern with everything expanded that is the
+/// same for all of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProfileName {
+    /// The pattern around each `%b`.
+    pieces: Vec<String>,
+    pooled: bool,
+}
+
+impl ProfileName {
+    /// Expands `pattern` as LLVM's runtime does: `%p` process id, `%h` host name, `%t` `TMPDIR`,
+    /// `%b` the code object's build id (its identity, where it has none), `%%` a percent sign.
+    /// `%m` asks for one file that all processes add their counts to, `%Nm` for a pool of N such
+    /// files; it stands for the number in the pool. (LLVM puts the binary's signature there as
+    /// well; device profiles have the identity in their names already.)
+    ///
+    /// A relative pattern is taken from `directory`.
+    ///
+    /// # Errors
+    /// Fails for other specifiers, and where no file name is left.
+    pub fn parse(
+        pattern: &str,
+        values: &Expansion,
+        directory: &Path,
+    ) -> Result<ProfileName, PatternError> {
+        let mut pieces = vec![String::new()];
+        let mut pooled = false;
+        let mut characters = pattern.chars();
+        while let Some(character) = characters.next() {
+            let piece = pieces.last_mut().expect("there is always one");
+            if character != '%' {
+                piece.push(character);
+                continue;
+            }
+            match characters.next() {
+                Some('p') => piece.push_str(&values.pid.to_string()),
+                Some('h') => piece.push_str(&values.host),
+                Some('t') => piece.push_str(&values.tmpdir),
+                Some('%') => piece.push('%'),
+                Some('b') => pieces.push(String::new()),
+                Some('m') => {
+                    pooled = true;
+                    piece.push('0');
+                }
+                Some(size @ '1'..='9') if characters.as_str().starts_with('m') => {
+                    characters.next();
+                    pooled = true;
+                    let size = size.to_digit(10).expect("a digit");
+                    piece.push_str(&(values.pid % size).to_string());
+                }
+                Some('c') => {
+                    return Err(PatternError::Continuous {
+                        pattern: pattern.to_owned(),
+                    });
+                }
+                other => {
+                    return Err(PatternError::Unknown {
+                        found: std::iter::once('%').chain(other).collect(),
+                        pattern: pattern.to_owned(),
+                    });
+                }
             }
         }
-        rest = &specifier[1..];
+        if pieces
+            .last()
+            .is_some_and(|last| last.is_empty() || last.ends_with('/'))
+            && (pieces.len() == 1 || pieces.last().is_some_and(|last| last.ends_with('/')))
+        {
+            return Err(PatternError::NoFileName {
+                pattern: pattern.to_owned(),
+            });
+        }
+        let start = &mut pieces[0];
+        *start = directory.join(&*start).to_string_lossy().into_owned();
+        Ok(ProfileName { pieces, pooled })
     }
-    expanded.push_str(rest);
-    Ok(expanded)
+
+    /// Whether processes add their counts to files that are there (`%m`).
+    #[must_use]
+    pub fn is_pooled(&self) -> bool {
+        self.pooled
+    }
+
+    /// `<directory>/<arch>.<identity>.<agent index>.<base name>`: the same from run to run, and
+    /// another for each code object and each GPU.
+    #[must_use]
+    pub fn for_load(&self, target: &str, identity: &Identity, agent: usize) -> PathBuf {
+        let expanded = PathBuf::from(self.pieces.join(identity.as_str()));
+        let arch = sanitize_target(target);
+        let base = expanded.file_name().unwrap_or_default().to_string_lossy();
+        expanded.with_file_name(format!("{arch}.{identity}.{agent}.{base}"))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn values() -> Expansion {
-        Expansion {
+    fn name(pattern: &str) -> Result<ProfileName, PatternError> {
+        let values = Expansion {
             pid: 42,
             host: "node7".into(),
             tmpdir: "/tmp".into(),
-        }
+        };
+        ProfileName::parse(pattern, &values, Path::new("/work dir"))
+    }
+
+    fn path(pattern: &str) -> String {
+        let identity = Identity::of_sections([b"x".as_slice()]);
+        let path = name(pattern)
+            .unwrap()
+            .for_load("gfx90a:xnack-", &identity, 3);
+        path.to_str().unwrap().replace(identity.as_str(), "ID")
     }
 
     #[test]
     fn specifiers_stand_for_what_llvm_says() {
-        let expanded = expand("%t/run-%h-%p/100%%.profraw", &values()).unwrap();
-        assert_eq!(expanded, "/tmp/run-node7-42/100%.profraw");
-        assert_eq!(expand("plain.profraw", &values()).unwrap(), "plain.profraw");
+        assert_eq!(
+            path("%t/run-%h-%p/100%%.profraw"),
+            "/tmp/run-node7-42/gfx90a-xnack-.ID.3.100%.profraw"
+        );
+        assert_eq!(
+            path("plain.profraw"),
+            "/work dir/gfx90a-xnack-.ID.3.plain.profraw"
+        );
+        assert_eq!(path("d/%b"), "/work dir/d/gfx90a-xnack-.ID.3.ID");
+        assert_eq!(path("%b/x-%b"), "/work dir/ID/gfx90a-xnack-.ID.3.x-ID");
+    }
+
+    #[test]
+    fn pools_are_chosen_by_process() {
+        assert_eq!(
+            path("a-%m.profraw"),
+            "/work dir/gfx90a-xnack-.ID.3.a-0.profraw"
+        );
+        assert_eq!(
+            path("a-%4m.profraw"),
+            "/work dir/gfx90a-xnack-.ID.3.a-2.profraw"
+        );
+        assert!(name("%m").unwrap().is_pooled());
+        assert!(!name("%p").unwrap().is_pooled());
     }
 
     #[test]
     fn others_are_named() {
-        for (pattern, found) in [
-            ("a-%m.profraw", "%m"),
-            ("%4m", "%4m"),
-            ("x%c", "%c"),
-            ("x%", "%"),
-            ("%é", "%é"),
-        ] {
-            let error = expand(pattern, &values()).unwrap_err();
+        let unknown = |pattern: &str, found: &str| {
+            let expected = PatternError::Unknown {
+                found: found.into(),
+                pattern: pattern.to_owned(),
+            };
+            assert_eq!(name(pattern), Err(expected));
+        };
+        unknown("a-%q.profraw", "%q");
+        unknown("%12m", "%1");
+        unknown("%0m", "%0");
+        unknown("x%", "%");
+        unknown("%é", "%é");
+        assert_eq!(
+            name("x%c"),
+            Err(PatternError::Continuous {
+                pattern: "x%c".into()
+            })
+        );
+        for pattern in ["", "d/", "%b/"] {
             assert_eq!(
-                error,
-                PatternError::Unsupported {
-                    found: found.into(),
+                name(pattern),
+                Err(PatternError::NoFileName {
                     pattern: pattern.into()
-                }
+                })
             );
         }
     }

@@ -49,6 +49,29 @@ impl Counts {
         add_words(&mut self.uniform, &more.uniform);
         Ok(())
     }
+
+    /// What was counted since `before`, of the same load. Joined counts (single bytes, bitmaps)
+    /// stay whole: joining them again changes nothing.
+    #[must_use]
+    pub fn since(&self, before: &Counts, version: &Version) -> Counts {
+        let mut news = self.clone();
+        if !version.is_single_byte() {
+            subtract_words(&mut news.counters, &before.counters);
+        }
+        subtract_words(&mut news.uniform, &before.uniform);
+        news
+    }
+}
+
+fn subtract_words(from: &mut [u8], before: &[u8]) {
+    for (count, before) in from.chunks_exact_mut(8).zip(before.chunks_exact(8)) {
+        let (now, then) = (
+            LittleEndian::read_u64(count),
+            LittleEndian::read_u64(before),
+        );
+        // A smaller count was reset in between: all of it is new.
+        LittleEndian::write_u64(count, now.checked_sub(then).unwrap_or(now));
+    }
 }
 
 fn add_words(into: &mut [u8], from: &[u8]) {

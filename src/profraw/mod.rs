@@ -56,6 +56,9 @@ pub enum ProfileError {
         /// The one that is known.
         expected: u64,
     },
+    /// A profile to add to has other functions, another version, or was linked differently.
+    #[error("it is a profile of other code, although its name says otherwise")]
+    OtherCode,
     /// Two profiles are not of the same code.
     #[error("counters cannot be added: {found} bytes to {expected}")]
     Mismatch {

@@ -6,6 +6,7 @@
 mod fake_device;
 mod faults;
 mod loads;
+mod pools;
 #[path = "../whole_program/support/mod.rs"]
 #[allow(
     dead_code,
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use fake_device::FakeDevice;
 use rocov::device::Executable;
-use rocov::output::ProfileName;
+use rocov::output::{Expansion, ProfileName};
 use support::compile::code_object;
 use support::profile::{Function, Functions, functions, merge, raw_profiles};
 
@@ -28,6 +29,14 @@ const SECOND: Executable = Executable(0x52);
 /// Kernels of testdata/kernels/vecadd.hip: two counters each.
 const VECADD: &str = "_Z6vecaddPKfS0_Pfj";
 const SAXPY: &str = "_Z5saxpyfPKfPfj";
+
+fn profile_name(directory: &Path, pattern: &str) -> ProfileName {
+    let values = Expansion {
+        pid: std::process::id(),
+        ..Expansion::default()
+    };
+    ProfileName::parse(pattern, &values, directory).expect("a good pattern")
+}
 
 fn vecadd() -> Vec<u8> {
     std::fs::read(code_object("vecadd", "gfx90a", "-O1", 4)).expect("a compiled code object")
@@ -40,7 +49,7 @@ fn collatz() -> Vec<u8> {
 /// A directory for profiles, and their name in it.
 fn output() -> (tempfile::TempDir, ProfileName) {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let name = ProfileName::new(&directory.path().join("app.profraw")).expect("a file name");
+    let name = profile_name(directory.path(), "app.profraw");
     (directory, name)
 }
 
