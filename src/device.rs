@@ -180,4 +180,10 @@ pub trait Device {
     /// # Errors
     /// Fails where the range is not allocated, or the copy fails. `into` then holds anything.
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError>;
+
+    /// Copies `from` to device memory at `address`.
+    ///
+    /// # Errors
+    /// Fails where the range is not allocated, or the copy fails.
+    fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError>;
 }

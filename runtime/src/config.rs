@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::fs;
 use std::path::PathBuf;
 
-use rocov::output::{Expansion, ProfileName};
+use rocov::output::{Expansion, PatternError, ProfileName};
 
 use crate::log;
 
@@ -25,22 +25,26 @@ pub(crate) fn verbose() -> bool {
 /// A name that cannot be used is said and replaced by the default: counts under another name can
 /// be moved, lost ones cannot be had back.
 pub(crate) fn profile_name() -> ProfileName {
-    let directory = env::current_dir().unwrap_or_default();
-    let values = expansion();
-    let parse = |pattern: &str| ProfileName::parse(pattern, &values, &directory);
+    let default = || parse_name(DEFAULT_NAME).expect("the default is a good pattern");
     let fallback = |why: &dyn Display| {
         log::warn(format_args!("{why}; writing to {DEFAULT_NAME} instead"));
-        parse(DEFAULT_NAME).expect("the default is a good pattern")
+        default()
     };
     match env::var("LLVM_PROFILE_FILE") {
         Ok(pattern) if !pattern.is_empty() => {
-            parse(&pattern).unwrap_or_else(|error| fallback(&error))
+            parse_name(&pattern).unwrap_or_else(|error| fallback(&error))
         }
         Err(error @ env::VarError::NotUnicode(_)) => {
             fallback(&format_args!("LLVM_PROFILE_FILE: {error}"))
         }
-        _ => parse(DEFAULT_NAME).expect("the default is a good pattern"),
+        _ => default(),
     }
+}
+
+/// A name pattern with the values of this process and this moment.
+pub(crate) fn parse_name(pattern: &str) -> Result<ProfileName, PatternError> {
+    let directory = env::current_dir().unwrap_or_default();
+    ProfileName::parse(pattern, &expansion(), &directory)
 }
 
 fn expansion() -> Expansion {

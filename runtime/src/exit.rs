@@ -13,12 +13,17 @@
 use std::ffi::c_int;
 use std::sync::Once;
 
-use crate::{boundary, lifecycle};
+use crate::{boundary, lifecycle, table};
 
 /// Registers the late exit drain. Only registers: the process may never use a GPU.
+///
+/// Where the program's calls of HSA do not pass our hooks, because it is linked with ROCr ahead of
+/// this library, ROCr 5.2 must be told of us before it starts; later ones look for
+/// [`crate::table::HSA_AMD_TOOL_PRIORITY`].
 #[ctor::ctor(unsafe)]
 fn at_load() {
     register(late);
+    table::announce();
 }
 
 /// Registers the early exit drain, once.
@@ -42,10 +47,7 @@ extern "C" fn early() {
 }
 
 extern "C" fn late() {
-    boundary::guest("the late exit drain", || {
-        lifecycle::exiting();
-        lifecycle::release();
-    });
+    boundary::guest("the late exit drain", lifecycle::exiting);
 }
 
 unsafe extern "C" {

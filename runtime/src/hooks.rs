@@ -1,10 +1,10 @@
-//! The functions of HSA that the program's calls pass through here on their way.
+//! The functions that the program's calls pass through here on their way: interposition.
 //!
 //! HIP calls ROCr through its exported stubs; a definition in a preloaded library, or in the
 //! executable, is found before ROCr's own, even for libamdhip64's versioned references
-//! (`@ROCR_1`).
+//! (`@ROCR_1`). Where that does not hold, [`crate::table`] serves instead.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 use libloading::os::unix::{Library, RTLD_LAZY};
@@ -12,13 +12,15 @@ use rocov::device::Executable;
 use rocov::hsa::HSA_LIBRARY;
 use rocov::hsa::abi::{SUCCESS, Status};
 
-use crate::{boundary, lifecycle};
+use crate::election::{self, Event};
 
 /// `HSA_STATUS_ERROR`: for a program that calls HSA where there is none.
 const ERROR: Status = 0x1000;
 
 type FreezeFn = unsafe extern "C" fn(u64, *const c_char) -> Status;
 type DestroyFn = unsafe extern "C" fn(u64) -> Status;
+type ShutDownFn = unsafe extern "C" fn() -> Status;
+type ExitFn = unsafe extern "C" fn(c_int) -> !;
 
 /// Loads are remembered once an executable is frozen: symbols have addresses from then on.
 ///
@@ -34,9 +36,7 @@ unsafe extern "C" fn hsa_executable_freeze(executable: u64, options: *const c_ch
     // SAFETY: the caller's arguments, passed on.
     let status = unsafe { freeze(executable, options) };
     if status == SUCCESS {
-        boundary::guest("the freeze hook", || {
-            lifecycle::frozen(Executable(executable))
-        });
+        election::send(Event::Frozen(Executable(executable)));
     }
     status
 }
@@ -54,11 +54,78 @@ unsafe extern "C" fn hsa_executable_destroy(executable: u64) -> Status {
     let Some(destroy) = *NEXT.get_or_init(|| unsafe { next(c"hsa_executable_destroy") }) else {
         return ERROR;
     };
-    boundary::guest("the destroy hook", || {
-        lifecycle::destroying(Executable(executable))
-    });
+    election::send(Event::Destroying(Executable(executable)));
     // SAFETY: the caller's argument, passed on.
     unsafe { destroy(executable) }
+}
+
+/// The program's own shutdown, or HIP's: from 6.2 on it does so in a static destructor. If it is
+/// the last reference, all executables go with the runtime.
+///
+/// # Safety
+/// As for HSA's function of this name.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hsa_shut_down() -> Status {
+    static NEXT: OnceLock<Option<ShutDownFn>> = OnceLock::new();
+    // SAFETY: hsa.h declares the function so.
+    let Some(shut_down) = *NEXT.get_or_init(|| unsafe { next(c"hsa_shut_down") }) else {
+        return ERROR;
+    };
+    election::send(Event::ShuttingDown);
+    // SAFETY: there are no arguments.
+    let status = unsafe { shut_down() };
+    election::send(Event::ShutDown);
+    status
+}
+
+/// Ends the process without exit handlers, as Python's `os._exit` and forked workers do.
+///
+/// # Safety
+/// As for the C library's function of this name.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn _exit(status: c_int) -> ! {
+    // SAFETY: the arguments are passed on.
+    unsafe { exit_now(status) }
+}
+
+/// C99's name for `_exit`.
+///
+/// # Safety
+/// As for the C library's function of this name.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn _Exit(status: c_int) -> ! {
+    // SAFETY: the arguments are passed on.
+    unsafe { exit_now(status) }
+}
+
+unsafe fn exit_now(status: c_int) -> ! {
+    election::send(Event::Exiting);
+    // SAFETY: <unistd.h> declares the function so.
+    if let Some(exit) = unsafe { next::<ExitFn>(c"_exit") } {
+        // SAFETY: the caller's argument, passed on.
+        unsafe { exit(status) }
+    }
+    // SAFETY: ends the process: all that is asked for.
+    unsafe {
+        libc::syscall(libc::SYS_exit_group, status);
+        libc::abort()
+    }
+}
+
+/// Whether the program's calls of HSA arrive here: whether the first definition in the search
+/// order is ours. A runtime that is loaded later is behind it.
+pub(crate) fn are_in_effect() -> bool {
+    std::ptr::eq(first_freeze(), hsa_executable_freeze as *const c_void)
+}
+
+/// Whether anything in the search order, ours or the runtime's, defines HSA's functions.
+pub(crate) fn is_hsa_in_scope() -> bool {
+    !first_freeze().is_null()
+}
+
+fn first_freeze() -> *const c_void {
+    // SAFETY: the name is NUL terminated.
+    unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"hsa_executable_freeze".as_ptr()) }
 }
 
 /// The function `name` behind ours: the next in the search order, so that another tool's hook is
@@ -68,7 +135,6 @@ unsafe extern "C" fn hsa_executable_destroy(executable: u64) -> Status {
 /// # Safety
 /// `T` is the type of a pointer to that function.
 unsafe fn next<T: Copy>(name: &CStr) -> Option<T> {
-    const RTLD_NOLOAD: i32 = libc::RTLD_NOLOAD;
     // SAFETY: the name is NUL terminated.
     let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
     if !found.is_null() {
@@ -76,7 +142,8 @@ unsafe fn next<T: Copy>(name: &CStr) -> Option<T> {
         return Some(unsafe { std::mem::transmute_copy::<*mut c_void, T>(&found) });
     }
     // SAFETY: NOLOAD runs no initialiser.
-    let library = unsafe { Library::open(Some(HSA_LIBRARY), RTLD_NOLOAD | RTLD_LAZY) }.ok()?;
+    let library =
+        unsafe { Library::open(Some(HSA_LIBRARY), libc::RTLD_NOLOAD | RTLD_LAZY) }.ok()?;
     // SAFETY: as the caller promises.
     let symbol = unsafe { library.get::<T>(name.to_bytes_with_nul()) }
         .ok()

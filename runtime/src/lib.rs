@@ -1,16 +1,21 @@
 //! librocov: what is put into a HIP program, by preload or by linking.
 //!
-//! It follows the program's executables as they are frozen ([`hooks`]), drains the counters of
-//! their code objects when they are destroyed and at exit ([`lifecycle`]), and is otherwise not
-//! there: no thread, no output unless asked for or something was lost, no HSA call in a process
-//! that does not use a GPU.
+//! It follows the program's executables as they are frozen ([`hooks`], or [`table`]), drains the
+//! counters of their code objects when they are destroyed and at exit ([`lifecycle`]), and is
+//! otherwise not there: no thread, no output unless asked for or something was lost, no HSA call
+//! in a process that does not use a GPU. Of several copies one drains ([`election`]), and none
+//! where LLVM's own drain does ([`neighbour`]). [`exports`] is for programs that want a say.
 //!
 //! Everything that is process-wide lives in this crate; what a drain does is in the library
 //! `rocov`.
 
 mod boundary;
 mod config;
+mod election;
 mod exit;
+pub mod exports;
 mod hooks;
 mod lifecycle;
 mod log;
+mod neighbour;
+mod table;

@@ -9,7 +9,7 @@ use rocov::drain::{Outcome, Session};
 use rocov::hsa::{self, HsaDevice};
 use rocov::output::ProfileName;
 
-use crate::{config, exit, log};
+use crate::{config, election, exit, log, neighbour};
 
 /// The process that owns [`STATE`], 0 before the first load. A forked child inherits a runtime
 /// whose every call fails, and perhaps a lock that nobody will release: it is left alone.
@@ -17,11 +17,11 @@ static OWNER: AtomicU32 = AtomicU32::new(0);
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
-struct State {
-    session: Session,
-    name: ProfileName,
-    /// Whether we hold a reference on the HSA runtime.
-    retained: bool,
+pub(crate) struct State {
+    pub(crate) session: Session,
+    pub(crate) name: ProfileName,
+    /// What LLVM's own drain in the process makes us do.
+    stance: neighbour::Stance,
 }
 
 /// An executable was frozen: its code objects are loaded.
@@ -33,6 +33,9 @@ pub(crate) fn frozen(executable: Executable) {
     let Some(device) = attach() else { return };
     OWNER.store(process::id(), Ordering::Relaxed);
     with_state(|state| {
+        if state.stance == neighbour::Stance::StandDown {
+            return;
+        }
         match state.session.loaded(&device, executable) {
             Ok(outcome) => {
                 report_losses(&outcome);
@@ -43,57 +46,66 @@ pub(crate) fn frozen(executable: Executable) {
             }
             Err(error) => lost_sight(&error),
         }
-        if state.session.is_empty() || state.retained {
-            return;
-        }
-        exit::register_early();
-        // Until the late exit drain: newer HIPs shut HSA down in a static destructor.
-        match device.api().retain() {
-            Ok(()) => state.retained = true,
-            Err(error) => log::verbose(format_args!("cannot hold on to HSA: {error}")),
+        if !state.session.is_empty() {
+            exit::register_early();
         }
     });
 }
 
 /// An executable is about to be destroyed.
 pub(crate) fn destroying(executable: Executable) {
-    if !is_owner() {
-        return;
-    }
-    let Some(device) = attach() else { return };
-    with_state(|state| {
-        let outcome = state.session.unloading(&device, executable, &state.name);
-        report(&outcome);
-    });
-}
-
-/// The process ends: whatever is still loaded is drained, also what was loaded past the hooks.
-pub(crate) fn exiting() {
-    // Nothing seen is not nothing there: a program may have bound HSA's functions past us.
-    let unseen = OWNER.load(Ordering::Relaxed) == 0 && hsa::is_loaded();
-    if !is_owner() && !unseen {
-        return;
-    }
-    let Some(device) = attach() else { return };
-    with_state(|state| {
-        let outcome = state.session.drain(&device, &state.name);
-        report(&outcome);
-    });
-}
-
-/// Gives HSA back.
-pub(crate) fn release() {
-    if !is_owner() {
-        return;
-    }
-    let Some(device) = attach() else { return };
-    with_state(|state| {
-        if std::mem::take(&mut state.retained)
-            && let Err(error) = device.api().release()
-        {
-            log::verbose(format_args!("cannot let go of HSA: {error}"));
+    with_owned(|state, device| {
+        if !state.session.has_seen(executable) {
+            return;
+        }
+        let outcome = state.session.unloading(device, executable, &state.name);
+        if outcome.found > 0 {
+            report(&outcome);
         }
     });
+}
+
+/// HSA may go, or the process: whatever is still loaded is drained.
+pub(crate) fn draining() -> Option<Outcome> {
+    with_owned(|state, device| {
+        let outcome = state.session.drain(device, &state.name);
+        report(&outcome);
+        state.stance.after_drain(&mut state.session, device);
+        outcome
+    })
+}
+
+/// `hsa_shut_down` has returned. If that was the last reference, all executables went with it.
+pub(crate) fn shut_down() {
+    if !is_owner() || attach().is_some() {
+        return;
+    }
+    with_state(|state| state.session.forget_all());
+}
+
+/// The process ends by `exit` or by returning from main. Besides what was seen, what was loaded
+/// past the hooks is looked for.
+pub(crate) fn exiting() {
+    if election::is_loser() {
+        return;
+    }
+    let unseen = OWNER.load(Ordering::Relaxed) == 0 && hsa::is_loaded();
+    if unseen {
+        OWNER.store(process::id(), Ordering::Relaxed);
+    }
+    let _ = draining();
+}
+
+/// Runs `work` on the state, unless there is nothing to do in this process.
+pub(crate) fn with_owned<T>(work: impl FnOnce(&mut State, &HsaDevice) -> T) -> Option<T> {
+    if !is_owner() {
+        return None;
+    }
+    let device = attach()?;
+    with_state(|state| {
+        let stands_down = state.stance == neighbour::Stance::StandDown;
+        (!stands_down).then(|| work(state, &device))
+    })
 }
 
 fn is_owner() -> bool {
@@ -108,14 +120,15 @@ fn attach() -> Option<HsaDevice> {
     })
 }
 
-fn with_state(work: impl FnOnce(&mut State)) {
+/// Runs `work` on the state, which is made when it is first needed.
+pub(crate) fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
     // A poisoned state is still a consistent one: each step changes it after it succeeded.
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     work(state.get_or_insert_with(|| State {
         session: Session::default(),
         name: config::profile_name(),
-        retained: false,
-    }));
+        stance: neighbour::stance(),
+    }))
 }
 
 fn lost_sight(error: &DeviceError) {
@@ -130,6 +143,7 @@ fn report_losses(outcome: &Outcome) {
     }
 }
 
+/// Says what a pass did, in the words of LLVM's own drain.
 fn report(outcome: &Outcome) {
     report_losses(outcome);
     for file in &outcome.files {
@@ -141,6 +155,6 @@ fn report(outcome: &Outcome) {
         outcome.pairs,
         outcome.found,
         outcome.files.len(),
-        outcome.losses.len()
+        outcome.failures()
     ));
 }

@@ -118,6 +118,22 @@ impl Session {
         outcome
     }
 
+    /// Zeroes on the device what every load has counted. What was written stays, and what is
+    /// counted from now on is added to it; what was counted and not drained is gone.
+    ///
+    /// # Errors
+    /// Fails where a load's sections cannot be found or written; the others are zeroed.
+    pub fn zero(&mut self, device: &dyn Device) -> Result<(), Error> {
+        let mut result = Ok(());
+        for (generation, load) in &self.loads {
+            match snapshot::zero(device, load) {
+                Ok(()) => self.ledger.settle(*generation),
+                Err(error) => result = Err(error),
+            }
+        }
+        result
+    }
+
     /// The runtime is gone, and with it all executables: what was written of them stays.
     pub fn forget_all(&mut self) {
         for generation in std::mem::take(&mut self.loads).into_keys() {
@@ -127,7 +143,13 @@ impl Session {
         self.agents.clear();
     }
 
-    /// Whether there is a load to drain.
+    /// Whether an executable was looked at. Most of them have nothing to drain.
+    #[must_use]
+    pub fn has_seen(&self, executable: Executable) -> bool {
+        self.seen.contains(&executable)
+    }
+
+    /// Whether there is no load to drain.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.loads.is_empty()

@@ -21,6 +21,17 @@ pub struct Outcome {
     pub losses: Vec<Loss>,
 }
 
+impl Outcome {
+    /// Code objects of which nothing was written, and walks that broke off.
+    #[must_use]
+    pub fn failures(&self) -> usize {
+        self.losses
+            .iter()
+            .filter(|loss| matches!(loss.cause, Cause::Failed(_)))
+            .count()
+    }
+}
+
 /// Something that is to be said of one code object.
 #[derive(Debug)]
 pub struct Loss {

@@ -155,6 +155,25 @@ impl Snapshot {
     }
 }
 
+/// Writes over what `load` has counted: zeros, or "not reached" for single-byte counters.
+pub(super) fn zero(device: &dyn Device, load: &Load) -> Result<(), Error> {
+    let located = Located::of(device, load);
+    let version = Version::of_word(located.version_word(device, load)?)?;
+    for bounds in &located.bounds {
+        let ranges = SectionRanges::check(bounds, load.segment, Some(&version))?;
+        let unreached = if version.is_single_byte() { 0xff } else { 0 };
+        let counted = [
+            (ranges.counters, unreached),
+            (ranges.bitmap, 0),
+            (ranges.uniform, 0),
+        ];
+        for (range, byte) in counted.into_iter().filter(|(range, _)| range.len > 0) {
+            device.write(range.start, &vec![byte; range.len as usize])?;
+        }
+    }
+    Ok(())
+}
+
 /// Copies the sections, those that lie together at once.
 fn read_sections<const N: usize>(
     device: &dyn Device,

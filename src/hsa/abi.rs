@@ -83,8 +83,6 @@ pub struct PointerInfo {
     pub owner: u64,
 }
 
-/// `hsa_init`, `hsa_shut_down`.
-pub type PlainFn = unsafe extern "C" fn() -> Status;
 /// `hsa_system_get_info`.
 pub type SystemGetInfoFn = unsafe extern "C" fn(u32, *mut c_void) -> Status;
 /// `hsa_system_get_major_extension_table`.

@@ -18,9 +18,7 @@ const RTLD_NOLOAD: c_int = 4;
 /// Looked up in the runtime's own handle: `dlsym(RTLD_DEFAULT)` would find the interposers of
 /// librocov, and misses a runtime that came in under `RTLD_LOCAL` (Python's ctypes).
 #[derive(Debug)]
-pub struct Api {
-    pub(super) init: abi::PlainFn,
-    pub(super) shut_down: abi::PlainFn,
+pub(super) struct Api {
     pub(super) system_get_info: abi::SystemGetInfoFn,
     pub(super) iterate_agents: abi::IterateFn,
     pub(super) agent_get_info: abi::GetInfoFn,
@@ -38,7 +36,7 @@ impl Api {
     ///
     /// # Errors
     /// Fails where the loaded runtime lacks one of the functions.
-    pub fn find() -> Result<Option<Api>, DeviceError> {
+    pub(super) fn find() -> Result<Option<Api>, DeviceError> {
         if !is_loaded() {
             return Ok(None);
         }
@@ -63,8 +61,6 @@ impl Api {
             };
         }
         Ok(Some(Api {
-            init: function!("hsa_init"),
-            shut_down: function!("hsa_shut_down"),
             system_get_info: function!("hsa_system_get_info"),
             iterate_agents: function!("hsa_iterate_agents"),
             agent_get_info: function!("hsa_agent_get_info"),
@@ -80,32 +76,13 @@ impl Api {
     /// Whether the runtime is started. A closed one answers `HSA_STATUS_ERROR_NOT_INITIALIZED`
     /// (0x100b); the probe itself starts nothing, unlike `hsa_init`.
     #[must_use]
-    pub fn is_running(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         let mut timestamp = 0_u64;
         // SAFETY: the attribute is a u64.
         let status = unsafe {
             (self.system_get_info)(abi::SYSTEM_INFO_TIMESTAMP, (&raw mut timestamp).cast())
         };
         status == abi::SUCCESS
-    }
-
-    /// Takes one reference on the running runtime, so that the program's own `hsa_shut_down`
-    /// does not tear it down before the drain. Given back by [`Api::release`].
-    ///
-    /// # Errors
-    /// Fails with the runtime's status.
-    pub fn retain(&self) -> Result<(), DeviceError> {
-        // SAFETY: hsa_init may be called at any time outside a tool's OnLoad and OnUnload.
-        check("hsa_init", unsafe { (self.init)() })
-    }
-
-    /// Gives back the reference of [`Api::retain`].
-    ///
-    /// # Errors
-    /// Fails with the runtime's status.
-    pub fn release(&self) -> Result<(), DeviceError> {
-        // SAFETY: pairs with one successful hsa_init of `retain`.
-        check("hsa_shut_down", unsafe { (self.shut_down)() })
     }
 
     /// The loader extension's functions.

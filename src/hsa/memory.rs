@@ -1,5 +1,6 @@
-//! Reading device memory through the runtime.
+//! Copying device memory through the runtime.
 
+use std::ffi::c_void;
 use std::mem::size_of;
 
 use super::abi::{self, PointerInfo};
@@ -8,30 +9,56 @@ use crate::device::{DeviceError, DeviceRange};
 
 impl Api {
     /// Copies `into.len()` bytes from the device address `address`.
-    ///
-    /// `hsa_memory_copy` takes a pointer that it does not know for a host pointer and hands it to
-    /// memcpy, which crashes on device memory: so the allocation is asked for first.
     pub(super) fn copy_from_device(
         &self,
         address: u64,
         into: &mut [u8],
     ) -> Result<(), DeviceError> {
-        if into.is_empty() {
+        let len = into.len();
+        self.check_allocated(address, len)?;
+        // SAFETY: the source lies in one allocation of the runtime, the destination is `into`.
+        unsafe { self.copy(into.as_mut_ptr().cast(), address as *const _, len) }
+    }
+
+    /// Copies `from` to the device address `address`.
+    pub(super) fn copy_to_device(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
+        self.check_allocated(address, from.len())?;
+        // SAFETY: the destination lies in one allocation of the runtime, the source is `from`.
+        unsafe { self.copy(address as *mut _, from.as_ptr().cast(), from.len()) }
+    }
+
+    /// # Safety
+    /// Each pointer is a device address in one allocation, or host memory, of `len` bytes.
+    unsafe fn copy(
+        &self,
+        to: *mut c_void,
+        from: *const c_void,
+        len: usize,
+    ) -> Result<(), DeviceError> {
+        if len == 0 {
             return Ok(());
         }
+        // SAFETY: as promised.
+        check("hsa_memory_copy", unsafe {
+            (self.memory_copy)(to, from, len)
+        })
+    }
+
+    /// Checks that a device range lies in one allocation. `hsa_memory_copy` takes a pointer that
+    /// it does not know for a host pointer and hands it to memcpy, which crashes on device memory.
+    fn check_allocated(&self, address: u64, len: usize) -> Result<(), DeviceError> {
         let range = DeviceRange {
             start: address,
-            len: into.len() as u64,
+            len: len as u64,
         };
-        let found = self.allocation(address)?;
-        if !found.contains(&range) {
-            return Err(DeviceError::NotAllocated { range, found });
+        if len == 0 {
+            return Ok(());
         }
-        // SAFETY: the source lies in one allocation of the runtime, the destination is `into`.
-        let status = unsafe {
-            (self.memory_copy)(into.as_mut_ptr().cast(), address as *const _, into.len())
-        };
-        check("hsa_memory_copy", status)
+        let found = self.allocation(address)?;
+        if found.contains(&range) {
+            return Ok(());
+        }
+        Err(DeviceError::NotAllocated { range, found })
     }
 
     /// The runtime's allocation at `address`, empty where it has none.

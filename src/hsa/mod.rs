@@ -11,7 +11,8 @@ mod load;
 mod loader;
 mod memory;
 
-pub use load::{Api, HSA_LIBRARY, is_loaded};
+use load::Api;
+pub use load::{HSA_LIBRARY, is_loaded};
 
 use crate::device::{Agent, Device, DeviceError, Executable, Image, LoadedCodeObject, Symbol};
 
@@ -32,12 +33,6 @@ impl HsaDevice {
             return Ok(None);
         };
         Ok(api.is_running().then_some(HsaDevice { api }))
-    }
-
-    /// The functions of the runtime.
-    #[must_use]
-    pub fn api(&self) -> &Api {
-        &self.api
     }
 }
 
@@ -72,5 +67,9 @@ impl Device for HsaDevice {
 
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError> {
         self.api.copy_from_device(address, into)
+    }
+
+    fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
+        self.api.copy_to_device(address, from)
     }
 }

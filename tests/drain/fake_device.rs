@@ -315,6 +315,13 @@ impl Device for FakeDevice {
         into.copy_from_slice(range.ok_or(failed)?);
         Ok(())
     }
+
+    fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
+        // What can be read can be written.
+        self.read(address, &mut vec![0; from.len()])?;
+        self.poke(address, from);
+        Ok(())
+    }
 }
 
 /// `image` with a dynamic symbol renamed. The string table of the section headers moves to the

@@ -7,7 +7,8 @@ use rocov::drain::Session;
 use crate::fake_device::FakeDevice;
 use crate::support::profile::raw_profiles;
 use crate::{
-    FIRST, SAXPY, SECOND, VECADD, collatz, counts, loaded, merged, merged_of, output, vecadd,
+    FIRST, SAXPY, SECOND, VECADD, collatz, counts, loaded, merged, merged_of, output, profile_name,
+    vecadd,
 };
 
 #[test]
@@ -141,6 +142,44 @@ fn what_was_loaded_unseen_is_found_at_exit() {
         (1, 1, 1)
     );
     assert_eq!(counts(&merged(directory.path()), VECADD), [2, 2]);
+}
+
+#[test]
+fn zeroing_keeps_what_was_written_and_counts_on_from_there() {
+    for pattern in ["app.profraw", "app-%m.profraw"] {
+        let directory = tempfile::tempdir().unwrap();
+        let name = profile_name(directory.path(), pattern);
+        let device = loaded();
+        let mut session = Session::default();
+        session.loaded(&device, FIRST).unwrap();
+        device.count(FIRST, VECADD, &[4, 2]);
+        session.drain(&device, &name);
+        device.count(FIRST, VECADD, &[1000, 0]);
+        session.zero(&device).unwrap();
+        device.count(FIRST, VECADD, &[3, 1]);
+        session.drain(&device, &name);
+        session.drain(&device, &name);
+        assert_eq!(
+            counts(&merged(directory.path()), VECADD),
+            [7, 3],
+            "{pattern}"
+        );
+    }
+}
+
+#[test]
+fn a_runtime_that_is_shut_down_takes_its_loads_along() {
+    let (directory, name) = output();
+    let mut session = Session::default();
+    for _ in 0..2 {
+        let device = loaded();
+        session.loaded(&device, FIRST).unwrap();
+        device.count(FIRST, VECADD, &[4, 2]);
+        session.drain(&device, &name);
+        session.forget_all();
+        assert!(session.is_empty());
+    }
+    assert_eq!(counts(&merged(directory.path()), VECADD), [8, 4]);
 }
 
 #[test]

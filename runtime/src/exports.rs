@@ -1,0 +1,117 @@
+//! The C interface, `rocov.h`, and the entry points of LLVM's own drain.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use crate::boundary::call;
+use crate::{config, lifecycle, log};
+
+/// What a function of this library answers. A number is never given another meaning.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RocovStatus {
+    /// Done.
+    Ok = 0,
+    /// There was nothing to do: no GPU is in use, or LLVM's own runtime drains this program.
+    Nothing = 1,
+    /// Some counts could not be read or written; standard error says which and why.
+    Loss = 2,
+    /// An argument is null, not UTF-8 or not a pattern; standard error says what.
+    Invalid = 3,
+    /// A fault of this library's own.
+    Internal = 4,
+}
+
+/// The version of this library, such as "0.1.0": valid for ever, not to be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocov_version() -> *const c_char {
+    const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
+    VERSION.as_ptr().cast()
+}
+
+/// Writes the counts of every loaded code object now. Kernels may run meanwhile: what they count
+/// later is written by the next drain, at the latest when the code object is unloaded or the
+/// process exits. Nothing is counted twice.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocov_drain() -> RocovStatus {
+    call("rocov_drain", || {
+        let outcome = lifecycle::draining();
+        match outcome {
+            None => RocovStatus::Nothing,
+            Some(outcome) if !outcome.losses.is_empty() => RocovStatus::Loss,
+            Some(outcome) if outcome.found == 0 => RocovStatus::Nothing,
+            Some(_) => RocovStatus::Ok,
+        }
+    })
+}
+
+/// Zeroes the counters of every loaded code object on the device. What was drained before stays
+/// written, and later counts are added to it; what was counted since is dropped.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocov_reset() -> RocovStatus {
+    call("rocov_reset", || {
+        match lifecycle::with_owned(|state, device| state.session.zero(device)) {
+            None => RocovStatus::Nothing,
+            Some(Ok(())) => RocovStatus::Ok,
+            Some(Err(error)) => {
+                log::warn(format_args!("cannot zero all counters: {error}"));
+                RocovStatus::Loss
+            }
+        }
+    })
+}
+
+/// Sets the name pattern of profiles from now on, as LLVM_PROFILE_FILE has it; NULL goes back to
+/// that variable. Files written under another name stay; counts go to the new name whole.
+///
+/// # Safety
+/// `pattern` is null or NUL terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocov_set_file(pattern: *const c_char) -> RocovStatus {
+    call("rocov_set_file", || {
+        let name = if pattern.is_null() {
+            config::profile_name()
+        } else {
+            // SAFETY: as the caller promises.
+            let Ok(pattern) = unsafe { CStr::from_ptr(pattern) }.to_str() else {
+                log::warn(format_args!("rocov_set_file: the pattern is not UTF-8"));
+                return RocovStatus::Invalid;
+            };
+            match config::parse_name(pattern) {
+                Ok(name) => name,
+                Err(error) => {
+                    log::warn(format_args!("rocov_set_file: {error}"));
+                    return RocovStatus::Invalid;
+                }
+            }
+        };
+        lifecycle::with_state(|state| state.name = name);
+        RocovStatus::Ok
+    })
+}
+
+/// LLVM's entry point for an early drain: returns 0, or -1 where counts were lost.
+#[unsafe(no_mangle)]
+pub extern "C" fn __llvm_profile_hip_collect_device_data() -> c_int {
+    match rocov_drain() {
+        RocovStatus::Ok | RocovStatus::Nothing => 0,
+        _ => -1,
+    }
+}
+
+/// Does nothing: objects compiled for LLVM's earlier drain, which was told of device variables,
+/// link and run.
+#[unsafe(no_mangle)]
+pub extern "C" fn __llvm_profile_offload_register_shadow_variable(_variable: *mut c_void) {}
+
+/// Does nothing, likewise.
+#[unsafe(no_mangle)]
+pub extern "C" fn __llvm_profile_offload_register_section_shadow_variable(_variable: *mut c_void) {}
+
+/// Does nothing, likewise: modules are followed through HSA.
+#[unsafe(no_mangle)]
+pub extern "C" fn __llvm_profile_offload_register_dynamic_module(
+    _status: c_int,
+    _module: *mut *mut c_void,
+    _image: *const c_void,
+) {
+}

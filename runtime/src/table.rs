@@ -1,0 +1,222 @@
+//! ROCr's tool table: the other way in, for a process whose calls do not pass [`crate::hooks`],
+//! as where the program is linked with ROCr ahead of librocov, or `HSA_TOOLS_LIB` names it.
+//!
+//! ROCr calls [`OnLoad`] of the libraries in `HSA_TOOLS_LIB`, and from 5.3 on of every loaded one
+//! that defines [`HSA_AMD_TOOL_PRIORITY`]; a process that was started with librocov in it gets
+//! both, and takes one.
+//!
+//! The layout is that of `hsa_api_trace.h`: unchanged in the fields below from 5.2.3 to 6.4.3.
+
+use std::ffi::{CStr, OsStr, OsString, c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::OnceLock;
+
+use rocov::device::Executable;
+use rocov::hsa::abi::{SUCCESS, Status};
+
+use crate::election::{self, Event};
+use crate::{boundary, hooks, log};
+
+/// Tells ROCr (from 5.3) that this library is a tool, and when to load it: others first.
+#[unsafe(no_mangle)]
+static HSA_AMD_TOOL_PRIORITY: u32 = 100;
+
+/// `HsaApiTable`.
+#[repr(C)]
+struct ApiTable {
+    version: Version,
+    core: *mut CoreTable,
+}
+
+/// `ApiTableVersion`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Version {
+    major: u32,
+    /// Of a sub-table: its size in bytes.
+    minor: u32,
+    step: u32,
+    _reserved: u32,
+}
+
+type FreezeFn = unsafe extern "C" fn(u64, *const c_char) -> Status;
+type DestroyFn = unsafe extern "C" fn(u64) -> Status;
+type ShutDownFn = unsafe extern "C" fn() -> Status;
+
+/// `CoreApiTable`, with the functions that are not ours as bytes.
+#[repr(C)]
+struct CoreTable {
+    version: Version,
+    _init: *const c_void,
+    shut_down: ShutDownFn,
+    _to_destroy: [u8; 656],
+    destroy: DestroyFn,
+    _to_freeze: [u8; 8],
+    freeze: FreezeFn,
+}
+
+const _: () = assert!(std::mem::offset_of!(ApiTable, core) == 16);
+const _: () = assert!(std::mem::offset_of!(CoreTable, shut_down) == 24);
+const _: () = assert!(std::mem::offset_of!(CoreTable, destroy) == 688);
+const _: () = assert!(std::mem::offset_of!(CoreTable, freeze) == 704);
+
+/// The root table's major versions that are known to have its core table at 16.
+const ROOT_MAJORS: std::ops::RangeInclusive<u32> = 1..=3;
+/// The core table's major versions with the fields above: 1 (5.x, 6.0), 2 (6.x).
+const CORE_MAJORS: std::ops::RangeInclusive<u32> = 1..=2;
+
+/// What was in the table before.
+struct Original {
+    freeze: FreezeFn,
+    destroy: DestroyFn,
+    shut_down: ShutDownFn,
+}
+
+static ORIGINAL: OnceLock<Original> = OnceLock::new();
+
+/// Called by ROCr under a lock of its own, at the start of HSA: no `hsa_init` and no HIP here.
+/// Returning false would get the library closed.
+///
+/// # Safety
+/// As ROCr's tool interface has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn OnLoad(
+    table: *mut c_void,
+    _runtime_version: u64,
+    _failed_tools: u64,
+    _failed_names: *const *const c_char,
+) -> bool {
+    boundary::guest("OnLoad", || {
+        if hooks::are_in_effect() {
+            return;
+        }
+        // SAFETY: ROCr passes its table, which stays in place.
+        unsafe { patch(table.cast()) };
+    });
+    true
+}
+
+/// Called by ROCr before the loader and the agents die: the last chance to drain. The table is
+/// not restored, as ROCr makes a new one when it is started again.
+///
+/// # Safety
+/// As ROCr's tool interface has it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn OnUnload() {
+    if ORIGINAL.get().is_some() {
+        election::send(Event::ShuttingDown);
+    }
+}
+
+/// Makes sure that ROCr will load us as a tool where it must: if the process is linked with it
+/// ahead of us, our hooks see nothing, and ROCr 5.2 knows no other way than its variable.
+pub(crate) fn announce() {
+    const VARIABLE: &str = "HSA_TOOLS_LIB";
+    if hooks::are_in_effect() || !hooks::is_hsa_in_scope() {
+        return;
+    }
+    let Some(path) = own_path() else { return };
+    let mut tools = std::env::var_os(VARIABLE).unwrap_or_default();
+    if !tools.is_empty() {
+        // ROCr splits at spaces.
+        tools.push(" ");
+    }
+    tools.push(path);
+    // SAFETY: the constructor runs before the program, and so before its threads.
+    unsafe { std::env::set_var(VARIABLE, tools) };
+}
+
+/// The file that this code was loaded from; `None` for the executable, which ROCr cannot load.
+fn own_path() -> Option<OsString> {
+    // SAFETY: an all-zero Dl_info is valid.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: dladdr fills it for an address of ours.
+    if unsafe { libc::dladdr(OnUnload as *const c_void, &raw mut info) } == 0 {
+        return None;
+    }
+    // SAFETY: dladdr's name is NUL terminated.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) }.to_bytes();
+    let shared = name.windows(3).any(|it| it == b".so");
+    shared.then(|| OsStr::from_bytes(name).to_owned())
+}
+
+/// # Safety
+/// `table` is null or ROCr's table.
+unsafe fn patch(table: *mut ApiTable) {
+    if table.is_null() {
+        return;
+    }
+    // SAFETY: the root table starts with its version, whatever it is.
+    let root = unsafe { (*table).version };
+    if !ROOT_MAJORS.contains(&root.major) {
+        return unknown("root", root);
+    }
+    // SAFETY: a root table of these versions has the core table's address at 16.
+    let core = unsafe { (*table).core };
+    if core.is_null() {
+        return;
+    }
+    // SAFETY: every sub-table starts with its version.
+    let version = unsafe { (*core).version };
+    let size = std::mem::size_of::<CoreTable>() as u32;
+    if !CORE_MAJORS.contains(&version.major) || version.minor < size {
+        return unknown("core", version);
+    }
+    // SAFETY: a core table of these versions and this size has the fields of `CoreTable`.
+    let core = unsafe { &mut *core };
+    if std::ptr::fn_addr_eq(core.freeze, freeze as FreezeFn) {
+        return;
+    }
+    // Started again, ROCr has the same functions: it is not unloaded in between.
+    let original = Original {
+        freeze: core.freeze,
+        destroy: core.destroy,
+        shut_down: core.shut_down,
+    };
+    if ORIGINAL.set(original).is_err() {
+        log::verbose(format_args!(
+            "HSA was started again; its tool table is hooked again"
+        ));
+    }
+    core.freeze = freeze;
+    core.destroy = destroy;
+    core.shut_down = shut_down;
+    log::verbose(format_args!(
+        "hooked into HSA's tool table, version {}",
+        version.major
+    ));
+}
+
+fn unknown(table: &str, version: Version) {
+    log::verbose(format_args!(
+        "HSA's {table} tool table has version {}.{}.{}, which is not known; left alone",
+        version.major, version.minor, version.step
+    ));
+}
+
+fn original() -> &'static Original {
+    ORIGINAL.get().expect("set before the table was changed")
+}
+
+unsafe extern "C" fn freeze(executable: u64, options: *const c_char) -> Status {
+    // SAFETY: the caller's arguments, passed on.
+    let status = unsafe { (original().freeze)(executable, options) };
+    if status == SUCCESS {
+        election::send(Event::Frozen(Executable(executable)));
+    }
+    status
+}
+
+unsafe extern "C" fn destroy(executable: u64) -> Status {
+    election::send(Event::Destroying(Executable(executable)));
+    // SAFETY: the caller's argument, passed on.
+    unsafe { (original().destroy)(executable) }
+}
+
+unsafe extern "C" fn shut_down() -> Status {
+    election::send(Event::ShuttingDown);
+    // SAFETY: there are no arguments.
+    let status = unsafe { (original().shut_down)() };
+    election::send(Event::ShutDown);
+    status
+}
