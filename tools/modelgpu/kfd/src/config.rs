@@ -1,4 +1,15 @@
-//! The modelled GPU's environment: `ROCOV_MODELGPU` and its companions.
+//! The modelled GPU's environment.
+//!
+//! | variable | value | default |
+//! |---|---|---|
+//! | `ROCOV_MODELGPU` | `TARGET[xN][,TARGET[xN]...]`: the GPUs in HSA order, 1 to 8 | none: no model |
+//! | `ROCOV_MODELGPU_BAR` | `small`, `large`: whether the host can reach device memory | `small` |
+//! | `ROCOV_MODELGPU_XGMI` | `0`, `1`: GPUs linked by XGMI instead of PCIe | `0` |
+//! | `ROCOV_MODELGPU_VRAM_MIB` | device memory of each GPU in MiB | 16384 |
+//! | `ROCOV_MODELGPU_LOG` | `FILE[:LEVEL]`, or `2` for standard error; level 1 or 2 | no log |
+//! | `ROCOV_MODELGPU_TMP` | where the generated sysfs tree lies | `$TMPDIR`, then `/tmp` |
+//!
+//! An empty value is as good as none.
 
 use std::ffi::OsString;
 use std::fmt;

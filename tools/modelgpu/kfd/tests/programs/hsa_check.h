@@ -52,6 +52,7 @@ static hsa_status_t note_agent(hsa_agent_t agent, void *unused) {
 
 // Starts HSA and finds the agents.
 static inline void start(void) {
+  gpu_count = 0;
   CHECK_HSA(hsa_init());
   CHECK_HSA(hsa_iterate_agents(note_agent, NULL));
 }

@@ -74,15 +74,19 @@ static void between(int from, int to) {
   CHECK_HSA(hsa_amd_memory_pool_free(target));
 }
 
-int main(void) {
-  start();
-  printf("gpus: %d\n", gpu_count);
-  for (int gpu = 0; gpu < gpu_count; gpu++) {
-    blocking(gpu);
-    asynchronous(gpu);
-    locked(gpu);
+// Argument: how often to start HSA.
+int main(int argc, char **argv) {
+  int rounds = argc > 1 ? atoi(argv[1]) : 1;
+  for (int round = 0; round < rounds; round++) {
+    start();
+    printf("gpus: %d\n", gpu_count);
+    for (int gpu = 0; gpu < gpu_count; gpu++) {
+      blocking(gpu);
+      asynchronous(gpu);
+      locked(gpu);
+    }
+    for (int gpu = 1; gpu < gpu_count; gpu++) between(0, gpu);
+    CHECK_HSA(hsa_shut_down());
   }
-  for (int gpu = 1; gpu < gpu_count; gpu++) between(0, gpu);
-  CHECK_HSA(hsa_shut_down());
   return finish();
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 /// The last line of a program that got to its end without a failed check.
@@ -14,7 +14,12 @@ const TIMEOUT: &str = "120";
 
 /// The library under test, in the directory above this test's executable. Tests do not make
 /// cargo build it, so one that is older than its sources is refused.
-pub(crate) fn library() -> PathBuf {
+pub(crate) fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(find_library)
+}
+
+fn find_library() -> PathBuf {
     let executable = std::env::current_exe().expect("a test has an executable");
     let directory = executable.parent().and_then(Path::parent);
     let path = directory
@@ -192,9 +197,9 @@ impl Run {
         // The launcher's interpreter need not run under the model; the program must.
         command.args(launcher).arg(program);
         let run = Run { command };
-        run.env("LD_PRELOAD", library().as_os_str())
+        run.env("LD_PRELOAD", library())
             .env("ROCOV_MODELGPU", "gfx90a")
-            .env("ROCOV_MODELGPU_TMP", scratch().as_os_str())
+            .env("ROCOV_MODELGPU_TMP", scratch())
             // No core files in the source tree from the programs that crash on purpose.
             .current_directory(&scratch())
     }

@@ -51,6 +51,14 @@ fn hip_features_on_two_gpus() {
     }
 }
 
+/// Not so on ROCr 6.4.3, which refuses a second start before it asks the driver anything.
+#[test]
+fn hsa_can_be_started_again() {
+    let ended = Run::new(&c_program("hsa_copies")).arg("3").output();
+    ended.assert_finished();
+    assert_eq!(ended.stdout.matches("gpus: 1").count(), 3);
+}
+
 #[test]
 fn eight_gpus_work() {
     let run = Run::new(&c_program("hsa_copies")).env("ROCOV_MODELGPU", "gfx90ax8");

@@ -39,6 +39,33 @@ fn run(stack: &str, program: &Path) -> Run {
 }
 
 #[test]
+fn mistakes_are_explained() {
+    let empty = crate::harness::scratch().join("no-stacks");
+    for (arguments, said) in [
+        (
+            &["fetch", "rocr-9"][..],
+            "unknown stack 'rocr-9'; there are: rocr-6.1.2 rocr-6.4.3",
+        ),
+        (
+            &["run", "rocr-6.4.3", "--", "true"],
+            "rocr-6.4.3 is not here; run: tools/stacks fetch",
+        ),
+        (
+            &["flags", "rocr-6.1.2"],
+            "rocr-6.1.2 is not here; run: tools/stacks fetch",
+        ),
+        (&["run"], "run: which of rocr-6.1.2 rocr-6.4.3?"),
+    ] {
+        let mut command = Command::new(tool());
+        command.args(arguments).env("ROCOV_STACKS_DIR", &empty);
+        let output = command.output().expect("tools/stacks can be run");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(said), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
 fn hsa_programs_on_both_targets() {
     for stack in here() {
         println!("{stack}");

@@ -1,0 +1,73 @@
+use super::*;
+
+const MIB: u64 = 1 << 20;
+
+fn memory() -> (Memory, Node) {
+    let node = Node::new("test", node_file_bytes(64 * MIB)).unwrap();
+    (Memory::new(2, 64 * MIB), node)
+}
+
+#[test]
+fn device_memory_runs_out_and_comes_back() {
+    let (memory, node) = memory();
+    let node: &'static Node = Box::leak(Box::new(node));
+    let first = memory.allocate(node, 0, 0x10_0000, 60 * MIB, true).unwrap();
+    assert_eq!(memory.vram_available(0), 4 * MIB);
+    let more = memory.allocate(node, 0, 0x9000_0000, 5 * MIB, true);
+    assert_eq!(more.unwrap_err(), Errno(libc::ENOMEM));
+    // System memory is not bounded by it.
+    memory
+        .allocate(node, 0, 0xa000_0000, 128 * MIB, false)
+        .unwrap();
+    memory.free(first.handle, |_| Ok(node)).unwrap();
+    assert_eq!(memory.vram_available(0), 64 * MIB);
+    assert_eq!(memory.get(first.handle).unwrap_err(), Errno(libc::EINVAL));
+}
+
+#[test]
+fn a_gpu_sees_only_what_is_mapped_on_it() {
+    let (memory, node) = memory();
+    let allocation = memory.allocate(&node, 0, 0x10_0000, 0x3000, true).unwrap();
+    assert!(memory.region(0x10_0000, 0).is_none());
+    let before = memory.generation.load(Ordering::Relaxed);
+    memory.set_mapped(allocation.handle, 0, true).unwrap();
+    assert_ne!(before, memory.generation.load(Ordering::Relaxed));
+    let region = memory.region(0x10_2fff, 0).unwrap();
+    assert_eq!((region.base, region.len), (0x10_0000, 0x3000));
+    assert!(memory.region(0x10_3000, 0).is_none());
+    assert!(memory.region(0xf_ffff, 0).is_none());
+    assert!(memory.region(0x10_0000, 1).is_none());
+    memory.set_mapped(allocation.handle, 0, false).unwrap();
+    assert!(memory.region(0x10_0000, 0).is_none());
+}
+
+#[test]
+fn overlapping_user_memory_is_found_behind_shorter_ranges() {
+    let (memory, _) = memory();
+    let mut bytes = vec![0u8; 0x4000];
+    let host = HostAddress(bytes.as_mut_ptr());
+    let outer = memory.borrow(0, 0x1000, 0x4000, host, 0);
+    memory.set_mapped(outer.handle, 0, true).unwrap();
+    for page in 1..3 {
+        let inner = memory.borrow(0, 0x1000 + page * 0x1000, 0x800, host, 0);
+        memory.set_mapped(inner.handle, 0, true).unwrap();
+    }
+    assert_eq!(memory.region(0x3900, 0).unwrap().base, 0x1000);
+    assert_eq!(memory.region(0x3100, 0).unwrap().base, 0x3000);
+}
+
+#[test]
+fn an_alias_shows_the_same_bytes() {
+    let (memory, node) = memory();
+    let source = memory.allocate(&node, 0, 0x10_0000, 0x3000, true).unwrap();
+    memory.set_mapped(source.handle, 0, true).unwrap();
+    memory
+        .alias(source.handle, 0x90_0000, 0x1000, 0x2000, Some(1))
+        .unwrap();
+    let beyond = memory.alias(source.handle, 0xa0_0000, 0x1000, 0x3000, None);
+    assert_eq!(beyond.unwrap_err(), Errno(libc::EINVAL));
+    let (one, two) = (memory.region(0x10_1000, 0), memory.region(0x90_0000, 1));
+    assert_eq!(one.unwrap().host.wrapping_add(0x1000), two.unwrap().host);
+    memory.free_alias_at(0x90_0000);
+    assert!(memory.region(0x90_0000, 1).is_none());
+}
