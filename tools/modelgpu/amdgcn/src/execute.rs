@@ -39,10 +39,10 @@ fn tables() -> impl Iterator<Item = Table> {
     [
         control::OPERATIONS,
         lane::OPERATIONS,
-        scalar::OPERATIONS,
         scalar_memory::OPERATIONS,
     ]
     .into_iter()
+    .chain(scalar::TABLES)
     .chain(memory::tables())
     .chain(vector::tables())
 }

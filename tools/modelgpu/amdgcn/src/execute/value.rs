@@ -59,7 +59,7 @@ impl Kind {
     /// Inverse of [`Kind::decode_float`], rounding to the kind's precision.
     pub(crate) fn encode_float(self, value: f64) -> u64 {
         match self {
-            Kind::F16 => Half::from_f32(value as f32).0.into(),
+            Kind::F16 => Half::from_f64(value).0.into(),
             Kind::F64 => value.to_bits(),
             _ => (value as f32).to_bits().into(),
         }
@@ -152,26 +152,31 @@ impl Half {
         f32::from_bits(magnitude | sign)
     }
 
-    /// Rounds to nearest even.
-    pub(crate) fn from_f32(value: f32) -> Half {
+    /// Rounds to nearest even, once: going through single precision would round twice.
+    pub(crate) fn from_f64(value: f64) -> Half {
         const INFINITY: u16 = 0x7c00;
         /// Half-way between the largest finite number and the next power of two.
-        const OVERFLOW: f32 = 65520.0;
-        let sign = (value.to_bits() >> 16 & 0x8000) as u16;
+        const OVERFLOW: f64 = 65520.0;
+        /// Fraction bits that a double has more.
+        const DROPPED: u32 = 42;
+        let bits = value.to_bits();
+        let sign = (bits >> 48 & 0x8000) as u16;
         let magnitude = value.abs();
         if value.is_nan() {
-            let payload = (value.to_bits() >> 13 & 0x3ff) as u16;
+            let payload = (bits >> DROPPED & 0x3ff) as u16;
             return Half(sign | INFINITY | 0x200 | payload);
         }
         if magnitude >= OVERFLOW {
             return Half(sign | INFINITY);
         }
-        if magnitude < 2f32.powi(-14) {
-            let fraction = (magnitude * 2f32.powi(24)).round_ties_even() as u16;
+        if magnitude < 2f64.powi(-14) {
+            let fraction = (magnitude * 2f64.powi(24)).round_ties_even() as u16;
             return Half(sign | fraction);
         }
-        let rebiased = magnitude.to_bits() - (112 << 23);
-        let odd = rebiased >> 13 & 1;
-        Half(sign | ((rebiased + 0xfff + odd) >> 13) as u16)
+        // Re-biased from 1023 to 15.
+        let rebiased = magnitude.to_bits() - (1008 << 52);
+        let odd = rebiased >> DROPPED & 1;
+        let rounded = rebiased + ((1 << (DROPPED - 1)) - 1) + odd;
+        Half(sign | (rounded >> DROPPED) as u16)
     }
 }

@@ -9,6 +9,7 @@ mod dpp;
 mod gather;
 mod half;
 mod integer;
+mod mixed;
 mod packed;
 mod real;
 mod scatter;
@@ -44,6 +45,8 @@ pub(crate) enum VectorOperation {
     },
     Compare(compare::Comparison),
     Packed(packed::Packed),
+    /// v_fma_mix_f32.
+    Mixed,
 }
 
 /// What happens with the bit per lane.
@@ -60,6 +63,7 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
         divide::OPERATIONS,
         half::OPERATIONS,
         integer::OPERATIONS,
+        mixed::OPERATIONS,
         packed::OPERATIONS,
         real::OPERATIONS,
     ]
@@ -238,6 +242,7 @@ impl VectorOperation {
             }
             VectorOperation::Compare(comparison) => comparison.execute(instruction, wave),
             VectorOperation::Packed(packed) => packed.execute(instruction, wave),
+            VectorOperation::Mixed => mixed::execute(instruction, wave),
         }
     }
 }

@@ -150,6 +150,7 @@ type Single1 = fn(f32) -> f32;
 type Single2 = fn(f32, f32) -> f32;
 type Single3 = fn(f32, f32, f32) -> f32;
 type Double1 = fn(f64) -> f64;
+type Double2 = fn(f64, f64) -> f64;
 
 const SINGLE1: &[(&str, Single1)] = &[
     ("v_trunc_f32", |a| {
@@ -306,6 +307,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(doubles_of_several());
     cases.extend(conversions());
     cases.extend(half_precision());
+    cases.extend(other_halves());
     cases.extend(exponents());
     cases.extend(modifiers());
     cases
@@ -354,7 +356,7 @@ fn accumulating() -> Vec<Case> {
 }
 
 fn doubles_of_several() -> Vec<Case> {
-    let two: [(&'static str, fn(f64, f64) -> f64); 4] = [
+    let two: [(&'static str, Double2); 4] = [
         ("v_add_f64", |a, b| a + b),
         ("v_mul_f64", |a, b| a * b),
         ("v_min_f64", lesser),
@@ -476,7 +478,7 @@ fn want_half(value: f64) -> Want {
 }
 
 fn half_precision() -> Vec<Case> {
-    let two: [(&'static str, fn(f64, f64) -> f64); 6] = [
+    let two: [(&'static str, Double2); 6] = [
         ("v_add_f16", |a, b| a + b),
         ("v_sub_f16", |a, b| a - b),
         ("v_subrev_f16", |a, b| b - a),
@@ -552,6 +554,121 @@ fn half_precision() -> Vec<Case> {
             Want::Word((sum as u32) << 16 | c & 0xffff)
         },
     ));
+    cases
+}
+
+/// Instructions on halves with one, three, or differently typed operands.
+fn other_halves() -> Vec<Case> {
+    type Double3 = fn(f64, f64, f64) -> f64;
+    // NaN results are replaced by a fixed one, as their bits are not specified here.
+    let settle = "v_cmp_u_f16 vcc, v10, v10
+                  v_mov_b32 v14, 0x7e00
+                  v_cndmask_b32 v10, v10, v14, vcc";
+    let one: [(&'static str, Double1); 6] = [
+        ("v_trunc_f16", f64::trunc),
+        ("v_floor_f16", f64::floor),
+        ("v_ceil_f16", f64::ceil),
+        ("v_rndne_f16", f64::round_ties_even),
+        ("v_rcp_f16", f64::recip),
+        ("v_sqrt_f16", f64::sqrt),
+    ];
+    let mut cases: Vec<Case> = one
+        .into_iter()
+        .map(|(name, run)| {
+            let body = format!("{name} v10, v2\n{settle}");
+            Case::new(name, body, halves(), move |all, lane| {
+                want_half(run(half_to_f64(all[lane][0] as u16)))
+            })
+        })
+        .collect();
+    let three: [(&'static str, Double3); 2] = [
+        ("v_fma_f16", f64::mul_add),
+        // With a quotient that is the exact one, rounded: all but the special cases keep it.
+        ("v_div_fixup_f16", |_, denominator, numerator| {
+            numerator / denominator
+        }),
+    ];
+    for (name, run) in three {
+        let prepare = if name == "v_div_fixup_f16" {
+            "v_cvt_f32_f16 v14, v4
+             v_cvt_f32_f16 v15, v6
+             v_rcp_f32 v14, v14
+             v_mul_f32 v14, v15, v14
+             v_cvt_f16_f32 v2, v14"
+        } else {
+            ""
+        };
+        let body = format!("{prepare}\n{name} v10, v2, v4, v6\n{settle}");
+        // Small integers and powers of two, whose quotients and sums a half holds exactly.
+        let inputs = halves().map(|lane| {
+            lane.map(|bits| {
+                [
+                    0x0000, 0x3c00, 0xbc00, 0x4000, 0x4400, 0x7c00, 0xfc00, 0x7e00, 0x8000, 0x3800,
+                ][bits as usize % 10]
+            })
+        });
+        cases.push(Case::new(name, body, inputs, move |all, lane| {
+            let [a, b, c, _] = all[lane].map(|bits| half_to_f64(bits as u16));
+            want_half(run(a, b, c))
+        }));
+    }
+    cases.push(Case::new(
+        "v_fma_f16",
+        "v_fma_f16 v10, v2, v4, v6",
+        halves(),
+        |all, lane| {
+            let [a, b, c, _] = all[lane].map(|bits| half_to_f64(bits as u16));
+            let sum = a.mul_add(b, c);
+            // The bits of a NaN are not specified here.
+            if sum.is_nan() {
+                Want::Any
+            } else {
+                want_half(sum)
+            }
+        },
+    ));
+    cases.extend([
+        Case::new(
+            "v_cvt_f16_u16",
+            "v_cvt_f16_u16 v10, v2",
+            integers(),
+            |all, lane| want_half(f64::from(all[lane][0] as u16)),
+        ),
+        Case::new(
+            "v_cvt_f16_i16",
+            "v_cvt_f16_i16 v10, v2",
+            integers(),
+            |all, lane| want_half(f64::from(all[lane][0] as i16)),
+        ),
+        Case::new(
+            "v_cvt_u16_f16",
+            "v_cvt_u16_f16 v10, v2",
+            halves(),
+            |all, lane| Want::Word(truncated(half_to_f64(all[lane][0] as u16), 0.0, 65535.0)),
+        ),
+        Case::new(
+            "v_cvt_i16_f16",
+            "v_cvt_i16_f16 v10, v2",
+            halves(),
+            |all, lane| {
+                let value = half_to_f64(all[lane][0] as u16);
+                Want::Word(truncated(value, -32768.0, 32767.0) & 0xffff)
+            },
+        ),
+        // Sources: the high half of a, the low half of b with its sign flipped, and c in single
+        // precision without its sign.
+        Case::new(
+            "v_fma_mix_f32",
+            "v_fma_mix_f32 v10, v2, -v4, |v6| op_sel:[1,0,0] op_sel_hi:[1,1,0]",
+            halves(),
+            |all, lane| {
+                let [a, b, c, _] = all[lane];
+                let a = half_to_f64((a >> 16) as u16) as f32;
+                let b = -half_to_f64(b as u16) as f32;
+                Want::Single(a.mul_add(b, f(c).abs()))
+            },
+        ),
+    ]);
     cases
 }
 

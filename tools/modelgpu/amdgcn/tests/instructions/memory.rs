@@ -282,9 +282,9 @@ fn pairs() -> Vec<Case> {
         );
         cases.push(Case::new(read, body, integers(), move |_, lane| {
             let mut result: [u8; 16] = std::array::from_fn(|n| KEPT[n % 4]);
-            for n in 0..2 * bytes {
-                if lane < 8 {
-                    result[n] = place(lane, n / bytes, n % bytes);
+            if lane < 8 {
+                for (n, byte) in result.iter_mut().enumerate().take(2 * bytes) {
+                    *byte = place(lane, n / bytes, n % bytes);
                 }
             }
             words(result)

@@ -3,6 +3,11 @@
 use crate::harness::{Case, Want};
 use crate::inputs::{halves, integers, singles};
 
+/// From two halves to the result, exactly.
+type Double = fn(f64, f64) -> f64;
+/// From the halves of two pairs to the halves of the result.
+type Single = fn((f32, f32, f32, f32)) -> (f32, f32);
+/// From the low or the high halves of the sources.
 type Short = fn(u32, u32, u32) -> u32;
 
 const SHORTS: &[(&str, bool, Short)] = &[
@@ -66,7 +71,7 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 fn half_precision() -> Vec<Case> {
-    let operations: [(&'static str, fn(f64, f64) -> f64); 4] = [
+    let operations: [(&'static str, Double); 4] = [
         ("v_pk_add_f16", |a, b| a + b),
         ("v_pk_mul_f16", |a, b| a * b),
         ("v_pk_min_f16", f64::min),
@@ -136,15 +141,24 @@ fn single_precision() -> Vec<Case> {
         let n = lane as f32;
         (n, n + 0.5, n * -4.0, n * -4.0 + 2.0)
     };
-    let case =
-        |name: &'static str, operands: &str, want: fn((f32, f32, f32, f32)) -> (f32, f32)| {
-            let body = format!("{numbers}\n{name} v[10:11], {operands}");
-            Case::new(name, body, singles(), move |_, lane| {
-                let (low, high) = want(values(lane));
-                both(low, high)
-            })
-        };
+    let case = |name: &'static str, operands: &str, want: Single| {
+        let body = format!("{numbers}\n{name} v[10:11], {operands}");
+        Case::new(name, body, singles(), move |_, lane| {
+            let (low, high) = want(values(lane));
+            both(low, high)
+        })
+    };
     vec![
+        // 2, 3 and 0.5 in one half each, 4 and -1 in the other.
+        Case::new(
+            "v_pk_fma_f16",
+            "v_mov_b32 v14, 0x42004000
+             v_mov_b32 v15, 0xbc003800
+             v_pk_fma_f16 v10, v14, v14, v15 op_sel:[0,1,0] op_sel_hi:[0,1,1]",
+            singles(),
+            // 2 * 3 + 0.5 and 2 * 3 - 1.
+            |_, _| Want::Word(0x4500_4680),
+        ),
         case("v_pk_add_f32", "v[14:15], v[16:17]", |(a, b, c, d)| {
             (a + c, b + d)
         }),

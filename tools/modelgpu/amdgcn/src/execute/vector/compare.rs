@@ -134,7 +134,7 @@ pub(super) const TABLES: [Table; 10] = [
         mask_by!(|bits| f32::from_bits(bits as u32)),
         Kind::F32
     ),
-    float_relations!("f64", mask_by!(|bits| f64::from_bits(bits)), Kind::F64),
+    float_relations!("f64", mask_by!(f64::from_bits), Kind::F64),
     integer_relations!("i16", mask_by!(|bits| bits as i16), Kind::B16),
     integer_relations!("u16", mask_by!(|bits| bits as u16), Kind::B16),
     integer_relations!("i32", mask_by!(|bits| bits as i32), Kind::B32),

@@ -22,7 +22,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ),
     (
         "v_cvt_f16_f32",
-        vector!(Word, |a: f32| -> Half { Half::from_f32(a) }),
+        vector!(Word, |a: f32| -> Half { Half::from_f64(a.into()) }),
     ),
     (
         "v_cvt_f32_ubyte0",

@@ -3,7 +3,7 @@
 //! numerator into a range where the iteration neither overflows nor loses bits, v_div_fmas undoes
 //! that in the last step, v_div_fixup handles zeros, infinities and NaNs.
 
-use super::super::value::Value;
+use super::super::value::{Half, Value};
 use super::super::{Operation, float};
 use super::{CarryDirection, VectorOperation, carry, kinds, vector};
 use crate::wave::LANES;
@@ -66,6 +66,13 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
         "v_div_fixup_f64",
         vector!(Long, |a: f64, b: f64, c: f64| -> f64 { fixup(a, b, c) }),
+    ),
+    (
+        "v_div_fixup_f16",
+        vector!(Word, |a: Half, b: Half, c: Half| -> Half {
+            let [a, b, c] = [a, b, c].map(|half| half.to_f32().into());
+            Half::from_f64(fixup(a, b, c))
+        }),
     ),
 ];
 

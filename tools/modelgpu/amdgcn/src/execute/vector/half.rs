@@ -66,38 +66,86 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
         "v_add_f16",
         vector!(Word, |a: Half, b: Half| -> Half {
-            exact(real(a) + real(b))
+            rounded(real(a) + real(b))
         }),
     ),
     (
         "v_sub_f16",
         vector!(Word, |a: Half, b: Half| -> Half {
-            exact(real(a) - real(b))
+            rounded(real(a) - real(b))
         }),
     ),
     (
         "v_subrev_f16",
         vector!(Word, |a: Half, b: Half| -> Half {
-            exact(real(b) - real(a))
+            rounded(real(b) - real(a))
         }),
     ),
     (
         "v_mul_f16",
         vector!(Word, |a: Half, b: Half| -> Half {
-            exact(real(a) * real(b))
+            rounded(real(a) * real(b))
         }),
     ),
     (
         "v_max_f16",
         vector!(Word, |a: Half, b: Half| -> Half {
-            exact(float::max(real(a), real(b)))
+            rounded(float::max(real(a), real(b)))
         }),
     ),
     (
         "v_min_f16",
         vector!(Word, |a: Half, b: Half| -> Half {
-            exact(float::min(real(a), real(b)))
+            rounded(float::min(real(a), real(b)))
         }),
+    ),
+    (
+        "v_fma_f16",
+        vector!(Word, |a: Half, b: Half, c: Half| -> Half {
+            rounded(real(a).mul_add(real(b), real(c)))
+        }),
+    ),
+    (
+        "v_trunc_f16",
+        vector!(Word, |a: Half| -> Half { rounded(real(a).trunc()) }),
+    ),
+    (
+        "v_floor_f16",
+        vector!(Word, |a: Half| -> Half { rounded(real(a).floor()) }),
+    ),
+    (
+        "v_ceil_f16",
+        vector!(Word, |a: Half| -> Half { rounded(real(a).ceil()) }),
+    ),
+    (
+        "v_rndne_f16",
+        vector!(Word, |a: Half| -> Half {
+            rounded(real(a).round_ties_even())
+        }),
+    ),
+    (
+        "v_rcp_f16",
+        vector!(Word, |a: Half| -> Half { rounded(1.0 / real(a)) }),
+    ),
+    (
+        "v_sqrt_f16",
+        vector!(Word, |a: Half| -> Half { rounded(real(a).sqrt()) }),
+    ),
+    (
+        "v_cvt_f16_u16",
+        vector!(Word, |a: u16| -> Half { rounded(a.into()) }),
+    ),
+    (
+        "v_cvt_f16_i16",
+        vector!(Word, |a: i16| -> Half { rounded(a.into()) }),
+    ),
+    (
+        "v_cvt_u16_f16",
+        vector!(Word, |a: Half| -> u16 { real(a) as u16 }),
+    ),
+    (
+        "v_cvt_i16_f16",
+        vector!(Word, |a: Half| -> i16 { real(a) as i16 }),
     ),
 ];
 
@@ -105,8 +153,9 @@ fn real(half: Half) -> f64 {
     half.to_f32().into()
 }
 
-/// Rounds a double that is the exact sum or product of two halves, which single precision
-/// represents well enough for the second rounding not to matter: 24 bits are more than twice 11.
-fn exact(value: f64) -> Half {
-    Half::from_f32(value as f32)
+/// Rounds the double that an operation on halves gave. Sums and products of halves are exact in
+/// double precision, and so are fused multiply-adds, except where the addend is so small or so
+/// large that it decides nothing but the direction from a number that is no tie.
+fn rounded(value: f64) -> Half {
+    Half::from_f64(value)
 }

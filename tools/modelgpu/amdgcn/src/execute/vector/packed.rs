@@ -89,6 +89,10 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("v_pk_add_f16", half(2, |[a, b, _]| h(d(a) + d(b)))),
     ("v_pk_mul_f16", half(2, |[a, b, _]| h(d(a) * d(b)))),
     (
+        "v_pk_fma_f16",
+        half(3, |[a, b, c]| h(d(a).mul_add(d(b), d(c)))),
+    ),
+    (
         "v_pk_min_f16",
         half(2, |[a, b, _]| h(float::min(d(a), d(b)))),
     ),
@@ -107,7 +111,7 @@ fn d(bits: u32) -> f64 {
 }
 
 fn h(value: f64) -> u32 {
-    Half::from_f32(value as f32).0.into()
+    Half::from_f64(value).0.into()
 }
 
 impl Packed {
