@@ -59,7 +59,8 @@ fn newest(directory: &Path) -> Option<SystemTime> {
 
 /// The repository's root.
 pub(crate) fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3);
+    root.expect("the crate lies in tools/modelgpu/kfd").into()
 }
 
 fn source(name: &str) -> PathBuf {

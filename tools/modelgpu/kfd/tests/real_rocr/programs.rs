@@ -72,6 +72,11 @@ fn forks() {
     Run::new(&c_program("fork")).output().assert_finished();
 }
 
+#[test]
+fn threads_fork_and_open_at_once() {
+    Run::new(&c_program("threads")).output().assert_finished();
+}
+
 /// The log tells queues and dispatches at level 1, and every call at level 2.
 #[test]
 fn the_log_tells_what_happened() {
