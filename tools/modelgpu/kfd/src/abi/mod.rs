@@ -5,6 +5,8 @@
 
 pub(crate) mod drm;
 pub(crate) mod kfd;
+#[cfg(test)]
+mod tests;
 
 /// A struct of the driver's interface.
 ///
