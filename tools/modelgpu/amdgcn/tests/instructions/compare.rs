@@ -74,7 +74,7 @@ const INTEGERS: &[Type] = &[
 ];
 
 fn half(bits: u64) -> f64 {
-    crate::float::half_to_f64(bits as u16)
+    crate::half::half_to_f64(bits as u16)
 }
 
 type Test = fn(Option<Ordering>) -> bool;

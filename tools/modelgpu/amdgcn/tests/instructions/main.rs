@@ -4,10 +4,13 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod atomics;
 mod compare;
 mod control;
+mod convert;
 mod divide;
 mod float;
+mod half;
 mod harness;
 mod inputs;
 mod integer;
@@ -41,7 +44,8 @@ mod tests {
     use super::*;
 
     families![
-        compare, control, divide, float, integer, lanes, memory, packed, scalar
+        atomics, compare, control, convert, divide, float, half, integer, lanes, memory, packed,
+        scalar
     ];
 
     /// An instruction that is accepted must have a case, which executes it on a target.

@@ -1,0 +1,321 @@
+//! Atomics on global memory, through flat addresses, and on LDS.
+
+use modelgpu_amdgcn::Target;
+
+use crate::harness::{Case, Inputs, Want};
+use crate::inputs::{doubles, integers, singles};
+use crate::memory::{KEPT, SETUP, registers};
+
+const GFX942: &[Target] = &[Target::Gfx942];
+
+/// From the old value and the operand, as numbers of `bits` bits.
+type Function = fn(old: u64, operand: u64, bits: u32) -> u64;
+
+/// Names of vector memory atomics, without `_x2`, and of LDS atomics, without their type; the
+/// types that an LDS atomic has.
+type Atomic = (Option<&'static str>, &'static str, &'static str, Function);
+
+fn sign(value: u64, bits: u32) -> i64 {
+    (value << (64 - bits)) as i64 >> (64 - bits)
+}
+
+const ATOMICS: &[Atomic] = &[
+    (Some("swap"), "wrxchg", "b", |_, x, _| x),
+    (Some("add"), "add", "u", |old, x, _| {
+        (u128::from(old) + u128::from(x)) as u64
+    }),
+    (Some("sub"), "sub", "u", |old, x, _| {
+        (i128::from(old) - i128::from(x)) as u64
+    }),
+    (None, "rsub", "u", |old, x, _| {
+        (i128::from(x) - i128::from(old)) as u64
+    }),
+    (Some("smin"), "min", "i", |old, x, bits| {
+        sign(old, bits).min(sign(x, bits)) as u64
+    }),
+    (Some("smax"), "max", "i", |old, x, bits| {
+        sign(old, bits).max(sign(x, bits)) as u64
+    }),
+    (Some("umin"), "min", "u", |old, x, _| old.min(x)),
+    (Some("umax"), "max", "u", |old, x, _| old.max(x)),
+    (Some("and"), "and", "b", |old, x, _| old & x),
+    (Some("or"), "or", "b", |old, x, _| old | x),
+    (Some("xor"), "xor", "b", |old, x, _| old ^ x),
+    (
+        Some("inc"),
+        "inc",
+        "u",
+        |old, x, _| if old < x { old + 1 } else { 0 },
+    ),
+    (Some("dec"), "dec", "u", |old, x, _| match old {
+        0 => x,
+        old if old > x => x,
+        old => old - 1,
+    }),
+];
+
+fn as_f32(function: fn(f32, f32) -> f32, a: u64, b: u64) -> u64 {
+    function(f32::from_bits(a as u32), f32::from_bits(b as u32))
+        .to_bits()
+        .into()
+}
+
+fn as_f64(function: fn(f64, f64) -> f64, a: u64, b: u64) -> u64 {
+    function(f64::from_bits(a), f64::from_bits(b)).to_bits()
+}
+
+/// Floating-point atomics: name, bytes, targets, function.
+const FLOAT_ATOMICS: &[(&str, usize, &[Target], Function)] = &[
+    ("global_atomic_add_f32", 4, &Target::ALL, |old, x, _| {
+        as_f32(|a, b| a + b, old, x)
+    }),
+    ("flat_atomic_add_f32", 4, GFX942, |old, x, _| {
+        as_f32(|a, b| a + b, old, x)
+    }),
+    ("global_atomic_add_f64", 8, &Target::ALL, |old, x, _| {
+        as_f64(|a, b| a + b, old, x)
+    }),
+    ("flat_atomic_add_f64", 8, &Target::ALL, |old, x, _| {
+        as_f64(|a, b| a + b, old, x)
+    }),
+    ("global_atomic_min_f64", 8, &Target::ALL, |old, x, _| {
+        as_f64(f64::min, old, x)
+    }),
+    ("flat_atomic_min_f64", 8, &Target::ALL, |old, x, _| {
+        as_f64(f64::min, old, x)
+    }),
+    ("global_atomic_max_f64", 8, &Target::ALL, |old, x, _| {
+        as_f64(f64::max, old, x)
+    }),
+    ("flat_atomic_max_f64", 8, &Target::ALL, |old, x, _| {
+        as_f64(f64::max, old, x)
+    }),
+    ("ds_add_f32", 4, &Target::ALL, |old, x, _| {
+        as_f32(|a, b| a + b, old, x)
+    }),
+    ("ds_add_rtn_f32", 4, &Target::ALL, |old, x, _| {
+        as_f32(|a, b| a + b, old, x)
+    }),
+    ("ds_add_f64", 8, &Target::ALL, |old, x, _| {
+        as_f64(|a, b| a + b, old, x)
+    }),
+    ("ds_add_rtn_f64", 8, &Target::ALL, |old, x, _| {
+        as_f64(|a, b| a + b, old, x)
+    }),
+    ("ds_min_f32", 4, &Target::ALL, |old, x, _| {
+        as_f32(f32::min, old, x)
+    }),
+    ("ds_min_rtn_f32", 4, &Target::ALL, |old, x, _| {
+        as_f32(f32::min, old, x)
+    }),
+    ("ds_min_f64", 8, &Target::ALL, |old, x, _| {
+        as_f64(f64::min, old, x)
+    }),
+    ("ds_min_rtn_f64", 8, &Target::ALL, |old, x, _| {
+        as_f64(f64::min, old, x)
+    }),
+    ("ds_max_f32", 4, &Target::ALL, |old, x, _| {
+        as_f32(f32::max, old, x)
+    }),
+    ("ds_max_rtn_f32", 4, &Target::ALL, |old, x, _| {
+        as_f32(f32::max, old, x)
+    }),
+    ("ds_max_f64", 8, &Target::ALL, |old, x, _| {
+        as_f64(f64::max, old, x)
+    }),
+    ("ds_max_rtn_f64", 8, &Target::ALL, |old, x, _| {
+        as_f64(f64::max, old, x)
+    }),
+];
+
+/// Numbers that are neither NaNs nor zeros, whose signs a minimum may choose freely on the host.
+fn plain(inputs: Inputs, double: bool) -> Inputs {
+    inputs.map(|lane| {
+        lane.map(|bits| {
+            if double {
+                let value = f64::from_bits(bits);
+                if value.is_nan() || value == 0.0 {
+                    1.5f64.to_bits()
+                } else {
+                    bits
+                }
+            } else {
+                let value = f32::from_bits(bits as u32);
+                let bits = if value.is_nan() || value == 0.0 {
+                    1.5f32
+                } else {
+                    value
+                };
+                bits.to_bits().into()
+            }
+        })
+    })
+}
+
+pub(crate) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (global, lds, kind, function) in ATOMICS.iter().copied() {
+        for (bytes, suffix) in [(4, ""), (8, "_x2")] {
+            let bits = 8 * bytes as u32;
+            for segment in ["global", "flat"].into_iter().filter(|_| global.is_some()) {
+                let name = format!("{segment}_atomic_{}{suffix}", global.unwrap_or_default());
+                for returns in [false, true] {
+                    cases.push(atomic(name.clone(), bytes, returns, integers(), function));
+                }
+            }
+            let plain = format!("ds_{lds}_{kind}{bits}");
+            if lds != "wrxchg" {
+                cases.push(atomic(plain, bytes, false, integers(), function));
+            }
+            let returning = format!("ds_{lds}_rtn_{kind}{bits}");
+            cases.push(atomic(returning, bytes, true, integers(), function));
+        }
+    }
+    for (name, bytes, targets, function) in FLOAT_ATOMICS.iter().copied() {
+        let inputs = plain(if bytes == 8 { doubles() } else { singles() }, bytes == 8);
+        let both: &[bool] = if name.starts_with("ds_") {
+            if name.contains("_rtn_") {
+                &[true]
+            } else {
+                &[false]
+            }
+        } else {
+            &[false, true]
+        };
+        for returns in both {
+            let case = atomic(name.to_owned(), bytes, *returns, inputs, function);
+            cases.push(case.only(targets));
+        }
+    }
+    cases.extend(compare_swaps());
+    cases
+}
+
+/// Stores c, applies the atomic with a, and tells the old value, if it returns one, in v[10:11]
+/// and the new one in v[12:13].
+fn atomic(
+    mnemonic: String,
+    bytes: usize,
+    returns: bool,
+    inputs: Inputs,
+    function: Function,
+) -> Case {
+    let body = atomic_body(&mnemonic, bytes, returns, &registers(2, bytes), "v[6:7]");
+    Case::new(mnemonic.leak(), body, inputs, move |all, lane| {
+        let [a, _, c, _] = all[lane];
+        told(bytes, returns, c, |old| {
+            let bits = 8 * bytes as u32;
+            function(old, a & mask(bytes), bits)
+        })
+    })
+}
+
+fn mask(bytes: usize) -> u64 {
+    u64::MAX >> (64 - 8 * bytes)
+}
+
+/// The registers after an atomic on memory that held `before`.
+fn told(bytes: usize, returns: bool, before: u64, new: impl Fn(u64) -> u64) -> Want {
+    let old = before & mask(bytes);
+    let after = new(old) & mask(bytes) | before & !mask(bytes);
+    let kept = u64::from(u32::from_le_bytes(KEPT)) * 0x1_0000_0001;
+    let result = if returns {
+        old | kept & !mask(bytes)
+    } else {
+        kept
+    };
+    Want::All([
+        result as u32,
+        (result >> 32) as u32,
+        after as u32,
+        (after >> 32) as u32,
+    ])
+}
+
+fn atomic_body(mnemonic: &str, bytes: usize, returns: bool, data: &str, before: &str) -> String {
+    let result = if returns {
+        format!("{}, ", registers(10, bytes))
+    } else {
+        String::new()
+    };
+    let flag = if returns { "RETURN_OLD" } else { "" };
+    let (init, operation, read) = match mnemonic.split('_').next() {
+        Some("ds") => (
+            format!("ds_write_b64 v14, {before} offset:16"),
+            format!("{mnemonic} {result}v14, {data} offset:16"),
+            "ds_read_b64 v[12:13], v14 offset:16",
+        ),
+        Some("flat") => (
+            format!("flat_store_dwordx2 v[60:61], {before} offset:16"),
+            format!("{mnemonic} {result}v[60:61], {data} offset:16 {flag}"),
+            "flat_load_dwordx2 v[12:13], v[60:61] offset:16",
+        ),
+        _ => (
+            format!("global_store_dwordx2 v14, {before}, s[12:13] offset:16"),
+            format!("{mnemonic} {result}v14, {data}, s[12:13] offset:16 {flag}"),
+            "global_load_dwordx2 v[12:13], v14, s[12:13] offset:16",
+        ),
+    };
+    format!("{SETUP}\n{init}\n{operation}\n{read}")
+}
+
+/// Even lanes find what they compare with. Vector memory takes the new value and the compared one
+/// from one tuple, LDS the compared one first.
+fn compare_swaps() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (bytes, suffix) in [(4, ""), (8, "_x2")] {
+        // The compared value: a's high half behind its low one, or b behind a.
+        let compared = move |[a, b, ..]: [u64; 4]| if bytes == 4 { a >> 32 } else { b };
+        let source = if bytes == 4 {
+            ["v3", "v5"]
+        } else {
+            ["v4", "v5"]
+        };
+        let prepare = format!(
+            "v_and_b32 v50, 1, v0
+             v_cmp_eq_u32 vcc, 1, v50
+             v_cndmask_b32 v52, {}, v6, vcc
+             v_cndmask_b32 v53, {}, v7, vcc",
+            source[0], source[1]
+        );
+        let before = move |all: &Inputs, lane: usize| {
+            let [_, b, c, _] = all[lane];
+            let compared = compared(all[lane]);
+            match (lane % 2, bytes) {
+                (1, _) => c,
+                (_, 4) => compared & 0xffff_ffff | b & !0xffff_ffff,
+                _ => compared,
+            }
+        };
+        let want = move |all: &Inputs, lane: usize, returns: bool| {
+            let [a, ..] = all[lane];
+            let compared = compared(all[lane]) & mask(bytes);
+            told(bytes, returns, before(all, lane), |old| {
+                if old == compared { a } else { old }
+            })
+        };
+        for segment in ["global", "flat"] {
+            for returns in [false, true] {
+                let name: &'static str = format!("{segment}_atomic_cmpswap{suffix}").leak();
+                let data = registers(2, 2 * bytes);
+                let body = atomic_body(name, bytes, returns, &data, "v[52:53]");
+                let body = format!("{prepare}\n{body}");
+                cases.push(Case::new(name, body, integers(), move |all, lane| {
+                    want(all, lane, returns)
+                }));
+            }
+        }
+        for returns in [false, true] {
+            let rtn = if returns { "_rtn" } else { "" };
+            let name: &'static str = format!("ds_cmpst{rtn}_b{}", 8 * bytes).leak();
+            let compared = if bytes == 4 { "v3" } else { "v[4:5]" };
+            let data = format!("{compared}, {}", registers(2, bytes));
+            let body = atomic_body(name, bytes, returns, &data, "v[52:53]");
+            let body = format!("{prepare}\n{body}");
+            cases.push(Case::new(name, body, integers(), move |all, lane| {
+                want(all, lane, returns)
+            }));
+        }
+    }
+    cases
+}
