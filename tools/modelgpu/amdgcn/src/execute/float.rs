@@ -2,32 +2,22 @@
 
 /// `value` times 2 to the `exponent`, rounded once.
 pub(super) fn ldexp(value: f64, exponent: i32) -> f64 {
-    // Scaling goes in steps that are powers of two themselves. On the way down the first steps
-    // stay normal, so that only the last one rounds.
-    const STEP: i32 = 900;
-    let mut value = value;
-    let mut exponent = exponent.clamp(-5000, 5000);
-    if exponent < 0 && value != 0.0 && value.is_finite() {
-        // Into [1, 2), so that one multiplication reaches the denormals.
-        let (mantissa, own) = frexp(value);
-        let total = own - 1 + exponent;
-        value = mantissa * 2.0;
-        if total < -1075 {
-            return 0f64.copysign(value);
-        }
-        if total < -1022 {
-            // Multiplying by the smallest normal number and then by the rest would round twice:
-            // a power below 2^-1022 is exact as a denormal down to 2^-1074, and 2^-1075 is
-            // reached by halving the mantissa first, which is exact.
-            return value * 0.5 * power_of_two(total + 1);
-        }
-        return value * power_of_two(total);
+    if value == 0.0 || !value.is_finite() {
+        return value;
     }
-    while exponent > STEP {
-        value *= power_of_two(STEP);
-        exponent -= STEP;
+    // With the mantissa in [1, 2), one exact multiplication by a power of two reaches any normal
+    // number, and one that rounds any denormal one.
+    let (mantissa, own) = frexp(value);
+    let mantissa = 2.0 * mantissa;
+    let total = own.saturating_add(exponent) - 1;
+    match total {
+        1024.. => f64::INFINITY.copysign(value),
+        -1022..=1023 => mantissa * power_of_two(total),
+        // Powers down to 2^-1074 exist as denormals; halving the mantissa first, which is exact,
+        // reaches 2^-1075, from where numbers may still round up.
+        -1075..=-1023 => mantissa * 0.5 * power_of_two(total + 1),
+        _ => 0f64.copysign(value),
     }
-    value * power_of_two(exponent)
 }
 
 /// 2 to the `exponent`, for -1074 to 1023.
