@@ -9,15 +9,16 @@
 //! in the first object of the dynamic linker's list that has one: a place that stays the first,
 //! as objects are added at the end.
 
-use std::ffi::{CStr, CString, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use rocov::device::Executable;
 
+use crate::exports::RocovStatus;
 use crate::{boundary, lifecycle};
 
-/// What a hook has seen.
+/// What a hook has seen, or the program asks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     /// An executable was frozen.
@@ -30,6 +31,43 @@ pub(crate) enum Event {
     ShutDown,
     /// The process is about to end.
     Exiting,
+    /// `rocov_drain`.
+    Drain,
+    /// `rocov_reset`.
+    Reset,
+    /// `rocov_set_file`, with its argument.
+    SetFile(*const c_char),
+}
+
+impl Event {
+    /// The event as copies of other builds understand it.
+    fn encode(self) -> (c_int, u64) {
+        match self {
+            Event::Frozen(executable) => (0, executable.0),
+            Event::Destroying(executable) => (1, executable.0),
+            Event::ShuttingDown => (2, 0),
+            Event::ShutDown => (3, 0),
+            Event::Exiting => (4, 0),
+            Event::Drain => (5, 0),
+            Event::Reset => (6, 0),
+            Event::SetFile(pattern) => (7, pattern as u64),
+        }
+    }
+
+    /// `None` for a number of a later build.
+    fn decode(number: c_int, argument: u64) -> Option<Event> {
+        Some(match number {
+            0 => Event::Frozen(Executable(argument)),
+            1 => Event::Destroying(Executable(argument)),
+            2 => Event::ShuttingDown,
+            3 => Event::ShutDown,
+            4 => Event::Exiting,
+            5 => Event::Drain,
+            6 => Event::Reset,
+            7 => Event::SetFile(argument as *const c_char),
+            _ => return None,
+        })
+    }
 }
 
 /// The block that the copies share. Its layout is an interface between versions of librocov: a
@@ -49,25 +87,18 @@ static rocov_control_v1: Control = Control {
     drainer: AtomicPtr::new(std::ptr::null_mut()),
 };
 
-/// Takes an event by number, so that copies of different builds understand each other.
-type ReceiveFn = unsafe extern "C" fn(event: c_int, executable: u64);
+/// Takes an event by number, and answers with a [`RocovStatus`] by number.
+type ReceiveFn = unsafe extern "C" fn(event: c_int, argument: u64) -> c_int;
 
 /// Hands an event to the drainer, which this copy becomes if there is none.
-pub(crate) fn send(event: Event) {
-    boundary::guest("a hook", || {
-        let (number, executable) = match event {
-            Event::Frozen(executable) => (0, executable.0),
-            Event::Destroying(executable) => (1, executable.0),
-            Event::ShuttingDown => (2, 0),
-            Event::ShutDown => (3, 0),
-            Event::Exiting => (4, 0),
-        };
+pub(crate) fn send(event: Event) -> RocovStatus {
+    boundary::call("a hook", || {
         let drainer = &control().drainer;
         let mut receiver = drainer.load(Ordering::Acquire);
         if receiver.is_null() {
-            if !matches!(event, Event::Frozen(_)) {
+            if !matches!(event, Event::Frozen(_) | Event::SetFile(_)) {
                 // Nothing was ever loaded. What came in past all hooks is for the late exit drain.
-                return;
+                return RocovStatus::Nothing;
             }
             let ours = receive as *mut c_void;
             let won = drainer.compare_exchange(
@@ -80,9 +111,10 @@ pub(crate) fn send(event: Event) {
         }
         // SAFETY: only `receive` of some copy is ever stored, and the drainer stays loaded.
         let receiver = unsafe { std::mem::transmute::<*mut c_void, ReceiveFn>(receiver) };
-        // SAFETY: it takes any number.
-        unsafe { receiver(number, executable) };
-    });
+        let (number, argument) = event.encode();
+        // SAFETY: the argument is that of the event's kind.
+        RocovStatus::of_number(unsafe { receiver(number, argument) })
+    })
 }
 
 /// Whether another copy drains.
@@ -91,19 +123,27 @@ pub(crate) fn is_loser() -> bool {
     !drainer.is_null() && !std::ptr::eq(drainer, receive as *const c_void)
 }
 
-/// The drainer's side of [`send`]. Later builds may send numbers that this one does not know.
-unsafe extern "C" fn receive(event: c_int, executable: u64) {
-    let executable = Executable(executable);
-    boundary::guest("the drain", || match event {
-        0 => {
-            pin();
-            lifecycle::frozen(executable);
+/// The drainer's side of [`send`].
+unsafe extern "C" fn receive(event: c_int, argument: u64) -> c_int {
+    let status = boundary::call("the drain", || {
+        let Some(event) = Event::decode(event, argument) else {
+            return RocovStatus::Nothing;
+        };
+        match event {
+            Event::Frozen(executable) => {
+                pin();
+                lifecycle::frozen(executable);
+            }
+            Event::Destroying(executable) => lifecycle::destroying(executable),
+            Event::ShutDown => lifecycle::shut_down(),
+            Event::ShuttingDown | Event::Exiting | Event::Drain => return lifecycle::draining(),
+            Event::Reset => return lifecycle::reset(),
+            // SAFETY: the argument of `rocov_set_file`, null or NUL terminated.
+            Event::SetFile(pattern) => return unsafe { lifecycle::set_file(pattern) },
         }
-        1 => lifecycle::destroying(executable),
-        2 | 4 => drop(lifecycle::draining()),
-        3 => lifecycle::shut_down(),
-        _ => {}
+        RocovStatus::Ok
     });
+    status as c_int
 }
 
 /// The block in the first object that has one; our own where that cannot be found out.

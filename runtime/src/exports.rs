@@ -1,9 +1,8 @@
 //! The C interface, `rocov.h`, and the entry points of LLVM's own drain.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
-use crate::boundary::call;
-use crate::{config, lifecycle, log};
+use crate::election::{self, Event};
 
 /// What a function of this library answers. A number is never given another meaning.
 #[repr(C)]
@@ -21,6 +20,19 @@ pub enum RocovStatus {
     Internal = 4,
 }
 
+impl RocovStatus {
+    /// The status of a number that another build's copy answered.
+    pub(crate) fn of_number(number: c_int) -> RocovStatus {
+        match number {
+            0 => RocovStatus::Ok,
+            1 => RocovStatus::Nothing,
+            2 => RocovStatus::Loss,
+            3 => RocovStatus::Invalid,
+            _ => RocovStatus::Internal,
+        }
+    }
+}
+
 /// The version of this library, such as "0.1.0": valid for ever, not to be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocov_version() -> *const c_char {
@@ -33,31 +45,14 @@ pub extern "C" fn rocov_version() -> *const c_char {
 /// process exits. Nothing is counted twice.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocov_drain() -> RocovStatus {
-    call("rocov_drain", || {
-        let outcome = lifecycle::draining();
-        match outcome {
-            None => RocovStatus::Nothing,
-            Some(outcome) if !outcome.losses.is_empty() => RocovStatus::Loss,
-            Some(outcome) if outcome.found == 0 => RocovStatus::Nothing,
-            Some(_) => RocovStatus::Ok,
-        }
-    })
+    election::send(Event::Drain)
 }
 
 /// Zeroes the counters of every loaded code object on the device. What was drained before stays
 /// written, and later counts are added to it; what was counted since is dropped.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocov_reset() -> RocovStatus {
-    call("rocov_reset", || {
-        match lifecycle::with_owned(|state, device| state.session.zero(device)) {
-            None => RocovStatus::Nothing,
-            Some(Ok(())) => RocovStatus::Ok,
-            Some(Err(error)) => {
-                log::warn(format_args!("cannot zero all counters: {error}"));
-                RocovStatus::Loss
-            }
-        }
-    })
+    election::send(Event::Reset)
 }
 
 /// Sets the name pattern of profiles from now on, as LLVM_PROFILE_FILE has it; NULL goes back to
@@ -67,26 +62,7 @@ pub extern "C" fn rocov_reset() -> RocovStatus {
 /// `pattern` is null or NUL terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocov_set_file(pattern: *const c_char) -> RocovStatus {
-    call("rocov_set_file", || {
-        let name = if pattern.is_null() {
-            config::profile_name()
-        } else {
-            // SAFETY: as the caller promises.
-            let Ok(pattern) = unsafe { CStr::from_ptr(pattern) }.to_str() else {
-                log::warn(format_args!("rocov_set_file: the pattern is not UTF-8"));
-                return RocovStatus::Invalid;
-            };
-            match config::parse_name(pattern) {
-                Ok(name) => name,
-                Err(error) => {
-                    log::warn(format_args!("rocov_set_file: {error}"));
-                    return RocovStatus::Invalid;
-                }
-            }
-        };
-        lifecycle::with_state(|state| state.name = name);
-        RocovStatus::Ok
-    })
+    election::send(Event::SetFile(pattern))
 }
 
 /// LLVM's entry point for an early drain: returns 0, or -1 where counts were lost.
@@ -101,17 +77,22 @@ pub extern "C" fn __llvm_profile_hip_collect_device_data() -> c_int {
 /// Does nothing: objects compiled for LLVM's earlier drain, which was told of device variables,
 /// link and run.
 #[unsafe(no_mangle)]
-pub extern "C" fn __llvm_profile_offload_register_shadow_variable(_variable: *mut c_void) {}
+pub extern "C" fn __llvm_profile_offload_register_shadow_variable(variable: *mut c_void) {
+    let _ = variable;
+}
 
 /// Does nothing, likewise.
 #[unsafe(no_mangle)]
-pub extern "C" fn __llvm_profile_offload_register_section_shadow_variable(_variable: *mut c_void) {}
+pub extern "C" fn __llvm_profile_offload_register_section_shadow_variable(variable: *mut c_void) {
+    let _ = variable;
+}
 
 /// Does nothing, likewise: modules are followed through HSA.
 #[unsafe(no_mangle)]
 pub extern "C" fn __llvm_profile_offload_register_dynamic_module(
-    _status: c_int,
-    _module: *mut *mut c_void,
-    _image: *const c_void,
+    status: c_int,
+    module: *mut *mut c_void,
+    image: *const c_void,
 ) {
+    let _ = (status, module, image);
 }

@@ -1,5 +1,6 @@
 //! What this process has loaded, and when it is drained.
 
+use std::ffi::{CStr, c_char};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,6 +10,7 @@ use rocov::drain::{Outcome, Session};
 use rocov::hsa::{self, HsaDevice};
 use rocov::output::ProfileName;
 
+use crate::exports::RocovStatus;
 use crate::{config, election, exit, log, neighbour};
 
 /// The process that owns [`STATE`], 0 before the first load. A forked child inherits a runtime
@@ -17,9 +19,9 @@ static OWNER: AtomicU32 = AtomicU32::new(0);
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
-pub(crate) struct State {
-    pub(crate) session: Session,
-    pub(crate) name: ProfileName,
+struct State {
+    session: Session,
+    name: ProfileName,
     /// What LLVM's own drain in the process makes us do.
     stance: neighbour::Stance,
 }
@@ -65,14 +67,58 @@ pub(crate) fn destroying(executable: Executable) {
     });
 }
 
-/// HSA may go, or the process: whatever is still loaded is drained.
-pub(crate) fn draining() -> Option<Outcome> {
-    with_owned(|state, device| {
+/// HSA may go, or the process, or the program asks: whatever is loaded is drained.
+pub(crate) fn draining() -> RocovStatus {
+    let drained = with_owned(|state, device| {
         let outcome = state.session.drain(device, &state.name);
         report(&outcome);
         state.stance.after_drain(&mut state.session, device);
-        outcome
-    })
+        if !outcome.losses.is_empty() {
+            RocovStatus::Loss
+        } else if outcome.found == 0 {
+            RocovStatus::Nothing
+        } else {
+            RocovStatus::Ok
+        }
+    });
+    drained.unwrap_or(RocovStatus::Nothing)
+}
+
+/// The program wants the counters zeroed.
+pub(crate) fn reset() -> RocovStatus {
+    match with_owned(|state, device| state.session.zero(device)) {
+        None => RocovStatus::Nothing,
+        Some(Ok(())) => RocovStatus::Ok,
+        Some(Err(error)) => {
+            log::warn(format_args!("cannot zero all counters: {error}"));
+            RocovStatus::Loss
+        }
+    }
+}
+
+/// The program names its profiles.
+///
+/// # Safety
+/// `pattern` is null or NUL terminated.
+pub(crate) unsafe fn set_file(pattern: *const c_char) -> RocovStatus {
+    let name = if pattern.is_null() {
+        config::profile_name()
+    } else {
+        // SAFETY: as the caller promises.
+        let Ok(pattern) = unsafe { CStr::from_ptr(pattern) }.to_str() else {
+            log::warn(format_args!("rocov_set_file: the pattern is not UTF-8"));
+            return RocovStatus::Invalid;
+        };
+        match config::parse_name(pattern) {
+            Ok(name) => name,
+            Err(error) => {
+                log::warn(format_args!("rocov_set_file: {error}"));
+                return RocovStatus::Invalid;
+            }
+        }
+    };
+    with_state(|state| state.name = name);
+    RocovStatus::Ok
 }
 
 /// `hsa_shut_down` has returned. If that was the last reference, all executables went with it.
@@ -93,11 +139,11 @@ pub(crate) fn exiting() {
     if unseen {
         OWNER.store(process::id(), Ordering::Relaxed);
     }
-    let _ = draining();
+    draining();
 }
 
 /// Runs `work` on the state, unless there is nothing to do in this process.
-pub(crate) fn with_owned<T>(work: impl FnOnce(&mut State, &HsaDevice) -> T) -> Option<T> {
+fn with_owned<T>(work: impl FnOnce(&mut State, &HsaDevice) -> T) -> Option<T> {
     if !is_owner() {
         return None;
     }
@@ -121,7 +167,7 @@ fn attach() -> Option<HsaDevice> {
 }
 
 /// Runs `work` on the state, which is made when it is first needed.
-pub(crate) fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
+fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
     // A poisoned state is still a consistent one: each step changes it after it succeeded.
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     work(state.get_or_insert_with(|| State {

@@ -1,0 +1,29 @@
+//! `include/rocov.h` says what `src/exports.rs` exports. After a change, make it anew with
+//! `ROCOV_UPDATE=1 cargo test -p rocov-runtime --test header`.
+
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn the_committed_header_is_the_generated_one() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("a good config");
+    let bindings = cbindgen::Builder::new()
+        .with_config(config)
+        .with_src(root.join("src/exports.rs"))
+        .generate()
+        .expect("exports.rs can be read");
+    let mut generated = Vec::new();
+    bindings.write(&mut generated);
+    let generated = String::from_utf8(generated).expect("a header is text");
+    let path = root.join("include/rocov.h");
+    if std::env::var_os("ROCOV_UPDATE").is_some() {
+        fs::write(&path, &generated).expect("the header can be written");
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == generated,
+        "{} is not what exports.rs makes; ROCOV_UPDATE=1 writes this:\n{generated}",
+        path.display()
+    );
+}
