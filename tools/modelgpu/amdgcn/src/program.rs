@@ -176,7 +176,8 @@ impl Program {
             workgroup_size: launch.block,
             grid_size: launch.grid,
             private_segment_size: kernel.private_segment_size as u32,
-            group_segment_size: kernel.group_segment_size as u32 + launch.dynamic_lds,
+            group_segment_size: (kernel.group_segment_size as u32)
+                .saturating_add(launch.dynamic_lds),
             kernel_object: descriptor.address,
             kernarg_address: self.arena.allocate(&arguments),
             completion_signal: 0,

@@ -146,11 +146,7 @@ impl Image {
     fn read(memory: &dyn AddressSpace, base: u64) -> Option<Image> {
         let mut view = View::new(memory);
         let region = view.region(base, 1).ok()?;
-        let mut copy = |len: u64| -> Option<Vec<u8>> {
-            (0..len)
-                .map(|place| Some(view.load(base + place, 1).ok()? as u8))
-                .collect()
-        };
+        let mut copy = |len: u64| view.copy(base, len).ok();
         let header: Header = Elf::parse_header(&copy(64)?).ok()?;
         let table_end = header.e_phoff.checked_add(u64::from(header.e_phnum) * 56)?;
         if table_end > region.len {

@@ -96,6 +96,20 @@ impl<'a> View<'a> {
         })
     }
 
+    /// A copy of `len` bytes from `address` on.
+    pub(crate) fn copy(&mut self, address: u64, len: u64) -> Result<Vec<u8>, Unmapped> {
+        self.region(address, len)?;
+        let mut bytes = Vec::with_capacity(len as usize + 8);
+        let words = len / 8 * 8;
+        for offset in (0..words).step_by(8) {
+            bytes.extend(self.load(address + offset, 8)?.to_le_bytes());
+        }
+        for offset in words..len {
+            bytes.push(self.load(address + offset, 1)? as u8);
+        }
+        Ok(bytes)
+    }
+
     /// Writes the low 1, 2, 4 or 8 bytes of `value`.
     pub(crate) fn store(&mut self, address: u64, size: u64, value: u64) -> Result<(), Unmapped> {
         let host = self.host(address, size)?;
