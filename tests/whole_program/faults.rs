@@ -25,7 +25,7 @@ fn fails(name: &str, target: &str, launch: &str) -> Failed {
         .join(name)
         .with_extension("hip");
     let stack = Stack::for_target(target);
-    let object = code_object_of(&source, target, "-O1", stack.code_object_version(), true);
+    let object = code_object_of(&source, target, "-O1", stack.code_object_version());
     let buffer = directory.path().join("input.bin");
     std::fs::write(&buffer, [0; 1024]).expect("a test can write into its directory");
     let spec = directory.path().join("spec");

@@ -78,6 +78,7 @@ fn matches_host(name: &str) {
             "the host counted nothing: {:?}",
             host.functions
         );
+        assert!(!host.buffers.is_empty(), "the host wrote no buffer");
         for target in TARGETS {
             let stack = Stack::for_target(target);
             let directory = fresh(directory.path(), target);

@@ -119,29 +119,21 @@ fn kernel_source(name: &str) -> PathBuf {
 
 /// A source of testdata/kernels as a code object. HIP 5.2 loads version 4, later ones load 5.
 pub(crate) fn code_object(name: &str, target: &str, level: &str, version: u8) -> PathBuf {
-    code_object_of(&kernel_source(name), target, level, version, true)
+    code_object_of(&kernel_source(name), target, level, version)
 }
 
-/// Any source that needs no HIP header as a code object.
-pub(crate) fn code_object_of(
-    source: &Path,
-    target: &str,
-    level: &str,
-    version: u8,
-    instrumented: bool,
-) -> PathBuf {
+/// Any source that needs no HIP header as a code object, instrumented.
+pub(crate) fn code_object_of(source: &Path, target: &str, level: &str, version: u8) -> PathBuf {
     let stem = source.file_stem().unwrap_or_default().to_string_lossy();
     let mut compilation = Compilation::new()
         .arguments(["-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output"])
-        .arguments([
-            "-nogpuinc",
-            "-nogpulib",
-            "-std=c++17",
-            "-ffp-contract=off",
-            level,
-        ])
+        .arguments(["-nogpuinc", "-nogpulib"])
+        .arguments(["-std=c++17", "-ffp-contract=off", level])
         .arguments([format!("--offload-arch={target}")])
-        .arguments([format!("-mcode-object-version={version}")]);
+        .arguments([format!("-mcode-object-version={version}")])
+        .arguments(INSTRUMENTATION)
+        .arguments(["-include"])
+        .source(device_header());
     if level == "-O0" && version == 4 {
         // Without the pass that infers otherwise, clang says of every kernel that it may enqueue
         // kernels itself. HIP 5.2 then asks for the address of a queue that only OpenCL makes, and
@@ -150,12 +142,6 @@ pub(crate) fn code_object_of(
             compilation =
                 compilation.arguments(["-Xclang", "-default-function-attr", "-Xclang", attribute]);
         }
-    }
-    if instrumented {
-        compilation = compilation
-            .arguments(INSTRUMENTATION)
-            .arguments(["-include"])
-            .source(device_header());
     }
     compilation
         .source(source)
