@@ -1,0 +1,29 @@
+//! Links the unwinder into librocov.so instead of loading libgcc_s.so with it.
+//!
+//! Panics are caught at the C boundary, so that there must be an unwinder; but a library that is
+//! preloaded into every process of a test suite should not bring another along: it doubled the
+//! system calls of loading librocov. Whole, and ahead of the standard library's own `-lgcc_s`,
+//! which is then not needed and not recorded (`--as-needed`).
+
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "gcc".into());
+    let output = Command::new(&compiler)
+        .arg("-print-file-name=libgcc_eh.a")
+        .output();
+    let path = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    match path {
+        // Not found is answered with the bare name.
+        Ok(path) if path.contains('/') => {
+            let flags = ["-Wl,--whole-archive", &path, "-Wl,--no-whole-archive"];
+            flags
+                .iter()
+                .for_each(|flag| println!("cargo::rustc-cdylib-link-arg={flag}"));
+        }
+        _ => {
+            println!("cargo::warning={compiler} has no libgcc_eh.a; librocov.so needs libgcc_s.so")
+        }
+    }
+}
