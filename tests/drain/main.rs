@@ -5,6 +5,7 @@
 
 mod fake_device;
 mod faults;
+mod files;
 mod loads;
 mod pools;
 #[path = "../whole_program/support/mod.rs"]
