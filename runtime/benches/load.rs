@@ -38,7 +38,7 @@ fn main() {
             times.push(life(&program, library.map(PathBuf::as_path)));
         }
     }
-    let medians: Vec<Duration> = times.iter_mut().map(median).collect();
+    let medians: Vec<Duration> = times.iter_mut().map(|times| median(times)).collect();
     for ((kind, _), median) in kinds.iter().zip(&medians) {
         println!("{kind:>14}: {:>7.1} us", micros(*median));
     }
@@ -112,7 +112,7 @@ fn life(program: &Path, library: Option<&Path>) -> Duration {
     start.elapsed()
 }
 
-fn median(times: &mut Vec<Duration>) -> Duration {
+fn median(times: &mut [Duration]) -> Duration {
     times.sort();
     times[times.len() / 2]
 }
