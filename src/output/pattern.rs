@@ -60,7 +60,9 @@ pub struct ProfileName {
 
 impl ProfileName {
     /// Expands `pattern` as LLVM's runtime does: `%p` process id, `%h` host name, `%t` `TMPDIR`,
-    /// `%b` the code object's build id (its identity, where it has none), `%%` a percent sign.
+    /// `%b` the code object's build id (its identity, where it has none). `%%` is a percent sign.
+    /// (LLVM leaves it, and specifiers that it does not know, as they stand; here the latter are
+    /// refused, so that a slip does not end in a file of an odd name.)
     /// `%m` asks for one file that all processes add their counts to, `%Nm` for a pool of N such
     /// files; it stands for the number in the pool. (LLVM puts the binary's signature there as
     /// well; device profiles have the identity in their names already.)
