@@ -20,6 +20,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Run(RunArguments),
     Report(ReportArguments),
+    Show(ShowArguments),
     Flags(FlagsArguments),
 }
 
@@ -89,6 +90,19 @@ pub(crate) struct ReportArguments {
     /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
+}
+
+/// Say what files of the data directory are: raw profiles, and sections that were saved whole
+///
+/// librocov saves the sections of code objects whose raw version it does not know (.sections).
+#[derive(Args)]
+#[command(
+    after_help = "Exit status: 0; 1 when a file is none of these or damaged; 2 for a usage error."
+)]
+pub(crate) struct ShowArguments {
+    /// Raw profiles (.profraw) or saved sections (.sections)
+    #[arg(value_name = "FILE", required = true, num_args = 1..)]
+    pub(crate) files: Vec<PathBuf>,
 }
 
 /// Print the compile flags that make a program's GPU code drainable

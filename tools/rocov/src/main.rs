@@ -2,7 +2,7 @@
 //! kernels ran.
 //!
 //! Where to start reading: [`cli`] is what a user can type; one file per subcommand does it
-//! ([`run`], [`report`], [`flags`]); the other modules each know one outside thing: [`signals`]
+//! ([`run`], [`report`], [`show`], [`flags`]); the other modules each know one outside thing: [`signals`]
 //! the child process, [`libraries`] where rocov's own files lie, [`profiles`] the data directory,
 //! [`objects`] where device ELFs come from, [`llvm_tools`] LLVM's tools.
 //!
@@ -22,6 +22,7 @@ mod objects;
 mod profiles;
 mod report;
 mod run;
+mod show;
 mod signals;
 mod status;
 mod words;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let outcome = match cli::Cli::parse().command {
         cli::Command::Run(arguments) => run::run(&arguments),
         cli::Command::Report(arguments) => report::report(&arguments),
+        cli::Command::Show(arguments) => show::show(&arguments),
         cli::Command::Flags(arguments) => flags::flags(&arguments),
     };
     match outcome {
