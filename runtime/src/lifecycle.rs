@@ -195,6 +195,12 @@ fn report_losses(outcome: &Outcome) {
 /// Says what a pass did, in the words of LLVM's own drain.
 fn report(outcome: &Outcome) {
     report_losses(outcome);
+    for copied in &outcome.copied {
+        log::verbose(format_args!(
+            "Copied device sections: Counters={}, Data={}, Names={}, UniformCounters={}",
+            copied.counters, copied.data, copied.names, copied.uniform
+        ));
+    }
     for file in &outcome.files {
         log::verbose(format_args!("wrote {}", file.display()));
     }

@@ -12,7 +12,7 @@ mod ledger;
 mod outcome;
 mod snapshot;
 
-pub use outcome::{Cause, Loss, Outcome};
+pub use outcome::{Cause, Copied, Loss, Outcome};
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -76,6 +76,7 @@ impl Session {
             agents: self.agents.len(),
             pairs,
             found,
+            copied: Vec::new(),
             files: Vec::new(),
             losses,
         })
@@ -191,9 +192,11 @@ impl Session {
                 device,
                 load,
                 name,
+                copied: Vec::new(),
                 causes: Vec::new(),
             };
             outcome.files.extend(pass.run());
+            outcome.copied.append(&mut pass.copied);
             outcome
                 .losses
                 .extend(pass.causes.into_iter().map(|cause| Loss {
@@ -214,6 +217,7 @@ struct Pass<'a> {
     device: &'a dyn Device,
     load: &'a Load,
     name: &'a ProfileName,
+    copied: Vec<Copied>,
     causes: Vec<Cause>,
 }
 
@@ -258,6 +262,12 @@ impl Pass<'_> {
         self.causes
             .extend(records.defects.into_iter().map(Cause::Record));
         let records = &records.bytes;
+        self.copied.push(Copied {
+            counters: counts.counters.len(),
+            data: records.len(),
+            names: names.len(),
+            uniform: counts.uniform.len(),
+        });
         if records.is_empty() {
             return Ok(None);
         }

@@ -15,6 +15,8 @@ pub struct Outcome {
     pub pairs: usize,
     /// Instrumented loads in this pass.
     pub found: usize,
+    /// What was copied from the device for each of them.
+    pub copied: Vec<Copied>,
     /// Files that hold what this pass read.
     pub files: Vec<PathBuf>,
     /// What is missing from the files, or was doubtful.
@@ -30,6 +32,19 @@ impl Outcome {
             .filter(|loss| matches!(loss.cause, Cause::Failed(_)))
             .count()
     }
+}
+
+/// Sizes in bytes of the sections that were copied for one profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// Counters.
+    pub counters: usize,
+    /// Data records.
+    pub data: usize,
+    /// Function names.
+    pub names: usize,
+    /// Uniform counters, from raw version 11 on.
+    pub uniform: usize,
 }
 
 /// Something that is to be said of one code object.

@@ -11,3 +11,4 @@ mod profiles_accepted;
 mod sample_report;
 mod two_gpus;
 mod uninstrumented;
+mod upstream;

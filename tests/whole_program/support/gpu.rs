@@ -29,27 +29,28 @@ pub(crate) struct Release {
     code_object_version: u8,
     /// What is different where it is not unpacked.
     without: &'static str,
-    /// What links a program with its libraries; nothing if it is not unpacked.
-    linking: OnceLock<Option<Vec<OsString>>>,
+    /// What makes clang build a program for it; nothing if it is not unpacked.
+    flags: OnceLock<Option<Vec<OsString>>>,
 }
 
 static ROCR_6_4: Release = Release {
     name: "rocr-6.4.3",
     code_object_version: 6,
     without: "amdgcn-run runs gfx942 kernels instead of HIP",
-    linking: OnceLock::new(),
+    flags: OnceLock::new(),
 };
 
 static ROCR_6_1: Release = Release {
     name: "rocr-6.1.2",
     code_object_version: 5,
     without: "nothing is run on it",
-    linking: OnceLock::new(),
+    flags: OnceLock::new(),
 };
 
 impl Release {
-    fn linking(&self) -> Option<&[OsString]> {
-        let linking = self.linking.get_or_init(|| {
+    /// What tools/stacks says to build a program with.
+    fn flags(&self) -> Option<&[OsString]> {
+        let flags = self.flags.get_or_init(|| {
             let ended = run(limited(repository("tools/stacks")).args(["flags", self.name]));
             if !ended.status.success() {
                 // Anything else that fails must not pass for a stack that is not there.
@@ -58,12 +59,24 @@ impl Release {
                 let _ = writeln!(stderr(), "{} is not unpacked: {}", self.name, self.without);
                 return None;
             }
-            let is_for_linking =
-                |flag: &&str| ["-L", "-l", "-Wl,"].iter().any(|it| flag.starts_with(it));
             let words = ended.stdout.split_whitespace();
-            Some(words.filter(is_for_linking).map(OsString::from).collect())
+            Some(words.map(OsString::from).collect())
         });
-        linking.as_deref()
+        flags.as_deref()
+    }
+
+    fn is_here(&self) -> bool {
+        self.flags().is_some()
+    }
+
+    /// The part of the flags that links with its libraries.
+    fn linking(&self) -> Vec<OsString> {
+        let is_for_linking = |flag: &&OsString| {
+            let flag = flag.to_string_lossy();
+            ["-L", "-l", "-Wl,"].iter().any(|it| flag.starts_with(it))
+        };
+        let flags = self.flags().expect("only stacks that are here are run");
+        flags.iter().filter(is_for_linking).cloned().collect()
     }
 }
 
@@ -73,7 +86,7 @@ impl Stack {
         if target == "gfx90a" {
             return Self::Debian12;
         }
-        if ROCR_6_4.linking().is_some() {
+        if ROCR_6_4.is_here() {
             return Self::Unpacked(&ROCR_6_4);
         }
         Self::Interpreter
@@ -81,12 +94,55 @@ impl Stack {
 
     /// The other stacks that are unpacked here (`tools/test --stacks all`).
     pub(crate) fn others() -> Vec<Self> {
-        let here = |release: &&Release| release.linking().is_some();
+        let here = |release: &&Release| release.is_here();
         [&ROCR_6_1, &ROCR_6_4]
             .into_iter()
             .filter(here)
             .map(Self::Unpacked)
             .collect()
+    }
+
+    /// Debian 12's, and the others that are unpacked here.
+    pub(crate) fn all() -> Vec<Self> {
+        [Self::Debian12].into_iter().chain(Self::others()).collect()
+    }
+
+    /// Those of them whose HIP is a 5: what HIP 6 cannot do by itself is not tested on it.
+    pub(crate) fn before_hip_6() -> Vec<Self> {
+        let mut stacks = Self::all();
+        stacks.retain(|stack| stack.code_object_version() < 6);
+        stacks
+    }
+
+    /// The flags beside an architecture that make clang build a HIP program for this stack.
+    pub(crate) fn flags(self) -> Vec<OsString> {
+        match self {
+            Self::Debian12 => {
+                let config = repository("testdata/sample/debian12.cfg");
+                vec!["--config".into(), config.into()]
+            }
+            Self::Unpacked(release) => {
+                let flags = release.flags().expect("only stacks that are here are run");
+                flags.to_vec()
+            }
+            Self::Interpreter => panic!("the interpreter runs code objects, not programs"),
+        }
+    }
+
+    /// The words before a program that make it run on this stack.
+    pub(crate) fn starter(self) -> Vec<OsString> {
+        match self {
+            Self::Debian12 | Self::Interpreter => Vec::new(),
+            Self::Unpacked(release) => {
+                let stacks = repository("tools/stacks");
+                vec![
+                    stacks.into(),
+                    "run".into(),
+                    release.name.into(),
+                    "--".into(),
+                ]
+            }
+        }
     }
 
     /// The newest code object version that this stack loads.
@@ -122,12 +178,8 @@ impl Stack {
                 command
             }
             Self::Unpacked(release) => {
-                let linking = release
-                    .linking()
-                    .expect("only stacks that are here are run");
-                command.arg(repository("tools/stacks"));
-                command.args(["run", release.name, "--"]);
-                command.arg(module_runner(linking));
+                command.args(self.starter());
+                command.arg(module_runner(&release.linking()));
                 command
             }
             Self::Interpreter => limited(built("amdgcn-run")),

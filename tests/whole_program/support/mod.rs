@@ -6,4 +6,5 @@ pub(crate) mod command;
 pub(crate) mod compile;
 pub(crate) mod gpu;
 pub(crate) mod profile;
+pub(crate) mod program;
 pub(crate) mod spec;

@@ -1,0 +1,40 @@
+// 64 work-items, half of which take the branch and none the early return. `classify collect` asks
+// for a drain once they are done, before the program exits.
+
+#include "check.h"
+
+#include <cstring>
+#include <dlfcn.h>
+
+__global__ void classify(int *even, int count) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= count) {
+    return;
+  }
+  if (i % 2 == 0) {
+    even[i] = 1;
+  } else {
+    even[i] = 0;
+  }
+}
+
+int main(int count, char **arguments) {
+  constexpr int COUNT = 64;
+  int even[COUNT] = {};
+  int *device = on_device(even, COUNT);
+  classify<<<1, COUNT>>>(device, COUNT);
+  CHECK(hipDeviceSynchronize());
+  if (count > 1 && std::strcmp(arguments[1], "collect") == 0) {
+    auto collect =
+        reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "__llvm_profile_hip_collect_device_data"));
+    if (collect == nullptr || collect() != 0) {
+      return 2;
+    }
+  }
+  to_host(even, device, COUNT);
+  int sum = 0;
+  for (int value : even) {
+    sum += value;
+  }
+  return sum == COUNT / 2 ? 0 : 1;
+}

@@ -1,0 +1,7 @@
+// The other code object of hot.hip's program. HIP loads it when a kernel of it is launched: never.
+
+#include <hip/hip_runtime.h>
+
+extern "C" __global__ void cold_kernel(int *value) { ++*value; }
+
+extern "C" void keep_cold() {}

@@ -1,0 +1,30 @@
+// One kernel, one work-item, one way of its branch. `step collect` asks for a drain before the GPU
+// is used.
+
+#include "check.h"
+
+#include <cstring>
+#include <dlfcn.h>
+
+__global__ void step(int *value) {
+  if (*value > 0) {
+    *value += 1;
+  } else {
+    *value -= 1;
+  }
+}
+
+int main(int count, char **arguments) {
+  if (count > 1 && std::strcmp(arguments[1], "collect") == 0) {
+    auto collect =
+        reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "__llvm_profile_hip_collect_device_data"));
+    if (collect == nullptr || collect() != 0) {
+      return 2;
+    }
+  }
+  int value = 5;
+  int *device = on_device(&value, 1);
+  step<<<1, 1>>>(device);
+  to_host(&value, device, 1);
+  return value == 6 ? 0 : 1;
+}

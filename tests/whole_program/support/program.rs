@@ -1,0 +1,109 @@
+//! HIP programs of testdata/programs, compiled and run as a user does.
+
+use super::artifacts::{built, files_with_extension, repository};
+use super::command::{limited, rocov_run, run};
+use super::compile::{CLANG, Compilation, device_header};
+use super::gpu::Stack;
+use super::profile::{Function, functions, raw_profiles};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The architecture that every stack knows.
+pub(crate) const TARGET: &str = "gfx90a";
+
+/// A program for one stack.
+#[derive(Debug)]
+pub(crate) struct Program {
+    stack: Stack,
+    pub(crate) file: PathBuf,
+}
+
+impl Program {
+    /// Compiles sources of testdata/programs with the flags of `rocov flags OPTIONS` and `more`.
+    pub(crate) fn build(stack: Stack, sources: &[&str], options: &[&str], more: &[&str]) -> Self {
+        let stem = sources[0].rsplit('/').next().unwrap_or_default();
+        let mut compilation = Compilation::new()
+            .arguments(stack.flags())
+            .arguments(["-O1", "-Wall", "-Wextra"])
+            .arguments([format!("--offload-arch={TARGET}")])
+            .arguments(rocov_flags(options))
+            .arguments(more);
+        for source in sources {
+            compilation = compilation.source(repository("testdata/programs").join(source));
+        }
+        let folder = sources[0].rsplit_once('/').map_or("", |(folder, _)| folder);
+        let headers = files_with_extension(&format!("testdata/programs/{folder}"), "h");
+        let file = compilation
+            .reads(headers)
+            .reads([device_header()])
+            .output(stem);
+        Self { stack, file }
+    }
+
+    /// The program under `rocov run` on these GPUs, up to its arguments.
+    pub(crate) fn under_rocov(&self, gpus: &str, data: &Path) -> Command {
+        let mut command = rocov_run(Some(&format!("model:{gpus}")), data);
+        command.args(self.stack.starter()).arg(&self.file);
+        command
+    }
+
+    /// The same with profiles named by this pattern.
+    pub(crate) fn with_pattern(&self, gpus: &str, pattern: &Path) -> Command {
+        let mut command = limited(built("rocov"));
+        command
+            .args(["run", "--gpu", &format!("model:{gpus}"), "--"])
+            .args(self.stack.starter())
+            .arg(&self.file)
+            .env("LLVM_PROFILE_FILE", pattern);
+        command
+    }
+
+    /// The program on a modelled GPU, and without rocov.
+    pub(crate) fn alone(&self) -> Command {
+        let mut command = limited("env");
+        command
+            .arg(format!("ROCOV_MODELGPU={TARGET}"))
+            .arg(format!(
+                "LD_PRELOAD={}",
+                built("librocov_modelgpu.so").display()
+            ))
+            .args(self.stack.starter())
+            .arg(&self.file);
+        command
+    }
+}
+
+/// What `rocov flags` prints for the compiler of the tests.
+pub(crate) fn rocov_flags(options: &[&str]) -> Vec<OsString> {
+    let mut flags = limited(built("rocov"));
+    flags.args(["flags", "--clang", CLANG]).args(options);
+    let flags = run(&mut flags).success().silently().stdout;
+    flags.split_whitespace().map(OsString::from).collect()
+}
+
+/// The profiles of device code in a directory.
+pub(crate) fn device_profiles(data: &Path) -> Vec<PathBuf> {
+    let is_device = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("gfx")
+    };
+    raw_profiles(data).into_iter().filter(is_device).collect()
+}
+
+/// What a profile has of one function.
+#[track_caller]
+pub(crate) fn function(profile: &Path, name: &str) -> Function {
+    let functions = functions(profile);
+    let found = functions.get(name);
+    found
+        .unwrap_or_else(|| panic!("no {name} in {}: {functions:?}", profile.display()))
+        .clone()
+}
+
+/// Calls and other counters of one function in a profile.
+#[track_caller]
+pub(crate) fn counts(profile: &Path, name: &str) -> (u64, Vec<u64>) {
+    let Function { calls, blocks, .. } = function(profile, name);
+    (calls, blocks)
+}

@@ -1,0 +1,90 @@
+//! The programs that LLVM's own tests of its drain for HIP describe, written afresh, with what is
+//! expected there (compiler-rt/test/profile: AMDGPU, GPU). One test for each, of its name.
+
+mod collecting;
+mod counting;
+mod devices;
+mod images;
+mod processes;
+mod using;
+
+use super::support::command::{Ended, run};
+use super::support::gpu::Stack;
+use super::support::profile::merge;
+use super::support::program::{Program, TARGET, device_profiles};
+use std::path::{Path, PathBuf};
+
+/// How both ways of compiling device code are called.
+const RDC: [&str; 2] = ["-fno-gpu-rdc", "-fgpu-rdc"];
+
+/// A program of testdata/programs/upstream, host code instrumented as well.
+fn program(stack: Stack, names: &[&str], more: &[&str]) -> Program {
+    let sources: Vec<String> = names
+        .iter()
+        .map(|name| format!("upstream/{name}.hip"))
+        .collect();
+    let sources: Vec<&str> = sources.iter().map(String::as_str).collect();
+    Program::build(stack, &sources, &["--host"], &[more, &["-ldl"]].concat())
+}
+
+/// A run that has succeeded without a word, and what it left.
+struct Ran {
+    directory: tempfile::TempDir,
+    data: PathBuf,
+}
+
+impl Ran {
+    /// On one GPU.
+    #[track_caller]
+    fn one(program: &Program, arguments: &[&str]) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let data = directory.path().join("data");
+        let mut command = program.under_rocov(TARGET, &data);
+        run(command.args(arguments)).success().silently();
+        Self { directory, data }
+    }
+
+    /// On these GPUs, saying what the drain does.
+    #[track_caller]
+    fn verbose(program: &Program, gpus: &str, arguments: &[&str]) -> (Self, Ended) {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let data = directory.path().join("data");
+        let mut command = program.under_rocov(gpus, &data);
+        command.env("LLVM_PROFILE_VERBOSE", "1").args(arguments);
+        let ended = run(&mut command).success();
+        (Self { directory, data }, ended)
+    }
+
+    /// The one profile of device code.
+    #[track_caller]
+    fn device(&self) -> PathBuf {
+        the_one(device_profiles(&self.data))
+    }
+
+    /// The one profile of host code, named by the process id alone.
+    #[track_caller]
+    fn host(&self) -> PathBuf {
+        the_one(host_profiles(&self.data))
+    }
+
+    /// Profiles of device code and of host code, merged.
+    #[track_caller]
+    fn merged(&self) -> PathBuf {
+        let merged = self.directory.path().join("merged.profdata");
+        merge(&[self.host(), self.device()], &merged);
+        merged
+    }
+}
+
+fn host_profiles(data: &Path) -> Vec<PathBuf> {
+    let device = device_profiles(data);
+    let mut profiles = super::support::profile::raw_profiles(data);
+    profiles.retain(|profile| !device.contains(profile));
+    profiles
+}
+
+#[track_caller]
+fn the_one(profiles: Vec<PathBuf>) -> PathBuf {
+    assert_eq!(profiles.len(), 1, "one profile was expected: {profiles:?}");
+    profiles.into_iter().next().expect("there is one")
+}
