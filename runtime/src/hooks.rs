@@ -99,7 +99,7 @@ unsafe extern "C" fn _Exit(status: c_int) -> ! {
 }
 
 unsafe fn exit_now(status: c_int) -> ! {
-    election::send(Event::Exiting);
+    drain_at_once();
     // SAFETY: <unistd.h> declares the function so.
     if let Some(exit) = unsafe { next::<ExitFn>(c"_exit") } {
         // SAFETY: the caller's argument, passed on.
@@ -110,6 +110,38 @@ unsafe fn exit_now(status: c_int) -> ! {
         libc::syscall(libc::SYS_exit_group, status);
         libc::abort()
     }
+}
+
+/// Drains before a call that ends the program there and then; but not in a signal handler, which
+/// may have interrupted anything: an allocation, HIP, a drain. It would wait for itself for ever.
+pub(crate) fn drain_at_once() {
+    if !is_in_signal_handler() {
+        election::send(Event::Exiting);
+    }
+}
+
+/// Whether this looks like a handler of a signal that ends programs: while it runs, its signal is
+/// blocked. A thread that has blocked one for another reason is taken for a handler too.
+fn is_in_signal_handler() -> bool {
+    const ENDING: [c_int; 10] = [
+        libc::SIGSEGV,
+        libc::SIGBUS,
+        libc::SIGILL,
+        libc::SIGFPE,
+        libc::SIGABRT,
+        libc::SIGTERM,
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGHUP,
+        libc::SIGALRM,
+    ];
+    // SAFETY: an all-zero set is valid.
+    let mut blocked: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: no set is given, so nothing is changed, and the old one is stored in `blocked`.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut blocked) };
+    // SAFETY: the set is valid, and so are the numbers.
+    let is_blocked = |signal| unsafe { libc::sigismember(&raw const blocked, signal) } == 1;
+    ENDING.into_iter().any(is_blocked)
 }
 
 /// Whether the program's calls of HSA arrive here: whether the first definition in the search
@@ -134,7 +166,7 @@ fn first_freeze() -> *const c_void {
 ///
 /// # Safety
 /// `T` is the type of a pointer to that function.
-unsafe fn next<T: Copy>(name: &CStr) -> Option<T> {
+pub(crate) unsafe fn next<T: Copy>(name: &CStr) -> Option<T> {
     // SAFETY: the name is NUL terminated.
     let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
     if !found.is_null() {

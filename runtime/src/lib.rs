@@ -12,6 +12,7 @@
 mod boundary;
 mod config;
 mod election;
+mod exec;
 mod exit;
 pub mod exports;
 mod hooks;

@@ -3,6 +3,7 @@
 
 mod support;
 
+mod endings;
 mod faults;
 mod kernels_match_host;
 mod never_unloaded;

@@ -1,0 +1,218 @@
+// Runs a kernel whose counts follow from its launches, then ends in the way that its argument
+// names. Where the ending lets a program choose its status, that is STATUS.
+
+#include <hip/hip_runtime.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdexcept>
+#include <string>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+constexpr int STATUS = 42;
+constexpr int GROUPS = 4;
+constexpr int GROUP = 64;
+
+static void check(hipError_t error, const char *what) {
+  if (error != hipSuccess) {
+    std::fprintf(stderr, "endings: %s: %s\n", what, hipGetErrorString(error));
+    std::_Exit(1);
+  }
+}
+
+// 256 calls a launch, 64 of them in the branch.
+extern "C" __global__ void counted(unsigned *sum) {
+  if (threadIdx.x < GROUP / 4) {
+    atomicAdd(sum, 1);
+  }
+}
+
+// The same, for launches while the program is ending.
+extern "C" __global__ void late(unsigned *sum) {
+  if (threadIdx.x < GROUP / 4) {
+    atomicAdd(sum, 1);
+  }
+}
+
+static unsigned *sum_on_device() {
+  static unsigned *sum = [] {
+    unsigned *memory = nullptr;
+    check(hipMalloc(&memory, sizeof *memory), "hipMalloc");
+    return memory;
+  }();
+  return sum;
+}
+
+static void run_counted() {
+  counted<<<GROUPS, GROUP>>>(sum_on_device());
+  check(hipDeviceSynchronize(), "counted");
+}
+
+// False where the runtime takes no more launches.
+static bool run_late() {
+  late<<<GROUPS, GROUP>>>(sum_on_device());
+  return hipGetLastError() == hipSuccess && hipDeviceSynchronize() == hipSuccess;
+}
+
+// What the child of a fork does, and how it ended as a status: 128 and the signal, as shells say
+// it.
+template <typename Work> static int in_child(Work work) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    work();
+    std::exit(STATUS);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child) {
+    return 1;
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static std::atomic<bool> stopped = false;
+static std::atomic<int> late_launches = 0;
+static std::vector<std::thread> threads;
+
+static void launch_until_stopped() {
+  while (!stopped && run_late()) {
+    late_launches++;
+  }
+}
+
+static void stop_threads() {
+  stopped = true;
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+  std::printf("%d late launches\n", late_launches.load());
+}
+
+struct LaunchesWhenDestroyed {
+  ~LaunchesWhenDestroyed() { std::printf("%d late launches\n", run_late()); }
+};
+
+static void exit_in_callback(hipStream_t, hipError_t, void *) { std::exit(STATUS); }
+
+// What happens before the first code object is loaded: exit handlers that are registered here run
+// after those of whoever waits for one.
+static void begin(const std::string &ending) {
+  if (ending == "destructor") {
+    static LaunchesWhenDestroyed destroyed_at_exit;
+  }
+  if (ending == "threads") {
+    std::atexit(stop_threads);
+  }
+}
+
+static int end(const std::string &ending, char **arguments) {
+  if (ending == "return") {
+    return STATUS;
+  }
+  if (ending == "exit") {
+    std::exit(STATUS);
+  }
+  if (ending == "quick_exit") {
+    std::quick_exit(STATUS);
+  }
+  if (ending == "_exit") {
+    _exit(STATUS);
+  }
+  if (ending == "_Exit") {
+    std::_Exit(STATUS);
+  }
+  if (ending == "exception") {
+    throw std::runtime_error("nobody catches this");
+  }
+  if (ending == "abort") {
+    std::abort();
+  }
+  if (ending == "crash") {
+    *static_cast<volatile int *>(nullptr) = 1;
+  }
+  if (ending == "pthread_exit") {
+    std::thread([main = pthread_self()] {
+      pthread_join(main, nullptr);
+      run_counted();
+      std::exit(STATUS);
+    }).detach();
+    pthread_exit(nullptr);
+  }
+  if (ending == "threads" || ending == "endless threads") {
+    for (int thread = 0; thread < 2; thread++) {
+      threads.emplace_back(launch_until_stopped);
+    }
+    if (ending == "endless threads") {
+      for (std::thread &thread : threads) {
+        thread.detach();
+      }
+    }
+    while (late_launches == 0) {
+      std::this_thread::yield();
+    }
+    std::exit(STATUS);
+  }
+  if (ending == "callback") {
+    check(hipStreamAddCallback(nullptr, exit_in_callback, nullptr, 0), "hipStreamAddCallback");
+    for (;;) {
+      pause();
+    }
+  }
+  if (ending == "destructor") {
+    return STATUS;
+  }
+  if (ending == "drain, abort" || ending == "drain, return") {
+    if (auto drain = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "rocov_drain"))) {
+      drain();
+    }
+    run_counted();
+    if (ending == "drain, abort") {
+      std::abort();
+    }
+    return STATUS;
+  }
+  if (ending == "handler") {
+    std::signal(SIGSEGV, [](int) { _exit(STATUS); });
+    std::raise(SIGSEGV);
+  }
+  if (ending == "fork after") {
+    // The child of a program that has used the GPU cannot, and cannot run its exit handlers.
+    const int child = in_child([] { _exit(STATUS); });
+    run_counted();
+    return child;
+  }
+  if (ending == "exec") {
+    execlp("sh", "sh", "-c", "exit 42", nullptr);
+  }
+  if (ending == "exec itself") {
+    char *next[] = {arguments[0], const_cast<char *>("return"), nullptr};
+    execv("/proc/self/exe", next);
+  }
+  std::fprintf(stderr, "endings: no such ending: %s\n", ending.c_str());
+  return 2;
+}
+
+int main(int, char **arguments) {
+  const std::string ending = arguments[1];
+  begin(ending);
+  if (ending == "fork before") {
+    const int child = in_child(run_counted);
+    run_counted();
+    return child;
+  }
+  if (ending == "fork, child only") {
+    return in_child([] {
+      run_counted();
+      _exit(STATUS);
+    });
+  }
+  run_counted();
+  return end(ending, arguments);
+}
