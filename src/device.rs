@@ -20,6 +20,12 @@ pub struct Agent {
     pub name: String,
 }
 
+impl fmt::Display for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.index)
+    }
+}
+
 /// The runtime's handle of an executable: a set of code objects that is loaded and destroyed as
 /// one. Handles are reused after a destroy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

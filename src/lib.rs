@@ -11,6 +11,7 @@
 //! discover -> read -> validate -> encode  -> write
 //! load        device  sections    profraw    output
 //! codeobject
+//! filter
 //! ```
 //!
 //! [`drain`] is the one place that calls them in a row; start reading there. [`device`] is the
@@ -23,6 +24,7 @@ pub mod codeobject;
 pub mod device;
 pub mod drain;
 pub mod error;
+pub mod filter;
 pub mod hsa;
 pub mod load;
 pub mod output;

@@ -3,6 +3,8 @@
 //! A load, not an address, is the unit of everything after this: addresses and handles are reused
 //! after an unload, so each load gets a generation number when it is first seen.
 
+use std::fmt;
+
 use object::read::{ReadCache, ReadRef};
 
 use crate::codeobject::{CodeObject, ElfRange, Identity, ProfileSections};
@@ -35,6 +37,18 @@ pub struct Load {
     pub elf: Option<ElfFacts>,
 }
 
+impl fmt::Display for Load {
+    /// Names the load in a message: where it came from, its identity where that is known, and
+    /// where it is.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.uri)?;
+        if let Some(elf) = &self.elf {
+            write!(f, " ({})", elf.identity.as_str())?;
+        }
+        write!(f, " on {}", self.agent)
+    }
+}
+
 /// What a drain keeps of a code object's ELF.
 #[derive(Clone, Debug)]
 pub struct ElfFacts {
@@ -53,14 +67,16 @@ pub struct ElfFacts {
 pub struct Discovery {
     /// Pairs of code object and agent, instrumented or not.
     pub pairs: usize,
+    /// Those that were not wanted.
+    pub skipped: usize,
     /// The instrumented ones.
     pub loads: Vec<Load>,
-    /// What could not be looked at: URI of the code object, and why.
+    /// What could not be looked at: where it came from and is, and why.
     pub failures: Vec<(String, Error)>,
 }
 
-/// Looks at every code object of `executable` that `wanted` says of its URI; loads are numbered
-/// from `generation`.
+/// Looks at every code object of `executable` whose URI is `wanted`; loads are numbered from
+/// `generation`.
 ///
 /// A code object whose ELF cannot be read any more is still drained where it has a table: its
 /// sections are on the device, and only its identity has to come from elsewhere.
@@ -72,6 +88,7 @@ pub fn discover(
     agents: &[Agent],
     executable: Executable,
     generation: u64,
+    wanted: impl Fn(&str) -> bool,
 ) -> Result<Discovery, DeviceError> {
     let mut discovery = Discovery::default();
     for code_object in device.code_objects(executable)? {
@@ -82,11 +99,18 @@ pub fn discover(
             continue;
         };
         discovery.pairs += 1;
+        if !wanted(&code_object.uri) {
+            discovery.skipped += 1;
+            continue;
+        }
         let number = generation + discovery.loads.len() as u64;
         match instrumented(device, agent, &code_object, number) {
             Ok(Some(load)) => discovery.loads.push(load),
             Ok(None) => {}
-            Err(error) => discovery.failures.push((code_object.uri, error)),
+            Err(error) => {
+                let place = format!("{} on {agent}", code_object.uri);
+                discovery.failures.push((place, error));
+            }
         }
     }
     Ok(discovery)

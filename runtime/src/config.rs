@@ -1,10 +1,11 @@
-//! The environment: where profiles go, and how much is said.
+//! The environment: where profiles go, what is drained, and how much is said.
 
 use std::env;
 use std::fmt::Display;
 use std::fs;
 use std::path::PathBuf;
 
+use rocov::filter::Filter;
 use rocov::output::{Expansion, PatternError, ProfileName};
 
 use crate::log;
@@ -39,6 +40,19 @@ pub(crate) fn profile_name() -> ProfileName {
         }
         _ => default(),
     }
+}
+
+/// What is drained: `ROCOV_ONLY` and `ROCOV_SKIP`. If one of them cannot be used, that is said and
+/// everything is drained: what is too much can be left out of a report.
+pub(crate) fn filter() -> Filter {
+    let list = |name| env::var_os(name).unwrap_or_default();
+    let [only, skip] = ["ROCOV_ONLY", "ROCOV_SKIP"].map(list);
+    Filter::new(&only.to_string_lossy(), &skip.to_string_lossy()).unwrap_or_else(|error| {
+        log::warn(format_args!(
+            "ROCOV_ONLY, ROCOV_SKIP: {error}; everything is drained"
+        ));
+        Filter::default()
+    })
 }
 
 /// A name pattern with the values of this process and this moment.

@@ -147,12 +147,17 @@ fn is_in_signal_handler() -> bool {
 /// Whether the program's calls of HSA arrive here: whether the first definition in the search
 /// order is ours. A runtime that is loaded later is behind it.
 pub(crate) fn are_in_effect() -> bool {
-    std::ptr::eq(first_freeze(), hsa_executable_freeze as *const c_void)
+    std::ptr::eq(first_freeze(), freeze_entry())
 }
 
 /// Whether anything in the search order, ours or the runtime's, defines HSA's functions.
 pub(crate) fn is_hsa_in_scope() -> bool {
     !first_freeze().is_null()
+}
+
+/// Where the program's calls of `hsa_executable_freeze` arrive.
+pub(crate) fn freeze_entry() -> *const c_void {
+    hsa_executable_freeze as *const c_void
 }
 
 fn first_freeze() -> *const c_void {

@@ -10,6 +10,7 @@
 //! `rocov`.
 
 mod boundary;
+mod caller;
 mod config;
 mod election;
 mod exec;

@@ -11,7 +11,7 @@ use rocov::hsa::{self, HsaDevice};
 use rocov::output::ProfileName;
 
 use crate::exports::RocovStatus;
-use crate::{config, election, exit, log, neighbour};
+use crate::{caller, config, election, exit, log, neighbour};
 
 /// The process that owns [`STATE`], 0 before the first load. A forked child inherits a runtime
 /// whose every call fails, and perhaps a lock that nobody will release: it is left alone.
@@ -38,12 +38,19 @@ pub(crate) fn frozen(executable: Executable) {
         if state.stance == neighbour::Stance::StandDown {
             return;
         }
-        match state.session.loaded(&device, executable) {
+        let loader = match state.session.filter().is_open() {
+            true => None,
+            false => caller::loader(),
+        };
+        let loaded = state
+            .session
+            .loaded_by(&device, executable, loader.as_deref());
+        match loaded {
             Ok(outcome) => {
                 report_losses(&outcome);
                 log::verbose(format_args!(
-                    "executable {:#x} loaded: {} code objects, {} instrumented",
-                    executable.0, outcome.pairs, outcome.found
+                    "executable {:#x} loaded: {} code objects, {} instrumented, {} left out",
+                    executable.0, outcome.pairs, outcome.found, outcome.skipped
                 ));
             }
             Err(error) => lost_sight(&error),
@@ -174,7 +181,7 @@ fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
     // A poisoned state is still a consistent one: each step changes it after it succeeded.
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     work(state.get_or_insert_with(|| State {
-        session: Session::default(),
+        session: Session::filtered(config::filter()),
         name: config::profile_name(),
         stance: neighbour::stance(),
     }))

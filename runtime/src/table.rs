@@ -194,6 +194,11 @@ fn unknown(table: &str, version: Version) {
     ));
 }
 
+/// Where the program's calls of `hsa_executable_freeze` arrive by way of the table.
+pub(crate) fn freeze_entry() -> *const c_void {
+    freeze as *const c_void
+}
+
 fn original() -> &'static Original {
     ORIGINAL.get().expect("set before the table was changed")
 }

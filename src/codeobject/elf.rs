@@ -1,7 +1,7 @@
 //! Reading an amdgcn ELF: what a drain needs of its headers, without reading all of it.
 
 use object::LittleEndian;
-use object::elf::{EM_AMDGPU, FileHeader64, NT_GNU_BUILD_ID, SHF_ALLOC};
+use object::elf::{EM_AMDGPU, FileHeader64, NT_GNU_BUILD_ID, PF_W, PT_LOAD, SHF_ALLOC};
 use object::read::ReadRef;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};
 use thiserror::Error;
@@ -97,6 +97,23 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
             }
         }
         Ok(None)
+    }
+
+    /// What stays on the device as it is in the file: address and bytes of the segments that are
+    /// not writable, no bytes where the file is too short for them.
+    ///
+    /// # Errors
+    /// Fails where the program headers are damaged.
+    pub fn constant_segments(&self) -> Result<Vec<(u64, &'data [u8])>, CodeObjectError> {
+        let mut constant = Vec::new();
+        for segment in self.header.program_headers(LittleEndian, self.data)? {
+            let is_writable = segment.p_flags(LittleEndian).0 & PF_W.0 != 0;
+            if segment.p_type(LittleEndian) == PT_LOAD && !is_writable {
+                let bytes = segment.data(LittleEndian, self.data).unwrap_or_default();
+                constant.push((segment.p_vaddr(LittleEndian), bytes));
+            }
+        }
+        Ok(constant)
     }
 
     /// The profile sections that are loaded onto the device.

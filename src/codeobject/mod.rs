@@ -3,6 +3,8 @@
 pub mod bundle;
 mod elf;
 mod identity;
+mod uri;
 
 pub use elf::{CodeObject, CodeObjectError, ElfRange, ProfileSections};
 pub use identity::{Identity, sanitize_target};
+pub use uri::FileUri;

@@ -15,11 +15,12 @@ mod snapshot;
 pub use outcome::{Cause, Copied, Loss, Outcome};
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::codeobject::Identity;
 use crate::device::{Agent, Device, DeviceError, Executable};
 use crate::error::Error;
+use crate::filter::{Filter, file_of};
 use crate::load::{Discovery, Load, discover};
 use crate::output::{ProfileName, add_to_pool, write_atomic};
 use crate::profraw::{Parts, SavedSections, encode};
@@ -36,9 +37,25 @@ pub struct Session {
     seen: HashSet<Executable>,
     ledger: Ledger,
     last_generation: u64,
+    filter: Filter,
 }
 
 impl Session {
+    /// A session that drains what `filter` admits.
+    #[must_use]
+    pub fn filtered(filter: Filter) -> Session {
+        Session {
+            filter,
+            ..Session::default()
+        }
+    }
+
+    /// What is drained.
+    #[must_use]
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
     /// Looks at an executable that has just been frozen, and remembers its instrumented code
     /// objects. Nothing is read from the device.
     ///
@@ -49,16 +66,35 @@ impl Session {
         device: &dyn Device,
         executable: Executable,
     ) -> Result<Outcome, DeviceError> {
+        self.loaded_by(device, executable, None)
+    }
+
+    /// The same for an executable that code in the file `loader` has loaded: the origin of code
+    /// objects that lie in no file.
+    ///
+    /// # Errors
+    /// As for [`Session::loaded`].
+    pub fn loaded_by(
+        &mut self,
+        device: &dyn Device,
+        executable: Executable,
+        loader: Option<&Path>,
+    ) -> Result<Outcome, DeviceError> {
         if self.agents.is_empty() {
             self.agents = device.agents()?;
         }
         // A handle that comes back belongs to a new executable.
         self.forget(executable);
+        let filter = &self.filter;
+        let wanted =
+            |uri: &str| filter.is_open() || filter.admits(file_of(uri).as_deref().or(loader));
+        let generation = self.last_generation + 1;
         let Discovery {
             pairs,
+            skipped,
             loads,
             failures,
-        } = discover(device, &self.agents, executable, self.last_generation + 1)?;
+        } = discover(device, &self.agents, executable, generation, wanted)?;
         self.seen.insert(executable);
         let found = loads.len();
         for load in loads {
@@ -75,6 +111,7 @@ impl Session {
         Ok(Outcome {
             agents: self.agents.len(),
             pairs,
+            skipped,
             found,
             copied: Vec::new(),
             files: Vec::new(),
@@ -200,10 +237,7 @@ impl Session {
             outcome
                 .losses
                 .extend(pass.causes.into_iter().map(|cause| Loss {
-                    code_object: format!(
-                        "{} on {} {}",
-                        load.uri, load.agent.name, load.agent.index
-                    ),
+                    code_object: load.to_string(),
                     cause,
                 }));
         }

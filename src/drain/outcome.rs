@@ -13,6 +13,8 @@ pub struct Outcome {
     pub agents: usize,
     /// Pairs of code object and agent that were looked at in this pass.
     pub pairs: usize,
+    /// Those of them that the filter kept out, unseen.
+    pub skipped: usize,
     /// Instrumented loads in this pass.
     pub found: usize,
     /// What was copied from the device for each of them.
@@ -50,7 +52,7 @@ pub struct Copied {
 /// Something that is to be said of one code object.
 #[derive(Debug)]
 pub struct Loss {
-    /// Where the code object came from, and on which agent it is.
+    /// Where the code object came from, its identity, and on which agent it is.
     pub code_object: String,
     /// What happened.
     pub cause: Cause,

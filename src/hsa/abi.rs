@@ -110,13 +110,16 @@ pub type LoadedCallback = unsafe extern "C" fn(u64, u64, *mut c_void) -> Status;
 /// `hsa_ven_amd_loader_executable_iterate_loaded_code_objects`.
 pub type IterateLoadedFn = unsafe extern "C" fn(u64, LoadedCallback, *mut c_void) -> Status;
 
+/// `hsa_ven_amd_loader_query_host_address`.
+pub type HostAddressFn = unsafe extern "C" fn(*const c_void, *mut *const c_void) -> Status;
+
 /// `hsa_ven_amd_loader_1_03_pfn_t`: the functions of the loader extension. A runtime that knows
 /// only an earlier minor version fills the leading ones.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoaderTable {
     /// `hsa_ven_amd_loader_query_host_address`.
-    pub query_host_address: Option<unsafe extern "C" fn()>,
+    pub query_host_address: Option<HostAddressFn>,
     /// `hsa_ven_amd_loader_query_segment_descriptors`.
     pub query_segment_descriptors: Option<unsafe extern "C" fn()>,
     /// `hsa_ven_amd_loader_query_executable`.

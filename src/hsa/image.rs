@@ -3,69 +3,69 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
+use object::read::ReadCache;
+
+use crate::codeobject::{CodeObject, FileUri};
 use crate::device::{Image, LoadedCodeObject};
 
-/// Opens the storage that the loader reports; where it reports none, the file of the URI.
-pub(super) fn open(code_object: &LoadedCodeObject) -> io::Result<Box<dyn Image>> {
-    if let Some(storage) = code_object.storage {
-        // A program may free the buffer of a code object once it is loaded (the HSA interface
-        // lets it), so a plain read could crash; the kernel's own view of the process answers
-        // with an error instead.
-        return Ok(Box::new(Part::new(
-            "/proc/self/mem",
-            storage.start,
-            storage.len,
-        )?));
-    }
-    let Some((path, offset, size)) = file_uri(&code_object.uri) else {
-        return Err(io::Error::other("neither memory nor file"));
-    };
-    let size = match size {
-        Some(size) => size,
-        None => std::fs::metadata(&path)?.len().saturating_sub(offset),
-    };
-    Ok(Box::new(Part::new(&path, offset, size)?))
-}
+/// Bytes of each segment that are compared, at most. A code object that is not the one in question
+/// differs in its headers already, unless it is compiled from nearly the same source.
+const COMPARED: usize = 64 << 10;
 
-/// Path, offset and size of a `file://` URI (`file:///a%20b#offset=4096&size=9000`, as ROCr's
-/// loader writes them: percent-encoded, both parts of the fragment optional, decimal or `0x`).
-fn file_uri(uri: &str) -> Option<(String, u64, Option<u64>)> {
-    let rest = uri.strip_prefix("file://")?;
-    let (path, fragment) = rest.split_once(['#', '?']).unwrap_or((rest, ""));
-    let number = |name: &str| {
-        let value = fragment
-            .split('&')
-            .find_map(|part| part.strip_prefix(name))?;
-        match value.strip_prefix("0x") {
-            Some(digits) => u64::from_str_radix(digits, 16).ok(),
-            None => value.parse().ok(),
-        }
-    };
-    Some((
-        percent_decode(path),
-        number("offset=").unwrap_or(0),
-        number("size="),
-    ))
-}
-
-fn percent_decode(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let hex = after.get(..2).and_then(|it| std::str::from_utf8(it).ok());
-        match hex.and_then(|it| u8::from_str_radix(it, 16).ok()) {
-            Some(byte) if first == b'%' => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(first);
-                rest = after;
-            }
+/// Opens the ELF in the first place where it still is: the storage that the loader reports, or the
+/// file of the URI.
+///
+/// A program may free or reuse the buffer of a code object once it is loaded, before the freeze
+/// that we see; the HSA interface lets it. ROCr itself does so where it was given a file: it reports
+/// memory into which it had read the file, and the file's URI. So the content is compared with
+/// what was loaded, for which `loaded` finds the host address of a device address.
+pub(super) fn open(
+    code_object: &LoadedCodeObject,
+    loaded: impl Fn(u64) -> Option<u64>,
+) -> io::Result<Box<dyn Image>> {
+    let parts = [Part::of_storage(code_object), Part::of_file(code_object)];
+    let mut failure = io::Error::other("neither memory nor file");
+    for part in parts.into_iter().flatten() {
+        let checked = part.and_then(|part| Ok((is_loaded(&part, code_object, &loaded)?, part)));
+        match checked {
+            Ok((true, part)) => return Ok(Box::new(part)),
+            Ok((false, _)) => failure = io::Error::other("it is not there any more"),
+            Err(error) => failure = error,
         }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    Err(failure)
+}
+
+/// Whether the ELF in `part` is the one that was loaded, as far as that can be seen.
+fn is_loaded(
+    part: &Part,
+    code_object: &LoadedCodeObject,
+    loaded: impl Fn(u64) -> Option<u64>,
+) -> io::Result<bool> {
+    let image = ReadCache::new(part.reopen()?);
+    let Ok(segments) = CodeObject::parse(&image).and_then(|elf| elf.constant_segments()) else {
+        return Ok(false);
+    };
+    for (address, bytes) in segments {
+        let bytes = &bytes[..bytes.len().min(COMPARED)];
+        let Some(host) = loaded(address.wrapping_add(code_object.load_delta)) else {
+            continue;
+        };
+        let mut there = vec![0; bytes.len()];
+        memory()?.read_exact_at(&mut there, host)?;
+        if bytes.is_empty() || there != bytes {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The process's memory as the kernel sees it: where a plain read would crash, as in a buffer that
+/// the program has freed, it answers with an error.
+fn memory() -> io::Result<File> {
+    File::open("/proc/self/mem")
 }
 
 /// A part of a file, as a file of its own.
@@ -77,13 +77,37 @@ struct Part {
 }
 
 impl Part {
-    fn new(path: &str, start: u64, len: u64) -> io::Result<Part> {
-        Ok(Part {
-            file: File::open(path)?,
+    fn new(file: File, start: u64, len: u64) -> Part {
+        Part {
+            file,
             start,
             len,
             at: 0,
-        })
+        }
+    }
+
+    fn of_storage(code_object: &LoadedCodeObject) -> Option<io::Result<Part>> {
+        let storage = code_object.storage?;
+        Some(memory().map(|file| Part::new(file, storage.start, storage.len)))
+    }
+
+    fn of_file(code_object: &LoadedCodeObject) -> Option<io::Result<Part>> {
+        let FileUri { path, offset, size } = FileUri::parse(&code_object.uri)?;
+        Some(Part::of_path(&path, offset, size))
+    }
+
+    fn of_path(path: &Path, offset: u64, size: Option<u64>) -> io::Result<Part> {
+        let file = File::open(path)?;
+        let size = match size {
+            Some(size) => size,
+            None => file.metadata()?.len().saturating_sub(offset),
+        };
+        Ok(Part::new(file, offset, size))
+    }
+
+    /// The same part, from its start.
+    fn reopen(&self) -> io::Result<Part> {
+        Ok(Part::new(self.file.try_clone()?, self.start, self.len))
     }
 }
 
@@ -129,9 +153,9 @@ mod tests {
         }
     }
 
-    fn read(code_object: &LoadedCodeObject) -> io::Result<Vec<u8>> {
+    fn read(part: Option<io::Result<Part>>) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        open(code_object)?.read_to_end(&mut bytes)?;
+        part.expect("a place")?.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
@@ -142,10 +166,11 @@ mod tests {
             start: data.as_ptr() as u64,
             len: data.len() as u64,
         };
-        assert_eq!(read(&loaded("memory://1", Some(range))).unwrap(), data);
+        let part = Part::of_storage(&loaded("memory://1", Some(range)));
+        assert_eq!(read(part).unwrap(), data);
         // The page at 0 is never mapped.
         let null = DeviceRange { start: 8, len: 4 };
-        assert!(read(&loaded("memory://1", Some(null))).is_err());
+        assert!(read(Part::of_storage(&loaded("memory://1", Some(null)))).is_err());
     }
 
     #[test]
@@ -161,12 +186,9 @@ mod tests {
             ("#offset=8&size=9", "89"),
         ] {
             let uri = format!("file://{encoded}{fragment}");
-            assert_eq!(
-                read(&loaded(&uri, None)).unwrap(),
-                expected.as_bytes(),
-                "{uri}"
-            );
+            let part = Part::of_file(&loaded(&uri, None));
+            assert_eq!(read(part).unwrap(), expected.as_bytes(), "{uri}");
         }
-        assert!(read(&loaded("memory://1#offset=0x10", None)).is_err());
+        assert!(Part::of_file(&loaded("memory://1#offset=0x10", None)).is_none());
     }
 }

@@ -75,6 +75,16 @@ impl Api {
         Ok(loaded)
     }
 
+    /// Where the host has what the loader put at a device address: the contents as loaded, without
+    /// what kernels did to it. `None` where the loader put nothing there.
+    pub(super) fn host_address(&self, address: u64) -> Option<u64> {
+        let query = self.loader_table().ok()?.query_host_address?;
+        let mut host: *const c_void = std::ptr::null();
+        // SAFETY: the loader looks the address up and writes a pointer.
+        let status = unsafe { query(address as *const c_void, &raw mut host) };
+        (status == abi::SUCCESS && !host.is_null()).then_some(host as u64)
+    }
+
     /// The variable `name`, found by ROCr's hash of (name, agent).
     pub(super) fn variable(
         &self,

@@ -59,7 +59,8 @@ impl Device for HsaDevice {
     }
 
     fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn Image>, DeviceError> {
-        image::open(code_object).map_err(|source| DeviceError::Image {
+        let loaded = |address| self.api.host_address(address);
+        image::open(code_object, loaded).map_err(|source| DeviceError::Image {
             uri: code_object.uri.clone(),
             source,
         })

@@ -1,0 +1,72 @@
+//! Which file the code is in that loads a code object.
+//!
+//! A code object that is handed over in memory has no file of its own. Its origin is then that of
+//! the first caller outside HIP and ROCr, found on the stack of the hook.
+
+use std::ffi::{c_int, c_void};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::{hooks, table};
+
+/// The libraries between a program and the loader, which load on behalf of others.
+const RUNTIMES: [&str; 3] = ["libamdhip64.so", "libhsa-runtime64.so", "librocov.so"];
+
+/// The file of the code that is loading an executable, called below a hook. `None` where the
+/// stack cannot be read or leads nowhere.
+pub(crate) fn loader() -> Option<PathBuf> {
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    let mut stack: Vec<usize> = Vec::new();
+    // SAFETY: the callback matches the interface and gets the address of `stack`.
+    unsafe { _Unwind_Backtrace(collect, (&raw mut stack).cast()) };
+    // Where librocov is linked into the program, its frames are in the program's file.
+    let ours = stack.iter().rposition(|address| is_hook(*address));
+    let callers = &stack[ours.map_or(0, |last| last + 1)..];
+    let files = callers.iter().filter_map(|it| file_at(*it, &maps));
+    files.into_iter().find(|file| !is_runtime(file))
+}
+
+fn is_runtime(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    RUNTIMES.iter().any(|it| name.starts_with(it))
+}
+
+/// Whether code at `address` belongs to the hook that the program's call arrived at.
+fn is_hook(address: usize) -> bool {
+    // SAFETY: any address may be asked about.
+    let function = unsafe { _Unwind_FindEnclosingFunction(address as *mut c_void) };
+    [hooks::freeze_entry(), table::freeze_entry()].contains(&function.cast_const())
+}
+
+/// The file mapped at `address`, by the lines of /proc/self/maps: `START-END PERMISSIONS OFFSET
+/// DEVICE INODE PATH`, hexadecimal addresses, spaces in paths as they are.
+fn file_at(address: usize, maps: &str) -> Option<PathBuf> {
+    let hexadecimal = |text| usize::from_str_radix(text, 16).ok();
+    maps.lines().find_map(|line| {
+        let (range, rest) = line.split_once(' ')?;
+        let (start, end) = range.split_once('-')?;
+        let holds = hexadecimal(start)? <= address && address < hexadecimal(end)?;
+        let path = rest.find('/').map(|at| PathBuf::from(&rest[at..]));
+        path.filter(|_| holds)
+    })
+}
+
+/// Notes the address of a call: the byte before the one that it returns to.
+unsafe extern "C" fn collect(context: *mut c_void, stack: *mut c_void) -> c_int {
+    // SAFETY: the unwinder passes a valid context.
+    let address = unsafe { _Unwind_GetIP(context) };
+    // SAFETY: `stack` is the vector in `loader`.
+    unsafe { &mut *stack.cast::<Vec<usize>>() }.push(address.saturating_sub(1));
+    0
+}
+
+// Of the unwinder that Rust's standard library links for panics ("Itanium C++ ABI: Exception
+// Handling").
+unsafe extern "C" {
+    fn _Unwind_Backtrace(
+        trace: unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+        argument: *mut c_void,
+    ) -> c_int;
+    fn _Unwind_GetIP(context: *mut c_void) -> usize;
+    fn _Unwind_FindEnclosingFunction(address: *mut c_void) -> *mut c_void;
+}
