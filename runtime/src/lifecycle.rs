@@ -1,5 +1,6 @@
 //! What this process has loaded, and when it is drained.
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -193,9 +194,15 @@ fn lost_sight(error: &DeviceError) {
     ));
 }
 
+/// Says what is missing, each thing once: code objects are drained again and again.
 fn report_losses(outcome: &Outcome) {
-    for loss in &outcome.losses {
-        log::warn(format_args!("{loss}"));
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    for loss in outcome.losses.iter().map(ToString::to_string) {
+        if !said.contains(&loss) {
+            log::warn(format_args!("{loss}"));
+            said.insert(loss);
+        }
     }
 }
 

@@ -1,13 +1,14 @@
 // Loads a code object through HSA alone and launches its kernel `count` once on each GPU.
 //
-//   hsa_only CODE_OBJECT memory|unmapped|reused|file [keep]
+//   hsa_only CODE_OBJECT memory|unmapped|reused|file [keep|again]
 //
 // memory    the reader's buffer stays as it is
 // unmapped  reader and buffer are gone between the load and the freeze
 // reused    the same, and something else is where the buffer was: the code object in OTHER
 // file      a file reader, closed after the load
 //
-// With `keep` the executables are not destroyed.
+// With `keep` the executables are not destroyed. With `again` all is done eight times. The address of the
+// bounds table is printed each time.
 #include "hsa_check.h"
 
 #include <fcntl.h>
@@ -23,60 +24,84 @@ struct storage {
   size_t size;
 };
 
-static struct storage map(const char *path) {
+static struct storage open_file(const char *path) {
   struct storage storage = {open(path, O_RDONLY), NULL, 0};
   struct stat status = {0};
   CHECK(storage.file >= 0 && fstat(storage.file, &status) == 0);
   storage.size = (size_t)status.st_size;
-  // Not a mapping of the file itself: the loader would find its name.
-  storage.bytes = mmap(NULL, storage.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  CHECK(pread(storage.file, storage.bytes, storage.size, 0) == status.st_size);
   return storage;
+}
+
+// Reads the file; a mapping of the file itself would tell the loader its name.
+static void read_file(struct storage *storage) {
+  storage->bytes =
+      mmap(NULL, storage->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(pread(storage->file, storage->bytes, storage->size, 0) == (ssize_t)storage->size);
 }
 
 static hsa_executable_t load_from(const char *path, const char *how, hsa_agent_t gpu) {
   hsa_executable_t executable = {0};
   hsa_code_object_reader_t reader;
-  struct storage storage = map(path);
+  struct storage storage = open_file(path);
   CHECK_HSA(hsa_executable_create_alt(HSA_PROFILE_BASE, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT,
                                       NULL, &executable));
-  if (!strcmp(how, "file"))
+  if (!strcmp(how, "file")) {
     CHECK_HSA(hsa_code_object_reader_create_from_file(storage.file, &reader));
-  else
+  } else {
+    read_file(&storage);
     CHECK_HSA(hsa_code_object_reader_create_from_memory(storage.bytes, storage.size, &reader));
+  }
   CHECK_HSA(hsa_executable_load_agent_code_object(executable, gpu, reader, NULL, NULL));
   CHECK_HSA(hsa_code_object_reader_destroy(reader));
-  if (!strcmp(how, "unmapped")) CHECK(munmap(storage.bytes, storage.size) == 0);
+  if (!strcmp(how, "unmapped"))
+    CHECK(munmap(storage.bytes, storage.size) == 0);
   if (!strcmp(how, "reused")) {
-    struct storage other = map(getenv("OTHER"));
+    struct storage other = open_file(getenv("OTHER"));
     memset(storage.bytes, 0, storage.size);
-    memcpy(storage.bytes, other.bytes, other.size < storage.size ? other.size : storage.size);
+    CHECK(pread(other.file, storage.bytes, storage.size, 0) > 0);
+    CHECK(close(other.file) == 0);
   }
-  if (!strcmp(how, "file")) CHECK(munmap(storage.bytes, storage.size) == 0);
   CHECK(close(storage.file) == 0);
   CHECK_HSA(hsa_executable_freeze(executable, NULL));
   return executable;
 }
 
+struct count_arguments {
+  void *out;
+  unsigned rounds;
+};
+
+static void run(int gpu, hsa_executable_t executable) {
+  hsa_queue_t *queue = new_queue(gpus[gpu]);
+  hsa_signal_t done = new_signal(1);
+  struct count_arguments *arguments = allocate_arguments(sizeof *arguments);
+  *arguments = (struct count_arguments){allocate_device(gpu, GRID * sizeof(unsigned)), 1};
+  printf("%#lx\n", address_of(executable, "__llvm_profile_sections", gpus[gpu]));
+  launch(queue, address_of(executable, "_Z5countPjj.kd", gpus[gpu]), arguments, GRID, GROUP, done);
+  wait_done(done);
+  CHECK_HSA(hsa_signal_destroy(done));
+  CHECK_HSA(hsa_queue_destroy(queue));
+  CHECK_HSA(hsa_amd_memory_pool_free(arguments->out));
+  CHECK_HSA(hsa_amd_memory_pool_free(arguments));
+}
+
 int main(int argc, char **argv) {
-  hsa_executable_t executables[MAX_GPUS];
-  if (argc < 3) return 2;
+  if (argc < 3)
+    return 2;
+  int keep = argc > 3 && !strcmp(argv[3], "keep");
+  int times = argc > 3 && !strcmp(argv[3], "again") ? 8 : 1;
   start();
-  for (int gpu = 0; gpu < gpu_count; gpu++) {
-    executables[gpu] = load_from(argv[1], argv[2], gpus[gpu]);
-    if (failures) return finish();
-    hsa_queue_t *queue = new_queue(gpus[gpu]);
-    hsa_signal_t done = new_signal(1);
-    void **arguments = allocate_arguments(sizeof *arguments);
-    *arguments = allocate_device(gpu, GRID * sizeof(unsigned));
-    launch(queue, address_of(executables[gpu], "_Z5countPj.kd", gpus[gpu]), arguments, GRID, GROUP,
-           done);
-    wait_done(done);
-    CHECK_HSA(hsa_queue_destroy(queue));
+  for (int time = 0; time < times; time++) {
+    for (int gpu = 0; gpu < gpu_count; gpu++) {
+      hsa_executable_t executable = load_from(argv[1], argv[2], gpus[gpu]);
+      if (failures)
+        return finish();
+      run(gpu, executable);
+      if (!keep)
+        CHECK_HSA(hsa_executable_destroy(executable));
+    }
   }
-  if (argc < 4 || strcmp(argv[3], "keep")) {
-    for (int gpu = 0; gpu < gpu_count; gpu++) CHECK_HSA(hsa_executable_destroy(executables[gpu]));
+  if (!keep)
     CHECK_HSA(hsa_shut_down());
-  }
   return finish();
 }

@@ -3,15 +3,18 @@
 //   modules CODE_OBJECT STEP...
 //
 // The steps, of which each works on the module that was loaded last:
-//   device:N  use GPU N        load  hipModuleLoad of the file    data  hipModuleLoadData of its bytes
-//   launch    kernel `count`   sync  hipDeviceSynchronize         unload
-//   where     print the kernel's address
+//   device:N  use GPU N        load  hipModuleLoad of the file    data  hipModuleLoadData of its
+//   bytes launch[:KERNEL[:NUMBER]]   the kernel, by default `count`, on 128 work-items, with a
+//   buffer and the
+//                              number, by default 1
+//   sync  hipDeviceSynchronize                                    unload
 #include <hip/hip_runtime_api.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -32,18 +35,22 @@ struct Program {
   std::vector<char> bytes = {};
   void *buffer = nullptr;
 
-  hipFunction_t kernel() {
+  void launch(const std::string &name, unsigned number) {
     hipFunction_t kernel;
-    CHECK(hipModuleGetFunction(&kernel, modules.back(), "_Z5countPj"));
-    return kernel;
-  }
-
-  void launch() {
+    CHECK(hipModuleGetFunction(&kernel, modules.back(), name.c_str()));
     if (!buffer)
       CHECK(hipMalloc(&buffer, GROUPS * GROUP * sizeof(unsigned)));
-    void *arguments[] = {&buffer};
-    CHECK(hipModuleLaunchKernel(kernel(), GROUPS, 1, 1, GROUP, 1, 1, 0, nullptr, arguments,
-                                nullptr));
+    void *arguments[] = {&buffer, &number};
+    CHECK(hipModuleLaunchKernel(kernel, GROUPS, 1, 1, GROUP, 1, 1, 0, nullptr, arguments, nullptr));
+  }
+
+  void launch(const std::string &what) {
+    std::istringstream words(what);
+    std::string word, name = "_Z5countPjj", number = "1";
+    std::getline(words, word, ':');
+    std::getline(words, name, ':');
+    std::getline(words, number, ':');
+    launch(name.empty() ? "_Z5countPjj" : name, std::stoul(number.empty() ? "1" : number));
   }
 
   void load_data() {
@@ -58,18 +65,13 @@ struct Program {
       CHECK(hipModuleLoad(&modules.emplace_back(), path));
     else if (what == "data")
       load_data();
-    else if (what == "launch")
-      launch();
+    else if (what.rfind("launch", 0) == 0)
+      launch(what);
     else if (what == "sync")
       CHECK(hipDeviceSynchronize());
     else if (what == "unload") {
       CHECK(hipModuleUnload(modules.back()));
       modules.pop_back();
-    } else if (what == "where") {
-      hipDeviceptr_t address;
-      std::size_t size;
-      CHECK(hipModuleGetGlobal(&address, &size, modules.back(), "__llvm_profile_sections"));
-      std::printf("%p\n", address);
     } else if (what.rfind("device:", 0) == 0) {
       CHECK(hipSetDevice(std::atoi(what.c_str() + 7)));
       buffer = nullptr;

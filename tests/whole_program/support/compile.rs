@@ -122,15 +122,28 @@ pub(crate) fn code_object(name: &str, target: &str, level: &str, version: u8) ->
     code_object_of(&kernel_source(name), target, level, version)
 }
 
+/// Compiles for GPUs alone, without HIP's headers and libraries; not instrumented as it is.
+pub(crate) fn device_only(compiler: &'static str, targets: &[&str], version: u8) -> Compilation {
+    let bundled = if targets.len() > 1 {
+        "--gpu-bundle-output"
+    } else {
+        "--no-gpu-bundle-output"
+    };
+    Compilation::by(compiler)
+        .arguments(["-x", "hip", "--cuda-device-only", bundled])
+        .arguments(["-nogpuinc", "-nogpulib"])
+        .arguments(["-std=c++17", "-ffp-contract=off"])
+        .arguments(targets.iter().map(|it| format!("--offload-arch={it}")))
+        .arguments([format!("-mcode-object-version={version}"), "-I".into()])
+        .arguments([repository("testdata/kernels")])
+        .reads(files_with_extension("testdata/kernels", "h"))
+}
+
 /// Any source that needs no HIP header as a code object, instrumented.
 pub(crate) fn code_object_of(source: &Path, target: &str, level: &str, version: u8) -> PathBuf {
     let stem = source.file_stem().unwrap_or_default().to_string_lossy();
-    let mut compilation = Compilation::new()
-        .arguments(["-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output"])
-        .arguments(["-nogpuinc", "-nogpulib"])
-        .arguments(["-std=c++17", "-ffp-contract=off", level])
-        .arguments([format!("--offload-arch={target}")])
-        .arguments([format!("-mcode-object-version={version}")])
+    let mut compilation = device_only(CLANG, &[target], version)
+        .arguments([level])
         .arguments(INSTRUMENTATION)
         .arguments(["-include"])
         .source(device_header());
@@ -145,15 +158,20 @@ pub(crate) fn code_object_of(source: &Path, target: &str, level: &str, version: 
     }
     compilation
         .source(source)
-        .reads(files_with_extension("testdata/kernels", "h"))
         .output(&format!("{stem}.{target}{level}"))
 }
 
 /// A source of testdata/kernels for the host, with what runs it: takes a spec and a directory.
 pub(crate) fn host_oracle(name: &str, level: &str) -> PathBuf {
+    host_oracle_with(name, level, &[])
+}
+
+/// The same with further flags for what is counted.
+pub(crate) fn host_oracle_with(name: &str, level: &str, flags: &[&str]) -> PathBuf {
     let instrumented = Compilation::new()
         .arguments(["-x", "c++", "-c", "-std=c++17", "-ffp-contract=off", level])
         .arguments(INSTRUMENTATION)
+        .arguments(flags.iter().copied())
         .source(kernel_source(name))
         .reads(files_with_extension("testdata/kernels", "h"))
         .output(&format!("{name}.host{level}"));

@@ -8,6 +8,7 @@ use super::profile::raw_profiles;
 use std::ffi::OsString;
 use std::io::{Write as _, stderr};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
 /// A real ROCr and HIP, or what stands in for them.
@@ -169,20 +170,28 @@ impl Stack {
     }
 
     /// The command that runs a spec, up to its arguments.
-    pub(crate) fn runner(self, target: &str, data: &Path) -> std::process::Command {
-        let gpu = format!("model:{target}");
-        let mut command = rocov_run(Some(&gpu), data);
+    pub(crate) fn runner(self, target: &str, data: &Path) -> Command {
+        if matches!(self, Self::Interpreter) {
+            return limited(built("amdgcn-run"));
+        }
+        let mut command = self.launcher(target, data);
+        command.arg(module_runner(&self.linking()));
+        command
+    }
+
+    /// `rocov run` of the program that the caller appends, on modelled GPUs and this stack.
+    pub(crate) fn launcher(self, gpus: &str, data: &Path) -> Command {
+        let mut command = rocov_run(Some(&format!("model:{gpus}")), data);
+        command.args(self.starter());
+        command
+    }
+
+    /// What links a program with this stack's HIP.
+    pub(crate) fn linking(self) -> Vec<OsString> {
         match self {
-            Self::Debian12 => {
-                command.arg(module_runner(&["-lamdhip64".into()]));
-                command
-            }
-            Self::Unpacked(release) => {
-                command.args(self.starter());
-                command.arg(module_runner(&release.linking()));
-                command
-            }
-            Self::Interpreter => limited(built("amdgcn-run")),
+            Self::Debian12 => vec!["-lamdhip64".into()],
+            Self::Unpacked(release) => release.linking(),
+            Self::Interpreter => panic!("the interpreter runs code objects, not programs"),
         }
     }
 }

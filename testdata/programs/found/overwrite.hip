@@ -1,0 +1,30 @@
+// Kernels that damage what describes their own profile, as a stray store would.
+#include "dev.h"
+
+__global__ void innocent(u32 *out, u32 value) {
+  if (global_x() == 0) {
+    out[0] = value;
+  }
+}
+REGISTER_KERNEL(innocent);
+
+// Writes a word of the section bounds table, which starts as words 2 and 3: the counters' bounds.
+__global__ void damage_table(u32 *, u32 word) {
+  u64 *table = reinterpret_cast<u64 *>(&__llvm_profile_sections);
+  if (global_x() == 0) {
+    table[word] = 0x1234;
+  }
+}
+REGISTER_KERNEL(damage_table);
+
+// Gives the data record of this number a million counters. Raw version 10: 64 bytes, the number of
+// counters at 48.
+__global__ void damage_record(u32 *, u32 number) {
+  // Not by the symbol, which is constant: a store to it may be left out.
+  u64 *table = reinterpret_cast<u64 *>(&__llvm_profile_sections);
+  u32 *records = reinterpret_cast<u32 *>(table[4]);
+  if (global_x() == 0) {
+    records[number * 16 + 12] = 1000000;
+  }
+}
+REGISTER_KERNEL(damage_record);

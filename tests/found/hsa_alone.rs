@@ -1,0 +1,116 @@
+//! Programs on HSA alone, without HIP: code objects come from wherever a reader can be made of, and
+//! readers and their buffers may be gone before the executable is frozen.
+
+use crate::programs::{Ran, launches, object, part, source};
+use crate::support::artifacts::{files_with_extension, repository};
+use crate::support::compile::INSTRUMENTATION;
+use crate::support::compile::{CLANG, Compilation, device_header, device_only};
+use crate::support::gpu::Stack;
+use rocov::codeobject::Identity;
+use std::path::{Path, PathBuf};
+
+const HELPERS: &str = "tools/modelgpu/kfd/tests/programs";
+
+fn program(stack: Stack) -> PathBuf {
+    Compilation::by("clang-22")
+        .arguments(["-O1", "-Wall", "-Wextra", "-I"])
+        .arguments([repository(HELPERS)])
+        .source(source("hsa_only.c"))
+        .reads(files_with_extension(HELPERS, "h"))
+        .arguments(stack.linking())
+        .arguments(["-lhsa-runtime64"])
+        .output("hsa_only")
+}
+
+fn ran(stack: Stack, gpus: &str, object: &Path, arguments: &[&str]) -> Ran {
+    let mut command = vec![program(stack).into_os_string(), object.into()];
+    command.extend(arguments.iter().map(Into::into));
+    let other = another(stack);
+    let other = other.to_str().expect("a path of ours");
+    Ran::new(stack, gpus, &[("OTHER", other)], command)
+}
+
+/// A code object that is not the one that is loaded, of nearly the same layout.
+fn another(stack: Stack) -> PathBuf {
+    device_only(CLANG, &["gfx90a"], stack.code_object_version())
+        .arguments(["-O1", "-DSALT=7"])
+        .arguments(INSTRUMENTATION)
+        .arguments(["-include"])
+        .source(device_header())
+        .source(source("count.hip"))
+        .output("count.another")
+}
+
+fn identity_of(object: &Path) -> String {
+    let bytes = std::fs::read(object).expect("a compiled code object");
+    let identity = Identity::of(&bytes).expect("a code object");
+    identity.as_str().to_owned()
+}
+
+/// Whether the identity in the profile's name is that of the code object.
+fn is_named_after(profile: &Path, object: &Path) -> bool {
+    part(profile, 1) == identity_of(object)
+}
+
+#[test]
+fn executables_are_drained_when_destroyed_and_when_left() {
+    for stack in Stack::all() {
+        let object = object("count.hip", stack);
+        for arguments in [&["memory"][..], &["memory", "keep"], &["file"]] {
+            let ran = ran(stack, "gfx90a", &object, arguments);
+            let profile = ran.profile();
+            assert_eq!(launches(&profile), 1, "{arguments:?} on {stack:?}");
+            assert!(
+                is_named_after(&profile, &object),
+                "{arguments:?} {profile:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn each_gpu_is_drained() {
+    let object = object("count.hip", Stack::Debian12);
+    let ran = ran(Stack::Debian12, "gfx90ax2", &object, &["memory"]);
+    let profiles = ran.profiles();
+    assert_eq!(profiles.len(), 2, "{profiles:?}");
+    for profile in profiles {
+        assert_eq!(launches(&profile), 1, "{}", profile.display());
+    }
+}
+
+#[test]
+fn a_buffer_that_is_gone_takes_no_counts_with_it() {
+    for stack in Stack::all() {
+        let object = object("count.hip", stack);
+        for how in ["unmapped", "reused"] {
+            let ran = ran(stack, "gfx90a", &object, &[how]);
+            let profile = ran.profile();
+            assert_eq!(launches(&profile), 1, "{how} on {stack:?}");
+            // Nobody has the ELF any more, so the name is of the sections; it must not be that of
+            // what came into its place.
+            for other in [&object, &another(stack)] {
+                assert!(!is_named_after(&profile, other), "{how}: {profile:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_load_at_the_address_of_an_earlier_one_is_another() {
+    for stack in Stack::all() {
+        let object = object("count.hip", stack);
+        let ran = ran(stack, "gfx90a", &object, &["memory", "again"]);
+        let is_address = |line: &&str| line.starts_with("0x");
+        let mut addresses: Vec<&str> = ran.ended.stdout.lines().filter(is_address).collect();
+        let loads = addresses.len();
+        addresses.sort_unstable();
+        addresses.dedup();
+        assert!(
+            addresses.len() < loads,
+            "none was used again: {}",
+            ran.ended
+        );
+        assert_eq!(launches(&ran.profile()), loads as u64, "{stack:?}");
+    }
+}

@@ -1,0 +1,16 @@
+//! What the drain finds and how it checks that, on the real HIP and ROCr over the modelled GPU: every
+//! way into the runtime, every kind of compilation, code that damages its own profile.
+
+mod compilers;
+mod damage;
+mod hsa_alone;
+mod modules;
+mod origins;
+mod programs;
+#[path = "../whole_program/support/mod.rs"]
+#[allow(
+    dead_code,
+    reason = "shared with the whole-program tests, which use all of it"
+)]
+mod support;
+mod units;

@@ -1,0 +1,136 @@
+//! Modules: each counter that a kernel incremented is in the profile once, whatever the program does
+//! with the code object.
+
+use crate::programs::{COUNT, Ran, WORK_ITEMS, launches, object, part, source};
+use crate::support::compile::{CLANG, INSTRUMENTATION, device_header, device_only};
+use crate::support::gpu::Stack;
+use crate::support::profile::functions;
+
+/// Runs steps on one GPU; there must be one profile, with this number of launches.
+fn counted(steps: &str, expected: u64) {
+    for stack in Stack::all() {
+        let ran = Ran::steps(stack, "gfx90a", &object("count.hip", stack), steps);
+        assert_eq!(
+            launches(&ran.profile()),
+            expected,
+            "{steps} on {stack:?}: {}",
+            ran.ended
+        );
+        ran.ended.silently();
+    }
+}
+
+#[test]
+fn from_a_file() {
+    counted("load launch sync unload", 1);
+}
+
+#[test]
+fn from_memory() {
+    counted("data launch launch sync unload", 2);
+}
+
+#[test]
+fn loaded_twice_at_once() {
+    counted("load data launch launch sync unload launch sync unload", 3);
+}
+
+#[test]
+fn loaded_again() {
+    counted("load launch sync unload load launch launch sync unload", 3);
+}
+
+#[test]
+fn one_unloaded_and_one_left() {
+    counted("load launch sync unload load launch", 2);
+}
+
+#[test]
+fn loaded_and_never_launched() {
+    // Resident code objects have a profile of zeros, as with LLVM's own drain.
+    counted("load", 0);
+    counted("load unload", 0);
+}
+
+#[test]
+fn unloaded_while_a_kernel_runs_it_has_what_was_counted_till_then() {
+    // HIP 5.2 does not wait: it takes the memory from under the kernel.
+    const ROUNDS: u64 = 20_000;
+    for stack in Stack::all() {
+        for load in ["load", "data"] {
+            let steps = format!("{load} launch sync launch::{ROUNDS} unload");
+            let ran = Ran::steps(stack, "gfx90a", &object("count.hip", stack), &steps);
+            let count = &functions(&ran.profile())[COUNT];
+            let counters = [count.calls, count.blocks[0], count.blocks[1]];
+            let least = [WORK_ITEMS, WORK_ITEMS, WORK_ITEMS / 4];
+            let most = [WORK_ITEMS, WORK_ITEMS * ROUNDS, WORK_ITEMS / 4];
+            for ((counter, least), most) in counters.into_iter().zip(least).zip(most) {
+                let range = least..=least + most;
+                assert!(range.contains(&counter), "{steps} on {stack:?}: {count:?}");
+            }
+            ran.ended.silently();
+        }
+    }
+}
+
+#[test]
+fn hips_own_code_objects_are_left_alone() {
+    for stack in Stack::all() {
+        let object = object("count.hip", stack);
+        let verbose = [("ROCOV_VERBOSE", "1")];
+        let ran = Ran::steps_with(stack, "gfx90a", &verbose, &object, "load launch sync");
+        let loaded = |line: &&str| line.contains(" loaded: ");
+        let blits = |line: &&str| line.contains(", 0 instrumented");
+        let lines: Vec<&str> = ran.ended.stderr.lines().filter(loaded).collect();
+        let others = lines.iter().copied().filter(blits).count();
+        assert!(others > 0, "no other code object was seen: {}", ran.ended);
+        assert_eq!(lines.len(), others + 1, "{}", ran.ended);
+        assert_eq!(launches(&ran.profile()), 1);
+    }
+}
+
+#[test]
+fn eight_gpus_have_a_profile_each() {
+    let mut steps = String::new();
+    for gpu in 0..8 {
+        steps += &format!("device:{gpu} load ");
+        steps += &"launch ".repeat(gpu + 1);
+    }
+    let object = object("count.hip", Stack::Debian12);
+    let ran = Ran::steps(Stack::Debian12, "gfx90ax8", &object, &(steps + "sync"));
+    let profiles = ran.profiles();
+    assert_eq!(profiles.len(), 8, "{profiles:?}");
+    for (gpu, profile) in profiles.iter().enumerate() {
+        assert_eq!(part(profile, 2), gpu.to_string());
+        assert_eq!(launches(profile), gpu as u64 + 1, "{}", profile.display());
+    }
+}
+
+#[test]
+fn gpus_of_two_targets_have_profiles_of_their_own() {
+    let stack = Stack::for_target("gfx942");
+    if matches!(stack, Stack::Interpreter) {
+        println!("no stack here knows both gfx90a and gfx942: see tools/stacks");
+        return;
+    }
+    let object = device_only(CLANG, &["gfx90a", "gfx942"], stack.code_object_version())
+        .arguments(["-O1"])
+        .arguments(INSTRUMENTATION)
+        .arguments(["-include"])
+        .source(device_header())
+        .source(source("count.hip"))
+        .output("count.bundle");
+    let steps = "device:0 load launch device:1 load launch launch sync";
+    let ran = Ran::steps(stack, "gfx90a,gfx942", &object, steps);
+    let profiles = ran.profiles();
+    let found: Vec<_> = profiles
+        .iter()
+        .map(|it| (part(it, 0), part(it, 2), launches(it)))
+        .collect();
+    let expected = [("gfx90a", "0", 1), ("gfx942", "1", 2)];
+    assert_eq!(
+        found,
+        expected.map(|(target, gpu, launches)| (target.into(), gpu.into(), launches))
+    );
+    assert_ne!(part(&profiles[0], 1), part(&profiles[1], 1), "identities");
+}
