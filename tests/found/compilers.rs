@@ -67,26 +67,16 @@ fn each_by_its_own_flags_and_tools() {
 #[test]
 fn without_the_device_header() {
     // There is no table then, and no version word: section headers say where, and the compiler's
-    // name says which version.
-    for (compiler, profdata, version) in COMPILERS {
+    // name says which version. (clang 15 calls functions of the header, and does not link without.)
+    for (compiler, profdata, version) in &COMPILERS[1..] {
         let mut flags = flags(compiler);
         let include = flags.iter().position(|flag| flag == "-include");
         let include = include.expect("the device header is among the flags");
         flags.drain(include..include + 2);
         let object = compiled(compiler, flags);
         assert!(!symbols(&object).contains("__llvm_profile_sections"));
-        is_read_by(profdata, version, &object);
+        is_read_by(profdata, *version, &object);
     }
-}
-
-#[test]
-fn a_variable_that_nobody_has_is_not_missed() {
-    // With these flags for all of a compilation, clang's driver tells the device linker to ask for
-    // it. ROCr loads the code object all the same, and instrumented code does not use it.
-    let object = compiled(CLANG, INSTRUMENTATION.map(String::from));
-    let symbols = symbols(&object);
-    assert!(symbols.contains("U __llvm_profile_runtime"), "{symbols}");
-    is_read_by("llvm-profdata-22", 10, &object);
 }
 
 fn symbols(object: &Path) -> String {
