@@ -305,7 +305,13 @@ fn python(ending: &str) -> Ran {
 
 #[test]
 fn python_that_ends_as_programs_do() {
-    for (ending, status) in [("return", 0), ("sys.exit", STATUS), ("os._exit", STATUS)] {
+    let endings = [
+        ("return", 0),
+        ("sys.exit", STATUS),
+        ("os._exit", STATUS),
+        ("subprocess", STATUS),
+    ];
+    for (ending, status) in endings {
         let ran = python(ending);
         assert_eq!(ran.ended.status.code(), Some(status), "{}", ran.ended);
         assert_eq!(ran.ended.stderr, "", "{}", ran.ended);

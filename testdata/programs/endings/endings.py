@@ -5,6 +5,7 @@ endings.py LIBAMDHIP64 CODE_OBJECT ENDING
 
 import ctypes
 import os
+import subprocess
 import sys
 
 STATUS = 42
@@ -34,6 +35,10 @@ def main(library, code_object, ending):
         sys.exit(STATUS)
     if ending == "os._exit":
         os._exit(STATUS)
+    if ending == "subprocess":
+        # Starts a child that shares this process's memory until it has called exec.
+        subprocess.run(["sh", "-c", "exit 0"], check=True)
+        sys.exit(STATUS)
     if ending == "exception":
         raise RuntimeError("nobody catches this")
     if ending == "os.abort":
