@@ -1,14 +1,15 @@
 // Loads a code object through HSA alone and launches its kernel `count` once on each GPU.
 //
-//   hsa_only CODE_OBJECT memory|unmapped|reused|file [keep|again]
+//   hsa_only CODE_OBJECT memory|unmapped|file [keep|again]
+//   hsa_only CODE_OBJECT reused OTHER
 //
 // memory    the reader's buffer stays as it is
 // unmapped  reader and buffer are gone between the load and the freeze
-// reused    the same, and something else is where the buffer was: the code object in OTHER
+// reused    the same, and the code object OTHER, no larger, is where the buffer was
 // file      a file reader, closed after the load
 //
-// With `keep` the executables are not destroyed. With `again` all is done eight times. The address of the
-// bounds table is printed each time.
+// With `keep` the executables are not destroyed. With `again` all is done eight times. The address
+// of the bounds table is printed each time.
 #include "hsa_check.h"
 
 #include <fcntl.h>
@@ -39,7 +40,8 @@ static void read_file(struct storage *storage) {
   CHECK(pread(storage->file, storage->bytes, storage->size, 0) == (ssize_t)storage->size);
 }
 
-static hsa_executable_t load_from(const char *path, const char *how, hsa_agent_t gpu) {
+static hsa_executable_t load_from(const char *path, const char *how, const char *instead,
+                                  hsa_agent_t gpu) {
   hsa_executable_t executable = {0};
   hsa_code_object_reader_t reader;
   struct storage storage = open_file(path);
@@ -56,9 +58,9 @@ static hsa_executable_t load_from(const char *path, const char *how, hsa_agent_t
   if (!strcmp(how, "unmapped"))
     CHECK(munmap(storage.bytes, storage.size) == 0);
   if (!strcmp(how, "reused")) {
-    struct storage other = open_file(getenv("OTHER"));
+    struct storage other = open_file(instead);
     memset(storage.bytes, 0, storage.size);
-    CHECK(pread(other.file, storage.bytes, storage.size, 0) > 0);
+    CHECK(pread(other.file, storage.bytes, storage.size, 0) == (ssize_t)other.size);
     CHECK(close(other.file) == 0);
   }
   CHECK(close(storage.file) == 0);
@@ -93,7 +95,7 @@ int main(int argc, char **argv) {
   start();
   for (int time = 0; time < times; time++) {
     for (int gpu = 0; gpu < gpu_count; gpu++) {
-      hsa_executable_t executable = load_from(argv[1], argv[2], gpus[gpu]);
+      hsa_executable_t executable = load_from(argv[1], argv[2], argv[3], gpus[gpu]);
       if (failures)
         return finish();
       run(gpu, executable);
