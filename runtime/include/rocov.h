@@ -47,7 +47,8 @@ RocovStatus rocov_reset(void);
 // `pattern` is null or NUL terminated.
 RocovStatus rocov_set_file(const char *pattern);
 
-// LLVM's entry point for an early drain: returns 0, or -1 where counts were lost.
+// LLVM's entry point for an early drain: returns 0, or -1 where counts were lost. Where LLVM's own
+// runtime drains this program, it gets the call, which may be one of its own.
 int __llvm_profile_hip_collect_device_data(void);
 
 // Does nothing: objects compiled for LLVM's earlier drain, which was told of device variables,

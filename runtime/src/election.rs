@@ -9,14 +9,15 @@
 //! in the first object of the dynamic linker's list that has one: a place that stays the first,
 //! as objects are added at the end.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use rocov::device::Executable;
 
 use crate::exports::RocovStatus;
-use crate::{boundary, lifecycle};
+use crate::objects::{self, Object};
+use crate::{boundary, exit, lifecycle};
 
 /// What a hook has seen, or the program asks for.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +77,8 @@ impl Event {
 struct Control {
     /// The drainer's [`receive`], null before the first event.
     drainer: AtomicPtr<c_void>,
+    /// The [`receive`] of the copy that hooks HSA's tool table, null before one does.
+    table_hooker: AtomicPtr<c_void>,
 }
 
 #[unsafe(no_mangle)]
@@ -85,6 +88,7 @@ struct Control {
 )]
 static rocov_control_v1: Control = Control {
     drainer: AtomicPtr::new(std::ptr::null_mut()),
+    table_hooker: AtomicPtr::new(std::ptr::null_mut()),
 };
 
 /// Takes an event by number, and answers with a [`RocovStatus`] by number.
@@ -100,14 +104,7 @@ pub(crate) fn send(event: Event) -> RocovStatus {
                 // Nothing was ever loaded. What came in past all hooks is for the late exit drain.
                 return RocovStatus::Nothing;
             }
-            let ours = receive as *mut c_void;
-            let won = drainer.compare_exchange(
-                std::ptr::null_mut(),
-                ours,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            );
-            receiver = won.map_or_else(|other| other, |_| ours);
+            receiver = claim(drainer);
         }
         // SAFETY: only `receive` of some copy is ever stored, and the drainer stays loaded.
         let receiver = unsafe { std::mem::transmute::<*mut c_void, ReceiveFn>(receiver) };
@@ -117,10 +114,26 @@ pub(crate) fn send(event: Event) -> RocovStatus {
     })
 }
 
-/// Whether another copy drains.
-pub(crate) fn is_loser() -> bool {
-    let drainer = control().drainer.load(Ordering::Acquire);
-    !drainer.is_null() && !std::ptr::eq(drainer, receive as *const c_void)
+/// Gives `office` to this copy if it is free; tells who has it.
+fn claim(office: &AtomicPtr<c_void>) -> *mut c_void {
+    let ours = receive as *mut c_void;
+    let won = office.compare_exchange(
+        std::ptr::null_mut(),
+        ours,
+        Ordering::AcqRel,
+        Ordering::Acquire,
+    );
+    won.map_or_else(|other| other, |_| ours)
+}
+
+/// Whether it is for this copy to hook HSA's tool table: for one alone.
+pub(crate) fn hooks_table() -> bool {
+    std::ptr::eq(claim(&control().table_hooker), receive as *const c_void)
+}
+
+/// Whether it is for this copy to drain, which it is if no copy has seen an event.
+pub(crate) fn drains() -> bool {
+    std::ptr::eq(claim(&control().drainer), receive as *const c_void)
 }
 
 /// The drainer's side of [`send`].
@@ -146,66 +159,47 @@ unsafe extern "C" fn receive(event: c_int, argument: u64) -> c_int {
     status as c_int
 }
 
-/// The block in the first object that has one; our own where that cannot be found out.
+/// The block in the first object that has one; our own where no object exports any.
 fn control() -> &'static Control {
     static CONTROL: OnceLock<&'static Control> = OnceLock::new();
     CONTROL.get_or_init(|| {
-        let mut names: Vec<Option<CString>> = Vec::new();
-        // SAFETY: the callback matches the interface and gets the address of `names`.
-        unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut names).cast()) };
-        let block = names.iter().find_map(|name| block_of(name.as_deref()));
-        block.unwrap_or(&rocov_control_v1)
+        let first = objects::all().into_iter().find_map(|object| {
+            let block = block_of(&object)?;
+            if !exit::is_under_way() {
+                object.keep();
+            }
+            // SAFETY: a symbol of this name is such a block, and its object stays.
+            unsafe { block.as_ref() }
+        });
+        first.unwrap_or(&rocov_control_v1)
     })
 }
 
-/// Collects the objects' names, `None` for the executable. Nothing else is done here: the dynamic
-/// linker holds a lock that opening an object would take in another order.
-unsafe extern "C" fn collect(
-    object: *mut libc::dl_phdr_info,
-    _size: usize,
-    names: *mut c_void,
-) -> c_int {
-    // SAFETY: the dynamic linker passes a valid object.
-    let name = unsafe { (*object).dlpi_name };
-    // SAFETY: the name is null or NUL terminated. The executable's is empty.
-    let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_owned());
-    // SAFETY: `names` is the variable of `control`.
-    let names = unsafe { &mut *names.cast::<Vec<Option<CString>>>() };
-    names.push(name.filter(|name| !name.is_empty()));
-    0
+fn block_of(object: &Object) -> Option<*mut Control> {
+    object
+        .defines(c"rocov_control_v1")
+        .map(|address| address.cast())
 }
 
-/// The block that the object `name` leads to, its own or that of what it depends on. The object
-/// is kept loaded if it has one.
-fn block_of(name: Option<&CStr>) -> Option<&'static Control> {
-    let flags = libc::RTLD_NOLOAD | libc::RTLD_LAZY;
-    // SAFETY: NOLOAD runs no initialiser; the name is NUL terminated or null.
-    let handle = unsafe { libc::dlopen(name.map_or(std::ptr::null(), CStr::as_ptr), flags) };
-    if handle.is_null() {
-        return None;
-    }
-    // SAFETY: the handle is open and the name NUL terminated.
-    let block = unsafe { libc::dlsym(handle, c"rocov_control_v1".as_ptr()) };
-    if block.is_null() {
-        // SAFETY: opened above.
-        unsafe { libc::dlclose(handle) };
-    }
-    // SAFETY: a symbol of this name is such a block, and its object stays.
-    unsafe { block.cast::<Control>().as_ref() }
+/// Whether `address` is in an object that has a copy. Asked by every process as it starts, so the
+/// usual answer costs next to nothing.
+pub(crate) fn is_a_copys(address: *const c_void) -> bool {
+    objects::are_together(address, receive as *const c_void)
+        || objects::containing(address).is_some_and(|object| block_of(&object).is_some())
+}
+
+/// The object that this copy is in. Asked by a private function: an exported one's address may be
+/// that of another object's function.
+pub(crate) fn own_object() -> Option<Object> {
+    objects::containing(receive as *const c_void)
 }
 
 /// Keeps the drainer's code in the process: its exit handlers and hooks are called to the end.
 fn pin() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
-        // SAFETY: an all-zero Dl_info is valid, and dladdr fills it for an address of ours.
-        let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-        // SAFETY: as above.
-        if unsafe { libc::dladdr(receive as *const c_void, &raw mut info) } != 0 {
-            let flags = libc::RTLD_NOLOAD | libc::RTLD_NODELETE | libc::RTLD_LAZY;
-            // SAFETY: dladdr's name is NUL terminated; for the executable this finds nothing,
-            // and nothing is needed.
-            unsafe { libc::dlopen(info.dli_fname, flags) };
+        if let Some(object) = own_object() {
+            object.keep();
         }
     });
 }

@@ -5,13 +5,15 @@
 //! | registered | runs |
 //! |---|---|
 //! | by the constructor of a preloaded library | after HIP's module destructors have destroyed the executables of static fat binaries, possibly after `hsa_shut_down` |
-//! | after the first code object was loaded | before them: executables are alive |
+//! | when HSA starts or the first code object is loaded | before them: executables are alive |
 //!
 //! So both are registered: [`register_early`] for the case that something on the way down crashes
 //! (HIP and its libraries have), [`at_load`] for what destructors still count.
 
 use std::ffi::c_int;
+use std::process;
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::{boundary, lifecycle, table};
 
@@ -26,10 +28,32 @@ fn at_load() {
     table::announce();
 }
 
+/// The process that uses HSA and so registered the early exit drain, else 0.
+static USER: AtomicU32 = AtomicU32::new(0);
+
 /// Registers the early exit drain, once.
 pub(crate) fn register_early() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| register(early));
+    ONCE.call_once(|| {
+        USER.store(process::id(), Ordering::Relaxed);
+        register(early);
+    });
+}
+
+static UNDER_WAY: AtomicBool = AtomicBool::new(false);
+
+/// Whether exit handlers are being called.
+pub(crate) fn is_under_way() -> bool {
+    UNDER_WAY.load(Ordering::Relaxed)
+}
+
+/// Drains unless this is a forked child of a process that uses HSA: its own is dead.
+fn drain() {
+    UNDER_WAY.store(true, Ordering::Relaxed);
+    let user = USER.load(Ordering::Relaxed);
+    if user == 0 || user == process::id() {
+        lifecycle::exiting();
+    }
 }
 
 fn register(handler: extern "C" fn()) {
@@ -43,11 +67,11 @@ fn register(handler: extern "C" fn()) {
 }
 
 extern "C" fn early() {
-    boundary::guest("the exit drain", lifecycle::exiting);
+    boundary::guest("the exit drain", drain);
 }
 
 extern "C" fn late() {
-    boundary::guest("the late exit drain", lifecycle::exiting);
+    boundary::guest("the late exit drain", drain);
 }
 
 unsafe extern "C" {

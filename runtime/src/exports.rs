@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::election::{self, Event};
+use crate::neighbour;
 
 /// What a function of this library answers. A number is never given another meaning.
 #[repr(C)]
@@ -65,9 +66,14 @@ pub unsafe extern "C" fn rocov_set_file(pattern: *const c_char) -> RocovStatus {
     election::send(Event::SetFile(pattern))
 }
 
-/// LLVM's entry point for an early drain: returns 0, or -1 where counts were lost.
+/// LLVM's entry point for an early drain: returns 0, or -1 where counts were lost. Where LLVM's own
+/// runtime drains this program, it gets the call, which may be one of its own.
 #[unsafe(no_mangle)]
 pub extern "C" fn __llvm_profile_hip_collect_device_data() -> c_int {
+    if let Some(llvms) = neighbour::exported_entry() {
+        // SAFETY: LLVM's function, which takes no arguments.
+        return unsafe { llvms() };
+    }
     match rocov_drain() {
         RocovStatus::Ok | RocovStatus::Nothing => 0,
         _ => -1,

@@ -144,25 +144,31 @@ fn is_in_signal_handler() -> bool {
     ENDING.into_iter().any(is_blocked)
 }
 
-/// Whether the program's calls of HSA arrive here: whether the first definition in the search
-/// order is ours. A runtime that is loaded later is behind it.
-pub(crate) fn are_in_effect() -> bool {
-    std::ptr::eq(first_freeze(), freeze_entry())
-}
-
-/// Whether anything in the search order, ours or the runtime's, defines HSA's functions.
-pub(crate) fn is_hsa_in_scope() -> bool {
-    !first_freeze().is_null()
-}
-
 /// Where the program's calls of `hsa_executable_freeze` arrive.
 pub(crate) fn freeze_entry() -> *const c_void {
     hsa_executable_freeze as *const c_void
 }
 
-fn first_freeze() -> *const c_void {
+/// Who gets the program's calls of HSA: who is first in the search order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum First {
+    /// Our hooks, or another copy's.
+    Hooks,
+    /// HSA itself, or another tool's hooks.
+    Others,
+    /// Nobody: there is no HSA in this scope, and our hooks are not exported.
+    Nobody,
+}
+
+/// Who is first now. A runtime that is loaded later is behind us.
+pub(crate) fn first() -> First {
     // SAFETY: the name is NUL terminated.
-    unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"hsa_executable_freeze".as_ptr()) }
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"hsa_executable_freeze".as_ptr()) };
+    match found.is_null() {
+        true => First::Nobody,
+        false if election::is_a_copys(found) => First::Hooks,
+        false => First::Others,
+    }
 }
 
 /// The function `name` behind ours: the next in the search order, so that another tool's hook is

@@ -20,4 +20,5 @@ mod hooks;
 mod lifecycle;
 mod log;
 mod neighbour;
+mod objects;
 mod table;

@@ -12,7 +12,8 @@ use rocov::hsa::{self, HsaDevice};
 use rocov::output::ProfileName;
 
 use crate::exports::RocovStatus;
-use crate::{caller, config, election, exit, log, neighbour};
+use crate::neighbour::{Neighbour, Stance};
+use crate::{caller, config, election, exit, log};
 
 /// The process that owns [`STATE`], 0 before the first load. A forked child inherits a runtime
 /// whose every call fails, and perhaps a lock that nobody will release: it is left alone.
@@ -24,7 +25,7 @@ struct State {
     session: Session,
     name: ProfileName,
     /// What LLVM's own drain in the process makes us do.
-    stance: neighbour::Stance,
+    neighbour: Neighbour,
 }
 
 /// An executable was frozen: its code objects are loaded.
@@ -36,9 +37,6 @@ pub(crate) fn frozen(executable: Executable) {
     let Some(device) = attach() else { return };
     OWNER.store(process::id(), Ordering::Relaxed);
     with_state(|state| {
-        if state.stance == neighbour::Stance::StandDown {
-            return;
-        }
         let loader = match state.session.filter().is_open() {
             true => None,
             false => caller::loader(),
@@ -56,7 +54,7 @@ pub(crate) fn frozen(executable: Executable) {
             }
             Err(error) => lost_sight(&error),
         }
-        if !state.session.is_empty() {
+        if !state.session.is_empty() && state.neighbour.look() != Stance::StandDown {
             exit::register_early();
         }
     });
@@ -78,9 +76,12 @@ pub(crate) fn destroying(executable: Executable) {
 /// HSA may go, or the process, or the program asks: whatever is loaded is drained.
 pub(crate) fn draining() -> RocovStatus {
     let drained = with_owned(|state, device| {
+        if state.neighbour.look() == Stance::StandDown {
+            return RocovStatus::Nothing;
+        }
         let outcome = state.session.drain(device, &state.name);
         report(&outcome);
-        state.stance.after_drain(&mut state.session, device);
+        state.neighbour.after_drain(&mut state.session, device);
         if !outcome.losses.is_empty() {
             RocovStatus::Loss
         } else if outcome.found == 0 {
@@ -140,11 +141,9 @@ pub(crate) fn shut_down() {
 /// The process ends by `exit` or by returning from main. Besides what was seen, what was loaded
 /// past the hooks is looked for.
 pub(crate) fn exiting() {
-    // Most processes of a test suite use no GPU: this is all that happens in them.
-    if !hsa::is_loaded() {
-        return;
-    }
-    if election::is_loser() {
+    // Most processes of a test suite use no GPU: this is all that happens in them. Of several copies
+    // that saw nothing, one looks.
+    if !hsa::is_loaded() || !election::drains() {
         return;
     }
     if OWNER.load(Ordering::Relaxed) == 0 {
@@ -160,7 +159,7 @@ fn with_owned<T>(work: impl FnOnce(&mut State, &HsaDevice) -> T) -> Option<T> {
     }
     let device = attach()?;
     with_state(|state| {
-        let stands_down = state.stance == neighbour::Stance::StandDown;
+        let stands_down = state.neighbour.stance() == Stance::StandDown;
         (!stands_down).then(|| work(state, &device))
     })
 }
@@ -184,7 +183,7 @@ fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
     work(state.get_or_insert_with(|| State {
         session: Session::filtered(config::filter()),
         name: config::profile_name(),
-        stance: neighbour::stance(),
+        neighbour: Neighbour::default(),
     }))
 }
 

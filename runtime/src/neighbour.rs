@@ -2,24 +2,33 @@
 //!
 //! Both would write every count, into files of different names, and a merge would double them.
 
+use std::collections::HashSet;
 use std::env;
-use std::ffi::c_void;
+use std::ffi::{CStr, c_int, c_void};
+use std::fs::File;
 use std::io::BufReader;
+use std::path::{Path, PathBuf};
 
 use object::read::{ReadCache, elf::ElfFile64};
 use object::{LittleEndian, Object, ObjectSymbol};
 use rocov::drain::Session;
 use rocov::hsa::HsaDevice;
 
-use crate::{exports, log};
+use crate::{log, objects};
 
-/// What tells clang_rt.profile_rocm from the rest of LLVM's runtime: its entry point.
-const ENTRY: &str = "__llvm_profile_hip_collect_device_data";
+/// What tells clang_rt.profile_rocm from the rest of LLVM's runtime: its entry point. A copy of
+/// librocov has it too.
+const ENTRY: &CStr = c"__llvm_profile_hip_collect_device_data";
+/// What every clang_rt.profile_rocm defines and no copy of librocov.
+const LLVM_ONLY: &CStr = c"__llvm_profile_offload_unregister_dynamic_module";
+/// What every copy of librocov defines.
+const COPY: &CStr = c"rocov_control_v1";
 
 /// How to behave beside LLVM's drain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stance {
     /// It is not there.
+    #[default]
     Alone,
     /// It is, and drains.
     StandDown,
@@ -27,10 +36,49 @@ pub(crate) enum Stance {
     TakeOver,
 }
 
-impl Stance {
+/// The search for LLVM's drain, which a library that is loaded later may bring.
+#[derive(Debug, Default)]
+pub(crate) struct Neighbour {
+    stance: Stance,
+    searched: HashSet<PathBuf>,
+}
+
+impl Neighbour {
+    /// What was found so far makes us do.
+    pub(crate) fn stance(&self) -> Stance {
+        self.stance
+    }
+
+    /// Looks through the objects that were loaded since the last time; `ROCOV_FORCE=1` decides in
+    /// our favour.
+    pub(crate) fn look(&mut self) -> Stance {
+        let mut paths = objects::all().into_iter().map(|object| object.path());
+        if self.stance == Stance::Alone
+            && let Some(path) = paths.find(|path| {
+                self.searched.insert(path.clone()) && holds_llvms_drain(path).unwrap_or(false)
+            })
+        {
+            self.stance = if is_forced() {
+                log::verbose(format_args!(
+                    "taking over from LLVM's own drain for HIP in {}",
+                    path.display()
+                ));
+                Stance::TakeOver
+            } else {
+                log::warn(format_args!(
+                    "LLVM's own drain for HIP (clang_rt.profile_rocm) is in {} and writes the \
+                     device profiles; set ROCOV_FORCE=1 to let rocov do it",
+                    path.display()
+                ));
+                Stance::StandDown
+            };
+        }
+        self.stance
+    }
+
     /// Leaves nothing for the other drain.
-    pub(crate) fn after_drain(self, session: &mut Session, device: &HsaDevice) {
-        if self == Stance::TakeOver
+    pub(crate) fn after_drain(&self, session: &mut Session, device: &HsaDevice) {
+        if self.stance == Stance::TakeOver
             && let Err(error) = session.zero(device)
         {
             log::warn(format_args!(
@@ -40,40 +88,43 @@ impl Stance {
     }
 }
 
-/// Looks for LLVM's drain; `ROCOV_FORCE=1` decides in our favour.
-pub(crate) fn stance() -> Stance {
-    if !is_present() {
-        return Stance::Alone;
-    }
-    if env::var_os("ROCOV_FORCE").is_some_and(|value| value == "1") {
-        log::verbose(format_args!("taking over from LLVM's own drain for HIP"));
-        return Stance::TakeOver;
-    }
-    log::warn(format_args!(
-        "LLVM's own drain for HIP (clang_rt.profile_rocm) is in this program and writes the \
-         device profiles; set ROCOV_FORCE=1 to let rocov do it"
-    ));
-    Stance::StandDown
+fn is_forced() -> bool {
+    env::var_os("ROCOV_FORCE").is_some_and(|value| value == "1")
 }
 
-/// Whether another definition of the entry point than ours is in the process: among the dynamic
-/// symbols, or in the executable's own table, where a static library ends up.
-fn is_present() -> bool {
-    // SAFETY: the name is NUL terminated.
-    let found = unsafe {
-        libc::dlsym(
-            libc::RTLD_DEFAULT,
-            c"__llvm_profile_hip_collect_device_data".as_ptr(),
-        )
-    };
-    let ours = exports::__llvm_profile_hip_collect_device_data as *const c_void;
-    (!found.is_null() && !std::ptr::eq(found, ours)) || executable_defines_entry().unwrap_or(false)
+/// LLVM's entry point, unless we drain in its stead. A library that exports it, as LLVM's headers
+/// do not ask for, calls the first one in the process when it means its own: ours.
+pub(crate) fn exported_entry() -> Option<unsafe extern "C" fn() -> c_int> {
+    if is_forced() {
+        return None;
+    }
+    let entry = objects::all().iter().find_map(|object| {
+        let entry = object.defines(ENTRY)?;
+        let is_llvms = object.defines(LLVM_ONLY).is_some() || object.defines(COPY).is_none();
+        is_llvms.then_some(entry)
+    })?;
+    // SAFETY: LLVM declares a function of this name so.
+    Some(unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(entry) })
 }
 
-fn executable_defines_entry() -> Option<bool> {
-    let file = std::fs::File::open("/proc/self/exe").ok()?;
-    let cache = ReadCache::new(BufReader::new(file));
+/// Whether LLVM's drain is in the file of an object. Its functions are hidden, so they are in the
+/// full symbol table alone, and not to be seen in a stripped file; a stand-alone one may export
+/// them. `None` where the file cannot be read: it was deleted, or is the kernel's own.
+fn holds_llvms_drain(path: &Path) -> Option<bool> {
+    let cache = ReadCache::new(BufReader::new(File::open(path).ok()?));
     let elf = ElfFile64::<LittleEndian, _>::parse(&cache).ok()?;
-    let mut symbols = elf.symbols();
-    Some(symbols.any(|symbol| symbol.is_definition() && symbol.name() == Ok(ENTRY)))
+    let [mut entry, mut llvm_only, mut copy] = [false; 3];
+    for symbol in elf.symbols().chain(elf.dynamic_symbols()) {
+        let Ok(name) = symbol.name_bytes() else {
+            continue;
+        };
+        for (wanted, found) in [
+            (ENTRY, &mut entry),
+            (LLVM_ONLY, &mut llvm_only),
+            (COPY, &mut copy),
+        ] {
+            *found |= name == wanted.to_bytes() && symbol.is_definition();
+        }
+    }
+    Some(entry && (llvm_only || !copy))
 }

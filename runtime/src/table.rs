@@ -7,15 +7,16 @@
 //!
 //! The layout is that of `hsa_api_trace.h`: unchanged in the fields below from 5.2.3 to 6.4.3.
 
-use std::ffi::{CStr, OsStr, OsString, c_char, c_void};
+use std::ffi::{c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 
 use rocov::device::Executable;
 use rocov::hsa::abi::{SUCCESS, Status};
 
 use crate::election::{self, Event};
-use crate::{boundary, hooks, log};
+use crate::hooks::{self, First};
+use crate::{boundary, exit, log};
 
 /// Tells ROCr (from 5.3) that this library is a tool, and when to load it: others first.
 #[unsafe(no_mangle)]
@@ -87,11 +88,19 @@ unsafe extern "C" fn OnLoad(
     _failed_names: *const *const c_char,
 ) -> bool {
     boundary::guest("OnLoad", || {
-        if hooks::are_in_effect() {
-            return;
-        }
+        // Whatever comes of the table: from here on what is still loaded at exit is found there.
+        exit::register_early();
         // SAFETY: ROCr passes its table, which stays in place.
-        unsafe { patch(table.cast()) };
+        let Some(core) = (unsafe { known(table.cast()) }) else {
+            return;
+        };
+        if hooks::first() == First::Hooks {
+            log::verbose(format_args!(
+                "HSA's tool table is left alone: its functions are interposed"
+            ));
+        } else if election::hooks_table() {
+            patch(core);
+        }
     });
     true
 }
@@ -112,58 +121,60 @@ unsafe extern "C" fn OnUnload() {
 /// ahead of us, our hooks see nothing, and ROCr 5.2 knows no other way than its variable.
 pub(crate) fn announce() {
     const VARIABLE: &str = "HSA_TOOLS_LIB";
-    if hooks::are_in_effect() || !hooks::is_hsa_in_scope() {
+    if hooks::first() != First::Others {
         return;
     }
-    let Some(path) = own_path() else { return };
+    // ROCr can load this code as a tool unless it is in the executable.
+    let object = election::own_object().filter(|object| !object.is_executable());
+    let Some(path) = object.map(|object| object.path().into_os_string()) else {
+        return;
+    };
     let mut tools = std::env::var_os(VARIABLE).unwrap_or_default();
+    // ROCr splits at spaces.
+    let mut words = tools.as_bytes().split(|byte| *byte == b' ');
+    if words.any(|word| word == path.as_bytes()) {
+        return;
+    }
     if !tools.is_empty() {
-        // ROCr splits at spaces.
         tools.push(" ");
     }
     tools.push(path);
-    // SAFETY: the constructor runs before the program, and so before its threads.
+    // SAFETY: the constructor runs before the program, and so before its threads; where ROCr or
+    // the program load this library later, they read no environment meanwhile.
     unsafe { std::env::set_var(VARIABLE, tools) };
 }
 
-/// The file that this code was loaded from; `None` for the executable, which ROCr cannot load.
-fn own_path() -> Option<OsString> {
-    // SAFETY: an all-zero Dl_info is valid.
-    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: dladdr fills it for an address of ours.
-    if unsafe { libc::dladdr(OnUnload as *const c_void, &raw mut info) } == 0 {
-        return None;
-    }
-    // SAFETY: dladdr's name is NUL terminated.
-    let name = unsafe { CStr::from_ptr(info.dli_fname) }.to_bytes();
-    let shared = name.windows(3).any(|it| it == b".so");
-    shared.then(|| OsStr::from_bytes(name).to_owned())
-}
-
+/// The core table of a root table, if the versions of both are known.
+///
 /// # Safety
 /// `table` is null or ROCr's table.
-unsafe fn patch(table: *mut ApiTable) {
+unsafe fn known<'a>(table: *mut ApiTable) -> Option<&'a mut CoreTable> {
     if table.is_null() {
-        return;
+        return None;
     }
     // SAFETY: the root table starts with its version, whatever it is.
     let root = unsafe { (*table).version };
     if !ROOT_MAJORS.contains(&root.major) {
-        return unknown("root", root);
+        unknown("root", root);
+        return None;
     }
     // SAFETY: a root table of these versions has the core table's address at 16.
     let core = unsafe { (*table).core };
     if core.is_null() {
-        return;
+        return None;
     }
     // SAFETY: every sub-table starts with its version.
     let version = unsafe { (*core).version };
     let size = std::mem::size_of::<CoreTable>() as u32;
     if !CORE_MAJORS.contains(&version.major) || version.minor < size {
-        return unknown("core", version);
+        unknown("core", version);
+        return None;
     }
     // SAFETY: a core table of these versions and this size has the fields of `CoreTable`.
-    let core = unsafe { &mut *core };
+    Some(unsafe { &mut *core })
+}
+
+fn patch(core: &mut CoreTable) {
     if std::ptr::fn_addr_eq(core.freeze, freeze as FreezeFn) {
         return;
     }
@@ -183,15 +194,18 @@ unsafe fn patch(table: *mut ApiTable) {
     core.shut_down = shut_down;
     log::verbose(format_args!(
         "hooked into HSA's tool table, version {}",
-        version.major
+        core.version.major
     ));
 }
 
 fn unknown(table: &str, version: Version) {
-    log::verbose(format_args!(
-        "HSA's {table} tool table has version {}.{}.{}, which is not known; left alone",
-        version.major, version.minor, version.step
-    ));
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        log::verbose(format_args!(
+            "HSA's {table} tool table has version {}.{}.{}, which is not known; left alone",
+            version.major, version.minor, version.step
+        ));
+    });
 }
 
 /// Where the program's calls of `hsa_executable_freeze` arrive by way of the table.

@@ -1,0 +1,128 @@
+//! The executable and the shared objects of the process, as the dynamic linker lists them.
+//!
+//! Asking for an address by name (`dlsym`, or a plain reference to an exported function of ours)
+//! finds the first definition in a search order, whoever's it is: another copy's, or ROCr's own.
+//! What one object defines itself has to be asked of that object.
+
+mod symbols;
+
+use std::ffi::{CStr, CString, OsStr, c_int, c_void};
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use symbols::Symbols;
+
+/// An object that was loaded when the list was made.
+#[derive(Debug)]
+pub(crate) struct Object {
+    /// As the dynamic linker has it; `None` for the executable.
+    name: Option<CString>,
+    /// The addresses of its segments.
+    segments: Vec<Range<usize>>,
+    load_bias: usize,
+    /// The address of its dynamic section.
+    dynamic: Option<usize>,
+}
+
+/// All objects, in the order of loading: the executable first, later ones at the end.
+pub(crate) fn all() -> Vec<Object> {
+    let mut objects: Vec<Object> = Vec::new();
+    // SAFETY: the callback matches the interface and gets the address of `objects`.
+    unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut objects).cast()) };
+    objects
+}
+
+/// The object that `address` lies in.
+pub(crate) fn containing(address: *const c_void) -> Option<Object> {
+    all().into_iter().find(|object| object.contains(address))
+}
+
+/// Whether two addresses lie in one object.
+pub(crate) fn are_together(one: *const c_void, other: *const c_void) -> bool {
+    let base = |address: *const c_void| {
+        // SAFETY: an all-zero Dl_info is valid, and dladdr fills it for any address of an object.
+        let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+        // SAFETY: as above.
+        let found = unsafe { libc::dladdr(address, &raw mut info) } != 0;
+        found.then_some(info.dli_fbase)
+    };
+    base(one).is_some_and(|it| base(other) == Some(it))
+}
+
+/// Nothing else is done here: the dynamic linker holds a lock that opening an object would take
+/// in another order.
+unsafe extern "C" fn collect(
+    object: *mut libc::dl_phdr_info,
+    _size: usize,
+    objects: *mut c_void,
+) -> c_int {
+    // SAFETY: the dynamic linker passes a valid object.
+    let object = unsafe { &*object };
+    let headers = if object.dlpi_phdr.is_null() {
+        &[]
+    } else {
+        // SAFETY: the object has this many program headers there.
+        unsafe { std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) }
+    };
+    let load_bias = object.dlpi_addr as usize;
+    let start = |header: &libc::Elf64_Phdr| load_bias + header.p_vaddr as usize;
+    let of_type = |kind| headers.iter().filter(move |header| header.p_type == kind);
+    let name = (!object.dlpi_name.is_null())
+        // SAFETY: a name that is not null is NUL terminated.
+        .then(|| unsafe { CStr::from_ptr(object.dlpi_name) }.to_owned())
+        // The executable's is empty.
+        .filter(|name| !name.is_empty());
+    // SAFETY: `objects` is the variable of `all`.
+    let objects = unsafe { &mut *objects.cast::<Vec<Object>>() };
+    objects.push(Object {
+        name,
+        segments: of_type(libc::PT_LOAD)
+            .map(|header| start(header)..start(header) + header.p_memsz as usize)
+            .collect(),
+        load_bias,
+        dynamic: of_type(libc::PT_DYNAMIC).map(start).next(),
+    });
+    0
+}
+
+impl Object {
+    /// Whether `address` lies in this object.
+    pub(crate) fn contains(&self, address: *const c_void) -> bool {
+        let address = address as usize;
+        self.segments
+            .iter()
+            .any(|segment| segment.contains(&address))
+    }
+
+    /// Whether this is the executable.
+    pub(crate) fn is_executable(&self) -> bool {
+        self.name.is_none()
+    }
+
+    /// The file that it was loaded from.
+    pub(crate) fn path(&self) -> PathBuf {
+        match &self.name {
+            Some(name) => Path::new(OsStr::from_bytes(name.to_bytes())).to_owned(),
+            None => PathBuf::from("/proc/self/exe"),
+        }
+    }
+
+    /// The address of what this object itself exports as `name`.
+    pub(crate) fn defines(&self, name: &CStr) -> Option<*mut c_void> {
+        // SAFETY: the dynamic linker's own account of an object; those that are unloaded while the
+        // program has its calls in them are unloaded under the program too.
+        let symbols = unsafe { Symbols::of(self.load_bias, self.dynamic?) }?;
+        let address = symbols.find(name)? as *mut c_void;
+        self.contains(address).then_some(address)
+    }
+
+    /// Keeps the object in the process to its end, which has not come yet (see [`symbols`]).
+    pub(crate) fn keep(&self) {
+        // The executable stays anyway.
+        let Some(name) = &self.name else { return };
+        let flags = libc::RTLD_NODELETE | libc::RTLD_NOLOAD | libc::RTLD_LAZY;
+        // SAFETY: NOLOAD runs no initialiser now; the name is NUL terminated.
+        unsafe { libc::dlopen(name.as_ptr(), flags) };
+    }
+}
