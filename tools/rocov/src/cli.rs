@@ -123,4 +123,11 @@ pub(crate) struct FlagsArguments {
     /// Instrument host code too; its profiles are written by LLVM's own runtime
     #[arg(long)]
     pub(crate) host: bool,
+
+    /// Print the flags that link librocov.a into a program or a shared library instead
+    ///
+    /// To be put last on the linker's command line. What is linked so is drained without `rocov
+    /// run`; `tools/librocov-a` makes the library.
+    #[arg(long, conflicts_with_all = ["clang", "offload_arch", "host"])]
+    pub(crate) link: bool,
 }

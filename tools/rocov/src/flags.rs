@@ -1,4 +1,5 @@
-//! `rocov flags`: the compile flags that make GPU code drainable, for one clang.
+//! `rocov flags`: the compile flags that make GPU code drainable, for one clang, and those that link
+//! the drain itself.
 
 use crate::cli::FlagsArguments;
 use crate::llvm_tools::Clang;
@@ -24,6 +25,10 @@ enum Form {
 
 /// Prints the flags.
 pub(crate) fn flags(arguments: &FlagsArguments) -> Outcome {
+    if arguments.link {
+        child::print(&link_line(&libraries::find_static()?)?)?;
+        return Ok(0);
+    }
     let clang = match &arguments.clang {
         Some(path) => Clang::at(path)?,
         None => Clang::newest()?,
@@ -121,7 +126,30 @@ fn line(form: Form, arguments: &FlagsArguments, header: &Path) -> Result<Vec<u8>
     for arch in &arguments.offload_arch {
         words.push(format!("--offload-arch={arch}").into());
     }
-    // The shell splits $(rocov flags) at white space and takes no quotes in it.
+    joined(&words)
+}
+
+/// What links `library`, on one line.
+///
+/// Nothing in a program refers to the drain, so the linker is told to want it. An executable exports
+/// no symbol that its libraries do not ask for: not the hooks where HIP is loaded later, not the
+/// block by which the copies in a process find each other.
+fn link_line(library: &Path) -> Result<Vec<u8>> {
+    const WANTED: &str = "rocov_control_v1";
+    const EXPORTED: [&str; 4] = [
+        "hsa_executable_freeze",
+        "hsa_executable_destroy",
+        "hsa_shut_down",
+        WANTED,
+    ];
+    let mut words = vec![OsString::from(format!("-Wl,--undefined={WANTED}"))];
+    words.extend(EXPORTED.map(|name| format!("-Wl,--export-dynamic-symbol={name}").into()));
+    words.push(library.as_os_str().to_owned());
+    joined(&words)
+}
+
+/// One line for $(rocov flags): the shell splits it at white space and takes no quotes in it.
+fn joined(words: &[OsString]) -> Result<Vec<u8>> {
     let splits = |word: &&OsString| word.as_encoded_bytes().iter().any(u8::is_ascii_whitespace);
     if let Some(word) = words.iter().find(splits) {
         bail!(
@@ -143,6 +171,7 @@ mod tests {
             clang: None,
             offload_arch: archs.iter().map(ToString::to_string).collect(),
             host,
+            link: false,
         };
         let line = line(form, &arguments, Path::new("/r/rocov_device.h")).unwrap();
         String::from_utf8(line).unwrap()
@@ -178,6 +207,7 @@ mod tests {
             clang: None,
             offload_arch: Vec::new(),
             host: false,
+            link: false,
         };
         let header = Path::new("/a b/rocov_device.h");
         let error = line(Form::Driver, &arguments, header).unwrap_err();

@@ -15,6 +15,10 @@ pub(crate) const MODEL_GPU: &str = "librocov_modelgpu.so";
 /// Overrides where the libraries are looked for.
 pub(crate) const DIRECTORY_VARIABLE: &str = "ROCOV_LIBRARY_DIR";
 
+/// The drain as a library to link, in a folder of its own: cargo's own archive of this name is not
+/// fit for that (see tools/librocov-a).
+const STATIC_DRAIN: &str = "static/librocov.a";
+
 const HEADER: &str = "rocov_device.h";
 
 /// Finds the library `name`.
@@ -23,6 +27,20 @@ const HEADER: &str = "rocov_device.h";
 ///
 /// When it is in none of the places, which the message names.
 pub(crate) fn find(name: &str) -> Result<PathBuf> {
+    find_built(name, "cargo build --release --workspace")
+}
+
+/// Finds the library that programs are linked with.
+///
+/// # Errors
+///
+/// When it is in none of the places, which the message names.
+pub(crate) fn find_static() -> Result<PathBuf> {
+    find_built(STATIC_DRAIN, "tools/librocov-a")
+}
+
+/// Finds what `command` builds.
+fn find_built(name: &str, command: &str) -> Result<PathBuf> {
     let directories = match env::var_os(DIRECTORY_VARIABLE) {
         Some(directory) => vec![PathBuf::from(directory)],
         None => {
@@ -33,7 +51,7 @@ pub(crate) fn find(name: &str) -> Result<PathBuf> {
     };
     find_in(&directories, name).with_context(|| {
         format!(
-            "{name} is not in {}; build it with `cargo build --release --workspace` \
+            "{name} is not in {}; build it with `{command}` \
              or set {DIRECTORY_VARIABLE} to its directory",
             list(&directories),
         )

@@ -5,6 +5,7 @@ mod common;
 
 use common::device::compiler;
 use common::{failure, rocov, run, stderr, stdout};
+use std::path::Path;
 use std::process::Command;
 
 /// A clang whose driver keeps instrumentation from device code, and one whose does not.
@@ -79,6 +80,37 @@ fn architectures_are_passed_on() {
     );
     let last: Vec<_> = flags.iter().rev().take(2).rev().collect();
     assert_eq!(last, ["--offload-arch=gfx90a", "--offload-arch=gfx942"]);
+}
+
+#[test]
+fn link_flags_end_in_the_library_for_linking() {
+    let directory = tempfile::tempdir().unwrap();
+    let library = directory.path().join("static/librocov.a");
+    let flags = || {
+        let mut command = rocov();
+        command.args(["flags", "--link"]);
+        command.env("ROCOV_LIBRARY_DIR", directory.path());
+        command
+    };
+    // cargo's own archive of that name is another thing.
+    std::fs::write(directory.path().join("librocov.a"), "").unwrap();
+    let message = failure(&flags().output().unwrap(), 1);
+    assert!(message.contains("tools/librocov-a"), "{message}");
+
+    std::fs::create_dir(directory.path().join("static")).unwrap();
+    std::fs::write(&library, "").unwrap();
+    let line = stdout(&run(&mut flags()));
+    let words: Vec<_> = line.split_whitespace().collect();
+    assert_eq!(line.lines().count(), 1, "{line}");
+    assert_eq!(words.last().map(Path::new), Some(library.as_path()));
+    assert_eq!(words[0], "-Wl,--undefined=rocov_control_v1");
+    let hook = "-Wl,--export-dynamic-symbol=hsa_executable_freeze";
+    assert!(words.contains(&hook), "{line}");
+
+    for other in [&["--host"][..], &["--clang", NEW]] {
+        let output = flags().args(other).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{other:?}");
+    }
 }
 
 #[test]
