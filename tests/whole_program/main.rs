@@ -13,3 +13,4 @@ mod sample_report;
 mod two_gpus;
 mod uninstrumented;
 mod upstream;
+mod ways_in;

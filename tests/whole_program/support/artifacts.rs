@@ -1,6 +1,8 @@
 //! Where the things under test lie: what the workspace built, and the sources in this repository.
 
+use super::command::{limited, run};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The file `name` that `cargo build --release --workspace` left beside this test program.
 pub(crate) fn built(name: &str) -> PathBuf {
@@ -16,6 +18,20 @@ pub(crate) fn built(name: &str) -> PathBuf {
         path.display()
     );
     path
+}
+
+/// librocov.a as programs are linked with it, which tools/librocov-a makes of cargo's.
+pub(crate) fn static_library() -> PathBuf {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        let cargos = built("librocov.a");
+        let directory = cargos.parent().expect("a file is in a directory");
+        run(limited(repository("tools/librocov-a")).arg(directory))
+            .success()
+            .silently();
+        directory.join("static/librocov.a")
+    });
+    made.clone()
 }
 
 /// Where compiled test objects are kept between runs: beside the build profiles.

@@ -1,0 +1,10 @@
+//! Whatever way librocov, HIP and the kernels come into a process, and however often: what the
+//! kernels count is in a profile, once.
+
+mod beside_llvm;
+mod linked;
+mod loaded;
+mod opened;
+mod programs;
+mod shut_down;
+mod tool_table;
