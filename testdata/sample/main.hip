@@ -24,8 +24,9 @@ template <typename T> __global__ void clean_kernel(T *values, int count, T limit
   values[i] = clamp_to(values[i], T(0), limit);
 }
 
-// How many steps each number takes to 1: halved when even, else tripled plus one.
-__global__ void steps_kernel(const int *numbers, int count, int *steps) {
+// How many steps each number takes to 1: halved when even, else tripled plus one. And how high it
+// rises on the way, in multiples of where it started.
+__global__ void steps_kernel(const int *numbers, int count, int *steps, int *rises) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= count) {
     return;
@@ -36,15 +37,18 @@ __global__ void steps_kernel(const int *numbers, int count, int *steps) {
     return;        // never
   } // never
   int taken = 0;
+  int highest = number;
   while (number != 1) {
     ++taken; // once per step
     if (number % 2 == 0) {
       number /= 2;
     } else {
       number = 3 * number + 1;
+      highest = number > highest ? number : highest;
     }
   }
   steps[i] = taken;
+  rises[i] = highest / numbers[i];
 }
 
 // Nobody calls this one.
@@ -100,21 +104,26 @@ static void check_sum(const std::vector<float> &values) {
 }
 
 static long check_steps() {
-  std::vector<int> numbers(COUNT), expected(COUNT, 0);
+  std::vector<int> numbers(COUNT), expected(COUNT, 0), expected_rises(COUNT);
   long total = 0;
   for (int i = 0; i < COUNT; ++i) {
     numbers[i] = i + 1;
+    int highest = i + 1;
     for (int n = i + 1; n != 1; n = n % 2 ? 3 * n + 1 : n / 2) {
       ++expected[i];
+      highest = std::max(highest, n);
     }
+    expected_rises[i] = highest / (i + 1);
     total += expected[i];
   }
   DeviceArray<int> device_numbers(numbers);
   DeviceArray<int> steps(std::vector<int>(COUNT, 0));
-  steps_kernel<<<blocks_for(COUNT), BLOCK>>>(device_numbers.get(), COUNT, steps.get());
+  DeviceArray<int> rises(std::vector<int>(COUNT, 0));
+  steps_kernel<<<blocks_for(COUNT), BLOCK>>>(device_numbers.get(), COUNT, steps.get(), rises.get());
   HIP_CHECK(hipGetLastError());
   HIP_CHECK(hipDeviceSynchronize());
   expect(steps.to_host() == expected, "the number of steps");
+  expect(rises.to_host() == expected_rises, "the rise");
   return total;
 }
 
