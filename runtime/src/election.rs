@@ -17,7 +17,7 @@ use rocov::device::Executable;
 
 use crate::exports::RocovStatus;
 use crate::objects::{self, Object};
-use crate::{boundary, exit, lifecycle};
+use crate::{boundary, exit, lifecycle, process};
 
 /// What a hook has seen, or the program asks for.
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +97,10 @@ type ReceiveFn = unsafe extern "C" fn(event: c_int, argument: u64) -> c_int;
 /// Hands an event to the drainer, which this copy becomes if there is none.
 pub(crate) fn send(event: Event) -> RocovStatus {
     boundary::call("a hook", || {
+        if matches!(event, Event::Frozen(_)) {
+            // Every copy that sees the process use HSA remembers it, for its own hooks.
+            process::claim();
+        }
         let drainer = &control().drainer;
         let mut receiver = drainer.load(Ordering::Acquire);
         if receiver.is_null() {

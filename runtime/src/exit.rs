@@ -11,11 +11,10 @@
 //! (HIP and its libraries have), [`at_load`] for what destructors still count.
 
 use std::ffi::c_int;
-use std::process;
 use std::sync::Once;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{boundary, lifecycle, table};
+use crate::{boundary, lifecycle, process, table};
 
 /// Registers the late exit drain. Only registers: the process may never use a GPU.
 ///
@@ -25,19 +24,23 @@ use crate::{boundary, lifecycle, table};
 #[ctor::ctor(unsafe)]
 fn at_load() {
     register(late);
+    process::watch_forks();
     table::announce();
 }
 
-/// The process that uses HSA and so registered the early exit drain, else 0.
-static USER: AtomicU32 = AtomicU32::new(0);
-
-/// Registers the early exit drain, once.
+/// Registers the early exit drain once a code object that counts is loaded: what HIP has
+/// registered when it started runs after it.
 pub(crate) fn register_early() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        USER.store(process::id(), Ordering::Relaxed);
-        register(early);
-    });
+    ONCE.call_once(|| register(early));
+}
+
+/// Registers an exit drain when HSA starts, for a process whose loads are not seen. Where they are,
+/// it has nothing to do: copying in the middle of HIP's own takedown, which HIP registers later,
+/// makes HIP 5.7 corrupt its heap if a destructor launches a kernel after that.
+pub(crate) fn register_at_start() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| register(unseen));
 }
 
 static UNDER_WAY: AtomicBool = AtomicBool::new(false);
@@ -47,11 +50,9 @@ pub(crate) fn is_under_way() -> bool {
     UNDER_WAY.load(Ordering::Relaxed)
 }
 
-/// Drains unless this is a forked child of a process that uses HSA: its own is dead.
 fn drain() {
     UNDER_WAY.store(true, Ordering::Relaxed);
-    let user = USER.load(Ordering::Relaxed);
-    if user == 0 || user == process::id() {
+    if process::may_use_hsa() {
         lifecycle::exiting();
     }
 }
@@ -68,6 +69,12 @@ fn register(handler: extern "C" fn()) {
 
 extern "C" fn early() {
     boundary::guest("the exit drain", drain);
+}
+
+extern "C" fn unseen() {
+    if !process::is_user() {
+        boundary::guest("the exit drain", drain);
+    }
 }
 
 extern "C" fn late() {

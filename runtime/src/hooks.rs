@@ -13,6 +13,7 @@ use rocov::hsa::HSA_LIBRARY;
 use rocov::hsa::abi::{SUCCESS, Status};
 
 use crate::election::{self, Event};
+use crate::process;
 
 /// `HSA_STATUS_ERROR`: for a program that calls HSA where there is none.
 const ERROR: Status = 0x1000;
@@ -115,7 +116,8 @@ unsafe fn exit_now(status: c_int) -> ! {
 /// Drains before a call that ends the program there and then; but not in a signal handler, which
 /// may have interrupted anything: an allocation, HIP, a drain. It would wait for itself for ever.
 pub(crate) fn drain_at_once() {
-    if !is_in_signal_handler() {
+    // Asked first, and without a lock: most callers are children of vfork on their way to exec.
+    if process::is_user() && !is_in_signal_handler() {
         election::send(Event::Exiting);
     }
 }

@@ -21,4 +21,5 @@ mod lifecycle;
 mod log;
 mod neighbour;
 mod objects;
+mod process;
 mod table;

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char};
-use std::process;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rocov::device::{DeviceError, Executable};
@@ -13,11 +11,7 @@ use rocov::output::ProfileName;
 
 use crate::exports::RocovStatus;
 use crate::neighbour::{Neighbour, Stance};
-use crate::{caller, config, election, exit, log};
-
-/// The process that owns [`STATE`], 0 before the first load. A forked child inherits a runtime
-/// whose every call fails, and perhaps a lock that nobody will release: it is left alone.
-static OWNER: AtomicU32 = AtomicU32::new(0);
+use crate::{caller, config, election, exit, log, process};
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
@@ -30,12 +24,11 @@ struct State {
 
 /// An executable was frozen: its code objects are loaded.
 pub(crate) fn frozen(executable: Executable) {
-    let owner = OWNER.load(Ordering::Relaxed);
-    if owner != 0 && owner != process::id() {
+    if !process::may_use_hsa() {
         return;
     }
     let Some(device) = attach() else { return };
-    OWNER.store(process::id(), Ordering::Relaxed);
+    process::claim();
     with_state(|state| {
         let loader = match state.session.filter().is_open() {
             true => None,
@@ -132,7 +125,7 @@ pub(crate) unsafe fn set_file(pattern: *const c_char) -> RocovStatus {
 
 /// `hsa_shut_down` has returned. If that was the last reference, all executables went with it.
 pub(crate) fn shut_down() {
-    if !is_owner() || attach().is_some() {
+    if !process::is_user() || attach().is_some() {
         return;
     }
     with_state(|state| state.session.forget_all());
@@ -146,15 +139,14 @@ pub(crate) fn exiting() {
     if !hsa::is_loaded() || !election::drains() {
         return;
     }
-    if OWNER.load(Ordering::Relaxed) == 0 {
-        OWNER.store(process::id(), Ordering::Relaxed);
+    if process::claim() {
+        draining();
     }
-    draining();
 }
 
 /// Runs `work` on the state, unless there is nothing to do in this process.
 fn with_owned<T>(work: impl FnOnce(&mut State, &HsaDevice) -> T) -> Option<T> {
-    if !is_owner() {
+    if !process::is_user() {
         return None;
     }
     let device = attach()?;
@@ -162,10 +154,6 @@ fn with_owned<T>(work: impl FnOnce(&mut State, &HsaDevice) -> T) -> Option<T> {
         let stands_down = state.neighbour.stance() == Stance::StandDown;
         (!stands_down).then(|| work(state, &device))
     })
-}
-
-fn is_owner() -> bool {
-    OWNER.load(Ordering::Relaxed) == process::id()
 }
 
 /// The running HSA runtime of the process; `None` where there is none (any more).

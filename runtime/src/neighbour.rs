@@ -9,8 +9,10 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use object::read::{ReadCache, elf::ElfFile64};
-use object::{LittleEndian, Object, ObjectSymbol};
+use object::LittleEndian;
+use object::elf::{FileHeader64, SHT_DYNSYM, SHT_SYMTAB};
+use object::read::ReadCache;
+use object::read::elf::{FileHeader, Sym};
 use rocov::drain::Session;
 use rocov::hsa::HsaDevice;
 
@@ -23,6 +25,10 @@ const ENTRY: &CStr = c"__llvm_profile_hip_collect_device_data";
 const LLVM_ONLY: &CStr = c"__llvm_profile_offload_unregister_dynamic_module";
 /// What every copy of librocov defines.
 const COPY: &CStr = c"rocov_control_v1";
+
+/// What every object with LLVM's profile runtime has, instrumented or not: the runtime makes sure
+/// of it by an empty variable (`InstrProfilingPlatformLinux.c`).
+const PROFILE_SECTION: &[u8] = b"__llvm_prf_cnts";
 
 /// How to behave beside LLVM's drain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,20 +116,36 @@ pub(crate) fn exported_entry() -> Option<unsafe extern "C" fn() -> c_int> {
 /// Whether LLVM's drain is in the file of an object. Its functions are hidden, so they are in the
 /// full symbol table alone, and not to be seen in a stripped file; a stand-alone one may export
 /// them. `None` where the file cannot be read: it was deleted, or is the kernel's own.
+///
+/// Most files are done with after their section names: reading the symbols of all the libraries of
+/// a HIP program takes longer than many such programs.
 fn holds_llvms_drain(path: &Path) -> Option<bool> {
     let cache = ReadCache::new(BufReader::new(File::open(path).ok()?));
-    let elf = ElfFile64::<LittleEndian, _>::parse(&cache).ok()?;
+    let header = FileHeader64::<LittleEndian>::parse(&cache).ok()?;
+    let sections = header.sections(LittleEndian, &cache).ok()?;
+    if sections
+        .section_by_name(LittleEndian, PROFILE_SECTION)
+        .is_none()
+    {
+        return Some(false);
+    }
     let [mut entry, mut llvm_only, mut copy] = [false; 3];
-    for symbol in elf.symbols().chain(elf.dynamic_symbols()) {
-        let Ok(name) = symbol.name_bytes() else {
-            continue;
-        };
-        for (wanted, found) in [
-            (ENTRY, &mut entry),
-            (LLVM_ONLY, &mut llvm_only),
-            (COPY, &mut copy),
-        ] {
-            *found |= name == wanted.to_bytes() && symbol.is_definition();
+    for kind in [SHT_SYMTAB, SHT_DYNSYM] {
+        let symbols = sections.symbols(LittleEndian, &cache, kind).ok()?;
+        for symbol in symbols
+            .iter()
+            .filter(|symbol| !symbol.is_undefined(LittleEndian))
+        {
+            let Ok(name) = symbol.name(LittleEndian, symbols.strings()) else {
+                continue;
+            };
+            for (wanted, found) in [
+                (ENTRY, &mut entry),
+                (LLVM_ONLY, &mut llvm_only),
+                (COPY, &mut copy),
+            ] {
+                *found |= name == wanted.to_bytes();
+            }
         }
     }
     Some(entry && (llvm_only || !copy))

@@ -89,7 +89,7 @@ unsafe extern "C" fn OnLoad(
 ) -> bool {
     boundary::guest("OnLoad", || {
         // Whatever comes of the table: from here on what is still loaded at exit is found there.
-        exit::register_early();
+        exit::register_at_start();
         // SAFETY: ROCr passes its table, which stays in place.
         let Some(core) = (unsafe { known(table.cast()) }) else {
             return;

@@ -16,6 +16,13 @@ pub use load::{HSA_LIBRARY, is_loaded};
 
 use crate::device::{Agent, Device, DeviceError, Executable, Image, LoadedCodeObject, Symbol};
 
+/// Whether an HSA runtime is loaded and running. A forked child inherits the answer, though not
+/// the runtime.
+#[must_use]
+pub fn is_running() -> bool {
+    matches!(HsaDevice::attach(), Ok(Some(_)))
+}
+
 /// The process's running HSA runtime.
 #[derive(Debug)]
 pub struct HsaDevice {

@@ -202,9 +202,13 @@ fn exit_while_other_threads_launch() {
     });
 }
 
+/// HIP 5.7.1 (in rocr-6.1.2) then writes to memory that it has freed, with rocov and without, as a
+/// malloc shows that keeps what is freed. It may survive that or not, so it is left out.
 #[test]
 fn destructor_that_launches() {
-    ends("destructor", |ran| {
+    let mut stacks = Stack::all();
+    stacks.retain(|stack| stack.code_object_version() != 5);
+    ends_on(&stacks, "destructor", |ran| {
         assert_eq!(ran.late_launches(), 1);
         ran.has_launches("counted", 1);
         ran.has_launches("late", 1);
@@ -251,6 +255,25 @@ fn fork_before_the_gpu_is_used() {
 #[test]
 fn fork_with_gpu_use_in_the_child_alone() {
     is_counted("fork, child only", 1);
+}
+
+/// A child that was forked when HSA ran, though nothing was loaded, has no HSA of its own: it must
+/// not ask it for anything.
+#[test]
+fn fork_between_the_start_of_hsa_and_the_first_load() {
+    for stack in Stack::all() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let pattern = data(directory.path()).join("%p.profraw");
+        let mut command = program(stack).with_pattern(TARGET, &pattern);
+        let ended = run(command.arg("fork between").env("ROCOV_VERBOSE", "1")).with_status(STATUS);
+        let (of_the_child, of_the_parent) = ended
+            .stderr
+            .split_once("the child has ended\n")
+            .expect("the program's own line");
+        assert!(!of_the_child.contains("HSA walk"), "{ended}");
+        assert!(of_the_parent.contains("HSA walk complete"), "{ended}");
+        Ran { directory, ended }.has_launches("counted", 1);
+    }
 }
 
 /// The child writes nothing, and the parent loses nothing.

@@ -207,6 +207,17 @@ int main(int, char **arguments) {
     run_counted();
     return child;
   }
+  if (ending == "fork between") {
+    // HSA is running, and nothing is loaded yet.
+    int devices = 0;
+    if (hipGetDeviceCount(&devices) != hipSuccess || devices != 1) {
+      return 2;
+    }
+    const int child = in_child([] {});
+    std::fprintf(stderr, "the child has ended\n");
+    run_counted();
+    return child;
+  }
   if (ending == "fork, child only") {
     return in_child([] {
       run_counted();

@@ -9,6 +9,9 @@
 
 using Word = unsigned long long;
 
+// LLVM's runtime has such variables, so that the sections are there in every object that it is in.
+__attribute__((used, section("__llvm_prf_cnts"))) static Word counters_section[1];
+
 static std::vector<hsa_agent_t> gpus;
 static std::vector<hsa_executable_t> executables;
 
