@@ -14,15 +14,17 @@ fn main() {
         .arg("-print-file-name=libgcc_eh.a")
         .output();
     let path = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    match path {
-        // Not found is answered with the bare name.
-        Ok(path) if path.contains('/') => {
-            let flags = ["-Wl,--whole-archive", &path, "-Wl,--no-whole-archive"];
-            flags
-                .iter()
-                .for_each(|flag| println!("cargo::rustc-cdylib-link-arg={flag}"));
+    let directory = path
+        .as_ref()
+        .ok()
+        .and_then(|path| path.strip_suffix("/libgcc_eh.a"));
+    match directory {
+        Some(directory) => {
+            println!("cargo::rustc-link-search=native={directory}");
+            println!("cargo::rustc-link-lib=static:+whole-archive,-bundle=gcc_eh");
         }
-        _ => {
+        // A library that is not found is answered with its bare name.
+        None => {
             println!("cargo::warning={compiler} has no libgcc_eh.a; librocov.so needs libgcc_s.so")
         }
     }
