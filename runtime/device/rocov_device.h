@@ -6,11 +6,12 @@
  * what compiler-rt's device runtime would have linked in:
  *
  *   __llvm_profile_runtime    the symbol that instrumented code asks for
- *   __llvm_profile_sections   the section bounds table: seven 8-byte words, start and stop of
- *                             names, counters and data, then the address of a version word
+ *   __llvm_profile_sections   the section bounds table: 8-byte words, start and stop of names,
+ *                             counters, data and, from clang 23, uniform counters; then the
+ *                             address of a version word
  *   __rocov_raw_version       that word: the compiler's raw version (LLVM 14 to 16 emit data
- *                             records of version 8, 17 and 18 of 9, 19 to 22 of 10), no variant
- *                             bits: front-end instrumentation
+ *                             records of version 8, 17 and 18 of 9, 19 to 22 of 10, 23 of 11),
+ *                             no variant bits: front-end instrumentation
  *
  * All of it is weak: LLVM's own device runtime, where it is linked, has the last word, and the
  * translation units of one -fgpu-rdc code object share one table.
@@ -44,11 +45,18 @@ extern __attribute__((device, weak, visibility("hidden"))) const char __start___
 extern __attribute__((device, weak, visibility("hidden"))) const char __stop___llvm_prf_cnts[];
 extern __attribute__((device, weak, visibility("hidden"))) const char __start___llvm_prf_data[];
 extern __attribute__((device, weak, visibility("hidden"))) const char __stop___llvm_prf_data[];
+#if __clang_major__ >= 23
+extern __attribute__((device, weak, visibility("hidden"))) const char __start___llvm_prf_ucnts[];
+extern __attribute__((device, weak, visibility("hidden"))) const char __stop___llvm_prf_ucnts[];
+#endif
 
 struct __rocov_section_bounds {
   const char *names_start, *names_stop;
   const char *counters_start, *counters_stop;
   const char *data_start, *data_stop;
+#if __clang_major__ >= 23
+  const char *uniform_start, *uniform_stop;
+#endif
   const unsigned long long *version;
 };
 
@@ -74,12 +82,16 @@ extern __attribute__((device, weak, visibility("protected"))) struct __rocov_sec
 
 __attribute__((device, weak, visibility("protected"))) int __llvm_profile_runtime = 0;
 __attribute__((device, weak, visibility("protected"))) const unsigned long long __rocov_raw_version =
-    __clang_major__ < 17 ? 8 : __clang_major__ < 19 ? 9 : 10;
+    __clang_major__ < 17 ? 8 : __clang_major__ < 19 ? 9 : __clang_major__ < 23 ? 10 : 11;
 /* Protected, not hidden: ROCr's loader finds symbols of .dynsym by name, and hidden ones become
  * local. `used`, because nothing in the program refers to the table. */
 __attribute__((device, weak, used, visibility("protected"))) struct __rocov_section_bounds __llvm_profile_sections = {
     __start___llvm_prf_names, __stop___llvm_prf_names, __start___llvm_prf_cnts, __stop___llvm_prf_cnts,
-    __start___llvm_prf_data,  __stop___llvm_prf_data,  &__rocov_raw_version};
+    __start___llvm_prf_data,  __stop___llvm_prf_data,
+#if __clang_major__ >= 23
+    __start___llvm_prf_ucnts, __stop___llvm_prf_ucnts,
+#endif
+    &__rocov_raw_version};
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use rocov::drain::Session;
 use rocov::profraw::{Header, SavedSections};
+use rocov::sections::BoundsTable;
 use tempfile::TempDir;
 
 use crate::fake_device::FakeDevice;
@@ -176,6 +177,28 @@ fn ir_level_instrumentation_keeps_its_variant_bit() {
     assert_eq!(version_word(&profile), 1 << 56 | 10);
     assert!(show("llvm-profdata-22", &profile).contains("Instrumentation level: IR"));
     assert_eq!(functions(&profile)["_Z6branchPi"].blocks, [60, 4]);
+}
+
+/// No clang 23 is at hand: 22 is told that it is one. Its records are not those of version 11, so
+/// this goes no further than the table.
+#[test]
+fn for_clang_23_the_device_header_has_the_table_of_version_11() {
+    let pretend = [
+        "-Wno-builtin-macro-redefined",
+        "-U__clang_major__",
+        "-D__clang_major__=23",
+    ];
+    let flags: Vec<&str> = FRONT_END.into_iter().chain(pretend).collect();
+    let device = compiled("clang++-22", &flags);
+    let (table, size) = device.find(FIRST, "__llvm_profile_sections");
+    assert_eq!(size, 72);
+    let (version, _) = device.find(FIRST, "__rocov_raw_version");
+    assert_eq!(device.peek(version, 8), 11_u64.to_le_bytes());
+    let table = BoundsTable::decode(&device.peek(table, 72)).unwrap();
+    assert_eq!(table.version, version);
+    let (start, len) = device.section(FIRST, "__llvm_prf_data");
+    assert_eq!(table.bounds.data, (start, start + len));
+    assert_eq!(table.bounds.uniform, (0, 0), "clang 22 has no such section");
 }
 
 /// Without instrumentation the header leaves nothing behind.
