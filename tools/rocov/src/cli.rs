@@ -72,7 +72,8 @@ pub(crate) struct RunArguments {
 #[derive(Args)]
 #[command(override_usage = "rocov report [DIR] --object FILE... [OPTIONS]")]
 #[command(after_help = "\
-Exit status: 0 when a report was printed; 1 when there was nothing to report or a tool failed; 2 \
+Exit status: 0 when a report was printed, also when it had to leave out a damaged profile or \
+what matches nothing, which standard error says; 1 when there was nothing to report or a tool failed; 2 \
 for a usage error.")]
 pub(crate) struct ReportArguments {
     /// The directory that `rocov run` wrote the profiles to

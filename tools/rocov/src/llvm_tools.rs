@@ -76,6 +76,11 @@ impl Installed {
         Ok(Self { tools, chosen })
     }
 
+    /// Whether the user chose the tools.
+    pub(crate) fn chosen(&self) -> bool {
+        self.chosen
+    }
+
     /// The newest tools of all: they read every indexed profile and coverage mapping that the
     /// others write.
     pub(crate) fn newest(&self) -> &Tools {

@@ -4,6 +4,7 @@ use crate::objects::{DeviceElf, ObjectFile};
 use crate::profiles::DeviceProfile;
 use crate::words::count;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// Profiles and device ELFs brought together, and what is left of both.
 pub(crate) struct Matching<'a> {
@@ -13,6 +14,8 @@ pub(crate) struct Matching<'a> {
     strangers: BTreeMap<&'a str, Vec<&'a DeviceProfile>>,
     /// Device ELFs without a profile, by the file they are in.
     unused: Vec<(&'a ObjectFile, Vec<&'a DeviceElf>)>,
+    /// Profiles that cannot be read, and why.
+    damaged: Vec<(&'a DeviceProfile, anyhow::Error)>,
 }
 
 /// What belongs to one arch.
@@ -59,7 +62,33 @@ impl<'a> Matching<'a> {
             archs,
             strangers,
             unused,
+            damaged: Vec::new(),
         }
+    }
+
+    /// Takes out the profiles that `check` refuses. A device ELF that is left without a profile goes
+    /// with them: its lines would be reported as not run, which nobody knows.
+    pub(crate) fn leave_out_damaged(&mut self, check: impl Fn(&Path) -> anyhow::Result<()>) {
+        let damaged = &mut self.damaged;
+        self.archs.retain(|_, matched| {
+            matched.profiles.retain(|profile| {
+                check(&profile.path)
+                    .map_err(|error| damaged.push((profile, error)))
+                    .is_ok()
+            });
+            let whole: BTreeSet<_> = matched
+                .profiles
+                .iter()
+                .map(|profile| profile.identity.as_str())
+                .collect();
+            matched.elfs.retain(|identity, _| whole.contains(identity));
+            !matched.profiles.is_empty()
+        });
+    }
+
+    /// Whether a profile was taken out as damaged.
+    pub(crate) fn has_damaged(&self) -> bool {
+        !self.damaged.is_empty()
     }
 
     /// One line for each thing that is not in the report, though it could be expected there.
@@ -91,6 +120,10 @@ impl<'a> Matching<'a> {
                 file.path.display(),
             )
         });
-        strangers.chain(unused).collect()
+        let damaged = self
+            .damaged
+            .iter()
+            .map(|(profile, error)| format!("left out: {}: {error:#}", profile.path.display()));
+        strangers.chain(unused).chain(damaged).collect()
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::child;
 use crate::llvm_tools::{Installed, Tools};
+use crate::mapped;
 use anyhow::{Context, Result};
-use rocov::profraw::Header;
+use rocov::profraw::{Header, ProfileError, RawProfile};
 use std::collections::BTreeMap;
 use std::fs::{File, Permissions};
 use std::io::{Read, Write};
@@ -17,6 +18,22 @@ use tempfile::{Builder, NamedTempFile};
 const VERSION_END: u64 = 16;
 /// The version itself; the higher bits of its word are flags.
 const VERSION_BITS: u64 = 0xffff_ffff;
+
+/// Checks that the raw profile at `path` is whole, as one that is not makes llvm-profdata refuse all
+/// of them.
+///
+/// # Errors
+///
+/// When it is not, or of a version that is not known. Tools that the user chose may know more.
+pub(crate) fn check(path: &Path, installed: &Installed) -> Result<()> {
+    match RawProfile::parse(&mapped::map(path)?) {
+        Err(ProfileError::UnknownVersion { .. }) if installed.chosen() => Ok(()),
+        result => {
+            result?;
+            Ok(())
+        }
+    }
+}
 
 /// Merges `profiles` into `output`, which is replaced at once.
 ///

@@ -28,9 +28,18 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
         .collect::<Result<Vec<_>>>()?;
     let installed = Installed::find(arguments.llvm_bin.as_deref())?;
 
-    let matching = Matching::of(&listing.device, &files);
+    let mut matching = Matching::of(&listing.device, &files);
+    matching.leave_out_damaged(|profile| merge::check(profile, &installed));
     for line in matching.left_out() {
         eprintln!("rocov: {line}");
+    }
+    if matching.archs.is_empty() && matching.has_damaged() {
+        return Err(anyhow!(
+            "no profile of the given objects in {} can be read: remove what was left out and run \
+             the program again",
+            directory.display()
+        )
+        .into());
     }
     if matching.archs.is_empty() {
         return Err(anyhow!(

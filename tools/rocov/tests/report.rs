@@ -279,24 +279,64 @@ fn damaged_profiles_are_named() {
         &whole[..whole.len() - 64],
     ] {
         fs::write(&path, contents).unwrap();
-        let message = failure(&place.report(&[&"--object", &elf]), 1);
-        assert!(message.contains(&name), "{message}");
+        let output = place.report(&[&"--object", &elf]);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let (left_out, failed) = said.split_once('\n').unwrap();
+        assert!(left_out.starts_with("rocov: left out: "), "{said}");
+        assert!(left_out.contains(&name), "{said}");
+        assert!(failed.contains("can be read"), "{said}");
         assert!(!place.data().join("gfx90a.profdata").exists());
     }
 }
 
 #[test]
-fn a_raw_version_that_no_tool_reads_is_named_with_the_llvm_that_would() {
+fn a_damaged_profile_is_left_out_and_the_others_are_reported() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    let other = compile(
+        place.path(),
+        "other.elf",
+        "gfx90a",
+        &[&INSTRUMENTED[..], &["-O0"]].concat(),
+    );
+    place.profile(&elf, "gfx90a", 0, 7);
+    let mut damaged = Vec::new();
+    for (elf, agent, cut) in [(&elf, 1, true), (&elf, 2, false), (&other, 0, true)] {
+        let path = place.profile(elf, "gfx90a", agent, 1);
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, &whole[..if cut { whole.len() - 64 } else { 0 }]).unwrap();
+        damaged.push(path.file_name().unwrap().to_str().unwrap().to_owned());
+    }
+    let output = place.report(&[&"--object", &elf, &other, &"--show"]);
+    let (said, shown) = (stderr(&output), stdout(&output));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert_eq!(said.lines().count(), 3, "{said}");
+    for name in damaged {
+        let line = said.lines().find(|line| line.contains(&name)).unwrap();
+        assert!(line.starts_with("rocov: left out: "), "{said}");
+        assert!(line.contains("cut short"), "{said}");
+    }
+    assert!(
+        shown.starts_with("gfx90a: 1 profile of 1 code object\n"),
+        "{shown}"
+    );
+    assert_eq!(shown_count(&shown, "return value * 2;"), "7", "{shown}");
+}
+
+#[test]
+fn a_raw_version_that_is_not_known_is_named_with_those_that_are() {
     let place = Place::new();
     let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
     let path = place.profile(&elf, "gfx90a", 0, 1);
     // Flags in the high bits are no part of the version.
     profile::write(&elf, 1, (1 << 59) | 99, &path);
-    let message = failure(&place.report(&[&"--object", &elf]), 1);
-    assert!(
-        message.contains("raw profile version 99 is not known here"),
-        "{message}"
-    );
+    let output = place.report(&[&"--object", &elf]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let reason = format!("{name}: raw profile version 99 is not known, expected 8 to 11\n");
+    assert!(said.contains(&reason), "{said}");
 }
 
 #[test]
