@@ -80,9 +80,10 @@ impl Group {
             "" => 1,
             rest => {
                 let count = rest.strip_prefix('x').ok_or_else(unknown)?;
-                count
-                    .parse()
-                    .ok()
+                // Digits alone: parse() takes a sign as well.
+                Some(count)
+                    .filter(|count| count.bytes().all(|byte| byte.is_ascii_digit()))
+                    .and_then(|count| count.parse().ok())
                     .filter(|count| (1..=MAX_GPUS).contains(count))
                     .ok_or_else(|| ModelGpusError::BadCount {
                         count: count.to_owned(),
@@ -151,6 +152,7 @@ mod tests {
             ("model:gfx90ax", "``"),
             ("model:gfx90axx2", "`x2`"),
             ("model:gfx90ax-1", "`-1`"),
+            ("model:gfx90ax+2", "`+2`"),
             ("model:gfx90ax5,gfx942x4", "9 GPUs"),
         ] {
             let message = refusal_of(value);
