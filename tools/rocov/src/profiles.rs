@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// Extension of raw profiles.
 const EXTENSION: &str = "profraw";
+/// Extension of saved sections.
+const SECTIONS: &str = "sections";
 
 /// The raw profile of one code object on one GPU, as librocov names it:
 /// `ARCH.IDENTITY.AGENT.BASE`, for instance `gfx90a.0f3c9b.0.4711.profraw`.
@@ -28,6 +30,8 @@ pub(crate) struct Listing {
     pub(crate) device: Vec<DeviceProfile>,
     /// Raw profiles of anything else: those of instrumented host code.
     pub(crate) other: Vec<PathBuf>,
+    /// Sections that librocov saved whole, as it does not know their raw version.
+    pub(crate) sections: Vec<PathBuf>,
 }
 
 /// Lists the raw profiles directly in `directory`.
@@ -43,19 +47,22 @@ pub(crate) fn list(directory: &Path) -> io::Result<Listing> {
     };
     for entry in entries {
         let path = entry?.path();
-        if path
-            .extension()
-            .is_none_or(|extension| extension != EXTENSION)
-        {
-            continue;
-        }
+        let ends_in = |ending| {
+            path.extension()
+                .is_some_and(|extension| extension == ending)
+        };
         match DeviceProfile::from_path(&path) {
+            Some(_) if path.is_dir() => {}
+            Some(_) if ends_in(SECTIONS) => listing.sections.push(path),
+            // Whatever it ends in: the user chooses that with LLVM_PROFILE_FILE.
             Some(profile) => listing.device.push(profile),
-            None => listing.other.push(path),
+            None if ends_in(EXTENSION) => listing.other.push(path),
+            None => {}
         }
     }
     listing.device.sort();
     listing.other.sort();
+    listing.sections.sort();
     Ok(listing)
 }
 
@@ -70,7 +77,7 @@ impl DeviceProfile {
             && identity
                 .bytes()
                 .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        if !arch.starts_with("gfx") || !is_identity || base == EXTENSION {
+        if !arch.starts_with("gfx") || !is_identity || base.is_empty() {
             return None;
         }
         Some(Self {
@@ -105,7 +112,8 @@ mod tests {
             "gfx90a..0.4711.profraw",
             "gfx90a.0f3c.x.4711.profraw",
             "gfx90a.0f3c.-1.4711.profraw",
-            "gfx90a.0f3c.0.profraw",
+            "gfx90a.0f3c.0",
+            "gfx90a.0f3c.0.",
             "x86.0f3c.0.4711.profraw",
         ] {
             assert_eq!(DeviceProfile::from_path(Path::new(name)), None, "{name}");
@@ -118,7 +126,8 @@ mod tests {
         let names = [
             "gfx942.aa.0.1.profraw",
             "gfx90a.bb.1.1.profraw",
-            "gfx90a.bb.0.1.profraw",
+            "gfx90a.bb.0.x-1.raw",
+            "gfx90a.bb.0.1.7.sections",
             "1.profraw",
             "gfx90a.profdata",
         ];
@@ -133,6 +142,8 @@ mod tests {
             .collect();
         assert_eq!(found, [("gfx90a", 0), ("gfx90a", 1), ("gfx942", 0)]);
         assert_eq!(listing.other, [directory.path().join("1.profraw")]);
+        let sections = directory.path().join("gfx90a.bb.0.1.7.sections");
+        assert_eq!(listing.sections, [sections]);
     }
 
     #[test]

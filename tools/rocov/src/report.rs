@@ -18,6 +18,13 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
     let directory = &arguments.directory;
     let listing = profiles::list(directory)
         .with_context(|| format!("cannot read {}", directory.display()))?;
+    for file in &listing.sections {
+        eprintln!(
+            "rocov: left out: {0}: sections of a raw version that is not known, saved as they are: \
+             see `rocov show {0}`",
+            file.display()
+        );
+    }
     if listing.device.is_empty() {
         return Err(nothing_to_report(directory, &listing).into());
     }
@@ -139,6 +146,13 @@ fn nothing_to_report(directory: &Path, listing: &Listing) -> Error {
         0 => String::new(),
         number => format!(" (only {}, of host code)", count(number, "profile")),
     };
+    if !listing.sections.is_empty() {
+        return anyhow!(
+            "no device profiles in {}{host}: instrumented GPU code ran, and all that was saved of it \
+             is sections that cannot be reported: compile with a clang that is known here",
+            directory.display()
+        );
+    }
     anyhow!(
         "no device profiles in {}{host}: no instrumented GPU code ran; compile with the flags that \
          `rocov flags` prints and run the program under `rocov run`",

@@ -195,6 +195,33 @@ fn nothing_to_report_says_how_to_change_that() {
 }
 
 #[test]
+fn saved_sections_are_left_out_and_are_code_that_ran() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    let name = format!("gfx90a.{}.0.1.7.sections", profile::identity(&elf));
+    fs::write(place.data().join(&name), "").unwrap();
+    let output = place.report(&[&"--object", &elf]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("left out: "), "{said}");
+    assert!(
+        said.contains(&format!("`rocov show rocov-data/{name}`")),
+        "{said}"
+    );
+    assert!(said.contains("instrumented GPU code ran, and"), "{said}");
+    assert!(!said.contains("no instrumented"), "{said}");
+
+    // A profile beside it, named by LLVM_PROFILE_FILE=x-%p.raw.
+    let profile = place.profile(&elf, "gfx90a", 0, 1);
+    let renamed = profile.to_str().unwrap().replace("4711.profraw", "x-1.raw");
+    fs::rename(&profile, renamed).unwrap();
+    let output = place.report(&[&"--object", &elf]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(total_lines(&stdout(&output)), ("10", "2"));
+    assert!(stderr(&output).contains(&name), "{}", stderr(&output));
+}
+
+#[test]
 fn a_profile_without_its_device_elf_is_named() {
     let place = Place::new();
     let known = compile(place.path(), "known.elf", "gfx90a", &INSTRUMENTED);
