@@ -19,6 +19,7 @@ pub mod dispatch;
 mod error;
 mod execute;
 mod isa;
+mod listing;
 pub mod memory;
 pub mod packet;
 mod program;
@@ -28,6 +29,7 @@ mod workgroup;
 
 pub use dispatch::{DispatchContext, Statistics, dispatch};
 pub use error::{Access, DispatchError, Fault, LaunchProblem, Site, Space};
+pub use listing::Listed;
 pub use packet::DispatchPacket;
 pub use program::{Argument, Launch, LaunchError, Program};
 pub use target::{Target, UnknownTarget};

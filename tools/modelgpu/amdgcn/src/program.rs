@@ -9,6 +9,7 @@ use crate::code_object::{KernelMetadata, LoadError, LoadedObject, Parameter, Par
 use crate::dispatch::{DispatchContext, Statistics, dispatch_with};
 use crate::error::DispatchError;
 use crate::isa::decode;
+use crate::listing::Listed;
 use crate::memory::{Arena, View};
 use crate::packet::DispatchPacket;
 
@@ -136,9 +137,9 @@ impl Program {
         &self.mnemonics
     }
 
-    /// Address and mnemonic of every instruction in the code, in order; the error has the
+    /// Address of every instruction in the code and what it is, in order; the error has the
     /// dwords that are no instruction, of which one is skipped.
-    pub fn disassemble(&self) -> Vec<(u64, Result<&'static str, [u32; 2]>)> {
+    pub fn disassemble(&self) -> Vec<(u64, Result<Listed, [u32; 2]>)> {
         let mut memory = View::new(&self.arena);
         let mut word = |address| memory.load(address, 4).unwrap_or(0) as u32;
         let mut listing = Vec::new();
@@ -147,8 +148,8 @@ impl Program {
             while pc + 4 <= range.end {
                 let decoded = decode([word(pc), word(pc + 4)], self.object.target);
                 let size = decoded.as_ref().map_or(4, |instruction| instruction.size);
-                let result = decoded.map(|instruction| instruction.mnemonic);
-                listing.push((pc, result.map_err(|error| error.words)));
+                let result = decoded.map(Listed::from).map_err(|error| error.words);
+                listing.push((pc, result));
                 pc += u64::from(size);
             }
         }

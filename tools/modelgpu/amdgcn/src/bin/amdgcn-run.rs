@@ -57,7 +57,7 @@ fn decode(object: &str) -> Result<(), Box<dyn Error>> {
     for (pc, instruction) in program.disassemble() {
         let offset = pc - program.object().base;
         match instruction {
-            Ok(mnemonic) => println!("{offset:x} {mnemonic}"),
+            Ok(listed) => println!("{offset:x} {}", listed.mnemonic),
             Err([first, second]) => println!("{offset:x} illegal {first:08x} {second:08x}"),
         }
     }

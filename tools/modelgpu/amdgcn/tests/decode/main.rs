@@ -1,0 +1,99 @@
+//! The decoder against llvm-objdump, for the device code of every HIP source that tests run, for
+//! both targets, at -O0 to -O2 (the programs in testdata/programs at -O1).
+//!
+//! Compared are: the offsets of all instructions (none more, none less, none elsewhere), their
+//! sizes, their mnemonics without the suffix of the encoding, and, where an instruction is
+//! modelled, its operands: each register, inline constant and literal that llvm-objdump prints
+//! must have been decoded, in the same order, the first register of a range standing for it; the
+//! offsets of memory instructions, displacements of branches and numbers of SOPP must be equal.
+//!
+//! Not compared is what a listing has no plain number for, and what only an execution can get
+//! wrong: modifiers (negation, absolute value, op_sel, SDWA's and DPP's controls, clamp), the
+//! counters of s_waitcnt, hardware register numbers, cache policy bits, the number of registers
+//! in a range, and the operands of instructions that are not modelled, which are never executed.
+//! `tests/instructions` executes every modelled instruction and its modifiers.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod objdump;
+mod objects;
+mod operands;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use common::{text, tool};
+use modelgpu_amdgcn::{Program, modelled_instructions};
+use objects::{Object, objects};
+
+/// Compares one object and returns how many instructions it has.
+fn compare(object: &Object, file: &Path, modelled: &BTreeSet<&str>) -> usize {
+    object.compile(file);
+    let bytes = std::fs::read(file).expect("clang's output");
+    let program =
+        Program::load(&bytes).unwrap_or_else(|error| panic!("{}: {error}", object.name()));
+    let mut expected = objdump::listing(file);
+    let count = expected.len();
+    for (pc, decoded) in program.disassemble() {
+        let offset = pc - program.object().base;
+        let place = format!("{} at {offset:#x}", object.name());
+        let printed = expected.remove(&offset);
+        let printed = printed.unwrap_or_else(|| panic!("{place}: there is no {decoded:?}"));
+        match decoded {
+            Ok(listed) => {
+                assert_eq!(
+                    (printed.mnemonic.as_str(), printed.size),
+                    (listed.mnemonic, listed.size.into()),
+                    "{place}"
+                );
+                if modelled.contains(listed.mnemonic) {
+                    let difference = operands::difference(&printed, &listed);
+                    assert_eq!(difference, None, "{place}: {printed:?}, {listed:?}");
+                }
+            }
+            Err(words) => assert_eq!(printed.mnemonic, ".long", "{place}: {words:x?}"),
+        }
+    }
+    let missed = expected.first_key_value();
+    assert!(
+        missed.is_none(),
+        "{}: not decoded: {missed:x?}",
+        object.name()
+    );
+    count
+}
+
+#[test]
+fn every_instruction_is_what_objdump_says() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let modelled = modelled_instructions().into_iter().collect();
+    let objects = objects();
+    let (next, compared) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    // The compilers take nearly all of the time.
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(object) = objects.get(number) else {
+                        break;
+                    };
+                    let file = directory.path().join(format!("{number}.co"));
+                    let count = compare(object, &file, &modelled);
+                    compared.fetch_add(count, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let (objects, compared) = (objects.len(), compared.into_inner());
+    println!("{compared} instructions in {objects} objects agree");
+}
+
+#[test]
+fn tables_are_what_their_script_generates() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tables/generate.py");
+    tool("python3", &[text(&script), "--check"]);
+}

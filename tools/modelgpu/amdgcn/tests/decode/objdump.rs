@@ -1,0 +1,85 @@
+//! llvm-objdump's listing of a code object, taken apart.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::common::{text, tool};
+
+/// An instruction as llvm-objdump prints it.
+#[derive(Debug)]
+pub(crate) struct Printed {
+    /// Without its encoding's suffix. `.long` where llvm-objdump sees no instruction.
+    pub(crate) mnemonic: String,
+    /// In bytes.
+    pub(crate) size: usize,
+    /// The operands, without what modifies them.
+    pub(crate) operands: Vec<String>,
+    /// The words behind the operands, such as `offset:16` and `glc`.
+    pub(crate) modifiers: Vec<String>,
+}
+
+/// The instructions by their offset in the loaded code object.
+pub(crate) fn listing(object: &Path) -> BTreeMap<u64, Printed> {
+    // Zeroes too, which it would abridge.
+    let arguments = ["--disassemble", "--disassemble-zeroes", text(object)];
+    let listing = tool("llvm-objdump-22", &arguments);
+    let lines = listing.lines().filter(|line| line.starts_with('\t'));
+    lines.map(parse).collect()
+}
+
+/// `\tv_add_u32_e32 v0, v1, v2    // 000000001904: 68000501`, then perhaps ` <label+0x10>`.
+fn parse(line: &str) -> (u64, Printed) {
+    let parts = line.rsplit_once("//").and_then(|(instruction, comment)| {
+        let (offset, words) = comment.split_once(':')?;
+        Some((instruction.trim(), offset.trim(), words))
+    });
+    let (instruction, offset, words) = parts.unwrap_or_else(|| panic!("{line:?}"));
+    let offset = u64::from_str_radix(offset, 16).expect("an offset");
+    let is_dword = |word: &&str| word.len() == 8 && u32::from_str_radix(word, 16).is_ok();
+    let size = 4 * words.split_whitespace().take_while(is_dword).count();
+    let (mnemonic, rest) = instruction.split_once(' ').unwrap_or((instruction, ""));
+    let suffix = ["_e32", "_e64", "_sdwa", "_dpp"]
+        .into_iter()
+        .find_map(|suffix| mnemonic.strip_suffix(suffix));
+    let mut operands = Vec::new();
+    let mut modifiers = Vec::new();
+    for part in outside_of_brackets(rest) {
+        let mut words = part.split_whitespace();
+        operands.extend(words.next().map(|operand| bare(operand).to_owned()));
+        modifiers.extend(words.map(str::to_owned));
+    }
+    let printed = Printed {
+        mnemonic: suffix.unwrap_or(mnemonic).to_owned(),
+        size,
+        operands,
+        modifiers,
+    };
+    (offset, printed)
+}
+
+/// Splits at the commas that are in no bracket.
+fn outside_of_brackets(text: &str) -> Vec<&str> {
+    let mut depth = 0;
+    text.split(|character| {
+        match character {
+            '[' | '(' => depth += 1,
+            ']' | ')' => depth -= 1,
+            _ => {}
+        }
+        character == ',' && depth == 0
+    })
+    .collect()
+}
+
+/// An operand without negation, absolute value and sign extension.
+fn bare(operand: &str) -> &str {
+    let inner = operand
+        .strip_prefix("sext(")
+        .and_then(|inner| inner.strip_suffix(')'))
+        .unwrap_or(operand);
+    let positive = inner.strip_prefix('-').unwrap_or(inner);
+    if positive.starts_with(|first: char| first.is_ascii_digit()) {
+        return inner;
+    }
+    positive.trim_matches('|')
+}

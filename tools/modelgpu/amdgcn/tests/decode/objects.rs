@@ -1,0 +1,121 @@
+//! The code objects that the decoder is tried on: the device code of every HIP source that this
+//! repository's tests run on the modelled GPU.
+
+use std::path::{Path, PathBuf};
+
+use modelgpu_amdgcn::Target;
+
+use crate::common::{repository, text, tool};
+
+/// What a source needs to compile.
+#[derive(Clone, Copy)]
+pub(crate) enum Needs {
+    /// The compiler alone.
+    Nothing,
+    /// HIP's headers and device libraries.
+    Hip,
+}
+
+/// A source and a way to compile it.
+#[derive(Clone)]
+pub(crate) struct Object {
+    pub(crate) source: PathBuf,
+    pub(crate) needs: Needs,
+    pub(crate) target: Target,
+    pub(crate) level: &'static str,
+}
+
+const LEVELS: &[&str] = &["-O0", "-O1", "-O2"];
+/// HIP's headers take most of the time and are most of the code at -O0: compiling them into every
+/// small program at every level would take minutes and show nothing new.
+const ONE_LEVEL: &[&str] = &["-O1"];
+
+const FOLDERS: [(&str, Needs, &[&str]); 7] = [
+    ("testdata/kernels", Needs::Nothing, LEVELS),
+    ("testdata/faults", Needs::Nothing, LEVELS),
+    ("testdata/sample", Needs::Hip, LEVELS),
+    ("testdata/programs/endings", Needs::Hip, ONE_LEVEL),
+    ("testdata/programs/found", Needs::Hip, ONE_LEVEL),
+    ("testdata/programs/upstream", Needs::Hip, ONE_LEVEL),
+    ("tools/modelgpu/kfd/tests/programs", Needs::Hip, LEVELS),
+];
+
+/// All of them, those that take the longest first.
+pub(crate) fn objects() -> Vec<Object> {
+    let mut objects = Vec::new();
+    for (folder, needs, levels) in FOLDERS.into_iter().rev() {
+        for source in hip_sources(folder) {
+            for target in Target::ALL {
+                for level in levels.iter().copied() {
+                    let source = source.clone();
+                    objects.push(Object {
+                        source,
+                        needs,
+                        target,
+                        level,
+                    });
+                }
+            }
+        }
+    }
+    objects
+}
+
+fn hip_sources(folder: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(repository(folder));
+    let entries = entries.unwrap_or_else(|error| panic!("{folder}: {error}"));
+    let mut sources: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("a readable folder").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "hip"))
+        .collect();
+    sources.sort();
+    assert!(!sources.is_empty(), "no HIP source in {folder}");
+    sources
+}
+
+impl Object {
+    /// What to call it in a message.
+    pub(crate) fn name(&self) -> String {
+        let Object { target, level, .. } = self;
+        format!("{} {target} {level}", self.source.display())
+    }
+
+    /// Compiles the device code into the file `output`.
+    pub(crate) fn compile(&self, output: &Path) {
+        let target = format!("--offload-arch={}", self.target);
+        let header = repository("runtime/device/rocov_device.h");
+        let kernels = repository("testdata/kernels");
+        let mut arguments = vec![
+            "-x",
+            "hip",
+            "--cuda-device-only",
+            "--no-gpu-bundle-output",
+            "-std=c++17",
+            self.level,
+            "-mcode-object-version=4",
+            "-fprofile-instr-generate",
+            "-fcoverage-mapping",
+            "-fprofile-update=atomic",
+            // One source is compiled several times into one program, under different numbers.
+            "-DUNIT=1",
+            // The kernels' own small header, for kernels elsewhere.
+            "-I",
+            text(&kernels),
+            "-include",
+            text(&header),
+        ];
+        // Debian 12's HIP does not run on gfx942 and its device libraries have no constants for
+        // it, but its headers and bitcode compile: those constants (gfx90a's) choose between
+        // instructions of the library, which are all that counts here.
+        let config = format!(
+            "--config={}",
+            text(&repository("testdata/sample/debian12.cfg"))
+        );
+        match self.needs {
+            Needs::Nothing => arguments.extend(["-nogpuinc", "-nogpulib"]),
+            Needs::Hip => arguments.extend([config.as_str(), "--no-offload-arch=all"]),
+        }
+        arguments.extend([target.as_str(), text(&self.source), "-o", text(output)]);
+        tool("clang++-22", &arguments);
+    }
+}
