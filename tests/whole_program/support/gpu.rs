@@ -56,6 +56,12 @@ impl Release {
             if !ended.status.success() {
                 // Anything else that fails must not pass for a stack that is not there.
                 ended.says(&["is not here"]);
+                let expected = std::env::var("ROCOV_STACKS_EXPECTED").unwrap_or_default();
+                assert!(
+                    !expected.split_whitespace().any(|name| name == self.name),
+                    "{} was fetched (ROCOV_STACKS_EXPECTED) and is not there",
+                    self.name
+                );
                 // Past the capture of passing tests' output: nobody should have to guess.
                 let _ = writeln!(stderr(), "{} is not unpacked: {}", self.name, self.without);
                 return None;
