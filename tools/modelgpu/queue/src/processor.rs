@@ -145,10 +145,12 @@ impl Shared {
         let write_index = memory.long("AQL write index", self.layout.write_index)?;
         let index = read_index.load(Ordering::Relaxed);
         let doorbell = self.layout.doorbell.load(Ordering::Acquire);
-        // The doorbell holds the index of the last packet and starts at all ones, "none": the
-        // comparison is signed. ROCr rings for packets it has not reserved yet in no case, but
-        // a doorbell may lag behind the write index, so both bound the queue.
-        if index >= write_index.load(Ordering::Acquire) || (doorbell as i64) < index as i64 {
+        // The doorbell starts at all ones, "none". Its later values say nothing more: where several
+        // threads submit, the one with the lower index may ring last, and the doorbell then stands
+        // before packets that are ready (ROCr's own copies, from the program's threads and from its
+        // event thread at once). What has been reserved is bounded by the write index, and what is
+        // written by the packet's header.
+        if index >= write_index.load(Ordering::Acquire) || doorbell == u64::MAX {
             return Ok(false);
         }
         let address = ring + ((index * aql::PACKET_BYTES) & (ring_bytes - 1));

@@ -69,6 +69,22 @@ fn nothing_runs_before_the_doorbell_rings_or_the_header_is_written() {
     assert_eq!(kernels(&gpu), [7, 8]);
 }
 
+/// Two threads submit, and the one with the first packet rings last.
+#[test]
+fn a_doorbell_that_falls_back_leaves_no_packet_behind() {
+    let gpu = FakeGpu::new();
+    let queue = Queue::start(&gpu, QueueKind::Aql);
+    // The second is ready, the first not yet.
+    queue.put([1, 0, 0, 0, 7, 0, 0, 0]);
+    queue.put(dispatch(8, 0));
+    queue.ring(1);
+    assert!(stays(|| gpu.read(READ_INDEX) == 0));
+    gpu.write(RING, DISPATCH);
+    queue.ring(0);
+    until("both packets are read", || gpu.read(READ_INDEX) == 2);
+    assert_eq!(kernels(&gpu), [7, 8]);
+}
+
 #[test]
 fn completion_gives_the_slot_back_decrements_and_wakes() {
     let gpu = FakeGpu::new();
