@@ -199,8 +199,11 @@ impl Session {
         Ok(executables)
     }
 
+    /// Lets go of an executable's loads. It stays among the seen: until the runtime has destroyed it,
+    /// it is still listed as alive, and a drain on another thread would find it anew and read memory
+    /// that is being freed. When the handle comes back, `loaded` says so.
     fn forget(&mut self, executable: Executable) {
-        if !self.seen.remove(&executable) {
+        if !self.seen.contains(&executable) {
             return;
         }
         let gone = self

@@ -167,6 +167,27 @@ fn zeroing_keeps_what_was_written_and_counts_on_from_there() {
     }
 }
 
+/// Between the hook and the end of `hsa_executable_destroy` the runtime still lists the executable,
+/// and its memory may be gone: another thread's drain must not look at it.
+#[test]
+fn an_executable_that_is_being_destroyed_is_not_found_anew() {
+    let (directory, name) = output();
+    let device = loaded();
+    let mut session = Session::default();
+    session.loaded(&device, FIRST).unwrap();
+    device.count(FIRST, VECADD, &[4, 2]);
+    session.unloading(&device, FIRST, &name);
+    let reads = device.reads.borrow().len();
+    let outcome = session.drain(&device, &name);
+    assert_eq!((outcome.pairs, outcome.found), (0, 0));
+    assert_eq!(
+        device.reads.borrow().len(),
+        reads,
+        "nothing is read any more"
+    );
+    assert_eq!(counts(&merged(directory.path()), VECADD), [4, 2]);
+}
+
 #[test]
 fn a_runtime_that_is_shut_down_takes_its_loads_along() {
     let (directory, name) = output();
