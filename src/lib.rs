@@ -29,4 +29,5 @@ pub mod hsa;
 pub mod load;
 pub mod output;
 pub mod profraw;
+pub mod registry;
 pub mod sections;

@@ -3,8 +3,10 @@
 pub mod bundle;
 mod elf;
 mod identity;
+mod kernel;
 mod uri;
 
 pub use elf::{CodeObject, CodeObjectError, ElfRange, ProfileSections};
 pub use identity::{Identity, sanitize_target};
+pub use kernel::Kernel;
 pub use uri::FileUri;
