@@ -69,6 +69,13 @@ pub fn sanitize_target(target: &str) -> String {
         .collect()
 }
 
+/// The name under which the device ELF of `identity` is kept, for whatever target its bundle or
+/// agent names: `gfx90a-xnack-.0f3c9b.elf`.
+#[must_use]
+pub fn file_name(target: &str, identity: &Identity) -> String {
+    format!("{}.{identity}.elf", sanitize_target(target))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +88,15 @@ mod tests {
             "gfx90a-sramecc+-xnack-"
         );
         assert_eq!(sanitize_target("../x"), "---x");
+    }
+
+    #[test]
+    fn files_are_named_after_target_and_identity() {
+        let identity = Identity("0f3c9b".into());
+        assert_eq!(
+            file_name("gfx90a:xnack-", &identity),
+            "gfx90a-xnack-.0f3c9b.elf"
+        );
     }
 
     #[test]

@@ -7,6 +7,6 @@ mod kernel;
 mod uri;
 
 pub use elf::{CodeObject, CodeObjectError, ElfRange, ProfileSections};
-pub use identity::{Identity, sanitize_target};
+pub use identity::{Identity, file_name, sanitize_target};
 pub use kernel::Kernel;
 pub use uri::FileUri;
