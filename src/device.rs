@@ -18,6 +18,14 @@ pub struct Agent {
     pub index: usize,
     /// The agent's name, such as `gfx90a`.
     pub name: String,
+    /// Its instruction set with features, such as `amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-`;
+    /// `None` where the runtime does not tell. Likewise below.
+    pub isa: Option<String>,
+    /// Such as `GPU-4f1d29b0c6e83a57`; `GPU-XX` for a device without.
+    pub uuid: Option<String>,
+    /// The driver's number of the node, `N` in `/sys/class/kfd/kfd/topology/nodes/N`: CPUs are
+    /// counted.
+    pub node: Option<u32>,
 }
 
 impl fmt::Display for Agent {

@@ -20,6 +20,14 @@ fn expectations() -> Vec<(&'static str, u64)> {
         ),
         ("HSA_AGENT_INFO_NAME", abi::AGENT_INFO_NAME.into()),
         ("HSA_AGENT_INFO_DEVICE", abi::AGENT_INFO_DEVICE.into()),
+        ("HSA_AGENT_INFO_ISA", abi::AGENT_INFO_ISA.into()),
+        (
+            "HSA_AMD_AGENT_INFO_DRIVER_NODE_ID",
+            abi::AGENT_INFO_DRIVER_NODE_ID.into(),
+        ),
+        ("HSA_AMD_AGENT_INFO_UUID", abi::AGENT_INFO_UUID.into()),
+        ("HSA_ISA_INFO_NAME_LENGTH", abi::ISA_INFO_NAME_LENGTH.into()),
+        ("HSA_ISA_INFO_NAME", abi::ISA_INFO_NAME.into()),
         ("HSA_DEVICE_TYPE_GPU", abi::DEVICE_TYPE_GPU.into()),
         (
             "HSA_EXECUTABLE_SYMBOL_INFO_TYPE",

@@ -20,6 +20,17 @@ pub const AGENT_INFO_NAME: u32 = 0;
 pub const AGENT_NAME_LEN: usize = 64;
 /// `hsa_agent_info_t`: device type, a u32.
 pub const AGENT_INFO_DEVICE: u32 = 17;
+/// `hsa_agent_info_t`: the first instruction set of the agent, an `hsa_isa_t`, that is a u64.
+pub const AGENT_INFO_ISA: u32 = 19;
+/// `hsa_amd_agent_info_t`: the driver's number of the node, a u32.
+pub const AGENT_INFO_DRIVER_NODE_ID: u32 = 0xA004;
+/// `hsa_amd_agent_info_t`: UUID, at most 21 bytes with its NUL; `GPU-XX` where there is none.
+pub const AGENT_INFO_UUID: u32 = 0xA011;
+/// `hsa_isa_info_t`: length of the name in bytes, a u32. By the header without a NUL, in ROCr with
+/// it.
+pub const ISA_INFO_NAME_LENGTH: u32 = 0;
+/// `hsa_isa_info_t`: the name.
+pub const ISA_INFO_NAME: u32 = 1;
 /// `hsa_device_type_t`: a GPU.
 pub const DEVICE_TYPE_GPU: u32 = 1;
 /// `hsa_executable_symbol_info_t`: kind, a u32.
@@ -91,7 +102,7 @@ pub type ExtensionTableFn = unsafe extern "C" fn(u16, u16, usize, *mut c_void) -
 pub type HandleCallback = unsafe extern "C" fn(u64, *mut c_void) -> Status;
 /// `hsa_iterate_agents`, `hsa_ven_amd_loader_iterate_executables`.
 pub type IterateFn = unsafe extern "C" fn(HandleCallback, *mut c_void) -> Status;
-/// Attribute getters: agent, executable symbol, loaded code object.
+/// Attribute getters: agent, instruction set, executable symbol, loaded code object.
 pub type GetInfoFn = unsafe extern "C" fn(u64, u32, *mut c_void) -> Status;
 /// `hsa_executable_get_symbol_by_name`.
 pub type SymbolByNameFn = unsafe extern "C" fn(u64, *const c_char, *const u64, *mut u64) -> Status;

@@ -16,14 +16,13 @@ impl Api {
                 continue;
             }
             let name: [u8; abi::AGENT_NAME_LEN] = self.agent_info(handle, abi::AGENT_INFO_NAME)?;
-            let len = name
-                .iter()
-                .position(|byte| *byte == 0)
-                .unwrap_or(name.len());
             agents.push(Agent {
                 handle,
                 index: agents.len(),
-                name: String::from_utf8_lossy(&name[..len]).into_owned(),
+                name: until_nul(&name),
+                isa: self.isa(handle).ok(),
+                uuid: self.uuid(handle).ok(),
+                node: self.agent_info(handle, abi::AGENT_INFO_DRIVER_NODE_ID).ok(),
             });
         }
         Ok(agents)
@@ -123,6 +122,24 @@ impl Api {
         }))
     }
 
+    /// The name of the agent's first instruction set. A GPU that knows generic targets too lists
+    /// them after its own.
+    fn isa(&self, agent: u64) -> Result<String, DeviceError> {
+        const CALL: &str = "hsa_isa_get_info_alt";
+        let info = Info {
+            get_info: self.isa_get_info,
+            handle: self.agent_info(agent, abi::AGENT_INFO_ISA)?,
+        };
+        let len: u32 = info.get(CALL, abi::ISA_INFO_NAME_LENGTH)?;
+        info.text(CALL, abi::ISA_INFO_NAME, len as usize)
+    }
+
+    fn uuid(&self, agent: u64) -> Result<String, DeviceError> {
+        // More room than it takes: a release that writes a longer one writes no further.
+        let uuid: [u8; abi::AGENT_NAME_LEN] = self.agent_info(agent, abi::AGENT_INFO_UUID)?;
+        Ok(until_nul(&uuid))
+    }
+
     fn agent_info<T: Plain>(&self, handle: u64, attribute: u32) -> Result<T, DeviceError> {
         Info {
             get_info: self.agent_get_info,
@@ -201,7 +218,7 @@ impl Info {
         Ok(value)
     }
 
-    /// The text of `attribute`, `len` bytes without a NUL.
+    /// The text of `attribute`, `len` bytes with or without a NUL.
     fn text(self, call: &'static str, attribute: u32, len: usize) -> Result<String, DeviceError> {
         // One byte more: releases differ in whether they write a NUL behind the URI.
         let mut text = vec![0_u8; len + 1];
@@ -209,9 +226,14 @@ impl Info {
         check(call, unsafe {
             (self.get_info)(self.handle, attribute, text.as_mut_ptr().cast())
         })?;
-        text.truncate(len);
-        Ok(String::from_utf8_lossy(&text).into_owned())
+        Ok(until_nul(&text))
     }
+}
+
+/// The text up to its NUL, if there is one.
+fn until_nul(text: &[u8]) -> String {
+    let len = text.iter().position(|byte| *byte == 0);
+    String::from_utf8_lossy(&text[..len.unwrap_or(text.len())]).into_owned()
 }
 
 /// Types that the runtime may fill with any bytes.

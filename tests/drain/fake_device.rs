@@ -234,6 +234,10 @@ impl Device for FakeDevice {
             handle: handle(index),
             index,
             name: "gfx90a".into(),
+            isa: Some("amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-".into()),
+            uuid: Some(format!("GPU-{index:016x}")),
+            // Behind one CPU.
+            node: u32::try_from(index + 1).ok(),
         };
         Ok((0..self.agents).map(agent).collect())
     }

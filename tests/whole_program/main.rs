@@ -3,6 +3,7 @@
 
 mod support;
 
+mod agents;
 mod endings;
 mod faults;
 mod kernels_match_host;
