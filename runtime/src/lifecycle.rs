@@ -24,11 +24,10 @@ struct State {
 
 /// An executable was frozen: its code objects are loaded.
 pub(crate) fn frozen(executable: Executable) {
-    if !process::may_use_hsa() {
+    if !process::claim() {
         return;
     }
     let Some(device) = attach() else { return };
-    process::claim();
     with_state(|state| {
         let loader = match state.session.filter().is_open() {
             true => None,

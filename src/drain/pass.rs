@@ -1,0 +1,152 @@
+//! One load's way through a pass: read, validate, encode, write.
+
+use std::path::PathBuf;
+
+use super::ledger::Ledger;
+use super::outcome::{Cause, Copied};
+use super::snapshot::{KnownSnapshot, Located, Snapshot};
+use crate::codeobject::Identity;
+use crate::device::Device;
+use crate::error::Error;
+use crate::load::Load;
+use crate::output::{ProfileName, add_to_pool, write_atomic};
+use crate::profraw::{Parts, SavedSections, encode};
+
+/// One load on its way to a file.
+pub(super) struct Pass<'a> {
+    ledger: &'a mut Ledger,
+    device: &'a dyn Device,
+    load: &'a Load,
+    name: &'a ProfileName,
+    /// What was copied from the device.
+    pub(super) copied: Vec<Copied>,
+    /// What is to be said of it.
+    pub(super) causes: Vec<Cause>,
+}
+
+impl<'a> Pass<'a> {
+    /// The way of `load` on `device` to files called `name`.
+    pub(super) fn of(
+        load: &'a Load,
+        device: &'a dyn Device,
+        name: &'a ProfileName,
+        ledger: &'a mut Ledger,
+    ) -> Self {
+        Pass {
+            ledger,
+            device,
+            load,
+            name,
+            copied: Vec::new(),
+            causes: Vec::new(),
+        }
+    }
+
+    /// Locates the sections, then reads, checks, encodes and writes them. Returns the files.
+    pub(super) fn run(&mut self) -> Vec<PathBuf> {
+        let mut located = Located::of(self.device, self.load);
+        let doubts = std::mem::take(&mut located.doubts);
+        if located.bounds.is_empty() {
+            // Nothing else says where the sections are: what was wrong with the tables is fatal.
+            self.causes.extend(doubts.into_iter().map(Cause::Failed));
+            return Vec::new();
+        }
+        self.causes.extend(doubts.into_iter().map(Cause::Doubt));
+        let mut files = Vec::new();
+        for bounds in &located.bounds {
+            let snapshot = located
+                .version_word(self.device, self.load)
+                .and_then(|word| Snapshot::take(self.device, self.load, bounds, word));
+            let written = snapshot.and_then(|snapshot| match snapshot {
+                Snapshot::Known(known) => self.write(known),
+                Snapshot::Unknown(saved) => self.save(&saved),
+            });
+            match written {
+                Ok(path) => files.extend(path),
+                Err(error) => self.causes.push(Cause::Failed(error)),
+            }
+        }
+        files
+    }
+
+    /// Writes a profile. A code object without a single record has nothing to write: readers
+    /// refuse such a profile.
+    fn write(&mut self, snapshot: KnownSnapshot) -> Result<Option<PathBuf>, Error> {
+        let KnownSnapshot {
+            version,
+            records,
+            counts,
+            names,
+            names_address,
+        } = snapshot;
+        self.causes
+            .extend(records.defects.into_iter().map(Cause::Record));
+        let records = &records.bytes;
+        self.copied.push(Copied {
+            counters: counts.counters.len(),
+            data: records.len(),
+            names: names.len(),
+            uniform: counts.uniform.len(),
+        });
+        if records.is_empty() {
+            return Ok(None);
+        }
+        let (identity, build_id) = match &self.load.elf {
+            Some(elf) => (elf.identity.clone(), elf.build_id.as_deref()),
+            None => (Identity::of_sections([names.as_slice(), records]), None),
+        };
+        let agent = &self.load.agent;
+        let path = self.name.for_load(&agent.name, &identity, agent.index);
+        let generation = self.load.generation;
+        let new = if self.name.is_pooled() {
+            // The file holds the sum over all processes: add what it has not got from us yet.
+            self.ledger.news(&path, generation, &counts, &version)
+        } else {
+            // The file holds the sum over all loads of this process that share its name.
+            self.ledger.total(&path, generation, &counts, &version)?
+        };
+        if let Some(new) = new {
+            let parts = Parts {
+                version,
+                build_id,
+                records,
+                counters: &new.counters,
+                bitmap: &new.bitmap,
+                uniform: &new.uniform,
+                names: &names,
+                names_address,
+            };
+            if self.name.is_pooled() {
+                add_to_pool(&path, &parts, &new)?;
+            } else {
+                write_atomic(&path, &encode(&parts))?;
+            }
+            self.ledger.written(&path, generation, counts, version);
+        }
+        Ok(Some(path))
+    }
+
+    /// Saves sections that are not understood, beside where their profile would be. A file for
+    /// each load: what cannot be read cannot be added up.
+    fn save(&mut self, saved: &SavedSections) -> Result<Option<PathBuf>, Error> {
+        let identity = match &self.load.elf {
+            Some(elf) => elf.identity.clone(),
+            // The first and the last do not change while kernels run: records and names.
+            None => Identity::of_sections(
+                [saved.sections.first(), saved.sections.last()]
+                    .into_iter()
+                    .flatten()
+                    .map(|section| section.bytes.as_slice()),
+            ),
+        };
+        let agent = &self.load.agent;
+        let path = self.name.for_load(&agent.name, &identity, agent.index);
+        let path = path.with_extension(format!("{}.sections", self.load.generation));
+        write_atomic(&path, &saved.encode())?;
+        self.causes.push(Cause::Saved {
+            word: saved.word,
+            path: path.clone(),
+        });
+        Ok(Some(path))
+    }
+}
