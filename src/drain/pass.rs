@@ -117,7 +117,7 @@ impl<'a> Pass<'a> {
                 names_address,
             };
             if self.name.is_pooled() {
-                add_to_pool(&path, &parts, &new)?;
+                add_to_pool(&path, &parts)?;
             } else {
                 write_atomic(&path, &encode(&parts))?;
             }
