@@ -250,21 +250,22 @@ mod tests {
 
     #[test]
     fn files_add_where_nothing_but_counts_differs() {
+        let twice = |value: u64| value.to_le_bytes().repeat(2);
         for (word, one, two, both) in [
             (8, 1, 2, 3),
             (10, 1, 2, 3),
             (11, 1, 2, 3),
-            (1 << 60 | 10, 0xff, 0, 0),
+            (1 << 60 | 10, u64::MAX, 0xff00, 0xff00),
         ] {
-            let mut sum = Sum::of(profile(word, 7, &[one; 16])).unwrap();
-            sum.add(&profile(word, 7, &[two; 16])).unwrap();
+            let mut sum = Sum::of(profile(word, 7, &twice(one))).unwrap();
+            sum.add(&profile(word, 7, &twice(two))).unwrap();
             let part = |part: &Range<usize>| sum.bytes()[part.clone()].to_vec();
-            assert_eq!(part(&sum.profile().counters), [both; 16]);
+            assert_eq!(part(&sum.profile().counters), twice(both));
             if word != 8 {
-                assert_eq!(part(&sum.profile().bitmap), [one | two; 8]);
+                assert_eq!(part(&sum.profile().bitmap), (one | two).to_le_bytes());
             }
             if word == 11 {
-                assert_eq!(part(&sum.profile().uniform), [both; 16]);
+                assert_eq!(part(&sum.profile().uniform), twice(both));
             }
         }
     }
