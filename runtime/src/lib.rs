@@ -12,7 +12,6 @@
 mod boundary;
 mod caller;
 mod config;
-mod demangle;
 mod election;
 mod exec;
 mod exit;

@@ -4,7 +4,4 @@
 //! known at the moment a code object is loaded; here they are kept together.
 
 mod hex;
-mod json;
 pub mod model;
-
-pub use json::DocumentError;

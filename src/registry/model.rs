@@ -15,19 +15,8 @@ pub struct Document {
     pub rocov_registry: u32,
     /// Each distinct code object once, by identity and target.
     pub code_objects: Vec<CodeObjectRecord>,
-    /// The processes, by start, number and host.
+    /// The processes, by start and number.
     pub processes: Vec<ProcessRecord>,
-}
-
-impl Default for Document {
-    /// An empty document of this version.
-    fn default() -> Document {
-        Document {
-            rocov_registry: VERSION,
-            code_objects: Vec::new(),
-            processes: Vec::new(),
-        }
-    }
 }
 
 /// A distinct code object: what does not depend on where it is loaded.
@@ -44,7 +33,6 @@ pub struct CodeObjectRecord {
     /// Whether it counts anything.
     pub instrumented: bool,
     /// Where its ELF is kept, from the directory of the registry: `objects/gfx90a.<identity>.elf`.
-    /// `None` where it is not.
     pub file: Option<String>,
     /// Its kernels, by name.
     pub kernels: Vec<Kernel>,
@@ -57,9 +45,8 @@ pub struct ProcessRecord {
     pub pid: u32,
     /// Name of its host.
     pub host: String,
-    /// When its program first loaded a code object, in nanoseconds of the host's boot clock
-    /// (`CLOCK_BOOTTIME`), which is the clock of all times here and of HSA's time stamps. A program
-    /// that takes a process over (`execve`) has a record of its own.
+    /// When it started, in nanoseconds of the host's boot clock (`CLOCK_BOOTTIME`), which is the
+    /// clock of all times here and of HSA's time stamps.
     pub start: u64,
     /// Nanoseconds to add to a time of the boot clock for one since 1970.
     pub epoch: u64,
@@ -108,11 +95,9 @@ pub struct LoadRecord {
     /// Device address minus ELF address, modulo 2^64.
     #[serde(with = "super::hex")]
     pub delta: u64,
-    /// Identity of the code object; `None` where its ELF was out of reach. Those of one identity
-    /// and several targets are told apart by the agent's name.
+    /// Identity of the code object; `None` where its ELF was out of reach.
     pub code_object: Option<String>,
-    /// Its profile, once there is one: the path from the directory of the registry, or an absolute
-    /// one where the profile is not in that directory.
+    /// File name of its profile, in the directory of the registry, once there is one.
     pub profile: Option<String>,
     /// Where its kernels are, by name.
     pub kernels: Vec<KernelAddress>,

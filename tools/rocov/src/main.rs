@@ -11,7 +11,6 @@
 
 mod child;
 mod cli;
-mod demangle;
 mod flags;
 mod gpu;
 mod libraries;
