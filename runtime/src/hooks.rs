@@ -100,7 +100,7 @@ unsafe extern "C" fn _Exit(status: c_int) -> ! {
 }
 
 unsafe fn exit_now(status: c_int) -> ! {
-    before_leaving(&[Event::Exiting]);
+    drain_at_once();
     // SAFETY: <unistd.h> declares the function so.
     if let Some(exit) = unsafe { next::<ExitFn>(c"_exit") } {
         // SAFETY: the caller's argument, passed on.
@@ -113,15 +113,12 @@ unsafe fn exit_now(status: c_int) -> ! {
     }
 }
 
-/// Sends what is to be done before a call that ends the program there and then; but not in a
-/// signal handler, which may have interrupted anything: an allocation, HIP, a drain. It would wait
-/// for itself for ever.
-pub(crate) fn before_leaving(events: &[Event]) {
+/// Drains before a call that ends the program there and then; but not in a signal handler, which
+/// may have interrupted anything: an allocation, HIP, a drain. It would wait for itself for ever.
+pub(crate) fn drain_at_once() {
     // Asked first, and without a lock: most callers are children of vfork on their way to exec.
     if process::is_user() && !is_in_signal_handler() {
-        for event in events {
-            election::send(*event);
-        }
+        election::send(Event::Exiting);
     }
 }
 

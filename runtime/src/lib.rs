@@ -12,6 +12,7 @@
 mod boundary;
 mod caller;
 mod config;
+mod demangle;
 mod election;
 mod exec;
 mod exit;

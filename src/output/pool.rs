@@ -8,9 +8,9 @@ use std::path::Path;
 use super::OutputError;
 use super::atomic::{create_atomic, write_atomic};
 use super::lock::lock;
-use crate::profraw::{Counts, Parts, ProfileError, RawProfile, encode};
+use crate::profraw::{Parts, ProfileError, Sum, encode};
 
-/// Adds `counts` to the profile at `path`, or makes it of `parts`, whose counts they are.
+/// Adds the counts of `parts` to the profile at `path`, or makes it of `parts`.
 ///
 /// The new contents replace the old in one step, under the lock; a reader that takes no lock sees
 /// one or the other.
@@ -18,7 +18,7 @@ use crate::profraw::{Counts, Parts, ProfileError, RawProfile, encode};
 /// # Errors
 /// Fails, with the file as it was, where it cannot be read, locked or replaced, or is not a
 /// profile of the same code.
-pub fn add_to_pool(path: &Path, parts: &Parts<'_>, counts: &Counts) -> Result<(), OutputError> {
+pub fn add_to_pool(path: &Path, parts: &Parts<'_>) -> Result<(), OutputError> {
     let ours = encode(parts);
     loop {
         if create_atomic(path, &ours)? {
@@ -38,12 +38,17 @@ pub fn add_to_pool(path: &Path, parts: &Parts<'_>, counts: &Counts) -> Result<()
         let mut theirs = Vec::new();
         file.read_to_end(&mut theirs)
             .map_err(OutputError::io("read", path))?;
-        let sum = add(theirs, &ours, parts, counts).map_err(|source| OutputError::Pool {
-            path: path.to_owned(),
-            source,
-        })?;
+        let mut sum = Sum::of(theirs).map_err(|source| refused(path, source))?;
+        sum.add(&ours).map_err(|source| refused(path, source))?;
         // The lock goes with `file`, after this.
-        return write_atomic(path, &sum);
+        return write_atomic(path, sum.bytes());
+    }
+}
+
+fn refused(path: &Path, source: ProfileError) -> OutputError {
+    OutputError::Pool {
+        path: path.to_owned(),
+        source,
     }
 }
 
@@ -55,35 +60,4 @@ fn is_at(file: &File, path: &Path) -> Result<bool, OutputError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(OutputError::io("look at", path)(error)),
     }
-}
-
-/// The file `theirs` with `counts` added. Apart from what is counted, both files must be alike.
-fn add(
-    mut theirs: Vec<u8>,
-    ours: &[u8],
-    parts: &Parts<'_>,
-    counts: &Counts,
-) -> Result<Vec<u8>, ProfileError> {
-    let profile = RawProfile::parse(&theirs)?;
-    let expected = RawProfile::parse(ours)?;
-    let constant = |profile: &RawProfile, file: &[u8]| {
-        [
-            &file[..profile.counters.start],
-            &file[profile.names.clone()],
-        ]
-        .concat()
-    };
-    if theirs.len() != ours.len() || constant(&profile, &theirs) != constant(&expected, ours) {
-        return Err(ProfileError::OtherCode);
-    }
-    let mut sum = Counts {
-        counters: theirs[profile.counters.clone()].to_vec(),
-        bitmap: theirs[profile.bitmap.clone()].to_vec(),
-        uniform: theirs[profile.uniform.clone()].to_vec(),
-    };
-    sum.add(counts, &parts.version)?;
-    theirs[profile.counters].copy_from_slice(&sum.counters);
-    theirs[profile.bitmap].copy_from_slice(&sum.bitmap);
-    theirs[profile.uniform].copy_from_slice(&sum.uniform);
-    Ok(theirs)
 }

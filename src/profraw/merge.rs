@@ -1,8 +1,12 @@
 //! Adding what two runs of the same code object counted.
 
+use std::ops::Range;
+
 use byteorder::{ByteOrder, LittleEndian};
 
 use super::ProfileError;
+use super::decode::RawProfile;
+use super::encode::padding;
 use super::version::Version;
 
 /// The largest count that a profile may hold: `llvm-profdata` calls a raw profile with a larger
@@ -39,13 +43,8 @@ impl Counts {
                 return Err(ProfileError::Mismatch { found, expected });
             }
         }
-        if version.is_single_byte() {
-            // 0 is reached, 0xff is not.
-            join(&mut self.counters, &more.counters, |sum, more| sum & more);
-        } else {
-            add_words(&mut self.counters, &more.counters);
-        }
-        join(&mut self.bitmap, &more.bitmap, |sum, more| sum | more);
+        add_counters(&mut self.counters, &more.counters, version);
+        add_bitmap(&mut self.bitmap, &more.bitmap);
         add_words(&mut self.uniform, &more.uniform);
         Ok(())
     }
@@ -61,6 +60,94 @@ impl Counts {
         subtract_words(&mut news.uniform, &before.uniform);
         news
     }
+}
+
+/// A raw profile that others of the same code are added to, as the bytes of its file.
+#[derive(Clone, Debug)]
+pub struct Sum {
+    file: Vec<u8>,
+    profile: RawProfile,
+}
+
+impl Sum {
+    /// Starts with what the raw profile `file` counted.
+    ///
+    /// # Errors
+    /// Fails where `file` is no raw profile of a known version, is cut short, or has more parts than
+    /// those that are added.
+    pub fn of(file: Vec<u8>) -> Result<Sum, ProfileError> {
+        let profile = parse_whole(&file)?;
+        Ok(Sum { file, profile })
+    }
+
+    /// Adds what the raw profile `file` counted, as [`Counts::add`] does. Apart from what is
+    /// counted, both files must be alike: then they are of the same code and version, and every
+    /// counter is in the same place.
+    ///
+    /// # Errors
+    /// Fails, with the sum as it was, where they are not, or for the reasons of [`Sum::of`].
+    pub fn add(&mut self, file: &[u8]) -> Result<(), ProfileError> {
+        let RawProfile {
+            header,
+            counters,
+            bitmap,
+            uniform,
+            names,
+            ..
+        } = &self.profile;
+        // The header is among what is compared, so that nothing of it has to be read again.
+        let alike = file.len() == self.file.len()
+            && file[..counters.start] == self.file[..counters.start]
+            && file[names.start..] == self.file[names.start..];
+        if !alike {
+            parse_whole(file)?;
+            return Err(ProfileError::OtherCode);
+        }
+        let sum = &mut self.file;
+        let of = |part: &Range<usize>| &file[part.clone()];
+        add_counters(&mut sum[counters.clone()], of(counters), header.version());
+        add_bitmap(&mut sum[bitmap.clone()], of(bitmap));
+        add_words(&mut sum[uniform.clone()], of(uniform));
+        Ok(())
+    }
+
+    /// Version, variant and parts, which are those of every profile in the sum.
+    #[must_use]
+    pub fn profile(&self) -> &RawProfile {
+        &self.profile
+    }
+
+    /// The sum as the bytes of a raw profile.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.file
+    }
+}
+
+/// Reads a profile whose every part is known here: one that ends with its names.
+fn parse_whole(file: &[u8]) -> Result<RawProfile, ProfileError> {
+    let profile = RawProfile::parse(file)?;
+    let end = profile.names.end + padding(profile.names.len());
+    if file.len() > end {
+        return Err(ProfileError::MoreParts {
+            end,
+            found: file.len() - end,
+        });
+    }
+    Ok(profile)
+}
+
+fn add_counters(into: &mut [u8], from: &[u8], version: &Version) {
+    if version.is_single_byte() {
+        // 0 is reached, 0xff is not.
+        join(into, from, |sum, more| sum & more);
+    } else {
+        add_words(into, from);
+    }
+}
+
+fn add_bitmap(into: &mut [u8], from: &[u8]) {
+    join(into, from, |sum, more| sum | more);
 }
 
 fn subtract_words(from: &mut [u8], before: &[u8]) {
@@ -90,6 +177,7 @@ fn join(into: &mut [u8], from: &[u8], both: impl Fn(u8, u8) -> u8) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profraw::{Parts, encode};
 
     fn counts(counters: &[u64]) -> Counts {
         let counters = counters
@@ -142,5 +230,75 @@ mod tests {
             }
         );
         assert_eq!(sum, counts(&[7]));
+    }
+
+    /// A profile of two functions with `counters` each, or of other ones with another `hash`.
+    fn profile(word: u64, hash: u8, counters: &[u8]) -> Vec<u8> {
+        let version = Version::of_word(word).unwrap();
+        let bytes = version.layout().record.bytes as usize;
+        encode(&Parts {
+            version,
+            build_id: None,
+            records: &vec![hash; 2 * bytes],
+            counters,
+            bitmap: if word == 8 { &[] } else { &counters[..8] },
+            uniform: if word == 11 { counters } else { &[] },
+            names: b"names",
+            names_address: 0,
+        })
+    }
+
+    #[test]
+    fn files_add_where_nothing_but_counts_differs() {
+        let twice = |value: u64| value.to_le_bytes().repeat(2);
+        for (word, one, two, both) in [
+            (8, 1, 2, 3),
+            (10, 1, 2, 3),
+            (11, 1, 2, 3),
+            (1 << 60 | 10, u64::MAX, 0xff00, 0xff00),
+        ] {
+            let mut sum = Sum::of(profile(word, 7, &twice(one))).unwrap();
+            sum.add(&profile(word, 7, &twice(two))).unwrap();
+            let part = |part: &Range<usize>| sum.bytes()[part.clone()].to_vec();
+            assert_eq!(part(&sum.profile().counters), twice(both));
+            if word != 8 {
+                assert_eq!(part(&sum.profile().bitmap), (one | two).to_le_bytes());
+            }
+            if word == 11 {
+                assert_eq!(part(&sum.profile().uniform), twice(both));
+            }
+        }
+    }
+
+    #[test]
+    fn files_of_other_code_and_damaged_ones_are_told_apart() {
+        let good = profile(10, 7, &[1; 16]);
+        let mut sum = Sum::of(good.clone()).unwrap();
+        let mut other_names = good.clone();
+        *other_names.iter_mut().rfind(|byte| **byte == b's').unwrap() = b'z';
+        for other in [
+            profile(10, 8, &[1; 16]),
+            profile(10, 7, &[1; 24]),
+            profile(11, 7, &[1; 16]),
+            other_names,
+        ] {
+            assert_eq!(sum.add(&other), Err(ProfileError::OtherCode));
+        }
+        let two = [good.as_slice(), &good].concat();
+        let more = ProfileError::MoreParts {
+            end: good.len(),
+            found: good.len(),
+        };
+        assert_eq!(Sum::of(two.clone()).unwrap_err(), more);
+        assert_eq!(sum.add(&two), Err(more));
+        assert!(matches!(
+            sum.add(&good[..good.len() - 1]),
+            Err(ProfileError::Truncated { .. })
+        ));
+        assert!(matches!(
+            sum.add(&[0; 200]),
+            Err(ProfileError::WrongMagic { .. })
+        ));
+        assert_eq!(sum.bytes(), good);
     }
 }

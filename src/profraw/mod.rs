@@ -10,7 +10,7 @@ mod version;
 
 pub use decode::{Header, RawProfile};
 pub use encode::{Parts, encode};
-pub use merge::{Counts, MAX_COUNT};
+pub use merge::{Counts, MAX_COUNT, Sum};
 pub use saved::{SavedSection, SavedSections};
 pub use version::{Layout, RecordLayout, Version, Word};
 
@@ -59,6 +59,17 @@ pub enum ProfileError {
     /// A profile to add to has other functions, another version, or was linked differently.
     #[error("it is a profile of other code, although its name says otherwise")]
     OtherCode,
+    /// A profile to add to or from has parts that are not carried, or is several in one file.
+    #[error(
+        "raw profile goes on after its names, at byte {end}, for {found} bytes: value profiles, \
+         virtual tables and several profiles in one file are not added"
+    )]
+    MoreParts {
+        /// Where the names end, in bytes.
+        end: usize,
+        /// Bytes after them.
+        found: usize,
+    },
     /// Two profiles are not of the same code.
     #[error("counters cannot be added: {found} bytes to {expected}")]
     Mismatch {

@@ -4,4 +4,7 @@
 //! known at the moment a code object is loaded; here they are kept together.
 
 mod hex;
+mod json;
 pub mod model;
+
+pub use json::DocumentError;

@@ -15,8 +15,19 @@ pub struct Document {
     pub rocov_registry: u32,
     /// Each distinct code object once, by identity and target.
     pub code_objects: Vec<CodeObjectRecord>,
-    /// The processes, by start and number.
+    /// The processes, by start, number and host.
     pub processes: Vec<ProcessRecord>,
+}
+
+impl Default for Document {
+    /// An empty document of this version.
+    fn default() -> Document {
+        Document {
+            rocov_registry: VERSION,
+            code_objects: Vec::new(),
+            processes: Vec::new(),
+        }
+    }
 }
 
 /// A distinct code object: what does not depend on where it is loaded.
@@ -33,6 +44,7 @@ pub struct CodeObjectRecord {
     /// Whether it counts anything.
     pub instrumented: bool,
     /// Where its ELF is kept, from the directory of the registry: `objects/gfx90a.<identity>.elf`.
+    /// `None` where it is not.
     pub file: Option<String>,
     /// Its kernels, by name.
     pub kernels: Vec<Kernel>,
@@ -45,8 +57,9 @@ pub struct ProcessRecord {
     pub pid: u32,
     /// Name of its host.
     pub host: String,
-    /// When it started, in nanoseconds of the host's boot clock (`CLOCK_BOOTTIME`), which is the
-    /// clock of all times here and of HSA's time stamps.
+    /// When its program first loaded a code object, in nanoseconds of the host's boot clock
+    /// (`CLOCK_BOOTTIME`), which is the clock of all times here and of HSA's time stamps. A program
+    /// that takes a process over (`execve`) has a record of its own.
     pub start: u64,
     /// Nanoseconds to add to a time of the boot clock for one since 1970.
     pub epoch: u64,
@@ -95,9 +108,11 @@ pub struct LoadRecord {
     /// Device address minus ELF address, modulo 2^64.
     #[serde(with = "super::hex")]
     pub delta: u64,
-    /// Identity of the code object; `None` where its ELF was out of reach.
+    /// Identity of the code object; `None` where its ELF was out of reach. Those of one identity
+    /// and several targets are told apart by the agent's name.
     pub code_object: Option<String>,
-    /// File name of its profile, in the directory of the registry, once there is one.
+    /// Its profile, once there is one: the path from the directory of the registry, or an absolute
+    /// one where the profile is not in that directory.
     pub profile: Option<String>,
     /// Where its kernels are, by name.
     pub kernels: Vec<KernelAddress>,

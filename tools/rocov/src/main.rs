@@ -11,6 +11,7 @@
 
 mod child;
 mod cli;
+mod demangle;
 mod flags;
 mod gpu;
 mod libraries;

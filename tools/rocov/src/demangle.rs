@@ -1,0 +1,36 @@
+//! Names of kernels as people write them, where the process that they ran in did not know.
+
+use cpp_demangle::Symbol;
+
+/// `scale(float*, int, float)` for `_Z5scalePfif`; `None` for what is not mangled.
+#[allow(dead_code, reason = "for the table of kernels")]
+pub(crate) fn demangle(name: &str) -> Option<String> {
+    // Types are mangled too: of a kernel `extern "C" i` the demangler would make `int`.
+    let name = name.starts_with("_Z").then_some(name)?;
+    Symbol::new(name).ok()?.demangle().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_cxx_alone_are_demangled() {
+        for (name, demangled) in [
+            ("_Z5scalePfif", Some("scale(float*, int, float)")),
+            (
+                "_ZN12_GLOBAL__N_14foldIiEEvPT_",
+                Some("void (anonymous namespace)::fold<int>(int*)"),
+            ),
+            ("scale", None),
+            ("i", None),
+            ("_Z", None),
+            ("_Z5scal", None),
+            ("", None),
+        ] {
+            assert_eq!(demangle(name).as_deref(), demangled, "{name:?}");
+        }
+        // As deep as a name may be that somebody made to break demanglers.
+        assert_eq!(demangle(&format!("_Z1f{}i", "P".repeat(1 << 20))), None);
+    }
+}
