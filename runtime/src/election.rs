@@ -32,6 +32,8 @@ pub(crate) enum Event {
     ShutDown,
     /// The process is about to end.
     Exiting,
+    /// Another program is about to take the process over, after `Exiting`.
+    HandingOver,
     /// `rocov_drain`.
     Drain,
     /// `rocov_reset`.
@@ -52,6 +54,7 @@ impl Event {
             Event::Drain => (5, 0),
             Event::Reset => (6, 0),
             Event::SetFile(pattern) => (7, pattern as u64),
+            Event::HandingOver => (8, 0),
         }
     }
 
@@ -66,6 +69,7 @@ impl Event {
             5 => Event::Drain,
             6 => Event::Reset,
             7 => Event::SetFile(argument as *const c_char),
+            8 => Event::HandingOver,
             _ => return None,
         })
     }
@@ -153,6 +157,7 @@ unsafe extern "C" fn receive(event: c_int, argument: u64) -> c_int {
             }
             Event::Destroying(executable) => lifecycle::destroying(executable),
             Event::ShutDown => lifecycle::shut_down(),
+            Event::HandingOver => lifecycle::handing_over(),
             Event::ShuttingDown | Event::Exiting | Event::Drain => return lifecycle::draining(),
             Event::Reset => return lifecycle::reset(),
             // SAFETY: the argument of `rocov_set_file`, null or NUL terminated.

@@ -6,6 +6,7 @@
 
 use std::ffi::{CStr, c_int, c_void};
 
+use crate::election::Event;
 use crate::hooks;
 
 /// Defines C functions that drain before the functions of the same name behind them run.
@@ -59,8 +60,14 @@ drain_before! { execl execle execlp execv execve execvp execvpe fexecve }
 
 /// Drains, and finds the C library's function. If that fails and returns to the program, what has
 /// been drained is drained again later: nothing is counted twice.
+///
+/// The next program has the same process id, so files of the same names, and cannot tell files of
+/// this one from those that an earlier process of the same number has left: times of files are too
+/// coarse, and of other machines' clocks. So it is this one's files that make way, for names that
+/// nobody takes.
 fn drain_and_find(name: &CStr) -> *const c_void {
-    hooks::drain_at_once();
+    // Two events, of which copies of other builds know the first at least.
+    hooks::before_leaving(&[Event::Exiting, Event::HandingOver]);
     // SAFETY: any function is an address.
     unsafe { hooks::next(name) }.unwrap_or(missing as *const c_void)
 }

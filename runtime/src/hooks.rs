@@ -100,7 +100,7 @@ unsafe extern "C" fn _Exit(status: c_int) -> ! {
 }
 
 unsafe fn exit_now(status: c_int) -> ! {
-    drain_at_once();
+    before_leaving(&[Event::Exiting]);
     // SAFETY: <unistd.h> declares the function so.
     if let Some(exit) = unsafe { next::<ExitFn>(c"_exit") } {
         // SAFETY: the caller's argument, passed on.
@@ -113,12 +113,15 @@ unsafe fn exit_now(status: c_int) -> ! {
     }
 }
 
-/// Drains before a call that ends the program there and then; but not in a signal handler, which
-/// may have interrupted anything: an allocation, HIP, a drain. It would wait for itself for ever.
-pub(crate) fn drain_at_once() {
+/// Sends what is to be done before a call that ends the program there and then; but not in a
+/// signal handler, which may have interrupted anything: an allocation, HIP, a drain. It would wait
+/// for itself for ever.
+pub(crate) fn before_leaving(events: &[Event]) {
     // Asked first, and without a lock: most callers are children of vfork on their way to exec.
     if process::is_user() && !is_in_signal_handler() {
-        election::send(Event::Exiting);
+        for event in events {
+            election::send(*event);
+        }
     }
 }
 

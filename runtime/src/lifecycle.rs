@@ -85,6 +85,18 @@ pub(crate) fn draining() -> RocovStatus {
     drained.unwrap_or(RocovStatus::Nothing)
 }
 
+/// Another program is about to take the process over, and may write files of the same names.
+pub(crate) fn handing_over() {
+    for renamed in with_state(|state| state.session.hand_over()) {
+        match renamed {
+            Ok(file) => log::verbose(format_args!("left {}", file.display())),
+            Err(error) => log::warn(format_args!(
+                "the next program of this process may overwrite a profile: {error}"
+            )),
+        }
+    }
+}
+
 /// The program wants the counters zeroed.
 pub(crate) fn reset() -> RocovStatus {
     match with_owned(|state, device| state.session.zero(device)) {

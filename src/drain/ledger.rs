@@ -5,7 +5,7 @@
 //! exit) has one contribution, the later one.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use crate::profraw::{Counts, ProfileError, Version};
@@ -16,6 +16,10 @@ pub(super) struct Ledger {
     files: HashMap<PathBuf, Contributions>,
     /// The file that each live load contributes to, by generation.
     paths: HashMap<u64, PathBuf>,
+    /// Files that hold what is this process's alone, under names that another may take.
+    own: BTreeSet<PathBuf>,
+    /// Files that are elsewhere than their name says.
+    moved: HashMap<PathBuf, PathBuf>,
 }
 
 #[derive(Debug, Default)]
@@ -89,6 +93,28 @@ impl Ledger {
         let file = self.files.entry(path.to_owned()).or_default();
         file.live.insert(generation, (version, counts));
         self.paths.insert(generation, path.to_owned());
+    }
+
+    /// Where the file called `path` is.
+    pub(super) fn place<'a>(&'a self, path: &'a Path) -> &'a Path {
+        self.moved.get(path).map_or(path, PathBuf::as_path)
+    }
+
+    /// Records that the file called `path` is this process's own.
+    pub(super) fn own(&mut self, path: &Path) {
+        if !self.moved.contains_key(path) {
+            self.own.insert(path.to_owned());
+        }
+    }
+
+    /// Takes the names of this process's own files, of those that were not moved.
+    pub(super) fn take_own(&mut self) -> BTreeSet<PathBuf> {
+        std::mem::take(&mut self.own)
+    }
+
+    /// Records that the file called `path` is at `place` from now on.
+    pub(super) fn moved(&mut self, path: PathBuf, place: PathBuf) {
+        self.moved.insert(path, place);
     }
 
     /// Ends the contributions of load `generation`: what it has counted stays, and its next drain

@@ -16,13 +16,13 @@ mod snapshot;
 pub use outcome::{Cause, Copied, Loss, Outcome};
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::device::{Agent, Device, DeviceError, Executable};
 use crate::error::Error;
 use crate::filter::{Filter, file_of};
 use crate::load::{Discovery, Load, discover};
-use crate::output::ProfileName;
+use crate::output::{OutputError, ProfileName, move_beside};
 use ledger::Ledger;
 use pass::Pass;
 
@@ -169,6 +169,21 @@ impl Session {
             }
         }
         result
+    }
+
+    /// The process is about to be given to another program, which may load the same code objects
+    /// and take the same names: files of this one are renamed ([`move_beside`]), and later drains,
+    /// if it stays, write to them. Pools stay, as everybody adds to them.
+    ///
+    /// Returns the new names; what could not be renamed is an error.
+    pub fn hand_over(&mut self) -> Vec<Result<PathBuf, OutputError>> {
+        let own = self.ledger.take_own().into_iter();
+        own.map(|path| {
+            let place = move_beside(&path)?;
+            self.ledger.moved(path, place.clone());
+            Ok(place)
+        })
+        .collect()
     }
 
     /// The runtime is gone, and with it all executables: what was written of them stays.

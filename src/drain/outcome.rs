@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::error::Error;
+use crate::output::OutputError;
 use crate::sections::RecordDefect;
 
 /// What one pass did.
@@ -68,6 +69,13 @@ pub enum Cause {
     Record(RecordDefect),
     /// What says where its sections are is in part unusable; all the same they were found.
     Doubt(Error),
+    /// The pool could not be added to: its counts are in a file of this process's own.
+    Beside {
+        /// Why.
+        error: OutputError,
+        /// The file.
+        path: PathBuf,
+    },
     /// Its raw version is not known: its sections were saved as they are.
     Saved {
         /// The device's version word.
@@ -84,6 +92,9 @@ impl fmt::Display for Loss {
             Cause::Failed(error) => write!(f, "counts are lost: {error}"),
             Cause::Record(defect) => defect.fmt(f),
             Cause::Doubt(error) => error.fmt(f),
+            Cause::Beside { error, path } => {
+                write!(f, "{error}; the counts are in {}", path.display())
+            }
             Cause::Saved { word, path } => write!(
                 f,
                 "raw profile version {} is not known; its sections are saved in {}",

@@ -1,6 +1,6 @@
 //! One load's way through a pass: read, validate, encode, write.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::ledger::Ledger;
 use super::outcome::{Cause, Copied};
@@ -9,7 +9,7 @@ use crate::codeobject::Identity;
 use crate::device::Device;
 use crate::error::Error;
 use crate::load::Load;
-use crate::output::{ProfileName, add_to_pool, write_atomic};
+use crate::output::{ProfileName, add_to_pool, create_beside, write_atomic};
 use crate::profraw::{Parts, SavedSections, encode};
 
 /// One load on its way to a file.
@@ -117,13 +117,32 @@ impl<'a> Pass<'a> {
                 names_address,
             };
             if self.name.is_pooled() {
-                add_to_pool(&path, &parts)?;
+                self.add(&path, &parts)?;
             } else {
-                write_atomic(&path, &encode(&parts))?;
+                write_atomic(self.ledger.place(&path), &encode(&parts))?;
+                self.ledger.own(&path);
             }
             self.ledger.written(&path, generation, counts, version);
         }
-        Ok(Some(path))
+        Ok(Some(self.ledger.place(&path).to_owned()))
+    }
+
+    /// Adds counts to the pool at `path`. Where that cannot be done, a file of this process's own
+    /// takes the pool's place: what is there belongs to others, and may be of use to them.
+    fn add(&mut self, path: &Path, parts: &Parts<'_>) -> Result<(), Error> {
+        let Err(error) = add_to_pool(self.ledger.place(path), parts) else {
+            return Ok(());
+        };
+        // If not even a new file can be made, it is the first reason that tells more.
+        let Ok(place) = create_beside(path, &encode(parts)) else {
+            return Err(error.into());
+        };
+        self.causes.push(Cause::Beside {
+            error,
+            path: place.clone(),
+        });
+        self.ledger.moved(path.to_owned(), place);
+        Ok(())
     }
 
     /// Saves sections that are not understood, beside where their profile would be. A file for
@@ -142,11 +161,21 @@ impl<'a> Pass<'a> {
         let agent = &self.load.agent;
         let path = self.name.for_load(&agent.name, &identity, agent.index);
         let path = path.with_extension(format!("{}.sections", self.load.generation));
-        write_atomic(&path, &saved.encode())?;
+        let place = self.ledger.place(&path).to_owned();
+        let place = if self.name.is_pooled() && place == path {
+            // The name is that of every process's first load, second load and so on.
+            let place = create_beside(&path, &saved.encode())?;
+            self.ledger.moved(path, place.clone());
+            place
+        } else {
+            write_atomic(&place, &saved.encode())?;
+            self.ledger.own(&path);
+            place
+        };
         self.causes.push(Cause::Saved {
             word: saved.word,
-            path: path.clone(),
+            path: place.clone(),
         });
-        Ok(Some(path))
+        Ok(Some(place))
     }
 }

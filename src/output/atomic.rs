@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
 use super::OutputError;
 
 /// Writes `contents` to `path`, making its directories. The file is written under another name in
@@ -21,10 +23,69 @@ pub fn write_atomic(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
 /// Writes `contents` to `path` if there is no such file, likewise. Returns whether it did.
 pub(super) fn create_atomic(path: &Path, contents: &[u8]) -> Result<bool, OutputError> {
     let temporary = Temporary::write(path, contents)?;
-    match fs::hard_link(&temporary.path, path) {
+    rename_to_new(&temporary.path, path).map_err(OutputError::io("make", path))
+}
+
+/// Writes `contents` to a new file beside `path`, likewise, with the process id in its name:
+/// `app.4711.profraw` beside `app.profraw`, or `app.4711.1.profraw` where an earlier process of
+/// that number has left one. Returns its path.
+pub(crate) fn create_beside(path: &Path, contents: &[u8]) -> Result<PathBuf, OutputError> {
+    let temporary = Temporary::write(path, contents)?;
+    let pid = std::process::id();
+    let numbered = (1_u32..).map(|number| format!("{pid}.{number}"));
+    take_free_name(
+        &temporary.path,
+        path,
+        std::iter::once(pid.to_string()).chain(numbered),
+    )
+}
+
+/// Gives the file at `path` a new name beside it, with the first number that is free:
+/// `app.1.profraw`. Returns its path.
+pub(crate) fn move_beside(path: &Path) -> Result<PathBuf, OutputError> {
+    take_free_name(path, path, (1_u32..).map(|number| number.to_string()))
+}
+
+/// Renames `file` to what `path` is called with one of these words in it, the first that is free.
+fn take_free_name(
+    file: &Path,
+    path: &Path,
+    mut words: impl Iterator<Item = String>,
+) -> Result<PathBuf, OutputError> {
+    loop {
+        let word = words.next().expect("numbers do not end");
+        let name = with_word(path, &word);
+        if rename_to_new(file, &name).map_err(OutputError::io("make", &name))? {
+            return Ok(name);
+        }
+    }
+}
+
+/// `path` with a word before its extension, by which profiles are collected.
+fn with_word(path: &Path, word: &str) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(".");
+    name.push(word);
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+/// Renames `from` to `to` if there is no such file. Returns whether it did.
+fn rename_to_new(from: &Path, to: &Path) -> io::Result<bool> {
+    let renamed = match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not every file system can, NFS for one.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+            fs::hard_link(from, to).and_then(|()| fs::remove_file(from))
+        }
+        renamed => renamed.map_err(io::Error::from),
+    };
+    match renamed {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(source) => Err(OutputError::io("make", path)(source)),
+        Err(error) => Err(error),
     }
 }
 
@@ -90,6 +151,30 @@ mod tests {
         assert!(!create_atomic(&path, b"two").unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"one");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn names_beside_are_free_ones() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let pid = std::process::id();
+        for (contents, name) in [
+            ("one", format!("x.{pid}.profraw")),
+            ("two", format!("x.{pid}.1.profraw")),
+        ] {
+            assert_eq!(
+                create_beside(&at("x.profraw"), contents.as_bytes()).unwrap(),
+                at(&name)
+            );
+            assert_eq!(fs::read_to_string(at(&name)).unwrap(), contents);
+        }
+        for (contents, name) in [("three", "y.1"), ("four", "y.2")] {
+            fs::write(at("y"), contents).unwrap();
+            assert_eq!(move_beside(&at("y")).unwrap(), at(name));
+            assert_eq!(fs::read_to_string(at(name)).unwrap(), contents);
+        }
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 4);
+        assert!(move_beside(&at("not there")).is_err());
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod pattern;
 mod pool;
 
 pub use atomic::write_atomic;
+pub(crate) use atomic::{create_beside, move_beside};
 pub use pattern::{Expansion, PatternError, ProfileName};
 pub use pool::add_to_pool;
 

@@ -188,6 +188,45 @@ fn an_executable_that_is_being_destroyed_is_not_found_anew() {
     assert_eq!(counts(&merged(directory.path()), VECADD), [4, 2]);
 }
 
+/// Two programs of one process: the second knows nothing of the first, and takes its names.
+#[test]
+fn what_is_handed_over_is_not_overwritten() {
+    let (directory, name) = output();
+    let sum = |expected: [u64; 2], files: usize| {
+        assert_eq!(raw_profiles(directory.path()).len(), files);
+        assert_eq!(counts(&merged(directory.path()), VECADD), expected);
+    };
+    let program = |calls| {
+        let device = loaded();
+        let mut session = Session::default();
+        device.count(FIRST, VECADD, &[calls, 1]);
+        let outcome = session.drain(&device, &name);
+        assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
+        (device, session)
+    };
+    // An earlier process of the same number has left its file: that one is replaced.
+    program(1000);
+    let (device, mut first) = program(5);
+    sum([5, 1], 1);
+    let moved = first.hand_over();
+    assert_eq!(moved.len(), 1, "{moved:?}");
+    assert_eq!(
+        moved[0].as_ref().unwrap(),
+        &raw_profiles(directory.path())[0]
+    );
+    let (_, mut second) = program(7);
+    sum([12, 2], 2);
+    assert!(second.hand_over()[0].is_ok());
+    program(11);
+    sum([23, 3], 3);
+    // The exec failed after all: the first goes on.
+    device.count(FIRST, VECADD, &[100, 0]);
+    let outcome = first.drain(&device, &name);
+    assert_eq!(outcome.files[0], *moved[0].as_ref().unwrap());
+    assert!(first.hand_over().is_empty(), "it is out of the way already");
+    sum([123, 3], 3);
+}
+
 #[test]
 fn a_runtime_that_is_shut_down_takes_its_loads_along() {
     let (directory, name) = output();

@@ -6,7 +6,7 @@ use std::thread;
 use rocov::drain::Session;
 
 use crate::support::profile::raw_profiles;
-use crate::{FIRST, VECADD, counts, loaded, merged, profile_name};
+use crate::{FIRST, VECADD, counts, loaded, merged, merged_of, profile_name};
 
 #[test]
 fn sessions_add_up_in_one_file_and_drain_again_without_doubling() {
@@ -42,7 +42,7 @@ fn a_reload_adds_to_the_pool() {
 }
 
 #[test]
-fn a_pool_of_other_code_or_damaged_is_left_alone_and_named() {
+fn a_pool_of_other_code_or_damaged_is_left_alone_and_counts_are_beside_it() {
     let directory = tempfile::tempdir().unwrap();
     let name = profile_name(directory.path(), "app-%m.profraw");
     let device = loaded();
@@ -67,17 +67,36 @@ fn a_pool_of_other_code_or_damaged_is_left_alone_and_named() {
         ),
     ] {
         fs::write(&file, &contents).unwrap();
-        let outcome = Session::default().drain(&device, &name);
-        let [loss] = outcome.losses.as_slice() else {
-            panic!("{:?}", outcome.losses)
-        };
-        let line = loss.to_string();
-        assert!(
-            line.contains(&format!("cannot add to {}: ", file.display())),
-            "{line}"
-        );
-        assert!(line.contains(why), "{line}");
+        // Sessions stand for processes, here with the same process id.
+        for calls in [3, 7] {
+            let device = loaded();
+            let mut session = Session::default();
+            device.count(FIRST, VECADD, &[calls, 1]);
+            let outcome = session.drain(&device, &name);
+            let [loss] = outcome.losses.as_slice() else {
+                panic!("{:?}", outcome.losses)
+            };
+            let [beside] = outcome.files.as_slice() else {
+                panic!("{:?}", outcome.files)
+            };
+            let line = loss.to_string();
+            let named = format!("cannot add to {}: {why}", file.display());
+            assert!(line.contains(&named), "{line}");
+            let end = format!("; the counts are in {}", beside.display());
+            assert!(line.ends_with(&end), "{line}");
+            device.count(FIRST, VECADD, &[100, 0]);
+            let again = session.unloading(&device, FIRST, &name);
+            assert!(again.losses.is_empty(), "{:?}", again.losses);
+            assert_eq!(&again.files, std::slice::from_ref(beside));
+            let of_one = merged_of(std::slice::from_ref(beside), directory.path());
+            assert_eq!(counts(&of_one, VECADD), [100 + calls, 1]);
+        }
         assert_eq!(fs::read(&file).unwrap(), contents);
+        fs::remove_file(&file).unwrap();
+        let beside = raw_profiles(directory.path());
+        assert_eq!(beside.len(), 2, "{beside:?}");
+        assert_eq!(counts(&merged(directory.path()), VECADD), [210, 2]);
+        beside.iter().for_each(|it| fs::remove_file(it).unwrap());
     }
 }
 

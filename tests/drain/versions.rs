@@ -1,5 +1,6 @@
 //! Raw versions and variants: the device's own word decides, and LLVM's readers agree.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +14,7 @@ use crate::fake_device::FakeDevice;
 use crate::support::command::run;
 use crate::support::compile::device_header;
 use crate::support::profile::functions;
-use crate::{FIRST, output};
+use crate::{FIRST, output, profile_name};
 
 /// The front-end's own flags: the driver of clang up to 19 ignores the usual ones on the device.
 const FRONT_END: [&str; 6] = [
@@ -281,6 +282,40 @@ fn a_newer_version_is_saved_whole() {
     assert_eq!(section("names").address, names);
     assert_eq!(section("names").bytes, device.peek(names, len as usize));
     assert_eq!(section("data").bytes.len(), 64);
+}
+
+/// What cannot be read cannot be added up: in a pool each process has files of its own, and so has
+/// each program of a process.
+#[test]
+fn saved_sections_replace_none_of_others() {
+    for pattern in ["app-%m.profraw", "app.profraw"] {
+        let directory = tempfile::tempdir().unwrap();
+        let name = profile_name(directory.path(), pattern);
+        let device = compiled("clang++-22", &FRONT_END);
+        let (word, _) = device.find(FIRST, "__rocov_raw_version");
+        device.poke(word, &(1_u64 << 56 | 12).to_le_bytes());
+        let mut files = BTreeSet::new();
+        for count in [1, 2] {
+            device.count_all(FIRST, &[count, count]);
+            let mut session = Session::default();
+            let first = session.drain(&device, &name).files;
+            assert_eq!(session.drain(&device, &name).files, first);
+            let handed_over = session.hand_over().into_iter().map(Result::unwrap);
+            files.extend(first.into_iter().filter(|file| file.exists()));
+            files.extend(handed_over);
+        }
+        let saved = files.iter().map(|file| {
+            let saved = SavedSections::decode(&fs::read(file).unwrap()).unwrap();
+            let counters = saved.sections.iter().find(|it| it.name == "counters");
+            counters.unwrap().bytes[0]
+        });
+        assert_eq!(
+            saved.collect::<BTreeSet<_>>(),
+            BTreeSet::from([1, 3]),
+            "{pattern}: {files:?}"
+        );
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
 }
 
 #[test]

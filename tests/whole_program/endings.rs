@@ -305,6 +305,25 @@ fn pools_take_each_launch_once() {
     }
 }
 
+/// Two programs of one process load the same code object: neither overwrites the other's counts.
+#[test]
+fn exec_of_the_program_itself() {
+    for pattern in ["%p.profraw", "all.profraw"] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let data = data(directory.path());
+        // Only there the program is /proc/self/exe: other stacks start it by a loader of their own.
+        let mut command = program(Stack::Debian12).with_pattern(TARGET, &data.join(pattern));
+        run(command.arg("exec itself"))
+            .with_status(STATUS)
+            .silently();
+        let profiles = whole_profiles(&data);
+        assert_eq!(profiles.len(), 2, "{profiles:?}");
+        let merged = directory.path().join("merged.profdata");
+        merge(&profiles, &merged);
+        assert_eq!(counts(&merged, "counted"), (2 * CALLS, vec![2 * BRANCHES]));
+    }
+}
+
 /// A Python program that reaches HIP through ctypes, on Debian 12's HIP.
 fn python(ending: &str) -> Ran {
     let folder = repository("testdata/programs/endings");
