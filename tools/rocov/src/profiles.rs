@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 const EXTENSION: &str = "profraw";
 /// Extension of saved sections.
 const SECTIONS: &str = "sections";
+/// End of the names of kernel registries.
+const REGISTRY: &[u8] = b".kernels.json";
 
 /// The raw profile of one code object on one GPU, as librocov names it:
 /// `ARCH.IDENTITY.AGENT.BASE`, for instance `gfx90a.0f3c9b.0.4711.profraw`.
@@ -21,6 +23,42 @@ pub(crate) struct DeviceProfile {
     pub(crate) agent: u32,
     /// The file.
     pub(crate) path: PathBuf,
+}
+
+/// What a file of a data directory is by its name.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// The raw profile of a code object, whatever it ends in: the user chooses that with
+    /// `LLVM_PROFILE_FILE`.
+    Device(DeviceProfile),
+    /// A raw profile of anything else: of instrumented host code.
+    Other,
+    /// Sections that librocov saved whole.
+    Sections,
+    /// The kernels that a process loaded.
+    Registry,
+    /// None of these.
+    None,
+}
+
+impl Kind {
+    /// What the file at `path` is.
+    pub(crate) fn of(path: &Path) -> Self {
+        let ends_in = |ending| {
+            path.extension()
+                .is_some_and(|extension| extension == ending)
+        };
+        let is_registry = path
+            .file_name()
+            .is_some_and(|name| name.as_encoded_bytes().ends_with(REGISTRY));
+        match DeviceProfile::from_path(path) {
+            _ if is_registry => Self::Registry,
+            Some(_) if ends_in(SECTIONS) => Self::Sections,
+            Some(profile) => Self::Device(profile),
+            None if ends_in(EXTENSION) => Self::Other,
+            None => Self::None,
+        }
+    }
 }
 
 /// What lies in a data directory.
@@ -47,17 +85,12 @@ pub(crate) fn list(directory: &Path) -> io::Result<Listing> {
     };
     for entry in entries {
         let path = entry?.path();
-        let ends_in = |ending| {
-            path.extension()
-                .is_some_and(|extension| extension == ending)
-        };
-        match DeviceProfile::from_path(&path) {
-            Some(_) if path.is_dir() => {}
-            Some(_) if ends_in(SECTIONS) => listing.sections.push(path),
-            // Whatever it ends in: the user chooses that with LLVM_PROFILE_FILE.
-            Some(profile) => listing.device.push(profile),
-            None if ends_in(EXTENSION) => listing.other.push(path),
-            None => {}
+        match Kind::of(&path) {
+            Kind::Device(_) | Kind::Sections if path.is_dir() => {}
+            Kind::Device(profile) => listing.device.push(profile),
+            Kind::Sections => listing.sections.push(path),
+            Kind::Other => listing.other.push(path),
+            Kind::Registry | Kind::None => {}
         }
     }
     listing.device.sort();

@@ -7,7 +7,7 @@ use crate::objects::ObjectFile;
 use crate::profiles::{self, Listing};
 use crate::status::Outcome;
 use crate::words::count;
-use crate::{child, merge};
+use crate::{child, profdata};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,7 +36,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
     let installed = Installed::find(arguments.llvm_bin.as_deref())?;
 
     let mut matching = Matching::of(&listing.device, &files);
-    matching.leave_out_damaged(|profile| merge::check(profile, &installed));
+    matching.leave_out_damaged(|profile| profdata::check(profile, &installed));
     for line in matching.left_out() {
         eprintln!("rocov: {line}");
     }
@@ -93,7 +93,7 @@ fn report_arch(
         .iter()
         .map(|profile| profile.path.as_path())
         .collect();
-    merge::merge(&profiles, &merged, installed)?;
+    profdata::merge(&profiles, &merged, installed, &[])?;
 
     let mut heading = format!(
         "{arch}: {} of {}\n",

@@ -1,9 +1,9 @@
-//! Raw profiles into one indexed profile, by llvm-profdata.
+//! Profiles into one indexed profile, by llvm-profdata.
 
 use crate::child;
 use crate::llvm_tools::{Installed, Tools};
 use crate::mapped;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use rocov::profraw::{Header, ProfileError, RawProfile};
 use std::collections::BTreeMap;
 use std::fs::{File, Permissions};
@@ -18,6 +18,11 @@ use tempfile::{Builder, NamedTempFile};
 const VERSION_END: u64 = 16;
 /// The version itself; the higher bits of its word are flags.
 const VERSION_BITS: u64 = 0xffff_ffff;
+/// The flag of `-fprofile-generate`, whose counters are of LLVM's IR (`VARIANT_MASK_IR_PROF` in
+/// `InstrProfData.inc`).
+const IR_LEVEL: u64 = 1 << 56;
+/// Extension of indexed profiles.
+const EXTENSION: &str = "profdata";
 
 /// Checks that the raw profile at `path` is whole, as one that is not makes llvm-profdata refuse all
 /// of them.
@@ -35,33 +40,64 @@ pub(crate) fn check(path: &Path, installed: &Installed) -> Result<()> {
     }
 }
 
-/// Merges `profiles` into `output`, which is replaced at once.
+/// Merges `profiles` into `output`, which is replaced at once. `arguments` are llvm-profdata's own.
 ///
 /// # Errors
 ///
-/// When a file is no raw profile, no installed tool reads it, or llvm-profdata refuses it.
-pub(crate) fn merge(profiles: &[&Path], output: &Path, installed: &Installed) -> Result<()> {
+/// When a file is no profile, no installed tool reads it, they are of both kinds of instrumentation,
+/// or llvm-profdata refuses one.
+pub(crate) fn merge(
+    profiles: &[&Path],
+    output: &Path,
+    installed: &Installed,
+    arguments: &[String],
+) -> Result<()> {
     let mut by_version: BTreeMap<u64, Vec<&Path>> = BTreeMap::new();
+    let mut parts = Vec::new();
+    let mut kinds = [None; 2];
     for profile in profiles {
+        if is_indexed(profile) {
+            parts.push(*profile);
+            continue;
+        }
+        let word = version_word(profile)?;
+        kinds[usize::from(word & IR_LEVEL != 0)].get_or_insert(profile);
         by_version
-            .entry(raw_version(profile)?)
+            .entry(word & VERSION_BITS)
             .or_default()
             .push(profile);
     }
+    if let [Some(front_end), Some(ir_level)] = kinds {
+        bail!(
+            "{} is of front-end instrumentation (-fprofile-instr-generate) and {} of IR-level \
+             instrumentation (-fprofile-generate), which count different things: they cannot be in \
+             one indexed profile",
+            front_end.display(),
+            ir_level.display()
+        );
+    }
     // Code objects of several compilers can be in one process. Each raw version needs its own
     // tools; the newest then merge what these made of it.
-    let mut parts = Vec::new();
+    let mut made = Vec::new();
     for (version, profiles) in &by_version {
         let tools = installed.reading(*version)?;
-        if by_version.len() == 1 {
-            return replace(output, |file| run(tools, profiles, file));
+        if by_version.len() == 1 && parts.is_empty() {
+            return replace(output, |file| run(tools, profiles, file, arguments));
         }
         let part = NamedTempFile::new().context("cannot make a temporary file")?;
-        run(tools, profiles, part.path())?;
-        parts.push(part);
+        run(tools, profiles, part.path(), arguments)?;
+        made.push(part);
     }
-    let parts: Vec<_> = parts.iter().map(NamedTempFile::path).collect();
-    replace(output, |file| run(installed.newest(), &parts, file))
+    parts.extend(made.iter().map(NamedTempFile::path));
+    replace(output, |file| {
+        run(installed.newest(), &parts, file, arguments)
+    })
+}
+
+/// Whether `path` is named as indexed profiles are.
+pub(crate) fn is_indexed(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == EXTENSION)
 }
 
 /// Has `write` make a file at the path it is given, then puts that at `path` at once.
@@ -79,7 +115,7 @@ fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     temporary.persist(path).with_context(failed)
 }
 
-fn run(tools: &Tools, profiles: &[&Path], output: &Path) -> Result<()> {
+fn run(tools: &Tools, profiles: &[&Path], output: &Path, arguments: &[String]) -> Result<()> {
     // In a file, as thousands of names do not fit a command line. The weight stands before each so
     // that a comma in the name is not taken for the end of one.
     let mut list = NamedTempFile::new().context("cannot make a temporary file")?;
@@ -91,20 +127,22 @@ fn run(tools: &Tools, profiles: &[&Path], output: &Path) -> Result<()> {
     let mut command = Command::new(&tools.profdata);
     command
         .arg("merge")
+        .args(arguments)
         .arg("-f")
         .arg(list.path())
         .arg("-o")
         .arg(output);
-    child::output(&mut command)?;
+    let said = child::output(&mut command)?.stderr;
+    for line in String::from_utf8_lossy(&said).lines() {
+        eprintln!("rocov: llvm-profdata: {line}");
+    }
     Ok(())
 }
 
-fn raw_version(profile: &Path) -> Result<u64> {
+fn version_word(profile: &Path) -> Result<u64> {
     let mut head = Vec::new();
     File::open(profile)
         .and_then(|file| file.take(VERSION_END).read_to_end(&mut head))
         .with_context(|| format!("cannot read {}", profile.display()))?;
-    let word =
-        Header::version_word(&head).with_context(|| format!("cannot use {}", profile.display()))?;
-    Ok(word & VERSION_BITS)
+    Header::version_word(&head).with_context(|| format!("cannot use {}", profile.display()))
 }
