@@ -12,9 +12,7 @@ use std::process::{Command, Output};
 ///
 /// When it cannot be run or fails; with the command and the end of what it said.
 pub(crate) fn output(command: &mut Command) -> Result<Output> {
-    let output = command
-        .output()
-        .with_context(|| format!("cannot run {}", display(command)))?;
+    let output = ended(command)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!(
@@ -25,6 +23,25 @@ pub(crate) fn output(command: &mut Command) -> Result<Output> {
         );
     }
     Ok(output)
+}
+
+/// Runs `command` and captures what it prints, however it ends.
+///
+/// # Errors
+///
+/// When it cannot be run.
+pub(crate) fn ended(command: &mut Command) -> Result<Output> {
+    command
+        .output()
+        .with_context(|| format!("cannot run {}", display(command)))
+}
+
+/// The reason that a tool of LLVM gives for its failure: what follows `error: ` in the first line
+/// that has it, else all of it.
+pub(crate) fn reason(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let error = said.lines().find_map(|line| line.split_once("error: "));
+    error.map_or_else(|| one_line(&said), |(_, reason)| reason.trim().to_owned())
 }
 
 /// Runs `command` with rocov's own standard output and error. That its reader has seen enough and

@@ -1,6 +1,8 @@
 //! The command line: what a user can type, and the help texts.
 
 use crate::gpu::ModelGpus;
+use crate::sources::PathEquivalence;
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -67,26 +69,30 @@ pub(crate) struct RunArguments {
 /// Report which lines of the GPU code ran
 ///
 /// Merges the profiles of DIR per GPU architecture into DIR/ARCH.profdata and prints llvm-cov's
-/// per-file table for each. Device ELFs that had to be taken out of a host file are kept as
-/// DIR/objects/ARCH.IDENTITY.elf.
+/// per-file table for each. The device ELFs are those that librocov kept in DIR/objects when they
+/// were loaded. What is missing there is taken out of the objects that are given, and kept.
 #[derive(Args)]
-#[command(override_usage = "rocov report [DIR] --object FILE... [OPTIONS]")]
 #[command(after_help = "\
-Exit status: 0 when a report was printed, also when it had to leave out a damaged profile or \
-what matches nothing, which standard error says; 1 when there was nothing to report or a tool failed; 2 \
-for a usage error.")]
+Exit status: 0 when a report was printed, also when it had to leave out a damaged profile, a source \
+that is not there or what matches nothing, which standard error says; 1 when there was nothing to \
+report or a tool failed; 2 for a usage error.")]
 pub(crate) struct ReportArguments {
     /// The directory that `rocov run` wrote the profiles to
     #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]
     pub(crate) directory: PathBuf,
 
-    /// The program, the libraries with its kernels, or device ELFs (.hsaco, bundled or not)
-    #[arg(long = "object", value_name = "FILE", required = true, num_args = 1..)]
+    /// Look in these files too: the program, libraries with kernels, or device ELFs (.hsaco,
+    /// bundled or not)
+    #[arg(long = "object", value_name = "FILE", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
 
     /// Print annotated source instead of the table, of all files or of these
     #[arg(long, value_name = "SOURCE", num_args = 0..)]
     pub(crate) show: Option<Vec<PathBuf>>,
+
+    /// Look in TO for sources that were in FROM when they were compiled
+    #[arg(long, value_name = "FROM,TO", requires = "show")]
+    pub(crate) path_equivalence: Option<PathEquivalence>,
 
     /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
     #[arg(long, value_name = "DIR")]
@@ -118,7 +124,7 @@ pub(crate) struct FlagsArguments {
     pub(crate) clang: Option<PathBuf>,
 
     /// Print --offload-arch=ARCH too; can be repeated
-    #[arg(long, value_name = "ARCH")]
+    #[arg(long, value_name = "ARCH", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) offload_arch: Vec<String>,
 
     /// Instrument host code too; its profiles are written by LLVM's own runtime

@@ -5,7 +5,7 @@ use crate::cli::FlagsArguments;
 use crate::llvm_tools::Clang;
 use crate::status::Outcome;
 use crate::{child, libraries};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
@@ -37,11 +37,12 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> Outcome {
     if form == Form::FrontEnd && clang.llvm <= 14 {
         // Its AMDGPU Attributor pass follows the data record's reference to itself (the relative
         // counter pointer) without end.
-        eprintln!(
-            "rocov: {} is LLVM {}, whose releases crash on instrumented GPU code: use 15 or later",
+        return Err(anyhow!(
+            "{} is LLVM {}, which crashes on instrumented GPU code: give --clang 15 or later",
             clang.path.display(),
             clang.llvm
-        );
+        )
+        .into());
     }
     let header = libraries::find_header()?;
     let line = line(form, arguments, &header)?;
@@ -52,7 +53,6 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> Outcome {
 impl Form {
     /// Asks `clang` whether it passes instrumentation on to a device compilation.
     fn of(clang: &Clang, archs: &[String]) -> Result<Self> {
-        let arch = archs.first().map_or(ANY_ARCH, String::as_str);
         let mut command = Command::new(&clang.path);
         // -### prints the commands without running them.
         command.args([
@@ -63,15 +63,15 @@ impl Form {
             "-nogpuinc",
             "-nogpulib",
         ]);
-        command.arg(format!("--offload-arch={arch}"));
-        command.args([
-            "-fprofile-instr-generate",
-            "-c",
-            "/dev/null",
-            "-o",
-            "/dev/null",
-        ]);
-        let output = child::output(&mut command)?;
+        if archs.is_empty() {
+            command.arg(format!("--offload-arch={ANY_ARCH}"));
+        }
+        command.args(archs.iter().map(|arch| format!("--offload-arch={arch}")));
+        command.args(["-fprofile-instr-generate", "-S", "/dev/null"]);
+        let output = child::ended(&mut command)?;
+        if !output.status.success() {
+            bail!("{} says: {}", clang.path.display(), child::reason(&output));
+        }
         let commands = String::from_utf8_lossy(&output.stderr);
         Ok(if commands.contains("\"-fprofile-instrument=clang\"") {
             Self::Driver

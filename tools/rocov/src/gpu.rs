@@ -26,20 +26,21 @@ struct Group {
 /// Why a `--gpu` value was refused.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ModelGpusError {
+    /// There is no value.
+    #[error("no GPU is given; allowed: model, model:TARGET[xN][,TARGET[xN]...]")]
+    Empty,
     /// The value names no model.
     #[error("`{0}` is not a GPU; allowed: model, model:TARGET[xN][,TARGET[xN]...]")]
     NotAModel(String),
     /// A target that the model does not execute.
     #[error("`{0}` is not a modelled target; allowed: {allowed}, each with xN for N of them, e.g. gfx90ax2", allowed = TARGETS.join(", "))]
     UnknownTarget(String),
-    /// `xN` whose N is not a number from 1 to 8.
-    #[error("`{count}` in `{group}` is not a number of GPUs; allowed: 1 to {MAX_GPUS}")]
-    BadCount {
-        /// What follows the x.
-        count: String,
-        /// The whole of TARGETxN.
-        group: String,
-    },
+    /// Nothing where a target is expected.
+    #[error("a target is missing in `{0}`; allowed: {allowed}, each with xN for N of them, e.g. gfx90ax2", allowed = TARGETS.join(", "))]
+    NoTarget(String),
+    /// `TARGETxN` whose N is not a number from 1 to 8.
+    #[error("`{0}` does not end in a number of GPUs; allowed after the x: 1 to {MAX_GPUS}")]
+    BadCount(String),
     /// More GPUs in all than the model has room for.
     #[error("{0} GPUs are more than the model has; allowed: 1 to {MAX_GPUS} in all")]
     TooMany(u32),
@@ -54,10 +55,14 @@ impl FromStr for ModelGpus {
                 target: DEFAULT_TARGET,
                 count: 1,
             }],
+            Some(("model", list)) if list.split(',').any(str::is_empty) => {
+                return Err(ModelGpusError::NoTarget(value.to_owned()));
+            }
             Some(("model", list)) => list
                 .split(',')
                 .map(Group::parse)
                 .collect::<Result<_, _>>()?,
+            None if value.is_empty() => return Err(ModelGpusError::Empty),
             _ => return Err(ModelGpusError::NotAModel(value.to_owned())),
         };
         // At most 8 per group, so the sum only overflows for a value longer than any argv.
@@ -85,10 +90,7 @@ impl Group {
                     .filter(|count| count.bytes().all(|byte| byte.is_ascii_digit()))
                     .and_then(|count| count.parse().ok())
                     .filter(|count| (1..=MAX_GPUS).contains(count))
-                    .ok_or_else(|| ModelGpusError::BadCount {
-                        count: count.to_owned(),
-                        group: text.to_owned(),
-                    })?
+                    .ok_or_else(|| ModelGpusError::BadCount(text.to_owned()))?
             }
         };
         Ok(Self { target, count })
@@ -140,24 +142,25 @@ mod tests {
     #[test]
     fn refused_values_are_named_with_what_is_allowed() {
         for (value, found) in [
-            ("", "``"),
+            ("", "no GPU is given"),
             ("real", "`real`"),
             ("gfx90a", "`gfx90a`"),
-            ("model:", "``"),
+            ("model:", "a target is missing in `model:`"),
             ("model:gfx900", "`gfx900`"),
             ("model:gfx90ay2", "`gfx90ay2`"),
-            ("model:gfx90a,", "``"),
-            ("model:gfx90ax0", "`0`"),
-            ("model:gfx90ax9", "`9`"),
-            ("model:gfx90ax", "``"),
-            ("model:gfx90axx2", "`x2`"),
-            ("model:gfx90ax-1", "`-1`"),
-            ("model:gfx90ax+2", "`+2`"),
+            ("model:gfx90a,", "a target is missing in `model:gfx90a,`"),
+            ("model:gfx90ax0", "`gfx90ax0`"),
+            ("model:gfx90ax9", "`gfx90ax9`"),
+            ("model:gfx90ax", "`gfx90ax`"),
+            ("model:gfx90axx2", "`gfx90axx2`"),
+            ("model:gfx90ax-1", "`gfx90ax-1`"),
+            ("model:gfx90ax+2", "`gfx90ax+2`"),
             ("model:gfx90ax5,gfx942x4", "9 GPUs"),
         ] {
             let message = refusal_of(value);
             assert!(message.contains(found), "{value}: {message}");
-            assert!(message.contains("allowed: "), "{value}: {message}");
+            assert!(message.contains("; allowed"), "{value}: {message}");
+            assert!(!message.contains("``"), "{value}: {message}");
         }
     }
 }

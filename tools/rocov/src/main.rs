@@ -11,9 +11,12 @@
 
 mod child;
 mod cli;
+mod coverage;
 mod demangle;
+mod files;
 mod flags;
 mod gpu;
+mod kept;
 mod libraries;
 mod llvm_tools;
 mod mapped;
@@ -25,6 +28,7 @@ mod report;
 mod run;
 mod show;
 mod signals;
+mod sources;
 mod status;
 mod words;
 

@@ -1,8 +1,9 @@
 //! Which profile belongs to which device ELF: those of one identity.
 
-use crate::objects::{DeviceElf, ObjectFile};
+use crate::objects::{self, DeviceElf, ObjectFile};
 use crate::profiles::DeviceProfile;
 use crate::words::count;
+use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -10,12 +11,10 @@ use std::path::Path;
 pub(crate) struct Matching<'a> {
     /// What belongs together, by arch.
     pub(crate) archs: BTreeMap<&'a str, Matched<'a>>,
-    /// Profiles whose device ELF is in none of the files.
+    /// Profiles whose device ELF is in none of the files, by identity.
     strangers: BTreeMap<&'a str, Vec<&'a DeviceProfile>>,
-    /// Device ELFs without a profile, by the file they are in.
+    /// Device ELFs without a profile, by the file they are in, of those that the user named.
     unused: Vec<(&'a ObjectFile, Vec<&'a DeviceElf>)>,
-    /// Profiles that cannot be read, and why.
-    damaged: Vec<(&'a DeviceProfile, anyhow::Error)>,
 }
 
 /// What belongs to one arch.
@@ -28,10 +27,15 @@ pub(crate) struct Matched<'a> {
 }
 
 impl<'a> Matching<'a> {
-    /// Looks for the device ELFs of `profiles` in `files`.
-    pub(crate) fn of(profiles: &'a [DeviceProfile], files: &'a [ObjectFile]) -> Self {
+    /// Looks for the device ELFs of `profiles` in the files of the data directory, then in those
+    /// that the user named.
+    pub(crate) fn of(
+        profiles: &'a [DeviceProfile],
+        kept: &'a [ObjectFile],
+        named: &'a [ObjectFile],
+    ) -> Self {
         let mut elfs = BTreeMap::new();
-        for file in files {
+        for file in kept.iter().chain(named) {
             for elf in &file.elfs {
                 elfs.entry(elf.identity.as_str()).or_insert((file, elf));
             }
@@ -53,7 +57,7 @@ impl<'a> Matching<'a> {
             .map(|profile| profile.identity.as_str())
             .collect();
         let has_no_profile = |elf: &&DeviceElf| !profiled.contains(elf.identity.as_str());
-        let unused = files
+        let unused = named
             .iter()
             .map(|file| (file, file.elfs.iter().filter(has_no_profile).collect()))
             .filter(|(_, elfs): &(_, Vec<_>)| !elfs.is_empty())
@@ -62,68 +66,113 @@ impl<'a> Matching<'a> {
             archs,
             strangers,
             unused,
-            damaged: Vec::new(),
         }
     }
 
-    /// Takes out the profiles that `check` refuses. A device ELF that is left without a profile goes
-    /// with them: its lines would be reported as not run, which nobody knows.
-    pub(crate) fn leave_out_damaged(&mut self, check: impl Fn(&Path) -> anyhow::Result<()>) {
-        let damaged = &mut self.damaged;
+    /// Takes out the profiles that `check` refuses, and returns a line for each. An arch that is left
+    /// without a profile goes with them.
+    pub(crate) fn leave_out_damaged(&mut self, check: impl Fn(&Path) -> Result<()>) -> Vec<String> {
+        let mut left_out = Vec::new();
         self.archs.retain(|_, matched| {
-            matched.profiles.retain(|profile| {
-                check(&profile.path)
-                    .map_err(|error| damaged.push((profile, error)))
-                    .is_ok()
-            });
-            let whole: BTreeSet<_> = matched
-                .profiles
-                .iter()
-                .map(|profile| profile.identity.as_str())
-                .collect();
-            matched.elfs.retain(|identity, _| whole.contains(identity));
+            left_out.extend(matched.leave_out_damaged(&check));
             !matched.profiles.is_empty()
         });
-    }
-
-    /// Whether a profile was taken out as damaged.
-    pub(crate) fn has_damaged(&self) -> bool {
-        !self.damaged.is_empty()
+        left_out
     }
 
     /// One line for each thing that is not in the report, though it could be expected there.
-    pub(crate) fn left_out(&self) -> Vec<String> {
-        let strangers = self.strangers.iter().map(|(identity, profiles)| {
-            format!(
-                "left out: {} ({} of {} code object {identity}): its device ELF is in none of the \
-                 given objects",
-                profiles[0].path.display(),
+    pub(crate) fn left_out(&self, data_directory: &Path) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut stale = BTreeSet::new();
+        for (identity, profiles) in &self.strangers {
+            let first = profiles[0];
+            let mut line = format!(
+                "left out: {} ({} of {} code object {identity}): ",
+                first.path.display(),
                 count(profiles.len(), "profile"),
-                profiles[0].arch,
-            )
-        });
-        let unused = self.unused.iter().map(|(file, elfs)| {
-            let targets: BTreeSet<_> = elfs
-                .iter()
-                .filter_map(|elf| elf.target.as_deref())
-                .collect();
-            let targets: Vec<_> = targets.into_iter().collect();
-            let targets = match targets.as_slice() {
-                [] => String::new(),
-                targets => format!(" ({})", targets.join(", ")),
-            };
-            format!(
-                "left out: {} of {} in {}{targets}: without a profile, as not instrumented or \
-                 never loaded",
-                elfs.len(),
-                count(file.elfs.len(), "device ELF"),
-                file.path.display(),
-            )
-        });
-        let damaged = self
-            .damaged
-            .iter()
-            .map(|(profile, error)| format!("left out: {}: {error:#}", profile.path.display()));
-        strangers.chain(unused).chain(damaged).collect()
+                first.arch,
+            );
+            let place = data_directory.join(objects::DIRECTORY);
+            match self.unused.iter().find_map(|it| others(it, first)) {
+                Some((file, found)) => {
+                    line += &format!(
+                        "{} is refused, as its device ELF for {} is code object {}: rebuilt since the \
+                         run, or of another program; give the file that ran, or run this one",
+                        file.display(),
+                        first.arch,
+                        found.join(", "),
+                    );
+                    stale.insert(file);
+                }
+                None => {
+                    line += &format!(
+                        "its device ELF is neither in {} nor in a given object: give the file with \
+                         its kernels, as it was when they ran, with --object",
+                        place.display()
+                    );
+                }
+            }
+            lines.push(line);
+        }
+        let unused = self.unused.iter();
+        let unused = unused.filter(|(file, _)| !stale.contains(file.path.as_path()));
+        lines.extend(unused.map(|(file, elfs)| without_a_profile(file, elfs)));
+        lines
     }
+}
+
+impl Matched<'_> {
+    /// Takes out the profiles that `check` refuses, and returns a line for each. A device ELF that is
+    /// left without a profile goes with them: its lines would be reported as not run, which nobody
+    /// knows.
+    pub(crate) fn leave_out_damaged(&mut self, check: impl Fn(&Path) -> Result<()>) -> Vec<String> {
+        let mut left_out = Vec::new();
+        self.profiles.retain(|profile| match check(&profile.path) {
+            Ok(()) => true,
+            Err(error) => {
+                left_out.push(format!("left out: {}: {error:#}", profile.path.display()));
+                false
+            }
+        });
+        let whole: BTreeSet<_> = self
+            .profiles
+            .iter()
+            .map(|profile| profile.identity.as_str())
+            .collect();
+        self.elfs.retain(|identity, _| whole.contains(identity));
+        left_out
+    }
+}
+
+/// The identities of the device ELFs in a file that `profile` could be expected to be of, and is not.
+fn others<'a>(
+    (file, elfs): &(&'a ObjectFile, Vec<&'a DeviceElf>),
+    profile: &DeviceProfile,
+) -> Option<(&'a Path, Vec<&'a str>)> {
+    let is_for_arch = |elf: &&&DeviceElf| {
+        let target = elf.target.as_deref();
+        target.is_none_or(|target| target.split(':').next() == Some(&profile.arch))
+    };
+    let elfs = elfs.iter().filter(is_for_arch);
+    let identities: Vec<_> = elfs.map(|elf| elf.identity.as_str()).collect();
+    (!identities.is_empty()).then_some((&file.path, identities))
+}
+
+/// Says that a file's device ELFs are not in the report.
+fn without_a_profile(file: &ObjectFile, elfs: &[&DeviceElf]) -> String {
+    let targets: BTreeSet<_> = elfs
+        .iter()
+        .filter_map(|elf| elf.target.as_deref())
+        .collect();
+    let targets: Vec<_> = targets.into_iter().collect();
+    let targets = match targets.as_slice() {
+        [] => String::new(),
+        targets => format!(" ({})", targets.join(", ")),
+    };
+    format!(
+        "left out: {} of {} in {}{targets}: without a profile, as not instrumented or never loaded",
+        elfs.len(),
+        count(file.elfs.len(), "device ELF"),
+        file.path.display(),
+    )
 }

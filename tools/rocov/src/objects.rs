@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Directory for extracted device ELFs, inside the data directory.
-const DIRECTORY: &str = "objects";
+pub(crate) const DIRECTORY: &str = "objects";
 
 /// One file that the user named.
 pub(crate) struct ObjectFile {

@@ -1,18 +1,18 @@
 //! Profiles into one indexed profile, by llvm-profdata.
 
 use crate::child;
+use crate::files::replace;
 use crate::llvm_tools::{Installed, Tools};
 use crate::mapped;
 use anyhow::{Context, Result, bail};
 use rocov::profraw::{Header, ProfileError, RawProfile};
 use std::collections::BTreeMap;
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
-use tempfile::{Builder, NamedTempFile};
+use tempfile::NamedTempFile;
 
 /// Bytes of a raw profile that hold its magic and version.
 const VERSION_END: u64 = 16;
@@ -38,6 +38,27 @@ pub(crate) fn check(path: &Path, installed: &Installed) -> Result<()> {
             Ok(())
         }
     }
+}
+
+/// Asks llvm-profdata about the raw profile at `path`, which may find more in it than [`check`].
+///
+/// # Errors
+///
+/// When it is refused; with its reason.
+pub(crate) fn check_by_tool(path: &Path, installed: &Installed) -> Result<()> {
+    let tools = installed.reading(version_word(path)? & VERSION_BITS)?;
+    let part = NamedTempFile::new().context("cannot make a temporary file")?;
+    let (mut command, _list) = merging(tools, &[path], part.path(), &[])?;
+    let ended = child::ended(&mut command)?;
+    if !ended.status.success() {
+        // `warning: FILE: REASON`, and then the error that nothing is left.
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let name = format!("{}: ", path.display());
+        let reason = said.lines().find_map(|line| line.split_once(&name));
+        let reason = reason.map_or_else(|| child::reason(&ended), |(_, it)| it.to_owned());
+        bail!("llvm-profdata refuses it: {reason}");
+    }
+    Ok(())
 }
 
 /// Merges `profiles` into `output`, which is replaced at once. `arguments` are llvm-profdata's own.
@@ -100,43 +121,40 @@ pub(crate) fn is_indexed(path: &Path) -> bool {
         .is_some_and(|extension| extension == EXTENSION)
 }
 
-/// Has `write` make a file at the path it is given, then puts that at `path` at once.
-fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let failed = || format!("cannot write {}", path.display());
-    let temporary = Builder::new()
-        .prefix(".rocov-")
-        // As for any file that a tool writes; the process's umask takes from it.
-        .permissions(Permissions::from_mode(0o666))
-        // Beside it, as a file cannot be renamed to another file system.
-        .tempfile_in(path.parent().unwrap_or(Path::new(".")))
-        .with_context(failed)?
-        .into_temp_path();
-    write(&temporary)?;
-    temporary.persist(path).with_context(failed)
-}
-
 fn run(tools: &Tools, profiles: &[&Path], output: &Path, arguments: &[String]) -> Result<()> {
-    // In a file, as thousands of names do not fit a command line. The weight stands before each so
-    // that a comma in the name is not taken for the end of one.
-    let mut list = NamedTempFile::new().context("cannot make a temporary file")?;
-    for profile in profiles {
-        let line = [b"1,", profile.as_os_str().as_bytes(), b"\n"].concat();
-        list.write_all(&line)
-            .context("cannot write a temporary file")?;
-    }
-    let mut command = Command::new(&tools.profdata);
-    command
-        .arg("merge")
-        .args(arguments)
-        .arg("-f")
-        .arg(list.path())
-        .arg("-o")
-        .arg(output);
+    let (mut command, _list) = merging(tools, profiles, output, arguments)?;
     let said = child::output(&mut command)?.stderr;
     for line in String::from_utf8_lossy(&said).lines() {
         eprintln!("rocov: llvm-profdata: {line}");
     }
     Ok(())
+}
+
+/// The command that merges `profiles`, and the file that it reads their names from: thousands do
+/// not fit a command line.
+fn merging(
+    tools: &Tools,
+    profiles: &[&Path],
+    output: &Path,
+    arguments: &[String],
+) -> Result<(Command, NamedTempFile)> {
+    let mut list = NamedTempFile::new().context("cannot make a temporary file")?;
+    for profile in profiles {
+        // The weight stands before each so that a comma in the name is not taken for the end of one.
+        let line = [b"1,", profile.as_os_str().as_bytes(), b"\n"].concat();
+        list.write_all(&line)
+            .context("cannot write a temporary file")?;
+    }
+    let mut command = Command::new(&tools.profdata);
+    command.arg("merge").args(arguments);
+    command.arg("-f").arg(list.path()).arg("-o").arg(output);
+    Ok((command, list))
+}
+
+/// Whether a raw profile is of `-fprofile-generate`: for optimization, and without the mapping that
+/// coverage needs. A file that is none at all is not.
+pub(crate) fn is_ir_level(profile: &Path) -> bool {
+    version_word(profile).is_ok_and(|word| word & IR_LEVEL != 0)
 }
 
 fn version_word(profile: &Path) -> Result<u64> {

@@ -1,22 +1,24 @@
 //! `rocov report`: profiles and device ELFs brought together, merged and shown per arch.
 
 use crate::cli::ReportArguments;
-use crate::llvm_tools::{Installed, Tools};
+use crate::coverage::llvm_cov;
+use crate::kept::Kept;
+use crate::llvm_tools::Installed;
 use crate::matching::{Matched, Matching};
-use crate::objects::ObjectFile;
-use crate::profiles::{self, Listing};
+use crate::objects::{self, ObjectFile};
+use crate::profiles::{self, DeviceProfile, Listing};
+use crate::sources::{Asked, Found};
 use crate::status::Outcome;
 use crate::words::count;
 use crate::{child, profdata};
-use anyhow::{Context, Error, Result, anyhow, bail};
+use anyhow::{Context, Error, Result, anyhow};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Prints the report.
 pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
-    check_sources(arguments.show.as_deref().unwrap_or_default())?;
+    let asked = Asked::of(arguments)?;
     let directory = &arguments.directory;
-    let listing = profiles::list(directory)
+    let mut listing = profiles::list(directory)
         .with_context(|| format!("cannot read {}", directory.display()))?;
     for file in &listing.sections {
         eprintln!(
@@ -28,116 +30,182 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
     if listing.device.is_empty() {
         return Err(nothing_to_report(directory, &listing).into());
     }
-    let files = arguments
+    let ir_level = listing
+        .device
+        .extract_if(.., |profile| profdata::is_ir_level(&profile.path));
+    let ir_level: Vec<_> = ir_level.collect();
+    if let Some(without_coverage) = without_coverage(&ir_level, directory) {
+        if listing.device.is_empty() {
+            return Err(without_coverage.into());
+        }
+        eprintln!("rocov: left out: {without_coverage}");
+    }
+    let named = arguments
         .objects
         .iter()
         .map(|path| ObjectFile::open(path))
         .collect::<Result<Vec<_>>>()?;
+    let wanted = listing.device.iter();
+    let kept = Kept::find(
+        directory,
+        &wanted.map(|profile| profile.identity.as_str()).collect(),
+    )?;
+    for refused in &kept.refused {
+        eprintln!("rocov: refused: {refused:#}");
+    }
     let installed = Installed::find(arguments.llvm_bin.as_deref())?;
 
-    let mut matching = Matching::of(&listing.device, &files);
-    matching.leave_out_damaged(|profile| profdata::check(profile, &installed));
-    for line in matching.left_out() {
-        eprintln!("rocov: {line}");
-    }
-    if matching.archs.is_empty() && matching.has_damaged() {
-        return Err(anyhow!(
-            "no profile of the given objects in {} can be read: remove what was left out and run \
-             the program again",
-            directory.display()
-        )
-        .into());
-    }
+    let mut matching = Matching::of(&listing.device, &kept.files, &named);
     if matching.archs.is_empty() {
-        return Err(anyhow!(
-            "no profile in {} is of device code in the given objects: give the files with the \
-             kernels that ran, as they were when they ran",
-            directory.display()
-        )
-        .into());
+        say(&matching.left_out(directory));
+        return Err(no_device_elf(directory).into());
     }
-    for (arch, matched) in &matching.archs {
-        report_arch(arch, matched, arguments, &installed)?;
+    let damaged = matching.leave_out_damaged(|profile| profdata::check(profile, &installed));
+    say(&matching.left_out(directory));
+    say(&damaged);
+    let mut reporter = Reporter {
+        arguments,
+        asked: &asked,
+        installed: &installed,
+        found: Found::default(),
+        reported: false,
+    };
+    for (arch, matched) in &mut matching.archs {
+        reporter.report(arch, matched)?;
     }
+    if !reporter.reported {
+        return Err(nothing_to_read(directory).into());
+    }
+    asked.check(&reporter.found)?;
     Ok(0)
 }
 
-/// Refuses source files that are not there: llvm-cov ignores them, and then shows all files.
-fn check_sources(sources: &[PathBuf]) -> Result<()> {
-    match sources.iter().find(|source| !source.exists()) {
-        Some(missing) => bail!(
-            "no source file {}: give its path as seen from here",
-            missing.display()
-        ),
-        None => Ok(()),
+/// Prints what is not in the report.
+fn say(lines: &[String]) {
+    for line in lines {
+        eprintln!("rocov: {line}");
     }
 }
 
-/// Merges the profiles of one arch and prints its table or its source.
-fn report_arch(
-    arch: &str,
-    matched: &Matched<'_>,
-    arguments: &ReportArguments,
-    installed: &Installed,
-) -> Result<()> {
-    let directory = &arguments.directory;
-    // Before the merge, as llvm-cov warns of objects that are newer than the profile.
-    let elfs = matched
-        .elfs
-        .values()
-        .map(|(file, elf)| file.place(elf, arch, directory))
-        .collect::<Result<Vec<_>>>()?;
-    let merged = directory.join(format!("{arch}.profdata"));
-    let profiles: Vec<_> = matched
-        .profiles
-        .iter()
-        .map(|profile| profile.path.as_path())
-        .collect();
-    profdata::merge(&profiles, &merged, installed, &[])?;
+/// Prints the report of one arch after the other.
+struct Reporter<'a> {
+    arguments: &'a ReportArguments,
+    asked: &'a Asked<'a>,
+    installed: &'a Installed,
+    /// The sources of all archs.
+    found: Found,
+    /// Whether anything was printed.
+    reported: bool,
+}
 
+impl Reporter<'_> {
+    /// Merges the profiles of one arch and prints its table or its source.
+    fn report(&mut self, arch: &str, matched: &mut Matched<'_>) -> Result<()> {
+        let directory = &self.arguments.directory;
+        // Before the merge, as llvm-cov warns of objects that are newer than the profile.
+        let mut elfs = place(arch, matched, directory)?;
+        let merged = directory.join(format!("{arch}.profdata"));
+        if let Err(error) = self.merge(matched, &merged) {
+            // One that is refused makes llvm-profdata refuse all.
+            let damaged = matched
+                .leave_out_damaged(|profile| profdata::check_by_tool(profile, self.installed));
+            if damaged.is_empty() {
+                return Err(error);
+            }
+            say(&damaged);
+            if matched.profiles.is_empty() {
+                return Ok(());
+            }
+            elfs = place(arch, matched, directory)?;
+            self.merge(matched, &merged)?;
+        }
+        self.reported = true;
+        child::print(heading(arch, matched, &elfs, &merged).as_bytes())?;
+        if self.arguments.show.is_some() {
+            return self.show_source(&elfs, &merged);
+        }
+        let mut table = llvm_cov(self.installed.newest(), "report", &elfs, &merged);
+        child::show(&mut table)
+    }
+
+    fn merge(&self, matched: &Matched<'_>, merged: &Path) -> Result<()> {
+        let profiles = matched.profiles.iter();
+        let profiles: Vec<_> = profiles.map(|profile| profile.path.as_path()).collect();
+        profdata::merge(&profiles, merged, self.installed, &[])
+    }
+
+    /// Prints annotated source of the files that were asked for, as far as they are there.
+    fn show_source(&mut self, elfs: &[PathBuf], merged: &Path) -> Result<()> {
+        let tools = self.installed.newest();
+        let found = Found::of(tools, elfs, merged, self.asked)?;
+        say(&found.left_out());
+        let mut command = llvm_cov(tools, "show", elfs, merged);
+        if let Some(cxxfilt) = &tools.cxxfilt {
+            // Instantiations of a template are shown one by one, under their names.
+            command.arg("-Xdemangler").arg(cxxfilt);
+        }
+        if let Some(equivalence) = &self.arguments.path_equivalence {
+            command.arg(format!("-path-equivalence={equivalence}"));
+        }
+        command.args(&found.shown);
+        let is_empty = found.shown.is_empty();
+        self.found.add(found);
+        // Without a name llvm-cov takes all.
+        if is_empty {
+            return Ok(());
+        }
+        child::show(&mut command)
+    }
+}
+
+/// Puts the device ELFs of one arch where llvm-cov can read them.
+fn place(arch: &str, matched: &Matched<'_>, directory: &Path) -> Result<Vec<PathBuf>> {
+    let elfs = matched.elfs.values();
+    elfs.map(|(file, elf)| file.place(elf, arch, directory))
+        .collect()
+}
+
+fn heading(arch: &str, matched: &Matched<'_>, elfs: &[PathBuf], merged: &Path) -> String {
     let mut heading = format!(
         "{arch}: {} of {}\n",
-        count(profiles.len(), "profile"),
+        count(matched.profiles.len(), "profile"),
         count(elfs.len(), "code object"),
     );
-    for elf in &elfs {
+    for elf in elfs {
         heading += &format!("  device ELF      {}\n", elf.display());
     }
     heading += &format!("  merged profile  {}\n\n", merged.display());
-    child::print(heading.as_bytes())?;
+    heading
+}
 
-    child::show(&mut llvm_cov(
-        installed.newest(),
-        &elfs,
-        &merged,
-        arguments.show.as_deref(),
+/// Says what to do with profiles that have no coverage.
+fn without_coverage(profiles: &[DeviceProfile], directory: &Path) -> Option<Error> {
+    let arch = &profiles.first()?.arch;
+    Some(anyhow!(
+        "{} of -fprofile-generate in {1}: for optimization, without coverage: merge with \
+         `llvm-profdata merge -o {arch}.profdata {1}/{arch}.*.profraw` and compile with \
+         -fprofile-use={arch}.profdata, or compile with what `rocov flags` prints",
+        count(profiles.len(), "profile"),
+        directory.display(),
     ))
 }
 
-/// llvm-cov's command line for the table, or for annotated source of `sources`, all when empty.
-fn llvm_cov(
-    tools: &Tools,
-    elfs: &[PathBuf],
-    merged: &Path,
-    sources: Option<&[PathBuf]>,
-) -> Command {
-    let mut command = Command::new(&tools.cov);
-    command.arg(if sources.is_some() { "show" } else { "report" });
-    command.arg("-instr-profile").arg(merged);
-    if let (Some(_), Some(cxxfilt)) = (sources, &tools.cxxfilt) {
-        // Instantiations of a template are shown one by one, under their names.
-        command.arg("-Xdemangler").arg(cxxfilt);
-    }
-    // The first object is the positional argument, and everything after it is a source.
-    let mut elfs = elfs.iter();
-    if let Some(first) = elfs.next() {
-        command.arg(first);
-    }
-    for elf in elfs {
-        command.arg("-object").arg(elf);
-    }
-    command.args(sources.unwrap_or_default());
-    command
+/// Says that no device ELF belongs to a profile.
+fn no_device_elf(directory: &Path) -> Error {
+    anyhow!(
+        "no profile in {0} is of device code in {0}/{1} or in a given object: give the files with \
+         the kernels that ran, as they were when they ran, with --object",
+        directory.display(),
+        objects::DIRECTORY,
+    )
+}
+
+/// Says that all that there is was left out.
+fn nothing_to_read(directory: &Path) -> Error {
+    anyhow!(
+        "no profile in {} can be read: remove what was left out and run the program again",
+        directory.display()
+    )
 }
 
 /// Says why there is nothing, and what to do about it.

@@ -5,6 +5,8 @@ mod common;
 
 use common::device::compiler;
 use common::{failure, rocov, run, stderr, stdout};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -138,8 +140,39 @@ fn what_is_no_clang_is_named() {
             "{message}"
         );
     }
-    let mut command = rocov();
-    command.args(["flags", "--clang", NEW, "--offload-arch", "gfx1"]);
-    let message = failure(&command.output().unwrap(), 1);
-    assert!(message.contains("gfx1"), "{message}");
+}
+
+#[test]
+fn architectures_that_clang_refuses_are_named_on_one_line() {
+    for (clang, archs) in [
+        (NEW, &["bogus"][..]),
+        (OLD, &["bogus"]),
+        (NEW, &["gfx90a", "bogus"]),
+    ] {
+        let mut command = rocov();
+        command.args(["flags", "--clang", clang]);
+        command.args(archs.iter().map(|arch| format!("--offload-arch={arch}")));
+        let message = failure(&command.output().unwrap(), 1);
+        assert!(message.contains(clang), "{message}");
+        assert!(message.contains("bogus"), "{message}");
+        assert!(message.len() < 300, "{message}");
+    }
+    let output = rocov().args(["flags", "--offload-arch="]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
+fn flags_for_a_clang_that_crashes_on_them_are_not_printed() {
+    let directory = tempfile::tempdir().unwrap();
+    let clang = directory.path().join("clang++-14");
+    fs::write(&clang, "#!/bin/sh\necho Debian clang version 14.0.6\n").unwrap();
+    fs::set_permissions(&clang, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = rocov().args(["flags", "--clang"]).arg(&clang).output();
+    let output = output.unwrap();
+    let message = failure(&output, 1);
+    assert!(
+        message.contains("LLVM 14") && message.contains("15 or later"),
+        "{message}"
+    );
+    assert_eq!(stdout(&output), "");
 }

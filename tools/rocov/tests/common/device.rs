@@ -11,12 +11,16 @@ pub(crate) const INSTRUMENTED: [&str; 2] = ["-fprofile-instr-generate", "-fcover
 
 /// A command that compiles the kernel for the device alone.
 pub(crate) fn compiler(clang: &str) -> Command {
+    compiler_of(clang, &data("kernel.hip"))
+}
+
+fn compiler_of(clang: &str, source: &Path) -> Command {
     let mut command = Command::new(clang);
     command
         .args(["-x", "hip", "-nogpuinc", "-nogpulib", "-O1"])
         // No hash of the command line in the code: one kernel, one identity.
         .args(["-fuse-cuid=none", "--cuda-device-only"])
-        .arg(data("kernel.hip"));
+        .arg(source);
     command
 }
 
@@ -33,8 +37,28 @@ pub(crate) fn compile_with(
     arch: &str,
     flags: &[&str],
 ) -> PathBuf {
+    compile_by(compiler(clang), directory, name, arch, flags)
+}
+
+/// The same of another source.
+pub(crate) fn compile_source(
+    source: &Path,
+    directory: &Path,
+    name: &str,
+    arch: &str,
+    flags: &[&str],
+) -> PathBuf {
+    compile_by(compiler_of(CLANG, source), directory, name, arch, flags)
+}
+
+fn compile_by(
+    mut command: Command,
+    directory: &Path,
+    name: &str,
+    arch: &str,
+    flags: &[&str],
+) -> PathBuf {
     let path = directory.join(name);
-    let mut command = compiler(clang);
     command.arg(format!("--offload-arch={arch}"));
     command
         .args(["--no-gpu-bundle-output", "-c", "-o"])

@@ -1,0 +1,186 @@
+//! What is not in a report: damaged files, and what has no coverage.
+
+use crate::*;
+
+#[test]
+fn nothing_to_report_says_how_to_change_that() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &[]);
+    for directory in ["missing", "rocov-data"] {
+        let output = place.report(&[&directory, &"--object", &elf]);
+        let message = failure(&output, 1);
+        assert!(message.contains(directory), "{message}");
+        assert!(message.contains("`rocov flags`"), "{message}");
+        assert_eq!(stdout(&output), "");
+    }
+    fs::write(place.data().join("4711.profraw"), "").unwrap();
+    let message = failure(&place.report(&[&"--object", &elf]), 1);
+    assert!(
+        message.contains("only 1 profile, of host code"),
+        "{message}"
+    );
+}
+
+#[test]
+fn saved_sections_are_left_out_and_are_code_that_ran() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    let name = format!("gfx90a.{}.0.1.7.sections", profile::identity(&elf));
+    fs::write(place.data().join(&name), "").unwrap();
+    let output = place.report(&[&"--object", &elf]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("left out: "), "{said}");
+    assert!(
+        said.contains(&format!("`rocov show rocov-data/{name}`")),
+        "{said}"
+    );
+    assert!(said.contains("instrumented GPU code ran, and"), "{said}");
+    assert!(!said.contains("no instrumented"), "{said}");
+
+    // A profile beside it, named by LLVM_PROFILE_FILE=x-%p.raw.
+    let profile = place.profile(&elf, "gfx90a", 0, 1);
+    let renamed = profile.to_str().unwrap().replace("4711.profraw", "x-1.raw");
+    fs::rename(&profile, renamed).unwrap();
+    let output = place.report(&[&"--object", &elf]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(total_lines(&stdout(&output)), ("10", "2"));
+    assert!(stderr(&output).contains(&name), "{}", stderr(&output));
+}
+
+#[test]
+fn damaged_profiles_are_named() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    let path = place.profile(&elf, "gfx90a", 0, 1);
+    let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+    let whole = fs::read(&path).unwrap();
+    for contents in [
+        &b""[..],
+        b"text, and long enough",
+        &whole[..whole.len() - 64],
+    ] {
+        fs::write(&path, contents).unwrap();
+        let output = place.report(&[&"--object", &elf]);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let (left_out, failed) = said.split_once('\n').unwrap();
+        assert!(left_out.starts_with("rocov: left out: "), "{said}");
+        assert!(left_out.contains(&name), "{said}");
+        assert!(failed.contains("can be read"), "{said}");
+        assert!(!place.data().join("gfx90a.profdata").exists());
+    }
+}
+
+#[test]
+fn a_damaged_profile_is_left_out_and_the_others_are_reported() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    let other = compile(
+        place.path(),
+        "other.elf",
+        "gfx90a",
+        &[&INSTRUMENTED[..], &["-O0"]].concat(),
+    );
+    place.profile(&elf, "gfx90a", 0, 7);
+    let mut damaged = Vec::new();
+    for (elf, agent, cut) in [(&elf, 1, true), (&elf, 2, false), (&other, 0, true)] {
+        let path = place.profile(elf, "gfx90a", agent, 1);
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, &whole[..if cut { whole.len() - 64 } else { 0 }]).unwrap();
+        damaged.push(path.file_name().unwrap().to_str().unwrap().to_owned());
+    }
+    let output = place.report(&[&"--object", &elf, &other, &"--show"]);
+    let (said, shown) = (stderr(&output), stdout(&output));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert_eq!(said.lines().count(), 3, "{said}");
+    for name in damaged {
+        let line = said.lines().find(|line| line.contains(&name)).unwrap();
+        assert!(line.starts_with("rocov: left out: "), "{said}");
+        assert!(line.contains("cut short"), "{said}");
+    }
+    assert!(
+        shown.starts_with("gfx90a: 1 profile of 1 code object\n"),
+        "{shown}"
+    );
+    assert_eq!(shown_count(&shown, "return value * 2;"), "7", "{shown}");
+}
+
+#[test]
+fn a_raw_version_that_is_not_known_is_named_with_those_that_are() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    let path = place.profile(&elf, "gfx90a", 0, 1);
+    // Flags in the high bits are no part of the version.
+    profile::write(&elf, 1, (1 << 59) | 99, &path);
+    let output = place.report(&[&"--object", &elf]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let reason = format!("{name}: raw profile version 99 is not known, expected 8 to 11\n");
+    assert!(said.contains(&reason), "{said}");
+}
+
+#[test]
+fn a_profile_that_llvm_profdata_refuses_is_left_out_and_the_others_are_reported() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    place.profile(&elf, "gfx90a", 0, 7);
+    let refused = place.profile(&elf, "gfx90a", 1, 1);
+    // Whole, but the first record, after 16 words of header, has no counters: a u32 at byte 48.
+    let mut bytes = fs::read(&refused).unwrap();
+    bytes[128 + 48..][..4].fill(0);
+    fs::write(&refused, bytes).unwrap();
+
+    let output = place.report(&[&"--object", &elf, &"--show"]);
+    let (said, shown) = (stderr(&output), stdout(&output));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    let name = refused.file_name().unwrap().to_str().unwrap();
+    let line = format!("rocov: left out: rocov-data/{name}: llvm-profdata refuses it: ");
+    assert!(said.starts_with(&line), "{said}");
+    assert!(said.contains("malformed"), "{said}");
+    assert!(
+        shown.starts_with("gfx90a: 1 profile of 1 code object\n"),
+        "{shown}"
+    );
+    assert_eq!(shown_count(&shown, "return value * 2;"), "7", "{shown}");
+
+    fs::remove_file(place.profile(&elf, "gfx90a", 0, 7)).unwrap();
+    let output = place.report(&[&"--object", &elf]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("can be read"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn profiles_without_coverage_are_said_to_be_for_optimization() {
+    const IR_LEVEL: u64 = 1 << 56;
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    for agent in [0, 1] {
+        let path = place.profile(&elf, "gfx90a", agent, 1);
+        profile::write(&elf, 1, IR_LEVEL | RAW_VERSION, &path);
+    }
+    let message = failure(&place.report(&[&"--object", &elf]), 1);
+    assert!(
+        message.starts_with("rocov: 2 profiles of -fprofile-generate in rocov-data: "),
+        "{message}"
+    );
+    let merge = "`llvm-profdata merge -o gfx90a.profdata rocov-data/gfx90a.*.profraw`";
+    for words in [merge, "-fprofile-use=gfx90a.profdata", "`rocov flags`"] {
+        assert!(message.contains(words), "{message}");
+    }
+
+    // Beside others they are left out.
+    place.profile(&elf, "gfx90a", 2, 7);
+    let output = place.report(&[&"--object", &elf, &"--show"]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.starts_with("rocov: left out: 2 profiles of"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert_eq!(shown_count(&stdout(&output), "return value * 2;"), "7");
+}

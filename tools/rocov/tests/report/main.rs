@@ -1,0 +1,78 @@
+//! `rocov report` on data directories that the tests make up: device ELFs of a small kernel and raw
+//! profiles with counts of their choice.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod left_out;
+mod objects;
+mod sources;
+mod tables;
+
+use common::device::{INSTRUMENTED, compile, compile_bundle, compile_source, compile_with, embed};
+use common::{data, failure, profile, rocov, run, stderr, stdout};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+const RAW_VERSION: u64 = 10;
+
+/// A working directory with a data directory in it.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        fs::create_dir(place.data()).unwrap();
+        place
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn data(&self) -> PathBuf {
+        self.path().join("rocov-data")
+    }
+
+    /// Writes the profile of `elf` as librocov would, every counter at `count`.
+    fn profile(&self, elf: &Path, arch: &str, agent: u32, count: u64) -> PathBuf {
+        let identity = profile::identity(elf);
+        let name = format!("{arch}.{identity}.{agent}.4711.profraw");
+        let path = self.data().join(name);
+        profile::write(elf, count, RAW_VERSION, &path);
+        path
+    }
+
+    fn command(&self) -> Command {
+        let mut command = rocov();
+        command.current_dir(self.path()).arg("report");
+        command
+    }
+
+    fn report(&self, arguments: &[&dyn AsRef<OsStr>]) -> Output {
+        let mut command = self.command();
+        command.args(arguments.iter().map(AsRef::as_ref));
+        command.output().unwrap()
+    }
+}
+
+/// The columns of `name`'s line in a table of llvm-cov.
+fn columns<'a>(table: &'a str, name: &str) -> Vec<&'a str> {
+    let line = table.lines().find(|line| line.starts_with(name));
+    let line = line.unwrap_or_else(|| panic!("no line for {name} in {table}"));
+    line.split_whitespace().collect()
+}
+
+/// Lines and missed lines of the total, in llvm-cov's columns.
+fn total_lines(table: &str) -> (&str, &str) {
+    let columns = columns(table, "TOTAL");
+    (columns[7], columns[8])
+}
+
+/// The count beside a line of annotated source.
+fn shown_count<'a>(shown: &'a str, source: &str) -> &'a str {
+    let line = shown.lines().find(|line| line.contains(source));
+    line.unwrap().split('|').nth(1).unwrap().trim()
+}

@@ -1,0 +1,201 @@
+//! Where device ELFs come from, and which are refused.
+
+use crate::*;
+
+/// Puts a device ELF where librocov keeps those that it sees.
+fn keep(place: &Place, elf: &Path) -> PathBuf {
+    let name = format!("gfx90a.{}.elf", profile::identity(elf));
+    let path = place.data().join("objects").join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::copy(elf, &path).unwrap();
+    path
+}
+
+#[test]
+fn device_elfs_are_taken_out_of_a_host_file() {
+    let place = Place::new();
+    let bundle = compile_bundle(place.path(), &["gfx90a"], &INSTRUMENTED);
+    let program = embed(&bundle, place.path());
+    // Compiled apart, and byte for byte what the bundle holds.
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    place.profile(&elf, "gfx90a", 0, 1);
+    let output = place.report(&[&"--object", &program]);
+    let said = stdout(&output);
+    assert_eq!(stderr(&output), "");
+    assert_eq!(total_lines(&said), ("10", "2"), "{said}");
+    let kept = format!("objects/gfx90a.{}.elf", profile::identity(&elf));
+    assert!(
+        said.contains(&format!("  device ELF      rocov-data/{kept}\n")),
+        "{said}"
+    );
+    let kept = place.data().join(kept);
+    assert_eq!(fs::read(kept).unwrap(), fs::read(elf).unwrap());
+}
+
+#[test]
+fn a_profile_without_its_device_elf_is_named() {
+    let place = Place::new();
+    let known = compile(place.path(), "known.elf", "gfx90a", &INSTRUMENTED);
+    let other = compile(
+        place.path(),
+        "other.elf",
+        "gfx90a",
+        &["-O0", "-fprofile-instr-generate"],
+    );
+    place.profile(&known, "gfx90a", 0, 1);
+    let stranger = place.profile(&other, "gfx90a", 0, 1);
+    let name = stranger.file_name().unwrap().to_str().unwrap();
+
+    let output = place.report(&[&"--object", &known]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(total_lines(&stdout(&output)), ("10", "2"));
+    assert_eq!(stderr(&output).lines().count(), 1);
+    assert!(stderr(&output).contains(name), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("with --object"),
+        "{}",
+        stderr(&output)
+    );
+
+    fs::remove_file(place.profile(&known, "gfx90a", 0, 1)).unwrap();
+    let output = place.report(&[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("no profile in rocov-data is of device code in"));
+}
+
+#[test]
+fn a_device_elf_without_a_profile_is_left_out_and_said() {
+    let place = Place::new();
+    let bundle = compile_bundle(place.path(), &["gfx90a", "gfx942"], &INSTRUMENTED);
+    let plain = compile(place.path(), "plain.elf", "gfx90a", &[]);
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    place.profile(&elf, "gfx90a", 0, 1);
+    // An uninstrumented ELF among its objects makes llvm-cov fail.
+    let output = place.report(&[&"--object", &bundle, &plain]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(total_lines(&stdout(&output)), ("10", "2"));
+    let said = stderr(&output);
+    assert!(
+        said.contains("1 of 2 device ELFs in") && said.contains("(gfx942)"),
+        "{said}"
+    );
+    assert!(
+        said.contains("1 of 1 device ELF in") && said.contains("plain.elf"),
+        "{said}"
+    );
+}
+
+#[test]
+fn objects_that_cannot_be_used_are_named_with_the_reason() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    place.profile(&elf, "gfx90a", 0, 1);
+    let text = place.path().join("text");
+    fs::write(&text, "not an object").unwrap();
+    let bundle = compile_bundle(place.path(), &["gfx90a"], &["--offload-compress"]);
+    let compressed = embed(&bundle, place.path());
+    for (object, reason) in [
+        (place.path().join("missing"), "No such file"),
+        (place.data(), "comes before --object"),
+        (PathBuf::from("/bin/true"), "no .hip_fatbin section"),
+        (text, "ELF"),
+        (compressed, "--no-offload-compress"),
+        (bundle, "--no-offload-compress"),
+        (PathBuf::from("/dev/null"), "not a file"),
+    ] {
+        let message = failure(&place.report(&[&"--object", &object]), 1);
+        assert!(message.contains(&object.display().to_string()), "{message}");
+        assert!(message.contains(reason), "{message}");
+    }
+}
+
+#[test]
+fn kept_device_elfs_need_not_be_given() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    let other = compile(place.path(), "other.elf", "gfx90a", &["-O0"]);
+    let kept = keep(&place, &elf);
+    keep(&place, &other);
+    fs::remove_file(&elf).unwrap();
+    place.profile(&kept, "gfx90a", 0, 1);
+    let output = place.report(&[]);
+    let said = stdout(&output);
+    assert_eq!(stderr(&output), "");
+    assert_eq!(total_lines(&said), ("10", "2"), "{said}");
+    let name = kept.file_name().unwrap().to_str().unwrap();
+    let line = format!("  device ELF      rocov-data/objects/{name}\n");
+    assert!(said.contains(&line), "{said}");
+}
+
+#[test]
+fn what_was_taken_out_once_need_not_be_given_again() {
+    let place = Place::new();
+    let bundle = compile_bundle(place.path(), &["gfx90a"], &INSTRUMENTED);
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    place.profile(&elf, "gfx90a", 0, 1);
+    let first = stdout(&run(place.command().arg("--object").arg(&bundle)));
+    let again = place.report(&[]);
+    assert_eq!(stderr(&again), "");
+    assert_eq!(stdout(&again), first);
+}
+
+#[test]
+fn a_kept_device_elf_that_is_another_is_refused() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    let other = compile(place.path(), "other.elf", "gfx90a", &["-O0"]);
+    let kept = keep(&place, &elf);
+    place.profile(&elf, "gfx90a", 0, 1);
+    let name = kept.file_name().unwrap().to_str().unwrap();
+    let damages: [(&dyn Fn(), String); 2] = [
+        (
+            &|| assert!(fs::copy(&other, &kept).is_ok()),
+            format!("code object {}, not", profile::identity(&other)),
+        ),
+        (&|| fs::write(&kept, "cut").unwrap(), "damaged".to_owned()),
+    ];
+    for (damage, reason) in damages {
+        damage();
+        let output = place.report(&[]);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let refused = said.lines().next().unwrap();
+        assert!(refused.starts_with("rocov: refused: "), "{said}");
+        for words in [name, &reason, "remove it"] {
+            assert!(refused.contains(words), "{words}: {said}");
+        }
+
+        // What is given is used instead.
+        let output = place.report(&[&"--object", &elf]);
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(total_lines(&stdout(&output)), ("10", "2"));
+    }
+}
+
+#[test]
+fn an_object_that_was_rebuilt_is_refused_by_identity() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    let path = place.profile(&elf, "gfx90a", 0, 1);
+    let rebuilt = [&INSTRUMENTED[..], &["-O0"]].concat();
+    let bundle = compile_bundle(place.path(), &["gfx90a", "gfx942"], &rebuilt);
+    let program = embed(&bundle, place.path());
+    let plain = compile(place.path(), "rebuilt.elf", "gfx90a", &rebuilt);
+    for object in [&program, &plain] {
+        let output = place.report(&[&"--object", object]);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let refused = said.lines().next().unwrap();
+        let expected = [
+            path.file_name().unwrap().to_str().unwrap(),
+            &format!("code object {})", profile::identity(&elf)),
+            &format!("{} is refused", object.display()),
+            &format!("is code object {}", profile::identity(&plain)),
+            "give the file that ran, or run this one",
+        ];
+        for words in expected {
+            assert!(refused.contains(words), "{words}: {said}");
+        }
+        assert_eq!(said.lines().count(), 2, "{said}");
+    }
+}
