@@ -1,10 +1,16 @@
 //! Reading an amdgcn ELF: what a drain needs of its headers, without reading all of it.
 
 use object::LittleEndian;
-use object::elf::{EM_AMDGPU, FileHeader64, NT_GNU_BUILD_ID, PF_W, PT_LOAD, SHF_ALLOC};
-use object::read::ReadRef;
+use object::elf::{
+    EM_AMDGPU, FileHeader64, NT_GNU_BUILD_ID, NoteType, PF_W, PF_X, PT_LOAD, SHF_ALLOC, SHT_DYNSYM,
+};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};
+use object::read::{ReadRef, SectionIndex, StringTable};
 use thiserror::Error;
+
+use super::coverage::CoverageError;
+use super::descriptor::DescriptorError;
+use super::metadata::MetadataError;
 
 /// Why bytes are not a code object.
 #[derive(Debug, Error)]
@@ -19,6 +25,23 @@ pub enum CodeObjectError {
         /// `e_machine` as found.
         found: u16,
     },
+    /// Neither the metadata nor the ELF's flags name a processor that is known.
+    #[error(
+        "a code object of no known processor: ELF flags {found:#x}, expected those of a GCN GPU"
+    )]
+    UnknownProcessor {
+        /// `e_flags` as found.
+        found: u32,
+    },
+    /// The metadata of its kernels is damaged, or absent.
+    #[error(transparent)]
+    Metadata(#[from] MetadataError),
+    /// A kernel descriptor is not where it should be.
+    #[error(transparent)]
+    Descriptor(#[from] DescriptorError),
+    /// The coverage mapping is damaged.
+    #[error(transparent)]
+    Coverage(#[from] CoverageError),
 }
 
 /// A stretch of the ELF's own addresses, in bytes.
@@ -51,6 +74,17 @@ impl ProfileSections {
     pub fn are_instrumented(&self) -> bool {
         self.data.is_some_and(|range| range.size > 0)
     }
+}
+
+/// A symbol of `.dynsym`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Symbol<'data> {
+    pub(super) name: &'data [u8],
+    pub(super) address: u64,
+    /// In bytes.
+    pub(super) size: u64,
+    /// Number of the section that it is in, or one of the reserved numbers.
+    pub(super) section: usize,
 }
 
 /// A parsed code object, over bytes in memory or a cache that reads them as needed.
@@ -86,17 +120,28 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// # Errors
     /// Fails where the program headers or the notes are damaged.
     pub fn build_id(&self) -> Result<Option<&'data [u8]>, CodeObjectError> {
+        let ids = self.notes(b"GNU", NT_GNU_BUILD_ID)?;
+        Ok(ids.first().copied())
+    }
+
+    /// The contents of all notes of this owner and type.
+    pub(super) fn notes(
+        &self,
+        owner: &[u8],
+        kind: NoteType,
+    ) -> Result<Vec<&'data [u8]>, CodeObjectError> {
+        let mut found = Vec::new();
         for segment in self.header.program_headers(LittleEndian, self.data)? {
             let Some(mut notes) = segment.notes(LittleEndian, self.data)? else {
                 continue;
             };
             while let Some(note) = notes.next()? {
-                if note.name() == b"GNU" && note.n_type(LittleEndian) == NT_GNU_BUILD_ID {
-                    return Ok(Some(note.desc()));
+                if note.name() == owner && note.n_type(LittleEndian) == kind {
+                    found.push(note.desc());
                 }
             }
         }
-        Ok(None)
+        Ok(found)
     }
 
     /// What stays on the device as it is in the file: address and bytes of the segments that are
@@ -141,23 +186,73 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// # Errors
     /// Fails where the symbol table is damaged.
     pub fn variables(&self, prefix: &[u8]) -> Result<Vec<ElfRange>, CodeObjectError> {
-        let symbols = self
-            .sections
-            .symbols(LittleEndian, self.data, object::elf::SHT_DYNSYM)?;
-        let mut found = Vec::new();
-        for symbol in symbols.iter() {
-            if !symbol.is_undefined(LittleEndian)
-                && symbol
-                    .name(LittleEndian, symbols.strings())?
-                    .starts_with(prefix)
-            {
-                found.push(ElfRange {
-                    address: symbol.st_value(LittleEndian),
-                    size: symbol.st_size(LittleEndian),
-                });
-            }
+        let variable = |symbol: &Symbol| ElfRange {
+            address: symbol.address,
+            size: symbol.size,
+        };
+        let symbols = self.symbols()?;
+        let named = symbols.iter().filter(|it| it.name.starts_with(prefix));
+        Ok(named.map(variable).collect())
+    }
+
+    /// The defined symbols of `.dynsym`.
+    ///
+    /// The names are read at once: each for itself, a read of the file for every symbol, is slow, and
+    /// names of more than 4096 bytes, as kernels of templates have them, would be refused
+    /// (`object`'s `ReadCache`).
+    pub(super) fn symbols(&self) -> Result<Vec<Symbol<'data>>, CodeObjectError> {
+        let table = self.sections.symbols(LittleEndian, self.data, SHT_DYNSYM)?;
+        let names = match table.string_section() {
+            SectionIndex(0) => &[],
+            index => self
+                .sections
+                .section(index)?
+                .data(LittleEndian, self.data)?,
+        };
+        let names = StringTable::new(names, 0, names.len() as u64);
+        let mut symbols = Vec::new();
+        for symbol in table.iter().filter(|it| !it.is_undefined(LittleEndian)) {
+            symbols.push(Symbol {
+                name: symbol.name(LittleEndian, names)?,
+                address: symbol.st_value(LittleEndian),
+                size: symbol.st_size(LittleEndian),
+                section: symbol.st_shndx(LittleEndian).0.into(),
+            });
         }
-        Ok(found)
+        Ok(symbols)
+    }
+
+    /// The contents of a section; none where there is no such section, or it is not in the file.
+    pub(super) fn section(&self, name: &[u8]) -> Result<&'data [u8], CodeObjectError> {
+        match self.sections.section_by_name(LittleEndian, name) {
+            Some((_, section)) => Ok(section.data(LittleEndian, self.data)?),
+            None => Ok(&[]),
+        }
+    }
+
+    /// The contents of the section with this number, and its address.
+    pub(super) fn section_at(&self, index: usize) -> Result<(u64, &'data [u8]), CodeObjectError> {
+        let section = self.sections.section(SectionIndex(index))?;
+        let data = section.data(LittleEndian, self.data)?;
+        Ok((section.sh_addr(LittleEndian), data))
+    }
+
+    /// Whether instructions may be at an address.
+    pub(super) fn is_code(&self, address: u64) -> Result<bool, CodeObjectError> {
+        let segments = self.header.program_headers(LittleEndian, self.data)?;
+        Ok(segments.iter().any(|segment| {
+            let is_executable = segment.p_flags(LittleEndian).0 & PF_X.0 != 0;
+            let offset = address.checked_sub(segment.p_vaddr(LittleEndian));
+            segment.p_type(LittleEndian) == PT_LOAD
+                && is_executable
+                && offset.is_some_and(|it| it < segment.p_memsz(LittleEndian))
+        }))
+    }
+
+    /// `e_flags` and the ABI version, which says how to read them.
+    pub(super) fn flags(&self) -> (u32, u8) {
+        let abi = self.header.e_ident().abi_version;
+        (self.header.e_flags(LittleEndian).0, abi)
     }
 
     /// The major version of the clang that compiled this, by its `.comment`: `clang version 22.1.8`

@@ -1,6 +1,13 @@
 //! What a code object says of each of its kernels.
 
+use object::read::ReadRef;
 use serde::{Deserialize, Serialize};
+
+use super::descriptor::Descriptors;
+use super::elf::{CodeObject, CodeObjectError};
+use super::functions::Functions;
+use super::metadata::{KernelNote, Metadata};
+use super::target;
 
 /// One kernel: the resources that it takes, as its compiler wrote them down.
 ///
@@ -43,6 +50,85 @@ pub struct Kernel {
     pub max_workgroup_size: u32,
     /// Whether it has a data record, that is counters of its own.
     pub instrumented: bool,
-    /// The source file that its coverage mapping names.
+    /// The source file that its coverage mapping names; `None` without a mapping that can be read.
     pub source: Option<String>,
+}
+
+impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
+    /// The processor that it is compiled for with its features, such as `gfx90a:xnack-`: by its
+    /// metadata, else by the flags of the ELF. A feature that is not named may be on or off.
+    ///
+    /// # Errors
+    /// Fails where neither names a processor.
+    pub fn target(&self) -> Result<String, CodeObjectError> {
+        let metadata = Metadata::of(self)?;
+        // Four parts before it: architecture, vendor, system, environment.
+        let named = metadata.target().and_then(|it| it.splitn(5, '-').nth(4));
+        if let Some(target) = named {
+            return Ok(target.to_owned());
+        }
+        let (flags, abi_version) = self.flags();
+        target::of_flags(flags, abi_version)
+            .ok_or(CodeObjectError::UnknownProcessor { found: flags })
+    }
+
+    /// The source file of each of these functions, in their order, by its coverage mapping; `None`
+    /// for those without a mapping, or with one of a version other than 4 to 7.
+    ///
+    /// # Errors
+    /// Fails where the coverage mapping is damaged.
+    pub fn sources<'a>(
+        &self,
+        functions: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Vec<Option<String>>, CodeObjectError> {
+        Functions::named(functions).sources(self)
+    }
+
+    /// Its kernels by name; all but [`Kernel::display_name`].
+    ///
+    /// # Errors
+    /// Fails where the metadata is absent, damaged or of another major version, and where a kernel
+    /// lacks its descriptor. A coverage mapping that is damaged costs the sources alone:
+    /// [`CodeObject::sources`] says what is wrong.
+    pub fn kernels(&self) -> Result<Vec<Kernel>, CodeObjectError> {
+        let notes = Metadata::of(self)?.kernels()?;
+        let functions = Functions::named(notes.iter().map(|note| note.name));
+        let counted = functions.counted(self)?;
+        let sources = functions.sources(self);
+        let sources = sources.unwrap_or_else(|_| vec![None; notes.len()]);
+        let descriptors = Descriptors::of(self)?;
+        let mut kernels = Vec::with_capacity(notes.len());
+        for ((note, instrumented), source) in notes.into_iter().zip(counted).zip(sources) {
+            let place = descriptors.place(note.symbol)?;
+            kernels.push(Kernel {
+                descriptor: place.descriptor,
+                entry: place.entry,
+                instrumented,
+                source,
+                ..note.into()
+            });
+        }
+        kernels.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(kernels)
+    }
+}
+
+impl From<KernelNote<'_>> for Kernel {
+    fn from(note: KernelNote) -> Self {
+        Kernel {
+            name: note.name.to_owned(),
+            kernarg_size: note.kernarg_size,
+            kernarg_align: note.kernarg_align,
+            group_size: note.group_size,
+            private_size: note.private_size,
+            sgprs: note.sgprs,
+            vgprs: note.vgprs,
+            agprs: note.agprs,
+            sgpr_spills: note.sgpr_spills,
+            vgpr_spills: note.vgpr_spills,
+            wavefront_size: note.wavefront_size,
+            max_workgroup_size: note.max_workgroup_size,
+            ..Kernel::default()
+        }
+    }
 }

@@ -1,12 +1,20 @@
 //! Device code as files: amdgcn ELFs, what identifies them, and the bundles that carry them.
 
 pub mod bundle;
+mod coverage;
+mod descriptor;
 mod elf;
+mod functions;
 mod identity;
 mod kernel;
+mod metadata;
+mod target;
 mod uri;
 
+pub use coverage::CoverageError;
+pub use descriptor::DescriptorError;
 pub use elf::{CodeObject, CodeObjectError, ElfRange, ProfileSections};
 pub use identity::{Identity, file_name, sanitize_target};
 pub use kernel::Kernel;
+pub use metadata::MetadataError;
 pub use uri::FileUri;
