@@ -4,7 +4,7 @@ use std::fs;
 use std::mem::{offset_of, size_of};
 use std::process::Command;
 
-use rocov::hsa::abi::{self, LoaderTable, PointerInfo};
+use rocov::hsa::abi::{self, BarrierPacket, LoaderTable, PointerInfo, Queue};
 
 /// The C expressions, and what the mirror says of them.
 fn expectations() -> Vec<(&'static str, u64)> {
@@ -93,6 +93,42 @@ fn expectations() -> Vec<(&'static str, u64)> {
         ),
         ("HSA_EXT_POINTER_TYPE_HSA", abi::POINTER_TYPE_HSA.into()),
         // Handles are structs of one u64, passed as one.
+        ("HSA_QUEUE_TYPE_SINGLE", abi::QUEUE_TYPE_SINGLE.into()),
+        (
+            "offsetof(hsa_queue_t, type)",
+            offset_of!(Queue, kind) as u64,
+        ),
+        (
+            "offsetof(hsa_queue_t, base_address)",
+            offset_of!(Queue, base) as u64,
+        ),
+        (
+            "offsetof(hsa_queue_t, doorbell_signal)",
+            offset_of!(Queue, doorbell) as u64,
+        ),
+        (
+            "offsetof(hsa_queue_t, size)",
+            offset_of!(Queue, size) as u64,
+        ),
+        (
+            "sizeof(hsa_barrier_and_packet_t)",
+            size_of::<BarrierPacket>() as u64,
+        ),
+        (
+            "offsetof(hsa_barrier_and_packet_t, dep_signal)",
+            offset_of!(BarrierPacket, dependencies) as u64,
+        ),
+        (
+            "offsetof(hsa_barrier_and_packet_t, completion_signal)",
+            offset_of!(BarrierPacket, completion_signal) as u64,
+        ),
+        (
+            "HSA_PACKET_TYPE_BARRIER_AND << HSA_PACKET_HEADER_TYPE \
+             | 1 << HSA_PACKET_HEADER_BARRIER \
+             | HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE \
+             | HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE",
+            abi::BARRIER_HEADER.into(),
+        ),
         ("sizeof(hsa_agent_t)", size_of::<u64>() as u64),
         ("sizeof(hsa_executable_t)", size_of::<u64>() as u64),
         ("sizeof(hsa_loaded_code_object_t)", size_of::<u64>() as u64),

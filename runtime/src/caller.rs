@@ -1,8 +1,10 @@
-//! Which file the code is in that loads a code object.
+//! Who is calling: the file of the code that loads a code object, and whose thread it is.
 //!
 //! A code object that is handed over in memory has no file of its own. Its origin is then that of
 //! the first caller outside HIP and ROCr, found on the stack of the hook.
 
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,9 +18,7 @@ const RUNTIMES: [&str; 3] = ["libamdhip64.so", "libhsa-runtime64.so", "librocov.
 /// stack cannot be read or leads nowhere.
 pub(crate) fn loader() -> Option<PathBuf> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
-    let mut stack: Vec<usize> = Vec::new();
-    // SAFETY: the callback matches the interface and gets the address of `stack`.
-    unsafe { _Unwind_Backtrace(collect, (&raw mut stack).cast()) };
+    let stack = stack();
     // Where librocov is linked into the program, its frames are in the program's file.
     let ours = stack.iter().rposition(|address| is_hook(*address));
     let callers = &stack[ours.map_or(0, |last| last + 1)..];
@@ -26,8 +26,43 @@ pub(crate) fn loader() -> Option<PathBuf> {
     files.into_iter().find(|file| !is_runtime(file))
 }
 
+/// Whether the calling thread is one of HIP's or ROCr's own, in which they call the program back:
+/// what the GPU waits for may be that this call returns.
+pub(crate) fn is_runtimes_thread() -> bool {
+    thread_local! {
+        static ANSWER: Cell<Option<bool>> = const { Cell::new(None) };
+    }
+    let look = || {
+        let maps = fs::read_to_string("/proc/self/maps").ok()?;
+        let files = stack()
+            .into_iter()
+            .rev()
+            .filter_map(|it| file_at(it, &maps));
+        // The C library starts threads.
+        let mut first = files.skip_while(|file| file_name(file).starts_with("libc.so"));
+        Some(is_runtime(&first.next()?))
+    };
+    ANSWER.get().unwrap_or_else(|| {
+        let answer = look().unwrap_or(false);
+        ANSWER.set(Some(answer));
+        answer
+    })
+}
+
+/// The addresses of the calls that led here, the innermost first.
+fn stack() -> Vec<usize> {
+    let mut stack: Vec<usize> = Vec::new();
+    // SAFETY: the callback matches the interface and gets the address of `stack`.
+    unsafe { _Unwind_Backtrace(collect, (&raw mut stack).cast()) };
+    stack
+}
+
+fn file_name(file: &Path) -> Cow<'_, str> {
+    file.file_name().unwrap_or_default().to_string_lossy()
+}
+
 fn is_runtime(file: &Path) -> bool {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let name = file_name(file);
     RUNTIMES.iter().any(|it| name.starts_with(it))
 }
 
@@ -55,7 +90,7 @@ fn file_at(address: usize, maps: &str) -> Option<PathBuf> {
 unsafe extern "C" fn collect(context: *mut c_void, stack: *mut c_void) -> c_int {
     // SAFETY: the unwinder passes a valid context.
     let address = unsafe { _Unwind_GetIP(context) };
-    // SAFETY: `stack` is the vector in `loader`.
+    // SAFETY: `stack` is the vector in the function of that name.
     unsafe { &mut *stack.cast::<Vec<usize>>() }.push(address.saturating_sub(1));
     0
 }

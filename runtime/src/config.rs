@@ -4,6 +4,7 @@ use std::env;
 use std::fmt::Display;
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rocov::filter::Filter;
 use rocov::output::{Expansion, PatternError, ProfileName};
@@ -40,6 +41,23 @@ pub(crate) fn profile_name() -> ProfileName {
         }
         _ => default(),
     }
+}
+
+/// How long kernels are waited for when code is unloaded: `ROCOV_WAIT`, in seconds.
+pub(crate) fn patience() -> Duration {
+    const DEFAULT: Duration = Duration::from_secs(10);
+    let Some(value) = env::var_os("ROCOV_WAIT").filter(|value| !value.is_empty()) else {
+        return DEFAULT;
+    };
+    let seconds = value.to_str().and_then(|value| value.parse().ok());
+    seconds.map(Duration::from_secs).unwrap_or_else(|| {
+        log::warn(format_args!(
+            "ROCOV_WAIT={}: not a whole number of seconds; it is {}",
+            value.display(),
+            DEFAULT.as_secs()
+        ));
+        DEFAULT
+    })
 }
 
 /// What is drained: `ROCOV_ONLY` and `ROCOV_SKIP`. If one of them cannot be used, that is said and

@@ -17,11 +17,12 @@ use rocov::device::Executable;
 
 use crate::exports::RocovStatus;
 use crate::objects::{self, Object};
+use crate::queues::{self, NewQueue};
 use crate::{boundary, exit, lifecycle, process};
 
 /// What a hook has seen, or the program asks for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Event {
+pub(crate) enum Event<'a> {
     /// An executable was frozen.
     Frozen(Executable),
     /// An executable is about to be destroyed.
@@ -34,6 +35,10 @@ pub(crate) enum Event {
     Exiting,
     /// Another program is about to take the process over, after `Exiting`.
     HandingOver,
+    /// A queue was made.
+    QueueCreated(&'a NewQueue),
+    /// The queue at this address is about to be destroyed.
+    QueueDestroying(u64),
     /// `rocov_drain`.
     Drain,
     /// `rocov_reset`.
@@ -42,7 +47,7 @@ pub(crate) enum Event {
     SetFile(*const c_char),
 }
 
-impl Event {
+impl Event<'_> {
     /// The event as copies of other builds understand it.
     fn encode(self) -> (c_int, u64) {
         match self {
@@ -55,11 +60,16 @@ impl Event {
             Event::Reset => (6, 0),
             Event::SetFile(pattern) => (7, pattern as u64),
             Event::HandingOver => (8, 0),
+            Event::QueueCreated(queue) => (9, std::ptr::from_ref(queue) as u64),
+            Event::QueueDestroying(queue) => (10, queue),
         }
     }
 
     /// `None` for a number of a later build.
-    fn decode(number: c_int, argument: u64) -> Option<Event> {
+    ///
+    /// # Safety
+    /// Both are what a copy of librocov has encoded, which waits for the answer.
+    unsafe fn decode(number: c_int, argument: u64) -> Option<Self> {
         Some(match number {
             0 => Event::Frozen(Executable(argument)),
             1 => Event::Destroying(Executable(argument)),
@@ -70,6 +80,9 @@ impl Event {
             6 => Event::Reset,
             7 => Event::SetFile(argument as *const c_char),
             8 => Event::HandingOver,
+            // SAFETY: an address that `encode` has taken, valid until the sender has its answer.
+            9 => Event::QueueCreated(unsafe { &*(argument as *const NewQueue) }),
+            10 => Event::QueueDestroying(argument),
             _ => return None,
         })
     }
@@ -108,7 +121,10 @@ pub(crate) fn send(event: Event) -> RocovStatus {
         let drainer = &control().drainer;
         let mut receiver = drainer.load(Ordering::Acquire);
         if receiver.is_null() {
-            if !matches!(event, Event::Frozen(_) | Event::SetFile(_)) {
+            if !matches!(
+                event,
+                Event::Frozen(_) | Event::SetFile(_) | Event::QueueCreated(_)
+            ) {
                 // Nothing was ever loaded. What came in past all hooks is for the late exit drain.
                 return RocovStatus::Nothing;
             }
@@ -147,7 +163,8 @@ pub(crate) fn drains() -> bool {
 /// The drainer's side of [`send`].
 unsafe extern "C" fn receive(event: c_int, argument: u64) -> c_int {
     let status = boundary::call("the drain", || {
-        let Some(event) = Event::decode(event, argument) else {
+        // SAFETY: only `send` of some copy calls this.
+        let Some(event) = (unsafe { Event::decode(event, argument) }) else {
             return RocovStatus::Nothing;
         };
         match event {
@@ -158,7 +175,13 @@ unsafe extern "C" fn receive(event: c_int, argument: u64) -> c_int {
             Event::Destroying(executable) => lifecycle::destroying(executable),
             Event::ShutDown => lifecycle::shut_down(),
             Event::HandingOver => lifecycle::handing_over(),
-            Event::ShuttingDown | Event::Exiting | Event::Drain => return lifecycle::draining(),
+            Event::QueueCreated(queue) => {
+                pin();
+                queues::created(queue);
+            }
+            Event::QueueDestroying(queue) => queues::destroying(queue),
+            Event::ShuttingDown | Event::Exiting => return lifecycle::ending(),
+            Event::Drain => return lifecycle::draining(),
             Event::Reset => return lifecycle::reset(),
             // SAFETY: the argument of `rocov_set_file`, null or NUL terminated.
             Event::SetFile(pattern) => return unsafe { lifecycle::set_file(pattern) },

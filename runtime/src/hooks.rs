@@ -14,6 +14,7 @@ use rocov::hsa::abi::{SUCCESS, Status};
 
 use crate::election::{self, Event};
 use crate::process;
+use crate::queues::NewQueue;
 
 /// `HSA_STATUS_ERROR`: for a program that calls HSA where there is none.
 const ERROR: Status = 0x1000;
@@ -21,6 +22,20 @@ const ERROR: Status = 0x1000;
 type FreezeFn = unsafe extern "C" fn(u64, *const c_char) -> Status;
 type DestroyFn = unsafe extern "C" fn(u64) -> Status;
 type ShutDownFn = unsafe extern "C" fn() -> Status;
+pub(crate) type QueueErrorFn = unsafe extern "C" fn(Status, u64, *mut c_void);
+/// Agent, size, kind, what is told of errors with its data, sizes of segments, where the queue's
+/// address goes.
+pub(crate) type QueueCreateFn = unsafe extern "C" fn(
+    u64,
+    u32,
+    u32,
+    Option<QueueErrorFn>,
+    *mut c_void,
+    u32,
+    u32,
+    *mut u64,
+) -> Status;
+pub(crate) type QueueDestroyFn = unsafe extern "C" fn(u64) -> Status;
 type ExitFn = unsafe extern "C" fn(c_int) -> !;
 
 /// Loads are remembered once an executable is frozen: symbols have addresses from then on.
@@ -79,6 +94,61 @@ unsafe extern "C" fn hsa_shut_down() -> Status {
     status
 }
 
+/// Queues are remembered: kernels that still run in them are waited for.
+///
+/// # Safety
+/// As for HSA's function of this name.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hsa_queue_create(
+    agent: u64,
+    size: u32,
+    kind: u32,
+    callback: Option<QueueErrorFn>,
+    data: *mut c_void,
+    private_segment_size: u32,
+    group_segment_size: u32,
+    queue: *mut u64,
+) -> Status {
+    static NEXT: OnceLock<Option<QueueCreateFn>> = OnceLock::new();
+    // SAFETY: hsa.h declares the function so.
+    let Some(create) = *NEXT.get_or_init(|| unsafe { next(c"hsa_queue_create") }) else {
+        return ERROR;
+    };
+    // SAFETY: the caller's arguments, passed on.
+    let status = unsafe {
+        create(
+            agent,
+            size,
+            kind,
+            callback,
+            data,
+            private_segment_size,
+            group_segment_size,
+            queue,
+        )
+    };
+    if status == SUCCESS {
+        // SAFETY: a successful call has written the queue's address there.
+        let address = unsafe { *queue };
+        election::send(Event::QueueCreated(&NewQueue { agent, address }));
+    }
+    status
+}
+
+/// # Safety
+/// As for HSA's function of this name.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hsa_queue_destroy(queue: u64) -> Status {
+    static NEXT: OnceLock<Option<QueueDestroyFn>> = OnceLock::new();
+    // SAFETY: hsa.h declares the function so.
+    let Some(destroy) = *NEXT.get_or_init(|| unsafe { next(c"hsa_queue_destroy") }) else {
+        return ERROR;
+    };
+    election::send(Event::QueueDestroying(queue));
+    // SAFETY: the caller's argument, passed on.
+    unsafe { destroy(queue) }
+}
+
 /// Ends the process without exit handlers, as Python's `os._exit` and forked workers do.
 ///
 /// # Safety
@@ -116,7 +186,7 @@ unsafe fn exit_now(status: c_int) -> ! {
 /// Sends what is to be done before a call that ends the program there and then; but not in a
 /// signal handler, which may have interrupted anything: an allocation, HIP, a drain. It would wait
 /// for itself for ever.
-pub(crate) fn before_leaving(events: &[Event]) {
+pub(crate) fn before_leaving(events: &[Event<'_>]) {
     // Asked first, and without a lock: most callers are children of vfork on their way to exec.
     if process::is_user() && !is_in_signal_handler() {
         for event in events {

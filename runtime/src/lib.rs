@@ -23,4 +23,5 @@ mod log;
 mod neighbour;
 mod objects;
 mod process;
+mod queues;
 mod table;

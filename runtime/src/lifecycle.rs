@@ -11,7 +11,7 @@ use rocov::output::ProfileName;
 
 use crate::exports::RocovStatus;
 use crate::neighbour::{Neighbour, Stance};
-use crate::{caller, config, election, exit, log, process};
+use crate::{caller, config, election, exit, log, process, queues};
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
@@ -54,6 +54,7 @@ pub(crate) fn frozen(executable: Executable) {
 
 /// An executable is about to be destroyed.
 pub(crate) fn destroying(executable: Executable) {
+    wait_for_kernels(|it| it == executable);
     with_owned(|state, device| {
         if !state.session.has_seen(executable) {
             return;
@@ -65,7 +66,22 @@ pub(crate) fn destroying(executable: Executable) {
     });
 }
 
-/// HSA may go, or the process, or the program asks: whatever is loaded is drained.
+/// HSA may go, or the process: whatever is loaded is drained once its kernels are done.
+pub(crate) fn ending() -> RocovStatus {
+    wait_for_kernels(|_| true);
+    draining()
+}
+
+/// Waits for the kernels on agents that have loads of `wanted` executables.
+fn wait_for_kernels(wanted: impl Fn(Executable) -> bool) {
+    let counting = with_owned(|state, _| state.session.counting_agents(wanted));
+    // Not under the lock: other threads have code objects to load meanwhile.
+    if let (Some(agents), Some(device)) = (counting, attach()) {
+        queues::finish(&device, &agents);
+    }
+}
+
+/// Whatever is loaded is drained, as it is now.
 pub(crate) fn draining() -> RocovStatus {
     let drained = with_owned(|state, device| {
         if state.neighbour.look() == Stance::StandDown {
@@ -139,6 +155,7 @@ pub(crate) fn shut_down() {
     if !process::is_user() || attach().is_some() {
         return;
     }
+    queues::forget_all();
     with_state(|state| state.session.forget_all());
 }
 
@@ -151,7 +168,7 @@ pub(crate) fn exiting() {
         return;
     }
     if process::claim() {
-        draining();
+        ending();
     }
 }
 

@@ -15,7 +15,8 @@ use rocov::device::Executable;
 use rocov::hsa::abi::{SUCCESS, Status};
 
 use crate::election::{self, Event};
-use crate::hooks::{self, First};
+use crate::hooks::{self, First, QueueCreateFn, QueueDestroyFn, QueueErrorFn};
+use crate::queues::NewQueue;
 use crate::{boundary, exit, log};
 
 /// Tells ROCr (from 5.3) that this library is a tool, and when to load it: others first.
@@ -50,7 +51,11 @@ struct CoreTable {
     version: Version,
     _init: *const c_void,
     shut_down: ShutDownFn,
-    _to_destroy: [u8; 656],
+    _to_queue_create: [u8; 40],
+    queue_create: QueueCreateFn,
+    _soft_queue_create: *const c_void,
+    queue_destroy: QueueDestroyFn,
+    _to_destroy: [u8; 592],
     destroy: DestroyFn,
     _to_freeze: [u8; 8],
     freeze: FreezeFn,
@@ -58,6 +63,8 @@ struct CoreTable {
 
 const _: () = assert!(std::mem::offset_of!(ApiTable, core) == 16);
 const _: () = assert!(std::mem::offset_of!(CoreTable, shut_down) == 24);
+const _: () = assert!(std::mem::offset_of!(CoreTable, queue_create) == 72);
+const _: () = assert!(std::mem::offset_of!(CoreTable, queue_destroy) == 88);
 const _: () = assert!(std::mem::offset_of!(CoreTable, destroy) == 688);
 const _: () = assert!(std::mem::offset_of!(CoreTable, freeze) == 704);
 
@@ -71,6 +78,8 @@ struct Original {
     freeze: FreezeFn,
     destroy: DestroyFn,
     shut_down: ShutDownFn,
+    queue_create: QueueCreateFn,
+    queue_destroy: QueueDestroyFn,
 }
 
 static ORIGINAL: OnceLock<Original> = OnceLock::new();
@@ -183,6 +192,8 @@ fn patch(core: &mut CoreTable) {
         freeze: core.freeze,
         destroy: core.destroy,
         shut_down: core.shut_down,
+        queue_create: core.queue_create,
+        queue_destroy: core.queue_destroy,
     };
     if ORIGINAL.set(original).is_err() {
         log::verbose(format_args!(
@@ -192,6 +203,8 @@ fn patch(core: &mut CoreTable) {
     core.freeze = freeze;
     core.destroy = destroy;
     core.shut_down = shut_down;
+    core.queue_create = queue_create;
+    core.queue_destroy = queue_destroy;
     log::verbose(format_args!(
         "hooked into HSA's tool table, version {}",
         core.version.major
@@ -238,4 +251,41 @@ unsafe extern "C" fn shut_down() -> Status {
     let status = unsafe { (original().shut_down)() };
     election::send(Event::ShutDown);
     status
+}
+
+unsafe extern "C" fn queue_create(
+    agent: u64,
+    size: u32,
+    kind: u32,
+    callback: Option<QueueErrorFn>,
+    data: *mut c_void,
+    private_segment_size: u32,
+    group_segment_size: u32,
+    queue: *mut u64,
+) -> Status {
+    // SAFETY: the caller's arguments, passed on.
+    let status = unsafe {
+        (original().queue_create)(
+            agent,
+            size,
+            kind,
+            callback,
+            data,
+            private_segment_size,
+            group_segment_size,
+            queue,
+        )
+    };
+    if status == SUCCESS {
+        // SAFETY: a successful call has written the queue's address there.
+        let address = unsafe { *queue };
+        election::send(Event::QueueCreated(&NewQueue { agent, address }));
+    }
+    status
+}
+
+unsafe extern "C" fn queue_destroy(queue: u64) -> Status {
+    election::send(Event::QueueDestroying(queue));
+    // SAFETY: the caller's argument, passed on.
+    unsafe { (original().queue_destroy)(queue) }
 }

@@ -201,6 +201,13 @@ impl Session {
         self.seen.contains(&executable)
     }
 
+    /// Handles of the agents on which kernels of `wanted` executables count.
+    #[must_use]
+    pub fn counting_agents(&self, wanted: impl Fn(Executable) -> bool) -> Vec<u64> {
+        let loads = self.loads.values().filter(|load| wanted(load.executable));
+        loads.map(|load| load.agent.handle).collect()
+    }
+
     /// Whether there is no load to drain.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -94,6 +94,60 @@ pub struct PointerInfo {
     pub owner: u64,
 }
 
+/// `hsa_queue_type32_t`: one thread alone puts packets in.
+pub const QUEUE_TYPE_SINGLE: u32 = 1;
+
+/// `hsa_queue_t` of the large machine model, whose address is the handle.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Queue {
+    /// `hsa_queue_type32_t`.
+    pub kind: u32,
+    /// What it can do.
+    pub features: u32,
+    /// Address of the packets.
+    pub base: u64,
+    /// The signal that a packet's index is stored to.
+    pub doorbell: u64,
+    /// Number of packets that there is room for, a power of two.
+    pub size: u32,
+}
+
+/// `hsa_barrier_and_packet_t`: 64 bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BarrierPacket {
+    /// Header, in the lower half.
+    pub header: u32,
+    /// 0, likewise below.
+    pub reserved1: u32,
+    /// Signals to wait for, 0 for none.
+    pub dependencies: [u64; 5],
+    /// See above.
+    pub reserved2: u64,
+    /// Decremented when everything before is done.
+    pub completion_signal: u64,
+}
+
+/// The header of a barrier-and packet that waits for everything before it, and makes it visible
+/// to everybody: `HSA_PACKET_TYPE_BARRIER_AND`, the barrier bit, and `HSA_FENCE_SCOPE_SYSTEM` for
+/// both fences.
+pub const BARRIER_HEADER: u32 = 3 | 1 << 8 | 2 << 9 | 2 << 11;
+
+/// `hsa_queue_load_read_index_scacquire` and the same for the write index. Queues are passed by
+/// their address.
+pub type LoadIndexFn = unsafe extern "C" fn(u64) -> u64;
+/// `hsa_queue_cas_write_index_scacq_screl`: queue, expected, new; returns what was found.
+pub type CasIndexFn = unsafe extern "C" fn(u64, u64, u64) -> u64;
+/// `hsa_signal_create`: value, number of agents that wait, these agents, where the handle goes.
+pub type SignalCreateFn = unsafe extern "C" fn(i64, u32, *const u64, *mut u64) -> Status;
+/// `hsa_signal_destroy`.
+pub type SignalDestroyFn = unsafe extern "C" fn(u64) -> Status;
+/// `hsa_signal_load_scacquire`.
+pub type SignalLoadFn = unsafe extern "C" fn(u64) -> i64;
+/// `hsa_signal_store_screlease`.
+pub type SignalStoreFn = unsafe extern "C" fn(u64, i64);
+
 /// `hsa_system_get_info`.
 pub type SystemGetInfoFn = unsafe extern "C" fn(u32, *mut c_void) -> Status;
 /// `hsa_system_get_major_extension_table`.

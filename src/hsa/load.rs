@@ -29,7 +29,36 @@ pub(super) struct Api {
     pub(super) pointer_info: abi::PointerInfoFn,
     extension_table: abi::ExtensionTableFn,
     /// Keeps the runtime mapped while its functions can be called.
-    _library: Library,
+    library: Library,
+}
+
+/// The functions of a loaded HSA runtime that waiting for a queue takes. Not to outlive the
+/// [`Api`] that they come from.
+#[derive(Debug)]
+pub(super) struct QueueApi {
+    pub(super) load_read_index: abi::LoadIndexFn,
+    pub(super) load_write_index: abi::LoadIndexFn,
+    pub(super) cas_write_index: abi::CasIndexFn,
+    pub(super) create_signal: abi::SignalCreateFn,
+    pub(super) destroy_signal: abi::SignalDestroyFn,
+    pub(super) load_signal: abi::SignalLoadFn,
+    pub(super) store_signal: abi::SignalStoreFn,
+}
+
+/// The runtime's function `name`.
+///
+/// # Safety
+/// `T` is the type of a pointer to that function.
+unsafe fn function<T: Copy>(library: &Library, name: &'static str) -> Result<T, DeviceError> {
+    // SAFETY: as the caller promises.
+    match unsafe { library.get::<T>(name) } {
+        Ok(symbol) => Ok(*symbol),
+        Err(error) => Err(DeviceError::MissingFunction {
+            library: HSA_LIBRARY,
+            symbol: name,
+            reason: error.to_string(),
+        }),
+    }
 }
 
 impl Api {
@@ -49,16 +78,7 @@ impl Api {
         macro_rules! function {
             ($name:literal) => {
                 // SAFETY: the type is the one that hsa.h or hsa_ext_amd.h declares for the name.
-                match unsafe { library.get($name) } {
-                    Ok(symbol) => *symbol,
-                    Err(error) => {
-                        return Err(DeviceError::MissingFunction {
-                            library: HSA_LIBRARY,
-                            symbol: $name,
-                            reason: error.to_string(),
-                        });
-                    }
-                }
+                unsafe { function(&library, $name) }?
             };
         }
         Ok(Some(Api {
@@ -71,8 +91,30 @@ impl Api {
             memory_copy: function!("hsa_memory_copy"),
             pointer_info: function!("hsa_amd_pointer_info"),
             extension_table: function!("hsa_system_get_major_extension_table"),
-            _library: library,
+            library,
         }))
+    }
+
+    /// The functions on queues and signals.
+    ///
+    /// # Errors
+    /// Fails where the runtime lacks one of them.
+    pub(super) fn queues(&self) -> Result<QueueApi, DeviceError> {
+        macro_rules! function {
+            ($name:literal) => {
+                // SAFETY: the type is the one that hsa.h declares for the name.
+                unsafe { function(&self.library, $name) }?
+            };
+        }
+        Ok(QueueApi {
+            load_read_index: function!("hsa_queue_load_read_index_scacquire"),
+            load_write_index: function!("hsa_queue_load_write_index_scacquire"),
+            cas_write_index: function!("hsa_queue_cas_write_index_scacq_screl"),
+            create_signal: function!("hsa_signal_create"),
+            destroy_signal: function!("hsa_signal_destroy"),
+            load_signal: function!("hsa_signal_load_scacquire"),
+            store_signal: function!("hsa_signal_store_screlease"),
+        })
     }
 
     /// Whether the runtime is started. A closed one answers `HSA_STATUS_ERROR_NOT_INITIALIZED`

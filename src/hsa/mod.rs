@@ -1,7 +1,8 @@
 //! The device interface on ROCr, AMD's HSA runtime.
 //!
 //! All unsafe code of the library is here: [`abi`] mirrors the C types, [`load`] finds the
-//! runtime in the process, [`loader`] asks it what is loaded, [`image`] reads the ELFs behind it, [`memory`] copies.
+//! runtime in the process, [`loader`] asks it what is loaded, [`image`] reads the ELFs behind it,
+//! [`memory`] copies, [`queue`] waits for kernels.
 //!
 //! Nothing here starts HSA: a process that never used a GPU is left as it was.
 
@@ -10,9 +11,11 @@ mod image;
 mod load;
 mod loader;
 mod memory;
+mod queue;
 
 use load::Api;
 pub use load::{HSA_LIBRARY, is_loaded};
+pub use queue::Queues;
 
 use crate::device::{Agent, Device, DeviceError, Executable, Image, LoadedCodeObject, Symbol};
 

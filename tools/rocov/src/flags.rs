@@ -136,9 +136,11 @@ fn line(form: Form, arguments: &FlagsArguments, header: &Path) -> Result<Vec<u8>
 /// block by which the copies in a process find each other.
 fn link_line(library: &Path) -> Result<Vec<u8>> {
     const WANTED: &str = "rocov_control_v1";
-    const EXPORTED: [&str; 4] = [
+    const EXPORTED: [&str; 6] = [
         "hsa_executable_freeze",
         "hsa_executable_destroy",
+        "hsa_queue_create",
+        "hsa_queue_destroy",
         "hsa_shut_down",
         WANTED,
     ];

@@ -1,0 +1,70 @@
+//! The queues of the process, and waiting for the kernels in them.
+
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+use rocov::hsa::{HsaDevice, Queues};
+
+use crate::{caller, config, log, process};
+
+/// A queue that was made, as copies of librocov tell each other.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct NewQueue {
+    /// Handle of the agent whose packets it takes.
+    pub(crate) agent: u64,
+    /// Address of the `hsa_queue_t`.
+    pub(crate) address: u64,
+}
+
+/// Locked while kernels are waited for, so that no queue goes meanwhile. Not with the lock of
+/// [`crate::lifecycle`].
+static QUEUES: Mutex<Queues> = Mutex::new(Queues::new());
+
+fn queues() -> MutexGuard<'static, Queues> {
+    QUEUES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A queue was made.
+pub(crate) fn created(queue: &NewQueue) {
+    if process::may_use_hsa() {
+        // SAFETY: a queue that the runtime has made; the hooks tell when it goes.
+        unsafe { queues().created(queue.agent, queue.address) };
+    }
+}
+
+/// A queue is about to be destroyed.
+pub(crate) fn destroying(address: u64) {
+    // The forked child of a process that was just waiting would wait for ever.
+    if process::may_use_hsa() {
+        queues().destroying(address);
+    }
+}
+
+/// HSA is gone.
+pub(crate) fn forget_all() {
+    queues().clear();
+}
+
+/// Waits until the kernels are done that these agents were given up to now, as long as the user
+/// allows.
+pub(crate) fn finish(device: &HsaDevice, agents: &[u64]) {
+    let patience = config::patience();
+    if agents.is_empty() || patience.is_zero() || caller::is_runtimes_thread() {
+        return;
+    }
+    let finished = queues().finish(device, agents, patience);
+    match finished {
+        Ok(true) => {}
+        Ok(false) => {
+            static ONCE: Once = Once::new();
+            ONCE.call_once(|| {
+                log::warn(format_args!(
+                    "a kernel still runs after {} s (ROCOV_WAIT) while code is unloaded; if it is \
+                     of that code, what it counts from now on is lost",
+                    patience.as_secs()
+                ));
+            });
+        }
+        Err(error) => log::warn(format_args!("cannot wait for kernels: {error}")),
+    }
+}

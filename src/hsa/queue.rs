@@ -1,0 +1,261 @@
+//! Waiting for what the program has put into its queues.
+//!
+//! HSA's promise is that nobody destroys an executable whose kernels still run. HIP 5 breaks it
+//! where the program unloads a module without a synchronisation. The kernel then counts on, in
+//! memory that is about to be freed. To have all of it, a barrier packet goes into every queue of
+//! the agent, as any program may put it there: its signal tells when everything before it is done.
+//!
+//! HIP's own `hipDeviceSynchronize` would do the same, but cannot be told how long to wait, and a
+//! program with a kernel that runs until the host stops it would hang; besides, it interferes with
+//! stream capture, the current device and HIP's last error.
+
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::HsaDevice;
+use super::abi::{self, BarrierPacket};
+use super::load::{QueueApi, check};
+use crate::device::DeviceError;
+
+/// The queues of a process that any thread may put packets into.
+#[derive(Debug, Default)]
+pub struct Queues {
+    queues: Vec<Queue>,
+}
+
+#[derive(Debug)]
+struct Queue {
+    agent: u64,
+    /// Address of the `hsa_queue_t`, which is the queue's handle.
+    address: u64,
+    /// The signal of a barrier that was not reached in time.
+    pending: Option<u64>,
+    /// The write index behind a barrier that was reached: as long as it is that, nothing runs.
+    idle_at: Option<u64>,
+}
+
+impl Queues {
+    /// Queues of which none is known.
+    #[must_use]
+    pub const fn new() -> Queues {
+        Queues { queues: Vec::new() }
+    }
+
+    /// Adds a queue that was made for `agent`, unless its maker alone may put packets into it.
+    ///
+    /// # Safety
+    /// `address` is that of an `hsa_queue_t`, which is not destroyed before
+    /// [`Queues::destroying`] is told.
+    pub unsafe fn created(&mut self, agent: u64, address: u64) {
+        // SAFETY: as promised.
+        let kind = unsafe { (*(address as *const abi::Queue)).kind };
+        if kind != abi::QUEUE_TYPE_SINGLE {
+            self.queues.push(Queue {
+                agent,
+                address,
+                pending: None,
+                idle_at: None,
+            });
+        }
+    }
+
+    /// Lets go of a queue that is about to be destroyed.
+    pub fn destroying(&mut self, address: u64) {
+        self.queues.retain(|queue| queue.address != address);
+    }
+
+    /// Lets go of all of them: the runtime is gone.
+    pub fn clear(&mut self) {
+        self.queues.clear();
+    }
+
+    /// Waits until everything is done that is in the queues of `agents` by now. False where that
+    /// takes longer than `patience`; a queue that is stuck so is not waited for again until it has
+    /// moved on.
+    ///
+    /// # Errors
+    /// Fails where the runtime lacks a function or has no signal left.
+    pub fn finish(
+        &mut self,
+        device: &HsaDevice,
+        agents: &[u64],
+        patience: Duration,
+    ) -> Result<bool, DeviceError> {
+        let api = device.api.queues()?;
+        let deadline = Instant::now() + patience;
+        let mut waited_for = Vec::new();
+        let mut finished = true;
+        for queue in self
+            .queues
+            .iter_mut()
+            .filter(|queue| agents.contains(&queue.agent))
+        {
+            match queue.put_barrier(&api, deadline)? {
+                Put::Barrier(index) => waited_for.push((queue, index)),
+                Put::NotNeeded => {}
+                Put::Stuck => finished = false,
+            }
+        }
+        for (queue, index) in waited_for {
+            finished &= queue.reach_barrier(&api, index, deadline);
+        }
+        Ok(finished)
+    }
+}
+
+/// What became of a barrier.
+enum Put {
+    /// It is in the queue, with this index.
+    Barrier(u64),
+    /// The queue is empty.
+    NotNeeded,
+    /// There is one in it already that is not reached, or no room for it.
+    Stuck,
+}
+
+impl Queue {
+    fn put_barrier(&mut self, api: &QueueApi, deadline: Instant) -> Result<Put, DeviceError> {
+        if let Some(signal) = self.pending {
+            if !api.is_reached(signal) {
+                return Ok(Put::Stuck);
+            }
+            api.destroy_signal(signal);
+            self.pending = None;
+        }
+        // SAFETY: the queue lives until `Queues::destroying`.
+        let (base, size, doorbell) = unsafe {
+            let queue = &*(self.address as *const abi::Queue);
+            (queue.base, u64::from(queue.size), queue.doorbell)
+        };
+        let mut pause = Pause::until(deadline);
+        // A slot is only taken where there is one: a queue whose slot is taken and not filled
+        // stands still for ever.
+        let index = loop {
+            let index = api.write_index(self.address);
+            if self.idle_at == Some(index) {
+                return Ok(Put::NotNeeded);
+            }
+            if index - api.read_index(self.address) < size && api.take_slot(self.address, index) {
+                break index;
+            }
+            if !pause.is_over() {
+                pause.take();
+            } else {
+                return Ok(Put::Stuck);
+            }
+        };
+        // Whatever happens now, the slot must be filled: without a signal the barrier is empty.
+        let signal = api.new_signal();
+        let packet = BarrierPacket {
+            header: abi::BARRIER_HEADER,
+            completion_signal: *signal.as_ref().unwrap_or(&0),
+            ..BarrierPacket::default()
+        };
+        let slot = (base + index % size * size_of::<BarrierPacket>() as u64) as *mut BarrierPacket;
+        // SAFETY: the slot is ours since its index was taken, until the header is written; packets
+        // are 64 bytes from `base` on, `size` of them. The packet processor reads the header first.
+        unsafe {
+            let body = offset_of!(BarrierPacket, reserved1);
+            let from = (&raw const packet).cast::<u8>();
+            let to = slot.cast::<u8>();
+            std::ptr::copy_nonoverlapping(
+                from.add(body),
+                to.add(body),
+                size_of::<BarrierPacket>() - body,
+            );
+            AtomicU32::from_ptr(slot.cast()).store(packet.header, Ordering::Release);
+        }
+        api.ring(doorbell, index);
+        self.pending = Some(signal?);
+        Ok(Put::Barrier(index))
+    }
+
+    /// Waits for the barrier with this index.
+    fn reach_barrier(&mut self, api: &QueueApi, index: u64, deadline: Instant) -> bool {
+        let Some(signal) = self.pending else {
+            return true;
+        };
+        let mut pause = Pause::until(deadline);
+        while !api.is_reached(signal) {
+            if pause.is_over() {
+                return false;
+            }
+            pause.take();
+        }
+        api.destroy_signal(signal);
+        self.pending = None;
+        self.idle_at = Some(index + 1);
+        true
+    }
+}
+
+/// Ever longer pauses up to a deadline: most kernels are done at once.
+struct Pause {
+    deadline: Instant,
+    next: Duration,
+}
+
+impl Pause {
+    const FIRST: Duration = Duration::from_micros(10);
+    const LONGEST: Duration = Duration::from_millis(1);
+
+    fn until(deadline: Instant) -> Pause {
+        Pause {
+            deadline,
+            next: Pause::FIRST,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
+    fn take(&mut self) {
+        sleep(self.next);
+        self.next = (self.next * 2).min(Pause::LONGEST);
+    }
+}
+
+impl QueueApi {
+    fn read_index(&self, queue: u64) -> u64 {
+        // SAFETY: the queue lives until `Queues::destroying`; likewise below.
+        unsafe { (self.load_read_index)(queue) }
+    }
+
+    fn write_index(&self, queue: u64) -> u64 {
+        // SAFETY: as above.
+        unsafe { (self.load_write_index)(queue) }
+    }
+
+    /// Takes the slot with this index, if nobody else has meanwhile.
+    fn take_slot(&self, queue: u64, index: u64) -> bool {
+        // SAFETY: as above.
+        unsafe { (self.cas_write_index)(queue, index, index + 1) == index }
+    }
+
+    fn ring(&self, doorbell: u64, index: u64) {
+        // SAFETY: the doorbell of a living queue.
+        unsafe { (self.store_signal)(doorbell, index as i64) };
+    }
+
+    fn new_signal(&self) -> Result<u64, DeviceError> {
+        let mut signal = 0_u64;
+        // SAFETY: a signal that anybody may wait for; its handle is written to `signal`.
+        let status = unsafe { (self.create_signal)(1, 0, std::ptr::null(), &raw mut signal) };
+        check("hsa_signal_create", status)?;
+        Ok(signal)
+    }
+
+    /// Whether the barrier with this signal is reached.
+    fn is_reached(&self, signal: u64) -> bool {
+        // SAFETY: a signal of `new_signal` that is not destroyed.
+        unsafe { (self.load_signal)(signal) == 0 }
+    }
+
+    fn destroy_signal(&self, signal: u64) {
+        // SAFETY: as above; the packet processor is done with it.
+        unsafe { (self.destroy_signal)(signal) };
+    }
+}
