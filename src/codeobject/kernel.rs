@@ -55,21 +55,23 @@ pub struct Kernel {
 }
 
 impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
-    /// The processor that it is compiled for with its features, such as `gfx90a:xnack-`: by its
-    /// metadata, else by the flags of the ELF. A feature that is not named may be on or off.
+    /// The processor that it is compiled for with its features, such as `gfx90a:xnack-`: by the
+    /// flags of the ELF, else, for a processor that is not known here, by its metadata. A feature
+    /// that is not named may be on or off.
     ///
     /// # Errors
     /// Fails where neither names a processor.
     pub fn target(&self) -> Result<String, CodeObjectError> {
+        let (flags, abi_version) = self.flags();
+        // The metadata would say the same, but only behind the arguments of all kernels.
+        if let Some(target) = target::of_flags(flags, abi_version) {
+            return Ok(target);
+        }
         let metadata = Metadata::of(self)?;
         // Four parts before it: architecture, vendor, system, environment.
         let named = metadata.target().and_then(|it| it.splitn(5, '-').nth(4));
-        if let Some(target) = named {
-            return Ok(target.to_owned());
-        }
-        let (flags, abi_version) = self.flags();
-        target::of_flags(flags, abi_version)
-            .ok_or(CodeObjectError::UnknownProcessor { found: flags })
+        let unknown = CodeObjectError::UnknownProcessor { found: flags };
+        named.map(str::to_owned).ok_or(unknown)
     }
 
     /// The source file of each of these functions, in their order, by its coverage mapping; `None`

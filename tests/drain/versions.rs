@@ -5,6 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use object::read::ReadCache;
+use rocov::codeobject::CodeObject;
+use rocov::device::Device;
 use rocov::drain::Session;
 use rocov::profraw::{Header, SavedSections};
 use rocov::sections::BoundsTable;
@@ -106,6 +109,18 @@ fn check(compiler: &str, flags: &[&str], version: u64, reader: &str) {
         shown.contains("Function count: 64\n    Block counts: [60]\n"),
         "{shown}"
     );
+    assert_eq!(instrumented(&device), ["_Z6branchPi"], "by {compiler}");
+}
+
+/// The kernels that have counters, by the code object itself.
+fn instrumented(device: &FakeDevice) -> Vec<String> {
+    let code_objects = device.code_objects(FIRST).expect("a load");
+    let image = device.image(&code_objects[0]).expect("its ELF");
+    let cache = ReadCache::new(image);
+    let code_object = CodeObject::parse(&cache).expect("a code object");
+    let mut kernels = code_object.kernels().expect("kernels");
+    kernels.retain(|kernel| kernel.instrumented);
+    kernels.into_iter().map(|kernel| kernel.name).collect()
 }
 
 #[test]

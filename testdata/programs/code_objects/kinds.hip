@@ -34,3 +34,9 @@ spilling(double *values) {
 }
 
 IN_A_MACRO(in_a_macro)
+
+// Accumulation registers: eight, by number.
+GLOBAL void accumulating(int *values) {
+  asm volatile("" ::: "a7");
+  values[0] = 6;
+}
