@@ -20,6 +20,21 @@ pub fn write_atomic(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
     fs::rename(&temporary.path, path).map_err(OutputError::io("replace", path))
 }
 
+/// Writes `contents` to `path`, likewise, unless that is what the file there has. Returns whether it
+/// did.
+///
+/// # Errors
+/// As [`write_atomic`].
+pub fn write_if_changed(path: &Path, contents: &[u8]) -> Result<bool, OutputError> {
+    let size = fs::metadata(path).map(|file| file.len());
+    let is_same = size.is_ok_and(|size| size == contents.len() as u64)
+        && fs::read(path).is_ok_and(|old| old == contents);
+    if !is_same {
+        write_atomic(path, contents)?;
+    }
+    Ok(!is_same)
+}
+
 /// Writes `contents` to `path` if there is no such file, likewise. Returns whether it did.
 pub(super) fn create_atomic(path: &Path, contents: &[u8]) -> Result<bool, OutputError> {
     let temporary = Temporary::write(path, contents)?;
@@ -141,6 +156,19 @@ mod tests {
         write_atomic(&path, b"two").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_has_the_contents_is_left_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.elf");
+        assert!(write_if_changed(&path, b"one").unwrap());
+        let inode = |path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
+        let first = inode(&path);
+        assert!(!write_if_changed(&path, b"one").unwrap());
+        assert_eq!(inode(&path), first);
+        assert!(write_if_changed(&path, b"two").unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"two");
     }
 
     #[test]

@@ -6,8 +6,8 @@ mod lock;
 mod pattern;
 mod pool;
 
-pub use atomic::write_atomic;
 pub(crate) use atomic::{create_beside, move_beside};
+pub use atomic::{write_atomic, write_if_changed};
 pub use pattern::{Expansion, PatternError, ProfileName};
 pub use pool::add_to_pool;
 

@@ -102,16 +102,14 @@ fn are_where_the_symbols_are(path: &Path) {
 /// The code objects in the sample program as it is compiled with these flags, in files.
 fn sample_objects(compiler: &'static str, flags: &[OsString], into: &Path) -> Vec<PathBuf> {
     let program = std::fs::read(sample(compiler, flags)).expect("the sample");
-    let fat_binary = bundle::fat_binary(&program).expect("a host file");
-    let mut objects = Vec::new();
-    for bundle in bundle::bundles(fat_binary.expect("GPU code")) {
-        let entries = bundle.expect("a bundle").entries;
-        for entry in entries.iter().filter(|entry| entry.target().is_some()) {
-            let path = into.join(format!("{}.co", objects.len()));
-            std::fs::write(&path, entry.bytes).expect("a file");
-            objects.push(path);
-        }
-    }
+    let objects: Vec<_> = bundle::images(&program)
+        .enumerate()
+        .map(|(at, image)| {
+            let path = into.join(format!("{at}.co"));
+            std::fs::write(&path, &*image.expect("a device ELF").bytes).expect("a file");
+            path
+        })
+        .collect();
     assert_eq!(objects.len(), 2, "one for each unit");
     objects
 }

@@ -4,6 +4,7 @@ use crate::gpu::ModelGpus;
 use crate::sources::PathEquivalence;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand};
+use glob::Pattern;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -22,6 +23,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Run(RunArguments),
     Report(ReportArguments),
+    Extract(ExtractArguments),
     Show(ShowArguments),
     Flags(FlagsArguments),
 }
@@ -97,6 +99,33 @@ pub(crate) struct ReportArguments {
     /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
+}
+
+/// Take device ELFs out of the file that holds them
+///
+/// The file is a program or library, or what its kernels were bundled into: a bundle of
+/// clang-offload-bundler, compressed or not, or a binary of clang-offload-packager. Each device ELF
+/// is written to TARGET.IDENTITY.elf. A file that has the same contents already is left as it is.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0; 1 when there is no device ELF of such a target, or a part of the file is damaged; 2 \
+for a usage error. What can be read of a damaged file is written all the same.")]
+pub(crate) struct ExtractArguments {
+    /// The program, library, or bundle
+    #[arg(value_name = "BINARY")]
+    pub(crate) file: PathBuf,
+
+    /// Where the device ELFs go
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    pub(crate) output: PathBuf,
+
+    /// Take only those for targets that match, such as gfx90a* or gfx90a:xnack-
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) target: Option<Pattern>,
+
+    /// Print target, identity and size of each, and write nothing
+    #[arg(long)]
+    pub(crate) list: bool,
 }
 
 /// Say what files of the data directory are: raw profiles, and sections that were saved whole

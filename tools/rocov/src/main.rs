@@ -2,7 +2,7 @@
 //! kernels ran.
 //!
 //! Where to start reading: [`cli`] is what a user can type; one file per subcommand does it
-//! ([`run`], [`report`], [`show`], [`flags`]); the other modules each know one outside thing: [`signals`]
+//! ([`run`], [`report`], [`extract`], [`show`], [`flags`]); the other modules each know one outside thing: [`signals`]
 //! the child process, [`libraries`] where rocov's own files lie, [`profiles`] the data directory,
 //! [`objects`] where device ELFs come from, [`llvm_tools`] LLVM's tools.
 //!
@@ -13,6 +13,7 @@ mod child;
 mod cli;
 mod coverage;
 mod demangle;
+mod extract;
 mod files;
 mod flags;
 mod gpu;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
     let outcome = match cli::Cli::parse().command {
         cli::Command::Run(arguments) => run::run(&arguments),
         cli::Command::Report(arguments) => report::report(&arguments),
+        cli::Command::Extract(arguments) => extract::extract(&arguments),
         cli::Command::Show(arguments) => show::show(&arguments),
         cli::Command::Flags(arguments) => flags::flags(&arguments),
     };

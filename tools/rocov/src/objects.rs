@@ -3,8 +3,8 @@
 use crate::mapped;
 use anyhow::{Context, Result, bail};
 use memmap2::Mmap;
-use rocov::codeobject::{CodeObjectError, Identity, bundle};
-use rocov::output::write_atomic;
+use rocov::codeobject::bundle::{self, BundleError};
+use rocov::output::write_if_changed;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,8 @@ pub(crate) struct ObjectFile {
     pub(crate) path: PathBuf,
     /// The device ELFs in it.
     pub(crate) elfs: Vec<DeviceElf>,
+    /// What is wrong with the parts of it that are not among these.
+    pub(crate) damage: Vec<BundleError>,
     contents: Mmap,
 }
 
@@ -27,16 +29,24 @@ pub(crate) struct DeviceElf {
     pub(crate) identity: String,
     /// The target that a bundle gives, such as `gfx90a:xnack-`.
     pub(crate) target: Option<String>,
-    /// Where the ELF is in the file.
-    range: Range<usize>,
+    bytes: Bytes,
+}
+
+/// The bytes of a device ELF.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Bytes {
+    /// They are a part of the file.
+    InFile(Range<usize>),
+    /// They were unpacked.
+    Unpacked(Vec<u8>),
 }
 
 impl ObjectFile {
-    /// Opens the file at `path`: a device ELF, a bundle, or a host ELF with bundles in it.
+    /// Opens the file at `path`: a device ELF, or any file that holds some.
     ///
     /// # Errors
     ///
-    /// When it is something else, has no device code in it, or is damaged.
+    /// When it is something else, has no device code in it, or is so damaged that none can be used.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         if path.is_dir() {
             bail!(
@@ -45,11 +55,17 @@ impl ObjectFile {
             );
         }
         let contents = mapped::map(path)?;
-        let elfs =
-            device_elfs(&contents).with_context(|| format!("cannot use {}", path.display()))?;
+        let (elfs, damage) = device_elfs(&contents);
+        let mut damage = damage.into_iter();
+        if elfs.is_empty()
+            && let Some(error) = damage.next()
+        {
+            return Err(error).with_context(|| format!("cannot use {}", path.display()));
+        }
         Ok(Self {
             path: path.to_path_buf(),
             elfs,
+            damage: damage.collect(),
             contents,
         })
     }
@@ -66,54 +82,36 @@ impl ObjectFile {
         arch: &str,
         data_directory: &Path,
     ) -> Result<PathBuf> {
-        if elf.range == (0..self.contents.len()) {
-            return Ok(self.path.clone());
-        }
+        let bytes = match &elf.bytes {
+            Bytes::InFile(range) if *range == (0..self.contents.len()) => {
+                return Ok(self.path.clone());
+            }
+            Bytes::InFile(range) => &self.contents[range.clone()],
+            Bytes::Unpacked(bytes) => bytes,
+        };
         let name = format!("{arch}.{}.elf", elf.identity);
         let path = data_directory.join(DIRECTORY).join(name);
-        write_atomic(&path, &self.contents[elf.range.clone()])?;
+        write_if_changed(&path, bytes)?;
         Ok(path)
     }
 }
 
-/// The device ELFs in the bytes of a file.
-fn device_elfs(contents: &[u8]) -> Result<Vec<DeviceElf>> {
-    if bundle::is_bundle(contents) {
-        return bundled(contents, contents);
-    }
-    match Identity::of(contents) {
-        Ok(identity) => Ok(vec![DeviceElf {
-            identity: identity.to_string(),
-            target: None,
-            range: 0..contents.len(),
-        }]),
-        // An ELF of the host.
-        Err(CodeObjectError::WrongMachine { .. }) => match bundle::fat_binary(contents)? {
-            Some(section) => bundled(contents, section),
-            None => bail!("it has no device code: no .hip_fatbin section"),
-        },
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// The device ELFs in the bundles of `section`, a part of `contents`.
-fn bundled(contents: &[u8], section: &[u8]) -> Result<Vec<DeviceElf>> {
+/// The device ELFs in the bytes of a file, and what is wrong with what is none.
+fn device_elfs(contents: &[u8]) -> (Vec<DeviceElf>, Vec<BundleError>) {
     let mut elfs = Vec::new();
-    for bundle in bundle::bundles(section) {
-        for entry in bundle?.entries {
-            let Some(target) = entry.target().filter(|_| !entry.bytes.is_empty()) else {
-                continue;
-            };
-            let identity = Identity::of(entry.bytes)
-                .with_context(|| format!("entry {} of a bundle", entry.target_id))?;
-            // Both are in the same mapping.
-            let start = entry.bytes.as_ptr().addr() - contents.as_ptr().addr();
-            elfs.push(DeviceElf {
-                identity: identity.to_string(),
-                target: Some(target.to_owned()),
-                range: start..start + entry.bytes.len(),
-            });
+    let mut damage = Vec::new();
+    for image in bundle::images(contents) {
+        match image {
+            Ok(image) => elfs.push(DeviceElf {
+                identity: image.identity.to_string(),
+                target: image.target,
+                bytes: match image.bytes.range_in_file() {
+                    Some(range) => Bytes::InFile(range),
+                    None => Bytes::Unpacked(image.bytes.to_vec()),
+                },
+            }),
+            Err(error) => damage.push(error),
         }
     }
-    Ok(elfs)
+    (elfs, damage)
 }

@@ -45,6 +45,14 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
         .iter()
         .map(|path| ObjectFile::open(path))
         .collect::<Result<Vec<_>>>()?;
+    for file in &named {
+        for error in &file.damage {
+            eprintln!(
+                "rocov: left out: a part of {}: {error}",
+                file.path.display()
+            );
+        }
+    }
     let wanted = listing.device.iter();
     let kept = Kept::find(
         directory,

@@ -13,23 +13,49 @@ fn keep(place: &Place, elf: &Path) -> PathBuf {
 
 #[test]
 fn device_elfs_are_taken_out_of_a_host_file() {
+    for compression in ["--no-offload-compress", "--offload-compress"] {
+        let place = Place::new();
+        let flags = [&INSTRUMENTED[..], &[compression]].concat();
+        let bundle = compile_bundle(place.path(), &["gfx90a"], &flags);
+        let program = embed(&bundle, place.path());
+        // Compiled apart, and byte for byte what the bundle holds.
+        let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+        place.profile(&elf, "gfx90a", 0, 1);
+        let output = place.report(&[&"--object", &program]);
+        let said = stdout(&output);
+        assert_eq!(stderr(&output), "");
+        assert_eq!(total_lines(&said), ("10", "2"), "{said}");
+        let kept = format!("objects/gfx90a.{}.elf", profile::identity(&elf));
+        assert!(
+            said.contains(&format!("  device ELF      rocov-data/{kept}\n")),
+            "{said}"
+        );
+        let kept = place.data().join(kept);
+        assert_eq!(fs::read(kept).unwrap(), fs::read(elf).unwrap());
+    }
+}
+
+#[test]
+fn a_part_of_an_object_that_is_damaged_is_left_out_and_said() {
     let place = Place::new();
-    let bundle = compile_bundle(place.path(), &["gfx90a"], &INSTRUMENTED);
-    let program = embed(&bundle, place.path());
-    // Compiled apart, and byte for byte what the bundle holds.
+    let flags = [&INSTRUMENTED[..], &["--no-offload-compress"]].concat();
+    let bundle = compile_bundle(place.path(), &["gfx90a", "gfx942"], &flags);
+    let whole = fs::read(&bundle).unwrap();
+    fs::write(&bundle, &whole[..whole.len() - 1]).unwrap();
     let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
     place.profile(&elf, "gfx90a", 0, 1);
-    let output = place.report(&[&"--object", &program]);
-    let said = stdout(&output);
-    assert_eq!(stderr(&output), "");
-    assert_eq!(total_lines(&said), ("10", "2"), "{said}");
-    let kept = format!("objects/gfx90a.{}.elf", profile::identity(&elf));
+    let output = place.report(&[&"--object", &bundle]);
+    let said = stderr(&output);
+    assert_eq!(total_lines(&stdout(&output)), ("10", "2"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    let start = format!(
+        "rocov: left out: a part of {}: the image ",
+        bundle.display()
+    );
     assert!(
-        said.contains(&format!("  device ELF      rocov-data/{kept}\n")),
+        said.starts_with(&start) && said.contains("gfx942"),
         "{said}"
     );
-    let kept = place.data().join(kept);
-    assert_eq!(fs::read(kept).unwrap(), fs::read(elf).unwrap());
 }
 
 #[test]
@@ -93,14 +119,17 @@ fn objects_that_cannot_be_used_are_named_with_the_reason() {
     let text = place.path().join("text");
     fs::write(&text, "not an object").unwrap();
     let bundle = compile_bundle(place.path(), &["gfx90a"], &["--offload-compress"]);
-    let compressed = embed(&bundle, place.path());
+    let whole = fs::read(&bundle).unwrap();
+    fs::write(&bundle, &whole[..whole.len() - 1]).unwrap();
     for (object, reason) in [
         (place.path().join("missing"), "No such file"),
         (place.data(), "comes before --object"),
         (PathBuf::from("/bin/true"), "no .hip_fatbin section"),
         (text, "ELF"),
-        (compressed, "--no-offload-compress"),
-        (bundle, "--no-offload-compress"),
+        (
+            bundle,
+            "the compressed data of the compressed bundle at offset 0x0 ends at",
+        ),
         (PathBuf::from("/dev/null"), "not a file"),
     ] {
         let message = failure(&place.report(&[&"--object", &object]), 1);

@@ -1,0 +1,213 @@
+//! Compressed bundles: a plain bundle as one zlib or zstd stream behind a header.
+//!
+//! The format is that of LLVM's `CompressedOffloadBundle` (llvm/lib/Object/OffloadBundle.cpp), all
+//! numbers little-endian:
+//!
+//! | bytes, version 1 | 2 | 3 | what |
+//! |---|---|---|---|
+//! | 4 | 4 | 4 | magic `CCOB` |
+//! | 2 | 2 | 2 | version |
+//! | 2 | 2 | 2 | compression method: 0 zlib, 1 zstd |
+//! | - | 4 | 8 | bytes of all this, header included |
+//! | 4 | 4 | 8 | bytes when unpacked |
+//! | 8 | 8 | 8 | the first half of the MD5 sum of these |
+//!
+//! clang 18 writes version 1, 19 to 21 write 2, 22 writes 3; the variable
+//! `COMPRESSED_BUNDLE_FORMAT_VERSION` lets the newer ones choose. Nothing in LLVM or HIP looks at the
+//! sum; here it is checked, as neither stream has a checksum of its own that must be there.
+
+use std::fmt;
+
+use super::bytes::Bytes;
+use super::cursor::Cursor;
+use super::error::BundleError;
+use super::unpack::{Unpacked, unpack};
+use super::{Container, MAX_UNPACKED_BYTES, Packing, plain};
+
+/// What a compressed bundle starts with.
+pub(super) const MAGIC: &[u8] = b"CCOB";
+
+/// Its name in messages.
+pub(super) const WHAT: &str = "compressed bundle";
+
+/// How bytes are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// zlib (RFC 1950).
+    Zlib,
+    /// zstd (RFC 8878).
+    Zstd,
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Method::Zlib => "zlib",
+            Method::Zstd => "zstd",
+        })
+    }
+}
+
+/// Parses the compressed bundle that `bytes` starts with, which is at `start` in the file.
+pub(super) fn parse(bytes: &[u8], start: usize) -> Result<Container<'static>, BundleError> {
+    let mut cursor = Cursor {
+        bytes,
+        what: WHAT,
+        start,
+        at: MAGIC.len(),
+    };
+    let header = Header::read(&mut cursor)?;
+    let packed_end = match header.size {
+        None => bytes.len(),
+        Some(size) => {
+            let packed = size.checked_sub(cursor.at as u64);
+            let packed = packed.ok_or(BundleError::PackedSize {
+                what: WHAT,
+                offset: start,
+                declared: size,
+                found: cursor.at as u64,
+            })?;
+            cursor
+                .range("compressed data", cursor.at as u64, packed)?
+                .end
+        }
+    };
+    let packed = &bytes[cursor.at..packed_end];
+    let unpacked =
+        unpack(header.method, packed, header.unpacked).map_err(|reason| BundleError::Unpack {
+            what: WHAT,
+            offset: start,
+            method: header.method,
+            reason,
+        })?;
+    let size = match header.size {
+        None => cursor.at + unpacked.taken,
+        Some(_) => packed_end,
+    };
+    let mut damage = header.compare(start, packed.len(), &unpacked)?;
+    let bytes = Bytes::unpacked(unpacked.bytes);
+    let all = 0..bytes.len();
+    let container = plain::parse(&bytes, all).map_err(|source| inside(start, source))?;
+    let inner = container.damage.into_iter();
+    damage.extend(inner.map(|source| inside(start, source)));
+    Ok(Container {
+        offset: start,
+        size,
+        packing: Packing::Compressed {
+            version: header.version,
+            method: header.method,
+            unpacked: header.unpacked,
+        },
+        damage,
+        ..container
+    })
+}
+
+fn inside(offset: usize, source: BundleError) -> BundleError {
+    BundleError::Unpacked {
+        what: WHAT,
+        offset,
+        source: Box::new(source),
+    }
+}
+
+struct Header {
+    version: u16,
+    method: Method,
+    /// Bytes of the bundle, this header included; version 1 does not say.
+    size: Option<u64>,
+    /// Bytes that are unpacked.
+    unpacked: u64,
+    hash: u64,
+}
+
+impl Header {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Header, BundleError> {
+        let offset = cursor.start;
+        let version = cursor.number::<2>("header")?;
+        let method = match cursor.number::<2>("header")? {
+            0 => Method::Zlib,
+            1 => Method::Zstd,
+            found => return Err(BundleError::Method { offset, found }),
+        };
+        let (size, unpacked) = match version {
+            1 => (None, cursor.number::<4>("header")?),
+            2 => (
+                Some(cursor.number::<4>("header")?),
+                cursor.number::<4>("header")?,
+            ),
+            3 => (
+                Some(cursor.number::<8>("header")?),
+                cursor.number::<8>("header")?,
+            ),
+            found => {
+                return Err(BundleError::Version {
+                    what: WHAT,
+                    offset,
+                    found,
+                    newest: 3,
+                });
+            }
+        };
+        // The sum is bytes, which are written in their order.
+        let hash = cursor.number::<8>("header")?.swap_bytes();
+        if unpacked > MAX_UNPACKED_BYTES {
+            return Err(BundleError::TooLarge {
+                what: WHAT,
+                offset,
+                declared: unpacked,
+                limit: MAX_UNPACKED_BYTES,
+            });
+        }
+        Ok(Header {
+            version: version as u16,
+            method,
+            size,
+            unpacked,
+            hash,
+        })
+    }
+
+    /// What is wrong with what came out, by this header. All of it is of use all the same, unless it
+    /// is more than was declared.
+    fn compare(
+        &self,
+        offset: usize,
+        packed: usize,
+        unpacked: &Unpacked,
+    ) -> Result<Vec<BundleError>, BundleError> {
+        let mut damage = Vec::new();
+        let found = unpacked.bytes.len() as u64;
+        if found != self.unpacked {
+            let error = BundleError::UnpackedSize {
+                what: WHAT,
+                offset,
+                declared: self.unpacked,
+                found,
+            };
+            if found > self.unpacked {
+                return Err(error);
+            }
+            damage.push(error);
+        }
+        if self.size.is_some() && packed != unpacked.taken {
+            damage.push(BundleError::PackedSize {
+                what: WHAT,
+                offset,
+                declared: packed as u64,
+                found: unpacked.taken as u64,
+            });
+        }
+        let sum = md5::compute(&unpacked.bytes);
+        let half = sum.iter().take(size_of::<u64>());
+        let found = half.fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        if found != self.hash {
+            damage.push(BundleError::Hash {
+                offset,
+                found,
+                declared: self.hash,
+            });
+        }
+        Ok(damage)
+    }
+}

@@ -1,0 +1,56 @@
+//! Plain bundles, as clang-offload-bundler writes them.
+//!
+//! A magic, the number of entries, for each entry offset, size and a target id with its length, then
+//! the bytes of the entries. Numbers are little-endian u64; offsets and sizes count bytes from the
+//! start of the bundle.
+
+use std::ops::Range;
+
+use super::bytes::Bytes;
+use super::cursor::Cursor;
+use super::error::BundleError;
+use super::image::{Entries, Image};
+use super::{Container, MAX_ENTRIES, Packing};
+
+/// What a bundle starts with.
+pub(super) const MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
+
+/// Its name in messages.
+pub(super) const WHAT: &str = "offload bundle";
+
+/// Parses the bundle at the start of the stretch `place` of `file`.
+pub(super) fn parse<'data>(
+    file: &Bytes<'data>,
+    place: Range<usize>,
+) -> Result<Container<'data>, BundleError> {
+    let start = place.start;
+    let mut cursor = Cursor {
+        bytes: &file[place],
+        what: WHAT,
+        start,
+        at: 0,
+    };
+    let magic = cursor.take("magic", MAGIC.len() as u64)?;
+    if magic != MAGIC {
+        return Err(BundleError::unknown_magic(magic, start));
+    }
+    let count = cursor.number::<8>("number of entries")?;
+    cursor.check_count(count, MAX_ENTRIES)?;
+    let mut entries = Entries::new(WHAT, start);
+    for _ in 0..count {
+        let offset = cursor.number::<8>("list of entries")?;
+        let size = cursor.number::<8>("list of entries")?;
+        let id_size = cursor.number::<8>("list of entries")?;
+        let id = cursor.take("target id", id_size)?;
+        let image = entries.id(id).and_then(|id| {
+            let range = match size {
+                // Wherever it is said to be.
+                0 => 0..0,
+                _ => cursor.range(format!("image {id}"), offset, size)?,
+            };
+            Ok(Image::of_bundle(id, file, start, range))
+        });
+        entries.push(image);
+    }
+    Ok(entries.into_container(start + cursor.at, Packing::Bundle))
+}

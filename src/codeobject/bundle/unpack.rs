@@ -1,0 +1,147 @@
+//! Decompression that takes no more memory than was allowed.
+
+use std::io::Read;
+
+use byteorder::{ByteOrder, LittleEndian};
+use flate2::bufread::ZlibDecoder;
+use ruzstd::decoding::StreamingDecoder;
+
+use super::compressed::Method;
+
+/// The window that every zstd decoder is asked to have (RFC 8878, 3.1.1.1.2), in bytes.
+const MIN_WINDOW: u64 = 8 << 20;
+
+/// What a zstd frame starts with.
+pub(super) const ZSTD_MAGIC: &[u8] = b"\x28\xb5\x2f\xfd";
+
+/// What came out.
+pub(super) struct Unpacked {
+    /// The bytes, one more than declared where there are more.
+    pub(super) bytes: Vec<u8>,
+    /// How many of the packed bytes the stream has.
+    pub(super) taken: usize,
+}
+
+/// Unpacks the stream that `packed` starts with, up to one byte more than `declared`. Memory is
+/// taken as bytes come out, whatever is declared; besides these the window of a zstd frame.
+///
+/// # Errors
+/// Fails with the decoder's words where the stream is damaged, cut short or of another format.
+pub(super) fn unpack(method: Method, packed: &[u8], declared: u64) -> Result<Unpacked, String> {
+    let mut bytes = Vec::new();
+    let mut rest = packed;
+    let most = declared.saturating_add(1);
+    let result = match method {
+        Method::Zlib => ZlibDecoder::new(&mut rest)
+            .take(most)
+            .read_to_end(&mut bytes),
+        Method::Zstd => {
+            check_window(packed, declared)?;
+            // A decoder that is used again would refuse windows of more than 100 MiB. clang makes
+            // them as large as what it compresses, up to 128 MiB.
+            StreamingDecoder::new(&mut rest)
+                .map_err(|error| error.to_string())?
+                .take(most)
+                .read_to_end(&mut bytes)
+        }
+    };
+    result.map_err(|error| error.to_string())?;
+    Ok(Unpacked {
+        bytes,
+        taken: packed.len() - rest.len(),
+    })
+}
+
+/// Refuses a zstd frame whose window, which its decoder fills before a byte comes out, is larger
+/// than all that it should hold (RFC 8878, 3.1.1.1).
+fn check_window(frame: &[u8], declared: u64) -> Result<(), String> {
+    let [_, _, _, _, descriptor, rest @ ..] = frame else {
+        return Ok(()); // The decoder refuses it.
+    };
+    let is_single_segment = descriptor & 0x20 != 0;
+    let window = if is_single_segment {
+        let dictionary_id_bytes = [0, 1, 2, 4][usize::from(descriptor & 3)];
+        let size_bytes = [1, 2, 4, 8][usize::from(descriptor >> 6)];
+        let Some(size) = rest.get(dictionary_id_bytes..dictionary_id_bytes + size_bytes) else {
+            return Ok(());
+        };
+        LittleEndian::read_uint(size, size_bytes)
+    } else {
+        let Some(window) = rest.first() else {
+            return Ok(());
+        };
+        let base = 1_u64 << (10 + (window >> 3));
+        base + base / 8 * u64::from(window & 7)
+    };
+    let allowed = declared.max(MIN_WINDOW);
+    if window > allowed {
+        return Err(format!(
+            "it needs a window of {window} bytes, {allowed} are allowed"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A zstd frame of one segment with `blocks` full blocks of one byte, 128 KiB each.
+    fn frame(blocks: u64) -> Vec<u8> {
+        const BLOCK_BYTES: u64 = 128 << 10;
+        const SINGLE_SEGMENT_SIZE_OF_8_BYTES: u8 = 0xe0;
+        const RUN_OF_ONE_BYTE: u64 = 1 << 1;
+        let mut frame = ZSTD_MAGIC.to_vec();
+        frame.push(SINGLE_SEGMENT_SIZE_OF_8_BYTES);
+        frame.extend((blocks * BLOCK_BYTES).to_le_bytes());
+        for block in 1..=blocks {
+            let is_last = u64::from(block == blocks);
+            let header = BLOCK_BYTES << 3 | RUN_OF_ONE_BYTE | is_last;
+            frame.extend(&header.to_le_bytes()[..3]);
+            frame.push(b'x');
+        }
+        frame
+    }
+
+    #[test]
+    fn windows_as_large_as_clang_makes_them_are_read() {
+        let packed = [&frame(1024)[..], b"rest"].concat();
+        let unpacked = unpack(Method::Zstd, &packed, 128 << 20).unwrap();
+        assert_eq!(unpacked.bytes.len(), 128 << 20);
+        assert!(unpacked.bytes.iter().all(|byte| *byte == b'x'));
+        assert_eq!(unpacked.taken, packed.len() - 4);
+    }
+
+    #[test]
+    fn a_window_that_holds_more_than_is_declared_is_refused() {
+        // One more than the smallest that is allowed.
+        let refused = unpack(Method::Zstd, &frame(65), 100).err();
+        let expected = "it needs a window of 8519680 bytes, 8388608 are allowed";
+        assert_eq!(refused.as_deref(), Some(expected));
+        // A window descriptor: 2^41 and seven eighths of it.
+        let refused = unpack(Method::Zstd, b"\x28\xb5\x2f\xfd\0\xff", 9 << 20).err();
+        let expected = "it needs a window of 4123168604160 bytes, 9437184 are allowed";
+        assert_eq!(refused.as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn no_more_than_declared_comes_out() {
+        let unpacked = unpack(Method::Zstd, &frame(64), 1000).unwrap();
+        assert_eq!(unpacked.bytes.len(), 1001);
+    }
+
+    #[test]
+    fn headers_that_are_cut_short_are_refused() {
+        let whole = frame(1);
+        for len in 0..whole.len() {
+            assert!(
+                unpack(Method::Zstd, &whole[..len], 1 << 20).is_err(),
+                "{len}"
+            );
+            assert!(
+                unpack(Method::Zlib, &whole[..len], 1 << 20).is_err(),
+                "{len}"
+            );
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! `rocov extract`: device ELFs taken out of whatever holds them.
+
+use crate::child;
+use crate::cli::ExtractArguments;
+use crate::mapped;
+use crate::status::{FAILED, Outcome};
+use anyhow::anyhow;
+use rocov::codeobject::bundle::{self, DeviceImage};
+use rocov::codeobject::file_name;
+use rocov::output::write_if_changed;
+use std::collections::BTreeSet;
+
+/// Writes each device ELF of the file to a file of its own, or lists them.
+///
+/// # Errors
+///
+/// When the file cannot be opened, has no device ELF of the targets asked for, or one cannot be
+/// written. What is wrong with parts of the file goes to standard error and into the status.
+pub(crate) fn extract(arguments: &ExtractArguments) -> Outcome {
+    let path = &arguments.file;
+    let file = mapped::map(path)?;
+    let mut status = 0;
+    let mut done = BTreeSet::new();
+    let mut other_targets = BTreeSet::new();
+    for image in bundle::images(&file) {
+        let image = match image {
+            Ok(image) => image,
+            Err(error) => {
+                eprintln!("rocov: {}: {error}", path.display());
+                status = FAILED;
+                continue;
+            }
+        };
+        let target = target(&image);
+        if !arguments
+            .target
+            .as_ref()
+            .is_none_or(|glob| glob.matches(target))
+        {
+            other_targets.insert(target.to_owned());
+        } else if done.insert(file_name(target, &image.identity)) {
+            // Several files or translation units can bring the same one.
+            take_out(&image, arguments)?;
+        }
+    }
+    if let (true, Some(glob)) = (done.is_empty(), &arguments.target)
+        && !other_targets.is_empty()
+    {
+        let targets: Vec<_> = other_targets.iter().map(String::as_str).collect();
+        return Err(anyhow!(
+            "no device ELF for {glob} in {}: there are those for {}",
+            path.display(),
+            targets.join(", ")
+        )
+        .into());
+    }
+    if done.is_empty() && status == 0 {
+        return Err(anyhow!("no device ELF in {}", path.display()).into());
+    }
+    Ok(status)
+}
+
+/// Prints one line for `image`, which is written before unless it is only to be listed.
+fn take_out(image: &DeviceImage<'_>, arguments: &ExtractArguments) -> anyhow::Result<()> {
+    let target = target(image);
+    let line = if arguments.list {
+        format!(
+            "{target:<24} {} {:>10} bytes\n",
+            image.identity,
+            image.bytes.len(),
+        )
+    } else {
+        let path = arguments.output.join(file_name(target, &image.identity));
+        write_if_changed(&path, &image.bytes)?;
+        format!("{}\n", path.display())
+    };
+    child::print(line.as_bytes())
+}
+
+fn target<'a>(image: &'a DeviceImage<'_>) -> &'a str {
+    image.target.as_deref().unwrap_or("unknown")
+}
