@@ -1,18 +1,14 @@
 //! The AMDGPU metadata note: what a compiler says of its kernels to runtimes.
 //!
 //! MessagePack: a map with a list of kernels, each a map (LLVM's AMDGPUUsage, "Code Object V3
-//! Metadata" to "V6"). Every field is taken as whatever it is, so that a wrong one is an error that
-//! says whose it is; nothing is believed of lengths and numbers before the bytes are there.
-
-use std::{fmt, io};
+//! Metadata" to "V6"). Nothing is believed of lengths and counts before the bytes are there.
 
 use object::elf::NoteType;
 use object::read::ReadRef;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, de};
 use thiserror::Error;
 
 use super::elf::{CodeObject, CodeObjectError};
+use super::msgpack::{Fault, Reader, Value};
 
 /// Owner of the note.
 const OWNER: &[u8] = b"AMDGPU";
@@ -28,22 +24,22 @@ pub enum MetadataError {
     /// There is none, or it is of code object version 2.
     #[error("no AMDGPU metadata: expected a note `AMDGPU` of type 32")]
     Absent,
-    /// The note is no metadata at all.
-    #[error("damaged AMDGPU metadata in a note of {len} bytes: {reason}")]
-    Malformed {
+    /// The note ends too early.
+    #[error("AMDGPU metadata is cut short after {len} bytes")]
+    Cut {
         /// Bytes of the note.
         len: usize,
-        /// What the decoder says.
-        reason: String,
     },
-    /// Metadata of another major version.
-    #[error("AMDGPU metadata of version {found}, expected {MAJOR}")]
-    Version {
-        /// The major version as found.
-        found: String,
+    /// The note is no MessagePack.
+    #[error("AMDGPU metadata of {len} bytes: found 0xc1 at byte {at}, expected a value")]
+    NoValue {
+        /// Bytes of the note.
+        len: usize,
+        /// The place in it.
+        at: usize,
     },
-    /// A field that every code object has is not there, or wrong.
-    #[error("{of} in the AMDGPU metadata: {key} is {found}, expected {expected}")]
+    /// A field is not there, or wrong.
+    #[error("AMDGPU metadata of {of}: {key} is {found}, expected {expected}")]
     Field {
         /// Which kernel, or the code object.
         of: String,
@@ -72,63 +68,158 @@ impl<'data> Metadata<'data> {
     /// The target of the first note that names one, such as `amdgcn-amd-amdhsa--gfx90a:xnack-`.
     /// Code object version 3 does not.
     pub(super) fn target(&self) -> Option<&'data str> {
-        #[derive(Deserialize)]
-        struct Head<'a> {
-            #[serde(borrow, rename = "amdhsa.target")]
-            target: Option<Field<'a>>,
-        }
         self.notes.iter().find_map(|note| {
-            match rmp_serde::from_slice::<Head>(note).ok()?.target? {
-                Field::Text(target) => Some(target),
-                _ => None,
+            let mut note = Note::new(note);
+            for _ in 0..note.entries().ok()? {
+                let entry = (note.value().ok()?, note.value().ok()?);
+                if let (Value::Text(b"amdhsa.target"), Value::Text(target)) = entry {
+                    return str::from_utf8(target).ok();
+                }
             }
+            None
         })
     }
 
     /// All kernels.
     pub(super) fn kernels(&self) -> Result<Vec<KernelNote<'data>>, MetadataError> {
-        #[derive(Deserialize)]
-        struct Root<'a> {
-            #[serde(rename = "amdhsa.version")]
-            version: Option<Vec<u64>>,
-            #[serde(borrow, rename = "amdhsa.kernels")]
-            kernels: Vec<RawKernel<'a>>,
+        if self.notes.is_empty() {
+            return Err(MetadataError::Absent);
         }
         let mut kernels = Vec::new();
         for note in &self.notes {
-            let root: Root =
-                rmp_serde::from_slice(note).map_err(|error| MetadataError::Malformed {
-                    len: note.len(),
-                    reason: reason(&error),
-                })?;
-            if let Some(version) = root.version
-                && version.first() != Some(&MAJOR)
-            {
-                let numbers: Vec<_> = version.iter().map(u64::to_string).collect();
-                let found = numbers.join(".");
-                return Err(MetadataError::Version { found });
-            }
-            for raw in root.kernels {
-                kernels.push(raw.check(kernels.len())?);
+            Note::new(note).read(&mut kernels)?;
+        }
+        Ok(kernels)
+    }
+}
+
+/// One note, read forward.
+struct Note<'a> {
+    len: usize,
+    reader: Reader<'a>,
+}
+
+impl<'a> Note<'a> {
+    fn new(note: &'a [u8]) -> Self {
+        Note {
+            len: note.len(),
+            reader: Reader::new(note),
+        }
+    }
+
+    /// Adds the kernels.
+    fn read(mut self, kernels: &mut Vec<KernelNote<'a>>) -> Result<(), MetadataError> {
+        const KERNELS: &str = "amdhsa.kernels";
+        let mut is_listed = false;
+        for _ in 0..self.entries()? {
+            match self.value()? {
+                Value::Text(b"amdhsa.version") => self.version()?,
+                Value::Text(key) if key == KERNELS.as_bytes() => {
+                    is_listed = true;
+                    match self.start()? {
+                        Value::List(count) => {
+                            for _ in 0..count {
+                                kernels.push(self.kernel(kernels.len())?);
+                            }
+                        }
+                        found => return Err(of_all(KERNELS, Some(found), "a list")),
+                    }
+                }
+                _ => _ = self.value()?,
             }
         }
-        match self.notes.is_empty() {
-            true => Err(MetadataError::Absent),
-            false => Ok(kernels),
+        match is_listed {
+            true => Ok(()),
+            false => Err(of_all(KERNELS, None, "a list")),
+        }
+    }
+
+    /// The number of entries of the map that the note is.
+    fn entries(&mut self) -> Result<u32, MetadataError> {
+        match self.start()? {
+            Value::Map(count) => Ok(count),
+            found => Err(of_all("all of it", Some(found), "a map")),
+        }
+    }
+
+    /// Passes over the version, which must be of the right major number.
+    fn version(&mut self) -> Result<(), MetadataError> {
+        const KEY: &str = "amdhsa.version";
+        match self.start()? {
+            Value::List(count @ 1..) => match self.start()? {
+                Value::Number(MAJOR) => self.finish(Value::List(count - 1)),
+                found => Err(of_all(KEY, Some(found), "1 as the first number")),
+            },
+            found => Err(of_all(KEY, Some(found), "a list of two numbers")),
+        }
+    }
+
+    fn kernel(&mut self, index: usize) -> Result<KernelNote<'a>, MetadataError> {
+        let entries = match self.start()? {
+            Value::Map(count) => count,
+            found => {
+                return Err(wrong(
+                    format!("kernel {index}"),
+                    "all of it",
+                    Some(found),
+                    "a map",
+                ));
+            }
+        };
+        let mut fields = Fields::default();
+        for _ in 0..entries {
+            let key = self.value()?;
+            // Most of a kernel is its arguments.
+            let value = self.value()?;
+            if let Value::Text(key) = key
+                && let Some(at) = KEYS.iter().position(|it| it.as_bytes() == key)
+            {
+                fields.0[at] = Some(value);
+            }
+        }
+        fields.kernel(index)
+    }
+
+    fn start(&mut self) -> Result<Value<'a>, MetadataError> {
+        let start = self.reader.start();
+        start.map_err(|fault| self.fault(fault))
+    }
+
+    fn value(&mut self) -> Result<Value<'a>, MetadataError> {
+        let value = self.reader.value();
+        value.map_err(|fault| self.fault(fault))
+    }
+
+    fn finish(&mut self, value: Value<'a>) -> Result<(), MetadataError> {
+        let finished = self.reader.finish(value);
+        finished.map_err(|fault| self.fault(fault))
+    }
+
+    fn fault(&self, fault: Fault) -> MetadataError {
+        let len = self.len;
+        match fault {
+            Fault::Cut => MetadataError::Cut { len },
+            Fault::NoValue(at) => MetadataError::NoValue { len, at },
         }
     }
 }
 
-fn reason(error: &rmp_serde::decode::Error) -> String {
-    use rmp_serde::decode::Error::{InvalidDataRead, InvalidMarkerRead};
-    match error {
-        InvalidMarkerRead(error) | InvalidDataRead(error)
-            if error.kind() == io::ErrorKind::UnexpectedEof =>
-        {
-            "it is cut short".into()
-        }
-        error => error.to_string(),
+fn wrong(
+    of: String,
+    key: &'static str,
+    found: Option<Value>,
+    expected: &'static str,
+) -> MetadataError {
+    MetadataError::Field {
+        of,
+        key,
+        found: found.map_or("missing".into(), |value| value.to_string()),
+        expected,
     }
+}
+
+fn of_all(key: &'static str, found: Option<Value>, expected: &'static str) -> MetadataError {
+    wrong("the code object".into(), key, found, expected)
 }
 
 /// A kernel, by its metadata. The fields are those of [`super::Kernel`].
@@ -149,160 +240,91 @@ pub(super) struct KernelNote<'data> {
     pub(super) max_workgroup_size: u32,
 }
 
-/// The same as it is in the note.
-#[derive(Deserialize)]
-struct RawKernel<'a> {
-    #[serde(borrow, rename = ".name")]
-    name: Option<Field<'a>>,
-    #[serde(rename = ".symbol")]
-    symbol: Option<Field<'a>>,
-    #[serde(rename = ".kernarg_segment_size")]
-    kernarg_size: Option<Field<'a>>,
-    #[serde(rename = ".kernarg_segment_align")]
-    kernarg_align: Option<Field<'a>>,
-    #[serde(rename = ".group_segment_fixed_size")]
-    group_size: Option<Field<'a>>,
-    #[serde(rename = ".private_segment_fixed_size")]
-    private_size: Option<Field<'a>>,
-    #[serde(rename = ".sgpr_count")]
-    sgprs: Option<Field<'a>>,
-    #[serde(rename = ".vgpr_count")]
-    vgprs: Option<Field<'a>>,
-    #[serde(rename = ".agpr_count")]
-    agprs: Option<Field<'a>>,
-    #[serde(rename = ".sgpr_spill_count")]
-    sgpr_spills: Option<Field<'a>>,
-    #[serde(rename = ".vgpr_spill_count")]
-    vgpr_spills: Option<Field<'a>>,
-    #[serde(rename = ".wavefront_size")]
-    wavefront_size: Option<Field<'a>>,
-    #[serde(rename = ".max_flat_workgroup_size")]
-    max_workgroup_size: Option<Field<'a>>,
-}
+/// The fields that are read, of a kernel.
+const KEYS: [&str; 13] = [
+    ".name",
+    ".symbol",
+    ".kernarg_segment_size",
+    ".kernarg_segment_align",
+    ".group_segment_fixed_size",
+    ".private_segment_fixed_size",
+    ".sgpr_count",
+    ".vgpr_count",
+    ".wavefront_size",
+    ".max_flat_workgroup_size",
+    // Only of targets that have them.
+    ".agpr_count",
+    // Optional by the format.
+    ".sgpr_spill_count",
+    ".vgpr_spill_count",
+];
+/// The first of them that may be missing, and is 0 then.
+const OPTIONAL: usize = 10;
 
-impl<'a> RawKernel<'a> {
-    fn check(self, index: usize) -> Result<KernelNote<'a>, MetadataError> {
-        let wrong = |of: String, key, found: Option<&Field>, expected| MetadataError::Field {
-            of,
-            key,
-            found: found.map_or("missing".into(), Field::to_string),
-            expected,
-        };
-        let text = |key, field: Option<Field<'a>>| match field {
-            Some(Field::Text(text)) => Ok(text),
-            other => {
-                let of = format!("kernel {index}");
-                Err(wrong(of, key, other.as_ref(), "a name in UTF-8"))
-            }
-        };
-        let name = text(".name", self.name)?;
-        let symbol = text(".symbol", self.symbol)?;
-        let number = |key, field: Option<Field<'a>>| match field {
-            Some(Field::Number(number)) if u32::try_from(number).is_ok() => Ok(number as u32),
-            other => {
-                let of = format!("kernel {name}");
-                Err(wrong(
-                    of,
-                    key,
-                    other.as_ref(),
-                    "a number from 0 to 4294967295",
-                ))
-            }
-        };
-        let or_none = |field: Option<Field<'a>>| field.or(Some(Field::Number(0)));
+/// The values of [`KEYS`], as they are in the note.
+#[derive(Default)]
+struct Fields<'a>([Option<Value<'a>>; KEYS.len()]);
+
+impl<'a> Fields<'a> {
+    fn kernel(&self, index: usize) -> Result<KernelNote<'a>, MetadataError> {
+        let name = self.text(0, index)?;
+        let symbol = self.text(1, index)?;
+        let mut numbers = [0; KEYS.len()];
+        for (at, number) in numbers.iter_mut().enumerate().skip(2) {
+            *number = self.number(at, name)?;
+        }
+        let [
+            _,
+            _,
+            kernarg_size,
+            kernarg_align,
+            group_size,
+            private_size,
+            sgprs,
+            vgprs,
+            wavefront_size,
+            max_workgroup_size,
+            agprs,
+            sgpr_spills,
+            vgpr_spills,
+        ] = numbers;
         Ok(KernelNote {
             name,
             symbol,
-            kernarg_size: number(".kernarg_segment_size", self.kernarg_size)?,
-            kernarg_align: number(".kernarg_segment_align", self.kernarg_align)?,
-            group_size: number(".group_segment_fixed_size", self.group_size)?,
-            private_size: number(".private_segment_fixed_size", self.private_size)?,
-            sgprs: number(".sgpr_count", self.sgprs)?,
-            vgprs: number(".vgpr_count", self.vgprs)?,
-            // Only targets that have them.
-            agprs: number(".agpr_count", or_none(self.agprs))?,
-            // Optional by the format.
-            sgpr_spills: number(".sgpr_spill_count", or_none(self.sgpr_spills))?,
-            vgpr_spills: number(".vgpr_spill_count", or_none(self.vgpr_spills))?,
-            wavefront_size: number(".wavefront_size", self.wavefront_size)?,
-            max_workgroup_size: number(".max_flat_workgroup_size", self.max_workgroup_size)?,
+            kernarg_size,
+            kernarg_align,
+            group_size,
+            private_size,
+            sgprs,
+            vgprs,
+            agprs,
+            sgpr_spills,
+            vgpr_spills,
+            wavefront_size,
+            max_workgroup_size,
         })
     }
-}
 
-/// A value of whatever type.
-enum Field<'a> {
-    Number(u64),
-    Text(&'a str),
-    /// Neither, described.
-    Other(String),
-}
-
-impl fmt::Display for Field<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Field::Number(number) => number.fmt(f),
-            Field::Text(text) => write!(f, "{text:?}"),
-            Field::Other(what) => f.write_str(what),
+    fn text(&self, at: usize, index: usize) -> Result<&'a str, MetadataError> {
+        let found = self.0[at];
+        if let Some(Value::Text(text)) = found
+            && let Ok(text) = str::from_utf8(text)
+        {
+            return Ok(text);
         }
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Field<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(FieldVisitor)
-    }
-}
-
-struct FieldVisitor;
-
-impl<'de> Visitor<'de> for FieldVisitor {
-    type Value = Field<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
+        let of = format!("kernel {index}");
+        Err(wrong(of, KEYS[at], found, "a name in UTF-8"))
     }
 
-    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
-        Ok(Field::Number(number))
-    }
-
-    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
-        // A writer may choose a signed type for any number.
-        Ok(match u64::try_from(number) {
-            Ok(number) => Field::Number(number),
-            Err(_) => Field::Other(number.to_string()),
-        })
-    }
-
-    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Self::Value, E> {
-        Ok(Field::Other(format!("{number:?}")))
-    }
-
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Self::Value, E> {
-        Ok(Field::Other(value.to_string()))
-    }
-
-    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Field::Text(text))
-    }
-
-    /// Also text that is not UTF-8.
-    fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Self::Value, E> {
-        Ok(Field::Other(format!("bytes \"{}\"", bytes.escape_ascii())))
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
-        Ok(Field::Other("nil".into()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Field::Other("a list".into()))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Field::Other("a map".into()))
+    fn number(&self, at: usize, name: &str) -> Result<u32, MetadataError> {
+        let found = self.0[at];
+        match found {
+            Some(Value::Number(number)) if number <= u32::MAX.into() => Ok(number as u32),
+            None if at >= OPTIONAL => Ok(0),
+            _ => {
+                let of = format!("kernel {name}");
+                Err(wrong(of, KEYS[at], found, "a number from 0 to 4294967295"))
+            }
+        }
     }
 }

@@ -8,6 +8,7 @@ mod functions;
 mod identity;
 mod kernel;
 mod metadata;
+mod msgpack;
 mod target;
 mod uri;
 

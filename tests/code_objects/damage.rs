@@ -117,32 +117,32 @@ fn fields_that_are_missing_or_wrong() {
         ".wavefront_size",
         ".max_flat_workgroup_size",
     ] {
-        let expected = format!("kernel k in the AMDGPU metadata: {key} is missing, {number}");
+        let expected = format!("AMDGPU metadata of kernel k: {key} is missing, {number}");
         assert_eq!(of_note(&without(key)), expected);
     }
     for key in [".agpr_count", ".sgpr_spill_count", ".vgpr_spill_count"] {
         assert_eq!(of_note(&without(key)), good, "{key} need not be there");
-        let expected = format!("kernel k in the AMDGPU metadata: {key} is \"4\", {number}");
+        let expected = format!("AMDGPU metadata of kernel k: {key} is \"4\", {number}");
         assert_eq!(of_note(&with(key, json!("4"))), expected);
     }
     for (value, found) in [
         (json!(-1), "-1"),
         (json!(1_u64 << 32), "4294967296"),
-        (json!(1.5), "1.5"),
+        (json!(1.5), "a fraction"),
         (json!(true), "true"),
         (json!("many\n"), "\"many\\n\""),
         (json!([1, [2]]), "a list"),
         (json!({"a": {"b": 1}}), "a map"),
-        (json!(null), "missing"),
+        (json!(null), "nil"),
     ] {
-        let expected = format!("kernel k in the AMDGPU metadata: .vgpr_count is {found}, {number}");
+        let expected = format!("AMDGPU metadata of kernel k: .vgpr_count is {found}, {number}");
         assert_eq!(of_note(&with(".vgpr_count", value)), expected);
     }
     for key in [".name", ".symbol"] {
         let name = "expected a name in UTF-8";
-        let missing = format!("kernel 0 in the AMDGPU metadata: {key} is missing, {name}");
+        let missing = format!("AMDGPU metadata of kernel 0: {key} is missing, {name}");
         assert_eq!(of_note(&without(key)), missing);
-        let wrong = format!("kernel 0 in the AMDGPU metadata: {key} is 7, {name}");
+        let wrong = format!("AMDGPU metadata of kernel 0: {key} is 7, {name}");
         assert_eq!(of_note(&with(key, json!(7))), wrong);
     }
 }
@@ -157,7 +157,7 @@ fn names_that_are_not_utf_8() {
     note[at + 1] = 0xff;
     assert_eq!(
         message(&with_note(&note)),
-        "kernel 0 in the AMDGPU metadata: .name is bytes \"k\\xffx\", expected a name in UTF-8"
+        "AMDGPU metadata of kernel 0: .name is \"k\\xffx\", expected a name in UTF-8"
     );
     let key = note
         .windows(11)
@@ -167,26 +167,70 @@ fn names_that_are_not_utf_8() {
     note[key + 1] = 0xff;
     assert_eq!(
         message(&with_note(&note)),
-        "kernel k_x in the AMDGPU metadata: .vgpr_count is missing, expected a number from 0 to \
+        "AMDGPU metadata of kernel k_x: .vgpr_count is missing, expected a number from 0 to \
          4294967295"
     );
 }
 
 #[test]
 fn metadata_of_another_shape() {
-    for (value, reason) in [
-        (json!({}), "missing field `amdhsa.kernels`"),
-        (json!(5), "invalid type: integer `5`, expected struct Root"),
+    let list = "amdhsa.kernels";
+    let first = "expected 1 as the first number";
+    let version = "amdhsa.version";
+    for (value, what) in [
+        (
+            json!({}),
+            "amdhsa.kernels is missing, expected a list".into(),
+        ),
+        (
+            json!({list: "k"}),
+            "amdhsa.kernels is \"k\", expected a list".into(),
+        ),
+        (
+            json!({list: {}}),
+            "amdhsa.kernels is a map, expected a list".into(),
+        ),
+        (json!(5), "all of it is 5, expected a map".into()),
+        (json!([]), "all of it is a list, expected a map".into()),
+        (
+            json!({version: [2, 0], list: []}),
+            format!("{version} is 2, {first}"),
+        ),
+        (
+            json!({version: [[1], 0], list: []}),
+            format!("{version} is a list, {first}"),
+        ),
+        (
+            json!({version: [], list: []}),
+            format!("{version} is a list, expected a list of two numbers"),
+        ),
+        (
+            json!({version: 1, list: []}),
+            format!("{version} is 1, expected a list of two numbers"),
+        ),
     ] {
-        let len = rmp_serde::to_vec(&value).expect("MessagePack").len();
-        let expected = format!("damaged AMDGPU metadata in a note of {len} bytes: {reason}");
-        assert_eq!(of_note(&value), expected);
+        assert_eq!(
+            of_note(&value),
+            format!("AMDGPU metadata of the code object: {what}")
+        );
     }
-    for (version, found) in [(json!([2, 0]), "2.0"), (json!([]), "")] {
-        let value = json!({"amdhsa.version": version, "amdhsa.kernels": []});
-        let expected = format!("AMDGPU metadata of version {found}, expected 1");
-        assert_eq!(of_note(&value), expected);
-    }
+    assert_eq!(
+        of_note(&metadata(json!(6))),
+        "AMDGPU metadata of kernel 0: all of it is 6, expected a map"
+    );
+    let note = b"\x81\xaeamdhsa.kernels\xc1";
+    assert_eq!(
+        message(&with_note(note)),
+        "AMDGPU metadata of 17 bytes: found 0xc1 at byte 16, expected a value"
+    );
+}
+
+#[test]
+fn code_without_kernels() {
+    let value =
+        json!({"amdhsa.version": [1, 1], "amdhsa.kernels": [], "other": [1, {"a": [null]}]});
+    let note = rmp_serde::to_vec(&value).expect("MessagePack");
+    assert_eq!(kernels_of(with_note(&note).as_slice()).expect("none"), []);
 }
 
 #[test]
@@ -198,7 +242,7 @@ fn notes_that_are_cut_short() {
 }
 
 fn cut(len: usize) -> String {
-    format!("damaged AMDGPU metadata in a note of {len} bytes: it is cut short")
+    format!("AMDGPU metadata is cut short after {len} bytes")
 }
 
 #[test]
@@ -217,10 +261,7 @@ fn counts_and_depths_are_not_believed() {
     }
     // Lists in lists in lists.
     let note = [b"\x81\xa1x".as_slice(), &[0x91; 1 << 20]].concat();
-    assert_eq!(
-        message(&with_note(&note)),
-        "damaged AMDGPU metadata in a note of 1048579 bytes: depth limit exceeded"
-    );
+    assert_eq!(message(&with_note(&note)), cut(note.len()));
 }
 
 /// kinds.hip by clang 22, and where something is in it.
