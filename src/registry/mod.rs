@@ -5,6 +5,7 @@
 
 mod hex;
 mod json;
+mod lookup;
 pub mod model;
 
 pub use json::DocumentError;

@@ -74,6 +74,13 @@ pub(crate) fn print(text: &[u8]) -> Result<()> {
     }
 }
 
+/// Says on standard error what is not in what is printed.
+pub(crate) fn say(lines: &[String]) {
+    for line in lines {
+        eprintln!("rocov: {line}");
+    }
+}
+
 /// The command as it can be pasted into a shell.
 fn display(command: &Command) -> String {
     let words: Vec<_> = std::iter::once(command.get_program())

@@ -1,6 +1,7 @@
 //! The command line: what a user can type, and the help texts.
 
 use crate::gpu::ModelGpus;
+use crate::kernels::{Address, Column};
 use crate::sources::PathEquivalence;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand};
@@ -24,6 +25,7 @@ pub(crate) enum Command {
     Run(RunArguments),
     Report(ReportArguments),
     Extract(ExtractArguments),
+    Kernels(KernelsArguments),
     Show(ShowArguments),
     Flags(FlagsArguments),
 }
@@ -126,6 +128,74 @@ pub(crate) struct ExtractArguments {
     /// Print target, identity and size of each, and write nothing
     #[arg(long)]
     pub(crate) list: bool,
+}
+
+/// List the kernels that programs loaded: what they take, and how much of them ran
+///
+/// Reads the kernel registries of DIR, one for each process, and lists each kernel of each code
+/// object: registers, bytes of LDS and scratch, spilled registers, work-items of a wave, loads of its
+/// code object, whether it counts, entries by work-items, lines that ran, name and source. What no
+/// profile says is a dash.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0; 1 when a registry could not be read or an address is not known, which the others do \
+not suffer from; 2 for a usage error.")]
+pub(crate) struct KernelsArguments {
+    /// The directory that `rocov run` wrote to
+    #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]
+    pub(crate) directory: PathBuf,
+
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print symbols instead of demangled names
+    #[arg(long)]
+    pub(crate) mangled: bool,
+
+    /// Only kernels for this target, with features or without; can be repeated
+    #[arg(long, value_name = "ARCH")]
+    pub(crate) arch: Vec<String>,
+
+    /// Only kernels whose symbol or name, with its signature or without, matches; can be repeated
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) name: Vec<Pattern>,
+
+    /// Only kernels that count
+    #[arg(long)]
+    pub(crate) instrumented: bool,
+
+    /// Only kernels that a profile says never ran
+    #[arg(long)]
+    pub(crate) uncovered: bool,
+
+    /// Sort by this column: numbers from the largest, text from A
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) sort: Option<Column>,
+
+    /// Say instead what was at this device address, such as a kernel object; can be repeated
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        conflicts_with_all = ["arch", "name", "instrumented", "uncovered", "sort"]
+    )]
+    pub(crate) address: Vec<Address>,
+
+    /// The moment that --address asks about: the number of the process's last load or unload
+    #[arg(long, value_name = "N", requires = "address")]
+    pub(crate) generation: Option<u64>,
+
+    /// The process that --address asks about
+    #[arg(long, value_name = "PID", requires = "address")]
+    pub(crate) pid: Option<u32>,
+
+    /// Look for device ELFs in these files too, as `rocov report` does
+    #[arg(long = "object", value_name = "FILE", num_args = 1..)]
+    pub(crate) objects: Vec<PathBuf>,
+
+    /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
+    #[arg(long, value_name = "DIR")]
+    pub(crate) llvm_bin: Option<PathBuf>,
 }
 
 /// Say what files of the data directory are: raw profiles, and sections that were saved whole

@@ -3,7 +3,6 @@
 use cpp_demangle::Symbol;
 
 /// `scale(float*, int, float)` for `_Z5scalePfif`; `None` for what is not mangled.
-#[allow(dead_code, reason = "for the table of kernels")]
 pub(crate) fn demangle(name: &str) -> Option<String> {
     // Types are mangled too: of a kernel `extern "C" i` the demangler would make `int`.
     let name = name.starts_with("_Z").then_some(name)?;

@@ -17,7 +17,9 @@ mod extract;
 mod files;
 mod flags;
 mod gpu;
+mod inputs;
 mod kept;
+mod kernels;
 mod libraries;
 mod llvm_tools;
 mod mapped;
@@ -25,12 +27,14 @@ mod matching;
 mod objects;
 mod profdata;
 mod profiles;
+mod registries;
 mod report;
 mod run;
 mod show;
 mod signals;
 mod sources;
 mod status;
+mod table;
 mod words;
 
 use clap::Parser;
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
         cli::Command::Run(arguments) => run::run(&arguments),
         cli::Command::Report(arguments) => report::report(&arguments),
         cli::Command::Extract(arguments) => extract::extract(&arguments),
+        cli::Command::Kernels(arguments) => kernels::kernels(&arguments),
         cli::Command::Show(arguments) => show::show(&arguments),
         cli::Command::Flags(arguments) => flags::flags(&arguments),
     };

@@ -2,24 +2,24 @@
 
 use crate::cli::ReportArguments;
 use crate::coverage::llvm_cov;
-use crate::kept::Kept;
+use crate::inputs::Inputs;
 use crate::llvm_tools::Installed;
 use crate::matching::{Matched, Matching};
-use crate::objects::{self, ObjectFile};
-use crate::profiles::{self, DeviceProfile, Listing};
+use crate::objects;
+use crate::profiles::{DeviceProfile, Listing};
 use crate::sources::{Asked, Found};
 use crate::status::Outcome;
 use crate::words::count;
 use crate::{child, profdata};
-use anyhow::{Context, Error, Result, anyhow};
+use anyhow::{Error, Result, anyhow};
 use std::path::{Path, PathBuf};
 
 /// Prints the report.
 pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
     let asked = Asked::of(arguments)?;
     let directory = &arguments.directory;
-    let mut listing = profiles::list(directory)
-        .with_context(|| format!("cannot read {}", directory.display()))?;
+    let inputs = Inputs::read(directory, &arguments.objects)?;
+    let listing = &inputs.listing;
     for file in &listing.sections {
         eprintln!(
             "rocov: left out: {0}: sections of a raw version that is not known, saved as they are: \
@@ -27,50 +27,24 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
             file.display()
         );
     }
-    if listing.device.is_empty() {
-        return Err(nothing_to_report(directory, &listing).into());
-    }
-    let ir_level = listing
-        .device
-        .extract_if(.., |profile| profdata::is_ir_level(&profile.path));
-    let ir_level: Vec<_> = ir_level.collect();
-    if let Some(without_coverage) = without_coverage(&ir_level, directory) {
-        if listing.device.is_empty() {
-            return Err(without_coverage.into());
+    match without_coverage(&inputs.ir_level, directory) {
+        Some(error) if listing.device.is_empty() => return Err(error.into()),
+        Some(error) => eprintln!("rocov: left out: {error}"),
+        None if listing.device.is_empty() => {
+            return Err(nothing_to_report(directory, listing).into());
         }
-        eprintln!("rocov: left out: {without_coverage}");
-    }
-    let named = arguments
-        .objects
-        .iter()
-        .map(|path| ObjectFile::open(path))
-        .collect::<Result<Vec<_>>>()?;
-    for file in &named {
-        for error in &file.damage {
-            eprintln!(
-                "rocov: left out: a part of {}: {error}",
-                file.path.display()
-            );
-        }
-    }
-    let wanted = listing.device.iter();
-    let kept = Kept::find(
-        directory,
-        &wanted.map(|profile| profile.identity.as_str()).collect(),
-    )?;
-    for refused in &kept.refused {
-        eprintln!("rocov: refused: {refused:#}");
+        None => {}
     }
     let installed = Installed::find(arguments.llvm_bin.as_deref())?;
 
-    let mut matching = Matching::of(&listing.device, &kept.files, &named);
+    let mut matching = Matching::of(&listing.device, &inputs.kept.files, &inputs.named);
     if matching.archs.is_empty() {
-        say(&matching.left_out(directory));
+        child::say(&matching.left_out(directory));
         return Err(no_device_elf(directory).into());
     }
     let damaged = matching.leave_out_damaged(|profile| profdata::check(profile, &installed));
-    say(&matching.left_out(directory));
-    say(&damaged);
+    child::say(&matching.left_out(directory));
+    child::say(&damaged);
     let mut reporter = Reporter {
         arguments,
         asked: &asked,
@@ -86,13 +60,6 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
     }
     asked.check(&reporter.found)?;
     Ok(0)
-}
-
-/// Prints what is not in the report.
-fn say(lines: &[String]) {
-    for line in lines {
-        eprintln!("rocov: {line}");
-    }
 }
 
 /// Prints the report of one arch after the other.
@@ -120,7 +87,7 @@ impl Reporter<'_> {
             if damaged.is_empty() {
                 return Err(error);
             }
-            say(&damaged);
+            child::say(&damaged);
             if matched.profiles.is_empty() {
                 return Ok(());
             }
@@ -146,7 +113,7 @@ impl Reporter<'_> {
     fn show_source(&mut self, elfs: &[PathBuf], merged: &Path) -> Result<()> {
         let tools = self.installed.newest();
         let found = Found::of(tools, elfs, merged, self.asked)?;
-        say(&found.left_out());
+        child::say(&found.left_out());
         let mut command = llvm_cov(tools, "show", elfs, merged);
         if let Some(cxxfilt) = &tools.cxxfilt {
             // Instantiations of a template are shown one by one, under their names.

@@ -4,7 +4,9 @@
 #![allow(dead_code)]
 
 pub(crate) mod device;
+pub(crate) mod place;
 pub(crate) mod profile;
+pub(crate) mod registry;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -9,42 +9,20 @@ mod sources;
 mod tables;
 
 use common::device::{INSTRUMENTED, compile, compile_bundle, compile_source, compile_with, embed};
+use common::place::{Place, RAW_VERSION};
 use common::{data, failure, profile, rocov, run, stderr, stdout};
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
-use tempfile::TempDir;
 
-const RAW_VERSION: u64 = 10;
+/// `rocov report` in a place.
+trait Report {
+    fn command(&self) -> Command;
+    fn report(&self, arguments: &[&dyn AsRef<OsStr>]) -> Output;
+}
 
-/// A working directory with a data directory in it.
-struct Place(TempDir);
-
-impl Place {
-    fn new() -> Self {
-        let place = Self(tempfile::tempdir().unwrap());
-        fs::create_dir(place.data()).unwrap();
-        place
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn data(&self) -> PathBuf {
-        self.path().join("rocov-data")
-    }
-
-    /// Writes the profile of `elf` as librocov would, every counter at `count`.
-    fn profile(&self, elf: &Path, arch: &str, agent: u32, count: u64) -> PathBuf {
-        let identity = profile::identity(elf);
-        let name = format!("{arch}.{identity}.{agent}.4711.profraw");
-        let path = self.data().join(name);
-        profile::write(elf, count, RAW_VERSION, &path);
-        path
-    }
-
+impl Report for Place {
     fn command(&self) -> Command {
         let mut command = rocov();
         command.current_dir(self.path()).arg("report");

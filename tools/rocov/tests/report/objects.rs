@@ -2,15 +2,6 @@
 
 use crate::*;
 
-/// Puts a device ELF where librocov keeps those that it sees.
-fn keep(place: &Place, elf: &Path) -> PathBuf {
-    let name = format!("gfx90a.{}.elf", profile::identity(elf));
-    let path = place.data().join("objects").join(name);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::copy(elf, &path).unwrap();
-    path
-}
-
 #[test]
 fn device_elfs_are_taken_out_of_a_host_file() {
     for compression in ["--no-offload-compress", "--offload-compress"] {
@@ -143,8 +134,8 @@ fn kept_device_elfs_need_not_be_given() {
     let place = Place::new();
     let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
     let other = compile(place.path(), "other.elf", "gfx90a", &["-O0"]);
-    let kept = keep(&place, &elf);
-    keep(&place, &other);
+    let kept = place.keep(&elf);
+    place.keep(&other);
     fs::remove_file(&elf).unwrap();
     place.profile(&kept, "gfx90a", 0, 1);
     let output = place.report(&[]);
@@ -173,7 +164,7 @@ fn a_kept_device_elf_that_is_another_is_refused() {
     let place = Place::new();
     let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
     let other = compile(place.path(), "other.elf", "gfx90a", &["-O0"]);
-    let kept = keep(&place, &elf);
+    let kept = place.keep(&elf);
     place.profile(&elf, "gfx90a", 0, 1);
     let name = kept.file_name().unwrap().to_str().unwrap();
     let damages: [(&dyn Fn(), String); 2] = [

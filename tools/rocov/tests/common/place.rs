@@ -1,0 +1,46 @@
+//! A data directory that a test makes up.
+
+use super::profile;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// The raw version of the tests' compiler.
+pub(crate) const RAW_VERSION: u64 = 10;
+
+/// A working directory with a data directory in it.
+pub(crate) struct Place(TempDir);
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        fs::create_dir(place.data()).unwrap();
+        place
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.path().join("rocov-data")
+    }
+
+    /// Writes the profile of `elf` as librocov would, every counter at `count`.
+    pub(crate) fn profile(&self, elf: &Path, arch: &str, agent: u32, count: u64) -> PathBuf {
+        let identity = profile::identity(elf);
+        let name = format!("{arch}.{identity}.{agent}.4711.profraw");
+        let path = self.data().join(name);
+        profile::write(elf, count, RAW_VERSION, &path);
+        path
+    }
+
+    /// Puts a device ELF where librocov keeps those that it sees.
+    pub(crate) fn keep(&self, elf: &Path) -> PathBuf {
+        let name = format!("gfx90a.{}.elf", profile::identity(elf));
+        let path = self.data().join("objects").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::copy(elf, &path).unwrap();
+        path
+    }
+}

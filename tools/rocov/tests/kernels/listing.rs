@@ -1,0 +1,123 @@
+//! The table, filters, order, and which registries it is made of.
+
+use crate::common::failure;
+use crate::common::registry::{code_object, document, kernel, load, write};
+use crate::*;
+use std::fs;
+
+/// Two code objects and three kernels, in two processes.
+fn two_processes(place: &Place) {
+    let mut last = kernel("last", 1);
+    last.instrumented = false;
+    last.source = None;
+    let one = code_object("aa", vec![kernel(SCALE, 3), last]);
+    let mut other = code_object("bb", vec![kernel(FILL, 2)]);
+    other.target = "gfx942:sramecc+".to_owned();
+    let objects = [one.clone(), other];
+    let loads = vec![
+        load(&one, 0x1000, 1, None),
+        load(&objects[1], 0x8000, 2, None),
+    ];
+    write(&document(7, &objects, loads), &place.data());
+    write(
+        &document(8, &[one.clone()], vec![load(&one, 0x1000, 1, None)]),
+        &place.data(),
+    );
+}
+
+#[test]
+fn kernels_of_all_processes_are_listed_once() {
+    let place = Place::new();
+    two_processes(&place);
+    let expected = "\
+ARCH             VGPRS  SGPRS  AGPRS   LDS  SCRATCH  SPILLS  WAVE  LOADS  INSTR  COUNT  LINES  KERNEL                     SOURCE
+gfx90a:xnack-       41     21      8  1001     2001       3    64      2  no         -      -  last                       -
+gfx90a:xnack-       43     23     24  1003     2003       9    64      2  yes        -      -  scale(float*, float)       /src/kernel.hip
+gfx942:sramecc+     42     22     16  1002     2002       6    64      1  yes        -      -  void fill<int>(int*, int)  /src/kernel.hip
+";
+    assert_eq!(table(&place, &[]), expected);
+    assert_eq!(names(&place, &[]), ["last", SCALE, FILL]);
+
+    let json = json(&run(&mut command(&place, &["--json", "--name", "scale"])));
+    assert_eq!(json["rocov_kernels"], 1);
+    let kernel = &json["kernels"][0];
+    for (field, value) in [
+        ("target", Value::from("gfx90a:xnack-")),
+        ("code_object", "aa".into()),
+        ("name", SCALE.into()),
+        ("display_name", SCALE_NAME.into()),
+        ("vgprs", 43.into()),
+        ("vgpr_spills", 6.into()),
+        ("max_workgroup_size", 1024.into()),
+        ("instrumented", true.into()),
+        ("loads", 2.into()),
+        ("count", Value::Null),
+        ("lines", Value::Null),
+    ] {
+        assert_eq!(kernel[field], value, "{field}");
+    }
+}
+
+#[test]
+fn filters_and_order_are_chosen() {
+    let place = Place::new();
+    two_processes(&place);
+    for (arguments, expected) in [
+        (&["--arch", "gfx942"][..], &[FILL][..]),
+        (&["--arch", "gfx90a:xnack-"], &["last", SCALE]),
+        (&["--arch", "gfx90a:xnack+"], &[]),
+        (&["--name", "fill"], &[FILL]),
+        (&["--name", "*(float*"], &[SCALE]),
+        (&["--name", "_Z*", "--instrumented"], &[SCALE, FILL]),
+        (&["--name", "fill", "--name", "l*t"], &["last", FILL]),
+        (&["--instrumented"], &[SCALE, FILL]),
+        (&["--uncovered"], &[]),
+        (&["--sort", "vgprs"], &[SCALE, FILL, "last"]),
+        (&["--sort", "loads"], &["last", SCALE, FILL]),
+        (&["--sort", "source"], &[SCALE, FILL, "last"]),
+        (&["--sort", "kernel"], &["last", SCALE, FILL]),
+    ] {
+        assert_eq!(names(&place, arguments), expected, "{arguments:?}");
+    }
+    let output = command(&place, &["--sort", "x"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn registries_that_cannot_be_read_are_named_and_the_others_used() {
+    let place = Place::new();
+    two_processes(&place);
+    let whole = table(&place, &[]);
+    fs::write(
+        place.data().join("9.kernels.json"),
+        "{\"rocov_registry\": 1, \"pro",
+    )
+    .unwrap();
+    fs::write(
+        place.data().join("x.kernels.json"),
+        "{\"rocov_registry\": 9}",
+    )
+    .unwrap();
+    let output = command(&place, &[]).output().unwrap();
+    assert_eq!(stdout(&output), whole);
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    let lines: Vec<_> = said.lines().collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    let starts = |line: &str, name: &str, reason: &str| {
+        let start = format!("rocov: left out: rocov-data/{name}.kernels.json: {reason}");
+        assert!(line.starts_with(&start), "{said}");
+    };
+    starts(lines[0], "9", "not a registry, or damaged");
+    starts(lines[1], "x", "registry of schema version 9, expected 1");
+}
+
+#[test]
+fn without_a_registry_it_says_how_to_get_one() {
+    let place = Place::new();
+    let message = failure(&command(&place, &[]).output().unwrap(), 1);
+    assert!(message.contains("`rocov run`"), "{message}");
+    assert!(message.contains("ROCOV_REGISTRY=always"), "{message}");
+    let message = failure(&command(&place, &["missing"]).output().unwrap(), 1);
+    assert!(message.contains("cannot read missing"), "{message}");
+}
