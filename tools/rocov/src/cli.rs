@@ -4,7 +4,7 @@ use crate::gpu::ModelGpus;
 use crate::kernels::{Address, Column};
 use crate::sources::PathEquivalence;
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use glob::Pattern;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -24,8 +24,9 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Run(RunArguments),
     Report(ReportArguments),
-    Extract(ExtractArguments),
     Kernels(KernelsArguments),
+    Export(ExportArguments),
+    Extract(ExtractArguments),
     Show(ShowArguments),
     Flags(FlagsArguments),
 }
@@ -196,6 +197,40 @@ pub(crate) struct KernelsArguments {
     /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
+}
+
+/// Write what is known of the kernels that programs loaded for other tools
+///
+/// Reads the kernel registries of DIR, one for each process. The format rocpd is the SQLite database
+/// of ROCm's rocprofv3, schema version 3: nodes, processes, agents, code objects and kernel symbols,
+/// to be joined with one that rocprofv3 wrote by URI and kernel name.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0; 1 when nothing could be written, or a registry could not be read, which the others \
+do not suffer from; 2 for a usage error.")]
+pub(crate) struct ExportArguments {
+    /// The directory that `rocov run` wrote to
+    #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]
+    pub(crate) directory: PathBuf,
+
+    /// What to write
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Format,
+
+    /// Where to [default: rocpd.db in DIR]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Replace the file if there is one
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// A file format of other tools.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Format {
+    /// ROCm's database of a profile.
+    Rocpd,
 }
 
 /// Say what files of the data directory are: raw profiles, and sections that were saved whole

@@ -2,9 +2,10 @@
 //! kernels ran.
 //!
 //! Where to start reading: [`cli`] is what a user can type; one file per subcommand does it
-//! ([`run`], [`report`], [`extract`], [`show`], [`flags`]); the other modules each know one outside thing: [`signals`]
-//! the child process, [`libraries`] where rocov's own files lie, [`profiles`] the data directory,
-//! [`objects`] where device ELFs come from, [`llvm_tools`] LLVM's tools.
+//! ([`run`], [`report`], [`kernels`], [`export`], [`extract`], [`show`], [`flags`]); the other modules
+//! each know one outside thing: [`signals`] the child process, [`libraries`] where rocov's own files lie,
+//! [`profiles`] the data directory, [`registries`] the kernel registries in it, [`objects`] where
+//! device ELFs come from, [`llvm_tools`] LLVM's tools.
 //!
 //! Every failure is one line on standard error that says what to do next; the statuses are in
 //! [`status`].
@@ -13,6 +14,7 @@ mod child;
 mod cli;
 mod coverage;
 mod demangle;
+mod export;
 mod extract;
 mod files;
 mod flags;
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         cli::Command::Report(arguments) => report::report(&arguments),
         cli::Command::Extract(arguments) => extract::extract(&arguments),
         cli::Command::Kernels(arguments) => kernels::kernels(&arguments),
+        cli::Command::Export(arguments) => export::export(&arguments),
         cli::Command::Show(arguments) => show::show(&arguments),
         cli::Command::Flags(arguments) => flags::flags(&arguments),
     };

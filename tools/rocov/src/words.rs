@@ -2,6 +2,10 @@
 
 /// `number` and `noun`, in the plural where need be.
 pub(crate) fn count(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
+    let plural = match number {
+        1 => "",
+        _ if noun.ends_with('s') => "es",
+        _ => "s",
+    };
     format!("{number} {noun}{plural}")
 }

@@ -20,7 +20,11 @@ fn two_processes(place: &Place) {
     ];
     write(&document(7, &objects, loads), &place.data());
     write(
-        &document(8, &[one.clone()], vec![load(&one, 0x1000, 1, None)]),
+        &document(
+            8,
+            std::slice::from_ref(&one),
+            vec![load(&one, 0x1000, 1, None)],
+        ),
         &place.data(),
     );
 }
