@@ -8,5 +8,5 @@ template <class T> __attribute__((global)) void from_header(T *values, int count
 }
 
 // One whose body is a macro: it is where the macro is used.
-#define IN_A_MACRO(name)                                                                            \
+#define IN_A_MACRO(name)                                                                           \
   __attribute__((global)) void name(int *values) { *values = *values ? 4 : 5; }

@@ -27,10 +27,12 @@ GLOBAL __attribute__((amdgpu_flat_work_group_size(1, 1024), amdgpu_num_vgpr(24))
 spilling(double *values) {
   double kept[40];
 #pragma unroll
-  for (int at = 0; at < 40; ++at) kept[at] = values[at];
+  for (int at = 0; at < 40; ++at)
+    kept[at] = values[at];
   __builtin_amdgcn_s_barrier();
 #pragma unroll
-  for (int at = 0; at < 40; ++at) values[39 - at] = kept[at] * kept[(at + 7) % 40];
+  for (int at = 0; at < 40; ++at)
+    values[39 - at] = kept[at] * kept[(at + 7) % 40];
 }
 
 IN_A_MACRO(in_a_macro)
