@@ -1,4 +1,5 @@
-//! The environment: where profiles go, what is drained, and how much is said.
+//! The environment: where profiles go, what is drained, what is kept beside them, and how much is
+//! said.
 
 use std::env;
 use std::fmt::Display;
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use rocov::filter::Filter;
 use rocov::output::{Expansion, PatternError, ProfileName};
+use rocov::registry::{Keeping, Process, SettingError, clock, parse_bytes};
 
 use crate::log;
 
@@ -71,6 +73,39 @@ pub(crate) fn filter() -> Filter {
         ));
         Filter::default()
     })
+}
+
+/// What is kept beside profiles: `ROCOV_REGISTRY`, `ROCOV_OBJECTS` and `ROCOV_OBJECTS_MAX`.
+pub(crate) fn keeping() -> Keeping {
+    Keeping {
+        document: setting("ROCOV_REGISTRY", "auto", str::parse),
+        objects: setting("ROCOV_OBJECTS", "instrumented", str::parse),
+        objects_max: setting("ROCOV_OBJECTS_MAX", "4G", parse_bytes),
+    }
+}
+
+/// The value of a variable. One that cannot be used is said and replaced by the default.
+fn setting<T>(variable: &str, default: &str, parse: impl Fn(&str) -> Result<T, SettingError>) -> T {
+    let word = env::var_os(variable).filter(|word| !word.is_empty());
+    let word = word.unwrap_or_else(|| default.into());
+    parse(&word.to_string_lossy()).unwrap_or_else(|error| {
+        log::warn(format_args!("{variable}: {error}; {default} is used"));
+        parse(default).expect("the default is a good value")
+    })
+}
+
+/// This process, for its registry.
+pub(crate) fn process() -> Process {
+    let Expansion { pid, host, .. } = expansion();
+    // Each argument ends in a NUL.
+    let command = fs::read("/proc/self/cmdline").unwrap_or_default();
+    let command = String::from_utf8_lossy(&command);
+    Process {
+        pid,
+        host,
+        command: command.split_terminator('\0').map(String::from).collect(),
+        epoch: clock::epoch(),
+    }
 }
 
 /// A name pattern with the values of this process and this moment.

@@ -17,7 +17,6 @@ type CxaDemangle =
 
 /// `scale(float*, int, float)` for `_Z5scalePfif`; `None` for what is not mangled, or where the
 /// process has no libstdc++.
-#[allow(dead_code, reason = "for the registry")]
 pub(crate) fn demangle(name: &str) -> Option<String> {
     // Types are mangled too: of a kernel `extern "C" i` the demangler would make `int`.
     if !name.starts_with("_Z") {

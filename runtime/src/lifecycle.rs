@@ -8,7 +8,9 @@ use rocov::device::{DeviceError, Executable};
 use rocov::drain::{Outcome, Session};
 use rocov::hsa::{self, HsaDevice};
 use rocov::output::ProfileName;
+use rocov::registry::{KeepError, Keeper};
 
+use crate::demangle::demangle;
 use crate::exports::RocovStatus;
 use crate::neighbour::{Neighbour, Stance};
 use crate::{caller, config, election, exit, log, process, queues};
@@ -39,6 +41,7 @@ pub(crate) fn frozen(executable: Executable) {
         match loaded {
             Ok(outcome) => {
                 report_losses(&outcome);
+                report_not_kept(&outcome.not_kept);
                 log::verbose(format_args!(
                     "executable {:#x} loaded: {} code objects, {} instrumented, {} left out",
                     executable.0, outcome.pairs, outcome.found, outcome.skipped
@@ -55,7 +58,7 @@ pub(crate) fn frozen(executable: Executable) {
 /// An executable is about to be destroyed.
 pub(crate) fn destroying(executable: Executable) {
     wait_for_kernels(|it| it == executable);
-    with_owned(|state, device| {
+    let drained = with_owned(|state, device| {
         if !state.session.has_seen(executable) {
             return;
         }
@@ -63,7 +66,12 @@ pub(crate) fn destroying(executable: Executable) {
         if outcome.found > 0 {
             report(&outcome);
         }
+        report_not_kept(&outcome.not_kept);
     });
+    if drained.is_none() && process::is_user() {
+        // Whoever drains it, or nobody: it is gone.
+        with_state(|state| report_not_kept(&state.session.gone(executable, &state.name)));
+    }
 }
 
 /// HSA may go, or the process: whatever is loaded is drained once its kernels are done.
@@ -89,6 +97,7 @@ pub(crate) fn draining() -> RocovStatus {
         }
         let outcome = state.session.drain(device, &state.name);
         report(&outcome);
+        report_not_kept(&outcome.not_kept);
         state.neighbour.after_drain(&mut state.session, device);
         if !outcome.losses.is_empty() {
             RocovStatus::Loss
@@ -98,6 +107,7 @@ pub(crate) fn draining() -> RocovStatus {
             RocovStatus::Ok
         }
     });
+    keep();
     drained.unwrap_or(RocovStatus::Nothing)
 }
 
@@ -110,6 +120,15 @@ pub(crate) fn handing_over() {
                 "the next program of this process may overwrite a profile: {error}"
             )),
         }
+    }
+    // Which files hold what has changed.
+    keep();
+}
+
+/// Whether HSA is still there or not, and whoever drains: what was loaded is written down.
+fn keep() {
+    if process::is_user() {
+        with_state(|state| report_not_kept(&state.session.keep(&state.name)));
     }
 }
 
@@ -146,7 +165,10 @@ pub(crate) unsafe fn set_file(pattern: *const c_char) -> RocovStatus {
             }
         }
     };
-    with_state(|state| state.name = name);
+    with_state(|state| {
+        state.session.go_on_beside(&name);
+        state.name = name;
+    });
     RocovStatus::Ok
 }
 
@@ -157,6 +179,7 @@ pub(crate) fn shut_down() {
     }
     queues::forget_all();
     with_state(|state| state.session.forget_all());
+    keep();
 }
 
 /// The process ends by `exit` or by returning from main. Besides what was seen, what was loaded
@@ -196,10 +219,16 @@ fn attach() -> Option<HsaDevice> {
 fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
     // A poisoned state is still a consistent one: each step changes it after it succeeded.
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
-    work(state.get_or_insert_with(|| State {
-        session: Session::filtered(config::filter()),
-        name: config::profile_name(),
-        neighbour: Neighbour::default(),
+    work(state.get_or_insert_with(|| {
+        let name = config::profile_name();
+        let keeper = Keeper::new(config::keeping(), config::process(), &name);
+        State {
+            session: Session::filtered(config::filter())
+                .with_keeper(keeper)
+                .with_demangler(demangle),
+            name,
+            neighbour: Neighbour::default(),
+        }
     }))
 }
 
@@ -209,15 +238,22 @@ fn lost_sight(error: &DeviceError) {
     ));
 }
 
-/// Says what is missing, each thing once: code objects are drained again and again.
 fn report_losses(outcome: &Outcome) {
+    outcome.losses.iter().for_each(say_once);
+}
+
+fn report_not_kept(errors: &[KeepError]) {
+    errors.iter().for_each(say_once);
+}
+
+/// Says what is missing, each thing once: code objects are drained again and again.
+fn say_once(loss: &impl ToString) {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    for loss in outcome.losses.iter().map(ToString::to_string) {
-        if !said.contains(&loss) {
-            log::warn(format_args!("{loss}"));
-            said.insert(loss);
-        }
+    let loss = loss.to_string();
+    if !said.contains(&loss) {
+        log::warn(format_args!("{loss}"));
+        said.insert(loss);
     }
 }
 

@@ -1,6 +1,7 @@
 //! What tells one code object from another: across loads, processes and machines.
 
 use std::fmt;
+use std::io::{self, Read};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
@@ -23,9 +24,34 @@ impl Identity {
     /// # Errors
     /// Fails where `image` is no code object.
     pub fn of(image: &[u8]) -> Result<Identity, CodeObjectError> {
-        match CodeObject::parse(image)?.build_id()? {
-            Some(id) if !id.is_empty() => Ok(Identity(hex(id))),
-            _ => Ok(Identity(hex(&xxh3_128(image).to_be_bytes()))),
+        let by_id = CodeObject::parse(image)?
+            .build_id()?
+            .and_then(Self::of_build_id);
+        Ok(by_id.unwrap_or_else(|| Identity(hex(&xxh3_128(image).to_be_bytes()))))
+    }
+
+    /// The identity of a code object with this build id; `None` for an empty one, which tells
+    /// nothing.
+    #[must_use]
+    pub fn of_build_id(id: &[u8]) -> Option<Identity> {
+        (!id.is_empty()).then(|| Identity(hex(id)))
+    }
+
+    /// The identity of a code object without a build id: the hash of all that `image` has, which is
+    /// read piece by piece.
+    ///
+    /// # Errors
+    /// Fails where `image` cannot be read.
+    pub fn of_contents(mut image: impl Read) -> io::Result<Identity> {
+        let mut hash = Xxh3::new();
+        let mut piece = vec![0; 32 << 10];
+        loop {
+            match image.read(&mut piece) {
+                Ok(0) => return Ok(Identity(hex(&hash.digest128().to_be_bytes()))),
+                Ok(len) => hash.update(&piece[..len]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         }
     }
 

@@ -17,26 +17,32 @@ pub use outcome::{Cause, Copied, Loss, Outcome};
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::device::{Agent, Device, DeviceError, Executable};
 use crate::error::Error;
 use crate::filter::{Filter, file_of};
-use crate::load::{Discovery, Load, discover};
+use crate::load::{Demangle, Discovery, Elfs, Load, discover};
 use crate::output::{OutputError, ProfileName, move_beside};
+use crate::registry::{KeepError, Keeper, Registry, clock};
 use ledger::Ledger;
 use pass::Pass;
 
 /// The loads of a process and what was written of them. Owned by whoever hooks the runtime.
 #[derive(Debug, Default)]
 pub struct Session {
-    agents: Vec<Agent>,
-    /// By generation, so that files are written in the order of loading.
+    agents: Vec<Arc<Agent>>,
+    elfs: Elfs,
+    /// Those that are to be drained. By generation, so that files are written in the order of
+    /// loading.
     loads: BTreeMap<u64, Load>,
     /// Executables that were looked at, most of them without a load.
     seen: HashSet<Executable>,
     ledger: Ledger,
-    last_generation: u64,
     filter: Filter,
+    /// All loads, to be drained or not.
+    registry: Registry,
+    keeper: Keeper,
 }
 
 impl Session {
@@ -49,14 +55,33 @@ impl Session {
         }
     }
 
+    /// The same session, which beside profiles leaves what `keeper` keeps.
+    #[must_use]
+    pub fn with_keeper(self, keeper: Keeper) -> Session {
+        Session { keeper, ..self }
+    }
+
+    /// The same session, which has the names of kernels demangled by this.
+    #[must_use]
+    pub fn with_demangler(self, demangle: Demangle) -> Session {
+        let elfs = Elfs::demangled_by(demangle);
+        Session { elfs, ..self }
+    }
+
     /// What is drained.
     #[must_use]
     pub fn filter(&self) -> &Filter {
         &self.filter
     }
 
-    /// Looks at an executable that has just been frozen, and remembers its instrumented code
-    /// objects. Nothing is read from the device.
+    /// What was loaded, when and where.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Looks at an executable that has just been frozen, and remembers its code objects. Nothing is
+    /// read from the device.
     ///
     /// # Errors
     /// Fails where the runtime cannot list agents or code objects.
@@ -80,25 +105,29 @@ impl Session {
         loader: Option<&Path>,
     ) -> Result<Outcome, DeviceError> {
         if self.agents.is_empty() {
-            self.agents = device.agents()?;
+            self.agents = device.agents()?.into_iter().map(Arc::new).collect();
+            self.registry.see_agents(&self.agents);
         }
         // A handle that comes back belongs to a new executable.
         self.forget(executable);
         let filter = &self.filter;
         let wanted =
             |uri: &str| filter.is_open() || filter.admits(file_of(uri).as_deref().or(loader));
-        let generation = self.last_generation + 1;
         let Discovery {
-            pairs,
+            found,
             skipped,
-            loads,
             failures,
-        } = discover(device, &self.agents, executable, generation, wanted)?;
+        } = discover(device, &self.agents, executable, &mut self.elfs, wanted)?;
         self.seen.insert(executable);
-        let found = loads.len();
-        for load in loads {
-            self.last_generation = load.generation;
-            self.loads.insert(load.generation, load);
+        let pairs = found.len();
+        let before = self.loads.len();
+        let mut not_kept = Vec::new();
+        let now = clock::now();
+        for found in found {
+            let generation = self.registry.loaded(&found, now);
+            not_kept.extend(self.keeper.keep(device, &found).err());
+            let load = found.into_load(generation);
+            self.loads.extend(load.map(|load| (generation, load)));
         }
         let losses = failures
             .into_iter()
@@ -111,10 +140,10 @@ impl Session {
             agents: self.agents.len(),
             pairs,
             skipped,
-            found,
-            copied: Vec::new(),
-            files: Vec::new(),
+            found: self.loads.len() - before,
             losses,
+            not_kept,
+            ..Outcome::default()
         })
     }
 
@@ -125,15 +154,25 @@ impl Session {
         executable: Executable,
         name: &ProfileName,
     ) -> Outcome {
-        let outcome = self.drain_where(device, name, |load| load.executable == executable);
-        self.forget(executable);
+        let mut outcome = self.drain_where(device, name, |load| load.executable == executable);
+        outcome.not_kept.extend(self.gone(executable, name));
         outcome
+    }
+
+    /// Forgets an executable that is about to be destroyed, undrained.
+    pub fn gone(&mut self, executable: Executable, name: &ProfileName) -> Vec<KeepError> {
+        self.forget(executable);
+        let mut not_kept = self.keeper.gather_in(name);
+        let written = self.keeper.write_now_and_then(&self.registry, name);
+        not_kept.extend(written.err());
+        not_kept
     }
 
     /// Drains every load that is still there, those included whose freeze was not seen.
     pub fn drain(&mut self, device: &dyn Device, name: &ProfileName) -> Outcome {
         let mut pairs = 0;
         let mut losses = Vec::new();
+        let mut not_kept = Vec::new();
         match self.unseen(device) {
             Ok(unseen) => {
                 for executable in unseen {
@@ -142,6 +181,7 @@ impl Session {
                             // The instrumented ones are counted when they are drained.
                             pairs += outcome.pairs - outcome.found;
                             losses.extend(outcome.losses);
+                            not_kept.extend(outcome.not_kept);
                         }
                         Err(error) => losses.push(walk_failed(error)),
                     }
@@ -152,7 +192,21 @@ impl Session {
         let mut outcome = self.drain_where(device, name, |_| true);
         outcome.pairs += pairs;
         outcome.losses.append(&mut losses);
+        not_kept.extend(self.keep(name));
+        outcome.not_kept = not_kept;
         outcome
+    }
+
+    /// What is kept of code objects that are loaded from now on goes beside profiles of this name.
+    pub fn go_on_beside(&mut self, name: &ProfileName) {
+        self.keeper.go_on_in(name);
+    }
+
+    /// Writes what is kept beside the profiles of this name. The device is not asked.
+    pub fn keep(&mut self, name: &ProfileName) -> Vec<KeepError> {
+        let mut not_kept = self.keeper.gather_in(name);
+        not_kept.extend(self.keeper.write(&self.registry, name).err());
+        not_kept
     }
 
     /// Zeroes on the device what every load has counted. What was written stays, and what is
@@ -178,12 +232,16 @@ impl Session {
     /// Returns the new names; what could not be renamed is an error.
     pub fn hand_over(&mut self) -> Vec<Result<PathBuf, OutputError>> {
         let own = self.ledger.take_own().into_iter();
-        own.map(|path| {
-            let place = move_beside(&path)?;
-            self.ledger.moved(path, place.clone());
-            Ok(place)
-        })
-        .collect()
+        let mut renamed: Vec<_> = own
+            .map(|path| {
+                let place = move_beside(&path)?;
+                self.registry.renamed(&path, &place);
+                self.ledger.moved(path, place.clone());
+                Ok(place)
+            })
+            .collect();
+        renamed.append(&mut self.keeper.hand_over());
+        renamed
     }
 
     /// The runtime is gone, and with it all executables: what was written of them stays.
@@ -191,6 +249,7 @@ impl Session {
         for generation in std::mem::take(&mut self.loads).into_keys() {
             self.ledger.settle(generation);
         }
+        self.registry.unloaded_all(clock::now());
         self.seen.clear();
         self.agents.clear();
     }
@@ -227,6 +286,7 @@ impl Session {
         if !self.seen.contains(&executable) {
             return;
         }
+        self.registry.unloaded(executable, clock::now());
         let gone = self
             .loads
             .extract_if(.., |_, load| load.executable == executable);
@@ -249,7 +309,11 @@ impl Session {
             outcome.pairs += 1;
             outcome.found += 1;
             let mut pass = Pass::of(load, device, name, &mut self.ledger);
-            outcome.files.extend(pass.run());
+            let files = pass.run();
+            if let Some(file) = files.first() {
+                self.registry.profiled(load.generation, file);
+            }
+            outcome.files.extend(files);
             outcome.copied.append(&mut pass.copied);
             outcome
                 .losses

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::error::Error;
 use crate::output::OutputError;
+use crate::registry::KeepError;
 use crate::sections::RecordDefect;
 
 /// What one pass did.
@@ -24,6 +25,8 @@ pub struct Outcome {
     pub files: Vec<PathBuf>,
     /// What is missing from the files, or was doubtful.
     pub losses: Vec<Loss>,
+    /// What could not be kept beside the files. No counts are lost by it.
+    pub not_kept: Vec<KeepError>,
 }
 
 impl Outcome {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::OutputError;
+use super::pattern::REGISTRY;
 
 /// Writes `contents` to `path`, making its directories. The file is written under another name in
 /// the same directory and renamed, so that whoever opens `path` finds the old contents or the
@@ -76,16 +77,14 @@ fn take_free_name(
     }
 }
 
-/// `path` with a word before its extension, by which profiles are collected.
+/// `path` with a word before its extension, by which profiles and registries are collected.
 fn with_word(path: &Path, word: &str) -> PathBuf {
-    let mut name = path.file_stem().unwrap_or_default().to_owned();
-    name.push(".");
-    name.push(word);
-    if let Some(extension) = path.extension() {
-        name.push(".");
-        name.push(extension);
-    }
-    path.with_file_name(name)
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let (base, extension) = match name.strip_suffix(REGISTRY) {
+        Some(base) => (base, REGISTRY),
+        None => name.split_at(name.rfind('.').filter(|at| *at > 0).unwrap_or(name.len())),
+    };
+    path.with_file_name(format!("{base}.{word}{extension}"))
 }
 
 /// Renames `from` to `to` if there is no such file. Returns whether it did.
@@ -201,7 +200,12 @@ mod tests {
             assert_eq!(move_beside(&at("y")).unwrap(), at(name));
             assert_eq!(fs::read_to_string(at(name)).unwrap(), contents);
         }
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 4);
+        fs::write(at("z.profraw.kernels.json"), "five").unwrap();
+        assert_eq!(
+            move_beside(&at("z.profraw.kernels.json")).unwrap(),
+            at("z.profraw.1.kernels.json")
+        );
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 5);
         assert!(move_beside(&at("not there")).is_err());
     }
 

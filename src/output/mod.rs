@@ -8,8 +8,9 @@ mod pool;
 
 pub(crate) use atomic::{create_beside, move_beside};
 pub use atomic::{write_atomic, write_if_changed};
-pub use pattern::{Expansion, PatternError, ProfileName};
+pub use pattern::{Expansion, PatternError, ProfileName, REGISTRY};
 pub use pool::add_to_pool;
+pub(crate) use pool::update_pooled;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -51,7 +52,10 @@ pub enum OutputError {
 }
 
 impl OutputError {
-    fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| OutputError::Io {
             action,

@@ -6,6 +6,9 @@ use thiserror::Error;
 
 use crate::codeobject::{Identity, sanitize_target};
 
+/// What the names of registries end in.
+pub const REGISTRY: &str = ".kernels.json";
+
 /// What the specifiers stand for in this process.
 #[derive(Clone, Debug, Default)]
 pub struct Expansion {
@@ -134,6 +137,24 @@ impl ProfileName {
         self.pooled
     }
 
+    /// `<directory>/<base name>.kernels.json`, where the base name loses its `.profraw`: the registry
+    /// of all that this process loads, so that `%b` is `all`.
+    #[must_use]
+    pub fn for_registry(&self) -> PathBuf {
+        let expanded = PathBuf::from(self.pieces.join("all"));
+        let base = expanded.file_name().unwrap_or_default().to_string_lossy();
+        let base = base.strip_suffix(".profraw").unwrap_or(&base);
+        expanded.with_file_name(format!("{base}{REGISTRY}"))
+    }
+
+    /// The directory that the registry and the device ELFs go to, and the profiles, unless `%b` is
+    /// in its name.
+    #[must_use]
+    pub fn directory(&self) -> PathBuf {
+        let registry = self.for_registry();
+        registry.parent().map(PathBuf::from).unwrap_or_default()
+    }
+
     /// `<directory>/<arch>.<identity>.<agent index>.<base name>`: the same from run to run, and
     /// another for each code object and each GPU.
     #[must_use]
@@ -178,6 +199,22 @@ mod tests {
         );
         assert_eq!(path("d/%b"), "/work dir/d/gfx90a-xnack-.ID.3.ID");
         assert_eq!(path("%b/x-%b"), "/work dir/ID/gfx90a-xnack-.ID.3.x-ID");
+    }
+
+    #[test]
+    fn a_registry_lies_beside_the_profiles() {
+        let registry = |pattern: &str| name(pattern).unwrap().for_registry();
+        for (pattern, expected) in [
+            ("%t/%p.profraw", "/tmp/42.kernels.json"),
+            ("raw-%m", "/work dir/raw-0.kernels.json"),
+            ("a.b", "/work dir/a.b.kernels.json"),
+            ("d/%b.profraw", "/work dir/d/all.kernels.json"),
+            ("%b/x", "/work dir/all/x.kernels.json"),
+            (".profraw", "/work dir/.kernels.json"),
+        ] {
+            assert_eq!(registry(pattern), Path::new(expected), "{pattern}");
+        }
+        assert_eq!(name("d/%p").unwrap().directory(), Path::new("/work dir/d"));
     }
 
     #[test]

@@ -8,20 +8,42 @@ use std::path::Path;
 use super::OutputError;
 use super::atomic::{create_atomic, write_atomic};
 use super::lock::lock;
-use crate::profraw::{Parts, ProfileError, Sum, encode};
+use crate::profraw::{Parts, Sum, encode};
 
 /// Adds the counts of `parts` to the profile at `path`, or makes it of `parts`.
-///
-/// The new contents replace the old in one step, under the lock; a reader that takes no lock sees
-/// one or the other.
 ///
 /// # Errors
 /// Fails, with the file as it was, where it cannot be read, locked or replaced, or is not a
 /// profile of the same code.
 pub fn add_to_pool(path: &Path, parts: &Parts<'_>) -> Result<(), OutputError> {
     let ours = encode(parts);
+    update_pooled(path, &ours, |theirs| {
+        let sum = Sum::of(theirs).and_then(|mut sum| {
+            sum.add(&ours)?;
+            Ok(sum.bytes().to_vec())
+        });
+        sum.map_err(|source| OutputError::Pool {
+            path: path.to_owned(),
+            source,
+        })
+    })
+}
+
+/// Replaces the contents of the file at `path` by what `merge` makes of them; where there is no
+/// file, it is made of `ours`.
+///
+/// The new contents replace the old in one step, under the lock; a reader that takes no lock sees
+/// one or the other.
+///
+/// # Errors
+/// Fails, with the file as it was, where it cannot be read, locked or replaced, or `merge` does.
+pub(crate) fn update_pooled<E: From<OutputError>>(
+    path: &Path,
+    ours: &[u8],
+    merge: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, E>,
+) -> Result<(), E> {
     loop {
-        if create_atomic(path, &ours)? {
+        if create_atomic(path, ours)? {
             return Ok(());
         }
         // For writing, as fcntl wants it for this kind of lock.
@@ -38,17 +60,8 @@ pub fn add_to_pool(path: &Path, parts: &Parts<'_>) -> Result<(), OutputError> {
         let mut theirs = Vec::new();
         file.read_to_end(&mut theirs)
             .map_err(OutputError::io("read", path))?;
-        let mut sum = Sum::of(theirs).map_err(|source| refused(path, source))?;
-        sum.add(&ours).map_err(|source| refused(path, source))?;
         // The lock goes with `file`, after this.
-        return write_atomic(path, sum.bytes());
-    }
-}
-
-fn refused(path: &Path, source: ProfileError) -> OutputError {
-    OutputError::Pool {
-        path: path.to_owned(),
-        source,
+        return Ok(write_atomic(path, &merge(theirs)?)?);
     }
 }
 

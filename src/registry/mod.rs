@@ -2,10 +2,25 @@
 //!
 //! A profile names functions, a trace kernel objects, a report needs device ELFs. All three are
 //! known at the moment a code object is loaded; here they are kept together.
+//!
+//! [`Registry`] is the record of a running process, [`model`] the document that it becomes.
+//! [`Keeper`] writes that beside the profiles, and keeps device ELFs there.
 
+pub mod clock;
+mod document;
 mod hex;
 mod json;
+mod keeper;
 mod lookup;
 pub mod model;
+mod objects;
+mod places;
+mod record;
+mod settings;
 
+pub use document::Process;
 pub use json::DocumentError;
+pub use keeper::{KeepError, Keeper};
+pub use objects::OBJECTS;
+pub use record::{Loaded, Registry, Resolved};
+pub use settings::{DocumentWhen, Keeping, ObjectsKept, SettingError, parse_bytes};

@@ -48,6 +48,8 @@ pub struct CodeObjectRecord {
     pub file: Option<String>,
     /// Its kernels, by name.
     pub kernels: Vec<Kernel>,
+    /// Why there are none, where what it says of them is damaged.
+    pub damage: Option<String>,
 }
 
 /// One process.

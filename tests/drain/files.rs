@@ -12,10 +12,10 @@ use crate::support::profile::raw_profiles;
 use crate::{FIRST, SECOND, VECADD, collatz, counts, loaded, merged, profile_name};
 
 /// A small file system of its own, on a directory that goes with it.
-struct Mounted(tempfile::TempDir);
+pub(crate) struct Mounted(tempfile::TempDir);
 
 impl Mounted {
-    fn new(options: &str) -> Mounted {
+    pub(crate) fn new(options: &str) -> Mounted {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut command = Command::new("mount");
         command
@@ -25,7 +25,7 @@ impl Mounted {
         Mounted(directory)
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 }

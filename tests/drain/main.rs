@@ -8,6 +8,7 @@ mod faults;
 mod files;
 mod loads;
 mod pools;
+mod registry;
 #[path = "../whole_program/support/mod.rs"]
 #[allow(
     dead_code,

@@ -22,7 +22,7 @@ fn program(stack: Stack) -> PathBuf {
         .output("hsa_only")
 }
 
-fn ran(stack: Stack, gpus: &str, object: &Path, arguments: &[&str]) -> Ran {
+pub(crate) fn ran(stack: Stack, gpus: &str, object: &Path, arguments: &[&str]) -> Ran {
     let mut command = vec![program(stack).into_os_string(), object.into()];
     command.extend(arguments.iter().map(Into::into));
     Ran::new(stack, gpus, &[], command)
@@ -39,7 +39,7 @@ fn another(stack: Stack) -> PathBuf {
         .output("count.another")
 }
 
-fn identity_of(object: &Path) -> String {
+pub(crate) fn identity_of(object: &Path) -> String {
     let bytes = std::fs::read(object).expect("a compiled code object");
     let identity = Identity::of(&bytes).expect("a code object");
     identity.as_str().to_owned()

@@ -7,6 +7,7 @@ mod hsa_alone;
 mod modules;
 mod origins;
 mod programs;
+mod registry;
 #[path = "../whole_program/support/mod.rs"]
 #[allow(
     dead_code,

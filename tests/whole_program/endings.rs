@@ -2,10 +2,11 @@
 //! status is the one that it has without rocov.
 
 use crate::support::artifacts::repository;
-use crate::support::command::{Ended, limited, rocov_run, run};
+use crate::support::command::{Ended, rocov_run, run};
 use crate::support::compile::code_object_of;
+use crate::support::data::Data;
 use crate::support::gpu::{Stack, data};
-use crate::support::profile::{PROFDATA, merge, raw_profiles};
+use crate::support::profile::merge;
 use crate::support::program::{Program, TARGET, counts};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -56,7 +57,7 @@ impl Ran {
         data(self.directory.path())
     }
 
-    /// The files left, whole by what llvm-profdata says of each. Nothing else may lie there.
+    /// The profiles left, each whole. Nothing unexpected may lie there.
     #[track_caller]
     fn profiles(&self) -> Vec<PathBuf> {
         whole_profiles(&self.data())
@@ -89,17 +90,14 @@ impl Ran {
     }
 }
 
+/// The profiles in a data directory. Beside each is the registry of its process or pool; the device
+/// ELF is there however the program ends, as it is kept at the load.
 #[track_caller]
 fn whole_profiles(data: &Path) -> Vec<PathBuf> {
-    let profiles = raw_profiles(data);
-    let files = std::fs::read_dir(data).map_or(0, Iterator::count);
-    assert_eq!(files, profiles.len(), "other files in {}", data.display());
-    for profile in &profiles {
-        run(limited(PROFDATA).arg("show").arg(profile))
-            .success()
-            .silently();
-    }
-    profiles
+    let data = Data::of(data);
+    assert_eq!(data.registries.len(), data.profiles.len(), "registries");
+    assert_eq!(data.elfs.len(), 1, "device ELFs");
+    data.profiles
 }
 
 /// Every launch is counted, and the status is the program's.
@@ -114,12 +112,12 @@ fn is_counted_on(stacks: &[Stack], ending: &str, launches: u64) {
     });
 }
 
-/// Nothing is written, not even a directory.
+/// No counts are written.
 fn is_not_counted(ending: &str) {
     ends(ending, |ran| {
         let killed = ran.ended.status.code().is_some_and(|code| code > 128);
         assert!(killed, "{}", ran.ended);
-        assert!(!ran.data().exists(), "{:?}", ran.profiles());
+        assert!(ran.profiles().is_empty(), "{}", ran.ended);
     });
 }
 
@@ -188,7 +186,7 @@ fn return_after_a_drain() {
 fn exit_without_handlers_inside_a_signal_handler() {
     ends("handler", |ran| {
         assert_eq!(ran.ended.status.code(), Some(STATUS), "{}", ran.ended);
-        assert!(!ran.data().exists(), "{:?}", ran.profiles());
+        assert!(ran.profiles().is_empty(), "{}", ran.ended);
     });
 }
 
@@ -373,7 +371,7 @@ fn python_with_an_uncaught_exception() {
 fn python_that_aborts() {
     let ran = python("os.abort");
     assert_eq!(ran.ended.status.code(), Some(128 + 6), "{}", ran.ended);
-    assert!(!ran.data().exists(), "{:?}", ran.profiles());
+    assert!(ran.profiles().is_empty(), "{}", ran.ended);
 }
 
 /// Beside what a pass has lost, nothing is said unless it is asked for; then each pass ends in a

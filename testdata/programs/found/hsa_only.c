@@ -9,7 +9,7 @@
 // file      a file reader, closed after the load
 //
 // With `keep` the executables are not destroyed. With `again` all is done eight times. The address
-// of the bounds table is printed each time.
+// of the bounds table is printed each time, and the kernel object after the word `kernel`.
 #include "hsa_check.h"
 
 #include <fcntl.h>
@@ -79,7 +79,9 @@ static void run(int gpu, hsa_executable_t executable) {
   struct count_arguments *arguments = allocate_arguments(sizeof *arguments);
   *arguments = (struct count_arguments){allocate_device(gpu, GRID * sizeof(unsigned)), 1};
   printf("%#lx\n", address_of(executable, "__llvm_profile_sections", gpus[gpu]));
-  launch(queue, address_of(executable, "_Z5countPjj.kd", gpus[gpu]), arguments, GRID, GROUP, done);
+  uint64_t kernel = address_of(executable, "_Z5countPjj.kd", gpus[gpu]);
+  printf("kernel %#lx\n", kernel);
+  launch(queue, kernel, arguments, GRID, GROUP, done);
   wait_done(done);
   CHECK_HSA(hsa_signal_destroy(done));
   CHECK_HSA(hsa_queue_destroy(queue));

@@ -4,6 +4,7 @@
 pub(crate) mod artifacts;
 pub(crate) mod command;
 pub(crate) mod compile;
+pub(crate) mod data;
 pub(crate) mod gpu;
 pub(crate) mod profile;
 pub(crate) mod program;

@@ -45,6 +45,7 @@ pub(crate) fn code_object(identity: &str, kernels: Vec<Kernel>) -> CodeObjectRec
         instrumented: true,
         file: None,
         kernels,
+        damage: None,
     }
 }
 

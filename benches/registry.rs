@@ -1,0 +1,193 @@
+//! What the registry costs a program that loads and unloads all the time: `cargo bench --bench
+//! registry`.
+//!
+//! One code object is loaded and unloaded again and again on a device in memory, at an address of
+//! its own each time. Shown for each number of loads, per load and unload:
+//!
+//! - look: finding the code object, reading its ELF's headers, and hashing it, as it has no build id;
+//! - record: what the registry does beyond that;
+//! - all: both, with what else a session does, and the writing of the document now and then;
+//!
+//! then the memory that the registry has and what writing it takes at most, and the time and size of
+//! one writing. Times are the processor's.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rocov::device::{Agent, Device, Executable};
+use rocov::drain::Session;
+use rocov::load::{Elfs, Found, discover};
+use rocov::output::{Expansion, ProfileName};
+use rocov::registry::{DocumentWhen, Keeper, Keeping, ObjectsKept, Process, Registry};
+
+#[path = "../tests/drain/fake_device.rs"]
+#[allow(
+    dead_code,
+    reason = "shared with the tests of the drain, which use all of it"
+)]
+mod fake_device;
+#[path = "../tests/whole_program/support/mod.rs"]
+#[allow(
+    dead_code,
+    reason = "shared with the whole-program tests, which use all of it"
+)]
+mod support;
+
+use fake_device::FakeDevice;
+use rustix::time::{ClockId, clock_gettime};
+use support::compile::code_object;
+
+const LOADS: [usize; 4] = [10, 100, 1_000, 10_000];
+const EXECUTABLE: Executable = Executable(0x51);
+
+/// The system's allocator, with its books kept.
+struct Counting;
+
+static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: everything is the system's allocator's; counting touches no memory of it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let now = ALLOCATED.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        PEAK.fetch_max(now, Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        ALLOCATED.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocated() -> usize {
+    ALLOCATED.load(Ordering::Relaxed)
+}
+
+fn main() {
+    let image = std::fs::read(code_object("vecadd", "gfx90a", "-O1", 4)).expect("a code object");
+    println!("a code object of {} bytes, 2 kernels", image.len());
+    println!(
+        "  loads   look us  record us   all us   memory KiB  B/load   peak KiB   write ms  KiB"
+    );
+    for loads in LOADS {
+        let (look, record, memory) = alone(&image, loads);
+        let all = together(&image, loads);
+        println!(
+            "{loads:>7} {look:>9.2} {record:>10.2} {:>8.2} {:>12.1} {:>7} {:>10.1} {:>10.2} {:>4}",
+            all.micros,
+            memory as f64 / 1024.0,
+            memory / loads,
+            all.peak as f64 / 1024.0,
+            all.write.as_secs_f64() * 1e3,
+            all.file / 1024,
+        );
+    }
+}
+
+/// What the thread has computed so far: other programs' turns do not count.
+fn computed() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+fn micros(time: Duration, loads: usize) -> f64 {
+    time.as_secs_f64() * 1e6 / loads as f64
+}
+
+fn agents(device: &FakeDevice) -> Vec<Arc<Agent>> {
+    let agents = device.agents().expect("agents");
+    agents.into_iter().map(Arc::new).collect()
+}
+
+/// Microseconds of a look and of a record, and the bytes that the records take.
+fn alone(image: &[u8], loads: usize) -> (f64, f64, usize) {
+    let mut device = FakeDevice::new(1);
+    let agents = agents(&device);
+    let (mut elfs, mut registry) = (Elfs::default(), Registry::default());
+    let (mut look, mut record) = (Duration::ZERO, Duration::ZERO);
+    let mut memory = 0;
+    let mut find = |device: &FakeDevice| -> Found {
+        let found = discover(device, &agents, EXECUTABLE, &mut elfs, |_| true);
+        found.expect("code objects").found.remove(0)
+    };
+    device.load(EXECUTABLE, 0, image);
+    find(&device);
+    device.unload(EXECUTABLE);
+    for time in 0..loads as u64 {
+        device.load(EXECUTABLE, 0, image);
+        let start = computed();
+        let found = find(&device);
+        look += computed() - start;
+        let before = allocated();
+        let start = computed();
+        registry.loaded(&found, time);
+        registry.unloaded(EXECUTABLE, time);
+        record += computed() - start;
+        memory += allocated().wrapping_sub(before) as isize;
+        device.unload(EXECUTABLE);
+    }
+    let memory = usize::try_from(memory).expect("a registry grows");
+    (micros(look, loads), micros(record, loads), memory)
+}
+
+struct Together {
+    micros: f64,
+    /// Bytes beyond those before the last writing.
+    peak: usize,
+    write: Duration,
+    file: u64,
+}
+
+/// The same through a session that keeps everything.
+fn together(image: &[u8], loads: usize) -> Together {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let name = profile_name(directory.path());
+    let keeping = Keeping {
+        document: DocumentWhen::Auto,
+        objects: ObjectsKept::Instrumented,
+        objects_max: u64::MAX,
+    };
+    let keeper = Keeper::new(keeping, Process::default(), &name);
+    let mut session = Session::default().with_keeper(keeper);
+    let mut device = FakeDevice::new(1);
+    let mut time = Duration::ZERO;
+    for _ in 0..loads {
+        device.load(EXECUTABLE, 0, image);
+        let start = computed();
+        session.loaded(&device, EXECUTABLE).expect("code objects");
+        let not_kept = session.gone(EXECUTABLE, &name);
+        time += computed() - start;
+        assert!(not_kept.is_empty(), "{not_kept:?}");
+        device.unload(EXECUTABLE);
+    }
+    std::fs::remove_file(name.for_registry()).expect("a registry");
+    device.load(EXECUTABLE, 0, image);
+    session.loaded(&device, EXECUTABLE).expect("code objects");
+    let before = allocated();
+    PEAK.store(before, Ordering::Relaxed);
+    let start = computed();
+    let not_kept = session.keep(&name);
+    let write = computed() - start;
+    assert!(not_kept.is_empty(), "{not_kept:?}");
+    Together {
+        micros: micros(time, loads),
+        peak: PEAK.load(Ordering::Relaxed) - before,
+        write,
+        file: std::fs::metadata(name.for_registry())
+            .expect("a registry")
+            .len(),
+    }
+}
+
+fn profile_name(directory: &Path) -> ProfileName {
+    ProfileName::parse("app.profraw", &Expansion::default(), directory).expect("a good pattern")
+}

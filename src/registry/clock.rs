@@ -1,0 +1,22 @@
+//! The host's clocks, in nanoseconds.
+
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// The boot clock (`CLOCK_BOOTTIME`), which is that of HSA's time stamps and goes on while the
+/// machine sleeps.
+#[must_use]
+pub fn now() -> u64 {
+    nanoseconds(clock_gettime(ClockId::Boottime))
+}
+
+/// What is to be added to a time of the boot clock for one since 1970: 0 where the wall clock says
+/// that the machine was started before.
+#[must_use]
+pub fn epoch() -> u64 {
+    nanoseconds(clock_gettime(ClockId::Realtime)).saturating_sub(now())
+}
+
+fn nanoseconds(time: Timespec) -> u64 {
+    let [seconds, rest] = [time.tv_sec, time.tv_nsec].map(|it| u64::try_from(it).unwrap_or(0));
+    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
+}

@@ -1,0 +1,149 @@
+//! From the registry of a running process to the document, and from documents to one.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::model::{
+    AgentRecord, CodeObjectRecord, Document, KernelAddress, LoadRecord, ProcessRecord,
+};
+use super::record::{Loaded, Registry};
+use crate::codeobject::Kernel;
+use crate::device::Agent;
+use crate::load::ElfFacts;
+
+/// The process that a registry is of, as far as the registry does not know it.
+#[derive(Clone, Debug, Default)]
+pub struct Process {
+    /// Process id.
+    pub pid: u32,
+    /// Name of its host.
+    pub host: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// See [`ProcessRecord::epoch`].
+    pub epoch: u64,
+}
+
+/// The document of one process, to lie in `directory`; `kept` tells where in it an ELF is kept.
+pub(super) fn document(
+    registry: &Registry,
+    process: &Process,
+    directory: &Path,
+    kept: impl Fn(&ElfFacts) -> Option<String>,
+) -> Document {
+    let elfs = registry
+        .loads()
+        .iter()
+        .filter_map(|load| load.code_object.as_deref());
+    let distinct: BTreeMap<_, _> = elfs
+        .map(|elf| ((&elf.identity, &elf.target), elf))
+        .collect();
+    let process = ProcessRecord {
+        pid: process.pid,
+        host: process.host.clone(),
+        start: registry.loads().first().map_or(0, |load| load.time),
+        epoch: process.epoch,
+        command: process.command.clone(),
+        agents: registry.agents().map(agent).collect(),
+        loads: registry
+            .loads()
+            .iter()
+            .map(|it| load(it, directory))
+            .collect(),
+    };
+    Document {
+        code_objects: distinct
+            .values()
+            .map(|elf| code_object(elf, kept(elf)))
+            .collect(),
+        processes: vec![process],
+        ..Document::default()
+    }
+}
+
+fn code_object(elf: &ElfFacts, file: Option<String>) -> CodeObjectRecord {
+    CodeObjectRecord {
+        identity: elf.identity.to_string(),
+        target: elf.target.clone(),
+        size: elf.size,
+        clang: elf.clang,
+        instrumented: elf.is_instrumented(),
+        file,
+        kernels: elf.kernels.by_name().to_vec(),
+        damage: elf.damage.clone(),
+    }
+}
+
+fn agent(agent: &Agent) -> AgentRecord {
+    AgentRecord {
+        index: agent.index,
+        name: agent.name.clone(),
+        isa: agent.isa.clone(),
+        uuid: agent.uuid.clone(),
+        node: agent.node,
+    }
+}
+
+fn load(load: &Loaded, directory: &Path) -> LoadRecord {
+    let elf = load.code_object.as_deref();
+    let loaded = |address: u64| address.wrapping_add(load.load_delta);
+    let kernel = |kernel: &Kernel| KernelAddress {
+        name: kernel.name.clone(),
+        object: loaded(kernel.descriptor),
+        entry: loaded(kernel.entry),
+    };
+    let profile = load.profile.as_deref();
+    LoadRecord {
+        generation: load.generation,
+        time: load.time,
+        agent: load.agent,
+        executable: load.executable.0,
+        uri: load.uri.to_string(),
+        base: load.segment.start,
+        size: load.segment.len,
+        delta: load.load_delta,
+        code_object: elf.map(|elf| elf.identity.to_string()),
+        profile: profile.map(|path| {
+            let path = path.strip_prefix(directory).unwrap_or(path);
+            path.to_string_lossy().into_owned()
+        }),
+        kernels: elf
+            .map_or(&[][..], |elf| elf.kernels.by_name())
+            .iter()
+            .map(kernel)
+            .collect(),
+        unload: load.unload,
+    }
+}
+
+impl Document {
+    /// Takes in what another document has. A process that both have is the other's: it is later.
+    pub fn merge(&mut self, other: Document) {
+        let key = |process: &ProcessRecord| (process.start, process.pid, process.host.clone());
+        let mut processes: BTreeMap<_, _> = std::mem::take(&mut self.processes)
+            .into_iter()
+            .map(|process| (key(&process), process))
+            .collect();
+        processes.extend(other.processes.into_iter().map(|it| (key(&it), it)));
+        self.processes = processes.into_values().collect();
+
+        let key = |elf: &CodeObjectRecord| (elf.identity.clone(), elf.target.clone());
+        let mut code_objects: BTreeMap<_, _> = std::mem::take(&mut self.code_objects)
+            .into_iter()
+            .map(|elf| (key(&elf), elf))
+            .collect();
+        for mut elf in other.code_objects {
+            let key = key(&elf);
+            if let Some(ours) = code_objects.get_mut(&key) {
+                // Who does not keep device ELFs says nothing of where others do.
+                elf.file = elf.file.or(ours.file.take());
+            }
+            code_objects.insert(key, elf);
+        }
+        self.code_objects = code_objects.into_values().collect();
+    }
+}
+
+#[cfg(test)]
+#[path = "document_tests.rs"]
+mod tests;
