@@ -66,6 +66,15 @@ impl Identity {
         Identity(hex(&hash.digest128().to_be_bytes()))
     }
 
+    /// The identity with these digits, as a file name has them. `None` where they are not lower-case
+    /// hexadecimal ones.
+    #[must_use]
+    pub fn from_digits(digits: &str) -> Option<Identity> {
+        let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let is_identity = !digits.is_empty() && digits.bytes().all(is_digit);
+        is_identity.then(|| Identity(digits.to_owned()))
+    }
+
     /// The digits.
     #[must_use]
     pub fn as_str(&self) -> &str {

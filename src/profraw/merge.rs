@@ -75,8 +75,9 @@ impl Sum {
     /// # Errors
     /// Fails where `file` is no raw profile of a known version, is cut short, or has more parts than
     /// those that are added.
-    pub fn of(file: Vec<u8>) -> Result<Sum, ProfileError> {
-        let profile = parse_whole(&file)?;
+    pub fn of(file: impl AsRef<[u8]> + Into<Vec<u8>>) -> Result<Sum, ProfileError> {
+        let profile = parse_whole(file.as_ref())?;
+        let file = file.into();
         Ok(Sum { file, profile })
     }
 

@@ -1,5 +1,6 @@
 //! The data directory: which raw profiles are in it, and of which code object and GPU.
 
+use rocov::codeobject::Identity;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,9 @@ const EXTENSION: &str = "profraw";
 const SECTIONS: &str = "sections";
 /// End of the names of kernel registries.
 const REGISTRY: &[u8] = b".kernels.json";
+/// Name of the indexed profile of host code in a pooled directory. Another than `rocov merge -o DIR`
+/// gives, which may be the directory of what was merged: merged again, that counts no more than once.
+pub(crate) const POOLED_HOST: &str = "pooled-host.profdata";
 
 /// The raw profile of one code object on one GPU, as librocov names it:
 /// `ARCH.IDENTITY.AGENT.BASE`, for instance `gfx90a.0f3c9b.0.4711.profraw`.
@@ -35,6 +39,8 @@ pub(crate) enum Kind {
     Other,
     /// Sections that librocov saved whole.
     Sections,
+    /// The indexed profile of host code in a pooled directory.
+    PooledHost,
     /// The kernels that a process loaded.
     Registry,
     /// None of these.
@@ -52,6 +58,7 @@ impl Kind {
             .file_name()
             .is_some_and(|name| name.as_encoded_bytes().ends_with(REGISTRY));
         match DeviceProfile::from_path(path) {
+            _ if path.ends_with(POOLED_HOST) => Self::PooledHost,
             _ if is_registry => Self::Registry,
             Some(_) if ends_in(SECTIONS) => Self::Sections,
             Some(profile) => Self::Device(profile),
@@ -90,7 +97,7 @@ pub(crate) fn list(directory: &Path) -> io::Result<Listing> {
             Kind::Device(profile) => listing.device.push(profile),
             Kind::Sections => listing.sections.push(path),
             Kind::Other => listing.other.push(path),
-            Kind::Registry | Kind::None => {}
+            Kind::PooledHost | Kind::Registry | Kind::None => {}
         }
     }
     listing.device.sort();
@@ -106,13 +113,10 @@ impl DeviceProfile {
         let mut parts = name.splitn(4, '.');
         let (arch, identity, agent, base) =
             (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-        let is_identity = !identity.is_empty()
-            && identity
-                .bytes()
-                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        if !arch.starts_with("gfx") || !is_identity || base.is_empty() {
+        if !arch.starts_with("gfx") || base.is_empty() {
             return None;
         }
+        Identity::from_digits(identity)?;
         Some(Self {
             arch: arch.to_owned(),
             identity: identity.to_owned(),

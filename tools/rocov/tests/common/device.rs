@@ -48,7 +48,19 @@ pub(crate) fn compile_source(
     arch: &str,
     flags: &[&str],
 ) -> PathBuf {
-    compile_by(compiler_of(CLANG, source), directory, name, arch, flags)
+    compile_source_with(CLANG, source, directory, name, arch, flags)
+}
+
+/// The same with another clang.
+pub(crate) fn compile_source_with(
+    clang: &str,
+    source: &Path,
+    directory: &Path,
+    name: &str,
+    arch: &str,
+    flags: &[&str],
+) -> PathBuf {
+    compile_by(compiler_of(clang, source), directory, name, arch, flags)
 }
 
 fn compile_by(

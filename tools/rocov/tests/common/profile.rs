@@ -11,20 +11,46 @@ pub(crate) fn identity(elf: &Path) -> String {
     identity.as_str().to_owned()
 }
 
+/// Flag of one-byte counters.
+const SINGLE_BYTE: u64 = 1 << 60;
+
 /// Writes the profile of `elf` with every counter at `count` in the raw version that the low bits
 /// of `version_word` say: 8 as it is, all others as version 10.
 pub(crate) fn write(elf: &Path, count: u64, version_word: u64, path: &Path) {
+    let fill = |section: &mut [u8]| {
+        for counter in section.chunks_exact_mut(8) {
+            counter.copy_from_slice(&count.to_le_bytes());
+        }
+    };
+    write_filled(elf, version_word, path, fill);
+}
+
+/// The same with whatever `fill` puts into the counters and the MC/DC bitmap.
+pub(crate) fn write_filled(
+    elf: &Path,
+    version_word: u64,
+    path: &Path,
+    mut fill: impl FnMut(&mut [u8]),
+) {
     let bytes = fs::read(elf).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
     let section = |name: &str| file.section_by_name(name).unwrap();
     let data = section("__llvm_prf_data");
     let counters = section("__llvm_prf_cnts");
+    let bitmap = file.section_by_name("__llvm_prf_bits");
     let names = section("__llvm_prf_names").data().unwrap();
     let records = data.data().unwrap();
-    let counters_delta = counters.address().wrapping_sub(data.address());
-    let number = counters.size() / 8;
+    let delta = |address: u64| address.wrapping_sub(data.address());
+    let counters_delta = delta(counters.address());
     let is_8 = version_word & 0xffff_ffff == 8;
     let record_bytes = if is_8 { 48 } else { 64 };
+    let counter_bytes = if version_word & SINGLE_BYTE != 0 {
+        1
+    } else {
+        8
+    };
+    let number = counters.size() / counter_bytes;
+    let padding = |size: u64| size.next_multiple_of(8) - size;
 
     let mut words = vec![
         u64::from_be_bytes(*b"\xfflprofr\x81"),
@@ -33,7 +59,7 @@ pub(crate) fn write(elf: &Path, count: u64, version_word: u64, path: &Path) {
         (records.len() / record_bytes) as u64, // data records
         0,                                     // padding before counters
         number,                                // counters
-        0,                                     // padding after counters
+        padding(counters.size()),              // padding after counters
     ];
     if is_8 {
         // Names, counters delta, names delta, last value kind.
@@ -41,7 +67,9 @@ pub(crate) fn write(elf: &Path, count: u64, version_word: u64, path: &Path) {
     } else {
         // Bitmap bytes and padding; names; deltas of counters, bitmap and names; virtual tables
         // and their names; last value kind.
-        words.extend([0, 0, names.len() as u64, counters_delta, 0, 0, 0, 0, 2]);
+        let (bytes, address) = bitmap.map_or((0, data.address()), |it| (it.size(), it.address()));
+        words.extend([bytes, padding(bytes), names.len() as u64]);
+        words.extend([counters_delta, delta(address), 0, 0, 0, 2]);
     }
     let mut profile: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let records_start = profile.len();
@@ -49,8 +77,12 @@ pub(crate) fn write(elf: &Path, count: u64, version_word: u64, path: &Path) {
     if is_8 {
         relocate(&mut profile[records_start..], counters_delta);
     }
-    for _ in 0..number {
-        profile.extend(count.to_le_bytes());
+    let bitmap_bytes = words[7] * u64::from(!is_8);
+    for size in [counters.size(), bitmap_bytes] {
+        let start = profile.len();
+        profile.resize(start + size as usize, 0);
+        fill(&mut profile[start..]);
+        profile.resize(profile.len() + padding(size) as usize, 0);
     }
     profile.extend(names);
     profile.resize(profile.len().next_multiple_of(8), 0);

@@ -1,0 +1,227 @@
+//! `rocov merge`: the profiles of many processes, ranks and GPUs into one for each code object.
+//!
+//! ```text
+//! inputs: names -> sums: one per code object -> outputs: llvm-profdata, or a pooled directory
+//! ```
+//!
+//! Memory is bounded by the code objects, not by the files: of a file that is added, its device and
+//! inode number are kept, and nothing else.
+
+mod inputs;
+mod outputs;
+mod pooled;
+mod progress;
+mod sums;
+
+use crate::cli::{FailureMode, MergeArguments};
+use crate::llvm_tools::Installed;
+use crate::profdata;
+use crate::status::Outcome;
+use crate::words::count;
+use anyhow::{Error, Result, anyhow};
+use inputs::{Found, Inputs, Unread};
+use progress::Progress;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::thread;
+use sums::Sums;
+
+/// What stands for an architecture where profiles of host code are meant.
+const HOST: &str = "host";
+
+/// An input that cannot be merged.
+#[derive(Debug)]
+struct Damaged {
+    /// For the order.
+    path: PathBuf,
+    /// With the path.
+    error: Error,
+}
+
+/// All that was found in the inputs.
+#[derive(Default)]
+struct Gathered {
+    sums: Sums,
+    /// Profiles of host code.
+    host: Vec<PathBuf>,
+    /// Kept device ELFs by file name: those of one name are the same.
+    kept: BTreeMap<OsString, PathBuf>,
+    /// Files that nothing here reads, by what they are: their number and the first.
+    unread: BTreeMap<Unread, (usize, PathBuf)>,
+    /// Architectures of all profiles, also of those that `--arch` leaves out.
+    archs: BTreeSet<String>,
+    damaged: Vec<Damaged>,
+}
+
+/// Merges.
+pub(crate) fn merge(arguments: &MergeArguments) -> Outcome {
+    if let Some(directory) = &arguments.pooled {
+        pooled::check_free(directory)?;
+    }
+    let find = || Installed::find(arguments.llvm_bin.as_deref());
+    let (mut gathered, mut installed) = thread::scope(|scope| {
+        // Meanwhile, as each tool is asked for its version.
+        let finding = arguments.output.as_ref().map(|_| scope.spawn(find));
+        let gathered = gather(arguments)?;
+        let found = finding.map(|it| it.join().expect("looking for tools does not panic"));
+        Ok::<_, Error>((gathered, found.transpose()?))
+    })?;
+    if !gathered.host.is_empty() && installed.is_none() {
+        installed = Some(find()?);
+    }
+    if let Some(installed) = &installed {
+        gathered.check_host(installed);
+    }
+    gathered.say_unread();
+    gathered.say_damaged(arguments.failure_mode)?;
+    if gathered.is_empty() {
+        let error = gathered.nothing_to_merge(arguments.arch.as_deref());
+        if arguments.failure_mode == FailureMode::Warn {
+            eprintln!("rocov: {error:#}");
+            return Ok(0);
+        }
+        return Err(error.into());
+    }
+    outputs::write(arguments, &gathered, installed.as_ref())?;
+    Ok(0)
+}
+
+/// Finds all inputs and adds up those of code objects.
+fn gather(arguments: &MergeArguments) -> Result<Gathered> {
+    let threads = arguments
+        .num_threads
+        .or_else(|| thread::available_parallelism().ok())
+        .map_or(1, NonZero::get);
+    let progress = Progress::default();
+    let is_shown = !arguments.quiet && io::stderr().is_terminal();
+    let mut gathered = Gathered::default();
+    let wanted = |arch: &str| arguments.arch.as_deref().is_none_or(|it| it == arch);
+    let (sums, result) = progress.shown(is_shown, || {
+        sums::add_all(threads, &progress, |adder| {
+            let mut found = |found| match found {
+                Found::Device(profile) => {
+                    if !gathered.archs.contains(&profile.arch) {
+                        gathered.archs.insert(profile.arch.clone());
+                    }
+                    if wanted(&profile.arch) {
+                        adder.add(profile);
+                    }
+                }
+                Found::Host(path) => {
+                    gathered.archs.insert(HOST.to_owned());
+                    if wanted(HOST) && adder.is_new(&path) {
+                        gathered.host.push(path);
+                    }
+                }
+                Found::Kept(path) => {
+                    if let Some(name) = path.file_name() {
+                        gathered.kept.entry(name.to_owned()).or_insert(path);
+                    }
+                }
+                Found::Unread(what, path) => {
+                    gathered.unread.entry(what).or_insert((0, path)).0 += 1;
+                }
+                Found::Damaged(damaged) => gathered.damaged.push(damaged),
+            };
+            let mut inputs = Inputs::new(&mut found, arguments.pooled.as_deref());
+            inputs.arguments(&arguments.inputs)?;
+            match &arguments.input_files {
+                Some(list) => inputs.list(list),
+                None => Ok(()),
+            }
+        })
+    });
+    result?;
+    gathered.sums = sums;
+    gathered.damaged.append(&mut gathered.sums.damaged);
+    Ok(gathered)
+}
+
+impl Gathered {
+    fn is_empty(&self) -> bool {
+        self.sums.code_objects.is_empty() && self.host.is_empty()
+    }
+
+    /// Number of the profiles that can be merged.
+    fn profiles(&self) -> usize {
+        let device = self.sums.code_objects.values();
+        device.map(|summed| summed.profiles).sum::<usize>() + self.host.len()
+    }
+
+    /// Takes out profiles of host code that are not whole.
+    fn check_host(&mut self, installed: &Installed) {
+        let damaged = &mut self.damaged;
+        self.host.retain(|path| {
+            if profdata::is_indexed(path) {
+                return true;
+            }
+            let result = profdata::check(path, installed);
+            let refused = result.map_err(|error| {
+                damaged.push(Damaged {
+                    error: error.context(format!("cannot merge {}", path.display())),
+                    path: path.clone(),
+                });
+            });
+            refused.is_ok()
+        });
+    }
+
+    /// Says which files are in no output, though a user could expect them there.
+    fn say_unread(&self) {
+        for (what, (number, first)) in &self.unread {
+            eprintln!(
+                "rocov: left out: {}, such as {}",
+                what.count(*number),
+                first.display()
+            );
+        }
+        if let Some((number, first)) = &self.sums.repeated {
+            eprintln!(
+                "rocov: {} given more than once, counted once, such as {}",
+                count(*number, "profile"),
+                first.display()
+            );
+        }
+    }
+
+    /// Names the damaged inputs.
+    ///
+    /// # Errors
+    ///
+    /// When there are some and the mode is to fail then.
+    fn say_damaged(&mut self, mode: FailureMode) -> Result<()> {
+        self.damaged.sort_by(|a, b| a.path.cmp(&b.path));
+        let is_fatal = mode == FailureMode::Any;
+        let prefix = if is_fatal { "" } else { "left out: " };
+        for damaged in &self.damaged {
+            eprintln!("rocov: {prefix}{:#}", damaged.error);
+        }
+        if is_fatal && !self.damaged.is_empty() {
+            return Err(anyhow!(
+                "nothing written for {}: --failure-mode=all merges the other {}",
+                count(self.damaged.len(), "damaged input"),
+                count(self.profiles(), "profile"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Says why there is nothing.
+    fn nothing_to_merge(&self, arch: Option<&str>) -> Error {
+        let archs: Vec<_> = self.archs.iter().map(String::as_str).collect();
+        match arch {
+            _ if !self.damaged.is_empty() => anyhow!("nothing written: no input can be merged"),
+            Some(arch) if !archs.is_empty() => anyhow!(
+                "nothing written: no profile is of {arch}, those given are of {}",
+                archs.join(", ")
+            ),
+            _ => anyhow!(
+                "nothing written: no profile in the inputs: no instrumented GPU code ran, or its \
+                 profiles are elsewhere"
+            ),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What a merge writes: indexed profiles, a pooled directory, or both.
+
+use super::pooled::Pool;
+use super::{Gathered, HOST};
+use crate::child;
+use crate::cli::MergeArguments;
+use crate::llvm_tools::Installed;
+use crate::profdata;
+use crate::profiles::POOLED_HOST;
+use crate::words::count;
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Profiles that go into one indexed profile.
+struct Group {
+    /// What they are, in words.
+    contents: String,
+    profiles: Vec<PathBuf>,
+}
+
+/// Writes what the user asked for, and says on standard output what that is.
+///
+/// # Errors
+///
+/// When it cannot be written, one file was asked for and there would be several, or llvm-profdata
+/// refuses a profile.
+pub(super) fn write(
+    arguments: &MergeArguments,
+    gathered: &Gathered,
+    installed: Option<&Installed>,
+) -> Result<()> {
+    let pooled = arguments.pooled.as_deref();
+    let pool = Pool::write(&gathered.sums.code_objects, pooled)?;
+    let mut said = String::new();
+    if let (Some(output), Some(installed)) = (&arguments.output, installed) {
+        said = write_indexed(output, gathered, &pool, installed, arguments)?;
+    }
+    if let Some(directory) = pooled {
+        said += &write_pooled(directory, gathered, pool, installed, arguments)?;
+    }
+    if !arguments.quiet {
+        child::print(said.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Writes one indexed profile for each arch, and one for host code.
+fn write_indexed(
+    output: &Path,
+    gathered: &Gathered,
+    pool: &Pool,
+    installed: &Installed,
+    arguments: &MergeArguments,
+) -> Result<String> {
+    let groups = groups(gathered, pool);
+    let is_one = profdata::is_indexed(output);
+    if is_one && groups.len() > 1 {
+        let archs: Vec<_> = groups.keys().copied().collect();
+        bail!(
+            "the profiles are of {}, whose functions cannot be told apart in one file: choose with \
+             --arch, or give -o a directory",
+            archs.join(", ")
+        );
+    }
+    let parent = if is_one {
+        output.parent().unwrap_or(output)
+    } else {
+        output
+    };
+    fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    let mut said = String::new();
+    for (arch, group) in groups {
+        let path = if is_one {
+            output.to_owned()
+        } else {
+            output.join(format!("{arch}.profdata"))
+        };
+        index(&group.profiles, &path, installed, arguments)?;
+        said += &format!("{arch}: {}: {}\n", group.contents, path.display());
+    }
+    Ok(said)
+}
+
+/// Puts the pooled directory in place.
+fn write_pooled(
+    directory: &Path,
+    gathered: &Gathered,
+    pool: Pool,
+    installed: Option<&Installed>,
+    arguments: &MergeArguments,
+) -> Result<String> {
+    pool.keep(gathered)?;
+    let mut said = String::new();
+    for (arch, group) in groups(gathered, &pool) {
+        let mut place = directory.to_owned();
+        if let (HOST, Some(installed)) = (arch, installed) {
+            index(
+                &group.profiles,
+                &pool.path().join(POOLED_HOST),
+                installed,
+                arguments,
+            )?;
+            place.push(POOLED_HOST);
+        }
+        said += &format!("{arch}: {}: {}\n", group.contents, place.display());
+    }
+    pool.put(directory)?;
+    Ok(said)
+}
+
+/// The profiles of each arch and of host code.
+fn groups<'a>(gathered: &Gathered, pool: &'a Pool) -> BTreeMap<&'a str, Group> {
+    let mut groups = BTreeMap::new();
+    for (arch, profiles) in &pool.profiles {
+        let of_arch = |(code_object, _): &(&super::sums::CodeObject, _)| code_object.arch == *arch;
+        let summed = gathered.sums.code_objects.iter().filter(of_arch);
+        let number = summed.map(|(_, summed)| summed.profiles).sum();
+        let contents = format!(
+            "{} of {}",
+            count(number, "profile"),
+            count(profiles.len(), "code object")
+        );
+        let profiles = profiles.clone();
+        groups.insert(arch.as_str(), Group { contents, profiles });
+    }
+    if !gathered.host.is_empty() {
+        let group = Group {
+            contents: format!("{} of host code", count(gathered.host.len(), "profile")),
+            profiles: gathered.host.clone(),
+        };
+        groups.insert(HOST, group);
+    }
+    groups
+}
+
+/// Has llvm-profdata merge.
+fn index(
+    profiles: &[PathBuf],
+    output: &Path,
+    installed: &Installed,
+    arguments: &MergeArguments,
+) -> Result<()> {
+    let profiles: Vec<_> = profiles.iter().map(PathBuf::as_path).collect();
+    let mut options = vec![format!("--failure-mode={}", arguments.failure_mode)];
+    options.extend(
+        arguments
+            .num_threads
+            .map(|it| format!("--num-threads={it}")),
+    );
+    options.extend(arguments.sparse.then(|| "--sparse".to_owned()));
+    profdata::merge(&profiles, output, installed, &options)
+}

@@ -1,0 +1,141 @@
+//! Directories with one raw profile for each code object, named as `%m` names them: what a merge
+//! makes, `rocov report` reads, and the next merge takes as an input.
+
+use super::Gathered;
+use super::sums::{CodeObject, Summed};
+use crate::objects;
+use anyhow::{Context, Result, bail};
+use rocov::codeobject::Identity;
+use rocov::output::{Expansion, ProfileName};
+use std::collections::BTreeMap;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use tempfile::{Builder, TempDir};
+
+/// What the names of pooled profiles are made of.
+const PATTERN: &str = "%m.profraw";
+/// The GPU in the names: all GPUs' counts are in one file.
+const AGENT: usize = 0;
+
+/// A pooled directory in the making, which goes when it is not put in place.
+pub(super) struct Pool {
+    directory: TempDir,
+    /// The profiles by arch.
+    pub(super) profiles: BTreeMap<String, Vec<PathBuf>>,
+}
+
+/// Checks that a pooled directory can be made at `path`.
+///
+/// # Errors
+///
+/// When there is something already: profiles of an earlier merge would be taken for part of it.
+pub(super) fn check_free(path: &Path) -> Result<()> {
+    match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        entries => {
+            let mut entries = entries.with_context(|| cannot_write(path))?;
+            if entries.next().is_some() {
+                bail!(
+                    "{} is there already, and not empty: remove it, or choose another",
+                    path.display()
+                );
+            }
+            Ok(())
+        }
+    }
+}
+
+impl Pool {
+    /// Writes the sums into a directory that will be put at `path`, or a temporary one.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub(super) fn write(
+        code_objects: &BTreeMap<CodeObject, Summed>,
+        path: Option<&Path>,
+    ) -> Result<Self> {
+        let mut pool = Self {
+            directory: make_directory(path)?,
+            profiles: BTreeMap::new(),
+        };
+        let name = ProfileName::parse(PATTERN, &Expansion::default(), pool.directory.path())
+            .context("a pattern without a process id")?;
+        for (CodeObject { arch, identity }, summed) in code_objects {
+            let identity = Identity::from_digits(identity)
+                .with_context(|| format!("`{identity}` is not an identity"))?;
+            let path = name.for_load(arch, &identity, AGENT);
+            File::create_new(&path)
+                .and_then(|mut file| file.write_all(summed.sum.bytes()))
+                .with_context(|| cannot_write(&path))?;
+            pool.profiles.entry(arch.clone()).or_default().push(path);
+        }
+        Ok(pool)
+    }
+
+    /// Where it is now.
+    pub(super) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Adds the device ELFs that were kept with the profiles, by hard links where that is possible.
+    ///
+    /// # Errors
+    ///
+    /// When one cannot be read or written.
+    pub(super) fn keep(&self, gathered: &Gathered) -> Result<()> {
+        if gathered.kept.is_empty() {
+            return Ok(());
+        }
+        let objects = self.path().join(objects::DIRECTORY);
+        fs::create_dir(&objects).with_context(|| cannot_write(&objects))?;
+        for (name, from) in &gathered.kept {
+            let to = objects.join(name);
+            // Another file system, or one without links.
+            if fs::hard_link(from, &to).is_err() {
+                fs::copy(from, &to).with_context(|| {
+                    format!("cannot copy {} to {}", from.display(), to.display())
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the directory at `path`, with all that is in it at once.
+    ///
+    /// # Errors
+    ///
+    /// When something has come there meanwhile.
+    pub(super) fn put(self, path: &Path) -> Result<()> {
+        fs::rename(self.path(), path).with_context(|| cannot_write(path))?;
+        // It is elsewhere now, and stays.
+        let _ = self.directory.keep();
+        Ok(())
+    }
+}
+
+/// A directory beside `path`, as one cannot be renamed to another file system.
+fn make_directory(path: Option<&Path>) -> Result<TempDir> {
+    let Some(path) = path else {
+        return tempfile::tempdir().context("cannot make a temporary directory");
+    };
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    fs::create_dir_all(parent)
+        .and_then(|()| {
+            Builder::new()
+                .prefix(".rocov-")
+                // As for any directory; the process's umask takes from it.
+                .permissions(Permissions::from_mode(0o777))
+                .tempdir_in(parent)
+        })
+        .with_context(|| cannot_write(path))
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
+}

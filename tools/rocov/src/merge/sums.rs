@@ -1,0 +1,266 @@
+//! Adding up the profiles of code objects on several threads.
+
+use super::Damaged;
+use super::progress::Progress;
+use crate::mapped;
+use crate::profiles::DeviceProfile;
+use anyhow::{Context, Result, anyhow, bail};
+use rocov::profraw::{ProfileError, Sum};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// Files that a thread takes at once: few enough for the threads to end together, enough for the
+/// queue to cost nothing beside reading them.
+const BATCH: usize = 32;
+
+/// A code object on an architecture.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct CodeObject {
+    pub(super) arch: String,
+    pub(super) identity: String,
+}
+
+/// What all processes counted of one code object.
+pub(super) struct Summed {
+    pub(super) sum: Sum,
+    /// Number of the profiles in it.
+    pub(super) profiles: usize,
+}
+
+/// The sums, and what is in none of them.
+#[derive(Default)]
+pub(super) struct Sums {
+    pub(super) code_objects: BTreeMap<CodeObject, Summed>,
+    /// In no order.
+    pub(super) damaged: Vec<Damaged>,
+    /// Files that were given more than once: how often beyond that, and one of them.
+    pub(super) repeated: Option<(usize, PathBuf)>,
+}
+
+/// A sum that is being added to.
+struct Growing {
+    /// The first profile, which all others must be like.
+    first: PathBuf,
+    sum: Mutex<Sum>,
+    /// Size of each profile in bytes.
+    size: usize,
+    profiles: AtomicUsize,
+}
+
+/// A file to be added.
+struct Job {
+    path: PathBuf,
+    to: Arc<Growing>,
+}
+
+/// What the threads share.
+#[derive(Default)]
+struct Shared {
+    /// Device and inode number of every file.
+    seen: Mutex<HashSet<(u64, u64)>>,
+    damaged: Mutex<Vec<Damaged>>,
+    repeated: Mutex<Option<(usize, PathBuf)>>,
+}
+
+/// Takes profiles to be added, in the order of the inputs.
+pub(super) struct Adder<'a> {
+    growing: HashMap<CodeObject, Arc<Growing>>,
+    batch: Vec<Job>,
+    queue: SyncSender<Vec<Job>>,
+    shared: &'a Shared,
+    progress: &'a Progress,
+}
+
+/// Adds up what `give` gives to the adder, on `threads` threads, and returns also what `give`
+/// returns.
+pub(super) fn add_all<T>(
+    threads: usize,
+    progress: &Progress,
+    give: impl FnOnce(&mut Adder<'_>) -> T,
+) -> (Sums, T) {
+    let shared = Shared::default();
+    // Bounded, so that the walk over the inputs does not run ahead and remember all of them.
+    let (queue, jobs) = sync_channel(2 * threads);
+    let jobs = Mutex::new(jobs);
+    let mut adder = Adder {
+        growing: HashMap::new(),
+        batch: Vec::new(),
+        queue,
+        shared: &shared,
+        progress,
+    };
+    let (growing, result) = thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| work(&jobs, &shared, progress));
+        }
+        let result = give(&mut adder);
+        adder.send();
+        // The queue goes with the rest of the adder, which ends the threads.
+        (adder.growing, result)
+    });
+    let code_objects = growing.into_iter().map(|(code_object, growing)| {
+        let growing = Arc::into_inner(growing).expect("the jobs are gone with the threads");
+        let summed = Summed {
+            sum: growing
+                .sum
+                .into_inner()
+                .unwrap_or_else(PoisonError::into_inner),
+            profiles: growing.profiles.into_inner(),
+        };
+        (code_object, summed)
+    });
+    let sums = Sums {
+        code_objects: code_objects.collect(),
+        damaged: std::mem::take(&mut lock(&shared.damaged)),
+        repeated: lock(&shared.repeated).take(),
+    };
+    (sums, result)
+}
+
+impl Adder<'_> {
+    /// Adds a profile, now or later.
+    pub(super) fn add(&mut self, profile: DeviceProfile) {
+        let code_object = CodeObject {
+            arch: profile.arch,
+            identity: profile.identity,
+        };
+        let path = profile.path;
+        if let Some(to) = self.growing.get(&code_object) {
+            let to = Arc::clone(to);
+            self.batch.push(Job { path, to });
+            if self.batch.len() == BATCH {
+                self.send();
+            }
+            return;
+        }
+        // At once, as all others are compared with it: were it the one that a thread happens to read
+        // first, another could be named as damaged the next time.
+        match self.first(&path) {
+            Ok(Some(growing)) => {
+                self.growing.insert(code_object, Arc::new(growing));
+            }
+            Ok(None) => {}
+            Err(error) => self.shared.damaged(path, error),
+        }
+    }
+
+    /// Whether `path` is a file that was not given before.
+    pub(super) fn is_new(&self, path: &Path) -> bool {
+        // What cannot be looked at is named when it is read.
+        std::fs::metadata(path).map_or(true, |metadata| self.shared.is_new(path, &metadata))
+    }
+
+    fn first(&self, path: &Path) -> Result<Option<Growing>> {
+        let file = mapped::map(path)?;
+        if !self.is_new(path) {
+            return Ok(None);
+        }
+        let sum = Sum::of(&file[..]).with_context(|| cannot_merge(path))?;
+        self.progress.add(file.len());
+        Ok(Some(Growing {
+            first: path.to_owned(),
+            size: file.len(),
+            sum: Mutex::new(sum),
+            profiles: AtomicUsize::new(1),
+        }))
+    }
+
+    fn send(&mut self) {
+        let batch = std::mem::take(&mut self.batch);
+        // The threads end after the queue, unless one has panicked, which the scope passes on.
+        let _ = self.queue.send(batch);
+    }
+}
+
+fn work(jobs: &Mutex<Receiver<Vec<Job>>>, shared: &Shared, progress: &Progress) {
+    let mut buffer = Vec::new();
+    loop {
+        // The lock is held while waiting, and by one that waits for the same.
+        let Ok(batch) = lock(jobs).recv() else { return };
+        for job in batch {
+            if let Err(error) = job.run(&mut buffer, shared, progress) {
+                shared.damaged(job.path, error);
+            }
+        }
+    }
+}
+
+impl Job {
+    fn run(&self, buffer: &mut Vec<u8>, shared: &Shared, progress: &Progress) -> Result<()> {
+        let path = &self.path;
+        let mut file =
+            File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        let metadata = file
+            .metadata()
+            .with_context(|| format!("cannot look at {}", path.display()))?;
+        if !metadata.is_file() {
+            bail!("{} is not a file", path.display());
+        }
+        if !shared.is_new(path, &metadata) {
+            return Ok(());
+        }
+        let added = if metadata.len() == self.to.size as u64 {
+            // Reading is faster than mapping for files of this size: no page is set up.
+            let size = self.to.size;
+            if buffer.len() < size {
+                buffer.resize(size, 0);
+            }
+            let bytes = &mut buffer[..size];
+            file.read_exact(bytes)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            lock(&self.to.sum).add(bytes)
+        } else {
+            // It cannot be added. The sum says why not, which may take a look at all of it.
+            let mapping = mapped::map(path)?;
+            lock(&self.to.sum).add(&mapping)
+        };
+        match added {
+            Ok(()) => {
+                self.to.profiles.fetch_add(1, Ordering::Relaxed);
+                progress.add(self.to.size);
+                Ok(())
+            }
+            Err(error @ ProfileError::OtherCode) => {
+                let compared = anyhow!("{error}: compared with {}", self.to.first.display());
+                Err(compared.context(cannot_merge(path)))
+            }
+            Err(error) => Err(error).with_context(|| cannot_merge(path)),
+        }
+    }
+}
+
+impl Shared {
+    fn is_new(&self, path: &Path, metadata: &Metadata) -> bool {
+        let is_new = lock(&self.seen).insert((metadata.dev(), metadata.ino()));
+        if !is_new {
+            let mut repeated = lock(&self.repeated);
+            let (number, first) = repeated.get_or_insert_with(|| (0, path.to_owned()));
+            *number += 1;
+            // The same one every time, whichever thread is first.
+            if path < first.as_path() {
+                *first = path.to_owned();
+            }
+        }
+        is_new
+    }
+
+    fn damaged(&self, path: PathBuf, error: anyhow::Error) {
+        lock(&self.damaged).push(Damaged { path, error });
+    }
+}
+
+fn cannot_merge(path: &Path) -> String {
+    format!("cannot merge {}", path.display())
+}
+
+/// Locks. That another thread panicked is passed on by the scope.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,143 @@
+//! What can be named as an input.
+
+use crate::Place;
+use crate::common::{failure, run, stderr};
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+/// A place with profiles of one code object, of counts 1, 10 and 100, in `a`, `a/b` and `c`.
+fn three() -> (Place, [PathBuf; 3]) {
+    let place = Place::new();
+    let elf = place.elf("gfx90a");
+    let files = [("a", 1), ("a/b", 10), ("c", 100)];
+    let write = |(directory, count)| place.profile(directory, &elf, 4711, count);
+    let files = files.map(write);
+    (place, files)
+}
+
+/// What the inputs add up to.
+fn sum(place: &Place, inputs: &[&str]) -> u64 {
+    place.merged(&[inputs, &["-o", "out.profdata"]].concat());
+    place.calls("out.profdata")
+}
+
+#[test]
+fn directories_with_those_below_files_and_globs() {
+    let (place, files) = three();
+    assert_eq!(sum(&place, &["a"]), 11);
+    assert_eq!(sum(&place, &["a", "c"]), 111);
+    assert_eq!(sum(&place, &["."]), 111);
+    assert_eq!(sum(&place, &[files[0].to_str().unwrap(), "c"]), 101);
+    assert_eq!(sum(&place, &["*/*.profraw"]), 101);
+    assert_eq!(sum(&place, &["**/b", "[c]"]), 110);
+}
+
+#[test]
+fn a_directory_that_leads_back_to_itself_is_entered_once() {
+    let (place, _) = three();
+    symlink("..", place.path("a/b/up")).unwrap();
+    symlink("../c", place.path("a/c")).unwrap();
+    assert_eq!(sum(&place, &["a"]), 111);
+}
+
+#[test]
+fn a_list_has_comments_and_all_kinds_of_inputs() {
+    let (place, files) = three();
+    let list = format!(
+        "# ranks\n\n  a/*.profraw\t\n1,{}\r\nc\n",
+        files[1].display()
+    );
+    fs::write(place.path("list"), &list).unwrap();
+    for option in ["-f", "--input-files"] {
+        assert_eq!(sum(&place, &[option, "list"]), 111);
+    }
+    let mut command = place.command(&["-q", "-f", "-", "-o", "piped.profdata"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(list.as_bytes())
+        .unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(place.calls("piped.profdata"), 111);
+}
+
+#[test]
+fn lists_that_are_refused() {
+    let (place, _) = three();
+    fs::write(place.path("list"), "2,a\n").unwrap();
+    for (list, message) in [
+        (
+            "list",
+            "rocov: `2,a` has a weight, and profiles are added as they are: expected 1\n",
+        ),
+        (
+            "missing",
+            "rocov: cannot open the list missing: No such file or directory (os error 2)\n",
+        ),
+    ] {
+        let output = place.merge(&["-f", list, "-o", "out"]);
+        assert_eq!(failure(&output, 1), message);
+    }
+}
+
+#[test]
+fn a_file_that_is_given_twice_counts_once() {
+    let (place, files) = three();
+    let file = files[0].to_str().unwrap();
+    let mut command = place.command(&["a", "a/../a", file, "a/*.profraw", "-o", "out.profdata"]);
+    let output = run(&mut command);
+    assert_eq!(place.calls("out.profdata"), 11);
+    let said = stderr(&output);
+    let expected = "rocov: 2 profiles given more than once, counted once, such as ";
+    assert!(said.starts_with(expected), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[test]
+fn no_inputs_at_all() {
+    let place = Place::new();
+    fs::create_dir(place.path("empty")).unwrap();
+    fs::write(place.path("list"), "# nothing\n").unwrap();
+    let output = place.merge(&["-o", "out"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    for arguments in [["empty", "-oout"], ["-flist", "-oout"]] {
+        let message = failure(&place.merge(&arguments), 1);
+        assert!(message.contains("no profile in the inputs"), "{message}");
+        let mut warned = place.command(&arguments);
+        let output = run(warned.arg("--failure-mode=warn"));
+        assert_eq!(stderr(&output), message);
+    }
+    assert!(!place.path("out").exists());
+}
+
+#[test]
+fn an_arch_is_chosen() {
+    let (place, _) = three();
+    let other = place.elf("gfx942");
+    place.profile("c", &other, 1, 1000);
+    assert_eq!(sum(&place, &[".", "--arch", "gfx90a"]), 111);
+    assert_eq!(sum(&place, &[".", "--arch", "gfx942"]), 1000);
+    let message = failure(&place.merge(&[".", "--arch", "gfx1100", "-o", "out"]), 1);
+    assert_eq!(
+        message,
+        "rocov: nothing written: no profile is of gfx1100, those given are of gfx90a, gfx942\n"
+    );
+}
+
+#[test]
+fn an_indexed_profile_is_refused() {
+    let (place, _) = three();
+    sum(&place, &["a"]);
+    let output = place.merge(&["out.profdata", "c", "-o", "out"]);
+    let said = stderr(&output);
+    let expected = "rocov: cannot merge out.profdata: it is an indexed profile, which llvm-profdata \
+                    merges\n";
+    assert!(said.starts_with(expected), "{said}");
+    // It lies where many do, and is not in the way there.
+    assert_eq!(sum(&place, &["."]), 111);
+}

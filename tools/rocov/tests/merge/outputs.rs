@@ -1,0 +1,206 @@
+//! What is written, and said about it.
+
+use crate::common::{failure, run, stderr, stdout};
+use crate::{Place, names};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Writes profiles of host code as processes 1 and 2 of an instrumented program would.
+fn host_profiles(place: &Place, directories: [&str; 2]) {
+    let source = place.path("main.c");
+    let program = place.path("main");
+    fs::write(&source, "int main(void) { return 0; }").unwrap();
+    let mut clang = Command::new("clang-22");
+    clang.arg("-fprofile-instr-generate").arg(&source);
+    run(clang.arg("-o").arg(&program));
+    for (index, directory) in directories.iter().enumerate() {
+        let path = place.path(directory).join(format!("{index}.profraw"));
+        run(Command::new(&program).env("LLVM_PROFILE_FILE", path));
+    }
+}
+
+/// A place with profiles of two archs and of host code in `one` and `two`.
+fn mixed() -> Place {
+    let place = Place::new();
+    for (arch, count) in [("gfx90a", 1), ("gfx942", 10)] {
+        let elf = place.elf(arch);
+        place.profile("one", &elf, 1, count);
+        place.profile("two", &elf, 2, 2 * count);
+    }
+    host_profiles(&place, ["one", "two"]);
+    place
+}
+
+#[test]
+fn a_directory_has_a_file_for_each_arch_and_for_host_code() {
+    let place = mixed();
+    let said = place.merged(&["one", "two", "-o", "new/out"]);
+    assert_eq!(
+        said,
+        "gfx90a: 2 profiles of 1 code object: new/out/gfx90a.profdata\n\
+         gfx942: 2 profiles of 1 code object: new/out/gfx942.profdata\n\
+         host: 2 profiles of host code: new/out/host.profdata\n"
+    );
+    for (arch, calls) in [("gfx90a", 3), ("gfx942", 30), ("host", 2)] {
+        assert_eq!(place.calls(&format!("new/out/{arch}.profdata")), calls);
+    }
+    // Into the directory of the inputs, and again: they are not counted twice.
+    for _ in 0..2 {
+        place.merged(&["one", "two", "-o", "one"]);
+        assert_eq!(place.calls("one/host.profdata"), 2);
+        assert_eq!(place.calls("one/gfx90a.profdata"), 3);
+    }
+}
+
+#[test]
+fn one_file_is_of_one_arch() {
+    let place = mixed();
+    let message = failure(&place.merge(&["one", "-o", "out.profdata"]), 1);
+    assert_eq!(
+        message,
+        "rocov: the profiles are of gfx90a, gfx942, host, whose functions cannot be told apart in \
+         one file: choose with --arch, or give -o a directory\n"
+    );
+    assert!(!place.path("out.profdata").exists());
+    for (arch, calls) in [("gfx942", 10), ("host", 1)] {
+        place.merged(&["one", "--arch", arch, "-o", "new/out.profdata"]);
+        assert_eq!(place.calls("new/out.profdata"), calls);
+    }
+}
+
+#[test]
+fn host_code_goes_through_pooled_directories() {
+    let place = mixed();
+    place.merged(&["one", "--pooled", "pooled-one"]);
+    place.merged(&["two", "--pooled", "pooled-two"]);
+    let said = place.merged(&["pooled-one", "pooled-two", "--pooled", "all", "-o", "out"]);
+    assert!(
+        said.ends_with("host: 2 profiles of host code: all/pooled-host.profdata\n"),
+        "{said}"
+    );
+    assert_eq!(place.calls("out/host.profdata"), 2);
+    assert_eq!(place.calls("all/pooled-host.profdata"), 2);
+    assert_eq!(place.calls("out/gfx942.profdata"), 30);
+}
+
+#[test]
+fn kept_device_elfs_go_with_pooled_profiles() {
+    let place = Place::new();
+    let elf = place.elf("gfx90a");
+    let keep = |directory: &str| -> PathBuf {
+        let profile = place.profile(directory, &elf, 1, 1);
+        let identity = crate::profile::identity(&elf);
+        let kept = place
+            .path(directory)
+            .join(format!("objects/gfx90a.{identity}.elf"));
+        fs::create_dir(kept.parent().unwrap()).unwrap();
+        fs::copy(&elf, &kept).unwrap();
+        assert!(profile.exists());
+        kept
+    };
+    let kept = keep("one");
+    keep("two");
+    let name = kept.file_name().unwrap();
+    // By directories, and by the names of files beside them.
+    for (input, output) in [("one", "by-directory"), ("one/*.profraw", "by-name")] {
+        place.merged(&[input, "two", "--pooled", output]);
+        let found = place.path(output).join("objects").join(name);
+        assert_eq!(inode(&found), inode(&kept), "a hard link");
+        assert_eq!(names(&place.path(output)).len(), 2);
+    }
+    // All that a report needs is there.
+    let mut report = crate::rocov();
+    report
+        .current_dir(place.0.path())
+        .args(["report", "by-name"]);
+    let said = stdout(&run(&mut report));
+    assert!(
+        said.starts_with("gfx90a: 1 profile of 1 code object\n"),
+        "{said}"
+    );
+}
+
+fn inode(path: &Path) -> u64 {
+    fs::metadata(path).unwrap().ino()
+}
+
+#[test]
+fn a_pooled_directory_is_new_and_no_input() {
+    let place = Place::new();
+    place.profile("data", &place.elf("gfx90a"), 1, 1);
+    fs::create_dir(place.path("empty")).unwrap();
+    place.merged(&["data", "--pooled", "empty"]);
+    let message = failure(&place.merge(&["data", "--pooled", "empty"]), 1);
+    assert_eq!(
+        message,
+        "rocov: empty is there already, and not empty: remove it, or choose another\n"
+    );
+    let message = failure(&place.merge(&["data", "--pooled", "data/pooled"]), 1);
+    assert!(message.contains("lies in the input data: "), "{message}");
+    // What fails leaves nothing.
+    fs::write(place.path("data/gfx90a.00.0.1.profraw"), "").unwrap();
+    place.merge(&["data", "--pooled", "failed"]);
+    assert_eq!(names(place.0.path()), ["data", "empty", "gfx90a.elf"]);
+    assert_eq!(names(&place.path("data")).len(), 2);
+    let mode = fs::metadata(place.path("empty")).unwrap().mode();
+    let usual = fs::metadata(place.path("data")).unwrap().mode();
+    assert_eq!(mode, usual, "as any directory that is made here");
+}
+
+#[test]
+fn what_is_left_out_is_said() {
+    let place = Place::new();
+    let profile = place.profile("data", &place.elf("gfx90a"), 1, 1);
+    for name in [
+        "gfx90a.aa.0.1.1.sections",
+        "gfx90a.aa.0.1.2.sections",
+        "1.kernels.json",
+    ] {
+        fs::write(place.path("data").join(name), "").unwrap();
+    }
+    let output = run(&mut place.command(&["data", "-o", "out"]));
+    assert_eq!(
+        stderr(&output),
+        "rocov: left out: 2 files of saved sections (see `rocov show`), such as \
+         data/gfx90a.aa.0.1.1.sections\n\
+         rocov: left out: 1 kernel registry, such as data/1.kernels.json\n"
+    );
+    assert!(profile.exists());
+}
+
+#[test]
+fn functions_that_never_ran_are_left_out_of_sparse_profiles() {
+    let place = Place::new();
+    place.profile("data", &place.elf("gfx90a"), 1, 0);
+    place.merged(&["data", "-o", "whole.profdata"]);
+    place.merged(&["data", "--sparse", "-o", "sparse.profdata"]);
+    assert!(place.shown("whole.profdata").contains("Total functions: 2"));
+    assert!(
+        place
+            .shown("sparse.profdata")
+            .contains("Total functions: 0")
+    );
+}
+
+#[test]
+fn the_rate_is_shown_on_a_terminal_alone() {
+    let place = Place::new();
+    place.profile("data", &place.elf("gfx90a"), 1, 1);
+    assert_eq!(place.merged(&["data", "-q", "-o", "out"]), "");
+    let on_terminal = |more: &str| {
+        let rocov = env!("CARGO_BIN_EXE_rocov");
+        let command = format!("{rocov} merge data -o out.profdata {more}");
+        let mut script = Command::new("script");
+        script.args(["-qec", &command, "/dev/null"]);
+        stdout(&run(script.current_dir(place.0.path())))
+    };
+    let said = on_terminal("");
+    assert!(
+        said.contains("\x1b[Krocov: 1 profile, 0.0 MB in 0.0 s: "),
+        "{said:?}"
+    );
+    assert!(said.contains(" profiles/s, "), "{said:?}");
+    assert_eq!(on_terminal("--quiet"), "");
+}
