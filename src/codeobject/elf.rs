@@ -53,6 +53,17 @@ pub struct ElfRange {
     pub size: u64,
 }
 
+/// A section of the ELF.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// Its name, such as `.text`.
+    pub name: String,
+    /// Its address; 0 where it is not loaded.
+    pub address: u64,
+    /// In bytes.
+    pub size: u64,
+}
+
 /// The profile sections of a code object by its section headers; absent ones are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProfileSections {
@@ -159,6 +170,23 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
             }
         }
         Ok(constant)
+    }
+
+    /// All sections by their headers, in their order.
+    ///
+    /// # Errors
+    /// Fails where a name is not to be found.
+    pub fn sections(&self) -> Result<Vec<Section>, CodeObjectError> {
+        let mut sections = Vec::new();
+        for section in self.sections.iter() {
+            let name = self.sections.section_name(LittleEndian, section)?;
+            sections.push(Section {
+                name: String::from_utf8_lossy(name).into_owned(),
+                address: section.sh_addr(LittleEndian),
+                size: section.sh_size(LittleEndian),
+            });
+        }
+        Ok(sections)
     }
 
     /// The profile sections that are loaded onto the device.

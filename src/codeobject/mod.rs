@@ -14,7 +14,7 @@ mod uri;
 
 pub use coverage::CoverageError;
 pub use descriptor::DescriptorError;
-pub use elf::{CodeObject, CodeObjectError, ElfRange, ProfileSections};
+pub use elf::{CodeObject, CodeObjectError, ElfRange, ProfileSections, Section};
 pub use identity::{Identity, file_name, sanitize_target};
 pub use kernel::Kernel;
 pub use metadata::MetadataError;

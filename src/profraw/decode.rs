@@ -86,6 +86,12 @@ pub struct RawProfile {
 }
 
 impl RawProfile {
+    /// Whether `file` starts as a 64-bit little-endian raw profile does.
+    #[must_use]
+    pub fn has_magic(file: &[u8]) -> bool {
+        file.starts_with(&MAGIC.to_le_bytes())
+    }
+
     /// Reads the header of `file` and finds its parts.
     ///
     /// # Errors

@@ -74,6 +74,12 @@ impl SavedSections {
         file
     }
 
+    /// Whether `file` starts as such a file does.
+    #[must_use]
+    pub fn has_magic(file: &[u8]) -> bool {
+        file.starts_with(MAGIC)
+    }
+
     /// Reads such a file.
     ///
     /// # Errors

@@ -15,6 +15,11 @@ const FAT_BINARY: &[u8] = b".hip_fatbin";
 /// still to link for the device.
 const OFFLOADING: &[u8] = b".llvm.offloading";
 
+/// Start of the names of sections that have what is still to be linked for a device, by its id.
+const TO_BE_LINKED: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
+/// What an archive of object files starts with.
+const ARCHIVE: &[u8] = b"!<arch>\n";
+
 /// The compiler aligns each bundle so in `.hip_fatbin`, and the linker that.
 pub(super) const BUNDLE_ALIGNMENT: usize = 4096;
 
@@ -34,6 +39,11 @@ pub(super) struct Section {
 /// # Errors
 /// Fails where `file` is not a 64-bit little-endian ELF, a damaged one, or has none.
 pub(super) fn sections(file: &[u8]) -> Result<Vec<Section>, BundleError> {
+    if file.starts_with(ARCHIVE) {
+        return Err(BundleError::NoDeviceCode(
+            "a static library, whose members are to be taken out first (ar x)",
+        ));
+    }
     let header = FileHeader64::<LittleEndian>::parse(file)?;
     let endian = header.endian()?;
     let sections = header.sections(endian, file)?;
@@ -41,8 +51,10 @@ pub(super) fn sections(file: &[u8]) -> Result<Vec<Section>, BundleError> {
         return stripped(file);
     }
     let mut found = Vec::new();
+    let mut is_to_be_linked = false;
     for section in sections.iter() {
         let name = sections.section_name(endian, section)?;
+        is_to_be_linked |= name.starts_with(TO_BE_LINKED);
         if name != FAT_BINARY && !name.starts_with(OFFLOADING) {
             continue;
         }
@@ -55,6 +67,11 @@ pub(super) fn sections(file: &[u8]) -> Result<Vec<Section>, BundleError> {
                 has_one: false,
             });
         }
+    }
+    if found.is_empty() && is_to_be_linked {
+        return Err(BundleError::NoDeviceCode(
+            "only what is still to be linked for the device (-fgpu-rdc)",
+        ));
     }
     if found.is_empty() {
         return Err(BundleError::NoDeviceCode(

@@ -318,15 +318,17 @@ pub(crate) enum Format {
     Rocpd,
 }
 
-/// Say what files of the data directory are: raw profiles, and sections that were saved whole
+/// Say what a file is, what is in it, and what is wrong with it
 ///
-/// librocov saves the sections of code objects whose raw version it does not know (.sections).
+/// The file can be anything of the data directory: raw profiles of all versions, registries
+/// (.kernels.json), sections that were saved whole as their raw version is not known (.sections),
+/// device ELFs. Or anything that holds device code: programs, libraries, bundles, offload binaries.
 #[derive(Args)]
-#[command(
-    after_help = "Exit status: 0; 1 when a file is none of these or damaged; 2 for a usage error."
-)]
+#[command(after_help = "\
+Exit status: 0; 1 when a file is none of these or damaged, of which the rest is shown all the same; 2 \
+for a usage error.")]
 pub(crate) struct ShowArguments {
-    /// Raw profiles (.profraw) or saved sections (.sections)
+    /// Raw profiles, registries, saved sections, device ELFs, programs, libraries, bundles
     #[arg(value_name = "FILE", required = true, num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
 }

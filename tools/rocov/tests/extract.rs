@@ -241,6 +241,19 @@ fn code_that_is_still_to_be_linked_is_told() {
     assert_eq!(said.lines().count(), 2, "{said}");
     let reason = "is LLVM bitcode, of which linking makes a code object";
     assert!(said.lines().all(|line| line.contains(reason)), "{said}");
+
+    let object = compile_whole(directory.path(), &["--no-offload-new-driver", "-fgpu-rdc"]);
+    let message = failure(&extract(directory.path(), &[&object]), 1);
+    let reason = "no device code: only what is still to be linked for the device (-fgpu-rdc)\n";
+    assert!(message.ends_with(reason), "{message}");
+
+    let library = directory.path().join("library.a");
+    run(Command::new("ar").arg("rc").arg(&library).arg(&object));
+    let message = failure(&extract(directory.path(), &[&library]), 1);
+    assert!(
+        message.contains("a static library, whose members"),
+        "{message}"
+    );
 }
 
 #[test]

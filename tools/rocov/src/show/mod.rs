@@ -1,0 +1,87 @@
+//! `rocov show`: what a file is, its parts, and what is wrong with it. One module for each kind of
+//! file: [`raw_profile`], [`saved_sections`], [`registry`], [`code_object`], and [`containers`] for
+//! whatever code objects come in.
+
+mod code_object;
+mod containers;
+mod raw_profile;
+mod registry;
+mod saved_sections;
+
+use crate::child;
+use crate::cli::ShowArguments;
+use crate::mapped::map;
+use crate::status::{FAILED, Outcome};
+use rocov::profraw::{RawProfile, SavedSections};
+use std::fmt::Display;
+use std::path::Path;
+
+/// What can be said of a file.
+#[derive(Default)]
+struct Description {
+    /// Indented lines; none for a file that is of no kind that is known.
+    text: String,
+    /// What is wrong with it.
+    damage: Vec<String>,
+}
+
+impl Description {
+    /// Takes `line`, indented by `depth` steps.
+    fn line(&mut self, depth: usize, line: impl Display) {
+        self.text += &format!("{:1$}{line}\n", "", 2 * depth);
+    }
+
+    /// Takes a reason why the file is damaged.
+    fn damaged(&mut self, reason: impl Display) {
+        self.damage.push(reason.to_string());
+    }
+}
+
+/// Prints each file's description; the status says whether all are whole.
+///
+/// # Errors
+///
+/// When nothing can be printed.
+pub(crate) fn show(arguments: &ShowArguments) -> Outcome {
+    let mut status = 0;
+    for path in &arguments.files {
+        let description = match map(path) {
+            Ok(file) => describe(path, &file),
+            Err(error) => {
+                eprintln!("rocov: {error:#}");
+                status = FAILED;
+                continue;
+            }
+        };
+        if !description.text.is_empty() {
+            child::print(format!("{}:\n{}", path.display(), description.text).as_bytes())?;
+        }
+        for reason in &description.damage {
+            eprintln!("rocov: {}: {reason}", path.display());
+            status = FAILED;
+        }
+    }
+    Ok(status)
+}
+
+/// Tells the kind of the file by how it starts.
+fn describe(path: &Path, file: &[u8]) -> Description {
+    if SavedSections::has_magic(file) {
+        saved_sections::describe(file)
+    } else if RawProfile::has_magic(file) {
+        raw_profile::describe(file)
+    } else if file.trim_ascii_start().starts_with(b"{") {
+        registry::describe(path, file)
+    } else {
+        containers::describe(file)
+    }
+}
+
+/// A version word in words: the number, and the variant bits where there are any.
+fn version(word: u64) -> String {
+    let (number, variant) = (word & u64::from(u32::MAX), word >> 32);
+    match variant {
+        0 => number.to_string(),
+        variant => format!("{number} with variant bits {variant:#x}"),
+    }
+}
