@@ -1,4 +1,4 @@
-//! From the registry of a running process to the document, and from documents to one.
+//! From the registry of a running process to the document.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -116,34 +116,6 @@ fn load(load: &Loaded, directory: &Path) -> LoadRecord {
     }
 }
 
-impl Document {
-    /// Takes in what another document has. A process that both have is the other's: it is later.
-    pub fn merge(&mut self, other: Document) {
-        let key = |process: &ProcessRecord| (process.start, process.pid, process.host.clone());
-        let mut processes: BTreeMap<_, _> = std::mem::take(&mut self.processes)
-            .into_iter()
-            .map(|process| (key(&process), process))
-            .collect();
-        processes.extend(other.processes.into_iter().map(|it| (key(&it), it)));
-        self.processes = processes.into_values().collect();
-
-        let key = |elf: &CodeObjectRecord| (elf.identity.clone(), elf.target.clone());
-        let mut code_objects: BTreeMap<_, _> = std::mem::take(&mut self.code_objects)
-            .into_iter()
-            .map(|elf| (key(&elf), elf))
-            .collect();
-        for mut elf in other.code_objects {
-            let key = key(&elf);
-            if let Some(ours) = code_objects.get_mut(&key) {
-                // Who does not keep device ELFs says nothing of where others do.
-                elf.file = elf.file.or(ours.file.take());
-            }
-            code_objects.insert(key, elf);
-        }
-        self.code_objects = code_objects.into_values().collect();
-    }
-}
-
 #[cfg(test)]
 #[path = "document_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -35,25 +35,38 @@ impl Document {
     /// # Errors
     /// Fails where `text` is something else, damaged, or of another schema version.
     pub fn parse(text: &[u8]) -> Result<Document, DocumentError> {
-        let Head { rocov_registry } = serde_json::from_slice(text)?;
-        if rocov_registry != VERSION {
-            return Err(DocumentError::Version {
-                found: rocov_registry,
-            });
-        }
+        check_version(text)?;
         Ok(serde_json::from_slice(text)?)
     }
 
     /// The document as text. Equal documents have equal texts.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
-        let mut text = Vec::new();
-        let mut serializer = Serializer::with_formatter(&mut text, LinePerElement::default());
-        self.serialize(&mut serializer)
-            .expect("memory takes any text, and the document has no map with odd keys");
-        text.push(b'\n');
-        text
+        to_text(self)
     }
+}
+
+/// Refuses what is no document, and documents of other versions.
+pub(super) fn check_version(text: &[u8]) -> Result<(), DocumentError> {
+    match serde_json::from_slice(text)? {
+        Head {
+            rocov_registry: VERSION,
+        } => Ok(()),
+        Head { rocov_registry } => Err(DocumentError::Version {
+            found: rocov_registry,
+        }),
+    }
+}
+
+/// A document, or what stands for one, as text.
+pub(super) fn to_text(document: &impl Serialize) -> Vec<u8> {
+    let mut text = Vec::new();
+    let mut serializer = Serializer::with_formatter(&mut text, LinePerElement::default());
+    document
+        .serialize(&mut serializer)
+        .expect("memory takes any text, and the document has no map with odd keys");
+    text.push(b'\n');
+    text
 }
 
 /// Puts each element of a list on a line of its own, one space further in for each list around it.

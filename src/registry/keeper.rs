@@ -12,6 +12,7 @@ use super::document::{Process, document};
 use super::json::DocumentError;
 use super::model::Document;
 use super::objects::Objects;
+use super::pool::merge;
 use super::record::Registry;
 use super::settings::{DocumentWhen, Keeping, ObjectsKept};
 use crate::codeobject::Identity;
@@ -176,7 +177,7 @@ impl Keeper {
         });
         let result = match self.moved.get(&path) {
             Some(place) => write_atomic(place, &document.to_json()).map_err(KeepError::from),
-            None if name.is_pooled() => pool(&path, document),
+            None if name.is_pooled() => add_to_pool(&path, &document),
             None => write_atomic(&path, &document.to_json())
                 .map(|()| self.own.extend([path.clone()]))
                 .map_err(KeepError::from),
@@ -204,22 +205,16 @@ impl Keeper {
 }
 
 /// Adds `ours` to the document at `path`, or writes it beside what else is there.
-fn pool(path: &Path, ours: Document) -> Result<(), KeepError> {
-    let text = ours.to_json();
-    update_pooled(path, &text, |theirs| {
-        let mut all = match Document::parse(&theirs) {
-            Ok(all) => all,
-            Err(source) => {
-                let place = create_beside(path, &text)?;
-                let pool = path.to_owned();
-                return Err(KeepError::Beside {
-                    pool,
-                    source,
-                    place,
-                });
-            }
-        };
-        all.merge(ours);
-        Ok(all.to_json())
+fn add_to_pool(path: &Path, ours: &Document) -> Result<(), KeepError> {
+    let ours = ours.to_json();
+    update_pooled(path, &ours, |theirs| {
+        merge(&theirs, &ours).or_else(|source| {
+            let place = create_beside(path, &ours)?;
+            Err(KeepError::Beside {
+                pool: path.to_owned(),
+                source,
+                place,
+            })
+        })
     })
 }

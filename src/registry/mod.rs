@@ -15,6 +15,7 @@ mod lookup;
 pub mod model;
 mod objects;
 mod places;
+mod pool;
 mod record;
 mod settings;
 

@@ -1,8 +1,9 @@
 //! Device ELFs that lie in the data directory: `objects/TARGET.IDENTITY.elf`, put there by librocov
 //! when it loads them and by `rocov report` when it takes them out of a host file.
 
-use crate::objects::{self, ObjectFile};
+use crate::objects::ObjectFile;
 use anyhow::{Context, Result, bail};
+use rocov::registry::OBJECTS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -39,7 +40,7 @@ impl Kept {
 
 /// The kept device ELFs by identity, as their names say.
 fn list(data_directory: &Path) -> Result<BTreeMap<String, PathBuf>> {
-    let directory = data_directory.join(objects::DIRECTORY);
+    let directory = data_directory.join(OBJECTS);
     let entries = match fs::read_dir(&directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
         entries => entries.with_context(|| format!("cannot read {}", directory.display()))?,

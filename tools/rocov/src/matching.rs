@@ -1,9 +1,10 @@
 //! Which profile belongs to which device ELF: those of one identity.
 
-use crate::objects::{self, DeviceElf, ObjectFile};
+use crate::objects::{DeviceElf, ObjectFile};
 use crate::profiles::DeviceProfile;
 use crate::words::count;
 use anyhow::Result;
+use rocov::registry::OBJECTS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -92,7 +93,7 @@ impl<'a> Matching<'a> {
                 count(profiles.len(), "profile"),
                 first.arch,
             );
-            let place = data_directory.join(objects::DIRECTORY);
+            let place = data_directory.join(OBJECTS);
             match self.unused.iter().find_map(|it| others(it, first)) {
                 Some((file, found)) => {
                     line += &format!(

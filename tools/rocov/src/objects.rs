@@ -5,11 +5,9 @@ use anyhow::{Context, Result, bail};
 use memmap2::Mmap;
 use rocov::codeobject::bundle::{self, BundleError};
 use rocov::output::write_if_changed;
+use rocov::registry::OBJECTS;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-
-/// Directory for extracted device ELFs, inside the data directory.
-pub(crate) const DIRECTORY: &str = "objects";
 
 /// One file that the user named.
 pub(crate) struct ObjectFile {
@@ -90,7 +88,7 @@ impl ObjectFile {
             Bytes::Unpacked(bytes) => bytes,
         };
         let name = format!("{arch}.{}.elf", elf.identity);
-        let path = data_directory.join(DIRECTORY).join(name);
+        let path = data_directory.join(OBJECTS).join(name);
         write_if_changed(&path, bytes)?;
         Ok(path)
     }

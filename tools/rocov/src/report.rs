@@ -5,13 +5,13 @@ use crate::coverage::llvm_cov;
 use crate::inputs::Inputs;
 use crate::llvm_tools::Installed;
 use crate::matching::{Matched, Matching};
-use crate::objects;
 use crate::profiles::{DeviceProfile, Listing};
 use crate::sources::{Asked, Found};
 use crate::status::Outcome;
 use crate::words::count;
 use crate::{child, profdata};
 use anyhow::{Error, Result, anyhow};
+use rocov::registry::OBJECTS;
 use std::path::{Path, PathBuf};
 
 /// Prints the report.
@@ -171,7 +171,7 @@ fn no_device_elf(directory: &Path) -> Error {
         "no profile in {0} is of device code in {0}/{1} or in a given object: give the files with \
          the kernels that ran, as they were when they ran, with --object",
         directory.display(),
-        objects::DIRECTORY,
+        OBJECTS,
     )
 }
 

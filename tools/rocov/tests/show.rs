@@ -293,6 +293,7 @@ fn a_registry_is_compared_with_the_files_beside_it() {
             instrumented: true,
             file: Some("kernel.elf".into()),
             kernels: Vec::new(),
+            damage: None,
         }],
         processes: vec![ProcessRecord {
             pid: 4711,

@@ -1,10 +1,10 @@
 //! What the user names: directories, files, globs and lists of them.
 
 use super::Damaged;
-use crate::objects;
 use crate::profdata;
 use crate::profiles::{DeviceProfile, Kind};
 use anyhow::{Context, Error, Result, anyhow, bail};
+use rocov::registry::OBJECTS;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -213,7 +213,7 @@ impl<'a> Inputs<'a> {
             return;
         }
         self.parents.insert(parent.to_owned());
-        let objects = parent.join(objects::DIRECTORY);
+        let objects = parent.join(OBJECTS);
         if objects.is_dir() {
             self.directory(&objects);
         }
@@ -253,7 +253,7 @@ impl<'a> Inputs<'a> {
 /// Whether the file is named as kept device ELFs are.
 fn is_kept(path: &Path) -> bool {
     path.extension().is_some_and(|it| it == "elf")
-        && path.parent().and_then(Path::file_name) == Some(OsStr::new(objects::DIRECTORY))
+        && path.parent().and_then(Path::file_name) == Some(OsStr::new(OBJECTS))
 }
 
 /// Orders `ARCH.IDENTITY.AGENT.BASE` by BASE, so that neighbours are of different code objects: they

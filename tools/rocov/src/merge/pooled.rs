@@ -3,10 +3,10 @@
 
 use super::Gathered;
 use super::sums::{CodeObject, Summed};
-use crate::objects;
 use anyhow::{Context, Result, bail};
 use rocov::codeobject::Identity;
 use rocov::output::{Expansion, ProfileName};
+use rocov::registry::OBJECTS;
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
@@ -89,7 +89,7 @@ impl Pool {
         if gathered.kept.is_empty() {
             return Ok(());
         }
-        let objects = self.path().join(objects::DIRECTORY);
+        let objects = self.path().join(OBJECTS);
         fs::create_dir(&objects).with_context(|| cannot_write(&objects))?;
         for (name, from) in &gathered.kept {
             let to = objects.join(name);
