@@ -199,7 +199,10 @@ impl<'a> Inputs<'a> {
             // A link is what it leads to; what leads nowhere is of no interest before it is read.
             let is_directory = kind.is_dir() || kind.is_symlink() && path.is_dir();
             if !is_directory {
-                self.entry(Kind::of(&path), path);
+                // Opening a pipe would wait for somebody to write into it.
+                if kind.is_file() || kind.is_symlink() {
+                    self.entry(Kind::of(&path), path);
+                }
             } else if !name.as_bytes().starts_with(b".") {
                 self.directory(&path);
             }

@@ -75,7 +75,7 @@ pub(crate) fn merge(arguments: &MergeArguments) -> Outcome {
     if let Some(installed) = &installed {
         gathered.check_host(installed);
     }
-    gathered.say_unread();
+    gathered.say_unread(arguments.pooled.is_some());
     gathered.say_damaged(arguments.failure_mode)?;
     if gathered.is_empty() {
         let error = gathered.nothing_to_merge(arguments.arch.as_deref());
@@ -169,9 +169,11 @@ impl Gathered {
         });
     }
 
-    /// Says which files are in no output, though a user could expect them there.
-    fn say_unread(&self) {
-        for (what, (number, first)) in &self.unread {
+    /// Says which files are in no output, though a user could expect them there: a registry is no
+    /// part of an indexed profile.
+    fn say_unread(&self, is_pooled: bool) {
+        let expected = |what: Unread| is_pooled || what != Unread::Registry;
+        for (what, (number, first)) in self.unread.iter().filter(|(what, _)| expected(**what)) {
             eprintln!(
                 "rocov: left out: {}, such as {}",
                 what.count(*number),

@@ -88,7 +88,7 @@ pub(super) fn add_all<T>(
     let shared = Shared::default();
     // Bounded, so that the walk over the inputs does not run ahead and remember all of them.
     let (queue, jobs) = sync_channel(2 * threads);
-    let jobs = Mutex::new(jobs);
+    let jobs = Arc::new(Mutex::new(jobs));
     let mut adder = Adder {
         growing: HashMap::new(),
         batch: Vec::new(),
@@ -98,8 +98,12 @@ pub(super) fn add_all<T>(
     };
     let (growing, result) = thread::scope(|scope| {
         for _ in 0..threads {
-            scope.spawn(|| work(&jobs, &shared, progress));
+            let jobs = Arc::clone(&jobs);
+            let shared = &shared;
+            scope.spawn(move || work(&jobs, shared, progress));
         }
+        // It goes with the threads: nothing is sent to those that have panicked.
+        drop(jobs);
         let result = give(&mut adder);
         adder.send();
         // The queue goes with the rest of the adder, which ends the threads.
@@ -174,7 +178,7 @@ impl Adder<'_> {
 
     fn send(&mut self) {
         let batch = std::mem::take(&mut self.batch);
-        // The threads end after the queue, unless one has panicked, which the scope passes on.
+        // The threads end after the queue, unless they have panicked, which the scope passes on.
         let _ = self.queue.send(batch);
     }
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// A place with profiles of one code object, of counts 1, 10 and 100, in `a`, `a/b` and `c`.
 fn three() -> (Place, [PathBuf; 3]) {
@@ -41,6 +41,19 @@ fn a_directory_that_leads_back_to_itself_is_entered_once() {
     symlink("..", place.path("a/b/up")).unwrap();
     symlink("../c", place.path("a/c")).unwrap();
     assert_eq!(sum(&place, &["a"]), 111);
+}
+
+#[test]
+fn a_pipe_in_a_directory_is_not_waited_for() {
+    let (place, _) = three();
+    run(Command::new("mkfifo").arg(place.path("a/pipe.profraw")));
+    let mut merge = Command::new("timeout");
+    merge.arg("60").arg(env!("CARGO_BIN_EXE_rocov"));
+    merge
+        .current_dir(place.0.path())
+        .args(["merge", "a", "-o", "out.profdata"]);
+    run(&mut merge);
+    assert_eq!(place.calls("out.profdata"), 11);
 }
 
 #[test]
