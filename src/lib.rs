@@ -15,11 +15,13 @@
 //! ```
 //!
 //! [`drain`] is the one place that calls them in a row; start reading there. [`device`] is the
-//! interface to whatever holds the counters, [`hsa`] its implementation on the real runtime.
+//! interface to whatever holds the counters, [`hsa`] its implementation on the real runtime, and
+//! [`at_rest`] the one for code objects that were never loaded.
 //!
 //! The library has no process-wide state, exports no C symbol and prints nothing: what hooks
 //! into a program is the crate `rocov-runtime`, what people type is the crate `rocov-cli`.
 
+pub mod at_rest;
 pub mod codeobject;
 pub mod device;
 pub mod drain;

@@ -75,7 +75,7 @@ fn is_hook(address: usize) -> bool {
 
 /// The file mapped at `address`, by the lines of /proc/self/maps: `START-END PERMISSIONS OFFSET
 /// DEVICE INODE PATH`, hexadecimal addresses, spaces in paths as they are.
-fn file_at(address: usize, maps: &str) -> Option<PathBuf> {
+pub(crate) fn file_at(address: usize, maps: &str) -> Option<PathBuf> {
     let hexadecimal = |text| usize::from_str_radix(text, 16).ok();
     maps.lines().find_map(|line| {
         let (range, rest) = line.split_once(' ')?;

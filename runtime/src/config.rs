@@ -45,6 +45,11 @@ pub(crate) fn profile_name() -> ProfileName {
     }
 }
 
+/// Whether code that was never loaded gets a profile too: `ROCOV_ZERO=1`.
+pub(crate) fn zero() -> bool {
+    env::var_os("ROCOV_ZERO").is_some_and(|value| value == "1")
+}
+
 /// How long kernels are waited for when code is unloaded: `ROCOV_WAIT`, in seconds.
 pub(crate) fn patience() -> Duration {
     const DEFAULT: Duration = Duration::from_secs(10);

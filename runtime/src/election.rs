@@ -180,7 +180,12 @@ unsafe extern "C" fn receive(event: c_int, argument: u64) -> c_int {
                 queues::created(queue);
             }
             Event::QueueDestroying(queue) => queues::destroying(queue),
-            Event::ShuttingDown | Event::Exiting => return lifecycle::ending(),
+            Event::ShuttingDown => return lifecycle::ending(),
+            Event::Exiting => {
+                let status = lifecycle::ending();
+                lifecycle::ended();
+                return status;
+            }
             Event::Drain => return lifecycle::draining(),
             Event::Reset => return lifecycle::reset(),
             // SAFETY: the argument of `rocov_set_file`, null or NUL terminated.

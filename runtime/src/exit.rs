@@ -78,7 +78,10 @@ extern "C" fn unseen() {
 }
 
 extern "C" fn late() {
-    boundary::guest("the late exit drain", drain);
+    boundary::guest("the late exit drain", || {
+        drain();
+        lifecycle::ended();
+    });
 }
 
 unsafe extern "C" {

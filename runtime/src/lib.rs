@@ -25,3 +25,4 @@ mod objects;
 mod process;
 mod queues;
 mod table;
+mod unloaded;

@@ -13,7 +13,7 @@ use rocov::registry::{KeepError, Keeper};
 use crate::demangle::demangle;
 use crate::exports::RocovStatus;
 use crate::neighbour::{Neighbour, Stance};
-use crate::{caller, config, election, exit, log, process, queues};
+use crate::{caller, config, election, exit, log, process, queues, unloaded};
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
@@ -30,6 +30,7 @@ pub(crate) fn frozen(executable: Executable) {
         return;
     }
     let Some(device) = attach() else { return };
+    unloaded::note_agents(&device);
     with_state(|state| {
         let loader = match state.session.filter().is_open() {
             true => None,
@@ -193,6 +194,18 @@ pub(crate) fn exiting() {
     if process::claim() {
         ending();
     }
+}
+
+/// The last that happens in a process that ends: no more code will be loaded.
+pub(crate) fn ended() {
+    if !process::is_user() || !election::drains() {
+        return;
+    }
+    with_state(|state| {
+        if state.neighbour.stance() != Stance::StandDown {
+            unloaded::write_zeros(&state.name, state.session.filter(), report);
+        }
+    });
 }
 
 /// Runs `work` on the state, unless there is nothing to do in this process.

@@ -25,6 +25,15 @@ pub enum CodeObjectError {
         /// `e_machine` as found.
         found: u16,
     },
+    /// A segment that is not in the file as a whole, or whose contents are longer than it.
+    #[error("a segment of the code object is cut short")]
+    Cut,
+    /// A segment that reaches too far.
+    #[error("the code object takes more than {max:#x} bytes of memory")]
+    Oversized {
+        /// Most bytes that it may take.
+        max: u64,
+    },
     /// Neither the metadata nor the ELF's flags name a processor that is known.
     #[error(
         "a code object of no known processor: ELF flags {found:#x}, expected those of a GCN GPU"
@@ -101,9 +110,9 @@ pub(super) struct Symbol<'data> {
 /// A parsed code object, over bytes in memory or a cache that reads them as needed.
 #[derive(Debug)]
 pub struct CodeObject<'data, R: ReadRef<'data>> {
-    data: R,
-    header: &'data FileHeader64<LittleEndian>,
-    sections: SectionTable<'data, FileHeader64<LittleEndian>, R>,
+    pub(super) data: R,
+    pub(super) header: &'data FileHeader64<LittleEndian>,
+    pub(super) sections: SectionTable<'data, FileHeader64<LittleEndian>, R>,
 }
 
 impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
@@ -221,6 +230,19 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         let symbols = self.symbols()?;
         let named = symbols.iter().filter(|it| it.name.starts_with(prefix));
         Ok(named.map(variable).collect())
+    }
+
+    /// The variable of `.dynsym` with this name.
+    ///
+    /// # Errors
+    /// Fails where the symbol table is damaged.
+    pub fn variable(&self, name: &[u8]) -> Result<Option<ElfRange>, CodeObjectError> {
+        let symbols = self.symbols()?;
+        let found = symbols.iter().find(|it| it.name == name);
+        Ok(found.map(|symbol| ElfRange {
+            address: symbol.address,
+            size: symbol.size,
+        }))
     }
 
     /// The defined symbols of `.dynsym`.

@@ -62,6 +62,17 @@ const PROCESSORS: [(u8, &str); 55] = [
     (0x5f, "gfx9-4-generic"),
 ];
 
+/// Whether a loader takes code for `target`, such as `gfx90a:xnack-`, for an agent with the
+/// instruction set `isa`, such as `amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-`: the processor is the
+/// same, and every feature that the target names is set likewise.
+#[must_use]
+pub fn runs_on(target: &str, isa: &str) -> bool {
+    let isa = isa.rsplit_once("--").map_or(isa, |(_triple, isa)| isa);
+    let mut of_agent = isa.split(':');
+    let mut of_code = target.split(':');
+    of_code.next() == of_agent.next() && of_code.all(|it| of_agent.clone().any(|has| has == it))
+}
+
 /// Processor and features, such as `gfx90a:xnack-`; `None` for a processor that is not known.
 ///
 /// A feature that is not named may be on or off. Version 3 had no way to say that one is off.
@@ -84,4 +95,27 @@ pub(super) fn of_flags(flags: u32, abi_version: u8) -> Option<String> {
         setting("sramecc", sramecc),
         setting("xnack", xnack)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::runs_on;
+
+    #[test]
+    fn code_runs_where_its_features_are_as_it_says() {
+        let isa = "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-";
+        for (target, expected) in [
+            ("gfx90a", true),
+            ("gfx90a:xnack-", true),
+            ("gfx90a:sramecc+:xnack-", true),
+            ("gfx90a:xnack+", false),
+            ("gfx90a:sramecc+:xnack+", false),
+            ("gfx90", false),
+            ("gfx942", false),
+        ] {
+            assert_eq!(runs_on(target, isa), expected, "{target}");
+        }
+        assert!(runs_on("gfx90a", "gfx90a"));
+        assert!(!runs_on("gfx90a:xnack-", "gfx90a"));
+    }
 }

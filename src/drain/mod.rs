@@ -43,6 +43,8 @@ pub struct Session {
     /// All loads, to be drained or not.
     registry: Registry,
     keeper: Keeper,
+    /// Whether files that are there already are left alone.
+    only_new: bool,
 }
 
 impl Session {
@@ -66,6 +68,16 @@ impl Session {
     pub fn with_demangler(self, demangle: Demangle) -> Session {
         let elfs = Elfs::demangled_by(demangle);
         Session { elfs, ..self }
+    }
+
+    /// A session that leaves files alone that are there already, whatever they hold: for what has
+    /// counted nothing, and would only take their counts away.
+    #[must_use]
+    pub fn of_new_files() -> Session {
+        Session {
+            only_new: true,
+            ..Session::default()
+        }
     }
 
     /// What is drained.
@@ -309,6 +321,7 @@ impl Session {
             outcome.pairs += 1;
             outcome.found += 1;
             let mut pass = Pass::of(load, device, name, &mut self.ledger);
+            pass.only_new = self.only_new;
             let files = pass.run();
             if let Some(file) = files.first() {
                 self.registry.profiled(load.generation, file);

@@ -9,7 +9,7 @@ use crate::codeobject::Identity;
 use crate::device::Device;
 use crate::error::Error;
 use crate::load::Load;
-use crate::output::{ProfileName, add_to_pool, create_beside, write_atomic};
+use crate::output::{ProfileName, add_to_pool, create_atomic, create_beside, write_atomic};
 use crate::profraw::{Parts, SavedSections, encode};
 
 /// One load on its way to a file.
@@ -18,6 +18,8 @@ pub(super) struct Pass<'a> {
     device: &'a dyn Device,
     load: &'a Load,
     name: &'a ProfileName,
+    /// Whether a file that is there already is left alone.
+    pub(super) only_new: bool,
     /// What was copied from the device.
     pub(super) copied: Vec<Copied>,
     /// What is to be said of it.
@@ -37,6 +39,7 @@ impl<'a> Pass<'a> {
             device,
             load,
             name,
+            only_new: false,
             copied: Vec::new(),
             causes: Vec::new(),
         }
@@ -59,6 +62,8 @@ impl<'a> Pass<'a> {
                 .and_then(|word| Snapshot::take(self.device, self.load, bounds, word));
             let written = snapshot.and_then(|snapshot| match snapshot {
                 Snapshot::Known(known) => self.write(known),
+                // What nobody can read tells nobody that it is zero.
+                Snapshot::Unknown(_) if self.only_new => Ok(None),
                 Snapshot::Unknown(saved) => self.save(&saved),
             });
             match written {
@@ -116,7 +121,11 @@ impl<'a> Pass<'a> {
                 names: &names,
                 names_address,
             };
-            if self.name.is_pooled() {
+            if self.only_new {
+                if !create_atomic(&path, &encode(&parts))? {
+                    return Ok(None);
+                }
+            } else if self.name.is_pooled() {
                 self.add(&path, &parts)?;
             } else {
                 write_atomic(self.ledger.place(&path), &encode(&parts))?;

@@ -37,7 +37,7 @@ pub fn write_if_changed(path: &Path, contents: &[u8]) -> Result<bool, OutputErro
 }
 
 /// Writes `contents` to `path` if there is no such file, likewise. Returns whether it did.
-pub(super) fn create_atomic(path: &Path, contents: &[u8]) -> Result<bool, OutputError> {
+pub(crate) fn create_atomic(path: &Path, contents: &[u8]) -> Result<bool, OutputError> {
     let temporary = Temporary::write(path, contents)?;
     rename_to_new(&temporary.path, path).map_err(OutputError::io("make", path))
 }

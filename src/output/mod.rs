@@ -6,7 +6,7 @@ mod lock;
 mod pattern;
 mod pool;
 
-pub(crate) use atomic::{create_beside, move_beside};
+pub(crate) use atomic::{create_atomic, create_beside, move_beside};
 pub use atomic::{write_atomic, write_if_changed};
 pub use pattern::{Expansion, PatternError, ProfileName, REGISTRY};
 pub use pool::add_to_pool;

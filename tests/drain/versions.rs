@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use object::read::ReadCache;
+use rocov::at_rest::AtRest;
 use rocov::codeobject::CodeObject;
 use rocov::device::Device;
 use rocov::drain::Session;
@@ -330,6 +332,37 @@ fn saved_sections_replace_none_of_others() {
             "{pattern}: {files:?}"
         );
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
+}
+
+/// What its ELF says of a code object is what a load has before any kernel has run, in every variant.
+#[test]
+fn code_at_rest_has_counted_nothing() {
+    let conditions = ["-Xclang", "-fcoverage-mcdc"];
+    for more in [&[][..], &conditions] {
+        let device = compiled("clang++-22", &[&FRONT_END[..], more].concat());
+        let (loaded, profile) = drained(&device);
+        let code_object = device.code_objects(FIRST).unwrap().remove(0);
+        let mut elf = Vec::new();
+        let mut image = device.image(&code_object).unwrap();
+        image.read_to_end(&mut elf).unwrap();
+        let agent = device.agents().unwrap().remove(0);
+        let at_rest = AtRest::new(agent, "branch.co".into(), elf).unwrap();
+        let (directory, name) = output();
+        let outcome = Session::of_new_files().drain(&at_rest, &name);
+        assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
+        assert_eq!(outcome.files[0].file_name(), profile.file_name());
+        let text = |profile: &Path, directory: &TempDir| {
+            let text = directory.path().join("text");
+            run(Command::new("llvm-profdata-22")
+                .args(["merge", "-text", "-o"])
+                .args([&text, profile]))
+            .success();
+            fs::read_to_string(text).unwrap()
+        };
+        let expected = text(&profile, &loaded);
+        assert!(expected.contains("branch"), "{expected}");
+        assert_eq!(text(&outcome.files[0], &directory), expected, "{more:?}");
     }
 }
 

@@ -15,3 +15,4 @@ mod registry;
 )]
 mod support;
 mod units;
+mod unused;

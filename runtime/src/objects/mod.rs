@@ -4,14 +4,18 @@
 //! finds the first definition in a search order, whoever's it is: another copy's, or ROCr's own.
 //! What one object defines itself has to be asked of that object.
 
+pub(crate) mod fat_binary;
 mod symbols;
 
 use std::ffi::{CStr, CString, OsStr, c_int, c_void};
+use std::fs;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use symbols::Symbols;
+
+use crate::caller;
 
 /// An object that was loaded when the list was made.
 #[derive(Debug)]
@@ -106,6 +110,15 @@ impl Object {
             Some(name) => Path::new(OsStr::from_bytes(name.to_bytes())).to_owned(),
             None => PathBuf::from("/proc/self/exe"),
         }
+    }
+
+    /// The file that it was loaded from, as it is mapped: where a program is started by naming the
+    /// dynamic linker, `/proc/self/exe` is that.
+    pub(crate) fn mapped_file(&self) -> PathBuf {
+        let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let start = self.segments.first().map(|segment| segment.start);
+        let file = start.and_then(|start| caller::file_at(start, &maps));
+        file.unwrap_or_else(|| self.path())
     }
 
     /// The address of what this object itself exports as `name`.

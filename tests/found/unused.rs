@@ -1,0 +1,160 @@
+//! `ROCOV_ZERO=1`: code objects that were never loaded have a profile of zeros, and a report shows
+//! their functions as not run.
+
+use std::path::{Path, PathBuf};
+
+use crate::programs::{COUNT, Ran, launches, modules, object};
+use crate::support::artifacts::built;
+use crate::support::command::{limited, run};
+use crate::support::compile::{code_object, host_oracle};
+use crate::support::gpu::Stack;
+use crate::support::profile::{COV, functions, raw_profiles};
+use tempfile::TempDir;
+
+/// Sources of testdata/kernels that nobody uses.
+const UNUSED: [&str; 3] = ["branches", "calls", "templates"];
+const ZERO: (&str, &str) = ("ROCOV_ZERO", "1");
+
+/// A library with code objects as clang puts them there: for each a bundle, on a page of its own.
+/// `target` is what the bundle says of them.
+fn library(directory: &Path, code_objects: &[(PathBuf, &str)]) -> PathBuf {
+    let mut section = Vec::new();
+    for (code_object, target) in code_objects {
+        let bundle = directory.join("bundle");
+        let mut bundler = limited("clang-offload-bundler-22");
+        bundler
+            .args(["-type=o", "-bundle-align=4096", "-input=/dev/null"])
+            .arg(format!("-input={}", code_object.display()))
+            .arg(format!(
+                "-targets=host-x86_64-unknown-linux-gnu-,hipv4-amdgcn-amd-amdhsa--{target}"
+            ))
+            .arg(format!("-output={}", bundle.display()));
+        run(&mut bundler).success();
+        section.extend(std::fs::read(&bundle).expect("a bundle"));
+        section.resize(section.len().next_multiple_of(4096), 0);
+    }
+    let contents = directory.join("section");
+    std::fs::write(&contents, section).expect("a file can be written");
+    let library = directory.join("libunused.so");
+    run(limited("gcc")
+        .args(["-shared", "-x", "c", "/dev/null", "-o"])
+        .arg(&library))
+    .success();
+    run(limited("llvm-objcopy-22")
+        .arg(format!("--add-section=.hip_fatbin={}", contents.display()))
+        .arg(&library))
+    .success();
+    library
+}
+
+/// The library with everything unused, and the code object that the program uses.
+fn all_unused(directory: &Path, stack: Stack) -> PathBuf {
+    let version = stack.code_object_version();
+    let unused = UNUSED.map(|name| (code_object(name, "gfx90a", "-O1", version), "gfx90a"));
+    let others = [
+        (object("count.hip", stack), "gfx90a"),
+        // Of these nobody could load any.
+        (code_object("collatz", "gfx942", "-O1", version), "gfx942"),
+        (
+            code_object("collatz", "gfx90a:xnack+", "-O1", version),
+            "gfx90a:xnack+",
+        ),
+    ];
+    library(directory, &[&unused[..], &others].concat())
+}
+
+/// Runs a program that uses `count` alone, with the library in the process.
+fn with_library(stack: Stack, library: &Path, environment: &[(&str, &str)]) -> Ran {
+    let library = library.to_str().expect("a path in UTF-8");
+    let environment = [environment, &[("LD_PRELOAD", library)]].concat();
+    let object = object("count.hip", stack);
+    Ran::steps_with(
+        stack,
+        "gfx90a",
+        &environment,
+        &object,
+        "load launch sync unload",
+    )
+}
+
+/// The rows of a table of llvm-cov, by the base names of files: numbers of regions, functions, lines
+/// and branches, and how many were missed.
+fn rows(table: &str) -> Vec<(String, Vec<String>)> {
+    let mut rows: Vec<_> = table
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.split_whitespace().map(str::to_owned);
+            let file = words.next().filter(|file| file.ends_with(".hip"))?;
+            let name = file.rsplit('/').next().unwrap_or_default().to_owned();
+            Some((name, words.collect()))
+        })
+        .collect();
+    rows.sort();
+    rows
+}
+
+#[test]
+fn functions_of_unused_code_are_reported_as_not_run() {
+    for stack in Stack::all() {
+        let directory = TempDir::new().expect("a temporary directory");
+        let library = all_unused(directory.path(), stack);
+        let without = with_library(stack, &library, &[]);
+        assert_eq!(launches(&without.profile()), 1);
+
+        let ran = with_library(stack, &library, &[ZERO]);
+        let profiles = ran.profiles();
+        assert_eq!(profiles.len(), 1 + UNUSED.len(), "{profiles:?}");
+        let used = |profile: &&PathBuf| functions(profile).contains_key(COUNT);
+        assert_eq!(launches(profiles.iter().find(used).expect("count")), 1);
+
+        let mut report = limited(built("rocov"));
+        report.arg("report").arg(ran.data());
+        report.arg("--object").arg(&library);
+        let mut reported = rows(&run(&mut report).success().stdout);
+        reported.retain(|(file, _)| file != "count.hip");
+        // The same sources for the host, of which nothing has run either.
+        let mut expected: Vec<_> = UNUSED
+            .iter()
+            .flat_map(|name| {
+                let mut cov = limited(COV);
+                cov.args(["report", "-empty-profile"])
+                    .arg(host_oracle(name, "-O1"));
+                rows(&run(&mut cov).success().stdout)
+            })
+            .collect();
+        expected.sort();
+        assert_eq!(reported, expected, "{stack:?}");
+        ran.ended.silently();
+    }
+}
+
+/// What another process has counted stays, whether files are shared by a pool or overwritten.
+#[test]
+fn zeros_replace_nothing() {
+    let stack = Stack::Debian12;
+    for pattern in ["all.profraw", "%m.profraw"] {
+        let directory = TempDir::new().expect("a temporary directory");
+        let library = all_unused(directory.path(), stack);
+        let loads = |object: &Path, steps: &str, zero: &str| {
+            let mut command = limited(built("rocov"));
+            command
+                .args(["run", "--gpu", "model:gfx90a", "--"])
+                .args([modules(stack).as_path(), object])
+                .args(steps.split_whitespace())
+                .env("LLVM_PROFILE_FILE", directory.path().join(pattern))
+                .env("LD_PRELOAD", &library)
+                .env("ROCOV_ZERO", zero);
+            run(&mut command).success().silently();
+        };
+        loads(&object("count.hip", stack), "load launch sync", "0");
+        let counted = raw_profiles(directory.path());
+        let [counted] = counted.as_slice() else {
+            panic!("{counted:?}")
+        };
+        let other = code_object("vecadd", "gfx90a", "-O1", stack.code_object_version());
+        loads(&other, "load", "1");
+        assert_eq!(launches(counted), 1, "{pattern}");
+        let all = raw_profiles(directory.path());
+        assert_eq!(all.len(), 2 + UNUSED.len(), "{all:?}");
+    }
+}
