@@ -293,7 +293,7 @@ fn a_registry_is_compared_with_the_files_beside_it() {
             instrumented: true,
             file: Some("kernel.elf".into()),
             kernels: Vec::new(),
-            damage: None,
+            damage: (identity == "0f3c").then(|| "no AMDGPU metadata".into()),
         }],
         processes: vec![ProcessRecord {
             pid: 4711,
@@ -332,6 +332,7 @@ fn a_registry_is_compared_with_the_files_beside_it() {
     assert_eq!(output.status.code(), Some(1));
     let said = stderr(&output);
     for reason in [
+        "code object 0f3c: no AMDGPU metadata".to_owned(),
         format!("kernel.elf is code object {identity}, expected 0f3c"),
         "load 7 of process 4711 is of code object aaaa, which is not listed".to_owned(),
         "load 7 of process 4711 is on GPU 1, which is not listed".to_owned(),
@@ -340,7 +341,7 @@ fn a_registry_is_compared_with_the_files_beside_it() {
         let line = format!("rocov: {}: {reason}\n", file.display());
         assert!(said.contains(&line), "no {line} in {said}");
     }
-    assert_eq!(said.lines().count(), 4, "{said}");
+    assert_eq!(said.lines().count(), 5, "{said}");
 
     fs::write(&file, "{\"rocov_registry\": 2}").unwrap();
     assert!(stderr(&show(&[&file])).contains("registry of schema version 2, expected 1"));

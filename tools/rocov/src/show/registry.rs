@@ -59,6 +59,9 @@ fn describe_code_object(
             count(record.kernels.len(), "kernel"),
         ),
     );
+    if let Some(damage) = &record.damage {
+        description.damaged(format_args!("code object {}: {damage}", record.identity));
+    }
     let Some(file) = &record.file else { return };
     let identity = map(&directory.join(file)).and_then(|elf| Ok(Identity::of(&elf)?));
     match identity {
