@@ -61,7 +61,6 @@ const STATUS: i32 = 42;
 /// A run of the sample: the program, its data directory, what it printed.
 struct Ran {
     _directory: tempfile::TempDir,
-    program: PathBuf,
     data: PathBuf,
     stdout: String,
 }
@@ -81,7 +80,6 @@ fn run_sample(compiler: &'static str, options: &[&str]) -> Ran {
     let stdout = run(&mut command).with_status(STATUS).silently().stdout;
     Ran {
         _directory: directory,
-        program,
         data,
         stdout,
     }
@@ -97,8 +95,7 @@ impl Ran {
     /// What `rocov report` prints with these arguments.
     fn report(&self, arguments: &[&str]) -> String {
         let mut report = limited(built("rocov"));
-        report.arg("report").arg(&self.data);
-        report.arg("--object").arg(&self.program).args(arguments);
+        report.arg("report").arg(&self.data).args(arguments);
         run(&mut report).success().silently().stdout
     }
 
@@ -156,13 +153,13 @@ impl Ran {
         );
     }
 
-    /// Exact counts of lines, from the device ELFs that the report kept.
+    /// Exact counts of lines, from the device ELFs that were kept.
     fn lcov(&self) -> String {
         let mut export = limited(COV);
         export.args(["export", "-format=lcov", "-instr-profile"]);
         export.arg(self.merged_profile());
         let objects = self.data.join("objects");
-        for entry in std::fs::read_dir(objects).expect("the report keeps device ELFs") {
+        for entry in std::fs::read_dir(objects).expect("device ELFs are kept") {
             export.arg("-object").arg(entry.expect("an entry").path());
         }
         run(&mut export).success().silently().stdout

@@ -4,6 +4,8 @@ use super::row::Row;
 use crate::table::{self, Heading};
 use clap::ValueEnum;
 use std::cmp::Ordering;
+use std::env;
+use std::path::Path;
 
 /// A column, as `--sort` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -93,7 +95,10 @@ impl Column {
             }),
             Self::Kernel if mangled => Cell::Text(kernel.name.clone()),
             Self::Kernel => Cell::Text(row.name().to_owned()),
-            Self::Source => kernel.source.clone().map_or(Cell::Unknown, Cell::Text),
+            Self::Source => {
+                let source = kernel.source.as_deref();
+                source.map_or(Cell::Unknown, |source| Cell::Text(from_here(source)))
+            }
         }
     }
 }
@@ -118,6 +123,13 @@ impl Cell {
             _ => Ordering::Less,
         }
     }
+}
+
+/// A path from the working directory, where it is in there.
+fn from_here(path: &str) -> String {
+    let here = env::current_dir().unwrap_or_default();
+    let rest = Path::new(path).strip_prefix(here);
+    rest.map_or_else(|_| path.to_owned(), |rest| rest.display().to_string())
 }
 
 /// The order of two rows: by this column, then as without one, by arch and name.

@@ -125,3 +125,17 @@ fn without_a_registry_it_says_how_to_get_one() {
     let message = failure(&command(&place, &["missing"]).output().unwrap(), 1);
     assert!(message.contains("cannot read missing"), "{message}");
 }
+
+#[test]
+fn sources_below_are_named_from_here() {
+    let place = Place::new();
+    let mut here = kernel(SCALE, 1);
+    let source = place.path().canonicalize().unwrap().join("src/a.hip");
+    here.source = Some(source.display().to_string());
+    let object = code_object("aa", vec![here]);
+    let loads = vec![load(&object, 0x1000, 1, None)];
+    write(&document(7, &[object], loads), &place.data());
+    assert!(table(&place, &[]).ends_with("  src/a.hip\n"));
+    let json = json(&run(&mut command(&place, &["--json"])));
+    assert_eq!(json["kernels"][0]["source"], source.to_str().unwrap());
+}
