@@ -83,6 +83,8 @@ struct Writer<'a> {
     strings: BTreeSet<String>,
     nodes: BTreeMap<&'a str, i64>,
     pids: BTreeSet<i64>,
+    /// The largest process id, and then the ids that are given beyond.
+    last_pid: i64,
 }
 
 /// Whose a row is: the `id`s of a node and a process.
@@ -128,6 +130,13 @@ impl<'a> Writer<'a> {
             strings: BTreeSet::new(),
             nodes: BTreeMap::new(),
             pids: BTreeSet::new(),
+            last_pid: document
+                .processes
+                .iter()
+                .map(|it| it.pid)
+                .max()
+                .unwrap_or(0)
+                .into(),
         })
     }
 
@@ -184,10 +193,11 @@ impl<'a> Writer<'a> {
     /// The process id, as rocprofv3 has it, unless a process of another host or time has the same.
     fn process_id(&mut self, pid: u32) -> i64 {
         let pid = i64::from(pid);
-        let next = self.pids.last().map_or(pid, |last| last + 1);
-        let id = if self.pids.contains(&pid) { next } else { pid };
-        self.pids.insert(id);
-        id
+        if self.pids.insert(pid) {
+            return pid;
+        }
+        self.last_pid += 1;
+        self.last_pid
     }
 
     fn string(&mut self, text: &str) -> Result<()> {
