@@ -2,9 +2,9 @@
 
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Output};
+use std::process::{ChildStdout, Command, Output, Stdio};
 
 /// Runs `command` and captures what it prints.
 ///
@@ -44,6 +44,43 @@ pub(crate) fn reason(output: &Output) -> String {
     error.map_or_else(|| one_line(&said), |(_, reason)| reason.trim().to_owned())
 }
 
+/// Runs `command` and has `consume` read what it prints, as it does so. What it says on standard
+/// error comes with the result.
+///
+/// # Errors
+///
+/// When it cannot be run or fails, with the command and the end of what it said; or those of
+/// `consume`.
+pub(crate) fn read<T>(
+    command: &mut Command,
+    consume: impl FnOnce(ChildStdout) -> Result<T>,
+) -> Result<(T, String)> {
+    let failed = || "cannot make a temporary file";
+    // In a file, as it may say more than a pipe holds while its output is read.
+    let mut said = tempfile::tempfile().context(failed())?;
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(said.try_clone().context(failed())?)
+        .spawn()
+        .with_context(|| format!("cannot run {}", display(command)))?;
+    let stdout = child.stdout.take().context("a pipe is asked for")?;
+    let consumed = consume(stdout);
+    let status = child.wait().context("cannot wait for a command")?;
+    let mut text = Vec::new();
+    said.rewind()
+        .and_then(|()| said.read_to_end(&mut text))
+        .context("cannot read a temporary file")?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    if !status.success() && status.signal() != Some(libc::SIGPIPE) {
+        bail!(
+            "{} failed ({status}): {}",
+            display(command),
+            one_line(&text)
+        );
+    }
+    Ok((consumed?, text))
+}
+
 /// Runs `command` with rocov's own standard output and error. That its reader has seen enough and
 /// closed the pipe, as head(1) does, is no failure.
 ///
@@ -66,11 +103,27 @@ pub(crate) fn show(command: &mut Command) -> Result<()> {
 ///
 /// When it cannot be written for another reason.
 pub(crate) fn print(text: &[u8]) -> Result<()> {
-    match io::stdout().write_all(text) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(error).context("cannot write to standard output")
-        }
-        _ => Ok(()),
+    let written = Stdout.write_all(text).and_then(|()| Stdout.flush());
+    written.context("cannot write to standard output")
+}
+
+/// Standard output, to no effect when its reader has seen enough.
+pub(crate) struct Stdout;
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        unless_closed(io::stdout().write(bytes), bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        unless_closed(io::stdout().flush(), ())
+    }
+}
+
+fn unless_closed<T>(result: io::Result<T>, done: T) -> io::Result<T> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(done),
+        result => result,
     }
 }
 

@@ -1,8 +1,8 @@
 //! The command line: what a user can type, and the help texts.
 
+use crate::coverage::Options;
 use crate::gpu::ModelGpus;
 use crate::kernels::{Address, Column};
-use crate::sources::PathEquivalence;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use glob::Pattern;
@@ -25,7 +25,7 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Run(RunArguments),
-    Report(ReportArguments),
+    Report(Box<ReportArguments>),
     Merge(MergeArguments),
     Kernels(KernelsArguments),
     Export(ExportArguments),
@@ -76,14 +76,15 @@ pub(crate) struct RunArguments {
 
 /// Report which lines of the GPU code ran
 ///
-/// Merges the profiles of DIR per GPU architecture into DIR/ARCH.profdata and prints llvm-cov's
-/// per-file table for each. The device ELFs are those that librocov kept in DIR/objects when they
+/// Merges the profiles of DIR per GPU architecture into DIR/ARCH.profdata and prints a table for each
+/// and, for several, of all, with the figures of llvm-cov. The device ELFs are those that librocov kept in DIR/objects when they
 /// were loaded. What is missing there is taken out of the objects that are given, and kept.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0 when a report was printed, also when it had to leave out a damaged profile, a source \
 that is not there or what matches nothing, which standard error says; 1 when there was nothing to \
-report or a tool failed; 2 for a usage error.")]
+report or a tool failed; 2 for a usage error; 3 when a gate did not hold: then what had to be left \
+out counts too.")]
 pub(crate) struct ReportArguments {
     /// The directory that `rocov run` wrote the profiles to
     #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]
@@ -98,13 +99,12 @@ pub(crate) struct ReportArguments {
     #[arg(long, value_name = "SOURCE", num_args = 0..)]
     pub(crate) show: Option<Vec<PathBuf>>,
 
-    /// Look in TO for sources that were in FROM when they were compiled
-    #[arg(long, value_name = "FROM,TO", requires = "show")]
-    pub(crate) path_equivalence: Option<PathEquivalence>,
-
     /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) options: Options,
 }
 
 /// Merge the profiles of many processes, ranks and GPUs

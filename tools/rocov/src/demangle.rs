@@ -9,6 +9,11 @@ pub(crate) fn demangle(name: &str) -> Option<String> {
     Symbol::new(name).ok()?.demangle().ok()
 }
 
+/// The same, or the name itself for what is not mangled.
+pub(crate) fn shown(name: &str) -> String {
+    demangle(name).unwrap_or_else(|| name.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -36,6 +36,19 @@ impl Kept {
         }
         Ok(kept)
     }
+
+    /// The device ELFs with other identities than `known`, as far as they can be read.
+    ///
+    /// # Errors
+    ///
+    /// When there is a directory of them that cannot be read.
+    pub(crate) fn others(data_directory: &Path, known: &BTreeSet<&str>) -> Result<Vec<ObjectFile>> {
+        let kept = list(data_directory)?.into_iter();
+        let others = kept.filter(|(identity, _)| !known.contains(identity.as_str()));
+        Ok(others
+            .filter_map(|(identity, path)| open(&path, &identity).ok())
+            .collect())
+    }
 }
 
 /// The kept device ELFs by identity, as their names say.

@@ -27,6 +27,7 @@ mod llvm_tools;
 mod mapped;
 mod matching;
 mod merge;
+mod missing;
 mod objects;
 mod profdata;
 mod profiles;

@@ -70,6 +70,19 @@ impl<'a> Matching<'a> {
         }
     }
 
+    /// Takes these archs alone, all if there are none.
+    pub(crate) fn select(&mut self, archs: &[String]) {
+        let is_wanted = |arch: &str| archs.is_empty() || archs.iter().any(|it| it == arch);
+        self.archs.retain(|arch, _| is_wanted(arch));
+        self.strangers
+            .retain(|_, profiles| is_wanted(&profiles[0].arch));
+    }
+
+    /// The number of code objects whose profiles have no device ELF.
+    pub(crate) fn strangers(&self) -> usize {
+        self.strangers.len()
+    }
+
     /// Takes out the profiles that `check` refuses, and returns a line for each. An arch that is left
     /// without a profile goes with them.
     pub(crate) fn leave_out_damaged(&mut self, check: impl Fn(&Path) -> Result<()>) -> Vec<String> {
@@ -122,7 +135,14 @@ impl<'a> Matching<'a> {
     }
 }
 
-impl Matched<'_> {
+impl<'a> Matched<'a> {
+    /// The raw profiles of one code object.
+    pub(crate) fn profiles_of(&self, identity: &str) -> Vec<&'a Path> {
+        let profiles = self.profiles.iter();
+        let profiles = profiles.filter(|profile| profile.identity == identity);
+        profiles.map(|profile| profile.path.as_path()).collect()
+    }
+
     /// Takes out the profiles that `check` refuses, and returns a line for each. A device ELF that is
     /// left without a profile goes with them: its lines would be reported as not run, which nobody
     /// knows.

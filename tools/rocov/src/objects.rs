@@ -3,6 +3,7 @@
 use crate::mapped;
 use anyhow::{Context, Result, bail};
 use memmap2::Mmap;
+use rocov::codeobject::CodeObject;
 use rocov::codeobject::bundle::{self, BundleError};
 use rocov::output::write_if_changed;
 use rocov::registry::OBJECTS;
@@ -68,6 +69,12 @@ impl ObjectFile {
         })
     }
 
+    /// Whether `elf` has counters.
+    pub(crate) fn is_instrumented(&self, elf: &DeviceElf) -> bool {
+        let code_object = CodeObject::parse(self.bytes(elf));
+        code_object.is_ok_and(|it| it.profile_sections().counters.is_some())
+    }
+
     /// A path at which `elf` lies by itself: the file's own, or one in `data_directory` that it is
     /// copied to.
     ///
@@ -80,17 +87,20 @@ impl ObjectFile {
         arch: &str,
         data_directory: &Path,
     ) -> Result<PathBuf> {
-        let bytes = match &elf.bytes {
-            Bytes::InFile(range) if *range == (0..self.contents.len()) => {
-                return Ok(self.path.clone());
-            }
-            Bytes::InFile(range) => &self.contents[range.clone()],
-            Bytes::Unpacked(bytes) => bytes,
-        };
+        if elf.bytes == Bytes::InFile(0..self.contents.len()) {
+            return Ok(self.path.clone());
+        }
         let name = format!("{arch}.{}.elf", elf.identity);
         let path = data_directory.join(OBJECTS).join(name);
-        write_if_changed(&path, bytes)?;
+        write_if_changed(&path, self.bytes(elf))?;
         Ok(path)
+    }
+
+    fn bytes<'a>(&'a self, elf: &'a DeviceElf) -> &'a [u8] {
+        match &elf.bytes {
+            Bytes::InFile(range) => &self.contents[range.clone()],
+            Bytes::Unpacked(bytes) => bytes,
+        }
     }
 }
 

@@ -1,17 +1,20 @@
 //! `rocov report`: profiles and device ELFs brought together, merged and shown per arch.
 
 use crate::cli::ReportArguments;
-use crate::coverage::llvm_cov;
+use crate::coverage::{self, CodeObject, PathMap, llvm_cov};
 use crate::inputs::Inputs;
 use crate::llvm_tools::Installed;
 use crate::matching::{Matched, Matching};
+use crate::missing::missing;
+use crate::objects::ObjectFile;
 use crate::profiles::{DeviceProfile, Listing};
 use crate::sources::{Asked, Found};
-use crate::status::Outcome;
+use crate::status::{self, Outcome};
 use crate::words::count;
 use crate::{child, profdata};
-use anyhow::{Error, Result, anyhow};
+use anyhow::{Error, Result, anyhow, bail};
 use rocov::registry::OBJECTS;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Prints the report.
@@ -20,6 +23,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
     let directory = &arguments.directory;
     let inputs = Inputs::read(directory, &arguments.objects)?;
     let listing = &inputs.listing;
+    check_archs(&listing.device, &arguments.options.arch, directory)?;
     for file in &listing.sections {
         eprintln!(
             "rocov: left out: {0}: sections of a raw version that is not known, saved as they are: \
@@ -38,6 +42,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
     let installed = Installed::find(arguments.llvm_bin.as_deref())?;
 
     let mut matching = Matching::of(&listing.device, &inputs.kept.files, &inputs.named);
+    matching.select(&arguments.options.arch);
     if matching.archs.is_empty() {
         child::say(&matching.left_out(directory));
         return Err(no_device_elf(directory).into());
@@ -49,33 +54,109 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
         arguments,
         asked: &asked,
         installed: &installed,
+        named: &inputs.named,
+        damaged: damaged.len(),
         found: Found::default(),
         reported: false,
+        report: coverage::Report::default(),
     };
     for (arch, matched) in &mut matching.archs {
-        reporter.report(arch, matched)?;
+        reporter.add(arch, matched)?;
     }
     if !reporter.reported {
         return Err(nothing_to_read(directory).into());
     }
-    asked.check(&reporter.found)?;
-    Ok(0)
+    if arguments.show.is_some() {
+        asked.check(&reporter.found)?;
+        return Ok(0);
+    }
+    let damaged = reporter.damaged;
+    let mut report = reporter.report;
+    add_host(&mut report, arguments, listing, &installed)?;
+    let missing = missing(directory, &inputs, &matching, damaged)?;
+    let broken = report.write(&arguments.options, &installed, missing)?;
+    for line in &broken {
+        eprintln!("rocov: gate: {line}");
+    }
+    Ok(if broken.is_empty() {
+        0
+    } else {
+        status::GATE_BROKEN
+    })
 }
 
-/// Prints the report of one arch after the other.
+/// Checks that there are profiles of the archs that were asked for.
+///
+/// # Errors
+///
+/// When there is none of one of them.
+fn check_archs(profiles: &[DeviceProfile], archs: &[String], directory: &Path) -> Result<()> {
+    let has = |arch: &&String| profiles.iter().any(|profile| profile.arch == **arch);
+    if let Some(missing) = archs.iter().find(|arch| !has(arch)) {
+        let known: BTreeSet<_> = profiles.iter().map(|it| it.arch.as_str()).collect();
+        let known: Vec<_> = known.into_iter().collect();
+        bail!(
+            "no profile of {missing} in {}: run the program there, or ask for one of those that \
+             are: {}",
+            directory.display(),
+            known.join(", ")
+        );
+    }
+    Ok(())
+}
+
+/// Adds host code to the report, where it was asked for.
+///
+/// # Errors
+///
+/// When there is no profile of it, or a tool fails.
+fn add_host(
+    report: &mut coverage::Report,
+    arguments: &ReportArguments,
+    listing: &Listing,
+    installed: &Installed,
+) -> Result<()> {
+    let binaries = &arguments.options.host_binary;
+    if binaries.is_empty() {
+        return Ok(());
+    }
+    let directory = &arguments.directory;
+    let profiles: Vec<_> = listing.other.iter().map(PathBuf::as_path).collect();
+    if profiles.is_empty() {
+        bail!(
+            "no profile of host code in {}: compile with what `rocov flags --host` prints",
+            directory.display()
+        );
+    }
+    let merged = directory.join("host.profdata");
+    profdata::merge(&profiles, &merged, installed, &[])?;
+    let mut about = format!("host: {}\n", count(profiles.len(), "profile"));
+    for binary in binaries {
+        about += &format!("  binary          {}\n", binary.display());
+    }
+    about += &format!("  merged profile  {}\n", merged.display());
+    report.add_host(binaries, &merged, about);
+    Ok(())
+}
+
+/// Brings together what is reported of one arch after the other; source is printed at once.
 struct Reporter<'a> {
     arguments: &'a ReportArguments,
     asked: &'a Asked<'a>,
     installed: &'a Installed,
+    named: &'a [ObjectFile],
+    /// The number of profiles that were left out as damaged.
+    damaged: usize,
     /// The sources of all archs.
     found: Found,
-    /// Whether anything was printed.
+    /// Whether there is anything to report.
     reported: bool,
+    report: coverage::Report,
 }
 
-impl Reporter<'_> {
-    /// Merges the profiles of one arch and prints its table or its source.
-    fn report(&mut self, arch: &str, matched: &mut Matched<'_>) -> Result<()> {
+impl<'a> Reporter<'a> {
+    /// Merges the profiles of one arch, and prints its source if that is asked for.
+    fn add(&mut self, arch: &str, matched: &mut Matched<'_>) -> Result<()> {
         let directory = &self.arguments.directory;
         // Before the merge, as llvm-cov warns of objects that are newer than the profile.
         let mut elfs = place(arch, matched, directory)?;
@@ -88,6 +169,7 @@ impl Reporter<'_> {
                 return Err(error);
             }
             child::say(&damaged);
+            self.damaged += damaged.len();
             if matched.profiles.is_empty() {
                 return Ok(());
             }
@@ -95,12 +177,26 @@ impl Reporter<'_> {
             self.merge(matched, &merged)?;
         }
         self.reported = true;
-        child::print(heading(arch, matched, &elfs, &merged).as_bytes())?;
+        let heading = heading(arch, matched, &elfs, &merged);
         if self.arguments.show.is_some() {
+            child::print(format!("{heading}\n").as_bytes())?;
             return self.show_source(&elfs, &merged);
         }
-        let mut table = llvm_cov(self.installed.newest(), "report", &elfs, &merged);
-        child::show(&mut table)
+        let objects = matched.elfs.iter().zip(elfs);
+        let objects = objects.map(|((identity, (file, _)), elf)| CodeObject {
+            binary: self.binary(identity).unwrap_or(&file.path).to_path_buf(),
+            elf,
+            profiles: matched.profiles_of(identity),
+        });
+        let objects = objects.collect();
+        self.report
+            .add_arch(arch, objects, &merged, heading, self.installed)
+    }
+
+    /// The file with this code object among those that the user named.
+    fn binary(&self, identity: &str) -> Option<&'a Path> {
+        let has = |file: &&ObjectFile| file.elfs.iter().any(|elf| elf.identity == identity);
+        self.named.iter().find(has).map(|file| file.path.as_path())
     }
 
     fn merge(&self, matched: &Matched<'_>, merged: &Path) -> Result<()> {
@@ -119,9 +215,8 @@ impl Reporter<'_> {
             // Instantiations of a template are shown one by one, under their names.
             command.arg("-Xdemangler").arg(cxxfilt);
         }
-        if let Some(equivalence) = &self.arguments.path_equivalence {
-            command.arg(format!("-path-equivalence={equivalence}"));
-        }
+        let maps = &self.arguments.options.path_map;
+        command.args(maps.iter().map(PathMap::option));
         command.args(&found.shown);
         let is_empty = found.shown.is_empty();
         self.found.add(found);
@@ -149,7 +244,7 @@ fn heading(arch: &str, matched: &Matched<'_>, elfs: &[PathBuf], merged: &Path) -
     for elf in elfs {
         heading += &format!("  device ELF      {}\n", elf.display());
     }
-    heading += &format!("  merged profile  {}\n\n", merged.display());
+    heading += &format!("  merged profile  {}\n", merged.display());
     heading
 }
 

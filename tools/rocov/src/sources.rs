@@ -1,55 +1,16 @@
 //! Annotated source: which files of it are asked for, and which of those are there.
 
 use crate::cli::ReportArguments;
-use crate::coverage;
+use crate::coverage::{self, PathMap};
 use crate::llvm_tools::Tools;
 use anyhow::{Result, bail};
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
-
-/// Where sources are that were somewhere else when they were compiled: llvm-cov's option of the
-/// same name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PathEquivalence {
-    from: PathBuf,
-    to: PathBuf,
-}
-
-impl FromStr for PathEquivalence {
-    type Err = String;
-
-    fn from_str(value: &str) -> Result<Self, String> {
-        match value.split_once(',') {
-            Some((from, to)) if !from.is_empty() && !to.is_empty() => Ok(Self {
-                from: from.into(),
-                to: std::path::absolute(to).map_err(|error| error.to_string())?,
-            }),
-            _ => Err("expected two directories, FROM,TO".to_owned()),
-        }
-    }
-}
-
-/// Displays the value of llvm-cov's option.
-impl fmt::Display for PathEquivalence {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{},{}", self.from.display(), self.to.display())
-    }
-}
-
-impl PathEquivalence {
-    /// Where the source at `path` is now.
-    fn apply(&self, path: &Path) -> PathBuf {
-        path.strip_prefix(&self.from)
-            .map_or_else(|_| path.to_path_buf(), |rest| self.to.join(rest))
-    }
-}
 
 /// What the user asks for.
 pub(crate) struct Asked<'a> {
     sources: &'a [PathBuf],
-    equivalence: Option<&'a PathEquivalence>,
+    maps: &'a [PathMap],
     is_asked: bool,
 }
 
@@ -69,7 +30,7 @@ impl<'a> Asked<'a> {
         }
         Ok(Self {
             sources,
-            equivalence: arguments.path_equivalence.as_ref(),
+            maps: &arguments.options.path_map,
             is_asked: arguments.show.is_some(),
         })
     }
@@ -102,7 +63,7 @@ impl<'a> Asked<'a> {
         }
         bail!(
             "no GPU code that ran is known to be of {}: it was compiled from {}; if that has moved, \
-             give --path-equivalence",
+             give --path-map",
             list(&mut self.sources.iter()),
             list(&mut found.compiled.iter()),
         )
@@ -134,8 +95,7 @@ impl Found {
     ) -> Result<Self> {
         let mut found = Self::default();
         for source in coverage::sources(tools, elfs, merged)? {
-            let equivalence = asked.equivalence;
-            let now = equivalence.map_or_else(|| source.clone(), |it| it.apply(&source));
+            let now = PathMap::apply(asked.maps, &source);
             if !now.exists() && asked.sources.is_empty() {
                 found.missing.push(source.clone());
             } else if asked.has(&now) {
@@ -151,7 +111,7 @@ impl Found {
         let line = |source: &PathBuf| {
             format!(
                 "left out: {}: the source is not there any more: put it back, or say where it is \
-                 with --path-equivalence",
+                 with --path-map",
                 source.display()
             )
         };
@@ -163,25 +123,5 @@ impl Found {
         self.shown.extend(other.shown);
         self.missing.extend(other.missing);
         self.compiled.extend(other.compiled);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_equivalence_is_of_directories() {
-        let equivalence: PathEquivalence = "/old/src,/new".parse().unwrap();
-        assert_eq!(equivalence.to_string(), "/old/src,/new");
-        for (path, now) in [
-            ("/old/src/a/b.hip", "/new/a/b.hip"),
-            ("/old/srcs/b.hip", "/old/srcs/b.hip"),
-        ] {
-            assert_eq!(equivalence.apply(Path::new(path)), Path::new(now));
-        }
-        for value in ["", "/old", "/old,", ",/new"] {
-            assert!(value.parse::<PathEquivalence>().is_err(), "{value}");
-        }
     }
 }

@@ -28,11 +28,16 @@ impl Place {
 
     /// Writes the profile of `elf` as librocov would, every counter at `count`.
     pub(crate) fn profile(&self, elf: &Path, arch: &str, agent: u32, count: u64) -> PathBuf {
-        let identity = profile::identity(elf);
-        let name = format!("{arch}.{identity}.{agent}.4711.profraw");
-        let path = self.data().join(name);
+        let path = self.profile_path(elf, arch, agent);
         profile::write(elf, count, RAW_VERSION, &path);
         path
+    }
+
+    /// Where librocov would write the profile of `elf`.
+    pub(crate) fn profile_path(&self, elf: &Path, arch: &str, agent: u32) -> PathBuf {
+        let identity = profile::identity(elf);
+        let name = format!("{arch}.{identity}.{agent}.4711.profraw");
+        self.data().join(name)
     }
 
     /// Puts a device ELF where librocov keeps those that it sees.

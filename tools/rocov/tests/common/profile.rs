@@ -1,7 +1,7 @@
 //! Raw profiles put together by hand from the format's description, as a source independent of
 //! the library's encoder. llvm-profdata is the judge of both.
 
-use object::{Object, ObjectSection};
+use object::{Object, ObjectSection, ObjectSymbol};
 use std::fs;
 use std::path::Path;
 
@@ -23,6 +23,42 @@ pub(crate) fn write(elf: &Path, count: u64, version_word: u64, path: &Path) {
         }
     };
     write_filled(elf, version_word, path, fill);
+}
+
+/// The same with the count of each counter of a function: `count` takes its name, as it is mangled,
+/// and the counter's number in it.
+pub(crate) fn write_counts(
+    elf: &Path,
+    count: &dyn Fn(&str, u64) -> u64,
+    version_word: u64,
+    path: &Path,
+) {
+    let bytes = fs::read(elf).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let section = file.section_by_name("__llvm_prf_cnts").unwrap();
+    let counts = (0..section.size() / 8).flat_map(|index| {
+        let address = section.address() + 8 * index;
+        let mut symbols = file.dynamic_symbols().filter(|symbol| {
+            let start = symbol.address();
+            (start..start + symbol.size()).contains(&address)
+        });
+        let (name, number) = symbols
+            .find_map(|symbol| {
+                let name = symbol.name().ok()?.strip_prefix("__profc_")?;
+                Some((name, (address - symbol.address()) / 8))
+            })
+            .unwrap();
+        count(name, number).to_le_bytes()
+    });
+    let counts: Vec<_> = counts.collect();
+    // The bitmap, which comes after the counters, stays as it is.
+    let mut is_counters = true;
+    write_filled(elf, version_word, path, |section| {
+        if is_counters {
+            section.copy_from_slice(&counts);
+        }
+        is_counters = false;
+    });
 }
 
 /// The same with whatever `fill` puts into the counters and the MC/DC bitmap.

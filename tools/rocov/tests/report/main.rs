@@ -1,8 +1,12 @@
 //! `rocov report` on data directories that the tests make up: device ELFs of a small kernel and raw
 //! profiles with counts of their choice.
 
+mod archs;
 #[path = "../common/mod.rs"]
 mod common;
+mod filters;
+mod formats;
+mod gates;
 mod left_out;
 mod objects;
 mod sources;
@@ -13,7 +17,7 @@ use common::place::{Place, RAW_VERSION};
 use common::{data, failure, profile, rocov, run, stderr, stdout};
 use std::ffi::OsStr;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// `rocov report` in a place.

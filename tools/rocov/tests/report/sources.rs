@@ -50,12 +50,12 @@ fn a_source_that_has_moved_is_named_and_can_be_found() {
 
     let message = failure(&place.report(&[&"--object", &elf, &"--show", &moved]), 1);
     assert!(message.contains(&source.display().to_string()), "{message}");
-    assert!(message.contains("--path-equivalence"), "{message}");
+    assert!(message.contains("--path-map"), "{message}");
 
-    let equivalence = format!("{},new", old.display());
+    let map = format!("{}=new", old.display());
     for sources in [&[][..], &[moved.as_os_str()]] {
         let mut command = place.command();
-        command.args(["--path-equivalence", &equivalence, "--show"]);
+        command.args(["--path-map", &map, "--show"]);
         let output = run(command.args(sources).arg("--object").arg(&elf));
         assert_eq!(stderr(&output), "");
         assert_eq!(shown_count(&stdout(&output), "return value * 2;"), "1");

@@ -1,0 +1,158 @@
+//! One source file, line by line: what ran of it in each column.
+
+use super::function::{Place, Span};
+use super::segments::{Counted, Segment, lines, segments};
+use super::view::{Column, View};
+use std::collections::BTreeMap;
+
+/// A source file.
+#[derive(Debug)]
+pub(crate) struct File {
+    /// The lines with code, in order.
+    pub(crate) lines: Vec<Line>,
+    /// The functions that are defined in it, in order; each instance of a template by itself.
+    pub(crate) functions: Vec<Instance>,
+    /// The branches, in order; those of a macro are where it is used, and where it is defined if
+    /// that is in this file.
+    pub(crate) branches: Vec<Condition>,
+}
+
+/// A line with code.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// From 1.
+    pub(crate) number: u32,
+    /// Its count in each column, `None` where the line has no code.
+    pub(crate) counts: Vec<Option<u64>>,
+}
+
+/// A function, or one instance of a template.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Instance {
+    /// Mangled.
+    pub(crate) name: String,
+    /// The line that it starts on.
+    pub(crate) line: u32,
+    /// Calls in each column, `None` where the function is not.
+    pub(crate) calls: Vec<Option<u64>>,
+}
+
+/// A branch, or the same one of several instances of a template.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Condition {
+    pub(crate) line: u32,
+    /// How often it was true and was false in each column, `None` where it is not or is folded.
+    pub(crate) sides: [Vec<Option<u64>>; 2],
+}
+
+/// Where a branch is: the place in the file and, of one in a macro that the file uses, the places
+/// that lead to it; and its span.
+type Where = (Vec<Place>, Span);
+
+/// How often a branch was true and was false; `None` for a side that is folded.
+pub(crate) type Joined = [Option<u64>; 2];
+
+impl View {
+    /// One of its source files.
+    pub(crate) fn file(&self, path: &str) -> File {
+        let width = self.columns.len();
+        let mut by_line: BTreeMap<u32, Vec<Option<u64>>> = BTreeMap::new();
+        let mut functions: BTreeMap<(u32, &str), Vec<Option<u64>>> = BTreeMap::new();
+        let mut branches: BTreeMap<Where, [Vec<Option<u64>>; 2]> = BTreeMap::new();
+        for (index, column) in self.columns.iter().enumerate() {
+            for (line, count) in lines(&column.segments(path)) {
+                by_line.entry(line).or_insert_with(|| vec![None; width])[index] = Some(count);
+            }
+            for record in column.defined_in(path) {
+                let key = (record.function.start().line, &*record.function.name);
+                let calls = functions.entry(key).or_insert_with(|| vec![None; width]);
+                let sum = calls[index].unwrap_or(0);
+                calls[index] = Some(sum.saturating_add(record.counts.calls));
+            }
+            for (key, counts) in column.branches(path) {
+                let none = || [vec![None; width], vec![None; width]];
+                let sides = branches.entry(key).or_insert_with(none);
+                for (side, count) in sides.iter_mut().zip(counts) {
+                    let both = [side[index], count];
+                    side[index] = both.into_iter().flatten().reduce(u64::saturating_add);
+                }
+            }
+        }
+        File {
+            lines: by_line
+                .into_iter()
+                .map(|(number, counts)| Line { number, counts })
+                .collect(),
+            functions: functions
+                .into_iter()
+                .map(|((line, name), calls)| Instance {
+                    name: name.to_owned(),
+                    line,
+                    calls,
+                })
+                .collect(),
+            branches: branches
+                .into_iter()
+                .map(|((path, _), sides)| Condition {
+                    line: path[0].line,
+                    sides,
+                })
+                .collect(),
+        }
+    }
+
+    /// The branches of each line of `file`, with one count of those in all columns for each side.
+    pub(crate) fn branches_by_line(&self, file: &File) -> BTreeMap<u32, Vec<Joined>> {
+        let mut by_line: BTreeMap<u32, Vec<Joined>> = BTreeMap::new();
+        for branch in &file.branches {
+            let sides = branch.sides.each_ref().map(|side| self.joined(side));
+            by_line.entry(branch.line).or_default().push(sides);
+        }
+        by_line
+    }
+}
+
+impl Column {
+    /// The segments of a file, of all functions that have something in it.
+    pub(crate) fn segments(&self, path: &str) -> Vec<Segment> {
+        let mut counted = Vec::new();
+        for record in self.touching(path) {
+            let function = &record.function;
+            for (region, count) in function.regions.iter().zip(&record.counts.regions) {
+                if &**function.path(region.location.file) == path {
+                    counted.push(Counted {
+                        span: region.location.span,
+                        kind: region.kind,
+                        count: *count,
+                    });
+                }
+            }
+        }
+        segments(counted)
+    }
+
+    /// The branches of a file with their counts.
+    fn branches(&self, path: &str) -> Vec<(Where, Joined)> {
+        let mut found = Vec::new();
+        for record in self.touching(path) {
+            let function = &record.function;
+            let expansions = function.expansion_paths();
+            let is_defined_here = &**function.main_path() == path;
+            for (branch, counts) in function.branches.iter().zip(&record.counts.branches) {
+                let location = branch.location;
+                let side = |side: usize| (!branch.folded[side]).then_some(counts[side]);
+                let sides = [side(0), side(1)];
+                let start = location.span.start;
+                if &**function.path(location.file) == path {
+                    found.push(((vec![start], location.span), sides));
+                }
+                let expansions = &expansions[location.file as usize];
+                if is_defined_here && !expansions.is_empty() {
+                    let path = [&expansions[..], &[start]].concat();
+                    found.push(((path, location.span), sides));
+                }
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,262 @@
+//! A function as a code object's coverage mapping describes it, and its counts.
+//!
+//! What is described is shared by all code objects that have the function; the counts are of one of
+//! them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A place in a source file; line and column count from 1, the column in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Place {
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+}
+
+/// From a place up to, and not including, another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Span {
+    pub(crate) start: Place,
+    pub(crate) end: Place,
+}
+
+/// Where something is: a span of one of the function's files.
+///
+/// A function has a file for its body and one more for each macro expanded in it, so one path can
+/// be there several times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Location {
+    pub(crate) span: Span,
+    /// Index into [`Function::filenames`].
+    pub(crate) file: u32,
+    /// For an expansion, the index of the file with what it expands to.
+    pub(crate) expanded: u32,
+}
+
+/// What a region is, with the numbers of LLVM's `CounterMappingRegion::RegionKind`. Their order
+/// decides which of two regions of one span is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Kind {
+    /// Code that is counted.
+    Code = 0,
+    /// A macro that is expanded here.
+    Expansion = 1,
+    /// Left out by the preprocessor.
+    Skipped = 2,
+    /// Between two statements: it counts for lines that nothing starts in.
+    Gap = 3,
+}
+
+/// A region of a function's source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Region {
+    pub(crate) location: Location,
+    pub(crate) kind: Kind,
+}
+
+/// A condition that decides where control goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Branch {
+    pub(crate) location: Location,
+    /// LLVM's number of its kind: 4, or 6 for one that MC/DC looks at.
+    pub(crate) kind: u8,
+    /// Whether the compiler knows that it is never true, and that it is never false: such a side is
+    /// not there to be covered.
+    pub(crate) folded: [bool; 2],
+}
+
+/// A decision that MC/DC looks at: several conditions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Decision {
+    pub(crate) location: Location,
+    /// LLVM's number of its kind, 5.
+    pub(crate) kind: u8,
+}
+
+/// A function, without counts.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Function {
+    /// Mangled.
+    pub(crate) name: Arc<str>,
+    pub(crate) filenames: Vec<Arc<str>>,
+    pub(crate) regions: Vec<Region>,
+    pub(crate) branches: Vec<Branch>,
+    pub(crate) decisions: Vec<Decision>,
+}
+
+/// What makes a function the same in several code objects, however each was compiled.
+pub(crate) type Key = (Arc<str>, Vec<Arc<str>>);
+
+impl Function {
+    /// Name and files.
+    pub(crate) fn key(&self) -> Key {
+        (Arc::clone(&self.name), self.filenames.clone())
+    }
+
+    /// The index of the file that the function is defined in: the first that is no expansion.
+    pub(crate) fn main_file(&self) -> u32 {
+        let is_expanded = |file| {
+            self.expansions()
+                .any(|expansion| expansion.expanded == file)
+        };
+        let files = 0..u32::try_from(self.filenames.len()).unwrap_or(u32::MAX);
+        files
+            .into_iter()
+            .find(|file| !is_expanded(*file))
+            .unwrap_or(0)
+    }
+
+    /// The path of the file that the function is defined in.
+    pub(crate) fn main_path(&self) -> &Arc<str> {
+        self.path(self.main_file())
+    }
+
+    /// The path of one of the function's files.
+    pub(crate) fn path(&self, file: u32) -> &Arc<str> {
+        &self.filenames[file as usize]
+    }
+
+    /// Where the function starts; instances of one template start at the same place.
+    pub(crate) fn start(&self) -> Place {
+        let main = self.main_file();
+        let is_in_main = |region: &&Region| region.location.file == main;
+        let first = self.regions.iter().find(is_in_main);
+        first
+            .or(self.regions.first())
+            .map_or(Place { line: 1, column: 1 }, |region| {
+                region.location.span.start
+            })
+    }
+
+    /// The macro expansions, in order.
+    pub(crate) fn expansions(&self) -> impl Iterator<Item = Location> {
+        self.regions
+            .iter()
+            .filter(|region| region.kind == Kind::Expansion)
+            .map(|region| region.location)
+    }
+
+    /// For each file, the places of the expansions that lead to it from the main file.
+    pub(crate) fn expansion_paths(&self) -> Vec<Vec<Place>> {
+        let parents: HashMap<u32, Location> = self
+            .expansions()
+            .map(|expansion| (expansion.expanded, expansion))
+            .collect();
+        let files = 0..u32::try_from(self.filenames.len()).unwrap_or(u32::MAX);
+        let path_to = |file| {
+            let mut path = Vec::new();
+            let mut file = file;
+            // A file that leads to itself would be damage: no path is longer than there are files.
+            while let Some(expansion) = parents.get(&file)
+                && path.len() < self.filenames.len()
+            {
+                path.push(expansion.span.start);
+                file = expansion.file;
+            }
+            path.reverse();
+            path
+        };
+        files.map(path_to).collect()
+    }
+
+    /// Whether this may be what a compilation unit says of a function that it does not use: one
+    /// region without a counter.
+    pub(crate) fn may_be_placeholder(&self) -> bool {
+        self.regions.len() == 1 && self.branches.is_empty()
+    }
+}
+
+/// How often a branch was true and was false.
+pub(crate) type Sides = [u64; 2];
+
+/// The counts of a function, in the order of its regions, branches and decisions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// How often the function was entered.
+    pub(crate) calls: u64,
+    pub(crate) regions: Vec<u64>,
+    pub(crate) branches: Vec<Sides>,
+    pub(crate) decisions: Vec<Outcome>,
+}
+
+impl Counts {
+    /// Adds the counts of the same function in another code object.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.calls = self.calls.saturating_add(other.calls);
+        for (sum, count) in self.regions.iter_mut().zip(&other.regions) {
+            *sum = sum.saturating_add(*count);
+        }
+        for (sum, count) in self.branches.iter_mut().zip(&other.branches) {
+            add(sum, *count);
+        }
+        for (sum, outcome) in self.decisions.iter_mut().zip(&other.decisions) {
+            sum.add(outcome);
+        }
+    }
+}
+
+/// A sum that is too large stays the largest.
+fn add(sum: &mut Sides, sides: Sides) {
+    for (sum, count) in sum.iter_mut().zip(sides) {
+        *sum = sum.saturating_add(count);
+    }
+}
+
+/// What was seen of an MC/DC decision.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// How often it was true and was false, as llvm-cov says it.
+    pub(crate) branch: Sides,
+    /// For each condition, whether it was shown to decide alone.
+    pub(crate) covered: Vec<bool>,
+    /// The values that were seen; llvm-cov tells them from LLVM 22 on.
+    pub(crate) vectors: Option<Vec<Vector>>,
+}
+
+/// Values of the conditions of a decision, `None` for one that was not looked at, and its result.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub(crate) struct Vector {
+    pub(crate) conditions: Vec<Option<bool>>,
+    pub(crate) executed: bool,
+    pub(crate) result: bool,
+}
+
+impl Outcome {
+    fn add(&mut self, other: &Self) {
+        add(&mut self.branch, other.branch);
+        for (covered, more) in self.covered.iter_mut().zip(&other.covered) {
+            *covered |= *more;
+        }
+        let (Some(vectors), Some(more)) = (&mut self.vectors, &other.vectors) else {
+            return;
+        };
+        for vector in more {
+            if !vectors.contains(vector) {
+                vectors.push(vector.clone());
+            }
+        }
+        // A pair may have one half in each code object.
+        for (condition, covered) in self.covered.iter_mut().enumerate() {
+            *covered |= vectors
+                .iter()
+                .any(|a| vectors.iter().any(|b| a.shows(condition, b)));
+        }
+    }
+}
+
+impl Vector {
+    /// Whether this and `other` show that `condition` alone decides: it and the result differ, and
+    /// no other condition that was looked at in both does.
+    fn shows(&self, condition: usize, other: &Self) -> bool {
+        let differ = |index: usize| match (self.conditions[index], other.conditions[index]) {
+            (Some(one), Some(another)) => one != another,
+            _ => false,
+        };
+        self.executed
+            && other.executed
+            && self.result != other.result
+            && self.conditions.len() == other.conditions.len()
+            && differ(condition)
+            && (0..self.conditions.len()).all(|index| index == condition || !differ(index))
+    }
+}

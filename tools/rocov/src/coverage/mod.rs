@@ -1,0 +1,31 @@
+//! What ran of the source, per arch and per binary, and how it is written down.
+//!
+//! `llvm-cov export` says for each code object which [`function`]s it has and how often their
+//! regions and branches ran ([`export`]). The [`model`] keeps these apart; a [`view`] takes those of
+//! one arch, or of one binary, together as a column, and has the [`figures`] of every file in every
+//! column, by llvm-cov's own rules ([`segments`], [`detail`]). A [`file`] has its counts line by line.
+//! The formats are in [`output`], what a user can choose in [`options`], and [`report`] does it all.
+
+#[cfg(test)]
+mod against_llvm_cov;
+mod collect;
+mod detail;
+mod export;
+mod figures;
+mod file;
+mod folded;
+mod function;
+mod gates;
+mod model;
+mod options;
+mod output;
+mod report;
+mod segments;
+mod select;
+mod tool;
+mod view;
+
+pub(crate) use options::Options;
+pub(crate) use report::{CodeObject, Report};
+pub(crate) use select::PathMap;
+pub(crate) use tool::{Function, Lines, functions, llvm_cov, sources};

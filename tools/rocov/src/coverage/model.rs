@@ -1,0 +1,100 @@
+//! All functions of all sources of counts, and which are taken together.
+//!
+//! A source of counts is one code object on one arch, or the host's program. Counts of one function
+//! are added within an arch and over archs, and never over the sides: a `__host__ __device__`
+//! function is one function twice.
+
+use super::function::{Counts, Function, Key};
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where code runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Side {
+    Device,
+    Host,
+}
+
+/// One code object on one arch, or a program on the host.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    pub(crate) side: Side,
+    /// The arch; `host` on the host.
+    pub(crate) arch: String,
+    /// The file that the code lies in.
+    pub(crate) binary: PathBuf,
+    /// The mangled names of its functions that are kernels.
+    pub(crate) kernels: Vec<String>,
+    pub(crate) records: Vec<Record>,
+}
+
+/// A function and its counts.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    pub(crate) function: Arc<Function>,
+    pub(crate) counts: Counts,
+}
+
+/// Everything that was counted.
+#[derive(Debug, Default)]
+pub(crate) struct Model {
+    pub(crate) sources: Vec<Source>,
+    /// Each description once, however many code objects have the function.
+    functions: HashSet<Arc<Function>>,
+    paths: HashMap<Arc<str>, Arc<str>>,
+}
+
+impl Model {
+    /// Adds a source of counts. `place` says where a source file is now, of the path it was compiled
+    /// from.
+    pub(crate) fn add(&mut self, mut source: Source, place: impl Fn(&str) -> String) {
+        for record in &mut source.records {
+            // What was just read is nowhere else yet.
+            if let Some(function) = Arc::get_mut(&mut record.function) {
+                for path in &mut function.filenames {
+                    let paths = self.paths.entry(Arc::clone(path));
+                    *path = Arc::clone(paths.or_insert_with(|| place(path).into()));
+                }
+            }
+            match self.functions.get(&record.function) {
+                Some(known) => record.function = Arc::clone(known),
+                None => {
+                    self.functions.insert(Arc::clone(&record.function));
+                }
+            }
+        }
+        self.sources.push(source);
+    }
+}
+
+/// The functions of several sources, the counts of each function added.
+///
+/// A unit that does not use a function of a header may describe it as one region without a counter;
+/// that is dropped where another source has the function itself.
+pub(crate) fn combine<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Vec<Record> {
+    let mut combined: Vec<Record> = Vec::new();
+    let mut known: HashMap<Key, Vec<usize>> = HashMap::new();
+    for record in sources.into_iter().flat_map(|source| &source.records) {
+        let function = &record.function;
+        let same_name = known.entry(function.key()).or_default();
+        if let Some(same) = same_name
+            .iter()
+            .find(|index| Arc::ptr_eq(&combined[**index].function, function))
+        {
+            combined[*same].counts.add(&record.counts);
+        } else if let Some(placeholder) = same_name.iter().find(|index| {
+            let placeholder = &combined[**index];
+            placeholder.function.may_be_placeholder() && placeholder.counts.calls == 0
+        }) {
+            combined[*placeholder] = record.clone();
+        } else if !(function.may_be_placeholder()
+            && record.counts.calls == 0
+            && !same_name.is_empty())
+        {
+            same_name.push(combined.len());
+            combined.push(record.clone());
+        }
+    }
+    combined
+}

@@ -1,0 +1,125 @@
+//! What a user can say about a report: its format, what is in it, and what it must reach.
+//!
+//! The names are those of cargo-llvm-cov where that has the same.
+
+use super::gates::Gates;
+use super::output::Format;
+use super::select::{PathMap, Selection};
+use super::view::By;
+use anyhow::Result;
+use clap::{ArgGroup, Args};
+use std::path::PathBuf;
+
+/// The options of a report.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("format").conflicts_with("show"))]
+pub(crate) struct Options {
+    /// Write LCOV's tracefile, for genhtml and editors
+    #[arg(long, group = "format", help_heading = "Formats")]
+    lcov: bool,
+
+    /// Write Cobertura's XML, for GitLab, Jenkins and Azure
+    #[arg(long, group = "format", help_heading = "Formats")]
+    cobertura: bool,
+
+    /// Write llvm-cov's JSON, an export for each arch
+    #[arg(long, group = "format", help_heading = "Formats")]
+    json: bool,
+
+    /// With --json, write figures alone
+    #[arg(long, requires = "json", help_heading = "Formats")]
+    summary_only: bool,
+
+    /// Write SonarQube's generic test coverage
+    #[arg(long, group = "format", help_heading = "Formats")]
+    sonar: bool,
+
+    /// Write a summary in Markdown, for a pull request or $GITHUB_STEP_SUMMARY
+    #[arg(long, group = "format", help_heading = "Formats")]
+    markdown: bool,
+
+    /// Write to FILE instead of standard output
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "show",
+        help_heading = "Formats"
+    )]
+    pub(crate) output_path: Option<PathBuf>,
+
+    /// Give figures for each arch, or for each binary on each arch
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "arch",
+        hide_possible_values = true,
+        conflicts_with = "show",
+        help_heading = "What is reported",
+        long_help = "Give figures for each `arch`, or for each `binary` on each arch"
+    )]
+    pub(crate) by: By,
+
+    /// Only this arch; can be repeated
+    #[arg(long, value_name = "ARCH", help_heading = "What is reported")]
+    pub(crate) arch: Vec<String>,
+
+    /// Report host code too: this program or library, with the host's profiles in DIR; can be
+    /// repeated
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "show",
+        help_heading = "What is reported"
+    )]
+    pub(crate) host_binary: Vec<PathBuf>,
+
+    /// Only sources that match, by name, by path, or by path from here; can be repeated
+    #[arg(
+        long,
+        value_name = "GLOB",
+        conflicts_with = "show",
+        help_heading = "What is reported"
+    )]
+    include: Vec<String>,
+
+    /// Not the sources that match; can be repeated
+    #[arg(
+        long,
+        value_name = "GLOB",
+        conflicts_with = "show",
+        help_heading = "What is reported"
+    )]
+    exclude: Vec<String>,
+
+    /// Sources that were in FROM when they were compiled are in TO; can be repeated
+    #[arg(long, value_name = "FROM=TO", help_heading = "What is reported")]
+    pub(crate) path_map: Vec<PathMap>,
+
+    #[command(flatten)]
+    pub(crate) gates: Gates,
+}
+
+impl Options {
+    /// The format to write.
+    pub(crate) fn format(&self) -> Format {
+        let summary_only = self.summary_only;
+        let formats = [
+            (self.lcov, Format::Lcov),
+            (self.cobertura, Format::Cobertura),
+            (self.json, Format::Json { summary_only }),
+            (self.sonar, Format::Sonar),
+            (self.markdown, Format::Markdown),
+        ];
+        let chosen = formats.iter().find(|(is_chosen, _)| *is_chosen);
+        chosen.map_or(Format::Text, |(_, format)| *format)
+    }
+
+    /// Which sources are reported.
+    ///
+    /// # Errors
+    ///
+    /// When a glob is none.
+    pub(crate) fn selection(&self) -> Result<Selection> {
+        Selection::new(&self.path_map, &self.include, &self.exclude)
+    }
+}

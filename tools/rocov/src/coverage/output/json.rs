@@ -1,0 +1,240 @@
+//! llvm-cov's own JSON (llvm.coverage.json.export): an export for each column, in the order of
+//! `rocov.columns`, which says what they are.
+
+use crate::coverage::figures::{Figure, Figures};
+use crate::coverage::function::{Function, Location, Outcome, Region, Sides};
+use crate::coverage::model::{Record, Side};
+use crate::coverage::view::{Column, View};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// The version of the format: that of LLVM 22, which tells the values that MC/DC saw.
+const VERSION: &str = "3.1.0";
+
+pub(super) fn write(view: &View, summary_only: bool, out: &mut dyn Write) -> io::Result<()> {
+    let columns = view.columns.iter().map(|column| {
+        let side = match column.side {
+            Side::Device => "device",
+            Side::Host => "host",
+        };
+        let binaries = column.binaries.iter().map(|it| it.to_string_lossy());
+        json!({"name": column.label, "side": side, "binaries": binaries.collect::<Vec<_>>()})
+    });
+    let rocov = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "columns": columns.collect::<Vec<_>>(),
+    });
+    write!(
+        out,
+        r#"{{"rocov":{rocov},"type":"llvm.coverage.json.export","#
+    )?;
+    write!(out, r#""version":"{VERSION}","data":["#)?;
+    for (index, column) in view.columns.iter().enumerate() {
+        separate(index, out)?;
+        write_export(view, index, column, summary_only, out)?;
+    }
+    writeln!(out, "]}}")
+}
+
+fn write_export(
+    view: &View,
+    index: usize,
+    column: &Column,
+    summary_only: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    write!(out, r#"{{"files":["#)?;
+    let mut total = Figures::default();
+    let paths = view.paths.iter().filter(|path| column.has(path));
+    for (number, path) in paths.enumerate() {
+        let figures = view.row(path).columns[index].unwrap_or_default();
+        total = total.plus(&figures);
+        separate(number, out)?;
+        let mut file = if summary_only {
+            json!({})
+        } else {
+            file(column, path)
+        };
+        file["filename"] = json!(**path);
+        file["summary"] = summary(&figures);
+        serde_json::to_writer(&mut *out, &file)?;
+    }
+    write!(out, "]")?;
+    if !summary_only {
+        write!(out, r#","functions":["#)?;
+        let mut number = 0;
+        for record in &column.records {
+            if view
+                .paths
+                .binary_search(record.function.main_path())
+                .is_ok()
+            {
+                separate(number, out)?;
+                serde_json::to_writer(&mut *out, &function(record))?;
+                number += 1;
+            }
+        }
+        write!(out, "]")?;
+    }
+    write!(out, r#","totals":{}}}"#, summary(&total))
+}
+
+fn separate(index: usize, out: &mut dyn Write) -> io::Result<()> {
+    if index > 0 { write!(out, ",") } else { Ok(()) }
+}
+
+fn file(column: &Column, path: &str) -> Value {
+    let segments = column.segments(path);
+    let segments = segments.iter().map(|it| {
+        let place = it.place;
+        json!([
+            place.line,
+            place.column,
+            it.count,
+            it.has_count,
+            it.is_entry,
+            it.is_gap
+        ])
+    });
+    let mut branches = Vec::new();
+    let mut decisions = Vec::new();
+    let mut expansions = Vec::new();
+    for record in column.touching(path) {
+        let function = &record.function;
+        let is_here = |location: Location| &**function.path(location.file) == path;
+        branches.extend(branches_where(record, is_here));
+        decisions.extend(decisions_where(record, is_here));
+        let main = function.main_file();
+        if &**function.path(main) == path {
+            for (region, count) in function.regions.iter().zip(&record.counts.regions) {
+                if function.expansions().any(|it| it == region.location)
+                    && region.location.file == main
+                {
+                    expansions.push(json!({
+                        "filenames": filenames(function),
+                        "source_region": self::region(region, *count),
+                        "target_regions": regions(record),
+                        "branches": nested_branches(record, region.location.expanded),
+                    }));
+                }
+            }
+        }
+    }
+    json!({
+        "segments": segments.collect::<Vec<_>>(),
+        "branches": branches,
+        "mcdc_records": decisions,
+        "expansions": expansions,
+    })
+}
+
+fn function(record: &Record) -> Value {
+    json!({
+        "name": *record.function.name,
+        "count": record.counts.calls,
+        "filenames": filenames(&record.function),
+        "regions": regions(record),
+        "branches": branches_where(record, |_| true),
+        "mcdc_records": decisions_where(record, |_| true),
+    })
+}
+
+fn filenames(function: &Function) -> Vec<&str> {
+    function.filenames.iter().map(|path| &**path).collect()
+}
+
+fn regions(record: &Record) -> Vec<Value> {
+    let counted = record.function.regions.iter().zip(&record.counts.regions);
+    counted.map(|(it, count)| region(it, *count)).collect()
+}
+
+fn region(region: &Region, count: u64) -> Value {
+    let Location {
+        span,
+        file,
+        expanded,
+    } = region.location;
+    json!([
+        span.start.line,
+        span.start.column,
+        span.end.line,
+        span.end.column,
+        count,
+        file,
+        expanded,
+        region.kind as u8
+    ])
+}
+
+fn branches_where(record: &Record, is_wanted: impl Fn(Location) -> bool) -> Vec<Value> {
+    let branches = record.function.branches.iter().zip(&record.counts.branches);
+    branches
+        .filter(|(branch, _)| is_wanted(branch.location))
+        .map(|(branch, count)| Value::from(counted(branch.location, *count, branch.kind)))
+        .collect()
+}
+
+/// The branches in an expansion, after those of the expansions in it.
+fn nested_branches(record: &Record, file: u32) -> Vec<Value> {
+    let function = &record.function;
+    let inner = function.expansions().filter(|it| it.file == file);
+    // Files come after those that they are expanded in.
+    let inner = inner.filter(|it| it.expanded > file);
+    let mut branches: Vec<_> = inner
+        .flat_map(|it| nested_branches(record, it.expanded))
+        .collect();
+    branches.extend(branches_where(record, |it| it.file == file));
+    branches
+}
+
+fn decisions_where(record: &Record, is_wanted: impl Fn(Location) -> bool) -> Vec<Value> {
+    let decisions = record.function.decisions.iter();
+    let decisions = decisions.zip(&record.counts.decisions);
+    decisions
+        .filter(|(decision, _)| is_wanted(decision.location))
+        .map(|(decision, outcome)| {
+            let Outcome {
+                branch,
+                covered,
+                vectors,
+            } = outcome;
+            let mut elements = counted(decision.location, *branch, decision.kind);
+            elements.push(json!(covered));
+            elements.extend(vectors.as_ref().map(|vectors| json!(vectors)));
+            Value::from(elements)
+        })
+        .collect()
+}
+
+/// What branches and decisions begin with.
+fn counted(location: Location, sides: Sides, kind: u8) -> Vec<Value> {
+    let span = location.span;
+    let places = [span.start, span.end];
+    let mut elements: Vec<Value> = places
+        .iter()
+        .flat_map(|place| [place.line.into(), place.column.into()])
+        .collect();
+    elements.extend(sides.map(Value::from));
+    elements.extend([location.file, location.expanded, kind.into()].map(Value::from));
+    elements
+}
+
+fn summary(figures: &Figures) -> Value {
+    let short = |it: Figure| {
+        let percent = it.percent().unwrap_or(0.0);
+        json!({"count": it.total, "covered": it.covered, "percent": percent})
+    };
+    let long = |it: Figure| {
+        let mut value = short(it);
+        value["notcovered"] = it.missed().into();
+        value
+    };
+    json!({
+        "lines": short(figures.lines),
+        "functions": short(figures.functions),
+        "instantiations": short(figures.instantiations),
+        "regions": long(figures.regions),
+        "branches": long(figures.branches),
+        "mcdc": long(figures.conditions),
+    })
+}

@@ -1,0 +1,48 @@
+//! The formats that a report is written in.
+
+mod cobertura;
+mod json;
+mod lcov;
+mod markdown;
+mod paths;
+mod sonar;
+mod text;
+
+use super::view::View;
+use anyhow::Result;
+use std::collections::BTreeMap;
+use std::io::Write;
+
+/// A format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Text,
+    Lcov,
+    Cobertura,
+    Json { summary_only: bool },
+    Sonar,
+    Markdown,
+}
+
+/// Writes `view` in `format`. `about` is what a text says of a column before its table.
+///
+/// # Errors
+///
+/// When it cannot be written.
+pub(crate) fn write(
+    view: &View,
+    format: Format,
+    about: &BTreeMap<String, String>,
+    out: &mut dyn Write,
+) -> Result<()> {
+    match format {
+        Format::Text => text::write(view, about, out)?,
+        Format::Lcov => lcov::write(view, out)?,
+        Format::Cobertura => cobertura::write(view, out)?,
+        Format::Json { summary_only } => json::write(view, summary_only, out)?,
+        Format::Sonar => sonar::write(view, out)?,
+        Format::Markdown => markdown::write(view, out)?,
+    }
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! The table of `llvm-cov report`, for each column and for all of them joined; and where archs
+//! differ, which of them misses which lines.
+
+use super::paths::{below, common, ranges};
+use crate::coverage::figures::{Figure, Figures};
+use crate::coverage::view::View;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// In the order of llvm-cov.
+const HEADINGS: [&str; 13] = [
+    "Filename",
+    "Regions",
+    "Missed",
+    "Cover",
+    "Functions",
+    "Missed",
+    "Executed",
+    "Lines",
+    "Missed",
+    "Cover",
+    "Branches",
+    "Missed",
+    "Cover",
+];
+/// These too, where there are any.
+const CONDITION_HEADINGS: [&str; 3] = ["MC/DC", "Missed", "Cover"];
+
+pub(super) fn write(
+    view: &View,
+    about: &BTreeMap<String, String>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let table = view.table();
+    let base = common(view.paths.iter().map(|path| &**path));
+    for (index, column) in view.columns.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        match about.get(&column.label) {
+            Some(about) => writeln!(out, "{about}")?,
+            None => writeln!(out, "{}\n", column.label)?,
+        }
+        let rows = table.rows.iter().filter_map(|(path, row)| {
+            let figures = row.columns[index].filter(|it| it.functions.total > 0)?;
+            Some((below(path, &base).into_owned(), figures))
+        });
+        let total = table.total.columns[index].unwrap_or_default();
+        write_table(rows.collect(), total, out)?;
+    }
+    if view.columns.len() > 1 {
+        let labels: Vec<_> = view.columns.iter().map(|it| it.label.as_str()).collect();
+        writeln!(out, "\nall: {}\n", labels.join(", "))?;
+        let rows = table.rows.iter().map(|(path, row)| (*path, row.all));
+        let rows = rows
+            .filter(|(_, figures)| figures.functions.total > 0)
+            .map(|(path, figures)| (below(path, &base).into_owned(), figures));
+        write_table(rows.collect(), table.total.all, out)?;
+        write_differences(view, &base, out)?;
+    }
+    Ok(())
+}
+
+fn write_table(
+    mut rows: Vec<(String, Figures)>,
+    total: Figures,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    rows.push(("TOTAL".to_owned(), total));
+    let has_conditions = total.conditions.total > 0;
+    let mut lines = vec![HEADINGS.map(str::to_owned).to_vec()];
+    if has_conditions {
+        lines[0].extend(CONDITION_HEADINGS.map(str::to_owned));
+    }
+    for (name, it) in rows {
+        let mut cells = vec![name];
+        for figure in [it.regions, it.functions, it.lines, it.branches] {
+            cells.extend(cells_of(figure));
+        }
+        if has_conditions {
+            cells.extend(cells_of(it.conditions));
+        }
+        lines.push(cells);
+    }
+    let widths: Vec<_> = (0..lines[0].len())
+        .map(|index| lines.iter().map(|it| it[index].chars().count()).max())
+        .map(Option::unwrap_or_default)
+        .collect();
+    // Three columns belong together; more space stands before each three.
+    let gap = |index: usize| if index % 3 == 1 { "   " } else { "  " };
+    let width = (1..widths.len()).map(|index| gap(index).len() + widths[index]);
+    let rule = "-".repeat(widths[0] + width.sum::<usize>());
+    let last = lines.len() - 1;
+    for (number, line) in lines.iter().enumerate() {
+        if number == 1 || (number == last && last > 1) {
+            writeln!(out, "{rule}")?;
+        }
+        write!(out, "{:<width$}", line[0], width = widths[0])?;
+        for index in 1..line.len() {
+            let (cell, width) = (&line[index], widths[index]);
+            write!(out, "{}{cell:>width$}", gap(index))?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn cells_of(figure: Figure) -> [String; 3] {
+    let percent = figure.percent();
+    [
+        figure.total.to_string(),
+        figure.missed().to_string(),
+        percent.map_or("-".to_owned(), |percent| format!("{percent:.2}%")),
+    ]
+}
+
+/// The lines that ran in one column and did not in another that has them too.
+fn write_differences(view: &View, base: &std::path::Path, out: &mut dyn Write) -> io::Result<()> {
+    let mut is_first = true;
+    for path in &view.paths {
+        let file = view.file(path);
+        for (index, column) in view.columns.iter().enumerate() {
+            let missed = file.lines.iter().filter(|line| {
+                line.counts[index] == Some(0) && view.joined(&line.counts) > Some(0)
+            });
+            let missed = ranges(missed.map(|line| line.number));
+            if missed.is_empty() {
+                continue;
+            }
+            if is_first {
+                writeln!(out, "\nLines that ran elsewhere:")?;
+                is_first = false;
+            }
+            writeln!(
+                out,
+                "  {}, not on {}: {}",
+                below(path, base),
+                column.label,
+                missed.join(", ")
+            )?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! From counted regions to segments, and from segments to counts of lines, by the rules of
+//! llvm-cov: LLVM's `SegmentBuilder` and `LineCoverageStats`.
+//!
+//! Regions are nested, and a region's count holds where no smaller one begins. A segment says what
+//! holds from a place on.
+
+use super::function::{Kind, Place, Span};
+use std::cmp::Reverse;
+
+/// A region with its count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Counted {
+    pub(crate) span: Span,
+    pub(crate) kind: Kind,
+    pub(crate) count: u64,
+}
+
+/// What holds from a place up to the next segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) place: Place,
+    pub(crate) count: u64,
+    /// Whether there is code that is counted.
+    pub(crate) has_count: bool,
+    /// Whether a region begins here that is no gap.
+    pub(crate) is_entry: bool,
+    pub(crate) is_gap: bool,
+}
+
+/// The segments of the regions of one file, in order.
+pub(crate) fn segments(mut regions: Vec<Counted>) -> Vec<Segment> {
+    // Outer regions before inner ones.
+    regions.sort_by_key(|it| (it.span.start, Reverse(it.span.end), it.kind));
+    regions.dedup_by(|next, kept| {
+        let is_same = next.span == kept.span;
+        // One span is code of several instances of a template, or a macro that is nothing but
+        // another macro: then the expansion would be counted twice.
+        if is_same && next.kind == kept.kind {
+            kept.count = kept.count.saturating_add(next.count);
+        }
+        is_same
+    });
+    let mut builder = Builder::default();
+    for (index, region) in regions.iter().enumerate() {
+        builder.add(region, regions.get(index + 1));
+    }
+    if !builder.active.is_empty() {
+        builder.complete(None, 0);
+    }
+    builder.segments
+}
+
+#[derive(Default)]
+struct Builder {
+    segments: Vec<Segment>,
+    /// Regions around the current place, outermost first.
+    active: Vec<Counted>,
+}
+
+impl Builder {
+    fn add(&mut self, region: &Counted, next: Option<&Counted>) {
+        let Span { start, end } = region.span;
+        let (staying, completed): (Vec<_>, Vec<_>) =
+            self.active.iter().partition(|it| it.span.end > start);
+        let first_completed = staying.len();
+        self.active = [staying, completed].concat();
+        if first_completed < self.active.len() {
+            self.complete(Some(start), first_completed);
+        }
+
+        let is_entry = region.kind != Kind::Gap;
+        if start == end {
+            // Nothing lies in it: what is around it goes on.
+            let is_skipped = next.is_none() || region.kind == Kind::Skipped;
+            let around = self.active.last().copied();
+            self.start(&around.unwrap_or(*region), start, is_entry, is_skipped);
+            if let (true, Some(around)) = (is_skipped, around) {
+                self.start(&around, start, false, false);
+            }
+            return;
+        }
+        if next.is_none_or(|next| next.span.start != start) {
+            self.start(region, start, is_entry, false);
+        }
+        self.active.push(*region);
+    }
+
+    /// Ends the active regions from the `first`-th on, before a region that starts at `next`.
+    fn complete(&mut self, next: Option<Place>, first: usize) {
+        self.active[first..].sort_by_key(|it| it.span.end);
+        for index in first + 1..self.active.len() {
+            let end_of_previous = self.active[index - 1].span.end;
+            if Some(end_of_previous) == next {
+                break;
+            }
+            let end = self.active[index].span.end;
+            if end_of_previous == end {
+                continue;
+            }
+            // Of those that end together, the last.
+            let last = self.active[index..]
+                .iter()
+                .rev()
+                .find(|it| it.span.end == end);
+            let last = *last.unwrap_or(&self.active[index]);
+            self.start(&last, end_of_previous, false, false);
+        }
+        let last = self.active[self.active.len() - 1];
+        let end = last.span.end;
+        if next != Some(end) {
+            match first.checked_sub(1) {
+                Some(around) => {
+                    let around = self.active[around];
+                    self.start(&around, end, false, false);
+                }
+                // Between two functions.
+                None => self.start(&last, end, false, true),
+            }
+        }
+        self.active.truncate(first);
+    }
+
+    fn start(&mut self, region: &Counted, place: Place, is_entry: bool, is_skipped: bool) {
+        let has_count = !is_skipped && region.kind != Kind::Skipped;
+        if let (Some(last), false, false) = (self.segments.last(), is_entry, is_skipped)
+            && last.has_count == has_count
+            && last.count == region.count
+            && !last.is_entry
+        {
+            return;
+        }
+        self.segments.push(Segment {
+            place,
+            count: if has_count { region.count } else { 0 },
+            has_count,
+            is_entry,
+            is_gap: has_count && region.kind == Kind::Gap,
+        });
+    }
+}
+
+/// The lines that have code, from the segments of a file, with their counts; in order.
+pub(crate) fn lines(segments: &[Segment]) -> Vec<(u32, u64)> {
+    let mut lines = Vec::new();
+    let mut rest = segments;
+    let mut around: Option<&Segment> = None;
+    let Some(mut number) = segments.first().map(|first| first.place.line) else {
+        return lines;
+    };
+    while !rest.is_empty() {
+        let here = rest.iter().take_while(|it| it.place.line == number).count();
+        let (here, after) = rest.split_at(here);
+        if let Some(count) = line(here, around) {
+            lines.push((number, count));
+        }
+        around = here.last().or(around);
+        rest = after;
+        number += 1;
+    }
+    lines
+}
+
+/// The count of a line that has the segments `here`, in the segment `around` from a line before.
+fn line(here: &[Segment], around: Option<&Segment>) -> Option<u64> {
+    let begins = |it: &&Segment| it.is_entry && it.has_count;
+    let begins_code = |it: &&Segment| begins(it) && !it.is_gap;
+    let begins_skipped = here.first().is_some_and(|it| !it.has_count && it.is_entry);
+    let is_inside = around.is_some_and(|it| it.has_count);
+    let has_code = here.iter().any(|it| begins_code(&it));
+    let is_mapped =
+        (!begins_skipped && (is_inside || has_code)) || here.iter().any(|it| begins(&it));
+    let outer = around.map_or(0, |it| it.count);
+    let inner = here.iter().filter(begins_code).map(|it| it.count).max();
+    is_mapped.then(|| outer.max(inner.unwrap_or(0)))
+}

@@ -1,0 +1,207 @@
+//! What the outputs show: columns of counts, and the figures of each source file in each column and
+//! in all of them.
+
+use super::detail::Detail;
+use super::figures::Figures;
+use super::function::Place;
+use super::model::{Model, Record, Side, Source, combine};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a column of figures is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum By {
+    /// All code objects of an arch
+    Arch,
+    /// Each code object by itself
+    Binary,
+}
+
+/// Counts that are taken together.
+#[derive(Debug)]
+pub(crate) struct Column {
+    /// The arch, or `host`; by binary, with the binary's name.
+    pub(crate) label: String,
+    pub(crate) side: Side,
+    /// The files that the code lies in, each once.
+    pub(crate) binaries: BTreeSet<PathBuf>,
+    /// The mangled names of functions that are kernels.
+    pub(crate) kernels: HashSet<String>,
+    pub(crate) records: Vec<Record>,
+    /// Indices of the records that have something in a file.
+    by_path: HashMap<Arc<str>, Vec<usize>>,
+}
+
+impl Column {
+    fn of(label: String, side: Side, sources: &[&Source]) -> Self {
+        let records = combine(sources.iter().copied());
+        let mut by_path: HashMap<_, Vec<usize>> = HashMap::new();
+        for (index, record) in records.iter().enumerate() {
+            let paths: BTreeSet<_> = record.function.filenames.iter().collect();
+            for path in paths {
+                by_path.entry(Arc::clone(path)).or_default().push(index);
+            }
+        }
+        let kernels = sources.iter().flat_map(|source| &source.kernels);
+        let binaries = sources.iter().map(|source| source.binary.clone());
+        Self {
+            label,
+            side,
+            binaries: binaries.collect(),
+            kernels: kernels.cloned().collect(),
+            records,
+            by_path,
+        }
+    }
+
+    /// Whether any of the code has something in this file.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.by_path.contains_key(path)
+    }
+
+    /// The functions that have something in this file: that are defined in it, or expand a macro of
+    /// it.
+    pub(crate) fn touching<'a>(&'a self, path: &str) -> impl Iterator<Item = &'a Record> + Clone {
+        let indices = self.by_path.get(path).map_or(&[][..], Vec::as_slice);
+        indices.iter().map(|index| &self.records[*index])
+    }
+
+    /// The functions that are defined in this file.
+    pub(crate) fn defined_in<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a Record> {
+        self.touching(path)
+            .filter(move |record| &**record.function.main_path() == path)
+    }
+}
+
+/// The model as it is shown.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) columns: Vec<Column>,
+    /// The source files, sorted.
+    pub(crate) paths: Vec<Arc<str>>,
+}
+
+/// The figures of one file, or of all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// In each column; `None` where the file is not in it.
+    pub(crate) columns: Vec<Option<Figures>>,
+    /// Of all columns joined.
+    pub(crate) all: Figures,
+}
+
+impl View {
+    /// Shows the sources of `model` and of their files those that `is_wanted`.
+    pub(crate) fn new(model: &Model, by: By, is_wanted: impl Fn(&str) -> bool) -> Self {
+        let mut groups: BTreeMap<(Side, String), Vec<&Source>> = BTreeMap::new();
+        for source in &model.sources {
+            let label = match by {
+                By::Arch => source.arch.clone(),
+                By::Binary => format!("{} {}", source.arch, file_name(&source.binary)),
+            };
+            groups.entry((source.side, label)).or_default().push(source);
+        }
+        let columns: Vec<_> = groups
+            .into_iter()
+            .map(|((side, label), sources)| Column::of(label, side, &sources))
+            .collect();
+        let paths: BTreeSet<_> = columns
+            .iter()
+            .flat_map(|column| column.by_path.keys())
+            .filter(|path| is_wanted(path))
+            .map(Arc::clone)
+            .collect();
+        Self {
+            columns,
+            paths: paths.into_iter().collect(),
+        }
+    }
+
+    /// The figures of a file, by the rules of llvm-cov.
+    ///
+    /// Instances of one template count once. On archs on which a function is not the same, what any
+    /// of them has is joined first.
+    pub(crate) fn row(&self, path: &str) -> Row {
+        let mut everywhere: BTreeMap<(Place, &str), Detail> = BTreeMap::new();
+        let mut columns = Vec::new();
+        for column in &self.columns {
+            let mut here: Vec<(Place, Figures)> = Vec::new();
+            for record in column.defined_in(path) {
+                let detail = Detail::of(record);
+                let start = record.function.start();
+                here.push((start, detail.figures()));
+                everywhere
+                    .entry((start, &record.function.name))
+                    .or_default()
+                    .join(detail);
+            }
+            columns.push(column.has(path).then(|| sum(here)));
+        }
+        let everywhere = everywhere.iter();
+        let all = sum(everywhere.map(|((start, _), detail)| (*start, detail.figures())));
+        Row { columns, all }
+    }
+
+    /// The rows of all files and their sum.
+    pub(crate) fn table(&self) -> Table<'_> {
+        let rows: Vec<_> = self
+            .paths
+            .iter()
+            .map(|path| (&**path, self.row(path)))
+            .collect();
+        let mut total = Row {
+            columns: vec![Some(Figures::default()); self.columns.len()],
+            all: Figures::default(),
+        };
+        for (_, row) in &rows {
+            total.all = total.all.plus(&row.all);
+            for (sum, figures) in total.columns.iter_mut().zip(&row.columns) {
+                if let (Some(sum), Some(figures)) = (sum, figures) {
+                    *sum = sum.plus(figures);
+                }
+            }
+        }
+        Table { rows, total }
+    }
+
+    /// One count of those in all columns, `None` where none has one: the sum over the archs, or the
+    /// count of the host if that is larger. What both sides have is not added.
+    pub(crate) fn joined(&self, counts: &[Option<u64>]) -> Option<u64> {
+        let of_side = |side| {
+            let columns = self.columns.iter().zip(counts);
+            columns
+                .filter(|(column, _)| column.side == side)
+                .filter_map(|(_, count)| *count)
+                .reduce(u64::saturating_add)
+        };
+        of_side(Side::Device).max(of_side(Side::Host))
+    }
+}
+
+/// The figures of all files.
+#[derive(Debug)]
+pub(crate) struct Table<'a> {
+    pub(crate) rows: Vec<(&'a str, Row)>,
+    pub(crate) total: Row,
+}
+
+/// The figures of a file whose functions start at these places and have these figures.
+fn sum(functions: impl IntoIterator<Item = (Place, Figures)>) -> Figures {
+    let mut by_start: BTreeMap<Place, (Figures, Figures)> = BTreeMap::new();
+    for (start, figures) in functions {
+        let (best, sum) = by_start.entry(start).or_default();
+        *best = best.max(&figures);
+        *sum = sum.plus(&figures);
+    }
+    let functions = by_start.into_values().map(|(best, sum)| Figures {
+        instantiations: sum.instantiations,
+        ..best
+    });
+    functions.fold(Figures::default(), |sum, it| sum.plus(&it))
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}

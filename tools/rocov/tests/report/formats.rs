@@ -1,0 +1,257 @@
+//! Reports in the formats of other tools, read by these tools or by what describes them.
+
+use crate::archs::expected_lines;
+use crate::*;
+use std::collections::BTreeMap;
+
+/// What both archs together have on each line.
+fn expected() -> Vec<(u32, u64)> {
+    expected_lines(|counts| counts.iter().flatten().copied().reduce(|a, b| a + b))
+}
+
+/// The branches of archs.hip, by line: how often each side was taken, on both archs together and in
+/// both instances of the template.
+const BRANCHES: [(u32, [u64; 2]); 3] = [(7, [2, 0]), (17, [3, 3]), (24, [6, 2])];
+
+/// Writes a report of archs.hip to a file.
+fn written(format: &str) -> (Place, PathBuf) {
+    let (place, elfs) = Place::with_archs();
+    let path = place.path().join("report");
+    let said = place.of_archs(&elfs, &[format, "--output-path=report"]);
+    assert_eq!(said, "", "standard output, when a file was asked for");
+    (place, path)
+}
+
+/// Validates a file by xmllint and returns the values of attributes: those that `xpath` gives.
+struct Xml(PathBuf);
+
+impl Xml {
+    fn validate(&self, option: &str, by: &str) {
+        let mut xmllint = Command::new("xmllint");
+        run(xmllint
+            .arg("--noout")
+            .arg(option)
+            .arg(data(by))
+            .arg(&self.0));
+    }
+
+    fn attributes(&self, xpath: &str) -> Vec<String> {
+        let mut xmllint = Command::new("xmllint");
+        // The description is not on this machine, and nothing is to be fetched.
+        xmllint.args(["--nonet", "--xpath", xpath]).arg(&self.0);
+        let said = stdout(&run(&mut xmllint));
+        let values = said.lines().filter_map(|line| {
+            let (_, value) = line.split_once("=\"")?;
+            value.strip_suffix('"').map(str::to_owned)
+        });
+        values.collect()
+    }
+
+    fn attribute(&self, xpath: &str) -> String {
+        let values = self.attributes(xpath);
+        assert_eq!(values.len(), 1, "{xpath}: {values:?}");
+        values[0].clone()
+    }
+}
+
+#[test]
+fn lcov_and_genhtml_read_the_tracefile() {
+    let (place, path) = written("--lcov");
+    let mut lcov = Command::new("lcov");
+    lcov.args(["--rc", "lcov_branch_coverage=1", "--summary"]);
+    let output = run(lcov.arg(&path));
+    let said = stdout(&output) + &stderr(&output);
+    for figure in [
+        "(26 of 26 lines)",
+        "(5 of 5 functions)",
+        "(5 of 6 branches)",
+    ] {
+        assert!(said.contains(figure), "{said}");
+    }
+    let page = place.path().join("page");
+    let mut genhtml = Command::new("genhtml");
+    genhtml
+        .args(["--branch-coverage", "-o"])
+        .arg(&page)
+        .arg(&path);
+    let said = stdout(&run(&mut genhtml));
+    assert!(said.contains("(5 of 6 branches)"), "{said}");
+    let source = fs::read_to_string(page.join("data/archs.hip.gcov.html"))
+        .or_else(|_| fs::read_to_string(page.join("archs.hip.gcov.html")))
+        .unwrap();
+    assert!(source.contains("return value * 2;"), "{source}");
+}
+
+#[test]
+fn cobertura_is_as_its_dtd_says_and_has_the_counts() {
+    let (_place, path) = written("--cobertura");
+    let xml = Xml(path);
+    xml.validate("--dtdvalid", "cobertura.dtd");
+    for (name, value) in [
+        ("lines-covered", "26"),
+        ("lines-valid", "26"),
+        ("branches-covered", "5"),
+        ("branches-valid", "6"),
+        ("line-rate", "1.0000"),
+        ("branch-rate", "0.8333"),
+    ] {
+        assert_eq!(
+            xml.attribute(&format!("/coverage/@{name}")),
+            value,
+            "{name}"
+        );
+    }
+    let source = data("archs.hip").display().to_string();
+    assert_eq!(xml.attribute("//class/@filename"), source);
+
+    let numbers = xml.attributes("//class/lines/line/@number");
+    let hits = xml.attributes("//class/lines/line/@hits");
+    let number = |text: &String| text.parse::<u64>().unwrap();
+    let lines: Vec<_> = numbers
+        .iter()
+        .map(number)
+        .zip(hits.iter().map(number))
+        .collect();
+    let expected = expected()
+        .into_iter()
+        .map(|(line, count)| (line.into(), count));
+    assert_eq!(lines, expected.collect::<Vec<_>>());
+
+    let numbers = xml.attributes("//class/lines/line[@branch='true']/@number");
+    let coverage = xml.attributes("//line[@branch='true']/@condition-coverage");
+    let branches = BRANCHES.map(|(line, sides)| {
+        let covered = sides.iter().filter(|count| **count > 0).count();
+        (line.to_string(), format!("{}% ({covered}/2)", 50 * covered))
+    });
+    let found: Vec<_> = numbers.into_iter().zip(coverage).collect();
+    assert_eq!(found, branches);
+
+    let names = xml.attributes("//method/@name");
+    assert!(names.contains(&"scaled(int)".to_owned()), "{names:?}");
+    let instance = "double sum&lt;double&gt;(double, double)".to_owned();
+    assert!(names.contains(&instance), "{names:?}");
+}
+
+#[test]
+fn sonar_is_as_its_schema_says_and_has_the_lines() {
+    let (_place, path) = written("--sonar");
+    let xml = Xml(path);
+    xml.validate("--schema", "sonar.xsd");
+    let source = data("archs.hip").display().to_string();
+    assert_eq!(xml.attribute("/coverage/file/@path"), source);
+    let numbers = xml.attributes("//lineToCover/@lineNumber");
+    let covered = xml.attributes("//lineToCover/@covered");
+    let lines: Vec<_> = numbers.into_iter().zip(covered).collect();
+    let expected = expected().into_iter();
+    let expected = expected.map(|(line, count)| (line.to_string(), (count > 0).to_string()));
+    assert_eq!(lines, expected.collect::<Vec<_>>());
+    for (line, sides) in BRANCHES {
+        let line = format!("//lineToCover[@lineNumber='{line}']");
+        let covered = sides.iter().filter(|count| **count > 0).count();
+        assert_eq!(xml.attribute(&format!("{line}/@branchesToCover")), "2");
+        assert_eq!(
+            xml.attribute(&format!("{line}/@coveredBranches")),
+            covered.to_string()
+        );
+    }
+}
+
+#[test]
+fn a_line_that_ran_on_no_arch_is_not_covered() {
+    let (place, elfs) = Place::with_archs();
+    let arguments = ["--sonar", "--arch=gfx942", "--output-path=report"];
+    place.of_archs(&elfs, &arguments);
+    let xml = Xml(place.path().join("report"));
+    let missed = xml.attributes("//lineToCover[@covered='false']/@lineNumber");
+    let expected = expected_lines(|counts| counts[1].filter(|count| *count == 0));
+    let expected = expected.iter().map(|(line, _)| line.to_string());
+    assert_eq!(missed, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn markdown_is_as_reviewed() {
+    let (place, elfs) = Place::with_archs();
+    let folder = data("").parent().unwrap().to_path_buf();
+    let map = format!("--path-map={}=.", folder.display());
+    let said = place.of_archs(&elfs, &["--markdown", &map]);
+    let expected = "\
+### Coverage of GPU code
+
+| | Lines | Functions | Regions | Branches |
+|---|---:|---:|---:|---:|
+| gfx90a | 95.45% (21/22) | 100.00% (4/4) | 90.00% (9/10) | 75.00% (3/4) |
+| gfx942 | 45.83% (11/24) | 50.00% (2/4) | 46.15% (6/13) | 33.33% (2/6) |
+| **all** | 96.15% (25/26) | 100.00% (4/4) | 84.62% (11/13) | 66.67% (4/6) |
+
+<details><summary>Files: lines</summary>
+
+| File | gfx90a | gfx942 | **all** | Not run |
+|---|---:|---:|---:|---|
+| `data/archs.hip` | 95.45% | 45.83% | 96.15% | on gfx942: 13, 16-21, 27-28, 31-34 |
+
+</details>
+";
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn one_format_is_written_at_a_time() {
+    let place = Place::new();
+    for arguments in [
+        &["--lcov", "--json"][..],
+        &["--summary-only"],
+        &["--show", "--lcov"],
+        &["--show", "--fail-under-lines=1"],
+        &["--fail-under-lines=101"],
+        &["--output-path"],
+    ] {
+        let output = place.command().args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn each_binary_has_figures_of_its_own() {
+    let place = Place::new();
+    let one = compile(place.path(), "one.elf", "gfx90a", &INSTRUMENTED);
+    let flags = [&INSTRUMENTED[..], &["-O0"]].concat();
+    let other = compile(place.path(), "other.elf", "gfx90a", &flags);
+    place.profile(&one, "gfx90a", 0, 1);
+    place.profile(&other, "gfx90a", 0, 0);
+    let report = |by: &str| {
+        let said = stdout(&place.report(&[&by, &"--object", &one, &other]));
+        let mut totals = BTreeMap::new();
+        let mut label = String::new();
+        for line in said.lines() {
+            match line.split_once(' ') {
+                Some(("TOTAL", _)) => {
+                    drop(totals.insert(label.clone(), columns(line, "TOTAL")[8].to_owned()))
+                }
+                _ if line.starts_with("gfx") || line.starts_with("all:") => {
+                    line.clone_into(&mut label)
+                }
+                _ => {}
+            }
+        }
+        totals
+    };
+    let missed = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+        let owned = pairs
+            .iter()
+            .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()));
+        owned.collect()
+    };
+    // The same functions: together each line ran that ran in one of them.
+    assert_eq!(
+        report("--by=binary"),
+        missed(&[
+            ("gfx90a one.elf", "2"),
+            ("gfx90a other.elf", "10"),
+            ("all: gfx90a one.elf, gfx90a other.elf", "2")
+        ])
+    );
+    assert_eq!(
+        report("--by=arch"),
+        missed(&[("gfx90a: 2 profiles of 2 code objects", "2")])
+    );
+}
