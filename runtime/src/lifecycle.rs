@@ -203,7 +203,10 @@ pub(crate) fn ended() {
     }
     with_state(|state| {
         if state.neighbour.stance() != Stance::StandDown {
-            unloaded::write_zeros(&state.name, state.session.filter(), report);
+            unloaded::write_zeros(&mut state.session, &state.name, |outcome| {
+                report(outcome);
+                report_not_kept(&outcome.not_kept);
+            });
         }
     });
 }

@@ -14,7 +14,6 @@ use rocov::codeobject::bundle::images;
 use rocov::codeobject::{CodeObject, runs_on};
 use rocov::device::{Agent, Device};
 use rocov::drain::{Outcome, Session};
-use rocov::filter::Filter;
 use rocov::hsa::HsaDevice;
 use rocov::output::ProfileName;
 
@@ -38,21 +37,21 @@ pub(crate) fn note_agents(device: &HsaDevice) {
 
 /// Writes a profile of zeros for each code object in the objects of the process that an agent
 /// could have loaded, unless a file of its name is there: as that is so for those that were
-/// loaded, nothing needs to be known of them.
-pub(crate) fn write_zeros(name: &ProfileName, filter: &Filter, report: impl Fn(&Outcome)) {
+/// loaded, nothing needs to be known of them. Their device ELFs are kept as those of loaded ones.
+pub(crate) fn write_zeros(session: &mut Session, name: &ProfileName, report: impl Fn(&Outcome)) {
     let agents = AGENTS.lock().map(|agents| agents.clone());
     let agents = agents.unwrap_or_default();
     if agents.is_empty() {
         return;
     }
     for file in objects::all().iter().map(Object::mapped_file) {
-        if !filter.admits(Some(&file)) {
+        if !session.filter().admits(Some(&file)) {
             continue;
         }
         match fat_binary::of_file(&file) {
             Ok(None) => {}
             Ok(Some(bytes)) => {
-                for outcome in of_bundles(&bytes, &file, &agents, name) {
+                for outcome in of_bundles(session, &bytes, &file, &agents, name) {
                     report(&outcome);
                 }
             }
@@ -62,7 +61,13 @@ pub(crate) fn write_zeros(name: &ProfileName, filter: &Filter, report: impl Fn(&
 }
 
 /// What became of each code object in `bytes`, the bundles of `file`.
-fn of_bundles(bytes: &[u8], file: &Path, agents: &[Agent], name: &ProfileName) -> Vec<Outcome> {
+fn of_bundles(
+    session: &mut Session,
+    bytes: &[u8],
+    file: &Path,
+    agents: &[Agent],
+    name: &ProfileName,
+) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     for image in images(bytes) {
         let elf = match image {
@@ -75,7 +80,7 @@ fn of_bundles(bytes: &[u8], file: &Path, agents: &[Agent], name: &ProfileName) -
         for agent in agents.iter().filter(|agent| takes(agent, &elf)) {
             let uri = format!("{}, never loaded", file.display());
             match AtRest::new(agent.clone(), uri, elf.to_vec()) {
-                Ok(device) => outcomes.push(Session::of_new_files().drain(&device, name)),
+                Ok(device) => outcomes.push(session.drain_unloaded(&device, name)),
                 Err(error) => cannot_look(file, &error),
             }
         }

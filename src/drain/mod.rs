@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::at_rest::AtRest;
 use crate::device::{Agent, Device, DeviceError, Executable};
 use crate::error::Error;
 use crate::filter::{Filter, file_of};
@@ -68,16 +69,6 @@ impl Session {
     pub fn with_demangler(self, demangle: Demangle) -> Session {
         let elfs = Elfs::demangled_by(demangle);
         Session { elfs, ..self }
-    }
-
-    /// A session that leaves files alone that are there already, whatever they hold: for what has
-    /// counted nothing, and would only take their counts away.
-    #[must_use]
-    pub fn of_new_files() -> Session {
-        Session {
-            only_new: true,
-            ..Session::default()
-        }
     }
 
     /// What is drained.
@@ -182,6 +173,26 @@ impl Session {
 
     /// Drains every load that is still there, those included whose freeze was not seen.
     pub fn drain(&mut self, device: &dyn Device, name: &ProfileName) -> Outcome {
+        let mut outcome = self.drain_all(device, name);
+        outcome.not_kept.extend(self.keep(name));
+        outcome
+    }
+
+    /// Writes profiles of zeros for code objects that were never loaded, as they are on `device`, and
+    /// keeps their ELFs. A file that is there already is left alone, whatever it holds: they have
+    /// counted nothing, and would only take its counts away. In the registry they are not.
+    pub fn drain_unloaded(&mut self, device: &AtRest, name: &ProfileName) -> Outcome {
+        let mut apart = Session {
+            keeper: std::mem::take(&mut self.keeper),
+            only_new: true,
+            ..Session::default()
+        };
+        let outcome = apart.drain_all(device, name);
+        self.keeper = apart.keeper;
+        outcome
+    }
+
+    fn drain_all(&mut self, device: &dyn Device, name: &ProfileName) -> Outcome {
         let mut pairs = 0;
         let mut losses = Vec::new();
         let mut not_kept = Vec::new();
@@ -204,7 +215,6 @@ impl Session {
         let mut outcome = self.drain_where(device, name, |_| true);
         outcome.pairs += pairs;
         outcome.losses.append(&mut losses);
-        not_kept.extend(self.keep(name));
         outcome.not_kept = not_kept;
         outcome
     }

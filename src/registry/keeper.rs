@@ -97,7 +97,7 @@ impl Keeper {
         }
     }
 
-    /// Keeps the device ELF of a code object that has just been loaded, as it may be out of reach
+    /// Keeps the device ELF of a code object that has just been found, as it may be out of reach
     /// later.
     pub(crate) fn keep(&mut self, device: &dyn Device, found: &Found) -> Result<(), KeepError> {
         let Some(elf) = &found.elf else {

@@ -51,7 +51,7 @@ impl FromStr for DocumentWhen {
 /// Which device ELFs are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ObjectsKept {
-    /// All that are loaded.
+    /// All that are looked at.
     All,
     /// Those that count something.
     Instrumented,

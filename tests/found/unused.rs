@@ -7,6 +7,7 @@ use crate::programs::{COUNT, Ran, launches, modules, object};
 use crate::support::artifacts::built;
 use crate::support::command::{limited, run};
 use crate::support::compile::{code_object, host_oracle};
+use crate::support::data::Data;
 use crate::support::gpu::Stack;
 use crate::support::profile::{COV, functions, raw_profiles};
 use tempfile::TempDir;
@@ -102,15 +103,25 @@ fn functions_of_unused_code_are_reported_as_not_run() {
         assert_eq!(launches(&without.profile()), 1);
 
         let ran = with_library(stack, &library, &[ZERO]);
-        let profiles = ran.profiles();
+        let Data {
+            profiles,
+            registries,
+            elfs,
+        } = Data::of(&ran.data());
         assert_eq!(profiles.len(), 1 + UNUSED.len(), "{profiles:?}");
+        assert_eq!(elfs.len(), profiles.len(), "{elfs:?}");
+        // What was loaded alone.
+        let recorded = registries.iter().flat_map(|it| &it.code_objects);
+        assert_eq!(recorded.filter(|it| it.instrumented).count(), 1);
         let used = |profile: &&PathBuf| functions(profile).contains_key(COUNT);
         assert_eq!(launches(profiles.iter().find(used).expect("count")), 1);
 
+        // By the device ELFs that were kept alone.
         let mut report = limited(built("rocov"));
-        report.arg("report").arg(ran.data());
-        report.arg("--object").arg(&library);
-        let mut reported = rows(&run(&mut report).success().stdout);
+        let report = run(report.arg("report").arg(ran.data()))
+            .success()
+            .silently();
+        let mut reported = rows(&report.stdout);
         reported.retain(|(file, _)| file != "count.hip");
         // The same sources for the host, of which nothing has run either.
         let mut expected: Vec<_> = UNUSED
@@ -126,6 +137,27 @@ fn functions_of_unused_code_are_reported_as_not_run() {
         assert_eq!(reported, expected, "{stack:?}");
         ran.ended.silently();
     }
+}
+
+/// The limits of what is kept are those of all code objects together, and what is used comes first.
+#[test]
+fn device_elfs_of_unused_code_are_kept_as_those_of_used_code_are() {
+    let stack = Stack::Debian12;
+    let directory = TempDir::new().expect("a temporary directory");
+    let library = all_unused(directory.path(), stack);
+    let used = object("count.hip", stack).metadata().expect("its size");
+    let kept = |setting: (&str, &str)| {
+        let ran = with_library(stack, &library, &[ZERO, setting]);
+        assert_eq!(ran.profiles().len(), 1 + UNUSED.len(), "{}", ran.ended);
+        (Data::of(&ran.data()).elfs.len(), ran.ended.stderr)
+    };
+    assert_eq!(kept(("ROCOV_OBJECTS", "none")), (0, String::new()));
+    let (elfs, said) = kept(("ROCOV_OBJECTS_MAX", &used.len().to_string()));
+    assert_eq!(elfs, 1, "{said}");
+    let [line] = said.lines().collect::<Vec<_>>()[..] else {
+        panic!("{said}")
+    };
+    assert!(line.contains("there is no room: with its"), "{said}");
 }
 
 /// What another process has counted stays, whether files are shared by a pool or overwritten.
