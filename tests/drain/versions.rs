@@ -301,11 +301,11 @@ fn a_newer_version_is_saved_whole() {
     assert_eq!(section("data").bytes.len(), 64);
 }
 
-/// What cannot be read cannot be added up: in a pool each process has files of its own, and so has
-/// each program of a process.
+/// What cannot be read cannot be added up: in a pool each process has files of its own, under names
+/// that nobody else takes; elsewhere each program of a process has, as it hands them over.
 #[test]
 fn saved_sections_replace_none_of_others() {
-    for pattern in ["app-%m.profraw", "app.profraw"] {
+    for (pattern, handed_over) in [("app-%m.profraw", 0), ("app.profraw", 1)] {
         let directory = tempfile::tempdir().unwrap();
         let name = profile_name(directory.path(), pattern);
         let device = compiled("clang++-22", &FRONT_END);
@@ -317,9 +317,10 @@ fn saved_sections_replace_none_of_others() {
             let mut session = Session::default();
             let first = session.drain(&device, &name).files;
             assert_eq!(session.drain(&device, &name).files, first);
-            let handed_over = session.hand_over().into_iter().map(Result::unwrap);
+            let renamed = session.hand_over();
+            assert_eq!(renamed.len(), handed_over, "{pattern}: {renamed:?}");
             files.extend(first.into_iter().filter(|file| file.exists()));
-            files.extend(handed_over);
+            files.extend(renamed.into_iter().map(Result::unwrap));
         }
         let saved = files.iter().map(|file| {
             let saved = SavedSections::decode(&fs::read(file).unwrap()).unwrap();
@@ -349,7 +350,7 @@ fn code_at_rest_has_counted_nothing() {
         let agent = device.agents().unwrap().remove(0);
         let at_rest = AtRest::new(agent, "branch.co".into(), elf).unwrap();
         let (directory, name) = output();
-        let outcome = Session::of_new_files().drain(&at_rest, &name);
+        let outcome = Session::default().drain_unloaded(&at_rest, &name);
         assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
         assert_eq!(outcome.files[0].file_name(), profile.file_name());
         let text = |profile: &Path, directory: &TempDir| {
