@@ -16,6 +16,9 @@ use crate::election::{self, Event};
 use crate::process;
 use crate::queues::NewQueue;
 
+/// The function by which we tell who gets the program's calls.
+const FREEZE: &CStr = c"hsa_executable_freeze";
+
 /// `HSA_STATUS_ERROR`: for a program that calls HSA where there is none.
 const ERROR: Status = 0x1000;
 
@@ -231,19 +234,33 @@ pub(crate) enum First {
     Hooks,
     /// HSA itself, or another tool's hooks.
     Others,
-    /// Nobody: there is no HSA in this scope, and our hooks are not exported.
+    /// Nobody that we see: our hooks are not exported, or are where none of HSA's callers looks.
     Nobody,
 }
 
 /// Who is first now. A runtime that is loaded later is behind us.
 pub(crate) fn first() -> First {
-    // SAFETY: the name is NUL terminated.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"hsa_executable_freeze".as_ptr()) };
-    match found.is_null() {
-        true => First::Nobody,
-        false if election::is_a_copys(found) => First::Hooks,
-        false => First::Others,
+    let seen = |name: &CStr| {
+        // SAFETY: the name is NUL terminated.
+        unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+    };
+    let found = seen(FREEZE);
+    if found.is_null() {
+        First::Nobody
+    } else if !election::is_a_copys(found) {
+        First::Others
+    } else if is_global(FREEZE) || !seen(c"hsa_init").is_null() {
+        First::Hooks
+    } else {
+        // ROCr has loaded us as a tool, and was itself loaded with `RTLD_LOCAL`: we see ourselves.
+        First::Nobody
     }
+}
+
+/// Whether `name` is defined where every object looks first.
+fn is_global(name: &CStr) -> bool {
+    // SAFETY: the address is not used.
+    unsafe { Library::this().get::<*const c_void>(name.to_bytes_with_nul()) }.is_ok()
 }
 
 /// The function `name` behind ours: the next in the search order, so that another tool's hook is

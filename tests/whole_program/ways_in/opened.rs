@@ -12,7 +12,8 @@ pub(super) fn loader() -> PathBuf {
     link("loader", &parts![object("loader.cpp", &[])])
 }
 
-fn library(kernel: &str) -> PathBuf {
+/// A shared library with a kernel.
+pub(super) fn library(kernel: &str) -> PathBuf {
     link(
         &format!("lib{kernel}.so"),
         &parts!["-shared", tally_object(kernel), HIP[0]],

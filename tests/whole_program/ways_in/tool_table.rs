@@ -1,6 +1,7 @@
 //! ROCr's tool table: taken where the program's calls do not pass librocov's functions, and there
 //! alone; left alone if its version is not known.
 
+use super::opened::{library, loader};
 use super::programs::{KERNEL, counts_twice, link, object, on_model, plain, stacks, tally_object};
 use crate::parts;
 use crate::support::artifacts::built;
@@ -66,6 +67,22 @@ fn serves_where_the_user_names_librocov() {
     assert_eq!(ended.stderr.matches(HOOKED).count(), 1, "{ended}");
 }
 
+/// What is unloaded before the exit can only be drained by those who see it go. HIP comes in with the
+/// libraries, in a scope of their own: that librocov sees its own functions there is no reason to
+/// leave the table alone.
+#[test]
+fn shows_what_is_unloaded() {
+    let kernels = ["tally_one", "tally_two"];
+    for scope in ["local", "global"] {
+        let data = tempfile::tempdir().expect("a temporary directory");
+        let mut command = on_model(data.path(), &[]);
+        command.arg(tools(&built("librocov.so"))).arg(loader());
+        command.args(["close", scope]).args(kernels.map(library));
+        let ended = counts_twice(&mut command, data.path(), &kernels);
+        assert_eq!(ended.stderr.matches(HOOKED).count(), 1, "{ended}");
+    }
+}
+
 #[test]
 fn is_left_alone_where_librocov_interposes() {
     let library = built("librocov.so");
@@ -90,7 +107,10 @@ fn of_an_unknown_version_is_left_alone_and_interposition_serves() {
         "{ended}"
     );
     assert_eq!(ended.stderr.matches(UNKNOWN).count(), 1, "{ended}");
-    assert!(ended.stderr.contains("version 99"), "{ended}");
+    assert!(
+        ended.stderr.contains("root tool table has version 99"),
+        "{ended}"
+    );
 }
 
 #[test]
