@@ -61,7 +61,7 @@ fn all_unused(directory: &Path, stack: Stack) -> PathBuf {
             "gfx90a:xnack+",
         ),
     ];
-    library(directory, &[&unused[..], &others].concat())
+    library(directory, &[&others[..], &unused].concat())
 }
 
 /// Runs a program that uses `count` alone, with the library in the process.
