@@ -110,7 +110,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
                 ..note.into()
             });
         }
-        kernels.sort_by(|one, other| one.name.cmp(&other.name));
+        kernels.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         Ok(kernels)
     }
 }

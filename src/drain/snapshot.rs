@@ -180,7 +180,7 @@ fn read_sections<const N: usize>(
     sections: [DeviceRange; N],
 ) -> Result<[Vec<u8>; N], Error> {
     let mut order: Vec<usize> = (0..N).filter(|index| sections[*index].len > 0).collect();
-    order.sort_by_key(|index| sections[*index].start);
+    order.sort_unstable_by_key(|index| sections[*index].start);
     let mut contents = [const { Vec::new() }; N];
     let mut rest = order.as_slice();
     while let Some((&first, _)) = rest.split_first() {

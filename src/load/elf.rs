@@ -55,7 +55,7 @@ impl Kernels {
     /// Takes kernels in any order.
     #[must_use]
     pub fn new(mut kernels: Vec<Kernel>) -> Kernels {
-        kernels.sort_by(|one, other| one.name.cmp(&other.name));
+        kernels.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         let numbered = kernels.iter().enumerate();
         let mut by_address: Vec<(u64, usize)> = numbered
             .flat_map(|(place, kernel)| [(kernel.descriptor, place), (kernel.entry, place)])

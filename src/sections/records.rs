@@ -132,7 +132,7 @@ fn defect(index: usize, record: &[u8], kind: DefectKind) -> RecordDefect {
 /// The claims that overlap an earlier one (in the counters section), by index.
 fn shared(claims: &[Claim]) -> Vec<(usize, DefectKind)> {
     let mut order: Vec<&Claim> = claims.iter().collect();
-    order.sort_by_key(|claim| (claim.counters, claim.index));
+    order.sort_unstable_by_key(|claim| (claim.counters, claim.index));
     let mut taken = Vec::new();
     let mut last: Option<&Claim> = None;
     for claim in order {
@@ -147,7 +147,8 @@ fn shared(claims: &[Claim]) -> Vec<(usize, DefectKind)> {
             _ => last = Some(claim),
         }
     }
-    taken.sort_by_key(|(index, _)| *index);
+    // Each claim is taken once.
+    taken.sort_unstable_by_key(|(index, _)| *index);
     taken
 }
 
