@@ -50,10 +50,10 @@ pub(crate) fn is_under_way() -> bool {
     UNDER_WAY.load(Ordering::Relaxed)
 }
 
-fn drain() {
+fn drain(work: fn()) {
     UNDER_WAY.store(true, Ordering::Relaxed);
     if process::may_use_hsa() {
-        lifecycle::exiting();
+        work();
     }
 }
 
@@ -68,18 +68,18 @@ fn register(handler: extern "C" fn()) {
 }
 
 extern "C" fn early() {
-    boundary::guest("the exit drain", drain);
+    boundary::guest("the exit drain", || drain(lifecycle::exit_begins));
 }
 
 extern "C" fn unseen() {
     if !process::is_user() {
-        boundary::guest("the exit drain", drain);
+        boundary::guest("the exit drain", || drain(lifecycle::exiting));
     }
 }
 
 extern "C" fn late() {
     boundary::guest("the late exit drain", || {
-        drain();
+        drain(lifecycle::exiting);
         lifecycle::ended();
     });
 }

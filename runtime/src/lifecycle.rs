@@ -92,6 +92,12 @@ fn wait_for_kernels(wanted: impl Fn(Executable) -> bool) {
 
 /// Whatever is loaded is drained, as it is now.
 pub(crate) fn draining() -> RocovStatus {
+    let status = drain();
+    keep();
+    status
+}
+
+fn drain() -> RocovStatus {
     let drained = with_owned(|state, device| {
         if state.neighbour.look() == Stance::StandDown {
             return RocovStatus::Nothing;
@@ -108,7 +114,6 @@ pub(crate) fn draining() -> RocovStatus {
             RocovStatus::Ok
         }
     });
-    keep();
     drained.unwrap_or(RocovStatus::Nothing)
 }
 
@@ -186,14 +191,24 @@ pub(crate) fn shut_down() {
 /// The process ends by `exit` or by returning from main. Besides what was seen, what was loaded
 /// past the hooks is looked for.
 pub(crate) fn exiting() {
-    // Most processes of a test suite use no GPU: this is all that happens in them. Of several copies
-    // that saw nothing, one looks.
-    if !hsa::is_loaded() || !election::drains() {
-        return;
-    }
-    if process::claim() {
+    if drains_at_exit() {
         ending();
     }
+}
+
+/// The same when exit handlers begin to run: `exiting` comes again as the last of them.
+pub(crate) fn exit_begins() {
+    if drains_at_exit() {
+        with_state(|state| state.session.ends());
+        wait_for_kernels(|_| true);
+        drain();
+    }
+}
+
+fn drains_at_exit() -> bool {
+    // Most processes of a test suite use no GPU: this is all that happens in them. Of several copies
+    // that saw nothing, one looks.
+    hsa::is_loaded() && election::drains() && process::claim()
 }
 
 /// The last that happens in a process that ends: no more code will be loaded.

@@ -44,6 +44,7 @@ pub struct Session {
     /// All loads, to be drained or not.
     registry: Registry,
     keeper: Keeper,
+    is_ending: bool,
     /// Whether files that are there already are left alone.
     only_new: bool,
 }
@@ -165,6 +166,9 @@ impl Session {
     /// Forgets an executable that is about to be destroyed, undrained.
     pub fn gone(&mut self, executable: Executable, name: &ProfileName) -> Vec<KeepError> {
         self.forget(executable);
+        if self.is_ending {
+            return Vec::new();
+        }
         let mut not_kept = self.keeper.gather_in(name);
         let written = self.keeper.write_now_and_then(&self.registry, name);
         not_kept.extend(written.err());
@@ -174,7 +178,9 @@ impl Session {
     /// Drains every load that is still there, those included whose freeze was not seen.
     pub fn drain(&mut self, device: &dyn Device, name: &ProfileName) -> Outcome {
         let mut outcome = self.drain_all(device, name);
-        outcome.not_kept.extend(self.keep(name));
+        if !self.is_ending {
+            outcome.not_kept.extend(self.keep(name));
+        }
         outcome
     }
 
@@ -217,6 +223,15 @@ impl Session {
         outcome.losses.append(&mut losses);
         outcome.not_kept = not_kept;
         outcome
+    }
+
+    /// The process is ending: the registry is written by [`Session::keep`] alone from now on, which
+    /// is to be called once more, last of all.
+    ///
+    /// Where a destructor launches a kernel, HIP 5.2 and 5.7 write to a block of the heap that they
+    /// have freed. The more the heap is used before, the likelier that ends the program.
+    pub fn ends(&mut self) {
+        self.is_ending = true;
     }
 
     /// What is kept of code objects that are loaded from now on goes beside profiles of this name.
