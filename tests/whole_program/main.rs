@@ -11,6 +11,7 @@ mod kernels_match_host;
 mod never_unloaded;
 mod no_gpu_use;
 mod profiles_accepted;
+mod report_figures;
 mod sample_report;
 mod two_gpus;
 mod uninstrumented;
