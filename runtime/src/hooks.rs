@@ -8,13 +8,14 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 use libloading::os::unix::{Library, RTLD_LAZY};
-use rocov::device::Executable;
 use rocov::hsa::HSA_LIBRARY;
-use rocov::hsa::abi::{SUCCESS, Status};
+use rocov::hsa::abi::Status;
 
+use crate::calls::{
+    self, DestroyFn, FreezeFn, QueueCreateFn, QueueDestroyFn, QueueErrorFn, ShutDownFn,
+};
 use crate::election::{self, Event};
 use crate::process;
-use crate::queues::NewQueue;
 
 /// The function by which we tell who gets the program's calls.
 const FREEZE: &CStr = c"hsa_executable_freeze";
@@ -22,26 +23,9 @@ const FREEZE: &CStr = c"hsa_executable_freeze";
 /// `HSA_STATUS_ERROR`: for a program that calls HSA where there is none.
 const ERROR: Status = 0x1000;
 
-type FreezeFn = unsafe extern "C" fn(u64, *const c_char) -> Status;
-type DestroyFn = unsafe extern "C" fn(u64) -> Status;
-type ShutDownFn = unsafe extern "C" fn() -> Status;
-pub(crate) type QueueErrorFn = unsafe extern "C" fn(Status, u64, *mut c_void);
-/// Agent, size, kind, what is told of errors with its data, sizes of segments, where the queue's
-/// address goes.
-pub(crate) type QueueCreateFn = unsafe extern "C" fn(
-    u64,
-    u32,
-    u32,
-    Option<QueueErrorFn>,
-    *mut c_void,
-    u32,
-    u32,
-    *mut u64,
-) -> Status;
-pub(crate) type QueueDestroyFn = unsafe extern "C" fn(u64) -> Status;
 type ExitFn = unsafe extern "C" fn(c_int) -> !;
 
-/// Loads are remembered once an executable is frozen: symbols have addresses from then on.
+/// See [`calls::freeze`].
 ///
 /// # Safety
 /// As for HSA's function of this name.
@@ -49,20 +33,14 @@ type ExitFn = unsafe extern "C" fn(c_int) -> !;
 unsafe extern "C" fn hsa_executable_freeze(executable: u64, options: *const c_char) -> Status {
     static NEXT: OnceLock<Option<FreezeFn>> = OnceLock::new();
     // SAFETY: hsa.h declares the function so.
-    let Some(freeze) = *NEXT.get_or_init(|| unsafe { next(c"hsa_executable_freeze") }) else {
+    let Some(freeze) = *NEXT.get_or_init(|| unsafe { next(FREEZE) }) else {
         return ERROR;
     };
     // SAFETY: the caller's arguments, passed on.
-    let status = unsafe { freeze(executable, options) };
-    if status == SUCCESS {
-        election::send(Event::Frozen(Executable(executable)));
-    }
-    status
+    calls::freeze(executable, || unsafe { freeze(executable, options) })
 }
 
-/// The authoritative drain: HIP destroys the executables of static fat binaries in its module
-/// destructors, before a preloaded library's exit handler runs, and those of a module when it is
-/// unloaded. The owner promises that no kernel of the executable runs any more.
+/// See [`calls::destroy`].
 ///
 /// # Safety
 /// As for HSA's function of this name.
@@ -73,13 +51,11 @@ unsafe extern "C" fn hsa_executable_destroy(executable: u64) -> Status {
     let Some(destroy) = *NEXT.get_or_init(|| unsafe { next(c"hsa_executable_destroy") }) else {
         return ERROR;
     };
-    election::send(Event::Destroying(Executable(executable)));
     // SAFETY: the caller's argument, passed on.
-    unsafe { destroy(executable) }
+    calls::destroy(executable, || unsafe { destroy(executable) })
 }
 
-/// The program's own shutdown, or HIP's: from 6.2 on it does so in a static destructor. If it is
-/// the last reference, all executables go with the runtime.
+/// See [`calls::shut_down`].
 ///
 /// # Safety
 /// As for HSA's function of this name.
@@ -90,14 +66,11 @@ unsafe extern "C" fn hsa_shut_down() -> Status {
     let Some(shut_down) = *NEXT.get_or_init(|| unsafe { next(c"hsa_shut_down") }) else {
         return ERROR;
     };
-    election::send(Event::ShuttingDown);
     // SAFETY: there are no arguments.
-    let status = unsafe { shut_down() };
-    election::send(Event::ShutDown);
-    status
+    calls::shut_down(|| unsafe { shut_down() })
 }
 
-/// Queues are remembered: kernels that still run in them are waited for.
+/// See [`calls::queue_create`].
 ///
 /// # Safety
 /// As for HSA's function of this name.
@@ -118,7 +91,7 @@ unsafe extern "C" fn hsa_queue_create(
         return ERROR;
     };
     // SAFETY: the caller's arguments, passed on.
-    let status = unsafe {
+    let call = || unsafe {
         create(
             agent,
             size,
@@ -130,14 +103,12 @@ unsafe extern "C" fn hsa_queue_create(
             queue,
         )
     };
-    if status == SUCCESS {
-        // SAFETY: a successful call has written the queue's address there.
-        let address = unsafe { *queue };
-        election::send(Event::QueueCreated(&NewQueue { agent, address }));
-    }
-    status
+    // SAFETY: HSA's function writes the queue's address there.
+    unsafe { calls::queue_create(agent, queue, call) }
 }
 
+/// See [`calls::queue_destroy`].
+///
 /// # Safety
 /// As for HSA's function of this name.
 #[unsafe(no_mangle)]
@@ -147,9 +118,8 @@ unsafe extern "C" fn hsa_queue_destroy(queue: u64) -> Status {
     let Some(destroy) = *NEXT.get_or_init(|| unsafe { next(c"hsa_queue_destroy") }) else {
         return ERROR;
     };
-    election::send(Event::QueueDestroying(queue));
     // SAFETY: the caller's argument, passed on.
-    unsafe { destroy(queue) }
+    calls::queue_destroy(queue, || unsafe { destroy(queue) })
 }
 
 /// Ends the process without exit handlers, as Python's `os._exit` and forked workers do.

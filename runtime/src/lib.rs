@@ -11,6 +11,7 @@
 
 mod boundary;
 mod caller;
+mod calls;
 mod config;
 mod demangle;
 mod election;

@@ -11,12 +11,13 @@ use std::ffi::{c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Once, OnceLock};
 
-use rocov::device::Executable;
-use rocov::hsa::abi::{SUCCESS, Status};
+use rocov::hsa::abi::Status;
 
+use crate::calls::{
+    self, DestroyFn, FreezeFn, QueueCreateFn, QueueDestroyFn, QueueErrorFn, ShutDownFn,
+};
 use crate::election::{self, Event};
-use crate::hooks::{self, First, QueueCreateFn, QueueDestroyFn, QueueErrorFn};
-use crate::queues::NewQueue;
+use crate::hooks::{self, First};
 use crate::{boundary, exit, log};
 
 /// Tells ROCr (from 5.3) that this library is a tool, and when to load it: others first.
@@ -40,10 +41,6 @@ struct Version {
     step: u32,
     _reserved: u32,
 }
-
-type FreezeFn = unsafe extern "C" fn(u64, *const c_char) -> Status;
-type DestroyFn = unsafe extern "C" fn(u64) -> Status;
-type ShutDownFn = unsafe extern "C" fn() -> Status;
 
 /// `CoreApiTable`, with the functions that are not ours as bytes.
 #[repr(C)]
@@ -232,25 +229,19 @@ fn original() -> &'static Original {
 
 unsafe extern "C" fn freeze(executable: u64, options: *const c_char) -> Status {
     // SAFETY: the caller's arguments, passed on.
-    let status = unsafe { (original().freeze)(executable, options) };
-    if status == SUCCESS {
-        election::send(Event::Frozen(Executable(executable)));
-    }
-    status
+    calls::freeze(executable, || unsafe {
+        (original().freeze)(executable, options)
+    })
 }
 
 unsafe extern "C" fn destroy(executable: u64) -> Status {
-    election::send(Event::Destroying(Executable(executable)));
     // SAFETY: the caller's argument, passed on.
-    unsafe { (original().destroy)(executable) }
+    calls::destroy(executable, || unsafe { (original().destroy)(executable) })
 }
 
 unsafe extern "C" fn shut_down() -> Status {
-    election::send(Event::ShuttingDown);
     // SAFETY: there are no arguments.
-    let status = unsafe { (original().shut_down)() };
-    election::send(Event::ShutDown);
-    status
+    calls::shut_down(|| unsafe { (original().shut_down)() })
 }
 
 unsafe extern "C" fn queue_create(
@@ -264,7 +255,7 @@ unsafe extern "C" fn queue_create(
     queue: *mut u64,
 ) -> Status {
     // SAFETY: the caller's arguments, passed on.
-    let status = unsafe {
+    let call = || unsafe {
         (original().queue_create)(
             agent,
             size,
@@ -276,16 +267,11 @@ unsafe extern "C" fn queue_create(
             queue,
         )
     };
-    if status == SUCCESS {
-        // SAFETY: a successful call has written the queue's address there.
-        let address = unsafe { *queue };
-        election::send(Event::QueueCreated(&NewQueue { agent, address }));
-    }
-    status
+    // SAFETY: HSA's function writes the queue's address there.
+    unsafe { calls::queue_create(agent, queue, call) }
 }
 
 unsafe extern "C" fn queue_destroy(queue: u64) -> Status {
-    election::send(Event::QueueDestroying(queue));
     // SAFETY: the caller's argument, passed on.
-    unsafe { (original().queue_destroy)(queue) }
+    calls::queue_destroy(queue, || unsafe { (original().queue_destroy)(queue) })
 }
