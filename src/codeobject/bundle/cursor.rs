@@ -19,6 +19,16 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
+    /// At the first of `bytes`, those of a container that starts at `start` in the file.
+    pub(super) fn new(bytes: &'a [u8], what: &'static str, start: usize) -> Self {
+        Cursor {
+            bytes,
+            what,
+            start,
+            at: 0,
+        }
+    }
+
     /// The next little-endian number of `SIZE` bytes, 8 at most.
     pub(super) fn number<const SIZE: usize>(
         &mut self,

@@ -125,12 +125,7 @@ impl Header {
                 limit: MAX_UNPACKED_BYTES,
             });
         }
-        let cursor = Cursor {
-            bytes,
-            what: WHAT,
-            start,
-            at: 0,
-        };
+        let cursor = Cursor::new(bytes, WHAT, start);
         let header_end = cursor.range("header", self.entries_offset, 0)?.end;
         let (header, packed) = bytes.split_at(header_end);
         let method = if packed.starts_with(ZSTD_MAGIC) {
@@ -165,12 +160,7 @@ fn entries<'data>(
     header: &Header,
 ) -> Result<Container<'data>, BundleError> {
     let start = place.start;
-    let mut cursor = Cursor {
-        bytes: &file[place],
-        what: WHAT,
-        start,
-        at: 0,
-    };
+    let mut cursor = Cursor::new(&file[place], WHAT, start);
     cursor.check_count(header.entries, MAX_ENTRIES)?;
     cursor.at = cursor
         .range("list of entries", header.entries_offset, 0)?

@@ -24,12 +24,7 @@ pub(super) fn parse<'data>(
     place: Range<usize>,
 ) -> Result<Container<'data>, BundleError> {
     let start = place.start;
-    let mut cursor = Cursor {
-        bytes: &file[place],
-        what: WHAT,
-        start,
-        at: 0,
-    };
+    let mut cursor = Cursor::new(&file[place], WHAT, start);
     let magic = cursor.take("magic", MAGIC.len() as u64)?;
     if magic != MAGIC {
         return Err(BundleError::unknown_magic(magic, start));
