@@ -10,6 +10,7 @@ use crate::coverage::view::View;
 use crate::demangle::shown;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::env;
 use std::io::{self, Write};
@@ -64,12 +65,7 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     .map(|(name, number)| (name, number.to_string()));
     xml.create_element("coverage")
         .with_attributes(numbers.iter().map(|(name, number)| (*name, &**number)))
-        .with_attributes(
-            total
-                .attributes()
-                .each_ref()
-                .map(|(name, rate)| (*name, &**rate)),
-        )
+        .with_attributes(total.attributes())
         .with_attribute(("version", env!("CARGO_PKG_VERSION")))
         .write_inner_content(|xml| {
             xml.create_element("sources").write_inner_content(|xml| {
@@ -99,12 +95,7 @@ fn write_package(
 ) -> io::Result<()> {
     xml.create_element("package")
         .with_attribute(("name", name))
-        .with_attributes(
-            rates
-                .attributes()
-                .each_ref()
-                .map(|(name, rate)| (*name, &**rate)),
-        )
+        .with_attributes(rates.attributes())
         .with_attribute(("complexity", "0"))
         .write_inner_content(|xml| {
             xml.create_element("classes").write_inner_content(|xml| {
@@ -129,10 +120,10 @@ impl Rates {
         }
     }
 
-    fn attributes(self) -> [(&'static str, String); 2] {
+    fn attributes(self) -> [(&'static str, Cow<'static, str>); 2] {
         let rate = |figure: Figure| {
             let percent = figure.percent().unwrap_or(100.0);
-            format!("{:.4}", percent / 100.0)
+            Cow::from(format!("{:.4}", percent / 100.0))
         };
         [
             ("line-rate", rate(self.lines)),
@@ -172,12 +163,7 @@ impl Class {
         xml.create_element("class")
             .with_attribute(("name", &*name.to_string_lossy()))
             .with_attribute(("filename", &*self.path))
-            .with_attributes(
-                self.rates
-                    .attributes()
-                    .each_ref()
-                    .map(|(name, rate)| (*name, &**rate)),
-            )
+            .with_attributes(self.rates.attributes())
             .with_attribute(("complexity", "0"))
             .write_inner_content(|xml| {
                 xml.create_element("methods").write_inner_content(|xml| {
@@ -209,12 +195,7 @@ fn write_method(name: &str, line: u32, calls: u64, xml: &mut Xml<'_>) -> io::Res
     xml.create_element("method")
         .with_attribute(("name", name))
         .with_attribute(("signature", ""))
-        .with_attributes(
-            rates
-                .attributes()
-                .each_ref()
-                .map(|(name, rate)| (*name, &**rate)),
-        )
+        .with_attributes(rates.attributes())
         .with_attribute(("complexity", "0"))
         .write_inner_content(|xml| {
             xml.create_element("lines")
