@@ -11,21 +11,25 @@ use std::path::Path;
 /// Profiles and device ELFs brought together, and what is left of both.
 pub(crate) struct Matching<'a> {
     /// What belongs together, by arch.
-    pub(crate) archs: BTreeMap<&'a str, Matched<'a>>,
+    pub(crate) archs: BTreeMap<&'a str, OfArch<'a>>,
     /// Profiles whose device ELF is in none of the files, by identity.
     strangers: BTreeMap<&'a str, Vec<&'a DeviceProfile>>,
     /// Device ELFs without a profile, by the file they are in, of those that the user named.
     unused: Vec<(&'a ObjectFile, Vec<&'a DeviceElf>)>,
 }
 
-/// What belongs to one arch.
-#[derive(Default)]
-pub(crate) struct Matched<'a> {
-    /// Profiles whose device ELF is known.
+/// A device ELF and its profiles on one arch.
+#[derive(Clone)]
+pub(crate) struct CodeObject<'a> {
+    /// The file that the device ELF is in: one, though several may hold it.
+    pub(crate) file: &'a ObjectFile,
+    pub(crate) elf: &'a DeviceElf,
+    /// At least one.
     pub(crate) profiles: Vec<&'a DeviceProfile>,
-    /// By identity, so that each is there once though several files may hold it.
-    pub(crate) elfs: BTreeMap<&'a str, (&'a ObjectFile, &'a DeviceElf)>,
 }
+
+/// The code objects of one arch, by identity.
+pub(crate) type OfArch<'a> = BTreeMap<&'a str, CodeObject<'a>>;
 
 impl<'a> Matching<'a> {
     /// Looks for the device ELFs of `profiles` in the files of the data directory, then in those
@@ -41,14 +45,18 @@ impl<'a> Matching<'a> {
                 elfs.entry(elf.identity.as_str()).or_insert((file, elf));
             }
         }
-        let mut archs: BTreeMap<_, Matched<'_>> = BTreeMap::new();
+        let mut archs: BTreeMap<_, OfArch<'_>> = BTreeMap::new();
         let mut strangers: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for profile in profiles {
             let identity = profile.identity.as_str();
-            if let Some(elf) = elfs.get(identity) {
-                let matched = archs.entry(profile.arch.as_str()).or_default();
-                matched.profiles.push(profile);
-                matched.elfs.insert(identity, *elf);
+            if let Some((file, elf)) = elfs.get(identity) {
+                let objects = archs.entry(profile.arch.as_str()).or_default();
+                let object = objects.entry(identity).or_insert_with(|| CodeObject {
+                    file,
+                    elf,
+                    profiles: Vec::new(),
+                });
+                object.profiles.push(profile);
             } else {
                 strangers.entry(identity).or_default().push(profile);
             }
@@ -83,13 +91,17 @@ impl<'a> Matching<'a> {
         self.strangers.len()
     }
 
-    /// Takes out the profiles that `check` refuses, and returns a line for each. An arch that is left
-    /// without a profile goes with them.
+    /// Takes out the profiles that `check` refuses, and returns a line for each. What is left without
+    /// a profile goes with them: the lines of such a device ELF would be reported as not run, which
+    /// nobody knows.
     pub(crate) fn leave_out_damaged(&mut self, check: impl Fn(&Path) -> Result<()>) -> Vec<String> {
         let mut left_out = Vec::new();
-        self.archs.retain(|_, matched| {
-            left_out.extend(matched.leave_out_damaged(&check));
-            !matched.profiles.is_empty()
+        self.archs.retain(|_, objects| {
+            objects.retain(|_, object| {
+                left_out.extend(object.leave_out_damaged(&check));
+                !object.profiles.is_empty()
+            });
+            !objects.is_empty()
         });
         left_out
     }
@@ -135,17 +147,14 @@ impl<'a> Matching<'a> {
     }
 }
 
-impl<'a> Matched<'a> {
-    /// The raw profiles of one code object.
-    pub(crate) fn profiles_of(&self, identity: &str) -> Vec<&'a Path> {
+impl CodeObject<'_> {
+    /// The files of its profiles.
+    pub(crate) fn paths(&self) -> Vec<&Path> {
         let profiles = self.profiles.iter();
-        let profiles = profiles.filter(|profile| profile.identity == identity);
         profiles.map(|profile| profile.path.as_path()).collect()
     }
 
-    /// Takes out the profiles that `check` refuses, and returns a line for each. A device ELF that is
-    /// left without a profile goes with them: its lines would be reported as not run, which nobody
-    /// knows.
+    /// Takes out the profiles that `check` refuses, and returns a line for each.
     pub(crate) fn leave_out_damaged(&mut self, check: impl Fn(&Path) -> Result<()>) -> Vec<String> {
         let mut left_out = Vec::new();
         self.profiles.retain(|profile| match check(&profile.path) {
@@ -155,12 +164,6 @@ impl<'a> Matched<'a> {
                 false
             }
         });
-        let whole: BTreeSet<_> = self
-            .profiles
-            .iter()
-            .map(|profile| profile.identity.as_str())
-            .collect();
-        self.elfs.retain(|identity, _| whole.contains(identity));
         left_out
     }
 }

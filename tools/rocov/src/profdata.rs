@@ -62,17 +62,18 @@ pub(crate) fn check_by_tool(path: &Path, installed: &Installed) -> Result<()> {
 }
 
 /// Merges `profiles` into `output`, which is replaced at once. `arguments` are llvm-profdata's own.
+/// Returns the tools that wrote it.
 ///
 /// # Errors
 ///
 /// When a file is no profile, no installed tool reads it, they are of both kinds of instrumentation,
 /// or llvm-profdata refuses one.
-pub(crate) fn merge(
+pub(crate) fn merge<'a>(
     profiles: &[&Path],
     output: &Path,
-    installed: &Installed,
+    installed: &'a Installed,
     arguments: &[String],
-) -> Result<()> {
+) -> Result<&'a Tools> {
     let mut by_version: BTreeMap<u64, Vec<&Path>> = BTreeMap::new();
     let mut parts = Vec::new();
     let mut kinds = [None; 2];
@@ -103,16 +104,32 @@ pub(crate) fn merge(
     for (version, profiles) in &by_version {
         let tools = installed.reading(*version)?;
         if by_version.len() == 1 && parts.is_empty() {
-            return replace(output, |file| run(tools, profiles, file, arguments));
+            replace(output, |file| run(tools, profiles, file, arguments))?;
+            return Ok(tools);
         }
         let part = NamedTempFile::new().context("cannot make a temporary file")?;
         run(tools, profiles, part.path(), arguments)?;
         made.push(part);
     }
     parts.extend(made.iter().map(NamedTempFile::path));
-    replace(output, |file| {
-        run(installed.newest(), &parts, file, arguments)
-    })
+    let tools = installed.newest();
+    replace(output, |file| run(tools, &parts, file, arguments))?;
+    Ok(tools)
+}
+
+/// Merges indexed profiles, each with the tools that wrote it, into `output`, which is replaced at
+/// once. If one LLVM wrote them all, so does it this one: the compiler of that LLVM can read it.
+///
+/// # Errors
+///
+/// When llvm-profdata fails.
+pub(crate) fn join(parts: &[(&Path, &Tools)], output: &Path, installed: &Installed) -> Result<()> {
+    let tools = match parts {
+        [(_, first), rest @ ..] if rest.iter().all(|(_, tools)| tools == first) => first,
+        _ => installed.newest(),
+    };
+    let paths: Vec<_> = parts.iter().map(|(path, _)| *path).collect();
+    replace(output, |file| run(tools, &paths, file, &[]))
 }
 
 /// Whether `path` is named as indexed profiles are.

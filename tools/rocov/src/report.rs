@@ -1,10 +1,11 @@
 //! `rocov report`: profiles and device ELFs brought together, merged and shown per arch.
 
 use crate::cli::ReportArguments;
-use crate::coverage::{self, CodeObject, PathMap, llvm_cov};
+use crate::coverage::{self, PathMap, llvm_cov};
 use crate::inputs::Inputs;
-use crate::llvm_tools::Installed;
-use crate::matching::{Matched, Matching};
+use crate::llvm_tools::{Installed, Tools};
+use crate::matching::Matching;
+use crate::merged::{Arch, Merged, Object};
 use crate::missing::missing;
 use crate::objects::ObjectFile;
 use crate::profiles::{DeviceProfile, Listing};
@@ -50,28 +51,19 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
     let damaged = matching.leave_out_damaged(|profile| profdata::check(profile, &installed));
     child::say(&matching.left_out(directory));
     child::say(&damaged);
-    let mut reporter = Reporter {
-        arguments,
-        asked: &asked,
-        installed: &installed,
-        named: &inputs.named,
-        damaged: damaged.len(),
-        found: Found::default(),
-        reported: false,
-        report: coverage::Report::default(),
-    };
-    for (arch, matched) in &mut matching.archs {
-        reporter.add(arch, matched)?;
-    }
-    if !reporter.reported {
+    let merged = Merged::of(&matching, directory, &installed)?;
+    child::say(&merged.damaged);
+    if merged.archs.is_empty() {
         return Err(nothing_to_read(directory).into());
     }
     if arguments.show.is_some() {
-        asked.check(&reporter.found)?;
-        return Ok(0);
+        return show(arguments, &asked, &merged, &installed);
     }
-    let damaged = reporter.damaged;
-    let mut report = reporter.report;
+    let damaged = damaged.len() + merged.damaged.len();
+    let mut report = coverage::Report::default();
+    for arch in &merged.archs {
+        report.add_arch(arch, |object| binary(object, &inputs.named), heading(arch));
+    }
     add_host(&mut report, arguments, listing, &installed)?;
     let missing = missing(directory, &inputs, &matching, damaged)?;
     let broken = report.write(&arguments.options, &installed, missing)?;
@@ -139,112 +131,67 @@ fn add_host(
     Ok(())
 }
 
-/// Brings together what is reported of one arch after the other; source is printed at once.
-struct Reporter<'a> {
-    arguments: &'a ReportArguments,
-    asked: &'a Asked<'a>,
-    installed: &'a Installed,
-    named: &'a [ObjectFile],
-    /// The number of profiles that were left out as damaged.
-    damaged: usize,
-    /// The sources of all archs.
-    found: Found,
-    /// Whether there is anything to report.
-    reported: bool,
-    report: coverage::Report,
+/// Prints annotated source of one arch after the other.
+fn show(
+    arguments: &ReportArguments,
+    asked: &Asked<'_>,
+    merged: &Merged<'_>,
+    installed: &Installed,
+) -> Outcome {
+    let mut found = Found::default();
+    for arch in &merged.archs {
+        child::print(format!("{}\n", heading(arch)).as_bytes())?;
+        found.add(show_source(arguments, asked, arch, installed.newest())?);
+    }
+    asked.check(&found)?;
+    Ok(0)
 }
 
-impl<'a> Reporter<'a> {
-    /// Merges the profiles of one arch, and prints its source if that is asked for.
-    fn add(&mut self, arch: &str, matched: &mut Matched<'_>) -> Result<()> {
-        let directory = &self.arguments.directory;
-        // Before the merge, as llvm-cov warns of objects that are newer than the profile.
-        let mut elfs = place(arch, matched, directory)?;
-        let merged = directory.join(format!("{arch}.profdata"));
-        if let Err(error) = self.merge(matched, &merged) {
-            // One that is refused makes llvm-profdata refuse all.
-            let damaged = matched
-                .leave_out_damaged(|profile| profdata::check_by_tool(profile, self.installed));
-            if damaged.is_empty() {
-                return Err(error);
-            }
-            child::say(&damaged);
-            self.damaged += damaged.len();
-            if matched.profiles.is_empty() {
-                return Ok(());
-            }
-            elfs = place(arch, matched, directory)?;
-            self.merge(matched, &merged)?;
-        }
-        self.reported = true;
-        let heading = heading(arch, matched, &elfs, &merged);
-        if self.arguments.show.is_some() {
-            child::print(format!("{heading}\n").as_bytes())?;
-            return self.show_source(&elfs, &merged);
-        }
-        let objects = matched.elfs.iter().zip(elfs);
-        let objects = objects.map(|((identity, (file, _)), elf)| CodeObject {
-            binary: self.binary(identity).unwrap_or(&file.path).to_path_buf(),
-            elf,
-            profiles: matched.profiles_of(identity),
-        });
-        let objects = objects.collect();
-        self.report
-            .add_arch(arch, objects, &merged, heading, self.installed)
+/// Prints annotated source of the files that were asked for, as far as they are there.
+fn show_source(
+    arguments: &ReportArguments,
+    asked: &Asked<'_>,
+    arch: &Arch<'_>,
+    tools: &Tools,
+) -> Result<Found> {
+    let elfs = arch.elfs();
+    let found = Found::of(tools, &elfs, &arch.profile, asked)?;
+    child::say(&found.left_out());
+    let mut command = llvm_cov(tools, "show", &elfs, &arch.profile);
+    if let Some(cxxfilt) = &tools.cxxfilt {
+        // Instantiations of a template are shown one by one, under their names.
+        command.arg("-Xdemangler").arg(cxxfilt);
     }
-
-    /// The file with this code object among those that the user named.
-    fn binary(&self, identity: &str) -> Option<&'a Path> {
-        let has = |file: &&ObjectFile| file.elfs.iter().any(|elf| elf.identity == identity);
-        self.named.iter().find(has).map(|file| file.path.as_path())
+    let maps = &arguments.options.path_map;
+    command.args(maps.iter().map(PathMap::option));
+    command.args(&found.shown);
+    // Without a name llvm-cov takes all.
+    if !found.shown.is_empty() {
+        child::show(&mut command)?;
     }
-
-    fn merge(&self, matched: &Matched<'_>, merged: &Path) -> Result<()> {
-        let profiles = matched.profiles.iter();
-        let profiles: Vec<_> = profiles.map(|profile| profile.path.as_path()).collect();
-        profdata::merge(&profiles, merged, self.installed, &[])
-    }
-
-    /// Prints annotated source of the files that were asked for, as far as they are there.
-    fn show_source(&mut self, elfs: &[PathBuf], merged: &Path) -> Result<()> {
-        let tools = self.installed.newest();
-        let found = Found::of(tools, elfs, merged, self.asked)?;
-        child::say(&found.left_out());
-        let mut command = llvm_cov(tools, "show", elfs, merged);
-        if let Some(cxxfilt) = &tools.cxxfilt {
-            // Instantiations of a template are shown one by one, under their names.
-            command.arg("-Xdemangler").arg(cxxfilt);
-        }
-        let maps = &self.arguments.options.path_map;
-        command.args(maps.iter().map(PathMap::option));
-        command.args(&found.shown);
-        let is_empty = found.shown.is_empty();
-        self.found.add(found);
-        // Without a name llvm-cov takes all.
-        if is_empty {
-            return Ok(());
-        }
-        child::show(&mut command)
-    }
+    Ok(found)
 }
 
-/// Puts the device ELFs of one arch where llvm-cov can read them.
-fn place(arch: &str, matched: &Matched<'_>, directory: &Path) -> Result<Vec<PathBuf>> {
-    let elfs = matched.elfs.values();
-    elfs.map(|(file, elf)| file.place(elf, arch, directory))
-        .collect()
+/// The file that the user knows a code object by: the one with it among those that are named, else
+/// where it was found.
+fn binary(object: &Object<'_>, named: &[ObjectFile]) -> PathBuf {
+    let has = |file: &&ObjectFile| file.elfs.iter().any(|elf| elf.identity == object.identity);
+    let file = named.iter().find(has).unwrap_or(object.file);
+    file.path.clone()
 }
 
-fn heading(arch: &str, matched: &Matched<'_>, elfs: &[PathBuf], merged: &Path) -> String {
+fn heading(arch: &Arch<'_>) -> String {
+    let raw = arch.objects.iter().map(|object| object.raw).sum();
     let mut heading = format!(
-        "{arch}: {} of {}\n",
-        count(matched.profiles.len(), "profile"),
-        count(elfs.len(), "code object"),
+        "{}: {} of {}\n",
+        arch.name,
+        count(raw, "profile"),
+        count(arch.objects.len(), "code object"),
     );
-    for elf in elfs {
-        heading += &format!("  device ELF      {}\n", elf.display());
+    for object in &arch.objects {
+        heading += &format!("  device ELF      {}\n", object.elf.display());
     }
-    heading += &format!("  merged profile  {}\n", merged.display());
+    heading += &format!("  merged profile  {}\n", arch.profile.display());
     heading
 }
 

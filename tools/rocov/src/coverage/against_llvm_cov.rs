@@ -3,7 +3,7 @@
 //! Objects of the host stand for code objects here, as they need no GPU to be counted.
 
 use super::collect::{Input, collect};
-use super::model::{Model, Side};
+use super::model::{Side, Source};
 use super::output::{Format, write};
 use super::view::{By, View};
 use crate::child;
@@ -80,7 +80,7 @@ impl Counted {
     }
 
     /// These objects, each read with its own profile.
-    fn model(&self, names: &[&str]) -> Model {
+    fn sources(&self, names: &[&str]) -> Vec<Source> {
         let inputs: Vec<_> = names
             .iter()
             .map(|name| Input {
@@ -94,11 +94,11 @@ impl Counted {
         let installed = Installed::find(None).unwrap();
         let collected = collect(&inputs, installed.newest(), str::to_owned).unwrap();
         assert_eq!(collected.warnings, [""; 0]);
-        collected.model
+        collected.sources
     }
 
     fn written(&self, names: &[&str], format: Format) -> String {
-        let view = View::new(&self.model(names), By::Arch, |_| true);
+        let view = View::new(self.sources(names), By::Arch, |_| true);
         let mut out = Vec::new();
         write(&view, format, &BTreeMap::new(), &mut out).unwrap();
         String::from_utf8(out).unwrap()

@@ -1,21 +1,17 @@
 //! Asks llvm-cov for the coverage of every code object.
 
-use super::export::{self, Export};
 use super::folded::{Folded, with_everything_run};
-use super::model::{Model, Record, Side, Source};
-use super::tool::llvm_cov;
-use super::view::{By, View};
+use super::model::{Record, Shared, Side, Source};
+use super::tool::export;
 use crate::llvm_tools::Tools;
-use crate::{child, mapped};
+use crate::{child, mapped, parallel};
 use anyhow::{Context, Result};
 use rocov::codeobject::CodeObject;
+use std::collections::HashMap;
 use std::fs;
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 use tempfile::NamedTempFile;
 
 /// A code object, or a program on the host, and the profile of it alone.
@@ -33,9 +29,10 @@ pub(crate) struct Input {
 }
 
 /// Everything that was counted, and what llvm-cov warned of.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Collected {
-    pub(crate) model: Model,
+    /// In the order of the inputs.
+    pub(crate) sources: Vec<Source>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -50,60 +47,35 @@ pub(crate) fn collect(
     tools: &Tools,
     place: impl Fn(&str) -> String + Sync,
 ) -> Result<Collected> {
-    let next = AtomicUsize::new(0);
-    let collected = Mutex::new((Collected::default(), Vec::new()));
-    let work = || {
-        while let Some((index, input)) = {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            inputs.get(index).map(|input| (index, input))
-        } {
-            let (source, warnings) = read(input, tools)?;
-            let mut guard = collected.lock().unwrap_or_else(PoisonError::into_inner);
-            let (collected, order) = &mut *guard;
-            collected.model.add(source, &place);
-            collected.warnings.extend(warnings);
-            order.push(index);
-        }
-        Ok::<_, anyhow::Error>(())
-    };
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.min(inputs.len()))
-            .map(|_| scope.spawn(work))
-            .collect();
-        let ended = workers.into_iter().map(|worker| match worker.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        // All are waited for, and the first error is kept.
-        ended.fold(Ok(()), Result::and)
+    let shared = Mutex::new(Shared::default());
+    let read = parallel::map(inputs, |input| {
+        let (mut source, warnings) = read(input, tools)?;
+        let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.share(&mut source.records, &place);
+        Ok((source, warnings))
     })?;
-    let (mut collected, order) = collected
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
-    // The same from one time to the next, whichever was read first.
-    let mut sources: Vec<_> = order.into_iter().zip(collected.model.sources).collect();
-    sources.sort_by_key(|(index, _)| *index);
-    collected.model.sources = sources.into_iter().map(|(_, source)| source).collect();
-    collected.warnings.sort();
-    Ok(collected)
+    let (sources, warnings): (_, Vec<_>) = read.into_iter().unzip();
+    let mut warnings = warnings.concat();
+    warnings.sort();
+    Ok(Collected { sources, warnings })
 }
 
 fn read(input: &Input, tools: &Tools) -> Result<(Source, Vec<String>)> {
-    let (export, warnings) = run(input, &input.profile, tools)?;
+    let (export, warnings) = export(tools, &input.objects, &input.profile)?;
+    let mut records = export.records;
+    if number_of_branches(&records) != export.branches {
+        let folded = folded(input, tools)?;
+        for record in &mut records {
+            folded.mark(record);
+        }
+    }
     let mut source = Source {
         side: input.side,
         arch: input.arch.clone(),
         binary: input.binary.clone(),
         kernels: Vec::new(),
-        records: export.records,
+        records,
     };
-    if number_of_branches(&mut source) != export.branches {
-        let folded = folded(input, tools)?;
-        for record in &mut source.records {
-            folded.mark(record);
-        }
-    }
     let warnings = warnings
         .lines()
         .map(|it| it.trim_start_matches("warning: "));
@@ -119,29 +91,16 @@ fn read(input: &Input, tools: &Tools) -> Result<(Source, Vec<String>)> {
     Ok((source, warnings.collect()))
 }
 
-/// Runs `llvm-cov export`; what it warned of comes with the export.
-fn run(input: &Input, profile: &Path, tools: &Tools) -> Result<(Export, String)> {
-    let mut command = llvm_cov(tools, "export", &input.objects, profile);
-    child::read(command.arg("-skip-expansions"), |text| {
-        export::read(text).with_context(|| {
-            let binary = input.binary.display();
-            format!("cannot read what llvm-cov exported of {binary}")
-        })
-    })
-}
-
-/// The number of branches as the model counts them.
-fn number_of_branches(source: &mut Source) -> u64 {
-    let records = std::mem::take(&mut source.records);
-    let mut model = Model::default();
-    model.sources.push(Source {
-        records,
-        ..source.clone()
-    });
-    let view = View::new(&model, By::Arch, |_| true);
-    let total = view.table().total.all.branches.total;
-    source.records = model.sources.swap_remove(0).records;
-    total
+/// The number of branches, each side by itself, if none is folded: instances of a template count
+/// once, as the one that has most.
+fn number_of_branches(records: &[Record]) -> u64 {
+    let mut most: HashMap<_, usize> = HashMap::new();
+    for Record { function, .. } in records {
+        let most = most.entry((function.main_path(), function.start()));
+        let most = most.or_default();
+        *most = function.branches.len().max(*most);
+    }
+    most.values().map(|branches| 2 * *branches as u64).sum()
 }
 
 /// Which sides of branches are folded: those that do not run when everything does.
@@ -158,7 +117,7 @@ fn folded(input: &Input, tools: &Tools) -> Result<Folded> {
     let counted = fs::read_to_string(text.path()).with_context(failed)?;
     fs::write(text.path(), with_everything_run(&counted)).with_context(failed)?;
     merge(text.path(), &[], profile.path())?;
-    let (export, _) = run(input, profile.path(), tools)?;
+    let (export, _) = export(tools, &input.objects, profile.path())?;
     let mut folded = Folded::default();
     for Record { function, counts } in &export.records {
         folded.remember(function, &counts.branches);

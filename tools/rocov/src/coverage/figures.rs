@@ -1,10 +1,12 @@
 //! How much of something ran: covered of total, per kind of thing.
 
+use serde::Serialize;
+
 /// How many ran, of how many.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Figure {
-    pub(crate) covered: u64,
     pub(crate) total: u64,
+    pub(crate) covered: u64,
 }
 
 impl Figure {

@@ -1,7 +1,7 @@
 //! What a report must reach: least percentages, and kernels that all ran.
 
 use super::figures::{Figure, Figures};
-use super::view::{Table, View};
+use super::view::View;
 use crate::demangle::shown;
 use clap::Args;
 
@@ -51,11 +51,10 @@ impl Gates {
         if !self.are_set() {
             return Vec::new();
         }
-        let table = view.table();
-        if table.rows.is_empty() {
+        if view.paths.is_empty() {
             return vec!["no source file is left to report".to_owned()];
         }
-        let mut broken = self.too_low(view, &table);
+        let mut broken = self.too_low(view);
         if self.fail_uncovered_kernels {
             broken.extend(uncovered_kernels(view));
         }
@@ -76,11 +75,12 @@ impl Gates {
         all.into_iter().filter_map(set)
     }
 
-    fn too_low(&self, view: &View, table: &Table<'_>) -> Vec<String> {
+    fn too_low(&self, view: &View) -> Vec<String> {
+        let total = &view.table().total;
         let labels = view.columns.iter().map(|column| column.label.as_str());
-        let mut totals: Vec<_> = labels.zip(table.total.columns.iter().flatten()).collect();
+        let mut totals: Vec<_> = labels.zip(total.columns.iter().flatten()).collect();
         if totals.len() > 1 {
-            totals.push(("all", &table.total.all));
+            totals.push(("all", &total.all));
         }
         let mut broken = Vec::new();
         for (label, figures) in totals {

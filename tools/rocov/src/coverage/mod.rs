@@ -25,7 +25,8 @@ mod select;
 mod tool;
 mod view;
 
+pub(crate) use figures::Figure;
 pub(crate) use options::Options;
-pub(crate) use report::{CodeObject, Report};
+pub(crate) use report::Report;
 pub(crate) use select::PathMap;
-pub(crate) use tool::{Function, Lines, functions, llvm_cov, sources};
+pub(crate) use tool::{Function, functions, llvm_cov, sources};

@@ -17,7 +17,7 @@ pub(crate) enum Side {
 }
 
 /// One code object on one arch, or a program on the host.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) side: Side,
     /// The arch; `host` on the host.
@@ -36,20 +36,18 @@ pub(crate) struct Record {
     pub(crate) counts: Counts,
 }
 
-/// Everything that was counted.
+/// What many code objects have in common, each once: descriptions of functions, and paths.
 #[derive(Debug, Default)]
-pub(crate) struct Model {
-    pub(crate) sources: Vec<Source>,
-    /// Each description once, however many code objects have the function.
+pub(crate) struct Shared {
     functions: HashSet<Arc<Function>>,
     paths: HashMap<Arc<str>, Arc<str>>,
 }
 
-impl Model {
-    /// Adds a source of counts. `place` says where a source file is now, of the path it was compiled
-    /// from.
-    pub(crate) fn add(&mut self, mut source: Source, place: impl Fn(&str) -> String) {
-        for record in &mut source.records {
+impl Shared {
+    /// Has records that were just read share what is known already. `place` says where a source file
+    /// is now, of the path it was compiled from.
+    pub(crate) fn share(&mut self, records: &mut [Record], place: impl Fn(&str) -> String) {
+        for record in records {
             // What was just read is nowhere else yet.
             if let Some(function) = Arc::get_mut(&mut record.function) {
                 for path in &mut function.filenames {
@@ -64,36 +62,35 @@ impl Model {
                 }
             }
         }
-        self.sources.push(source);
     }
 }
 
-/// The functions of several sources, the counts of each function added.
+/// The functions of several sources of counts, those of each function added.
 ///
 /// A unit that does not use a function of a header may describe it as one region without a counter;
 /// that is dropped where another source has the function itself.
-pub(crate) fn combine<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Vec<Record> {
+pub(crate) fn combine(records: impl IntoIterator<Item = Record>) -> Vec<Record> {
     let mut combined: Vec<Record> = Vec::new();
     let mut known: HashMap<Key, Vec<usize>> = HashMap::new();
-    for record in sources.into_iter().flat_map(|source| &source.records) {
-        let function = &record.function;
+    for record in records {
+        let function = Arc::clone(&record.function);
         let same_name = known.entry(function.key()).or_default();
         if let Some(same) = same_name
             .iter()
-            .find(|index| Arc::ptr_eq(&combined[**index].function, function))
+            .find(|index| Arc::ptr_eq(&combined[**index].function, &function))
         {
             combined[*same].counts.add(&record.counts);
         } else if let Some(placeholder) = same_name.iter().find(|index| {
             let placeholder = &combined[**index];
             placeholder.function.may_be_placeholder() && placeholder.counts.calls == 0
         }) {
-            combined[*placeholder] = record.clone();
+            combined[*placeholder] = record;
         } else if !(function.may_be_placeholder()
             && record.counts.calls == 0
             && !same_name.is_empty())
         {
             same_name.push(combined.len());
-            combined.push(record.clone());
+            combined.push(record);
         }
     }
     combined

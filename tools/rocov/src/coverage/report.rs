@@ -6,72 +6,44 @@ use super::model::Side;
 use super::options::Options;
 use super::output;
 use super::view::View;
+use crate::child;
 use crate::files::replace;
 use crate::llvm_tools::Installed;
-use crate::{child, profdata};
+use crate::merged::{Arch, Object};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 /// The arch of a column of host code.
 const HOST: &str = "host";
-
-/// A device ELF and its raw profiles.
-pub(crate) struct CodeObject<'a> {
-    /// The file that the user knows.
-    pub(crate) binary: PathBuf,
-    pub(crate) elf: PathBuf,
-    pub(crate) profiles: Vec<&'a Path>,
-}
 
 /// What is to be reported.
 #[derive(Default)]
 pub(crate) struct Report {
     inputs: Vec<Input>,
-    /// Indexed profiles of single code objects.
-    parts: Option<TempDir>,
     /// What a text says of an arch before its table.
     about: BTreeMap<String, String>,
 }
 
 impl Report {
-    /// Adds an arch: its code objects, the indexed profile `merged` of all of them, and what a text
-    /// says of it.
-    ///
-    /// # Errors
-    ///
-    /// When profiles cannot be merged.
+    /// Adds an arch and what a text says of it. `binary` is the file that the user knows a code
+    /// object by.
     pub(crate) fn add_arch(
         &mut self,
-        arch: &str,
-        objects: Vec<CodeObject<'_>>,
-        merged: &Path,
+        arch: &Arch<'_>,
+        binary: impl Fn(&Object<'_>) -> PathBuf,
         about: String,
-        installed: &Installed,
-    ) -> Result<()> {
-        let is_alone = objects.len() == 1;
-        for object in objects {
-            // Two code objects can have the same function: only by itself each has its own counts.
-            let profile = if is_alone {
-                merged.to_path_buf()
-            } else {
-                let part = self.part()?;
-                profdata::merge(&object.profiles, &part, installed, &[])?;
-                part
-            };
-            self.inputs.push(Input {
-                side: Side::Device,
-                arch: arch.to_owned(),
-                binary: object.binary,
-                objects: vec![object.elf],
-                profile,
-            });
-        }
-        self.about.insert(arch.to_owned(), about);
-        Ok(())
+    ) {
+        self.inputs.extend(arch.objects.iter().map(|object| Input {
+            side: Side::Device,
+            arch: arch.name.to_owned(),
+            binary: binary(object),
+            objects: vec![object.elf.clone()],
+            profile: object.profile.clone(),
+        }));
+        self.about.insert(arch.name.to_owned(), about);
     }
 
     /// Adds the host: `binaries`, and the indexed profile `merged` of all of them.
@@ -102,7 +74,7 @@ impl Report {
         let place = |path: &str| selection.place(path);
         let collected = collect(&self.inputs, installed.newest(), place)?;
         child::say(&collected.warnings);
-        let view = View::new(&collected.model, options.by, |path| selection.admits(path));
+        let view = View::new(collected.sources, options.by, |path| selection.admits(path));
         let format = options.format();
         match &options.output_path {
             Some(path) => replace(path, |file| {
@@ -121,16 +93,5 @@ impl Report {
             broken.extend(collected.warnings);
         }
         Ok(broken)
-    }
-
-    /// A path for the indexed profile of one more code object.
-    fn part(&mut self) -> Result<PathBuf> {
-        let parts = match self.parts.take() {
-            Some(parts) => parts,
-            None => TempDir::new().context("cannot make a temporary directory")?,
-        };
-        let path = parts.path().join(format!("{}.profdata", self.inputs.len()));
-        self.parts = Some(parts);
-        Ok(path)
     }
 }

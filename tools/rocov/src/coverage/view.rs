@@ -4,7 +4,8 @@
 use super::detail::Detail;
 use super::figures::Figures;
 use super::function::Place;
-use super::model::{Model, Record, Side, Source, combine};
+use super::model::{Record, Side, Source, combine};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,8 +35,11 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    fn of(label: String, side: Side, sources: &[&Source]) -> Self {
-        let records = combine(sources.iter().copied());
+    fn of(label: String, side: Side, sources: Vec<Source>) -> Self {
+        let binaries = sources.iter().map(|source| source.binary.clone()).collect();
+        let kernels = sources.iter().flat_map(|source| &source.kernels);
+        let kernels = kernels.cloned().collect();
+        let records = combine(sources.into_iter().flat_map(|source| source.records));
         let mut by_path: HashMap<_, Vec<usize>> = HashMap::new();
         for (index, record) in records.iter().enumerate() {
             let paths: BTreeSet<_> = record.function.filenames.iter().collect();
@@ -43,13 +47,11 @@ impl Column {
                 by_path.entry(Arc::clone(path)).or_default().push(index);
             }
         }
-        let kernels = sources.iter().flat_map(|source| &source.kernels);
-        let binaries = sources.iter().map(|source| source.binary.clone());
         Self {
             label,
             side,
-            binaries: binaries.collect(),
-            kernels: kernels.cloned().collect(),
+            binaries,
+            kernels,
             records,
             by_path,
         }
@@ -80,6 +82,7 @@ pub(crate) struct View {
     pub(crate) columns: Vec<Column>,
     /// The source files, sorted.
     pub(crate) paths: Vec<Arc<str>>,
+    table: OnceCell<Table>,
 }
 
 /// The figures of one file, or of all.
@@ -92,10 +95,10 @@ pub(crate) struct Row {
 }
 
 impl View {
-    /// Shows the sources of `model` and of their files those that `is_wanted`.
-    pub(crate) fn new(model: &Model, by: By, is_wanted: impl Fn(&str) -> bool) -> Self {
-        let mut groups: BTreeMap<(Side, String), Vec<&Source>> = BTreeMap::new();
-        for source in &model.sources {
+    /// Shows these sources of counts, and of the source files those that `is_wanted`.
+    pub(crate) fn new(sources: Vec<Source>, by: By, is_wanted: impl Fn(&str) -> bool) -> Self {
+        let mut groups: BTreeMap<(Side, String), Vec<Source>> = BTreeMap::new();
+        for source in sources {
             let label = match by {
                 By::Arch => source.arch.clone(),
                 By::Binary => format!("{} {}", source.arch, file_name(&source.binary)),
@@ -104,7 +107,7 @@ impl View {
         }
         let columns: Vec<_> = groups
             .into_iter()
-            .map(|((side, label), sources)| Column::of(label, side, &sources))
+            .map(|((side, label), sources)| Column::of(label, side, sources))
             .collect();
         let paths: BTreeSet<_> = columns
             .iter()
@@ -115,6 +118,7 @@ impl View {
         Self {
             columns,
             paths: paths.into_iter().collect(),
+            table: OnceCell::new(),
         }
     }
 
@@ -122,7 +126,7 @@ impl View {
     ///
     /// Instances of one template count once. On archs on which a function is not the same, what any
     /// of them has is joined first.
-    pub(crate) fn row(&self, path: &str) -> Row {
+    fn row(&self, path: &str) -> Row {
         let mut everywhere: BTreeMap<(Place, &str), Detail> = BTreeMap::new();
         let mut columns = Vec::new();
         for column in &self.columns {
@@ -143,26 +147,30 @@ impl View {
         Row { columns, all }
     }
 
-    /// The rows of all files and their sum.
-    pub(crate) fn table(&self) -> Table<'_> {
-        let rows: Vec<_> = self
-            .paths
-            .iter()
-            .map(|path| (&**path, self.row(path)))
-            .collect();
-        let mut total = Row {
-            columns: vec![Some(Figures::default()); self.columns.len()],
-            all: Figures::default(),
-        };
-        for (_, row) in &rows {
-            total.all = total.all.plus(&row.all);
-            for (sum, figures) in total.columns.iter_mut().zip(&row.columns) {
-                if let (Some(sum), Some(figures)) = (sum, figures) {
-                    *sum = sum.plus(figures);
+    /// The figures of all files and their sum, which are found once.
+    pub(crate) fn table(&self) -> &Table {
+        self.table.get_or_init(|| {
+            let rows: Vec<_> = self.paths.iter().map(|path| self.row(path)).collect();
+            let mut total = Row {
+                columns: vec![Some(Figures::default()); self.columns.len()],
+                all: Figures::default(),
+            };
+            for row in &rows {
+                total.all = total.all.plus(&row.all);
+                for (sum, figures) in total.columns.iter_mut().zip(&row.columns) {
+                    if let (Some(sum), Some(figures)) = (sum, figures) {
+                        *sum = sum.plus(figures);
+                    }
                 }
             }
-        }
-        Table { rows, total }
+            Table { rows, total }
+        })
+    }
+
+    /// The source files with their figures.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&str, &Row)> {
+        let paths = self.paths.iter().map(|path| &**path);
+        paths.zip(&self.table().rows)
     }
 
     /// One count of those in all columns, `None` where none has one: the sum over the archs, or the
@@ -181,8 +189,9 @@ impl View {
 
 /// The figures of all files.
 #[derive(Debug)]
-pub(crate) struct Table<'a> {
-    pub(crate) rows: Vec<(&'a str, Row)>,
+pub(crate) struct Table {
+    /// In the order of the paths.
+    rows: Vec<Row>,
     pub(crate) total: Row,
 }
 

@@ -4,8 +4,8 @@ use crate::cli::KernelsArguments;
 use crate::coverage::{self, Function};
 use crate::inputs::Inputs;
 use crate::llvm_tools::Installed;
-use crate::matching::{Matched, Matching};
-use crate::{child, profdata};
+use crate::matching::{CodeObject, Matching};
+use crate::{child, parallel, profdata};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -37,36 +37,37 @@ pub(super) fn of(arguments: &KernelsArguments) -> Result<Measured> {
     let damaged = matching.leave_out_damaged(|profile| profdata::check(profile, &installed));
     child::say(&matching.left_out(directory));
     child::say(&damaged);
-    for (arch, matched) in &matching.archs {
-        for (identity, (file, elf)) in &matched.elfs {
-            let functions = file
-                .place(elf, arch, directory)
-                .and_then(|elf| functions(&elf, matched, identity, &installed));
-            match functions {
-                Ok(functions) => drop(measured.insert((*identity).to_owned(), functions)),
-                Err(error) => child::say(&[format!(
-                    "left out: counts and lines of code object {identity}: {error:#}"
-                )]),
-            }
+    let archs = matching.archs.iter();
+    let objects: Vec<_> = archs
+        .flat_map(|(arch, objects)| {
+            objects
+                .iter()
+                .map(move |(identity, it)| (arch, identity, it))
+        })
+        .collect();
+    let found = parallel::map(&objects, |(arch, _, object)| {
+        let elf = object.file.place(object.elf, arch, directory);
+        Ok(elf.and_then(|elf| functions(&elf, object, &installed)))
+    })?;
+    for ((_, identity, _), functions) in objects.iter().zip(found) {
+        match functions {
+            Ok(functions) => drop(measured.insert((**identity).to_owned(), functions)),
+            Err(error) => child::say(&[format!(
+                "left out: counts and lines of code object {identity}: {error:#}"
+            )]),
         }
     }
     Ok(measured)
 }
 
-/// The functions of one code object, whose profiles are among those of its arch.
+/// The functions of one code object.
 fn functions(
     elf: &Path,
-    matched: &Matched<'_>,
-    identity: &str,
+    object: &CodeObject<'_>,
     installed: &Installed,
 ) -> Result<BTreeMap<String, Function>> {
-    let profiles = matched.profiles.iter();
-    let profiles: Vec<_> = profiles
-        .filter(|profile| profile.identity == identity)
-        .map(|profile| profile.path.as_path())
-        .collect();
     let directory = TempDir::new().context("cannot make a temporary directory")?;
     let merged = directory.path().join("one.profdata");
-    profdata::merge(&profiles, &merged, installed, &[])?;
+    profdata::merge(&object.paths(), &merged, installed, &[])?;
     coverage::functions(installed.newest(), elf, &merged)
 }

@@ -2,7 +2,7 @@
 
 use super::measured::Measured;
 use crate::cli::KernelsArguments;
-use crate::coverage::Lines;
+use crate::coverage::Figure;
 use crate::demangle::demangle;
 use rocov::codeobject::Kernel;
 use rocov::registry::model::Document;
@@ -24,7 +24,7 @@ pub(super) struct Row {
     /// How often work-items entered it; `None` where no profile says it.
     pub(super) count: Option<u64>,
     /// Its lines; `None` where no profile says it.
-    pub(super) lines: Option<Lines>,
+    pub(super) lines: Option<Figure>,
 }
 
 /// The kernels of all code objects.
@@ -50,7 +50,7 @@ pub(super) fn rows(document: Document, measured: &Measured) -> Vec<Row> {
                 code_object: object.identity.clone(),
                 loads: loads.get(&object.identity).copied().unwrap_or(0),
                 count: function.map(|function| function.count),
-                lines: function.and_then(|function| function.lines),
+                lines: function.map(|function| function.lines),
                 kernel,
             });
         }

@@ -150,5 +150,6 @@ fn index(
             .map(|it| format!("--num-threads={it}")),
     );
     options.extend(arguments.sparse.then(|| "--sparse".to_owned()));
-    profdata::merge(&profiles, output, installed, &options)
+    profdata::merge(&profiles, output, installed, &options)?;
+    Ok(())
 }

@@ -44,18 +44,16 @@ fn write_export(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     write!(out, r#"{{"files":["#)?;
-    let mut total = Figures::default();
-    let paths = view.paths.iter().filter(|path| column.has(path));
-    for (number, path) in paths.enumerate() {
-        let figures = view.row(path).columns[index].unwrap_or_default();
-        total = total.plus(&figures);
+    let rows = view.rows();
+    let rows = rows.filter_map(|(path, row)| Some((path, row.columns[index]?)));
+    for (number, (path, figures)) in rows.enumerate() {
         separate(number, out)?;
         let mut file = if summary_only {
             json!({})
         } else {
             file(column, path)
         };
-        file["filename"] = json!(**path);
+        file["filename"] = json!(path);
         file["summary"] = summary(&figures);
         serde_json::to_writer(&mut *out, &file)?;
     }
@@ -76,6 +74,7 @@ fn write_export(
         }
         write!(out, "]")?;
     }
+    let total = view.table().total.columns[index].unwrap_or_default();
     write!(out, r#","totals":{}}}"#, summary(&total))
 }
 

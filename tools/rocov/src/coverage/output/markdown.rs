@@ -9,12 +9,14 @@ use std::io::{self, Write};
 const MOST_RANGES: usize = 12;
 
 pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
-    let table = view.table();
     let labels = labels(view);
     writeln!(out, "### Coverage of GPU code\n")?;
     writeln!(out, "| | Lines | Functions | Regions | Branches |")?;
     writeln!(out, "|---|---:|---:|---:|---:|")?;
-    for (label, figures) in labels.iter().zip(figures(&table.total, labels.len())) {
+    for (label, figures) in labels
+        .iter()
+        .zip(figures(&view.table().total, labels.len()))
+    {
         let it = figures.unwrap_or_default();
         let cells = [it.lines, it.functions, it.regions, it.branches].map(share);
         writeln!(out, "| {label} | {} |", cells.join(" | "))?;
@@ -24,7 +26,7 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "| File | {} | Not run |", labels.join(" | "))?;
     writeln!(out, "|---|{}---|", "---:|".repeat(labels.len()))?;
     let here = here();
-    for (path, row) in &table.rows {
+    for (path, row) in view.rows() {
         if row.all.functions.total == 0 {
             continue;
         }

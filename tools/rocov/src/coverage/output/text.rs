@@ -31,7 +31,7 @@ pub(super) fn write(
     about: &BTreeMap<String, String>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let table = view.table();
+    let total = &view.table().total;
     let base = common(view.paths.iter().map(|path| &**path));
     for (index, column) in view.columns.iter().enumerate() {
         if index > 0 {
@@ -41,21 +41,21 @@ pub(super) fn write(
             Some(about) => writeln!(out, "{about}")?,
             None => writeln!(out, "{}\n", column.label)?,
         }
-        let rows = table.rows.iter().filter_map(|(path, row)| {
+        let rows = view.rows().filter_map(|(path, row)| {
             let figures = row.columns[index].filter(|it| it.functions.total > 0)?;
             Some((below(path, &base).into_owned(), figures))
         });
-        let total = table.total.columns[index].unwrap_or_default();
+        let total = total.columns[index].unwrap_or_default();
         write_table(rows.collect(), total, out)?;
     }
     if view.columns.len() > 1 {
         let labels: Vec<_> = view.columns.iter().map(|it| it.label.as_str()).collect();
         writeln!(out, "\nall: {}\n", labels.join(", "))?;
-        let rows = table.rows.iter().map(|(path, row)| (*path, row.all));
+        let rows = view.rows().map(|(path, row)| (path, row.all));
         let rows = rows
             .filter(|(_, figures)| figures.functions.total > 0)
             .map(|(path, figures)| (below(path, &base).into_owned(), figures));
-        write_table(rows.collect(), table.total.all, out)?;
+        write_table(rows.collect(), total.all, out)?;
         write_differences(view, &base, out)?;
     }
     Ok(())
