@@ -5,7 +5,7 @@
 //! ([`run`], [`report`], [`merge`], [`kernels`], [`export`], [`extract`], [`show`], [`flags`]); the other modules
 //! each know one outside thing: [`signals`] the child process, [`libraries`] where rocov's own files lie,
 //! [`profiles`] the data directory, [`registries`] the kernel registries in it, [`objects`] where
-//! device ELFs come from, [`llvm_tools`] LLVM's tools.
+//! device ELFs come from, [`llvm_tools`] LLVM's tools, [`git`] repositories.
 //!
 //! Every failure is one line on standard error that says what to do next; the statuses are in
 //! [`status`].
@@ -18,6 +18,7 @@ mod export;
 mod extract;
 mod files;
 mod flags;
+mod git;
 mod gpu;
 mod inputs;
 mod kept;

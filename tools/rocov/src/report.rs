@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 /// Prints the report.
 pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
     let asked = Asked::of(arguments)?;
+    let change = arguments.options.change()?;
     let directory = &arguments.directory;
     let inputs = Inputs::read(directory, &arguments.objects)?;
     let listing = &inputs.listing;
@@ -66,7 +67,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
     }
     add_host(&mut report, arguments, listing, &installed)?;
     let missing = missing(directory, &inputs, &matching, damaged)?;
-    let broken = report.write(&arguments.options, &installed, missing)?;
+    let broken = report.write(&arguments.options, change.as_ref(), &installed, missing)?;
     for line in &broken {
         eprintln!("rocov: gate: {line}");
     }

@@ -5,17 +5,17 @@ const WIDEST: usize = 64;
 
 /// A column's heading, and whether it has numbers, which are aligned on the right.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Heading {
+pub(crate) struct Heading<'a> {
     /// What stands above the column.
-    pub(crate) text: &'static str,
+    pub(crate) text: &'a str,
     /// Whether its cells are numbers.
     pub(crate) is_number: bool,
 }
 
 /// The table of `rows`, each with a cell for every heading.
-pub(crate) fn table(headings: &[Heading], rows: &[Vec<String>]) -> String {
+pub(crate) fn table(headings: &[Heading<'_>], rows: &[Vec<String>]) -> String {
     let cells = |column: usize| rows.iter().filter_map(move |row| row.get(column));
-    let width = |(column, heading): (usize, &Heading)| {
+    let width = |(column, heading): (usize, &Heading<'_>)| {
         let lengths = cells(column).map(|cell| cell.chars().count());
         let fitting = lengths.filter(|length| *length <= WIDEST);
         fitting.max().unwrap_or(0).max(heading.text.len())

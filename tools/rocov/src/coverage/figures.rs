@@ -34,7 +34,8 @@ impl Figure {
         (self.total > 0).then(|| self.covered as f64 / self.total as f64 * 100.0)
     }
 
-    fn plus(self, other: Self) -> Self {
+    /// Of two parts, their sum.
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             covered: self.covered + other.covered,
             total: self.total + other.total,

@@ -25,6 +25,10 @@ pub(crate) struct Gates {
     #[arg(long, value_name = "PERCENT", value_parser = percent, conflicts_with = "show")]
     fail_under_branches: Option<f64>,
 
+    /// With --diff, the same of changed lines, and fail when a changed file is not reported
+    #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "diff")]
+    fail_under_changed_lines: Option<f64>,
+
     /// Fail when a kernel did not run, on an arch that it was compiled for
     #[arg(long, conflicts_with = "show")]
     fail_uncovered_kernels: bool,
@@ -43,7 +47,9 @@ type Of = fn(&Figures) -> Figure;
 impl Gates {
     /// Whether there is anything to reach: then what is left out of a report is a failure too.
     pub(crate) fn are_set(&self) -> bool {
-        self.fail_uncovered_kernels || self.least().next().is_some()
+        self.fail_uncovered_kernels
+            || self.fail_under_changed_lines.is_some()
+            || self.least().next().is_some()
     }
 
     /// One line for each thing that was not reached.
@@ -77,31 +83,31 @@ impl Gates {
 
     fn too_low(&self, view: &View) -> Vec<String> {
         let total = &view.table().total;
-        let labels = view.columns.iter().map(|column| column.label.as_str());
-        let mut totals: Vec<_> = labels.zip(total.columns.iter().flatten()).collect();
-        if totals.len() > 1 {
-            totals.push(("all", &total.all));
-        }
+        let totals = view.each(|index| total.columns[index].unwrap_or_default(), total.all);
+        let changed = view.changed.as_ref().map(|changed| changed.totals(view));
         let mut broken = Vec::new();
-        for (label, figures) in totals {
+        for (index, label) in view.labels("all").iter().enumerate() {
             for least in self.least() {
-                let figure = (least.of)(figures);
-                // Of no branches, none is missed.
-                if let Some(percent) = figure.percent()
-                    && percent < least.percent
-                {
-                    broken.push(format!(
-                        "{label}: {percent:.2}% of {} ran ({} of {} did not), less than {}%",
-                        least.what,
-                        figure.missed(),
-                        figure.total,
-                        least.percent,
-                    ));
-                }
+                let figure = (least.of)(&totals[index]);
+                broken.extend(below(least.percent, least.what, label, figure));
+            }
+            if let (Some(percent), Some(changed)) = (self.fail_under_changed_lines, &changed) {
+                let what = "changed lines";
+                broken.extend(below(percent, what, label, changed[index]));
             }
         }
         broken
     }
+}
+
+/// What to say when `figure` is below `least` percent. Of nothing, nothing is missed.
+fn below(least: f64, what: &str, label: &str, figure: Figure) -> Option<String> {
+    let percent = figure.percent().filter(|percent| *percent < least)?;
+    Some(format!(
+        "{label}: {percent:.2}% of {what} ran ({} of {} did not), less than {least}%",
+        figure.missed(),
+        figure.total,
+    ))
 }
 
 /// The kernels in the files shown that did not run, per column.

@@ -3,11 +3,13 @@
 //! `llvm-cov export` says for each code object which [`function`]s it has and how often their
 //! regions and branches ran ([`export`]). The [`model`] keeps these apart; a [`view`] takes those of
 //! one arch, or of one binary, together as a column, and has the [`figures`] of every file in every
-//! column, by llvm-cov's own rules ([`segments`], [`detail`]). A [`file`] has its counts line by line.
+//! column, by llvm-cov's own rules ([`segments`], [`detail`]). A [`file`] has its counts line by line,
+//! and of a change those of its lines are [`changed`].
 //! The formats are in [`output`], what a user can choose in [`options`], and [`report`] does it all.
 
 #[cfg(test)]
 mod against_llvm_cov;
+mod changed;
 mod collect;
 mod detail;
 mod export;
@@ -16,6 +18,7 @@ mod file;
 mod folded;
 mod function;
 mod gates;
+mod missed;
 mod model;
 mod options;
 mod output;

@@ -2,12 +2,14 @@
 //!
 //! The names are those of cargo-llvm-cov where that has the same.
 
+use super::changed::Change;
 use super::gates::Gates;
 use super::output::Format;
 use super::select::{PathMap, Selection};
 use super::view::By;
 use anyhow::Result;
 use clap::{ArgGroup, Args};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The options of a report.
@@ -95,6 +97,25 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FROM=TO", help_heading = "What is reported")]
     pub(crate) path_map: Vec<PathMap>,
 
+    /// Report on the lines that changed too: since a git revision (main), in a range of them
+    /// (main...), or in a file with a unified diff (- is standard input)
+    #[arg(
+        long,
+        value_name = "BASE",
+        conflicts_with = "show",
+        help_heading = "What is reported"
+    )]
+    diff: Option<OsString>,
+
+    /// The git repository of the sources, instead of the one that is here
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "diff",
+        help_heading = "What is reported"
+    )]
+    repository: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) gates: Gates,
 }
@@ -112,6 +133,17 @@ impl Options {
         ];
         let chosen = formats.iter().find(|(is_chosen, _)| *is_chosen);
         chosen.map_or(Format::Text, |(_, format)| *format)
+    }
+
+    /// The change whose lines are reported, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub(crate) fn change(&self) -> Result<Option<Change>> {
+        let base = self.diff.as_deref();
+        base.map(|base| Change::of(base, self.repository.as_deref()))
+            .transpose()
     }
 
     /// Which sources are reported.

@@ -1,6 +1,7 @@
 //! A report from the profiles and device ELFs of each arch: what is read for it, and what becomes of
 //! it.
 
+use super::changed::Change;
 use super::collect::{Input, collect};
 use super::model::Side;
 use super::options::Options;
@@ -67,6 +68,7 @@ impl Report {
     pub(crate) fn write(
         self,
         options: &Options,
+        change: Option<&Change>,
         installed: &Installed,
         missing: Vec<String>,
     ) -> Result<Vec<String>> {
@@ -74,7 +76,12 @@ impl Report {
         let place = |path: &str| selection.place(path);
         let collected = collect(&self.inputs, installed.newest(), place)?;
         child::say(&collected.warnings);
-        let view = View::new(collected.sources, options.by, |path| selection.admits(path));
+        let mut view = View::new(collected.sources, options.by, |path| selection.admits(path));
+        view.changed = change.map(|change| change.covered(&view, &selection));
+        if let Some(changed) = &view.changed {
+            child::say(&changed.doubts);
+            child::say(&changed.left_out);
+        }
         let format = options.format();
         match &options.output_path {
             Some(path) => replace(path, |file| {
@@ -91,6 +98,7 @@ impl Report {
         if options.gates.are_set() {
             broken.extend(missing);
             broken.extend(collected.warnings);
+            broken.extend(view.changed.into_iter().flat_map(|it| it.left_out));
         }
         Ok(broken)
     }

@@ -1,6 +1,7 @@
 //! What the outputs show: columns of counts, and the figures of each source file in each column and
 //! in all of them.
 
+use super::changed::Changed;
 use super::detail::Detail;
 use super::figures::Figures;
 use super::function::Place;
@@ -82,6 +83,8 @@ pub(crate) struct View {
     pub(crate) columns: Vec<Column>,
     /// The source files, sorted.
     pub(crate) paths: Vec<Arc<str>>,
+    /// What ran of a change, where one is reported.
+    pub(crate) changed: Option<Changed>,
     table: OnceCell<Table>,
 }
 
@@ -118,8 +121,27 @@ impl View {
         Self {
             columns,
             paths: paths.into_iter().collect(),
+            changed: None,
             table: OnceCell::new(),
         }
+    }
+
+    /// All source files that the columns have something in, also those that are not shown.
+    pub(crate) fn everything(&self) -> BTreeSet<&str> {
+        let paths = self.columns.iter().flat_map(|column| column.by_path.keys());
+        paths.map(|path| &**path).collect()
+    }
+
+    /// What is `of` each column, by its index, and where there are several, what is of `all`.
+    pub(crate) fn each<T>(&self, of: impl FnMut(usize) -> T, all: T) -> Vec<T> {
+        let several = self.columns.len() > 1;
+        let columns = (0..self.columns.len()).map(of);
+        columns.chain(several.then_some(all)).collect()
+    }
+
+    /// Names of the columns, and `all` where there are several.
+    pub(crate) fn labels(&self, all: &str) -> Vec<String> {
+        self.each(|index| self.columns[index].label.clone(), all.to_owned())
     }
 
     /// The figures of a file, by the rules of llvm-cov.

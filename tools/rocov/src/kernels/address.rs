@@ -134,7 +134,7 @@ impl<'a> Found<'a> {
     }
 }
 
-const HEADINGS: [Heading; 8] = [
+const HEADINGS: [Heading<'_>; 8] = [
     heading("ADDRESS", false),
     heading("HOST", false),
     heading("PID", true),
@@ -145,7 +145,7 @@ const HEADINGS: [Heading; 8] = [
     heading("KERNEL", false),
 ];
 
-const fn heading(text: &'static str, is_number: bool) -> Heading {
+const fn heading(text: &'static str, is_number: bool) -> Heading<'static> {
     Heading { text, is_number }
 }
 

@@ -49,7 +49,7 @@ enum Cell {
 }
 
 impl Column {
-    fn heading(self) -> Heading {
+    fn heading(self) -> Heading<'static> {
         let (text, is_number) = match self {
             Self::Arch => ("ARCH", false),
             Self::Vgprs => ("VGPRS", true),

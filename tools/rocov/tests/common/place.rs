@@ -40,9 +40,14 @@ impl Place {
         self.data().join(name)
     }
 
-    /// Puts a device ELF where librocov keeps those that it sees.
+    /// Puts a device ELF for gfx90a where librocov keeps those that it sees.
     pub(crate) fn keep(&self, elf: &Path) -> PathBuf {
-        let name = format!("gfx90a.{}.elf", profile::identity(elf));
+        self.keep_as(elf, "gfx90a")
+    }
+
+    /// The same for another arch.
+    pub(crate) fn keep_as(&self, elf: &Path, arch: &str) -> PathBuf {
+        let name = format!("{arch}.{}.elf", profile::identity(elf));
         let path = self.data().join("objects").join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::copy(elf, &path).unwrap();

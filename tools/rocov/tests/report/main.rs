@@ -2,6 +2,7 @@
 //! profiles with counts of their choice.
 
 mod archs;
+mod changed;
 #[path = "../common/mod.rs"]
 mod common;
 mod filters;
@@ -9,6 +10,7 @@ mod formats;
 mod gates;
 mod left_out;
 mod objects;
+mod repository;
 mod sources;
 mod tables;
 

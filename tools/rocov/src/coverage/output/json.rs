@@ -1,6 +1,7 @@
 //! llvm-cov's own JSON (llvm.coverage.json.export): an export for each column, in the order of
 //! `rocov.columns`, which says what they are.
 
+use super::changed;
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::function::{Function, Location, Outcome, Region, Sides};
 use crate::coverage::model::{Record, Side};
@@ -20,10 +21,13 @@ pub(super) fn write(view: &View, summary_only: bool, out: &mut dyn Write) -> io:
         let binaries = column.binaries.iter().map(|it| it.to_string_lossy());
         json!({"name": column.label, "side": side, "binaries": binaries.collect::<Vec<_>>()})
     });
-    let rocov = json!({
+    let mut rocov = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "columns": columns.collect::<Vec<_>>(),
     });
+    if let Some(changed) = &view.changed {
+        rocov["changed_lines"] = changed::json(view, changed);
+    }
     write!(
         out,
         r#"{{"rocov":{rocov},"type":"llvm.coverage.json.export","#

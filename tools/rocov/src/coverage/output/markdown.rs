@@ -1,7 +1,9 @@
 //! A summary in Markdown, for a comment on a pull request and for `$GITHUB_STEP_SUMMARY`.
 
-use super::paths::{below, here, ranges};
-use crate::coverage::figures::Figure;
+use super::changed;
+use super::paths::{below, here, percent, ranges, share};
+use crate::coverage::figures::Figures;
+use crate::coverage::file::Line;
 use crate::coverage::view::{Row, View};
 use std::io::{self, Write};
 
@@ -9,17 +11,18 @@ use std::io::{self, Write};
 const MOST_RANGES: usize = 12;
 
 pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
-    let labels = labels(view);
+    let labels = view.labels("**all**");
     writeln!(out, "### Coverage of GPU code\n")?;
     writeln!(out, "| | Lines | Functions | Regions | Branches |")?;
     writeln!(out, "|---|---:|---:|---:|---:|")?;
-    for (label, figures) in labels
-        .iter()
-        .zip(figures(&view.table().total, labels.len()))
-    {
+    for (label, figures) in labels.iter().zip(figures(view, &view.table().total)) {
         let it = figures.unwrap_or_default();
         let cells = [it.lines, it.functions, it.regions, it.branches].map(share);
         writeln!(out, "| {label} | {} |", cells.join(" | "))?;
+    }
+
+    if let Some(changed) = &view.changed {
+        changed::write_markdown(view, changed, out)?;
     }
 
     writeln!(out, "\n<details><summary>Files: lines</summary>\n")?;
@@ -30,7 +33,8 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
         if row.all.functions.total == 0 {
             continue;
         }
-        let cells: Vec<_> = figures(row, labels.len())
+        let cells: Vec<_> = figures(view, row)
+            .into_iter()
             .map(|it| it.map_or("-".to_owned(), |it| percent(it.lines)))
             .collect();
         writeln!(
@@ -38,48 +42,23 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
             "| `{}` | {} | {} |",
             below(path, &here),
             cells.join(" | "),
-            missed(view, path)
+            missed(view, &view.file(path).lines)
         )?;
     }
     writeln!(out, "\n</details>")
 }
 
-/// Names of the columns, and of all of them where there are several.
-fn labels(view: &View) -> Vec<String> {
-    let mut labels: Vec<_> = view.columns.iter().map(|it| it.label.clone()).collect();
-    if labels.len() > 1 {
-        labels.push("**all**".to_owned());
-    }
-    labels
+/// What the columns and all of them have in a row.
+fn figures(view: &View, row: &Row) -> Vec<Option<Figures>> {
+    view.each(|index| row.columns[index], Some(row.all))
 }
 
-/// What the labels are of.
-fn figures(
-    row: &Row,
-    labels: usize,
-) -> impl Iterator<Item = Option<crate::coverage::figures::Figures>> {
-    let all = (labels > row.columns.len()).then_some(Some(row.all));
-    row.columns.iter().copied().chain(all)
-}
-
-/// The lines that ran in no column, then those that ran in another.
-fn missed(view: &View, path: &str) -> String {
-    let file = view.file(path);
-    let nowhere = file
-        .lines
-        .iter()
-        .filter(|line| view.joined(&line.counts) == Some(0));
-    let mut parts = vec![shortened(ranges(nowhere.map(|line| line.number)))];
-    for (index, column) in view.columns.iter().enumerate() {
-        let here = file
-            .lines
-            .iter()
-            .filter(|line| line.counts[index] == Some(0) && view.joined(&line.counts) > Some(0));
-        let here = shortened(ranges(here.map(|line| line.number)));
-        if !here.is_empty() {
-            parts.push(format!("on {}: {here}", column.label));
-        }
-    }
+/// Those of `lines` that ran in no column, then those that ran in another.
+pub(super) fn missed(view: &View, lines: &[Line]) -> String {
+    let missed = view.missed(lines);
+    let mut parts = vec![shortened(ranges(missed.nowhere))];
+    let here = missed.here.into_iter();
+    parts.extend(here.map(|(label, lines)| format!("on {label}: {}", shortened(ranges(lines)))));
     parts.retain(|part| !part.is_empty());
     parts.join("; ")
 }
@@ -90,13 +69,4 @@ fn shortened(mut ranges: Vec<String>) -> String {
         ranges.push("…".to_owned());
     }
     ranges.join(", ")
-}
-
-fn share(figure: Figure) -> String {
-    format!("{} ({}/{})", percent(figure), figure.covered, figure.total)
-}
-
-fn percent(figure: Figure) -> String {
-    let percent = figure.percent();
-    percent.map_or("-".to_owned(), |percent| format!("{percent:.2}%"))
 }

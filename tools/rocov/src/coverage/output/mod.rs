@@ -1,5 +1,6 @@
 //! The formats that a report is written in.
 
+mod changed;
 mod cobertura;
 mod json;
 mod lcov;

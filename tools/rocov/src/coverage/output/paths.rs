@@ -1,5 +1,6 @@
-//! Paths and line numbers as they are shown.
+//! Paths, line numbers and figures as they are shown.
 
+use crate::coverage::figures::Figure;
 use std::borrow::Cow;
 use std::env;
 use std::path::{Path, PathBuf};
@@ -49,6 +50,17 @@ pub(super) fn ranges(lines: impl IntoIterator<Item = u32>) -> Vec<String> {
         }
     };
     ranges.into_iter().map(text).collect()
+}
+
+/// A figure with what it is of: `95.45% (21/22)`.
+pub(super) fn share(figure: Figure) -> String {
+    format!("{} ({}/{})", percent(figure), figure.covered, figure.total)
+}
+
+/// A figure in percent; a dash of nothing.
+pub(super) fn percent(figure: Figure) -> String {
+    let percent = figure.percent();
+    percent.map_or("-".to_owned(), |percent| format!("{percent:.2}%"))
 }
 
 #[cfg(test)]

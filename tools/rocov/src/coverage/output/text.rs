@@ -1,6 +1,7 @@
 //! The table of `llvm-cov report`, for each column and for all of them joined; and where archs
 //! differ, which of them misses which lines.
 
+use super::changed;
 use super::paths::{below, common, ranges};
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::view::View;
@@ -57,6 +58,9 @@ pub(super) fn write(
             .map(|(path, figures)| (below(path, &base).into_owned(), figures));
         write_table(rows.collect(), total.all, out)?;
         write_differences(view, &base, out)?;
+    }
+    if let Some(changed) = &view.changed {
+        changed::write_text(view, changed, out)?;
     }
     Ok(())
 }
@@ -116,29 +120,15 @@ fn cells_of(figure: Figure) -> [String; 3] {
 
 /// The lines that ran in one column and did not in another that has them too.
 fn write_differences(view: &View, base: &std::path::Path, out: &mut dyn Write) -> io::Result<()> {
-    let mut is_first = true;
+    let mut differences = String::new();
     for path in &view.paths {
-        let file = view.file(path);
-        for (index, column) in view.columns.iter().enumerate() {
-            let missed = file.lines.iter().filter(|line| {
-                line.counts[index] == Some(0) && view.joined(&line.counts) > Some(0)
-            });
-            let missed = ranges(missed.map(|line| line.number));
-            if missed.is_empty() {
-                continue;
-            }
-            if is_first {
-                writeln!(out, "\nLines that ran elsewhere:")?;
-                is_first = false;
-            }
-            writeln!(
-                out,
-                "  {}, not on {}: {}",
-                below(path, base),
-                column.label,
-                missed.join(", ")
-            )?;
+        for (label, lines) in view.missed(&view.file(path).lines).here {
+            let (path, lines) = (below(path, base), ranges(lines).join(", "));
+            differences += &format!("  {path}, not on {label}: {lines}\n");
         }
+    }
+    if !differences.is_empty() {
+        write!(out, "\nLines that ran elsewhere:\n{differences}")?;
     }
     Ok(())
 }

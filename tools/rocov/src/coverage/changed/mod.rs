@@ -1,0 +1,234 @@
+//! What ran of the lines that a change added or modified.
+
+mod fit;
+mod places;
+mod unified;
+
+use super::figures::Figure;
+use super::file::Line;
+use super::select::Selection;
+use super::view::View;
+use crate::git::Repository;
+use anyhow::{Context, Result, bail};
+use places::Match;
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use unified::ChangedFile;
+
+/// Extensions of sources that are for GPUs whatever is in them.
+const GPU_EXTENSIONS: [&str; 4] = ["hip", "cu", "cuh", "cl"];
+/// Extensions of sources that may have code for GPUs.
+const SOURCE_EXTENSIONS: [&str; 14] = [
+    "c", "cc", "cpp", "cxx", "c++", "C", "h", "hh", "hpp", "hxx", "h++", "inc", "inl", "ipp",
+];
+/// Words that only sources with GPU code have.
+const GPU_WORDS: [&str; 4] = [
+    "__global__",
+    "__device__",
+    "omp target",
+    "omp declare target",
+];
+
+/// A change: the files of a diff.
+#[derive(Debug)]
+pub(crate) struct Change {
+    /// What the user calls it.
+    base: String,
+    /// Where the diff's paths start, if that is known.
+    root: Option<PathBuf>,
+    files: Vec<ChangedFile>,
+}
+
+/// What ran of a change.
+#[derive(Debug, Default)]
+pub(crate) struct Changed {
+    /// What the user calls the change.
+    pub(crate) base: String,
+    /// Whether anything was added or modified at all, in whatever file.
+    pub(crate) is_empty: bool,
+    /// The files with changed lines that have code.
+    pub(crate) files: Vec<ChangedSource>,
+    /// One line for each changed file that should be among them and is not, and for each whose lines
+    /// are not those that were compiled.
+    pub(crate) left_out: Vec<String>,
+    /// One line for each that was matched with some doubt.
+    pub(crate) doubts: Vec<String>,
+}
+
+/// A changed file.
+#[derive(Debug)]
+pub(crate) struct ChangedSource {
+    /// As the report has it.
+    pub(crate) path: Arc<str>,
+    /// The changed lines with code, with their counts in each column.
+    pub(crate) lines: Vec<Line>,
+}
+
+impl ChangedSource {
+    /// How many of its changed lines ran, in each column and in all.
+    pub(crate) fn figures(&self, view: &View) -> Vec<Figure> {
+        let covered = |counts: &mut dyn Iterator<Item = Option<u64>>| {
+            Figure::of(counts.flatten().map(|count| count > 0))
+        };
+        let all = covered(&mut self.lines.iter().map(|line| view.joined(&line.counts)));
+        view.each(
+            |index| covered(&mut self.lines.iter().map(|line| line.counts[index])),
+            all,
+        )
+    }
+}
+
+impl Changed {
+    /// How many of all changed lines ran, in each column and in all.
+    pub(crate) fn totals(&self, view: &View) -> Vec<Figure> {
+        let mut totals = view.each(|_| Figure::default(), Figure::default());
+        for file in &self.files {
+            for (total, figure) in totals.iter_mut().zip(file.figures(view)) {
+                *total = total.plus(figure);
+            }
+        }
+        totals
+    }
+}
+
+impl Change {
+    /// The change that `base` says: a revision or range of the repository that the current directory
+    /// or `repository` is in, a file with a unified diff, or `-` for one on standard input.
+    ///
+    /// # Errors
+    ///
+    /// When it is none of these, or not to be told which, or damaged.
+    pub(crate) fn of(base: &OsStr, repository: Option<&Path>) -> Result<Self> {
+        let is_input = base == "-";
+        let file = (!is_input && Path::new(base).is_file()).then(|| PathBuf::from(base));
+        let directory = repository.unwrap_or(Path::new("."));
+        let found = Repository::of(directory);
+        if let (Some(file), Ok(found)) = (&file, &found)
+            && found.has_revision(base)
+        {
+            bail!(
+                "{0} is a revision and a file: give ./{0} for the diff in the file, or {0}.. for the \
+                 commits since the revision",
+                file.display()
+            );
+        }
+        let name = base.to_string_lossy().into_owned();
+        let (diff, root) = if is_input || file.is_some() {
+            let mut diff = Vec::new();
+            let read = match &file {
+                Some(file) => fs::File::open(file).and_then(|mut it| it.read_to_end(&mut diff)),
+                None => io::stdin().read_to_end(&mut diff),
+            };
+            read.with_context(|| format!("cannot read the diff in {name}"))?;
+            // It need not be of the repository that happens to be here.
+            (diff, None)
+        } else {
+            let repository = found.with_context(|| format!("no diff against {name}"))?;
+            (repository.diff(base)?, repository.root)
+        };
+        let files = unified::read(&diff).with_context(|| format!("cannot use the diff {name}"))?;
+        Ok(Self {
+            base: if is_input {
+                "standard input".to_owned()
+            } else {
+                name
+            },
+            root,
+            files,
+        })
+    }
+
+    /// What ran of it, by `view`, which shows what `selection` admits.
+    pub(crate) fn covered(&self, view: &View, selection: &Selection) -> Changed {
+        let mut changed = Changed {
+            base: self.base.clone(),
+            is_empty: self.files.iter().all(ChangedFile::is_empty),
+            ..Changed::default()
+        };
+        for file in self.files.iter().filter(|file| !file.is_empty()) {
+            self.add(file, view, selection, &mut changed);
+        }
+        changed
+            .files
+            .sort_by(|one, other| one.path.cmp(&other.path));
+        changed
+    }
+
+    fn add(&self, file: &ChangedFile, view: &View, selection: &Selection, changed: &mut Changed) {
+        let name = &file.path;
+        let source = match places::find(name, self.root.as_deref(), view.everything()) {
+            Match::Source(source) => source,
+            Match::Likely(source) => {
+                let line = format!("{name} is taken for {source}: if it is not, give --path-map");
+                changed.doubts.push(line);
+                source
+            }
+            Match::Ambiguous(sources) => {
+                changed.left_out.push(format!(
+                    "{name}: it may be any of {}: give --path-map FROM=TO, or --repository DIR",
+                    sources.join(", ")
+                ));
+                return;
+            }
+            Match::Nothing => {
+                if self.is_for_gpus(file) && selection.admits(&self.place(name).to_string_lossy()) {
+                    changed
+                        .left_out
+                        .push(format!("{name}: not in any reported code object"));
+                }
+                return;
+            }
+        };
+        let Ok(index) = view.paths.binary_search_by(|path| (**path).cmp(source)) else {
+            // The user has left it out.
+            return;
+        };
+        if file.is_binary {
+            let line =
+                format!("{name}: the diff takes it for binary, and does not say which lines");
+            changed.left_out.push(line);
+            return;
+        }
+        let path = Arc::clone(&view.paths[index]);
+        if let Some(place) = fit::misfit(view, &path, &file.lines) {
+            changed.left_out.push(format!(
+                "{name}: stale: it is not what was compiled (no code starts at line {}, column {}): \
+                 build and run it again",
+                place.line, place.column
+            ));
+        }
+        let mut lines = view.file(&path).lines;
+        lines.retain(|line| file.lines.contains_key(&line.number));
+        if !lines.is_empty() {
+            changed.files.push(ChangedSource { path, lines });
+        }
+    }
+
+    /// Where a file of the diff is.
+    fn place(&self, path: &str) -> PathBuf {
+        match &self.root {
+            Some(root) => root.join(path),
+            None => env::current_dir().unwrap_or_default().join(path),
+        }
+    }
+
+    /// Whether it has GPU code, as far as its name and its text say.
+    fn is_for_gpus(&self, file: &ChangedFile) -> bool {
+        let extension = Path::new(&file.path).extension().and_then(OsStr::to_str);
+        if extension.is_some_and(|it| GPU_EXTENSIONS.contains(&it)) {
+            return true;
+        }
+        if !extension.is_some_and(|it| SOURCE_EXTENSIONS.contains(&it)) {
+            return false;
+        }
+        let text = fs::read(self.place(&file.path)).unwrap_or_default();
+        let added = file.lines.values().flatten();
+        let text: Vec<_> = text.iter().chain(added).copied().collect();
+        let text = String::from_utf8_lossy(&text);
+        GPU_WORDS.iter().any(|word| text.contains(word))
+    }
+}
