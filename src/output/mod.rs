@@ -10,7 +10,7 @@ pub(crate) use atomic::{create_atomic, create_beside, move_beside};
 pub use atomic::{write_atomic, write_if_changed};
 pub use pattern::{Expansion, PatternError, ProfileName, REGISTRY};
 pub use pool::add_to_pool;
-pub(crate) use pool::update_pooled;
+pub(crate) use pool::{read, update_pooled};
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,68 +1,110 @@
 //! Files that several processes, ranks and GPUs add their counts to (`%m`).
 
 use std::fs::{self, File};
-use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use super::OutputError;
 use super::atomic::{create_atomic, write_atomic};
 use super::lock::lock;
-use crate::profraw::{Parts, Sum, encode};
+use crate::profraw::{Parts, Pooled, Sum, encode};
 
 /// Adds the counts of `parts` to the profile at `path`, or makes it of `parts`.
 ///
+/// Counts are added in place, see [`Pooled`]: the file that replaces another would cost most file
+/// systems far more than the counts themselves, and all who wait for the lock would find that they
+/// have waited for a file that is gone. Who reads the file meanwhile, without the lock, finds old sums
+/// or new; two additions during one reading may mix them, each count being one that was there.
+///
+/// A raw profile of the same code that has no room for this (a merge of others, or what an earlier
+/// release left) is replaced by one that has it, in one step.
+///
 /// # Errors
-/// Fails, with the file as it was, where it cannot be read, locked or replaced, or is not a
-/// profile of the same code.
+/// Fails, with the counts in the file as they were, where it cannot be read, locked or written, or is
+/// not a profile of the same code.
 pub fn add_to_pool(path: &Path, parts: &Parts<'_>) -> Result<(), OutputError> {
+    let refused = |source| OutputError::Pool {
+        path: path.to_owned(),
+        source,
+    };
     let ours = encode(parts);
-    update_pooled(path, &ours, |theirs| {
-        let sum = Sum::of(theirs).and_then(|mut sum| {
-            sum.add(&ours)?;
-            Ok(sum.bytes().to_vec())
-        });
-        sum.map_err(|source| OutputError::Pool {
-            path: path.to_owned(),
-            source,
-        })
+    let pooled = Pooled::of(&ours).map_err(refused)?;
+    update_pooled(path, &|| pooled.file(), |file| {
+        if add_in_place(file, &pooled).map_err(OutputError::io("add to", path))? {
+            return Ok(None);
+        }
+        let mut sum = Sum::of(read(file, path)?).map_err(refused)?;
+        sum.add(&ours).map_err(refused)?;
+        let pooled = Pooled::of(sum.bytes()).map_err(refused)?;
+        Ok(Some(pooled.file()))
     })
 }
 
-/// Replaces the contents of the file at `path` by what `merge` makes of them; where there is no
-/// file, it is made of `ours`.
-///
-/// The new contents replace the old in one step, under the lock; a reader that takes no lock sees
-/// one or the other.
+/// Adds counts to a file that has room for it. Returns whether it is of that kind and of the same
+/// code; if not, it is as it was.
+fn add_in_place(file: &File, pooled: &Pooled<'_>) -> io::Result<bool> {
+    if file.metadata()?.len() != pooled.len() {
+        return Ok(false);
+    }
+    let headers = [0, 1].map(|half| pooled.header(half));
+    let mut header = vec![0; headers[0].len()];
+    file.read_exact_at(&mut header, 0)?;
+    let Some(in_force) = headers.iter().position(|it| *it == header) else {
+        return Ok(false);
+    };
+    let room = pooled.room();
+    let place = |half| (room.start + half * room.len()) as u64;
+    let mut counts = vec![0; room.len()];
+    file.read_exact_at(&mut counts, place(in_force))?;
+    if !pooled.add_to(&mut counts) {
+        return Ok(false);
+    }
+    let other = 1 - in_force;
+    file.write_all_at(&counts, place(other))?;
+    file.write_all_at(&headers[other], 0)?;
+    Ok(true)
+}
+
+/// Has `change` change the file at `path` under its lock, or replace it, in one step, by what it
+/// returns. Where there is no file, it is made of what `create` returns.
 ///
 /// # Errors
-/// Fails, with the file as it was, where it cannot be read, locked or replaced, or `merge` does.
+/// Fails where the file cannot be opened, locked or replaced, or `change` does.
 pub(crate) fn update_pooled<E: From<OutputError>>(
     path: &Path,
-    ours: &[u8],
-    merge: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, E>,
+    create: &dyn Fn() -> Vec<u8>,
+    change: impl FnOnce(&File) -> Result<Option<Vec<u8>>, E>,
 ) -> Result<(), E> {
     loop {
-        if create_atomic(path, ours)? {
-            return Ok(());
-        }
         // For writing, as fcntl wants it for this kind of lock.
-        let opened = File::options().read(true).write(true).open(path);
-        let mut file = match opened {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+        let file = match File::options().read(true).write(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if create_atomic(path, &create())? {
+                    return Ok(());
+                }
+                continue;
+            }
             opened => opened.map_err(OutputError::io("open", path))?,
         };
-        lock(&file, path)?;
-        if !is_at(&file, path)? {
+        let locked = lock(file, path)?;
+        if !is_at(&locked.file, path)? {
             // Another process has replaced it while this one waited.
             continue;
         }
-        let mut theirs = Vec::new();
-        file.read_to_end(&mut theirs)
-            .map_err(OutputError::io("read", path))?;
-        // The lock goes with `file`, after this.
-        return Ok(write_atomic(path, &merge(theirs)?)?);
+        if let Some(contents) = change(&locked.file)? {
+            write_atomic(path, &contents)?;
+        }
+        return Ok(());
     }
+}
+
+/// The contents of a file that was opened at `path`.
+pub(crate) fn read(mut file: &File, path: &Path) -> Result<Vec<u8>, OutputError> {
+    let mut contents = Vec::new();
+    file.read_to_end(&mut contents)
+        .map_err(OutputError::io("read", path))?;
+    Ok(contents)
 }
 
 /// Whether `path` still leads to `file`.

@@ -55,6 +55,24 @@ impl Header {
         &self.version
     }
 
+    /// Whether this is the header of a profile with the same parts, whatever lies between them.
+    pub(super) fn is_like(&self, other: &Header) -> bool {
+        let is_padding = |word: &Word| {
+            matches!(
+                word,
+                Word::PaddingBeforeCounters
+                    | Word::PaddingAfterCounters
+                    | Word::PaddingAfterBitmap
+                    | Word::PaddingAfterUniform
+            )
+        };
+        // The first word is the version, which says what the others are.
+        let words = self.words.iter().zip(&other.words);
+        words
+            .zip(self.version.layout().header)
+            .all(|((a, b), word)| a == b || is_padding(word))
+    }
+
     /// A word of the header; 0 where this version has none of that name.
     #[must_use]
     pub fn word(&self, word: Word) -> u64 {
@@ -128,6 +146,15 @@ impl RawProfile {
             uniform,
             names,
         })
+    }
+
+    /// Where what is counted is: counters, bitmaps and uniform counters.
+    pub(super) fn counts(&self) -> [Range<usize>; 3] {
+        [
+            self.counters.clone(),
+            self.bitmap.clone(),
+            self.uniform.clone(),
+        ]
     }
 }
 

@@ -7,6 +7,7 @@ use byteorder::{ByteOrder, LittleEndian};
 use super::ProfileError;
 use super::decode::RawProfile;
 use super::encode::padding;
+use super::pooled;
 use super::version::Version;
 
 /// The largest count that a profile may hold: `llvm-profdata` calls a raw profile with a larger
@@ -77,38 +78,28 @@ impl Sum {
     /// those that are added.
     pub fn of(file: impl AsRef<[u8]> + Into<Vec<u8>>) -> Result<Sum, ProfileError> {
         let profile = parse_whole(file.as_ref())?;
-        let file = file.into();
+        let (file, profile) = pooled::plain(file, profile)?;
         Ok(Sum { file, profile })
     }
 
     /// Adds what the raw profile `file` counted, as [`Counts::add`] does. Apart from what is
-    /// counted, both files must be alike: then they are of the same code and version, and every
-    /// counter is in the same place.
+    /// counted, and from where that is, both files must be alike: then they are of the same code and
+    /// version.
     ///
     /// # Errors
     /// Fails, with the sum as it was, where they are not, or for the reasons of [`Sum::of`].
     pub fn add(&mut self, file: &[u8]) -> Result<(), ProfileError> {
-        let RawProfile {
-            header,
-            counters,
-            bitmap,
-            uniform,
-            names,
-            ..
-        } = &self.profile;
-        // The header is among what is compared, so that nothing of it has to be read again.
-        let alike = file.len() == self.file.len()
-            && file[..counters.start] == self.file[..counters.start]
-            && file[names.start..] == self.file[names.start..];
-        if !alike {
-            parse_whole(file)?;
+        let theirs = pooled::whole(file, parse_whole(file)?)?;
+        if !theirs.header.is_like(&self.profile.header)
+            || unchanging(file, &theirs) != unchanging(&self.file, &self.profile)
+        {
             return Err(ProfileError::OtherCode);
         }
-        let sum = &mut self.file;
-        let of = |part: &Range<usize>| &file[part.clone()];
-        add_counters(&mut sum[counters.clone()], of(counters), header.version());
-        add_bitmap(&mut sum[bitmap.clone()], of(bitmap));
-        add_words(&mut sum[uniform.clone()], of(uniform));
+        add_counts(
+            self.profile.header.version(),
+            (&mut self.file, self.profile.counts()),
+            (file, theirs.counts()),
+        );
         Ok(())
     }
 
@@ -136,6 +127,28 @@ fn parse_whole(file: &[u8]) -> Result<RawProfile, ProfileError> {
         });
     }
     Ok(profile)
+}
+
+/// What a profile has beside its header and what is counted: binary ids and records, and names.
+pub(super) fn unchanging<'a>(file: &'a [u8], profile: &RawProfile) -> [&'a [u8]; 2] {
+    let header = profile.header.version().layout().header_bytes();
+    [
+        &file[header..profile.records.end],
+        &file[profile.names.clone()],
+    ]
+}
+
+/// Adds the counts in `from` to those in `into`, each with the places of counters, bitmap and uniform
+/// counters, of the same sizes.
+pub(super) fn add_counts(
+    version: &Version,
+    (into, [counters, bitmap, uniform]): (&mut [u8], [Range<usize>; 3]),
+    (from, places): (&[u8], [Range<usize>; 3]),
+) {
+    let [more_counters, more_bitmap, more_uniform] = places.map(|it| &from[it]);
+    add_counters(&mut into[counters], more_counters, version);
+    add_bitmap(&mut into[bitmap], more_bitmap);
+    add_words(&mut into[uniform], more_uniform);
 }
 
 fn add_counters(into: &mut [u8], from: &[u8], version: &Version) {

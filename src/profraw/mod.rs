@@ -1,16 +1,18 @@
 //! The raw profile format: what differs between versions ([`version`]), writing ([`encode`]),
-//! reading ([`decode`]) and adding ([`merge`]); and what becomes of a version that is not known
+//! reading ([`decode`]) and adding ([`merge`], [`pooled`]); and what becomes of a version that is not known
 //! ([`saved`]).
 
 mod decode;
 mod encode;
 mod merge;
+mod pooled;
 mod saved;
 mod version;
 
 pub use decode::{Header, RawProfile};
 pub use encode::{Parts, encode};
 pub use merge::{Counts, MAX_COUNT, Sum};
+pub(crate) use pooled::Pooled;
 pub use saved::{SavedSection, SavedSections};
 pub use version::{Layout, RecordLayout, Version, Word};
 
@@ -59,6 +61,12 @@ pub enum ProfileError {
     /// A profile to add to has other functions, another version, or was linked differently.
     #[error("it is a profile of other code, although its name says otherwise")]
     OtherCode,
+    /// A profile that is added to in place has sums that are not those which were written.
+    #[error(
+        "its counts are not whole: the machine went down while they were written, or somebody adds \
+         to it just now"
+    )]
+    NotWhole,
     /// A profile to add to or from has parts that are not carried, or is several in one file.
     #[error(
         "raw profile goes on after its names, at byte {end}, for {found} bytes: value profiles, \

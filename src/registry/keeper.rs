@@ -20,7 +20,7 @@ use crate::device::{Device, DeviceError};
 use crate::error::Error;
 use crate::load::Found;
 use crate::output::{
-    OutputError, ProfileName, create_beside, move_beside, update_pooled, write_atomic,
+    OutputError, ProfileName, create_beside, move_beside, read, update_pooled, write_atomic,
 };
 
 /// What could not be kept beside the profiles. No counts are lost by it.
@@ -207,8 +207,9 @@ impl Keeper {
 /// Adds `ours` to the document at `path`, or writes it beside what else is there.
 fn add_to_pool(path: &Path, ours: &Document) -> Result<(), KeepError> {
     let ours = ours.to_json();
-    update_pooled(path, &ours, |theirs| {
-        merge(&theirs, &ours).or_else(|source| {
+    update_pooled(path, &|| ours.clone(), |file| {
+        let merged = merge(&read(file, path)?, &ours);
+        merged.map(Some).or_else(|source| {
             let place = create_beside(path, &ours)?;
             Err(KeepError::Beside {
                 pool: path.to_owned(),

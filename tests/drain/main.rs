@@ -8,6 +8,7 @@ mod faults;
 mod files;
 mod loads;
 mod pools;
+mod processes;
 mod registry;
 #[path = "../whole_program/support/mod.rs"]
 #[allow(

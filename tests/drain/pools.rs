@@ -1,12 +1,69 @@
 //! `%m`: one file that everybody adds to.
 
 use std::fs;
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::thread;
 
 use rocov::drain::Session;
+use rocov::output::{ProfileName, add_to_pool};
+use rocov::profraw::{Parts, RawProfile, Word, encode};
 
 use crate::support::profile::raw_profiles;
 use crate::{FIRST, VECADD, counts, loaded, merged, merged_of, profile_name};
+
+/// Adds what a process with this number of calls has counted, which must go into the pool.
+fn add(calls: u64, name: &ProfileName) {
+    let device = loaded();
+    device.count(FIRST, VECADD, &[calls, 1]);
+    let outcome = Session::default().drain(&device, name);
+    assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
+}
+
+/// Profiles that differ from `profile` in the hash of a function alone: as a file of one process, and
+/// as a pool.
+fn of_other_code(profile: &[u8], directory: &Path) -> [Vec<u8>; 2] {
+    let RawProfile {
+        header,
+        records,
+        counters,
+        names,
+        ..
+    } = RawProfile::parse(profile).unwrap();
+    let mut records = profile[records].to_vec();
+    records[8] ^= 1;
+    let parts = Parts {
+        version: *header.version(),
+        build_id: None,
+        records: &records,
+        counters: &profile[counters],
+        bitmap: &[],
+        uniform: &[],
+        names: &profile[names],
+        names_address: header.word(Word::NamesDelta),
+    };
+    let path = directory.join("other");
+    add_to_pool(&path, &parts).unwrap();
+    let pool = fs::read(&path).unwrap();
+    fs::remove_file(path).unwrap();
+    assert_eq!(pool.len(), profile.len());
+    [encode(&parts), pool]
+}
+
+/// Where a pool has its counts, those in force first.
+fn halves(pool: &[u8]) -> [Range<usize>; 2] {
+    let profile = RawProfile::parse(pool).unwrap();
+    let len = (profile.names.start - profile.records.end) / 2;
+    let middle = profile.records.end + len;
+    let halves = [profile.records.end..middle, middle..profile.names.start];
+    if profile.counters.start < middle {
+        halves
+    } else {
+        let [first, second] = halves;
+        [second, first]
+    }
+}
 
 #[test]
 fn sessions_add_up_in_one_file_and_drain_again_without_doubling() {
@@ -49,9 +106,15 @@ fn a_pool_of_other_code_or_damaged_is_left_alone_and_counts_are_beside_it() {
     device.count(FIRST, VECADD, &[5, 1]);
     let file = Session::default().drain(&device, &name).files[0].clone();
     let good = fs::read(&file).unwrap();
-    let mut other = good.clone();
-    // The hash of the first function: behind the header and the hash of its name.
-    other[128 + 8] ^= 1;
+    let [other, other_pool] = of_other_code(&good, directory.path());
+    let changed = |ranges: &[Range<usize>]| {
+        let mut bytes = good.clone();
+        for range in ranges {
+            bytes[range.clone()].fill(99);
+        }
+        bytes
+    };
+    let other_code = "it is a profile of other code, although its name says otherwise";
     for (contents, why) in [
         (
             good[..good.len() - 9].to_vec(),
@@ -62,9 +125,12 @@ fn a_pool_of_other_code_or_damaged_is_left_alone_and_counts_are_beside_it() {
             "not a raw profile: magic 0x6e69687465",
         ),
         (
-            other,
-            "it is a profile of other code, although its name says otherwise",
+            changed(&[8..12]),
+            "raw profile version 1667457891 is not known, expected 8 to 11",
         ),
+        (changed(&halves(&good)), "its counts are not whole"),
+        (other, other_code),
+        (other_pool, other_code),
     ] {
         fs::write(&file, &contents).unwrap();
         // Sessions stand for processes, here with the same process id.
@@ -100,25 +166,80 @@ fn a_pool_of_other_code_or_damaged_is_left_alone_and_counts_are_beside_it() {
     }
 }
 
-/// Threads of one process share fcntl's locks, which are the process's: what this shows is that
-/// creating and replacing is safe. Processes are in the whole-program tests.
 #[test]
-fn only_one_of_many_creates_the_file() {
+fn counts_are_added_in_place() {
     let directory = tempfile::tempdir().unwrap();
     let name = profile_name(directory.path(), "app-%m.profraw");
-    let device = || {
-        let device = loaded();
-        device.count(FIRST, VECADD, &[1, 1]);
-        device
+    add(5, &name);
+    let file = raw_profiles(directory.path())[0].clone();
+    let same = || {
+        let metadata = fs::metadata(&file).unwrap();
+        (metadata.ino(), metadata.len())
     };
+    let first = same();
+    for (calls, sum) in [(7, 12), (100, 112), (1, 113)] {
+        add(calls, &name);
+        assert_eq!(same(), first);
+        assert_eq!(counts(&merged(directory.path()), VECADD)[0], sum);
+    }
+}
+
+#[test]
+fn a_file_of_one_process_is_added_to_and_in_place_from_then_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = profile_name(directory.path(), "app-%m.profraw");
+    // The name that the pool will have.
+    add(5, &profile_name(directory.path(), "app-0.profraw"));
+    let file = raw_profiles(directory.path())[0].clone();
+    let plain = fs::metadata(&file).unwrap().len();
+    add(7, &name);
+    let pooled = fs::metadata(&file).unwrap();
+    assert!(pooled.len() > plain);
+    add(1, &name);
+    assert_eq!(fs::metadata(&file).unwrap().ino(), pooled.ino());
+    assert_eq!(raw_profiles(directory.path()), [file]);
+    assert_eq!(counts(&merged(directory.path()), VECADD), [13, 3]);
+}
+
+#[test]
+fn writes_that_were_cut_off_cost_nothing_that_was_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = profile_name(directory.path(), "app-%m.profraw");
+    add(5, &name);
+    let file = raw_profiles(directory.path())[0].clone();
+    let before = fs::read(&file).unwrap();
+    add(7, &name);
+    let after = fs::read(&file).unwrap();
+    let [new, old] = halves(&after);
+
+    // A process was killed: it had written a part of the sums, and not the header.
+    let mut cut = before.clone();
+    let middle = new.start + new.len() / 2;
+    cut[new.start..middle].copy_from_slice(&after[new.start..middle]);
+    // The machine went down: the header was on the disk, and the sums were not.
+    let mut lost = after.clone();
+    lost[new].fill(0);
+    assert_eq!(lost[old.clone()], before[old]);
+    for contents in [cut, lost] {
+        fs::write(&file, contents).unwrap();
+        add(100, &name);
+        assert_eq!(counts(&merged(directory.path()), VECADD), [105, 2]);
+        add(1000, &name);
+        assert_eq!(counts(&merged(directory.path()), VECADD), [1105, 3]);
+    }
+}
+
+/// fcntl's locks are the process's, and its threads exclude each other by another. Processes are in
+/// [`crate::processes`].
+#[test]
+fn threads_add_to_one_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = profile_name(directory.path(), "app-%m.profraw");
     thread::scope(|scope| {
         for _ in 0..8 {
-            scope.spawn(|| {
-                let outcome = Session::default().drain(&device(), &name);
-                assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
-            });
+            scope.spawn(|| (0..100).for_each(|_| add(1, &name)));
         }
     });
     assert_eq!(raw_profiles(directory.path()).len(), 1);
-    merged(directory.path());
+    assert_eq!(counts(&merged(directory.path()), VECADD), [800, 800]);
 }
