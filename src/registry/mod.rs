@@ -23,5 +23,6 @@ pub use document::Process;
 pub use json::DocumentError;
 pub use keeper::{KeepError, Keeper};
 pub use objects::OBJECTS;
+pub use pool::Merged;
 pub use record::{Loaded, Registry, Resolved};
 pub use settings::{DocumentWhen, Keeping, ObjectsKept, SettingError, parse_bytes};

@@ -114,7 +114,8 @@ pub struct LoadRecord {
     /// and several targets are told apart by the agent's name.
     pub code_object: Option<String>,
     /// Its profile, once there is one: the path from the directory of the registry, or an absolute
-    /// one where the profile is not in that directory.
+    /// one where the profile is not in that directory. In a merged registry, as the process has
+    /// called it: a merged profile has another name.
     pub profile: Option<String>,
     /// Where its kernels are, by name.
     pub kernels: Vec<KernelAddress>,

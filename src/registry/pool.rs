@@ -1,4 +1,4 @@
-//! One document for all processes of a pool.
+//! One document for many processes.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::json::{self, DocumentError};
+use super::model::VERSION;
 
-/// A document as far as adding to it takes: what others wrote in their records stays as it is.
+/// A document as far as adding to it takes.
 #[derive(Serialize, Deserialize)]
 struct Pool<'a> {
     rocov_registry: u32,
@@ -18,14 +19,14 @@ struct Pool<'a> {
 }
 
 /// What tells code objects apart, and orders them.
-#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 struct CodeObjectKey {
     identity: String,
     target: String,
 }
 
 /// What tells processes apart, and orders them.
-#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 struct ProcessKey {
     start: u64,
     pid: u32,
@@ -37,33 +38,75 @@ struct Kept {
     file: Option<String>,
 }
 
+/// Documents of many processes as one. What others wrote in their records stays as it is.
+#[derive(Debug, Default)]
+pub struct Merged {
+    code_objects: BTreeMap<CodeObjectKey, Box<RawValue>>,
+    processes: BTreeMap<ProcessKey, Box<RawValue>>,
+}
+
+impl Merged {
+    /// Adds all that the document with this text has. A process that is there already is replaced by
+    /// what this says of it.
+    ///
+    /// # Errors
+    /// Fails, with nothing added, where `text` is no document of this version.
+    pub fn add(&mut self, text: &[u8]) -> Result<(), DocumentError> {
+        json::check_version(text)?;
+        let document: Pool<'_> = serde_json::from_slice(text)?;
+        let code_object = |elf: &RawValue| {
+            let Kept { file } = serde_json::from_str(elf.get())?;
+            Ok((serde_json::from_str(elf.get())?, file.is_some()))
+        };
+        let code_objects: Vec<_> = document
+            .code_objects
+            .iter()
+            .map(|elf| code_object(elf))
+            .collect::<Result<_, serde_json::Error>>()?;
+        let processes: Vec<_> = document
+            .processes
+            .iter()
+            .map(|process| serde_json::from_str(process.get()))
+            .collect::<Result<_, _>>()?;
+        for (process, key) in document.processes.into_iter().zip(processes) {
+            self.processes.insert(key, process.to_owned());
+        }
+        for (elf, (key, is_kept)) in document.code_objects.into_iter().zip(code_objects) {
+            // Who does not keep device ELFs says nothing of where others do.
+            if is_kept || !self.code_objects.contains_key(&key) {
+                self.code_objects.insert(key, elf.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nothing was added.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.code_objects.is_empty() && self.processes.is_empty()
+    }
+
+    /// The text of the document.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        json::to_text(&Pool {
+            rocov_registry: VERSION,
+            code_objects: self.code_objects.values().map(|it| &**it).collect(),
+            processes: self.processes.values().map(|it| &**it).collect(),
+        })
+    }
+}
+
 /// The text of a document with all that the documents with these texts have. A process that both
 /// have is that of `ours`.
 ///
 /// # Errors
 /// Fails where `theirs` is no document of this version.
 pub(super) fn merge(theirs: &[u8], ours: &[u8]) -> Result<Vec<u8>, DocumentError> {
-    json::check_version(theirs)?;
-    let theirs: Pool<'_> = serde_json::from_slice(theirs)?;
-    let ours: Pool<'_> = serde_json::from_slice(ours)?;
-    let mut processes = BTreeMap::new();
-    for process in theirs.processes.into_iter().chain(ours.processes) {
-        processes.insert(serde_json::from_str::<ProcessKey>(process.get())?, process);
-    }
-    let mut code_objects = BTreeMap::new();
-    for elf in theirs.code_objects.into_iter().chain(ours.code_objects) {
-        let key: CodeObjectKey = serde_json::from_str(elf.get())?;
-        let Kept { file } = serde_json::from_str(elf.get())?;
-        // Who does not keep device ELFs says nothing of where others do.
-        if file.is_some() || !code_objects.contains_key(&key) {
-            code_objects.insert(key, elf);
-        }
-    }
-    Ok(json::to_text(&Pool {
-        rocov_registry: ours.rocov_registry,
-        code_objects: code_objects.into_values().collect(),
-        processes: processes.into_values().collect(),
-    }))
+    let mut merged = Merged::default();
+    merged.add(theirs)?;
+    merged.add(ours)?;
+    Ok(merged.to_json())
 }
 
 #[cfg(test)]

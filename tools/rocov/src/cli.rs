@@ -137,8 +137,8 @@ pub(crate) struct MergeArguments {
 
     /// Write a directory of raw profiles, one for each code object, to report on or to merge further
     ///
-    /// Device ELFs in objects directories of the inputs go with them, by hard links where possible.
-    /// DIR must be empty or not exist; it appears when all is in it.
+    /// Device ELFs in objects directories of the inputs go with them, by hard links where possible, and
+    /// the kernel registries (.kernels.json) of the directories, as one. DIR must be empty or not exist; it appears when all is in it.
     #[arg(long, value_name = "DIR")]
     pub(crate) pooled: Option<PathBuf>,
 

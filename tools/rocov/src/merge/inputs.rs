@@ -24,31 +24,12 @@ pub(super) enum Found {
     Host(PathBuf),
     /// A device ELF that was kept beside profiles.
     Kept(PathBuf),
-    /// A file that is not merged.
-    Unread(Unread, PathBuf),
+    /// The registry of a process's kernels.
+    Registry(PathBuf),
+    /// Saved sections, which are not merged.
+    Sections(PathBuf),
     /// An input that cannot be read.
     Damaged(Damaged),
-}
-
-/// Files that lie beside profiles and are not merged.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Unread {
-    /// Saved sections.
-    Sections,
-    /// The registry of a process's kernels.
-    Registry,
-}
-
-impl Unread {
-    /// What `number` of them are.
-    pub(super) fn count(self, number: usize) -> String {
-        match (self, number) {
-            (Self::Sections, 1) => "1 file of saved sections (see `rocov show`)".to_owned(),
-            (Self::Sections, _) => format!("{number} files of saved sections (see `rocov show`)"),
-            (Self::Registry, 1) => "1 kernel registry".to_owned(),
-            (Self::Registry, _) => format!("{number} kernel registries"),
-        }
-    }
 }
 
 /// Walks over the inputs. The order is the same every time.
@@ -169,8 +150,8 @@ impl<'a> Inputs<'a> {
         (self.found)(match kind {
             Kind::Device(profile) => Found::Device(profile),
             Kind::Other | Kind::PooledHost => Found::Host(path),
-            Kind::Sections => Found::Unread(Unread::Sections, path),
-            Kind::Registry => Found::Unread(Unread::Registry, path),
+            Kind::Sections => Found::Sections(path),
+            Kind::Registry => Found::Registry(path),
             Kind::None if is_kept(&path) => Found::Kept(path),
             Kind::None => return,
         });

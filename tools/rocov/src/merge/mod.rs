@@ -4,8 +4,9 @@
 //! inputs: names -> sums: one per code object -> outputs: llvm-profdata, or a pooled directory
 //! ```
 //!
-//! Memory is bounded by the code objects, not by the files: of a file that is added, its device and
-//! inode number are kept, and nothing else.
+//! Memory is bounded by the code objects, not by the files: of a profile that is added, its device and
+//! inode number are kept, and nothing else. A pooled directory gets what registries say of each
+//! process, too, which is kept until it is written.
 
 mod inputs;
 mod outputs;
@@ -15,17 +16,19 @@ mod sums;
 
 use crate::cli::{FailureMode, MergeArguments};
 use crate::llvm_tools::Installed;
+use crate::mapped;
 use crate::profdata;
 use crate::status::Outcome;
 use crate::words::count;
-use anyhow::{Error, Result, anyhow};
-use inputs::{Found, Inputs, Unread};
+use anyhow::{Context, Error, Result, anyhow};
+use inputs::{Found, Inputs};
 use progress::Progress;
+use rocov::registry::Merged;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use sums::Sums;
 
@@ -49,8 +52,10 @@ struct Gathered {
     host: Vec<PathBuf>,
     /// Kept device ELFs by file name: those of one name are the same.
     kept: BTreeMap<OsString, PathBuf>,
-    /// Files that nothing here reads, by what they are: their number and the first.
-    unread: BTreeMap<Unread, (usize, PathBuf)>,
+    /// The registries, where they are wanted.
+    registry: Merged,
+    /// Saved sections, which nothing here reads: their number and the first.
+    sections: Option<(usize, PathBuf)>,
     /// Architectures of all profiles, also of those that `--arch` leaves out.
     archs: BTreeSet<String>,
     damaged: Vec<Damaged>,
@@ -75,7 +80,7 @@ pub(crate) fn merge(arguments: &MergeArguments) -> Outcome {
     if let Some(installed) = &installed {
         gathered.check_host(installed);
     }
-    gathered.say_unread(arguments.pooled.is_some());
+    gathered.say_unread();
     gathered.say_damaged(arguments.failure_mode)?;
     if gathered.is_empty() {
         let error = gathered.nothing_to_merge(arguments.arch.as_deref());
@@ -121,8 +126,15 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
                         gathered.kept.entry(name.to_owned()).or_insert(path);
                     }
                 }
-                Found::Unread(what, path) => {
-                    gathered.unread.entry(what).or_insert((0, path)).0 += 1;
+                // A registry is no part of an indexed profile.
+                Found::Registry(path) if arguments.pooled.is_some() => {
+                    if let Err(error) = add_registry(&mut gathered.registry, &path) {
+                        gathered.damaged.push(Damaged { path, error });
+                    }
+                }
+                Found::Registry(_) => {}
+                Found::Sections(path) => {
+                    gathered.sections.get_or_insert((0, path)).0 += 1;
                 }
                 Found::Damaged(damaged) => gathered.damaged.push(damaged),
             };
@@ -138,6 +150,13 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
     gathered.sums = sums;
     gathered.damaged.append(&mut gathered.sums.damaged);
     Ok(gathered)
+}
+
+/// Adds the registry in a file to others.
+fn add_registry(merged: &mut Merged, path: &Path) -> Result<()> {
+    let text = mapped::map(path)?;
+    let added = merged.add(&text);
+    added.with_context(|| format!("cannot merge {}", path.display()))
 }
 
 impl Gathered {
@@ -169,14 +188,12 @@ impl Gathered {
         });
     }
 
-    /// Says which files are in no output, though a user could expect them there: a registry is no
-    /// part of an indexed profile.
-    fn say_unread(&self, is_pooled: bool) {
-        let expected = |what: Unread| is_pooled || what != Unread::Registry;
-        for (what, (number, first)) in self.unread.iter().filter(|(what, _)| expected(**what)) {
+    /// Says which files are in no output, though a user could expect them there.
+    fn say_unread(&self) {
+        if let Some((number, first)) = &self.sections {
+            let files = count(*number, "file");
             eprintln!(
-                "rocov: left out: {}, such as {}",
-                what.count(*number),
+                "rocov: left out: {files} of saved sections (see `rocov show`), such as {}",
                 first.display()
             );
         }

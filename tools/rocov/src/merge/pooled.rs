@@ -1,5 +1,5 @@
-//! Directories with one raw profile for each code object, named as `%m` names them: what a merge
-//! makes, `rocov report` reads, and the next merge takes as an input.
+//! Directories with one raw profile for each code object and one registry, named as `%m` names them:
+//! what a merge makes, `rocov report` reads, and the next merge takes as an input.
 
 use super::Gathered;
 use super::sums::{CodeObject, Summed};
@@ -22,6 +22,8 @@ const AGENT: usize = 0;
 /// A pooled directory in the making, which goes when it is not put in place.
 pub(super) struct Pool {
     directory: TempDir,
+    /// What its files are called.
+    name: ProfileName,
     /// The profiles by arch.
     pub(super) profiles: BTreeMap<String, Vec<PathBuf>>,
 }
@@ -57,19 +59,19 @@ impl Pool {
         code_objects: &BTreeMap<CodeObject, Summed>,
         path: Option<&Path>,
     ) -> Result<Self> {
+        let directory = make_directory(path)?;
+        let name = ProfileName::parse(PATTERN, &Expansion::default(), directory.path())
+            .context("a pattern without a process id")?;
         let mut pool = Self {
-            directory: make_directory(path)?,
+            directory,
+            name,
             profiles: BTreeMap::new(),
         };
-        let name = ProfileName::parse(PATTERN, &Expansion::default(), pool.directory.path())
-            .context("a pattern without a process id")?;
         for (CodeObject { arch, identity }, summed) in code_objects {
             let identity = Identity::from_digits(identity)
                 .with_context(|| format!("`{identity}` is not an identity"))?;
-            let path = name.for_load(arch, &identity, AGENT);
-            File::create_new(&path)
-                .and_then(|mut file| file.write_all(summed.sum.bytes()))
-                .with_context(|| cannot_write(&path))?;
+            let path = pool.name.for_load(arch, &identity, AGENT);
+            write_new(&path, summed.sum.bytes())?;
             pool.profiles.entry(arch.clone()).or_default().push(path);
         }
         Ok(pool)
@@ -80,12 +82,16 @@ impl Pool {
         self.directory.path()
     }
 
-    /// Adds the device ELFs that were kept with the profiles, by hard links where that is possible.
+    /// Adds what processes have kept beside the profiles: the registries, as one, and the device ELFs, by
+    /// hard links where that is possible.
     ///
     /// # Errors
     ///
     /// When one cannot be read or written.
     pub(super) fn keep(&self, gathered: &Gathered) -> Result<()> {
+        if !gathered.registry.is_empty() {
+            write_new(&self.name.for_registry(), &gathered.registry.to_json())?;
+        }
         if gathered.kept.is_empty() {
             return Ok(());
         }
@@ -133,6 +139,12 @@ fn make_directory(path: Option<&Path>) -> Result<TempDir> {
                 .permissions(Permissions::from_mode(0o777))
                 .tempdir_in(parent)
         })
+        .with_context(|| cannot_write(path))
+}
+
+fn write_new(path: &Path, contents: &[u8]) -> Result<()> {
+    File::create_new(path)
+        .and_then(|mut file| file.write_all(contents))
         .with_context(|| cannot_write(path))
 }
 

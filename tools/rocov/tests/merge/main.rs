@@ -6,6 +6,7 @@ mod common;
 mod failures;
 mod inputs;
 mod outputs;
+mod registries;
 mod trees;
 
 use common::{device, profile, rocov, run, stdout};
