@@ -1,12 +1,13 @@
 //! The border between the program's C and our Rust.
 
+use std::arch::asm;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::exports::RocovStatus;
 use crate::log;
 
-/// Runs `work` on behalf of the program: a panic ends here as a line on standard error, and
-/// `errno` is as before.
+/// Runs `work` on behalf of the program: a panic ends here as a line on standard error, and `errno`
+/// and the floating-point exceptions are as before.
 pub(crate) fn guest(place: &str, work: impl FnOnce()) {
     run(place, work);
 }
@@ -17,7 +18,7 @@ pub(crate) fn call(function: &str, work: impl FnOnce() -> RocovStatus) -> RocovS
 }
 
 fn run<T>(place: &str, work: impl FnOnce() -> T) -> Option<T> {
-    let errno = errno();
+    let (errno, floating_point) = (errno(), floating_point());
     let result = catch_unwind(AssertUnwindSafe(work)).ok();
     if result.is_none() {
         log::warn(format_args!(
@@ -25,6 +26,7 @@ fn run<T>(place: &str, work: impl FnOnce() -> T) -> Option<T> {
         ));
     }
     set_errno(errno);
+    set_floating_point(floating_point);
     result
 }
 
@@ -36,4 +38,19 @@ fn errno() -> i32 {
 fn set_errno(value: i32) {
     // SAFETY: the pointer is valid for the life of the thread.
     unsafe { *libc::__errno_location() = value }
+}
+
+/// The SSE unit's control and status register: the rounding mode, what is trapped, and the exceptions
+/// since the program last looked. ROCr computes with floating point while it copies, which leaves
+/// "inexact" there; a program that asks after a computation of its own would be told of it.
+fn floating_point() -> u32 {
+    let mut value = 0;
+    // SAFETY: stores four bytes, which `value` has.
+    unsafe { asm!("stmxcsr [{}]", in(reg) &raw mut value, options(nostack, preserves_flags)) };
+    value
+}
+
+fn set_floating_point(value: u32) {
+    // SAFETY: loads four bytes that were stored from the same register.
+    unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const value, options(nostack, preserves_flags)) };
 }

@@ -2,6 +2,7 @@
 //! said.
 
 use std::env;
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs;
 use std::path::PathBuf;
@@ -11,16 +12,21 @@ use rocov::filter::Filter;
 use rocov::output::{Expansion, PatternError, ProfileName};
 use rocov::registry::{Keeping, Process, SettingError, clock, parse_bytes};
 
-use crate::log;
+use crate::{log, process};
 
 /// The name where `LLVM_PROFILE_FILE` is not set: LLVM's own.
 const DEFAULT_NAME: &str = "default.profraw";
+
+/// A variable of the environment, unless whoever chose it has fewer rights than the program.
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|_| !process::is_privileged())
+}
 
 /// Whether `LLVM_PROFILE_VERBOSE` or `ROCOV_VERBOSE` is set, to anything but `0` or nothing.
 pub(crate) fn verbose() -> bool {
     ["LLVM_PROFILE_VERBOSE", "ROCOV_VERBOSE"]
         .iter()
-        .any(|name| env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0"))
+        .any(|name| variable(name).is_some_and(|value| !value.is_empty() && value != "0"))
 }
 
 /// The name for this process's profiles, from `LLVM_PROFILE_FILE`. A relative one is taken from
@@ -34,26 +40,24 @@ pub(crate) fn profile_name() -> ProfileName {
         log::warn(format_args!("{why}; writing to {DEFAULT_NAME} instead"));
         default()
     };
-    match env::var("LLVM_PROFILE_FILE") {
-        Ok(pattern) if !pattern.is_empty() => {
-            parse_name(&pattern).unwrap_or_else(|error| fallback(&error))
-        }
-        Err(error @ env::VarError::NotUnicode(_)) => {
-            fallback(&format_args!("LLVM_PROFILE_FILE: {error}"))
-        }
-        _ => default(),
+    let Some(pattern) = variable("LLVM_PROFILE_FILE").filter(|pattern| !pattern.is_empty()) else {
+        return default();
+    };
+    match pattern.into_string() {
+        Ok(pattern) => parse_name(&pattern).unwrap_or_else(|error| fallback(&error)),
+        Err(pattern) => fallback(&format_args!("LLVM_PROFILE_FILE: {pattern:?} is not UTF-8")),
     }
 }
 
 /// Whether code that was never loaded gets a profile too: `ROCOV_ZERO=1`.
 pub(crate) fn zero() -> bool {
-    env::var_os("ROCOV_ZERO").is_some_and(|value| value == "1")
+    variable("ROCOV_ZERO").is_some_and(|value| value == "1")
 }
 
 /// How long kernels are waited for when code is unloaded: `ROCOV_WAIT`, in seconds.
 pub(crate) fn patience() -> Duration {
     const DEFAULT: Duration = Duration::from_secs(10);
-    let Some(value) = env::var_os("ROCOV_WAIT").filter(|value| !value.is_empty()) else {
+    let Some(value) = variable("ROCOV_WAIT").filter(|value| !value.is_empty()) else {
         return DEFAULT;
     };
     let seconds = value.to_str().and_then(|value| value.parse().ok());
@@ -70,7 +74,7 @@ pub(crate) fn patience() -> Duration {
 /// What is drained: `ROCOV_ONLY` and `ROCOV_SKIP`. If one of them cannot be used, that is said and
 /// everything is drained: what is too much can be left out of a report.
 pub(crate) fn filter() -> Filter {
-    let list = |name| env::var_os(name).unwrap_or_default();
+    let list = |name| variable(name).unwrap_or_default();
     let [only, skip] = ["ROCOV_ONLY", "ROCOV_SKIP"].map(list);
     Filter::new(&only.to_string_lossy(), &skip.to_string_lossy()).unwrap_or_else(|error| {
         log::warn(format_args!(
@@ -91,7 +95,7 @@ pub(crate) fn keeping() -> Keeping {
 
 /// The value of a variable. One that cannot be used is said and replaced by the default.
 fn setting<T>(variable: &str, default: &str, parse: impl Fn(&str) -> Result<T, SettingError>) -> T {
-    let word = env::var_os(variable).filter(|word| !word.is_empty());
+    let word = self::variable(variable).filter(|word| !word.is_empty());
     let word = word.unwrap_or_else(|| default.into());
     parse(&word.to_string_lossy()).unwrap_or_else(|error| {
         log::warn(format_args!("{variable}: {error}; {default} is used"));
@@ -121,7 +125,7 @@ pub(crate) fn parse_name(pattern: &str) -> Result<ProfileName, PatternError> {
 
 fn expansion() -> Expansion {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let tmpdir = env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    let tmpdir = variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
     Expansion {
         pid: std::process::id(),
         host: host.trim_end().to_owned(),

@@ -3,7 +3,6 @@
 //! Both would write every count, into files of different names, and a merge would double them.
 
 use std::collections::HashSet;
-use std::env;
 use std::ffi::{CStr, c_int, c_void};
 use std::fs::File;
 use std::io::BufReader;
@@ -16,7 +15,7 @@ use object::read::elf::{FileHeader, Sym};
 use rocov::drain::Session;
 use rocov::hsa::HsaDevice;
 
-use crate::{log, objects};
+use crate::{config, log, objects};
 
 /// What tells clang_rt.profile_rocm from the rest of LLVM's runtime: its entry point. A copy of
 /// librocov has it too.
@@ -95,7 +94,7 @@ impl Neighbour {
 }
 
 fn is_forced() -> bool {
-    env::var_os("ROCOV_FORCE").is_some_and(|value| value == "1")
+    config::variable("ROCOV_FORCE").is_some_and(|value| value == "1")
 }
 
 /// LLVM's entry point, unless we drain in its stead. A library that exports it, as LLVM's headers

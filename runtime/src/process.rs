@@ -6,11 +6,12 @@
 //! was forked before HSA was started may start its own.
 
 use std::process;
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use rocov::hsa;
 
-use crate::boundary;
+use crate::{boundary, log};
 
 /// The process that has loaded code objects, 0 before the first.
 static USER: AtomicU32 = AtomicU32::new(0);
@@ -38,9 +39,14 @@ extern "C" fn in_child() {
     }
 }
 
-/// Makes this process the one that uses HSA. False for a forked child of one that did.
+/// Makes this process the one that uses HSA. False for a forked child of one that did, and for a
+/// program that must not be drained.
 pub(crate) fn claim() -> bool {
     if !may_use_hsa() {
+        return false;
+    }
+    if is_privileged() {
+        say_privileged();
         return false;
     }
     USER.store(process::id(), Ordering::Relaxed);
@@ -59,4 +65,22 @@ pub(crate) fn may_use_hsa() -> bool {
 pub(crate) fn is_user() -> bool {
     let user = USER.load(Ordering::Relaxed);
     user != 0 && user == process::id() && !IS_ORPHAN.load(Ordering::Relaxed)
+}
+
+/// Whether the program has rights that whoever started it has not: setuid, setgid, file capabilities.
+/// The kernel tells, as `AT_SECURE`. Files that are written with such rights, where the environment and
+/// the working directory of the other say, are a way to damage the system: none are.
+pub(crate) fn is_privileged() -> bool {
+    // SAFETY: reads what the kernel handed to the process.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+fn say_privileged() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        log::warn(format_args!(
+            "this program has rights that its user has not (setuid, setgid, capabilities): nothing is \
+             drained"
+        ));
+    });
 }

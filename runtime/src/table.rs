@@ -18,7 +18,7 @@ use crate::calls::{
 };
 use crate::election::{self, Event};
 use crate::hooks::{self, First};
-use crate::{boundary, exit, log};
+use crate::{boundary, exit, log, process};
 
 /// Tells ROCr (from 5.3) that this library is a tool, and when to load it: others first.
 #[unsafe(no_mangle)]
@@ -127,7 +127,7 @@ unsafe extern "C" fn OnUnload() {
 /// ahead of us, our hooks see nothing, and ROCr 5.2 knows no other way than its variable.
 pub(crate) fn announce() {
     const VARIABLE: &str = "HSA_TOOLS_LIB";
-    if hooks::first() != First::Others {
+    if hooks::first() != First::Others || process::is_privileged() {
         return;
     }
     // ROCr can load this code as a tool unless it is in the executable.

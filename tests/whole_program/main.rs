@@ -6,6 +6,7 @@ mod support;
 mod agents;
 mod endings;
 mod faults;
+mod guest;
 mod kernels_known;
 mod kernels_match_host;
 mod never_unloaded;

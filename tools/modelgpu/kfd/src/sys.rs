@@ -152,10 +152,10 @@ pub(crate) fn sysconf(name: c_int) -> u64 {
     u64::try_from(value).unwrap_or(1).max(1)
 }
 
-/// The user's id.
+/// The user whose files the process makes, which in a setuid program is not who started it.
 pub(crate) fn user_id() -> u32 {
     // SAFETY: cannot fail.
-    unsafe { libc::getuid() }
+    unsafe { libc::geteuid() }
 }
 
 /// Ends the process at once, without exit handlers: they belong to libraries that may not have

@@ -1,0 +1,156 @@
+// Runs a kernel, then looks at what a drain does to the program that it is a guest in, as its argument
+// names. A drain is asked for by rocov_drain, or comes when the program ends.
+
+#include <hip/hip_runtime.h>
+
+#include <cerrno>
+#include <cfenv>
+#include <clocale>
+#include <csignal>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <string>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void check(bool good, const char *what) {
+  if (!good) {
+    std::fprintf(stderr, "guest: %s\n", what);
+    std::_Exit(1);
+  }
+}
+
+// 256 calls a launch.
+extern "C" __global__ void counted(unsigned *sum) { atomicAdd(sum, 1); }
+
+static void run_counted() {
+  static unsigned *sum = nullptr;
+  check(sum || hipMalloc(&sum, sizeof *sum) == hipSuccess, "hipMalloc");
+  counted<<<4, 64>>>(sum);
+  check(hipDeviceSynchronize() == hipSuccess, "the kernel");
+}
+
+static int drain() {
+  auto drain = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "rocov_drain"));
+  return drain ? drain() : -1;
+}
+
+static std::string open_files() {
+  std::string files;
+  DIR *directory = opendir("/proc/self/fd");
+  check(directory, "/proc/self/fd");
+  while (const dirent *entry = readdir(directory)) {
+    files += std::string(entry->d_name) + " ";
+  }
+  closedir(directory);
+  return files;
+}
+
+// What the C library and the CPU keep for a thread, set to what no program has by chance.
+static int state() {
+  run_counted();
+  sigset_t blocked, found;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGUSR1);
+  sigaddset(&blocked, SIGPIPE);
+  pthread_sigmask(SIG_SETMASK, &blocked, nullptr);
+  struct sigaction handler, left;
+  std::memset(&handler, 0, sizeof handler);
+  handler.sa_handler = SIG_IGN;
+  sigaction(SIGTERM, &handler, nullptr);
+  check(std::setlocale(LC_ALL, "C.UTF-8"), "setlocale");
+  check(hipSetDevice(1) == hipSuccess, "hipSetDevice");
+  const std::string files = open_files();
+  std::fesetround(FE_UPWARD);
+  std::feclearexcept(FE_ALL_EXCEPT);
+  std::feraiseexcept(FE_OVERFLOW);
+  errno = EXDEV;
+  const int status = drain();
+  const int error = errno;
+  const int exceptions = std::fetestexcept(FE_ALL_EXCEPT);
+  check(status == 0, "rocov_drain");
+  check(error == EXDEV, "errno has changed");
+  check(std::fegetround() == FE_UPWARD, "the rounding mode has changed");
+  check(exceptions == FE_OVERFLOW, "the floating-point exceptions have changed");
+  pthread_sigmask(SIG_SETMASK, nullptr, &found);
+  for (int signal = 1; signal < 65; signal++) {
+    check(sigismember(&found, signal) == sigismember(&blocked, signal), "the signal mask has changed");
+  }
+  sigaction(SIGTERM, nullptr, &left);
+  check(left.sa_handler == SIG_IGN, "a signal's disposition has changed");
+  check(!std::strcmp(std::setlocale(LC_ALL, nullptr), "C.UTF-8"), "the locale has changed");
+  int device = 0;
+  check(hipGetDevice(&device) == hipSuccess && device == 1, "HIP's device has changed");
+  check(open_files() == files, "open files have changed");
+  return 0;
+}
+
+static void *drain_on_thread(void *status) {
+  *static_cast<int *>(status) = drain();
+  return nullptr;
+}
+
+// The smallest stack that a program gives a thread which is to do anything.
+static int stack() {
+  run_counted();
+  pthread_attr_t small;
+  pthread_attr_init(&small);
+  check(pthread_attr_setstacksize(&small, 64 << 10) == 0, "the stack's size");
+  pthread_t thread;
+  int status = -1;
+  check(pthread_create(&thread, &small, drain_on_thread, &status) == 0, "the thread");
+  pthread_join(thread, nullptr);
+  return status;
+}
+
+// From here on each of these system calls ends the program: a sandbox has no need of them.
+static int sandbox() {
+  run_counted();
+  constexpr int FORBIDDEN[] = {
+      SYS_socket, SYS_connect,  SYS_bind,    SYS_execve,   SYS_execveat, SYS_fork,   SYS_vfork,
+      SYS_ptrace, SYS_chown,    SYS_fchown,  SYS_fchownat, SYS_chmod,    SYS_fchmod, SYS_fchmodat,
+      SYS_mount,  SYS_symlink,  SYS_link,    SYS_setuid,   SYS_setgid,   SYS_chdir,  SYS_fchdir,
+      SYS_umask,  SYS_setrlimit, SYS_chroot, SYS_setsid,   SYS_personality, SYS_rt_sigaction,
+  };
+  constexpr unsigned COUNT = sizeof FORBIDDEN / sizeof *FORBIDDEN;
+  sock_filter filter[COUNT + 3];
+  filter[0] = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr));
+  for (unsigned i = 0; i < COUNT; i++) {
+    const unsigned to_kill = COUNT - i;
+    filter[i + 1] = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(FORBIDDEN[i]),
+                             static_cast<unsigned char>(to_kill), 0);
+  }
+  filter[COUNT + 1] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+  filter[COUNT + 2] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+  const sock_fprog program = {COUNT + 3, filter};
+  check(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
+  check(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0, "seccomp");
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  const std::string what = argc == 2 ? argv[1] : "";
+  if (what == "state") {
+    return state();
+  }
+  if (what == "stack") {
+    return stack();
+  }
+  if (what == "sandbox") {
+    return sandbox();
+  }
+  if (what == "forbidden") {
+    sandbox();
+    return chdir("/");
+  }
+  check(what == "run", "state, stack, sandbox, forbidden or run");
+  run_counted();
+  return 0;
+}
