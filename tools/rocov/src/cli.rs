@@ -1,6 +1,6 @@
 //! The command line: what a user can type, and the help texts.
 
-use crate::coverage::Options;
+use crate::coverage::{Filters, Options};
 use crate::gpu::ModelGpus;
 use crate::kernels::{Address, Column};
 use clap::builder::NonEmptyStringValueParser;
@@ -26,6 +26,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Run(RunArguments),
     Report(Box<ReportArguments>),
+    Diff(DiffArguments),
     Merge(MergeArguments),
     Kernels(KernelsArguments),
     Export(ExportArguments),
@@ -96,7 +97,12 @@ pub(crate) struct ReportArguments {
     pub(crate) objects: Vec<PathBuf>,
 
     /// Print annotated source instead of the table, of all files or of these
-    #[arg(long, value_name = "SOURCE", num_args = 0..)]
+    #[arg(
+        long,
+        value_name = "SOURCE",
+        num_args = 0..,
+        conflicts_with_all = ["include", "exclude"]
+    )]
     pub(crate) show: Option<Vec<PathBuf>>,
 
     /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
@@ -105,6 +111,56 @@ pub(crate) struct ReportArguments {
 
     #[command(flatten)]
     pub(crate) options: Options,
+}
+
+/// Compare what ran in two data directories: what was gained and what was lost
+///
+/// Totals of each arch and of all, files whose figures changed, lines newly covered and newly missed,
+/// and functions that now run, no longer run, are new or are gone. The two may have been compiled from
+/// different sources, in different directories: a function is known by its symbol, and its lines are
+/// compared by their places in it where its regions begin and end on the same lines. Where they do
+/// not, the function has changed, and its figures alone are compared. Lines have the numbers that
+/// they have after.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0 when the comparison was printed; 1 when one of the two has nothing to compare or a tool \
+failed; 2 for a usage error; 3 with --fail-on-loss when something was lost.")]
+pub(crate) struct DiffArguments {
+    /// The data directory of the earlier runs, or of those without what is tried
+    #[arg(value_name = "BEFORE")]
+    pub(crate) before: PathBuf,
+
+    /// The data directory of the later ones
+    #[arg(value_name = "AFTER")]
+    pub(crate) after: PathBuf,
+
+    /// Look for device ELFs in these files too, as `rocov report` does
+    #[arg(long = "object", value_name = "FILE", num_args = 1..)]
+    pub(crate) objects: Vec<PathBuf>,
+
+    /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
+    #[arg(long, value_name = "DIR")]
+    pub(crate) llvm_bin: Option<PathBuf>,
+
+    /// Fail when what ran before and is still there does not run, or an arch or a file that ran is not
+    /// there
+    #[arg(long)]
+    pub(crate) fail_on_loss: bool,
+
+    /// Write JSON
+    #[arg(long, help_heading = "Formats")]
+    pub(crate) json: bool,
+
+    /// Write Markdown, for a pull request or $GITHUB_STEP_SUMMARY
+    #[arg(long, conflicts_with = "json", help_heading = "Formats")]
+    pub(crate) markdown: bool,
+
+    /// Write to FILE instead of standard output
+    #[arg(long, value_name = "FILE", help_heading = "Formats")]
+    pub(crate) output_path: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) filters: Filters,
 }
 
 /// Merge the profiles of many processes, ranks and GPUs

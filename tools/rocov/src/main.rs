@@ -2,7 +2,7 @@
 //! kernels ran.
 //!
 //! Where to start reading: [`cli`] is what a user can type; one file per subcommand does it
-//! ([`run`], [`report`], [`merge`], [`kernels`], [`export`], [`extract`], [`show`], [`flags`]); the other modules
+//! ([`run`], [`report`], [`diff`], [`merge`], [`kernels`], [`export`], [`extract`], [`show`], [`flags`]); the other modules
 //! each know one outside thing: [`signals`] the child process, [`libraries`] where rocov's own files lie,
 //! [`profiles`] the data directory, [`registries`] the kernel registries in it, [`objects`] where
 //! device ELFs come from, [`llvm_tools`] LLVM's tools, [`git`] repositories.
@@ -14,6 +14,7 @@ mod child;
 mod cli;
 mod coverage;
 mod demangle;
+mod diff;
 mod export;
 mod extract;
 mod files;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
     let outcome = match cli::Cli::parse().command {
         cli::Command::Run(arguments) => run::run(&arguments),
         cli::Command::Report(arguments) => report::report(&arguments),
+        cli::Command::Diff(arguments) => diff::diff(&arguments),
         cli::Command::Merge(arguments) => merge::merge(&arguments),
         cli::Command::Extract(arguments) => extract::extract(&arguments),
         cli::Command::Kernels(arguments) => kernels::kernels(&arguments),

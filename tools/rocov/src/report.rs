@@ -23,49 +23,17 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
     let asked = Asked::of(arguments)?;
     let change = arguments.options.change()?;
     let directory = &arguments.directory;
-    let inputs = Inputs::read(directory, &arguments.objects)?;
-    let listing = &inputs.listing;
-    check_archs(&listing.device, &arguments.options.arch, directory)?;
-    for file in &listing.sections {
-        eprintln!(
-            "rocov: left out: {0}: sections of a raw version that is not known, saved as they are: \
-             see `rocov show {0}`",
-            file.display()
-        );
-    }
-    match without_coverage(&inputs.ir_level, directory) {
-        Some(error) if listing.device.is_empty() => return Err(error.into()),
-        Some(error) => eprintln!("rocov: left out: {error}"),
-        None if listing.device.is_empty() => {
-            return Err(nothing_to_report(directory, listing).into());
-        }
-        None => {}
-    }
+    let archs = &arguments.options.filters.arch;
+    let inputs = read(directory, &arguments.objects, archs)?;
     let installed = Installed::find(arguments.llvm_bin.as_deref())?;
-
-    let mut matching = Matching::of(&listing.device, &inputs.kept.files, &inputs.named);
-    matching.select(&arguments.options.arch);
-    if matching.archs.is_empty() {
-        child::say(&matching.left_out(directory));
-        return Err(no_device_elf(directory).into());
-    }
-    let damaged = matching.leave_out_damaged(|profile| profdata::check(profile, &installed));
-    child::say(&matching.left_out(directory));
-    child::say(&damaged);
-    let merged = Merged::of(&matching, directory, &installed)?;
-    child::say(&merged.damaged);
-    if merged.archs.is_empty() {
-        return Err(nothing_to_read(directory).into());
-    }
+    let (matching, damaged) = matched(&inputs, directory, archs, &installed)?;
+    let merged = merged(&matching, directory, &installed)?;
     if arguments.show.is_some() {
         return show(arguments, &asked, &merged, &installed);
     }
-    let damaged = damaged.len() + merged.damaged.len();
-    let mut report = coverage::Report::default();
-    for arch in &merged.archs {
-        report.add_arch(arch, |object| binary(object, &inputs.named), heading(arch));
-    }
-    add_host(&mut report, arguments, listing, &installed)?;
+    let damaged = damaged + merged.damaged.len();
+    let mut report = of_device(&merged, &inputs);
+    add_host(&mut report, arguments, &inputs.listing, &installed)?;
     let missing = missing(directory, &inputs, &matching, damaged)?;
     let broken = report.write(&arguments.options, change.as_ref(), &installed, missing)?;
     for line in &broken {
@@ -76,6 +44,83 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
     } else {
         status::GATE_BROKEN
     })
+}
+
+/// Reads a data directory that has something to report of `archs`, or of any if that is empty. Says
+/// what has to be left out.
+///
+/// # Errors
+///
+/// When there is nothing to report.
+pub(crate) fn read(directory: &Path, objects: &[PathBuf], archs: &[String]) -> Result<Inputs> {
+    let inputs = Inputs::read(directory, objects)?;
+    let listing = &inputs.listing;
+    check_archs(&listing.device, archs, directory)?;
+    for file in &listing.sections {
+        eprintln!(
+            "rocov: left out: {0}: sections of a raw version that is not known, saved as they are: \
+             see `rocov show {0}`",
+            file.display()
+        );
+    }
+    match without_coverage(&inputs.ir_level, directory) {
+        Some(error) if listing.device.is_empty() => return Err(error),
+        Some(error) => eprintln!("rocov: left out: {error}"),
+        None if listing.device.is_empty() => return Err(nothing_to_report(directory, listing)),
+        None => {}
+    }
+    Ok(inputs)
+}
+
+/// Brings profiles of `archs` and device ELFs together. Says what has to be left out; the number of
+/// damaged profiles comes with the result.
+///
+/// # Errors
+///
+/// When no device ELF belongs to a profile.
+pub(crate) fn matched<'a>(
+    inputs: &'a Inputs,
+    directory: &Path,
+    archs: &[String],
+    installed: &Installed,
+) -> Result<(Matching<'a>, usize)> {
+    let mut matching = Matching::of(&inputs.listing.device, &inputs.kept.files, &inputs.named);
+    matching.select(archs);
+    if matching.archs.is_empty() {
+        child::say(&matching.left_out(directory));
+        return Err(no_device_elf(directory));
+    }
+    let damaged = matching.leave_out_damaged(|profile| profdata::check(profile, installed));
+    child::say(&matching.left_out(directory));
+    child::say(&damaged);
+    Ok((matching, damaged.len()))
+}
+
+/// Merges what was matched. Says what has to be left out.
+///
+/// # Errors
+///
+/// When all of it has to be, or a tool fails.
+pub(crate) fn merged<'a>(
+    matching: &Matching<'a>,
+    directory: &Path,
+    installed: &'a Installed,
+) -> Result<Merged<'a>> {
+    let merged = Merged::of(matching, directory, installed)?;
+    child::say(&merged.damaged);
+    if merged.archs.is_empty() {
+        return Err(nothing_to_read(directory));
+    }
+    Ok(merged)
+}
+
+/// The report of what was merged.
+pub(crate) fn of_device(merged: &Merged<'_>, inputs: &Inputs) -> coverage::Report {
+    let mut report = coverage::Report::default();
+    for arch in &merged.archs {
+        report.add_arch(arch, |object| binary(object, &inputs.named), heading(arch));
+    }
+    report
 }
 
 /// Checks that there are profiles of the archs that were asked for.
@@ -163,7 +208,7 @@ fn show_source(
         // Instantiations of a template are shown one by one, under their names.
         command.arg("-Xdemangler").arg(cxxfilt);
     }
-    let maps = &arguments.options.path_map;
+    let maps = &arguments.options.filters.path_map;
     command.args(maps.iter().map(PathMap::option));
     command.args(&found.shown);
     // Without a name llvm-cov takes all.

@@ -30,7 +30,7 @@ impl<'a> Asked<'a> {
         }
         Ok(Self {
             sources,
-            maps: &arguments.options.path_map,
+            maps: &arguments.options.filters.path_map,
             is_asked: arguments.show.is_some(),
         })
     }

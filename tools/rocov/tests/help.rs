@@ -27,7 +27,7 @@ fn compare(name: &str, arguments: &[&str]) {
 fn help_is_as_reviewed() {
     compare("rocov", &["--help"]);
     for command in [
-        "run", "report", "merge", "kernels", "export", "extract", "show", "flags",
+        "run", "report", "diff", "merge", "kernels", "export", "extract", "show", "flags",
     ] {
         compare(command, &[command, "--help"]);
     }
@@ -38,7 +38,7 @@ fn the_readme_shows_the_short_help() {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     let readme = fs::read_to_string(readme).unwrap();
     for command in [
-        "run", "report", "merge", "kernels", "export", "extract", "show", "flags",
+        "run", "report", "diff", "merge", "kernels", "export", "extract", "show", "flags",
     ] {
         let help = stdout(&run(rocov().args([command, "-h"]).env_remove("COLUMNS")));
         let (_, usage) = help.split_once("\n\n").unwrap();

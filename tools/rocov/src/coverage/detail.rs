@@ -84,6 +84,11 @@ impl Detail {
         }
     }
 
+    /// Its lines with code, and whether they ran.
+    pub(crate) fn lines(&self) -> &BTreeMap<u32, bool> {
+        &self.lines
+    }
+
     /// Adds what ran of the same function elsewhere.
     pub(crate) fn join(&mut self, other: Self) {
         self.is_called |= other.is_called;

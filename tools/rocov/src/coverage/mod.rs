@@ -5,12 +5,14 @@
 //! one arch, or of one binary, together as a column, and has the [`figures`] of every file in every
 //! column, by llvm-cov's own rules ([`segments`], [`detail`]). A [`file`] has its counts line by line,
 //! and of a change those of its lines are [`changed`].
+//! A [`comparison`] is of two reports.
 //! The formats are in [`output`], what a user can choose in [`options`], and [`report`] does it all.
 
 #[cfg(test)]
 mod against_llvm_cov;
 mod changed;
 mod collect;
+mod comparison;
 mod detail;
 mod export;
 mod figures;
@@ -28,8 +30,10 @@ mod select;
 mod tool;
 mod view;
 
+pub(crate) use comparison::{Comparison, Format as ComparisonFormat};
 pub(crate) use figures::Figure;
 pub(crate) use options::Options;
 pub(crate) use report::Report;
-pub(crate) use select::PathMap;
+pub(crate) use select::{Filters, PathMap};
 pub(crate) use tool::{Function, functions, llvm_cov, sources};
+pub(crate) use view::{By, View};

@@ -5,7 +5,7 @@
 use super::changed::Change;
 use super::gates::Gates;
 use super::output::Format;
-use super::select::{PathMap, Selection};
+use super::select::Filters;
 use super::view::By;
 use anyhow::Result;
 use clap::{ArgGroup, Args};
@@ -61,10 +61,6 @@ pub(crate) struct Options {
     )]
     pub(crate) by: By,
 
-    /// Only this arch; can be repeated
-    #[arg(long, value_name = "ARCH", help_heading = "What is reported")]
-    pub(crate) arch: Vec<String>,
-
     /// Report host code too: this program or library, with the host's profiles in DIR; can be
     /// repeated
     #[arg(
@@ -75,27 +71,8 @@ pub(crate) struct Options {
     )]
     pub(crate) host_binary: Vec<PathBuf>,
 
-    /// Only sources that match, by name, by path, or by path from here; can be repeated
-    #[arg(
-        long,
-        value_name = "GLOB",
-        conflicts_with = "show",
-        help_heading = "What is reported"
-    )]
-    include: Vec<String>,
-
-    /// Not the sources that match; can be repeated
-    #[arg(
-        long,
-        value_name = "GLOB",
-        conflicts_with = "show",
-        help_heading = "What is reported"
-    )]
-    exclude: Vec<String>,
-
-    /// Sources that were in FROM when they were compiled are in TO; can be repeated
-    #[arg(long, value_name = "FROM=TO", help_heading = "What is reported")]
-    pub(crate) path_map: Vec<PathMap>,
+    #[command(flatten)]
+    pub(crate) filters: Filters,
 
     /// Report on the lines that changed too: since a git revision (main), in a range of them
     /// (main...), or in a file with a unified diff (- is standard input)
@@ -144,14 +121,5 @@ impl Options {
         let base = self.diff.as_deref();
         base.map(|base| Change::of(base, self.repository.as_deref()))
             .transpose()
-    }
-
-    /// Which sources are reported.
-    ///
-    /// # Errors
-    ///
-    /// When a glob is none.
-    pub(crate) fn selection(&self) -> Result<Selection> {
-        Selection::new(&self.path_map, &self.include, &self.exclude)
     }
 }

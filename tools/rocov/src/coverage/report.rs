@@ -6,7 +6,8 @@ use super::collect::{Input, collect};
 use super::model::Side;
 use super::options::Options;
 use super::output;
-use super::view::View;
+use super::select::Selection;
+use super::view::{By, View};
 use crate::child;
 use crate::files::replace;
 use crate::llvm_tools::Installed;
@@ -14,7 +15,7 @@ use crate::merged::{Arch, Object};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// The arch of a column of host code.
@@ -59,6 +60,24 @@ impl Report {
         self.about.insert(HOST.to_owned(), about);
     }
 
+    /// What is reported, as it is shown, and what llvm-cov warns of, which is said.
+    ///
+    /// # Errors
+    ///
+    /// When a tool fails.
+    pub(crate) fn view(
+        &self,
+        selection: &Selection,
+        by: By,
+        installed: &Installed,
+    ) -> Result<(View, Vec<String>)> {
+        let place = |path: &str| selection.place(path);
+        let collected = collect(&self.inputs, installed.newest(), place)?;
+        child::say(&collected.warnings);
+        let view = View::new(collected.sources, by, |path| selection.admits(path));
+        Ok((view, collected.warnings))
+    }
+
     /// Writes the report, and returns what it does not reach of what it must. With anything to reach,
     /// what is `missing` from the report is that too, and what llvm-cov warns of.
     ///
@@ -72,34 +91,44 @@ impl Report {
         installed: &Installed,
         missing: Vec<String>,
     ) -> Result<Vec<String>> {
-        let selection = options.selection()?;
-        let place = |path: &str| selection.place(path);
-        let collected = collect(&self.inputs, installed.newest(), place)?;
-        child::say(&collected.warnings);
-        let mut view = View::new(collected.sources, options.by, |path| selection.admits(path));
+        let selection = options.filters.selection()?;
+        let (mut view, warnings) = self.view(&selection, options.by, installed)?;
         view.changed = change.map(|change| change.covered(&view, &selection));
         if let Some(changed) = &view.changed {
             child::say(&changed.doubts);
             child::say(&changed.left_out);
         }
         let format = options.format();
-        match &options.output_path {
-            Some(path) => replace(path, |file| {
-                let file = File::create(file).context("cannot open a temporary file")?;
-                output::write(&view, format, &self.about, &mut BufWriter::new(file))
-            })?,
-            None => {
-                let mut out = BufWriter::new(child::Stdout);
-                output::write(&view, format, &self.about, &mut out)
-                    .context("cannot write to standard output")?;
-            }
-        }
+        write_to(options.output_path.as_deref(), |out| {
+            output::write(&view, format, &self.about, out)
+        })?;
         let mut broken = options.gates.broken(&view);
         if options.gates.are_set() {
             broken.extend(missing);
-            broken.extend(collected.warnings);
+            broken.extend(warnings);
             broken.extend(view.changed.into_iter().flat_map(|it| it.left_out));
         }
         Ok(broken)
+    }
+}
+
+/// Has `write` write to the file at `path`, which it replaces at once, or else to standard output.
+///
+/// # Errors
+///
+/// When it cannot be written.
+pub(super) fn write_to(
+    path: Option<&Path>,
+    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
+    match path {
+        Some(path) => replace(path, |file| {
+            let file = File::create(file).context("cannot open a temporary file")?;
+            write(&mut BufWriter::new(file))
+        }),
+        None => {
+            let mut out = BufWriter::new(child::Stdout);
+            write(&mut out).context("cannot write to standard output")
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Which source files are shown, and where they are now.
 
 use anyhow::{Context, Result, bail};
+use clap::Args;
 use rocov::filter::Filter;
 use std::env;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,38 @@ impl PathMap {
     pub(crate) fn option(&self) -> String {
         let (from, to) = (self.from.display(), self.to.display());
         format!("-path-equivalence={from},{to}")
+    }
+}
+
+/// What a user can say about what is in a report.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What is reported")]
+pub(crate) struct Filters {
+    /// Only this arch; can be repeated
+    #[arg(long, value_name = "ARCH")]
+    pub(crate) arch: Vec<String>,
+
+    /// Only sources that match, by name, by path, or by path from here; can be repeated
+    #[arg(long, value_name = "GLOB")]
+    include: Vec<String>,
+
+    /// Not the sources that match; can be repeated
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<String>,
+
+    /// Sources that were in FROM when they were compiled are in TO; can be repeated
+    #[arg(long, value_name = "FROM=TO")]
+    pub(crate) path_map: Vec<PathMap>,
+}
+
+impl Filters {
+    /// Which sources are reported.
+    ///
+    /// # Errors
+    ///
+    /// When a glob is none.
+    pub(crate) fn selection(&self) -> Result<Selection> {
+        Selection::new(&self.path_map, &self.include, &self.exclude)
     }
 }
 

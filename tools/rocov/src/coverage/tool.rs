@@ -94,7 +94,7 @@ pub(crate) fn functions(
 
 /// The symbol in the name of a function in a profile, where a static one has its file before it:
 /// `dir/a.hip;_ZL4stepi`, up to LLVM 17 `a.hip:_ZL4stepi`.
-fn symbol(name: &str) -> String {
+pub(super) fn symbol(name: &str) -> String {
     name.rsplit([':', ';']).next().unwrap_or(name).to_owned()
 }
 

@@ -1,10 +1,11 @@
-//! `rocov report` on data directories that the tests make up: device ELFs of a small kernel and raw
+//! `rocov report` and `rocov diff` on data directories that the tests make up: device ELFs of a small kernel and raw
 //! profiles with counts of their choice.
 
 mod archs;
 mod changed;
 #[path = "../common/mod.rs"]
 mod common;
+mod diff;
 mod filters;
 mod formats;
 mod gates;

@@ -5,7 +5,7 @@ mod cobertura;
 mod json;
 mod lcov;
 mod markdown;
-mod paths;
+pub(super) mod paths;
 mod sonar;
 mod text;
 

@@ -6,12 +6,12 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 /// The current directory, which paths are shown from.
-pub(super) fn here() -> PathBuf {
+pub(crate) fn here() -> PathBuf {
     env::current_dir().unwrap_or_default()
 }
 
 /// `path` from the directory `base`, if it is below that.
-pub(super) fn below<'a>(path: &'a str, base: &Path) -> Cow<'a, str> {
+pub(crate) fn below<'a>(path: &'a str, base: &Path) -> Cow<'a, str> {
     match Path::new(path).strip_prefix(base) {
         Ok(rest) => rest.to_string_lossy(),
         Err(_) => path.into(),
@@ -19,7 +19,7 @@ pub(super) fn below<'a>(path: &'a str, base: &Path) -> Cow<'a, str> {
 }
 
 /// The directory that all of the paths are in; nothing if there is but one.
-pub(super) fn common<'a>(paths: impl IntoIterator<Item = &'a str>) -> PathBuf {
+pub(crate) fn common<'a>(paths: impl IntoIterator<Item = &'a str>) -> PathBuf {
     let mut paths = paths.into_iter().map(Path::new);
     let (Some(first), Some(second)) = (paths.next(), paths.next()) else {
         return PathBuf::new();
@@ -34,7 +34,7 @@ pub(super) fn common<'a>(paths: impl IntoIterator<Item = &'a str>) -> PathBuf {
 }
 
 /// Line numbers in order, as ranges: `1-3, 7`.
-pub(super) fn ranges(lines: impl IntoIterator<Item = u32>) -> Vec<String> {
+pub(crate) fn ranges(lines: impl IntoIterator<Item = u32>) -> Vec<String> {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for line in lines {
         match ranges.last_mut() {
@@ -53,12 +53,12 @@ pub(super) fn ranges(lines: impl IntoIterator<Item = u32>) -> Vec<String> {
 }
 
 /// A figure with what it is of: `95.45% (21/22)`.
-pub(super) fn share(figure: Figure) -> String {
+pub(crate) fn share(figure: Figure) -> String {
     format!("{} ({}/{})", percent(figure), figure.covered, figure.total)
 }
 
 /// A figure in percent; a dash of nothing.
-pub(super) fn percent(figure: Figure) -> String {
+pub(crate) fn percent(figure: Figure) -> String {
     let percent = figure.percent();
     percent.map_or("-".to_owned(), |percent| format!("{percent:.2}%"))
 }

@@ -1,0 +1,80 @@
+//! Which file before is which after, where the two were compiled in different directories.
+
+use super::Pair;
+use crate::coverage::output::paths::common;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The files before and after: those of one path, then those of one path from the directory that all
+/// others of their side are in, and what is left alone.
+pub(super) fn pairs<'a>(
+    before: &'a [Arc<str>],
+    after: &'a [Arc<str>],
+) -> Vec<Pair<Option<&'a str>>> {
+    let set = |paths: &'a [Arc<str>]| paths.iter().map(|path| &**path).collect::<BTreeSet<&str>>();
+    let (before, after) = (set(before), set(after));
+    let same = before.intersection(&after).copied();
+    let mut pairs: Vec<_> = same.map(|path| (Some(path), Some(path))).collect();
+    let mut old = relative(before.difference(&after).copied());
+    for (path, after) in relative(after.difference(&before).copied()) {
+        pairs.push((old.remove(path), Some(after)));
+    }
+    pairs.extend(old.into_values().map(|before| (Some(before), None)));
+    let pairs = pairs.into_iter();
+    pairs
+        .map(|(before, after)| Pair { before, after })
+        .collect()
+}
+
+/// Paths by what they are from the directory that all are in.
+fn relative<'a>(paths: impl Iterator<Item = &'a str> + Clone) -> BTreeMap<&'a Path, &'a str> {
+    let base = common(paths.clone());
+    let from_base = |path: &'a str| {
+        let path = Path::new(path);
+        match path.strip_prefix(&base) {
+            Ok(rest) if base != Path::new("") => rest,
+            // There is but one.
+            _ => path.file_name().map_or(path, Path::new),
+        }
+    };
+    paths.map(|path| (from_base(path), path)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(before: &[&str], after: &[&str], expected: &[(Option<&str>, Option<&str>)]) {
+        let paths = |paths: &[&str]| paths.iter().map(|it| Arc::from(*it)).collect::<Vec<_>>();
+        let (before, after) = (paths(before), paths(after));
+        let found = pairs(&before, &after);
+        let found: Vec<_> = found.iter().map(|it| (it.before, it.after)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn files_are_the_same_by_path_or_by_path_from_their_root() {
+        check(
+            &["/usr/h.h", "/one/src/a.hip", "/one/b.hip"],
+            &["/usr/h.h", "/two/x/src/a.hip", "/two/x/c.hip"],
+            &[
+                (Some("/usr/h.h"), Some("/usr/h.h")),
+                (None, Some("/two/x/c.hip")),
+                (Some("/one/src/a.hip"), Some("/two/x/src/a.hip")),
+                (Some("/one/b.hip"), None),
+            ],
+        );
+        check(
+            &["/one/a.hip"],
+            &["/two/a.hip"],
+            &[(Some("/one/a.hip"), Some("/two/a.hip"))],
+        );
+        check(
+            &["/one/a.hip"],
+            &["/one/b.hip"],
+            &[(None, Some("/one/b.hip")), (Some("/one/a.hip"), None)],
+        );
+    }
+}

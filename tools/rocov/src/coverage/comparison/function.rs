@@ -1,0 +1,107 @@
+//! A function before and after.
+
+use super::{Change, Pair};
+use crate::coverage::detail::Detail;
+use crate::coverage::figures::Figure;
+use crate::coverage::function::Kind;
+use crate::coverage::tool::symbol;
+use crate::coverage::view::Column;
+use std::collections::BTreeMap;
+
+/// What one report has of a function.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// The line that it starts on.
+    pub(super) start: u32,
+    pub(super) is_kernel: bool,
+    pub(super) calls: u64,
+    /// Whether each of its lines with code ran.
+    pub(super) lines: BTreeMap<u32, bool>,
+    /// Its regions: first and last line, counted from the start, and kind.
+    shape: Vec<(u32, u32, Kind)>,
+}
+
+impl Seen {
+    pub(super) fn figure(&self) -> Figure {
+        Figure::of(self.lines.values().copied())
+    }
+}
+
+/// The functions that a column has of a file, by symbol.
+pub(super) fn seen(column: &Column, path: &str) -> BTreeMap<String, Seen> {
+    let mut functions: BTreeMap<String, Seen> = BTreeMap::new();
+    for record in column.defined_in(path) {
+        let function = &record.function;
+        let start = function.start().line;
+        let seen = functions
+            .entry(symbol(&function.name))
+            .or_insert_with(|| Seen {
+                start,
+                ..Seen::default()
+            });
+        seen.is_kernel |= column.kernels.contains(&*function.name);
+        seen.calls = seen.calls.saturating_add(record.counts.calls);
+        for (line, covered) in Detail::of(record).lines() {
+            *seen.lines.entry(*line).or_default() |= covered;
+        }
+        let main = function.main_file();
+        let regions = function.regions.iter();
+        let regions = regions.filter(|region| region.location.file == main);
+        seen.shape.extend(regions.map(|region| {
+            let span = region.location.span;
+            let from_start = |line: u32| line.saturating_sub(start);
+            (
+                from_start(span.start.line),
+                from_start(span.end.line),
+                region.kind,
+            )
+        }));
+        seen.shape.sort_unstable();
+    }
+    functions
+}
+
+/// What comparing a function gives.
+pub(super) struct Compared {
+    pub(super) change: Option<Change>,
+    /// Whether its lines ran, by their numbers after, if they can be compared.
+    pub(super) lines: Vec<(u32, Pair<bool>)>,
+}
+
+impl Compared {
+    pub(super) fn of(function: Pair<Option<&Seen>>) -> Self {
+        let alone = |change| Self {
+            change,
+            lines: Vec::new(),
+        };
+        let (before, after) = match (function.before, function.after) {
+            (Some(before), Some(after)) => (before, after),
+            (Some(before), None) => return alone((before.calls > 0).then_some(Change::Gone)),
+            (None, Some(after)) if after.calls > 0 => return alone(Some(Change::Gained)),
+            (None, Some(_)) => return alone(Some(Change::New)),
+            (None, None) => return alone(None),
+        };
+        let is_same = before.shape == after.shape;
+        let change = match (before.calls > 0, after.calls > 0) {
+            (false, true) => Some(Change::Gained),
+            (true, false) => Some(Change::Lost),
+            _ if !is_same && before.figure() != after.figure() => Some(Change::Changed),
+            _ => None,
+        };
+        if !is_same {
+            return alone(change);
+        }
+        let lines = after.lines.iter().filter_map(|(line, ran)| {
+            let then = (line - after.start).checked_add(before.start)?;
+            let ran = Pair {
+                before: *before.lines.get(&then)?,
+                after: *ran,
+            };
+            Some((*line, ran))
+        });
+        Self {
+            change,
+            lines: lines.collect(),
+        }
+    }
+}
