@@ -4,11 +4,13 @@
 //! what it prints independent of how the user has set it up.
 
 use crate::child;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 /// What makes a diff as it is without any configuration: the changed lines alone, of files by their
 /// paths from the root of the repository, submodules' files too.
@@ -90,6 +92,102 @@ impl Repository {
             );
         }
         Ok(output.stdout)
+    }
+
+    /// The files that it has at a revision.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such revision.
+    pub(crate) fn revision(&self, name: &OsStr) -> Result<Revision> {
+        let mut commit = name.to_owned();
+        commit.push("^{commit}");
+        let mut parse = git(&self.directory);
+        parse.args(["rev-parse", "--verify", "--end-of-options"]);
+        let output = child::ended(parse.arg(commit))?;
+        if !output.status.success() {
+            bail!(
+                "git has no revision {} in {}: {}: give one such as HEAD or a tag",
+                name.display(),
+                self.directory.display(),
+                reason(&output)
+            );
+        }
+        let commit = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let mut list = git(&self.directory);
+        list.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", &commit]);
+        let files = child::output(&mut list)?.stdout;
+        let files = files.split(|byte| *byte == 0);
+        let mut batch = git(&self.directory);
+        let mut batch = batch
+            .args(["cat-file", "--batch"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot run git cat-file")?;
+        let replies = batch.stdout.take().context("a pipe is asked for")?;
+        Ok(Revision {
+            root: self.root.clone(),
+            // A name with a line's end cannot be asked for.
+            files: files
+                .filter_map(|name| str::from_utf8(name).ok())
+                .filter(|name| !name.is_empty() && !name.contains('\n'))
+                .map(str::to_owned)
+                .collect(),
+            commit,
+            batch,
+            replies: BufReader::new(replies),
+        })
+    }
+}
+
+/// The files of a revision, which one process of git reads.
+#[derive(Debug)]
+pub(crate) struct Revision {
+    /// The root of the repository's work tree, if it has one.
+    pub(crate) root: Option<PathBuf>,
+    /// Paths from the root.
+    pub(crate) files: BTreeSet<String>,
+    commit: String,
+    /// `git cat-file --batch`
+    batch: Child,
+    replies: BufReader<ChildStdout>,
+}
+
+impl Revision {
+    /// The contents of one of the files.
+    ///
+    /// # Errors
+    ///
+    /// When git does not give them.
+    pub(crate) fn read(&mut self, path: &str) -> Result<Vec<u8>> {
+        let reply = self.ask(path);
+        reply.with_context(|| format!("cannot read {path} of {} from git", self.commit))
+    }
+
+    /// The reply is `OBJECT TYPE SIZE`, the contents and a line's end, or `REQUEST missing`.
+    fn ask(&mut self, path: &str) -> Result<Vec<u8>> {
+        let requests = self.batch.stdin.as_mut().context("a pipe is asked for")?;
+        writeln!(requests, "{}:{path}", self.commit)?;
+        requests.flush()?;
+        let mut reply = String::new();
+        self.replies.read_line(&mut reply)?;
+        let size = reply.trim_end().rsplit(' ').next();
+        let size: usize = size
+            .and_then(|size| size.parse().ok())
+            .with_context(|| format!("git says '{}'", reply.trim_end()))?;
+        let mut contents = vec![0; size + 1];
+        self.replies.read_exact(&mut contents)?;
+        contents.pop();
+        Ok(contents)
+    }
+}
+
+impl Drop for Revision {
+    fn drop(&mut self) {
+        // It ends when nothing more can be asked for.
+        drop(self.batch.stdin.take());
+        self.batch.wait().ok();
     }
 }
 

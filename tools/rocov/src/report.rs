@@ -1,7 +1,7 @@
 //! `rocov report`: profiles and device ELFs brought together, merged and shown per arch.
 
 use crate::cli::ReportArguments;
-use crate::coverage::{self, PathMap, llvm_cov};
+use crate::coverage::{self, llvm_cov};
 use crate::inputs::Inputs;
 use crate::llvm_tools::{Installed, Tools};
 use crate::matching::Matching;
@@ -20,7 +20,8 @@ use std::path::{Path, PathBuf};
 
 /// Prints the report.
 pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
-    let asked = Asked::of(arguments)?;
+    let texts = arguments.options.texts()?;
+    let asked = Asked::of(arguments, &texts)?;
     let change = arguments.options.change()?;
     let directory = &arguments.directory;
     let archs = &arguments.options.filters.arch;
@@ -29,13 +30,19 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
     let (matching, damaged) = matched(&inputs, directory, archs, &installed)?;
     let merged = merged(&matching, directory, &installed)?;
     if arguments.show.is_some() {
-        return show(arguments, &asked, &merged, &installed);
+        return show(&asked, &merged, &installed);
     }
     let damaged = damaged + merged.damaged.len();
     let mut report = of_device(&merged, &inputs);
     add_host(&mut report, arguments, &inputs.listing, &installed)?;
     let missing = missing(directory, &inputs, &matching, damaged)?;
-    let broken = report.write(&arguments.options, change.as_ref(), &installed, missing)?;
+    let broken = report.write(
+        &arguments.options,
+        change.as_ref(),
+        texts,
+        &installed,
+        missing,
+    )?;
     for line in &broken {
         eprintln!("rocov: gate: {line}");
     }
@@ -178,28 +185,18 @@ fn add_host(
 }
 
 /// Prints annotated source of one arch after the other.
-fn show(
-    arguments: &ReportArguments,
-    asked: &Asked<'_>,
-    merged: &Merged<'_>,
-    installed: &Installed,
-) -> Outcome {
+fn show(asked: &Asked<'_>, merged: &Merged<'_>, installed: &Installed) -> Outcome {
     let mut found = Found::default();
     for arch in &merged.archs {
         child::print(format!("{}\n", heading(arch)).as_bytes())?;
-        found.add(show_source(arguments, asked, arch, installed.newest())?);
+        found.add(show_source(asked, arch, installed.newest())?);
     }
     asked.check(&found)?;
     Ok(0)
 }
 
 /// Prints annotated source of the files that were asked for, as far as they are there.
-fn show_source(
-    arguments: &ReportArguments,
-    asked: &Asked<'_>,
-    arch: &Arch<'_>,
-    tools: &Tools,
-) -> Result<Found> {
+fn show_source(asked: &Asked<'_>, arch: &Arch<'_>, tools: &Tools) -> Result<Found> {
     let elfs = arch.elfs();
     let found = Found::of(tools, &elfs, &arch.profile, asked)?;
     child::say(&found.left_out());
@@ -208,12 +205,9 @@ fn show_source(
         // Instantiations of a template are shown one by one, under their names.
         command.arg("-Xdemangler").arg(cxxfilt);
     }
-    let maps = &arguments.options.filters.path_map;
-    command.args(maps.iter().map(PathMap::option));
-    command.args(&found.shown);
     // Without a name llvm-cov takes all.
     if !found.shown.is_empty() {
-        child::show(&mut command)?;
+        asked.show(command, &found.shown)?;
     }
     Ok(found)
 }

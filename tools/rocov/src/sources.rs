@@ -1,28 +1,35 @@
 //! Annotated source: which files of it are asked for, and which of those are there.
 
+use crate::child;
 use crate::cli::ReportArguments;
-use crate::coverage::{self, PathMap};
+use crate::coverage::{self, PathMap, Texts};
 use crate::llvm_tools::Tools;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
 
 /// What the user asks for.
 pub(crate) struct Asked<'a> {
     sources: &'a [PathBuf],
     maps: &'a [PathMap],
+    texts: &'a Texts,
     is_asked: bool,
 }
 
 impl<'a> Asked<'a> {
-    /// Takes it from the command line.
+    /// Takes it from the command line; `texts` has the sources.
     ///
     /// # Errors
     ///
     /// When a source that is named is not there.
-    pub(crate) fn of(arguments: &'a ReportArguments) -> Result<Self> {
+    pub(crate) fn of(arguments: &'a ReportArguments, texts: &'a Texts) -> Result<Self> {
         let sources = arguments.show.as_deref().unwrap_or_default();
-        if let Some(missing) = sources.iter().find(|source| !source.exists()) {
+        let is_there = |source: &&PathBuf| texts.are_of_revision() || source.exists();
+        if let Some(missing) = sources.iter().find(|source| !is_there(source)) {
             bail!(
                 "no source file {}: give its path as seen from here",
                 missing.display()
@@ -31,18 +38,78 @@ impl<'a> Asked<'a> {
         Ok(Self {
             sources,
             maps: &arguments.options.filters.path_map,
+            texts,
             is_asked: arguments.show.is_some(),
         })
     }
 
     /// Whether `source` is one of those, or in a directory that is.
     fn has(&self, source: &Path) -> bool {
+        let in_git = self.texts.path_in_git(source);
         let is_in = |asked: &PathBuf| {
+            let is_in_git = in_git
+                .as_ref()
+                .is_some_and(|it| Path::new(it).starts_with(asked));
             let asked = asked.canonicalize().unwrap_or_else(|_| asked.clone());
             let source = source.canonicalize();
-            source.is_ok_and(|source| source.starts_with(asked))
+            is_in_git || source.is_ok_and(|source| source.starts_with(asked))
         };
         self.sources.is_empty() || self.sources.iter().any(is_in)
+    }
+
+    /// Has `command`, an `llvm-cov show`, show these sources.
+    ///
+    /// # Errors
+    ///
+    /// When it fails.
+    pub(crate) fn show(&self, mut command: Command, sources: &[Shown]) -> Result<()> {
+        if self.texts.are_of_revision() {
+            return self.show_copies(command, sources);
+        }
+        command.args(self.maps.iter().map(PathMap::option));
+        command.args(sources.iter().map(|source| &source.now));
+        child::show(&mut command)
+    }
+
+    /// The same where llvm-cov, which reads files alone, would not find them: it gets copies in a
+    /// directory that stands for the root, and what it prints has that taken out again.
+    fn show_copies(&self, mut command: Command, sources: &[Shown]) -> Result<()> {
+        let root = TempDir::new().context("cannot make a temporary directory")?;
+        let root = root.path();
+        command.arg(format!("-path-equivalence=/,{}/", root.display()));
+        for source in sources {
+            let copy = root.join(
+                source
+                    .compiled
+                    .strip_prefix("/")
+                    .unwrap_or(&source.compiled),
+            );
+            let text = self.texts.read(&source.now)?;
+            fs::create_dir_all(copy.parent().unwrap_or(root))
+                .and_then(|()| fs::write(&copy, text))
+                .with_context(|| format!("cannot write {}", copy.display()))?;
+            command.arg(copy);
+        }
+        if std::io::stdout().is_terminal() {
+            command.arg("-use-color");
+        }
+        let root = root.display().to_string();
+        let (_, said) = child::read(&mut command, |shown| {
+            for line in BufReader::new(shown).split(b'\n') {
+                let mut line = line.context("cannot read what llvm-cov shows")?;
+                let named = line
+                    .windows(root.len())
+                    .position(|it| it == root.as_bytes());
+                if let Some(at) = named {
+                    line.drain(at..at + root.len());
+                }
+                line.push(b'\n');
+                child::print(&line)?;
+            }
+            Ok(())
+        })?;
+        eprint!("{}", said.replace(&root, ""));
+        Ok(())
     }
 
     /// Checks that something could be shown.
@@ -70,11 +137,19 @@ impl<'a> Asked<'a> {
     }
 }
 
+/// A source that is shown.
+pub(crate) struct Shown {
+    /// As it was named when it was compiled.
+    compiled: PathBuf,
+    /// Where it is now.
+    now: PathBuf,
+}
+
 /// The sources that code objects were compiled from.
 #[derive(Default)]
 pub(crate) struct Found {
-    /// Those that are asked for and there, by the path that they are at now.
-    pub(crate) shown: Vec<PathBuf>,
+    /// Those that are asked for and there.
+    pub(crate) shown: Vec<Shown>,
     /// Those that would be shown and are not there, as they were named when they were compiled.
     missing: Vec<PathBuf>,
     /// All of them, as they were named.
@@ -96,10 +171,11 @@ impl Found {
         let mut found = Self::default();
         for source in coverage::sources(tools, elfs, merged)? {
             let now = PathMap::apply(asked.maps, &source);
-            if !now.exists() && asked.sources.is_empty() {
+            if !asked.texts.has(&now) && asked.sources.is_empty() {
                 found.missing.push(source.clone());
             } else if asked.has(&now) {
-                found.shown.push(now);
+                let compiled = source.clone();
+                found.shown.push(Shown { compiled, now });
             }
             found.compiled.insert(source);
         }
@@ -110,8 +186,8 @@ impl Found {
     pub(crate) fn left_out(&self) -> Vec<String> {
         let line = |source: &PathBuf| {
             format!(
-                "left out: {}: the source is not there any more: put it back, or say where it is \
-                 with --path-map",
+                "left out: {}: the source is not there any more: put it back, say where it is with \
+                 --path-map, or take it from git with --source-revision",
                 source.display()
             )
         };

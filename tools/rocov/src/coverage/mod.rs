@@ -24,9 +24,11 @@ mod missed;
 mod model;
 mod options;
 mod output;
+mod places;
 mod report;
 mod segments;
 mod select;
+mod texts;
 mod tool;
 mod view;
 
@@ -35,5 +37,6 @@ pub(crate) use figures::Figure;
 pub(crate) use options::Options;
 pub(crate) use report::Report;
 pub(crate) use select::{Filters, PathMap};
+pub(crate) use texts::Texts;
 pub(crate) use tool::{Function, functions, llvm_cov, sources};
 pub(crate) use view::{By, View};

@@ -6,6 +6,7 @@ use super::changed::Change;
 use super::gates::Gates;
 use super::output::Format;
 use super::select::Filters;
+use super::texts::Texts;
 use super::view::By;
 use anyhow::Result;
 use clap::{ArgGroup, Args};
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 /// The options of a report.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("format").conflicts_with("show"))]
+#[command(group = ArgGroup::new("git").multiple(true))]
 pub(crate) struct Options {
     /// Write LCOV's tracefile, for genhtml and editors
     #[arg(long, group = "format", help_heading = "Formats")]
@@ -79,16 +81,26 @@ pub(crate) struct Options {
     #[arg(
         long,
         value_name = "BASE",
+        group = "git",
         conflicts_with = "show",
         help_heading = "What is reported"
     )]
     diff: Option<OsString>,
 
+    /// Take sources from git as they were at this revision, also when there is no work tree
+    #[arg(
+        long,
+        value_name = "REV",
+        group = "git",
+        help_heading = "What is reported"
+    )]
+    source_revision: Option<OsString>,
+
     /// The git repository of the sources, instead of the one that is here
     #[arg(
         long,
         value_name = "DIR",
-        requires = "diff",
+        requires = "git",
         help_heading = "What is reported"
     )]
     repository: Option<PathBuf>,
@@ -121,5 +133,18 @@ impl Options {
         let base = self.diff.as_deref();
         base.map(|base| Change::of(base, self.repository.as_deref()))
             .transpose()
+    }
+
+    /// Where the text of source files is.
+    ///
+    /// # Errors
+    ///
+    /// When git does not know the revision that was asked for.
+    pub(crate) fn texts(&self) -> Result<Texts> {
+        let repository = self.repository.as_deref();
+        match &self.source_revision {
+            Some(revision) => Texts::of(revision, repository),
+            None => Ok(Texts::default()),
+        }
     }
 }

@@ -7,6 +7,7 @@ use super::model::Side;
 use super::options::Options;
 use super::output;
 use super::select::Selection;
+use super::texts::Texts;
 use super::view::{By, View};
 use crate::child;
 use crate::files::replace;
@@ -88,11 +89,13 @@ impl Report {
         self,
         options: &Options,
         change: Option<&Change>,
+        texts: Texts,
         installed: &Installed,
         missing: Vec<String>,
     ) -> Result<Vec<String>> {
         let selection = options.filters.selection()?;
         let (mut view, warnings) = self.view(&selection, options.by, installed)?;
+        view.texts = texts;
         view.changed = change.map(|change| change.covered(&view, &selection));
         if let Some(changed) = &view.changed {
             child::say(&changed.doubts);

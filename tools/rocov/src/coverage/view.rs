@@ -6,6 +6,7 @@ use super::detail::Detail;
 use super::figures::Figures;
 use super::function::Place;
 use super::model::{Record, Side, Source, combine};
+use super::texts::Texts;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -83,6 +84,8 @@ pub(crate) struct View {
     pub(crate) columns: Vec<Column>,
     /// The source files, sorted.
     pub(crate) paths: Vec<Arc<str>>,
+    /// Where the text of the source files is.
+    pub(crate) texts: Texts,
     /// What ran of a change, where one is reported.
     pub(crate) changed: Option<Changed>,
     table: OnceCell<Table>,
@@ -121,6 +124,7 @@ impl View {
         Self {
             columns,
             paths: paths.into_iter().collect(),
+            texts: Texts::default(),
             changed: None,
             table: OnceCell::new(),
         }

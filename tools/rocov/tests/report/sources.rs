@@ -1,5 +1,6 @@
 //! Annotated source.
 
+use crate::repository::Repository;
 use crate::*;
 
 #[test]
@@ -65,4 +66,46 @@ fn a_source_that_has_moved_is_named_and_can_be_found() {
     let output = place.report(&[&"--object", &elf]);
     assert_eq!(stderr(&output), "");
     assert_eq!(total_lines(&stdout(&output)), ("10", "2"));
+}
+
+#[test]
+fn sources_are_those_of_a_revision_where_there_is_no_tree() {
+    let repository = Repository::with_change("src/kernel.hip");
+    let path = repository.root.join("src/kernel.hip");
+    repository.ran(&path, "gfx90a", |number| number == 2);
+    let expected = stdout(&run(&mut repository.command(&["--show"])));
+    assert!(
+        expected.contains("  0|    *value = 0; // never"),
+        "{expected}"
+    );
+
+    // The tree has another version, then none.
+    let at_revision = ["--source-revision=HEAD", "--show"];
+    for text in [Some("// Another.\n"), None] {
+        match text {
+            Some(text) => fs::write(&path, text).unwrap(),
+            None => fs::remove_file(&path).unwrap(),
+        }
+        for source in [&[][..], &["src/kernel.hip"], &["src"]] {
+            let output = run(repository.command(&at_revision).args(source));
+            assert_eq!(stderr(&output), "");
+            assert_eq!(stdout(&output), expected, "{source:?}");
+        }
+    }
+    // Without a work tree, and compiled where the repository is not.
+    let bare = repository.place.path().join("bare");
+    repository.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
+    fs::remove_dir_all(&repository.root).unwrap();
+    let mut command = repository.command(&at_revision);
+    command.args(["src/kernel.hip", "--repository"]).arg(&bare);
+    let output = run(command.current_dir(repository.place.path()));
+    assert_eq!(stdout(&output), expected);
+
+    let mut other = repository.command(&at_revision);
+    other.args(["src/other.hip", "--repository"]).arg(&bare);
+    let message = failure(&other.current_dir("/").output().unwrap(), 1);
+    assert!(message.contains("src/other.hip"), "{message}");
+    let mut unknown = repository.command(&["--source-revision=nosuch", "--repository"]);
+    let message = failure(&unknown.arg(&bare).current_dir("/").output().unwrap(), 1);
+    assert!(message.contains("git has no revision nosuch"), "{message}");
 }

@@ -3,15 +3,16 @@
 use crate::coverage::function::{Kind, Place};
 use crate::coverage::view::View;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Where `path` is known not to be what was compiled: a place where code starts, and the source has
 /// none.
 ///
 /// A region of code starts with a token, so there is neither a blank nor the end of a line. The
-/// source is what a diff says of it, `added` by line, and the file at `path` as far as that agrees
-/// with the diff.
+/// source is what a diff says of it, `added` by line, and its text as far as that agrees with the
+/// diff.
 pub(super) fn misfit(view: &View, path: &str, added: &BTreeMap<u32, Vec<u8>>) -> Option<Place> {
-    let contents = std::fs::read(path).unwrap_or_default();
+    let contents = view.texts.read(Path::new(path)).unwrap_or_default();
     let lines: Vec<_> = contents.split(|byte| *byte == b'\n').collect();
     let line = |number: u32| lines.get(number.checked_sub(1)? as usize).copied();
     let is_diffs = added.iter().all(|(number, text)| {

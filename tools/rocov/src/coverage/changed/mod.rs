@@ -1,16 +1,15 @@
 //! What ran of the lines that a change added or modified.
 
 mod fit;
-mod places;
 mod unified;
 
 use super::figures::Figure;
 use super::file::Line;
+use super::places::{self, Match};
 use super::select::Selection;
 use super::view::View;
 use crate::git::Repository;
 use anyhow::{Context, Result, bail};
-use places::Match;
 use std::env;
 use std::ffi::OsStr;
 use std::fs;

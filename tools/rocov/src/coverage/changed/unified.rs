@@ -1,6 +1,6 @@
 //! Reads a unified diff, as `git diff` or `diff -u` writes it: which lines each file got.
 
-use super::places::common_suffix;
+use crate::coverage::places::common_suffix;
 use anyhow::{Context, Result, bail};
 use diffy::Line;
 use diffy::patch_set::{FileOperation, FilePatch, ParseOptions, PatchKind, PatchSet};

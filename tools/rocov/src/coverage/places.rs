@@ -1,11 +1,11 @@
-//! Which source of the report a path of a diff is.
+//! Which source of a report a path in a repository is, and the other way round.
 //!
-//! A diff has paths from the root of a repository, and a report has them as they were compiled, often
-//! elsewhere: in a container, or from a part of the repository.
+//! Git and diffs have paths from the root of a repository, and a report has them as they were compiled,
+//! often elsewhere: in a container, or from a part of the repository.
 
 use std::path::Path;
 
-/// What a path of a diff is.
+/// What a path is.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Match<'a> {
     /// This source.
