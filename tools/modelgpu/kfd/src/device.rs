@@ -2,8 +2,8 @@
 
 use std::fmt::Arguments;
 
-use modelgpu_amdgcn::Target;
 use modelgpu_amdgcn::memory::AddressSpace;
+use modelgpu_amdgcn::{Statistics, Target};
 use modelgpu_queue::gpu::{Gpu, Launch};
 use modelgpu_queue::{Fault, kernel};
 
@@ -55,7 +55,7 @@ impl Gpu for Device {
         clock()
     }
 
-    fn run_kernel(&self, launch: &Launch<'_>) -> Result<(), Fault> {
+    fn run_kernel(&self, launch: &Launch<'_>) -> Result<Statistics, Fault> {
         let apertures = kernel::Apertures {
             shared: SHARED_APERTURE,
             private: PRIVATE_APERTURE,

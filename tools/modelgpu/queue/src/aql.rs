@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::fault::Fault;
 use crate::gpu::{Gpu, Launch};
+use crate::kernel::Symbol;
 use crate::memory::Memory;
 use crate::signal::Signal;
 
@@ -113,13 +114,29 @@ impl Packet {
                 self.completion_signal()
             ),
         );
-        context.gpu.run_kernel(&Launch {
+        let done = context.gpu.run_kernel(&Launch {
             packet: &self.bytes,
             packet_address: context.packet_address,
             queue_address: context.queue_address,
             dispatch_id: context.index,
             cancelled: context.cancelled,
-        })
+        })?;
+        context.gpu.log(
+            1,
+            format_args!(
+                "q{} dispatch {} done: {}: {} instructions in {} waves of {} workgroups",
+                context.queue,
+                context.index,
+                Symbol {
+                    gpu: context.gpu,
+                    object: self.long(32),
+                },
+                done.instructions,
+                done.waves,
+                done.workgroups,
+            ),
+        );
+        Ok(())
     }
 
     /// Waits until `ready(signals at zero, signals in all)`; null handles do not count.

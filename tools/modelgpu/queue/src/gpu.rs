@@ -3,6 +3,7 @@
 use std::fmt::Arguments;
 use std::sync::atomic::AtomicBool;
 
+use modelgpu_amdgcn::Statistics;
 use modelgpu_amdgcn::memory::AddressSpace;
 
 use crate::fault::Fault;
@@ -19,7 +20,7 @@ pub trait Gpu: Send + Sync {
     fn clock(&self) -> u64;
 
     /// Runs one kernel to its end on the calling thread.
-    fn run_kernel(&self, launch: &Launch<'_>) -> Result<(), Fault>;
+    fn run_kernel(&self, launch: &Launch<'_>) -> Result<Statistics, Fault>;
 
     /// A page fault: `address` is what the queue or a kernel accessed.
     fn memory_fault(&self, address: u64);

@@ -1,6 +1,9 @@
 //! Hands a dispatch to the instruction interpreter.
 
-use modelgpu_amdgcn::{DispatchContext, DispatchError, DispatchPacket, Target};
+use std::fmt;
+
+use modelgpu_amdgcn::code_object::KernelIdentity;
+use modelgpu_amdgcn::{DispatchContext, DispatchError, DispatchPacket, Statistics, Target};
 
 use crate::fault::{Fault, QueueError};
 use crate::gpu::{Gpu, Launch};
@@ -20,7 +23,7 @@ pub fn run(
     target: Target,
     apertures: Apertures,
     launch: &Launch<'_>,
-) -> Result<(), Fault> {
+) -> Result<Statistics, Fault> {
     let packet = DispatchPacket::parse(launch.packet);
     let context = DispatchContext {
         packet_address: launch.packet_address,
@@ -30,8 +33,21 @@ pub fn run(
         dispatch_id: launch.dispatch_id,
         cancelled: launch.cancelled,
     };
-    let result = modelgpu_amdgcn::dispatch(target, gpu.memory(), &packet, &context);
-    result.map(drop).map_err(fault)
+    modelgpu_amdgcn::dispatch(target, gpu.memory(), &packet, &context).map_err(fault)
+}
+
+/// Displays the symbol of a kernel, which is looked for only then.
+pub struct Symbol<'a> {
+    /// The GPU that it is loaded on.
+    pub gpu: &'a dyn Gpu,
+    /// Address of its descriptor.
+    pub object: u64,
+}
+
+impl fmt::Display for Symbol<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&KernelIdentity::find(self.gpu.memory(), self.object).kernel)
+    }
 }
 
 fn fault(error: DispatchError) -> Fault {

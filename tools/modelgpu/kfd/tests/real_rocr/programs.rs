@@ -91,6 +91,7 @@ fn the_log_tells_what_happened() {
         let text = std::fs::read_to_string(&log).expect("the log was written");
         assert!(text.contains("queue 1 on gpu 0: Aql"), "{text}");
         assert!(text.contains(" dispatch 0: kernel object "), "{text}");
+        assert!(text.contains(" instructions in "), "{text}");
         assert_eq!(text.contains("kfd ioctl 0x1\n"), calls, "{text}");
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use modelgpu_amdgcn::Statistics;
 use modelgpu_amdgcn::memory::{AddressSpace, Region};
 use modelgpu_queue::gpu::{Gpu, Launch};
 use modelgpu_queue::{Fault, Processor, QueueError, QueueKind, QueueLayout};
@@ -144,7 +145,7 @@ impl Gpu for FakeGpu {
         self.time.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn run_kernel(&self, launch: &Launch<'_>) -> Result<(), Fault> {
+    fn run_kernel(&self, launch: &Launch<'_>) -> Result<Statistics, Fault> {
         let object = u64::from_le_bytes(launch.packet[32..40].try_into().unwrap());
         assert_eq!(launch.queue_address, QUEUE);
         let slot = launch.dispatch_id * 64 % RING_BYTES;
@@ -164,7 +165,7 @@ impl Gpu for FakeGpu {
                 }
                 Err(Fault::Cancelled)
             }
-            _ => Ok(()),
+            _ => Ok(Statistics::default()),
         }
     }
 
