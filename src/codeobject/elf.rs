@@ -53,6 +53,9 @@ pub enum CodeObjectError {
     Coverage(#[from] CoverageError),
 }
 
+/// What comes before the number where a clang says its version.
+const CLANG_VERSION: &str = "clang version ";
+
 /// A stretch of the ELF's own addresses, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ElfRange {
@@ -305,18 +308,28 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         (self.header.e_flags(LittleEndian).0, abi)
     }
 
-    /// The major version of the clang that compiled this, by its `.comment`: `clang version 22.1.8`
-    /// or `AMD clang version 19.0.0git` and so on. `None` where the section was stripped.
+    /// The major version of the clang that compiled this, by what it [says](Self::compiler) of itself.
+    /// `None` where the section was stripped.
     #[must_use]
     pub fn clang_version(&self) -> Option<u32> {
-        let (_, section) = self.sections.section_by_name(LittleEndian, b".comment")?;
-        let text = section.data(LittleEndian, self.data).ok()?;
-        let text = String::from_utf8_lossy(text);
-        let (_, version) = text.split_once("clang version ")?;
+        let compiler = self.compiler()?;
+        let (_, version) = compiler.split_once(CLANG_VERSION)?;
         version
             .split(|c: char| !c.is_ascii_digit())
             .next()?
             .parse()
             .ok()
+    }
+
+    /// What the clang that compiled this says of its version, by its `.comment`: `clang version
+    /// 22.1.8` or `AMD clang version 19.0.0git` and so on. The linker, and clangs that made device
+    /// libraries, may have added to the section.
+    #[must_use]
+    pub fn compiler(&self) -> Option<String> {
+        let text = self.section(b".comment").ok()?;
+        let text = String::from_utf8_lossy(text);
+        let mut lines = text.split('\0');
+        let line = lines.find(|line| line.contains(CLANG_VERSION))?;
+        Some(line.trim().to_owned())
     }
 }

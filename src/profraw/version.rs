@@ -6,6 +6,8 @@
 //! - 10 (LLVM 19 to 22): virtual tables; 16 header words, a third kind of value site.
 //! - 11 (LLVM 23): counters of whole waves; 19 header words, records of 72 bytes.
 
+use std::ops::RangeInclusive;
+
 use byteorder::{ByteOrder, LittleEndian};
 
 use super::ProfileError;
@@ -82,6 +84,9 @@ impl RecordLayout {
 pub struct Layout {
     /// The version's number.
     pub version: u32,
+    /// The releases of LLVM that write it, by their major versions; their llvm-profdata reads it and
+    /// no other.
+    pub llvm: RangeInclusive<u32>,
     /// The words of the header after the magic, in file order.
     pub header: &'static [Word],
     /// The data records.
@@ -106,6 +111,7 @@ impl Layout {
 const LAYOUTS: [Layout; 4] = [
     Layout {
         version: 8,
+        llvm: 14..=16,
         header: &[
             Word::Version,
             Word::BinaryIdsSize,
@@ -132,6 +138,7 @@ const LAYOUTS: [Layout; 4] = [
     },
     Layout {
         version: 9,
+        llvm: 17..=18,
         header: &[
             Word::Version,
             Word::BinaryIdsSize,
@@ -161,6 +168,7 @@ const LAYOUTS: [Layout; 4] = [
     },
     Layout {
         version: 10,
+        llvm: 19..=22,
         header: &[
             Word::Version,
             Word::BinaryIdsSize,
@@ -192,6 +200,7 @@ const LAYOUTS: [Layout; 4] = [
     },
     Layout {
         version: 11,
+        llvm: 23..=23,
         header: &[
             Word::Version,
             Word::BinaryIdsSize,
@@ -241,14 +250,9 @@ impl Version {
     /// without a version word is of. `None` for a clang that is not known.
     #[must_use]
     pub fn of_clang(major: u32) -> Option<Version> {
-        let word = match major {
-            14..=16 => 8,
-            17 | 18 => 9,
-            19..=22 => 10,
-            23 => 11,
-            _ => return None,
-        };
-        Version::of_word(word).ok()
+        let layout = LAYOUTS.iter().find(|layout| layout.llvm.contains(&major))?;
+        let word = u64::from(layout.version);
+        Some(Version { word, layout })
     }
 
     /// Interprets a version word: the version in the low 32 bits, variant flags above.

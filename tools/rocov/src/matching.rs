@@ -78,6 +78,14 @@ impl<'a> Matching<'a> {
         }
     }
 
+    /// What the compilers of the device ELFs say of their versions, each once.
+    pub(crate) fn compilers(&self) -> BTreeSet<String> {
+        let objects = self.archs.values().flat_map(BTreeMap::values);
+        objects
+            .filter_map(|object| object.file.compiler(object.elf))
+            .collect()
+    }
+
     /// Takes these archs alone, all if there are none.
     pub(crate) fn select(&mut self, archs: &[String]) {
         let is_wanted = |arch: &str| archs.is_empty() || archs.iter().any(|it| it == arch);

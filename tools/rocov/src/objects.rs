@@ -75,6 +75,11 @@ impl ObjectFile {
         code_object.is_ok_and(|it| it.profile_sections().counters.is_some())
     }
 
+    /// What the compiler of `elf` says of its version, where that was not stripped.
+    pub(crate) fn compiler(&self, elf: &DeviceElf) -> Option<String> {
+        CodeObject::parse(self.bytes(elf)).ok()?.compiler()
+    }
+
     /// A path at which `elf` lies by itself: the file's own, or one in `data_directory` that it is
     /// copied to.
     ///

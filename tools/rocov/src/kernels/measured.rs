@@ -26,7 +26,7 @@ pub(super) fn of(arguments: &KernelsArguments) -> Result<Measured> {
     if inputs.listing.device.is_empty() {
         return Ok(measured);
     }
-    let installed = match Installed::find(arguments.llvm_bin.as_deref()) {
+    let mut installed = match Installed::find(arguments.llvm_bin.as_deref()) {
         Ok(installed) => installed,
         Err(error) => {
             child::say(&[format!("left out: counts and lines: {error:#}")]);
@@ -34,6 +34,7 @@ pub(super) fn of(arguments: &KernelsArguments) -> Result<Measured> {
         }
     };
     let mut matching = Matching::of(&inputs.listing.device, &inputs.kept.files, &inputs.named);
+    installed.prefer(matching.compilers());
     let damaged = matching.leave_out_damaged(|profile| profdata::check(profile, &installed));
     child::say(&matching.left_out(directory));
     child::say(&damaged);
