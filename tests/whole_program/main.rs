@@ -11,6 +11,7 @@ mod kernels_known;
 mod kernels_match_host;
 mod never_unloaded;
 mod no_gpu_use;
+mod optimized;
 mod profiles_accepted;
 mod report_figures;
 mod sample_report;

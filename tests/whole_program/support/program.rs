@@ -22,12 +22,23 @@ pub(crate) struct Program {
 impl Program {
     /// Compiles sources of testdata/programs with the flags of `rocov flags OPTIONS` and `more`.
     pub(crate) fn build(stack: Stack, sources: &[&str], options: &[&str], more: &[&str]) -> Self {
+        Self::with_flags(stack, sources, &rocov_flags(options), more, &[])
+    }
+
+    /// Compiles them with `flags` and `more` beside what the stack wants. These name the `profiles`.
+    pub(crate) fn with_flags(
+        stack: Stack,
+        sources: &[&str],
+        flags: &[OsString],
+        more: &[&str],
+        profiles: &[PathBuf],
+    ) -> Self {
         let stem = sources[0].rsplit('/').next().unwrap_or_default();
         let mut compilation = Compilation::new()
             .arguments(stack.flags())
             .arguments(["-O1", "-Wall", "-Wextra"])
             .arguments([format!("--offload-arch={TARGET}")])
-            .arguments(rocov_flags(options))
+            .arguments(flags)
             .arguments(more);
         for source in sources {
             compilation = compilation.source(repository("testdata/programs").join(source));
@@ -37,6 +48,7 @@ impl Program {
         let file = compilation
             .reads(headers)
             .reads([device_header()])
+            .reads(profiles.iter().cloned())
             .output(stem);
         Self { stack, file }
     }

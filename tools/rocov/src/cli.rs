@@ -9,7 +9,7 @@ use glob::Pattern;
 use std::ffi::OsString;
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where profiles go and are looked for when no directory is given.
 pub(crate) const DEFAULT_DATA_DIRECTORY: &str = "rocov-data";
@@ -170,7 +170,7 @@ pub(crate) struct DiffArguments {
 /// further, in any order and grouping, to the same result. Counts stop at 2^56, the largest that
 /// llvm-profdata takes. Profiles of host code are merged by llvm-profdata alone.
 #[derive(Args)]
-#[command(override_usage = "rocov merge INPUT... (-o OUT | --pooled DIR) [OPTIONS]")]
+#[command(override_usage = "rocov merge INPUT... (-o OUT | --pgo OUT | --pooled DIR) [OPTIONS]")]
 #[command(after_help = "\
 Exit status: 0 when the merge was written, also when --failure-mode let it leave out an input, which \
 standard error says; 1 when nothing was written; 2 for a usage error.")]
@@ -188,8 +188,15 @@ pub(crate) struct MergeArguments {
 
     /// Write indexed profiles: OUT/ARCH.profdata for each GPU architecture and OUT/host.profdata, or
     /// the file OUT if that ends in .profdata
-    #[arg(short, long, value_name = "OUT", required_unless_present = "pooled")]
+    #[arg(short, long, value_name = "OUT", required_unless_present_any = ["pooled", "pgo"])]
     pub(crate) output: Option<PathBuf>,
+
+    /// Write indexed profiles as -o does, and print the flags that have clang optimize by them
+    ///
+    /// The flags are all that goes to standard output, for use as `clang++ $(rocov merge DIR --pgo
+    /// OUT) ...`. Functions of one name and control flow in several code objects add up.
+    #[arg(long, value_name = "OUT", conflicts_with = "output")]
+    pub(crate) pgo: Option<PathBuf>,
 
     /// Write a directory of raw profiles, one for each code object, to report on or to merge further
     ///
@@ -221,6 +228,13 @@ pub(crate) struct MergeArguments {
     /// Take llvm-profdata from this directory instead of looking for it
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
+}
+
+impl MergeArguments {
+    /// Where indexed profiles go, if any are written.
+    pub(crate) fn indexed(&self) -> Option<&Path> {
+        self.output.as_deref().or(self.pgo.as_deref())
+    }
 }
 
 /// When damaged inputs make a merge fail. The names are llvm-profdata's.

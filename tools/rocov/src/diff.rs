@@ -10,10 +10,10 @@ use std::path::Path;
 
 /// Prints the comparison.
 pub(crate) fn diff(arguments: &DiffArguments) -> Outcome {
-    let installed = Installed::find(arguments.llvm_bin.as_deref())?;
+    let mut installed = Installed::find(arguments.llvm_bin.as_deref())?;
     let (before, after) = (&arguments.before, &arguments.after);
-    let read = |directory: &Path| {
-        view(directory, arguments, &installed)
+    let mut read = |directory: &Path| {
+        view(directory, arguments, &mut installed)
             .with_context(|| format!("cannot compare {}", directory.display()))
     };
     let comparison = Comparison::of([before, after], &read(before)?, &read(after)?);
@@ -38,7 +38,7 @@ pub(crate) fn diff(arguments: &DiffArguments) -> Outcome {
 }
 
 /// What a data directory has.
-fn view(directory: &Path, arguments: &DiffArguments, installed: &Installed) -> Result<View> {
+fn view(directory: &Path, arguments: &DiffArguments, installed: &mut Installed) -> Result<View> {
     let filters = &arguments.filters;
     let inputs = report::read(directory, &arguments.objects, &filters.arch)?;
     let (matching, _) = report::matched(&inputs, directory, &filters.arch, installed)?;

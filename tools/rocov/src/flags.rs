@@ -151,11 +151,15 @@ fn link_line(library: &Path) -> Result<Vec<u8>> {
 }
 
 /// One line for $(rocov flags): the shell splits it at white space and takes no quotes in it.
-fn joined(words: &[OsString]) -> Result<Vec<u8>> {
+///
+/// # Errors
+///
+/// When a word has white space in it.
+pub(crate) fn joined(words: &[OsString]) -> Result<Vec<u8>> {
     let splits = |word: &&OsString| word.as_encoded_bytes().iter().any(u8::is_ascii_whitespace);
     if let Some(word) = words.iter().find(splits) {
         bail!(
-            "`{}` has a space in it, which $(rocov flags) cannot express: move rocov to a path without",
+            "`{}` has a space in it, which a shell splits in $(rocov ...): choose a path without",
             word.display()
         );
     }

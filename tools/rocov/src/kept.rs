@@ -69,7 +69,7 @@ fn list(data_directory: &Path) -> Result<BTreeMap<String, PathBuf>> {
 }
 
 /// The identity that a kept file's name says.
-fn identity_in(path: &Path) -> Option<&str> {
+pub(crate) fn identity_in(path: &Path) -> Option<&str> {
     let stem = path.file_name()?.to_str()?.strip_suffix(".elf")?;
     Some(stem.rsplit_once('.')?.1)
 }

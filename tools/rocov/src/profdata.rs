@@ -7,6 +7,7 @@ use crate::mapped;
 use anyhow::{Context, Result, bail};
 use rocov::profraw::{Header, ProfileError, RawProfile};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -17,12 +18,67 @@ use tempfile::NamedTempFile;
 /// Bytes of a raw profile that hold its magic and version.
 const VERSION_END: u64 = 16;
 /// The version itself; the higher bits of its word are flags.
-const VERSION_BITS: u64 = 0xffff_ffff;
+pub(crate) const VERSION_BITS: u64 = 0xffff_ffff;
 /// The flag of `-fprofile-generate`, whose counters are of LLVM's IR (`VARIANT_MASK_IR_PROF` in
 /// `InstrProfData.inc`).
 const IR_LEVEL: u64 = 1 << 56;
+/// The flag of counters that tell reached from not reached alone (`VARIANT_MASK_BYTE_COVERAGE`).
+const SINGLE_BYTE: u64 = 1 << 60;
+/// How an indexed profile starts, before a version word with the flags of the raw profiles in it
+/// (`IndexedInstrProf` in `InstrProf.h`).
+const INDEXED_MAGIC: &[u8] = b"\xfflprofi\x81";
 /// Extension of indexed profiles.
 const EXTENSION: &str = "profdata";
+
+/// What the counters of a profile are of, by which the compiler is told to use them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Instrumentation {
+    /// Of the source: `-fprofile-instr-generate`.
+    FrontEnd,
+    /// Of LLVM's IR: `-fprofile-generate`.
+    Ir,
+}
+
+impl Instrumentation {
+    /// What the indexed profile at `path` is of.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, is none, or has no counts.
+    pub(crate) fn of_indexed(path: &Path) -> Result<Self> {
+        let head = head(path)?;
+        let word = head
+            .strip_prefix(INDEXED_MAGIC)
+            .and_then(|it| it.as_array());
+        let word = word.with_context(|| format!("{} is no indexed profile", path.display()))?;
+        let word = u64::from_le_bytes(*word);
+        if word & SINGLE_BYTE != 0 {
+            bail!(
+                "{} tells reached from not reached, which is not enough to optimize by: compile \
+                 without -enable-single-byte-coverage",
+                path.display()
+            );
+        }
+        Ok(Self::of_word(word))
+    }
+
+    /// What the version word of a profile or a code object says.
+    pub(crate) fn of_word(word: u64) -> Self {
+        match word & IR_LEVEL {
+            0 => Self::FrontEnd,
+            _ => Self::Ir,
+        }
+    }
+}
+
+impl fmt::Display for Instrumentation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::FrontEnd => "front-end instrumentation",
+            Self::Ir => "IR instrumentation",
+        })
+    }
+}
 
 /// Checks that the raw profile at `path` is whole, as one that is not makes llvm-profdata refuse all
 /// of them.
@@ -93,7 +149,7 @@ pub(crate) fn merge<'a>(
         bail!(
             "{} is of front-end instrumentation (-fprofile-instr-generate) and {} of IR-level \
              instrumentation (-fprofile-generate), which count different things: they cannot be in \
-             one indexed profile",
+             one indexed profile: merge the profiles of one kind, or compile all code in one way",
             front_end.display(),
             ir_level.display()
         );
@@ -175,9 +231,15 @@ pub(crate) fn is_ir_level(profile: &Path) -> bool {
 }
 
 fn version_word(profile: &Path) -> Result<u64> {
+    let head = head(profile)?;
+    Header::version_word(&head).with_context(|| format!("cannot use {}", profile.display()))
+}
+
+/// The magic and the version word of a profile, as far as they are there.
+fn head(profile: &Path) -> Result<Vec<u8>> {
     let mut head = Vec::new();
     File::open(profile)
         .and_then(|file| file.take(VERSION_END).read_to_end(&mut head))
         .with_context(|| format!("cannot read {}", profile.display()))?;
-    Header::version_word(&head).with_context(|| format!("cannot use {}", profile.display()))
+    Ok(head)
 }

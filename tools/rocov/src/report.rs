@@ -26,8 +26,8 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
     let directory = &arguments.directory;
     let archs = &arguments.options.filters.arch;
     let inputs = read(directory, &arguments.objects, archs)?;
-    let installed = Installed::find(arguments.llvm_bin.as_deref())?;
-    let (matching, damaged) = matched(&inputs, directory, archs, &installed)?;
+    let mut installed = Installed::find(arguments.llvm_bin.as_deref())?;
+    let (matching, damaged) = matched(&inputs, directory, archs, &mut installed)?;
     let merged = merged(&matching, directory, &installed)?;
     if arguments.show.is_some() {
         return show(&asked, &merged, &installed);
@@ -79,7 +79,7 @@ pub(crate) fn read(directory: &Path, objects: &[PathBuf], archs: &[String]) -> R
     Ok(inputs)
 }
 
-/// Brings profiles of `archs` and device ELFs together. Says what has to be left out; the number of
+/// Brings profiles of `archs` and device ELFs together, and prefers the tools of their compilers. Says what
 /// damaged profiles comes with the result.
 ///
 /// # Errors
@@ -89,7 +89,7 @@ pub(crate) fn matched<'a>(
     inputs: &'a Inputs,
     directory: &Path,
     archs: &[String],
-    installed: &Installed,
+    installed: &mut Installed,
 ) -> Result<(Matching<'a>, usize)> {
     let mut matching = Matching::of(&inputs.listing.device, &inputs.kept.files, &inputs.named);
     matching.select(archs);
@@ -97,6 +97,7 @@ pub(crate) fn matched<'a>(
         child::say(&matching.left_out(directory));
         return Err(no_device_elf(directory));
     }
+    installed.prefer(matching.compilers());
     let damaged = matching.leave_out_damaged(|profile| profdata::check(profile, installed));
     child::say(&matching.left_out(directory));
     child::say(&damaged);
@@ -237,11 +238,10 @@ fn heading(arch: &Arch<'_>) -> String {
 
 /// Says what to do with profiles that have no coverage.
 fn without_coverage(profiles: &[DeviceProfile], directory: &Path) -> Option<Error> {
-    let arch = &profiles.first()?.arch;
+    profiles.first()?;
     Some(anyhow!(
-        "{} of -fprofile-generate in {1}: for optimization, without coverage: merge with \
-         `llvm-profdata merge -o {arch}.profdata {1}/{arch}.*.profraw` and compile with \
-         -fprofile-use={arch}.profdata, or compile with what `rocov flags` prints",
+        "{} of -fprofile-generate in {1}: for optimization, without coverage: optimize with what \
+         `rocov merge {1} --pgo OUT` prints, or compile with what `rocov flags` prints",
         count(profiles.len(), "profile"),
         directory.display(),
     ))

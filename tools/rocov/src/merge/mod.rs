@@ -1,7 +1,7 @@
 //! `rocov merge`: the profiles of many processes, ranks and GPUs into one for each code object.
 //!
 //! ```text
-//! inputs: names -> sums: one per code object -> outputs: llvm-profdata, or a pooled directory
+//! inputs: names -> sums: one per code object -> outputs: llvm-profdata (-> pgo: flags), or a pooled directory
 //! ```
 //!
 //! Memory is bounded by the code objects, not by the files: of a profile that is added, its device and
@@ -10,11 +10,13 @@
 
 mod inputs;
 mod outputs;
+mod pgo;
 mod pooled;
 mod progress;
 mod sums;
 
 use crate::cli::{FailureMode, MergeArguments};
+use crate::kept::identity_in;
 use crate::llvm_tools::Installed;
 use crate::mapped;
 use crate::profdata;
@@ -24,13 +26,13 @@ use anyhow::{Context, Error, Result, anyhow};
 use inputs::{Found, Inputs};
 use progress::Progress;
 use rocov::registry::Merged;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::thread;
-use sums::Sums;
+use sums::{CodeObject, Sums};
 
 /// What stands for an architecture where profiles of host code are meant.
 const HOST: &str = "host";
@@ -69,7 +71,7 @@ pub(crate) fn merge(arguments: &MergeArguments) -> Outcome {
     let find = || Installed::find(arguments.llvm_bin.as_deref());
     let (mut gathered, mut installed) = thread::scope(|scope| {
         // Meanwhile, as each tool is asked for its version.
-        let finding = arguments.output.as_ref().map(|_| scope.spawn(find));
+        let finding = arguments.indexed().map(|_| scope.spawn(find));
         let gathered = gather(arguments)?;
         let found = finding.map(|it| it.join().expect("looking for tools does not panic"));
         Ok::<_, Error>((gathered, found.transpose()?))
@@ -77,7 +79,8 @@ pub(crate) fn merge(arguments: &MergeArguments) -> Outcome {
     if !gathered.host.is_empty() && installed.is_none() {
         installed = Some(find()?);
     }
-    if let Some(installed) = &installed {
+    if let Some(installed) = &mut installed {
+        installed.prefer(gathered.elfs().iter().filter_map(|(_, elf)| compiler(elf)));
         gathered.check_host(installed);
     }
     gathered.say_unread();
@@ -170,6 +173,18 @@ impl Gathered {
         device.map(|summed| summed.profiles).sum::<usize>() + self.host.len()
     }
 
+    /// Code objects whose device ELFs were kept beside their profiles, with these.
+    fn elfs(&self) -> Vec<(&CodeObject, &Path)> {
+        let kept = self.kept.values().map(PathBuf::as_path);
+        let kept: HashMap<_, _> = kept
+            .filter_map(|elf| Some((identity_in(elf)?, elf)))
+            .collect();
+        let code_objects = self.sums.code_objects.keys();
+        code_objects
+            .filter_map(|it| Some((it, *kept.get(it.identity.as_str())?)))
+            .collect()
+    }
+
     /// Takes out profiles of host code that are not whole.
     fn check_host(&mut self, installed: &Installed) {
         let damaged = &mut self.damaged;
@@ -243,4 +258,12 @@ impl Gathered {
             ),
         }
     }
+}
+
+/// What the compiler of a device ELF says of its version. A damaged one says nothing.
+fn compiler(elf: &Path) -> Option<String> {
+    let elf = mapped::map(elf).ok()?;
+    rocov::codeobject::CodeObject::parse(&elf[..])
+        .ok()?
+        .compiler()
 }

@@ -1,7 +1,7 @@
 //! What a merge writes: indexed profiles, a pooled directory, or both.
 
 use super::pooled::Pool;
-use super::{Gathered, HOST};
+use super::{Gathered, HOST, pgo};
 use crate::child;
 use crate::cli::MergeArguments;
 use crate::llvm_tools::Installed;
@@ -20,7 +20,17 @@ struct Group {
     profiles: Vec<PathBuf>,
 }
 
-/// Writes what the user asked for, and says on standard output what that is.
+/// An indexed profile that was written.
+pub(super) struct Indexed<'a> {
+    /// Of this architecture, or [`HOST`].
+    pub(super) arch: &'a str,
+    /// What is in it, in words.
+    contents: String,
+    pub(super) path: PathBuf,
+}
+
+/// Writes what the user asked for, and says what that is: on standard output, unless flags are
+/// printed there.
 ///
 /// # Errors
 ///
@@ -34,26 +44,44 @@ pub(super) fn write(
     let pooled = arguments.pooled.as_deref();
     let pool = Pool::write(&gathered.sums.code_objects, pooled)?;
     let mut said = String::new();
-    if let (Some(output), Some(installed)) = (&arguments.output, installed) {
-        said = write_indexed(output, gathered, &pool, installed, arguments)?;
+    let mut flags = None;
+    if let (Some(output), Some(installed)) = (arguments.indexed(), installed) {
+        let written = write_indexed(output, gathered, &pool, installed, arguments)?;
+        for Indexed {
+            arch,
+            contents,
+            path,
+        } in &written
+        {
+            said += &format!("{arch}: {contents}: {}\n", path.display());
+        }
+        if arguments.pgo.is_some() {
+            flags = Some(pgo::flags(&written, gathered)?);
+        }
     }
     if let Some(directory) = pooled {
         said += &write_pooled(directory, gathered, pool, installed, arguments)?;
     }
-    if !arguments.quiet {
-        child::print(said.as_bytes())?;
+    if arguments.quiet {
+        said.clear();
     }
-    Ok(())
+    match flags {
+        Some(flags) => {
+            eprint!("{said}");
+            child::print(&flags)
+        }
+        None => child::print(said.as_bytes()),
+    }
 }
 
 /// Writes one indexed profile for each arch, and one for host code.
-fn write_indexed(
+fn write_indexed<'a>(
     output: &Path,
     gathered: &Gathered,
-    pool: &Pool,
+    pool: &'a Pool,
     installed: &Installed,
     arguments: &MergeArguments,
-) -> Result<String> {
+) -> Result<Vec<Indexed<'a>>> {
     let groups = groups(gathered, pool);
     let is_one = profdata::is_indexed(output);
     if is_one && groups.len() > 1 {
@@ -70,7 +98,7 @@ fn write_indexed(
         output
     };
     fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
-    let mut said = String::new();
+    let mut written = Vec::new();
     for (arch, group) in groups {
         let path = if is_one {
             output.to_owned()
@@ -78,9 +106,13 @@ fn write_indexed(
             output.join(format!("{arch}.profdata"))
         };
         index(&group.profiles, &path, installed, arguments)?;
-        said += &format!("{arch}: {}: {}\n", group.contents, path.display());
+        written.push(Indexed {
+            arch,
+            contents: group.contents,
+            path,
+        });
     }
-    Ok(said)
+    Ok(written)
 }
 
 /// Puts the pooled directory in place.

@@ -6,6 +6,7 @@ mod common;
 mod failures;
 mod inputs;
 mod outputs;
+mod pgo;
 mod registries;
 mod trees;
 

@@ -1,0 +1,64 @@
+//! What makes clang optimize by indexed profiles: the flags for each target and for the host.
+//!
+//! The driver takes a profile for one target alone after `-Xarch_TARGET`, where TARGET is what
+//! follows `--offload-arch=`, features and all; for the host after `-Xarch_host`. Clang before 20
+//! passes none of them on to GPU code.
+
+use super::outputs::Indexed;
+use super::{Gathered, HOST};
+use crate::flags::joined;
+use crate::mapped;
+use crate::profdata::Instrumentation;
+use anyhow::{Context, Result};
+use rocov::codeobject::CodeObject;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{self, Path};
+
+/// The flags, on one line.
+///
+/// # Errors
+///
+/// When a profile is of no use for optimization, or a path cannot stand in $(rocov merge ...).
+pub(super) fn flags(indexed: &[Indexed<'_>], gathered: &Gathered) -> Result<Vec<u8>> {
+    let mut words: Vec<OsString> = Vec::new();
+    for Indexed { arch, path, .. } in indexed {
+        let option = match Instrumentation::of_indexed(path)? {
+            Instrumentation::FrontEnd => "-fprofile-instr-use=",
+            Instrumentation::Ir => "-fprofile-use=",
+        };
+        // The compiler may be started anywhere.
+        let path = path::absolute(path).context("no working directory")?;
+        let mut flag = OsString::from(option);
+        flag.push(path);
+        for target in targets(arch, gathered) {
+            words.push(format!("-Xarch_{target}").into());
+            words.push(flag.clone());
+        }
+    }
+    joined(&words)
+}
+
+/// What follows `-Xarch_` for the profiles of `arch`: the targets of the code objects that they are
+/// of, where device ELFs were kept.
+fn targets(arch: &str, gathered: &Gathered) -> BTreeSet<String> {
+    if arch == HOST {
+        return BTreeSet::from([HOST.to_owned()]);
+    }
+    let elfs = gathered.elfs();
+    let kept = elfs
+        .iter()
+        .filter(|(code_object, _)| code_object.arch == arch)
+        .filter_map(|(_, elf)| target(elf));
+    let mut targets: BTreeSet<_> = kept.collect();
+    if targets.is_empty() {
+        targets.insert(arch.to_owned());
+    }
+    targets
+}
+
+/// The target of a device ELF. A damaged one has none: it is not needed here.
+fn target(elf: &Path) -> Option<String> {
+    let elf = mapped::map(elf).ok()?;
+    CodeObject::parse(&elf[..]).ok()?.target().ok()
+}
