@@ -33,6 +33,7 @@ pub(crate) enum Command {
     Extract(ExtractArguments),
     Show(ShowArguments),
     Flags(FlagsArguments),
+    Doctor(DoctorArguments),
 }
 
 /// Run a program and drain the counters of its GPU code into a directory
@@ -428,4 +429,28 @@ pub(crate) struct FlagsArguments {
     /// run`; `tools/librocov-a` makes the library.
     #[arg(long, conflicts_with_all = ["clang", "offload_arch", "host"])]
     pub(crate) link: bool,
+}
+
+/// Say what is there and what is missing for coverage of GPU code here
+///
+/// Looks for the libraries that programs run on, GPUs and the right to use them, compilers, LLVM's
+/// tools and the raw versions that they read, and at variables that get in the way. In each BINARY,
+/// whether its GPU code is instrumented, which tools read its profiles, and what keeps it from being
+/// drained. None of them is run, and no library is loaded.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0; 1 when something is missing that coverage needs, each with what to do about it; 2 for \
+a usage error. A warning is no reason for 1.")]
+pub(crate) struct DoctorArguments {
+    /// Programs, libraries with kernels, or device ELFs to look into
+    #[arg(value_name = "BINARY")]
+    pub(crate) binaries: Vec<PathBuf>,
+
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
+    #[arg(long, value_name = "DIR")]
+    pub(crate) llvm_bin: Option<PathBuf>,
 }

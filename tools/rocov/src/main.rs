@@ -2,7 +2,8 @@
 //! kernels ran.
 //!
 //! Where to start reading: [`cli`] is what a user can type; one file per subcommand does it
-//! ([`run`], [`report`], [`diff`], [`merge`], [`kernels`], [`export`], [`extract`], [`show`], [`flags`]); the other modules
+//! ([`run`], [`report`], [`diff`], [`merge`], [`kernels`], [`export`], [`extract`], [`show`], [`flags`],
+//! [`doctor`]); the other modules
 //! each know one outside thing: [`signals`] the child process, [`libraries`] where rocov's own files lie,
 //! [`profiles`] the data directory, [`registries`] the kernel registries in it, [`objects`] where
 //! device ELFs come from, [`llvm_tools`] LLVM's tools, [`git`] repositories.
@@ -15,6 +16,7 @@ mod cli;
 mod coverage;
 mod demangle;
 mod diff;
+mod doctor;
 mod export;
 mod extract;
 mod files;
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         cli::Command::Export(arguments) => export::export(&arguments),
         cli::Command::Show(arguments) => show::show(&arguments),
         cli::Command::Flags(arguments) => flags::flags(&arguments),
+        cli::Command::Doctor(arguments) => doctor::doctor(&arguments),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),

@@ -79,8 +79,8 @@ pub(crate) fn read(directory: &Path, objects: &[PathBuf], archs: &[String]) -> R
     Ok(inputs)
 }
 
-/// Brings profiles of `archs` and device ELFs together, and prefers the tools of their compilers. Says what
-/// damaged profiles comes with the result.
+/// Brings profiles of `archs` and device ELFs together, and prefers the tools of their compilers. Says
+/// what has to be left out; the number of damaged profiles comes with the result.
 ///
 /// # Errors
 ///

@@ -9,6 +9,11 @@ use std::env;
 use std::fs;
 use std::path::Path;
 
+/// All commands that have options.
+const COMMANDS: [&str; 10] = [
+    "run", "report", "diff", "merge", "kernels", "export", "extract", "show", "flags", "doctor",
+];
+
 /// Compares what `rocov ARGUMENTS` prints with the file `snapshots/NAME.txt`.
 fn compare(name: &str, arguments: &[&str]) {
     // As for a pipe in CI; clap would wrap at the width of a terminal that COLUMNS gives.
@@ -26,9 +31,7 @@ fn compare(name: &str, arguments: &[&str]) {
 #[test]
 fn help_is_as_reviewed() {
     compare("rocov", &["--help"]);
-    for command in [
-        "run", "report", "diff", "merge", "kernels", "export", "extract", "show", "flags",
-    ] {
+    for command in COMMANDS {
         compare(command, &[command, "--help"]);
     }
 }
@@ -37,9 +40,7 @@ fn help_is_as_reviewed() {
 fn the_readme_shows_the_short_help() {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     let readme = fs::read_to_string(readme).unwrap();
-    for command in [
-        "run", "report", "diff", "merge", "kernels", "export", "extract", "show", "flags",
-    ] {
+    for command in COMMANDS {
         let help = stdout(&run(rocov().args([command, "-h"]).env_remove("COLUMNS")));
         let (_, usage) = help.split_once("\n\n").unwrap();
         let (usage, _) = usage

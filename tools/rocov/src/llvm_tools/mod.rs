@@ -82,12 +82,22 @@ impl Installed {
         &self.tools[0]
     }
 
-    /// The tools that read raw profiles of `raw_version`: those of the compiler, else the newest.
+    /// The tools that read raw profiles of `raw_version`: those of a compiler that is preferred, else
+    /// the newest.
     ///
     /// # Errors
     ///
     /// When none of them does; the message names the LLVM that would.
     pub(crate) fn reading(&self, raw_version: u64) -> Result<&Tools> {
+        self.reading_code_of(&self.compilers, raw_version)
+    }
+
+    /// The same for code of compilers that say this of their versions.
+    ///
+    /// # Errors
+    ///
+    /// When none of them does.
+    pub(crate) fn reading_code_of(&self, compilers: &[String], raw_version: u64) -> Result<&Tools> {
         let mut readers = self.tools.iter().filter(|tools| match tools.raw_version {
             Some(it) => u64::from(it) == raw_version,
             // The user must know.
@@ -98,14 +108,14 @@ impl Installed {
             .into_iter()
             .chain(readers)
             .filter(|tools| {
-                let majors = self.compilers.iter().filter_map(|it| clang::major(it));
-                majors.into_iter().any(|major| major == tools.llvm)
+                let mut majors = compilers.iter().filter_map(|it| clang::major(it));
+                majors.any(|major| major == tools.llvm)
             })
             .collect();
         // Starting compilers takes time, and is of use only where the number does not decide.
         let beside = |tools: &&&Tools| {
             let clang = tools.clang();
-            clang.is_some_and(|clang| self.compilers.contains(&clang.line))
+            clang.is_some_and(|clang| compilers.contains(&clang.line))
         };
         Ok(match of_compiler[..] {
             [] => newest,

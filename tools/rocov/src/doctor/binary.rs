@@ -1,0 +1,168 @@
+//! Whether a program or library is instrumented on its device side, and what reads its profiles.
+
+use super::finding::Finding;
+use super::host::Host;
+use crate::llvm_tools::Installed;
+use crate::mapped;
+use crate::profdata::{Instrumentation, VERSION_BITS};
+use crate::words::count;
+use anyhow::Result;
+use object::read::elf::ElfFile64;
+use object::{Object, ObjectSymbol};
+use rocov::codeobject::bundle::{self, BundleError, DeviceImage};
+use rocov::codeobject::{CodeObject, CodeObjectError};
+use rocov::profraw::Version;
+use rocov::sections::VERSION_SYMBOL;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The version word that the device header defines.
+const HEADER_VERSION_SYMBOL: &str = "__rocov_raw_version";
+/// The sections without which llvm-cov has no report.
+const MAPPING: &str = "__llvm_covfun";
+/// How the symbols of records start.
+const RECORD: &[u8] = b"__profd_";
+
+/// Looks at the host part of the file at `path`, if it has one, and at each code object in it.
+pub(super) fn check(path: &Path, installed: Option<&Installed>) -> Vec<Finding> {
+    let file = match mapped::map(path) {
+        Ok(file) => file,
+        Err(error) => {
+            let found = format!("{error:#}");
+            return vec![Finding::missing(
+                path.display(),
+                found,
+                "give a file that can be read",
+            )];
+        }
+    };
+    let mut variables = BTreeSet::new();
+    let (mut code_objects, mut damage) = (Vec::new(), Vec::new());
+    for image in bundle::images(&file) {
+        match Facts::of(image) {
+            Ok(facts) => code_objects.push(facts),
+            Err(error) => damage.push(format!("{error:#}")),
+        }
+    }
+    let mut findings = Vec::new();
+    for facts in &code_objects {
+        variables.extend(facts.records.iter().cloned());
+        findings.push(facts.finding(path, installed));
+    }
+    if code_objects.is_empty() {
+        let found = damage.pop().unwrap_or_else(|| "no device code".to_owned());
+        let remedy = "give the program, or the library that its kernels are in";
+        findings.push(Finding::missing(path.display(), found, remedy));
+    } else if code_objects.iter().all(|facts| facts.word.is_none()) {
+        findings.push(Finding::missing(
+            path.display(),
+            format!(
+                "{}, none of it instrumented",
+                count(code_objects.len(), "code object")
+            ),
+            "compile and link with what `rocov flags` prints",
+        ));
+    }
+    findings.extend(damage.into_iter().map(|reason| {
+        let remedy = "what is damaged is neither drained nor reported: build it again";
+        Finding::warning(path.display(), reason, remedy)
+    }));
+    if let Some(host) = Host::parse(path, &file) {
+        findings.extend(host.check(&variables));
+    }
+    findings
+}
+
+/// What is known of a code object.
+struct Facts {
+    /// Its target and identity.
+    name: String,
+    /// What its compiler says of its version.
+    compiler: Option<String>,
+    /// Its version word, if it counts.
+    word: Option<u64>,
+    has_mapping: bool,
+    /// The symbols of its records.
+    records: Vec<Vec<u8>>,
+}
+
+impl Facts {
+    fn of(image: Result<DeviceImage<'_>, BundleError>) -> Result<Self> {
+        let image = image?;
+        let code_object = CodeObject::parse(&image.bytes[..])?;
+        let sections = code_object.profile_sections();
+        let word = match sections.are_instrumented() {
+            true => Some(version_word(&code_object)?),
+            false => None,
+        };
+        let mapping = code_object.sections()?;
+        Ok(Self {
+            name: format!("{} {}", code_object.target()?, image.identity),
+            compiler: code_object.compiler(),
+            word,
+            has_mapping: mapping.iter().any(|it| it.name == MAPPING && it.size > 0),
+            records: records(&image.bytes),
+        })
+    }
+
+    fn finding(&self, path: &Path, installed: Option<&Installed>) -> Finding {
+        let Self { name, word, .. } = self;
+        let subject = path.display();
+        let Some(word) = word else {
+            return Finding::warning(
+                subject,
+                format!("{name}: not instrumented"),
+                "if it should count, compile it with what `rocov flags` prints",
+            );
+        };
+        let kind = Instrumentation::of_word(*word);
+        let found = format!("{name}: {kind}, raw version {}", word & VERSION_BITS);
+        let compiler = self.compiler.as_slice();
+        let reader = installed.map(|it| it.reading_code_of(compiler, word & VERSION_BITS));
+        match reader {
+            Some(Err(error)) => Finding::missing(subject, found, format!("{error:#}")),
+            Some(Ok(_)) | None if !self.has_mapping => Finding::warning(
+                subject,
+                format!("{found}, no coverage mapping"),
+                "its profiles serve to optimize (`rocov merge --pgo`); for coverage, compile with \
+                 what `rocov flags` prints, and do not strip",
+            ),
+            Some(Ok(tools)) => {
+                let place = tools.profdata.display();
+                Finding::ok(
+                    subject,
+                    format!("{found}, coverage mapping, read by {place}"),
+                )
+            }
+            None => Finding::ok(subject, format!("{found}, coverage mapping")),
+        }
+    }
+}
+
+/// The version word of an instrumented code object: the compiler's, the device header's, or that of
+/// its clang. 0, which no tool reads, where none of them says it.
+fn version_word<'a>(code_object: &CodeObject<'a, &'a [u8]>) -> Result<u64, CodeObjectError> {
+    for name in [VERSION_SYMBOL, HEADER_VERSION_SYMBOL] {
+        if let Some(range) = code_object.variable(name.as_bytes())? {
+            let memory = code_object.memory()?;
+            let start = range.address as usize;
+            if let Some(word) = memory.get(start..).and_then(|it| it.first_chunk()) {
+                return Ok(u64::from_le_bytes(*word));
+            }
+        }
+    }
+    let of_clang = code_object.clang_version().and_then(Version::of_clang);
+    Ok(of_clang.map_or(0, |version| version.word()))
+}
+
+/// The symbols of profile records that the loader can find.
+fn records(elf: &[u8]) -> Vec<Vec<u8>> {
+    let Ok(elf) = ElfFile64::<object::Endianness>::parse(elf) else {
+        return Vec::new();
+    };
+    let names = elf
+        .dynamic_symbols()
+        .filter_map(|symbol| symbol.name_bytes().ok());
+    let records = names.filter(|name| name.starts_with(RECORD));
+    records.map(<[u8]>::to_vec).collect()
+}

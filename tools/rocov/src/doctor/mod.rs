@@ -1,0 +1,86 @@
+//! `rocov doctor`: what is there and what is missing for coverage of GPU code here.
+//!
+//! Each check is a function that returns [`Finding`]s and prints nothing: [`runtime`] looks for the
+//! libraries that programs run on, [`gpu`] for what they run them on, [`compiler`] for what they are
+//! compiled with, [`environment`] at what `rocov run` would pass on, and [`binary`] into programs.
+//! A system where half of it is installed has findings too, and no errors.
+
+mod binary;
+mod compiler;
+mod environment;
+mod finding;
+mod gpu;
+mod host;
+mod library;
+mod runtime;
+
+use crate::child;
+use crate::cli::DoctorArguments;
+use crate::libraries;
+use crate::llvm_tools::{Clang, Installed};
+use crate::status::{FAILED, Outcome};
+use anyhow::Context;
+use finding::{Finding, State};
+use serde::Serialize;
+use std::env;
+use std::path::Path;
+
+/// Version of what `--json` prints. Fields may be added to it.
+const SCHEMA: u32 = 1;
+
+/// Where the kernel driver is.
+const DEV: &str = "/dev";
+/// The GPUs that the kernel driver has, and CPUs.
+const NODES: &str = "/sys/class/kfd/kfd/topology/nodes";
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    rocov_doctor: u32,
+    /// Whether nothing is missing.
+    complete: bool,
+    findings: &'a [Finding],
+}
+
+/// Looks at everything; the status says whether something that coverage needs is missing.
+pub(crate) fn doctor(arguments: &DoctorArguments) -> Outcome {
+    let compilers = Clang::all();
+    let installed = Installed::find(arguments.llvm_bin.as_deref());
+    let has_model = libraries::find(libraries::MODEL_GPU).is_ok();
+    let mut findings = libraries_of_rocov();
+    findings.extend(runtime::check());
+    findings.extend(gpu::check(Path::new(DEV), Path::new(NODES), has_model));
+    findings.extend(compiler::check(&compilers));
+    findings.extend(compiler::tools(&compilers, &installed));
+    findings.extend(environment::check(|name| env::var_os(name)));
+    for path in &arguments.binaries {
+        findings.extend(binary::check(path, installed.as_ref().ok()));
+    }
+    let complete = findings.iter().all(|it| it.state != State::Missing);
+    if arguments.json {
+        let document = Document {
+            rocov_doctor: SCHEMA,
+            complete,
+            findings: &findings,
+        };
+        let mut text = serde_json::to_vec_pretty(&document).context("cannot write JSON")?;
+        text.push(b'\n');
+        child::print(&text)?;
+    } else {
+        let text: String = findings.iter().map(Finding::to_string).collect();
+        child::print(text.as_bytes())?;
+    }
+    Ok(if complete { 0 } else { FAILED })
+}
+
+/// What comes with this command.
+fn libraries_of_rocov() -> Vec<Finding> {
+    let found = |subject, found: anyhow::Result<std::path::PathBuf>| match found {
+        Ok(path) => Finding::ok(subject, path.display()),
+        Err(error) => Finding::missing(subject, "not found", format!("{error:#}")),
+    };
+    vec![
+        found("librocov", libraries::find(libraries::DRAIN)),
+        found("device header", libraries::find_header()),
+    ]
+}
