@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -18,11 +19,12 @@ struct Pool<'a> {
     processes: Vec<&'a RawValue>,
 }
 
-/// What tells code objects apart, and orders them.
-#[derive(Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
-struct CodeObjectKey {
+/// Of a code object: what tells it from others and orders it, and whether its ELF is kept.
+#[derive(Deserialize)]
+struct CodeObjectHead {
     identity: String,
     target: String,
+    file: Option<String>,
 }
 
 /// What tells processes apart, and orders them.
@@ -33,15 +35,11 @@ struct ProcessKey {
     host: String,
 }
 
-#[derive(Deserialize)]
-struct Kept {
-    file: Option<String>,
-}
-
 /// Documents of many processes as one. What others wrote in their records stays as it is.
 #[derive(Debug, Default)]
 pub struct Merged {
-    code_objects: BTreeMap<CodeObjectKey, Box<RawValue>>,
+    /// By identity and target.
+    code_objects: BTreeMap<(String, String), Box<RawValue>>,
     processes: BTreeMap<ProcessKey, Box<RawValue>>,
 }
 
@@ -54,26 +52,15 @@ impl Merged {
     pub fn add(&mut self, text: &[u8]) -> Result<(), DocumentError> {
         json::check_version(text)?;
         let document: Pool<'_> = serde_json::from_slice(text)?;
-        let code_object = |elf: &RawValue| {
-            let Kept { file } = serde_json::from_str(elf.get())?;
-            Ok((serde_json::from_str(elf.get())?, file.is_some()))
-        };
-        let code_objects: Vec<_> = document
-            .code_objects
-            .iter()
-            .map(|elf| code_object(elf))
-            .collect::<Result<_, serde_json::Error>>()?;
-        let processes: Vec<_> = document
-            .processes
-            .iter()
-            .map(|process| serde_json::from_str(process.get()))
-            .collect::<Result<_, _>>()?;
+        let code_objects: Vec<CodeObjectHead> = heads(&document.code_objects)?;
+        let processes: Vec<ProcessKey> = heads(&document.processes)?;
         for (process, key) in document.processes.into_iter().zip(processes) {
             self.processes.insert(key, process.to_owned());
         }
-        for (elf, (key, is_kept)) in document.code_objects.into_iter().zip(code_objects) {
+        for (elf, head) in document.code_objects.into_iter().zip(code_objects) {
+            let key = (head.identity, head.target);
             // Who does not keep device ELFs says nothing of where others do.
-            if is_kept || !self.code_objects.contains_key(&key) {
+            if head.file.is_some() || !self.code_objects.contains_key(&key) {
                 self.code_objects.insert(key, elf.to_owned());
             }
         }
@@ -95,6 +82,13 @@ impl Merged {
             processes: self.processes.values().map(|it| &**it).collect(),
         })
     }
+}
+
+fn heads<T: DeserializeOwned>(records: &[&RawValue]) -> serde_json::Result<Vec<T>> {
+    let heads = records
+        .iter()
+        .map(|record| serde_json::from_str(record.get()));
+    heads.collect()
 }
 
 /// The text of a document with all that the documents with these texts have. A process that both

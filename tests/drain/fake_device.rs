@@ -22,7 +22,8 @@ pub(crate) const FAILED: u32 = 0x1000;
 #[derive(Default)]
 pub(crate) struct FakeDevice {
     agents: usize,
-    loaded: Vec<Loaded>,
+    /// In the order in which they were loaded.
+    loaded: BTreeMap<Executable, Vec<Loaded>>,
     next_base: u64,
     memory: RefCell<BTreeMap<u64, Vec<u8>>>,
     unreadable: BTreeSet<u64>,
@@ -33,7 +34,6 @@ pub(crate) struct FakeDevice {
 }
 
 struct Loaded {
-    executable: Executable,
     agent: u64,
     base: u64,
     len: u64,
@@ -102,8 +102,7 @@ impl FakeDevice {
         self.memory.borrow_mut().insert(base, memory);
         let image = image.to_vec();
         let agent = handle(agent);
-        self.loaded.push(Loaded {
-            executable,
+        self.loaded.entry(executable).or_default().push(Loaded {
             agent,
             base,
             len,
@@ -116,12 +115,9 @@ impl FakeDevice {
     /// Destroys `executable`: its memory is gone.
     pub(crate) fn unload(&mut self, executable: Executable) {
         let memory = self.memory.get_mut();
-        self.loaded.retain(|it| {
-            if it.executable == executable {
-                memory.remove(&it.base);
-            }
-            it.executable != executable
-        });
+        for loaded in self.loaded.remove(&executable).into_iter().flatten() {
+            memory.remove(&loaded.base);
+        }
     }
 
     /// Adds to the counters of `function`, as its kernel would.
@@ -150,11 +146,13 @@ impl FakeDevice {
         }
     }
 
+    /// The code objects of an executable, which may be gone.
+    fn of(&self, executable: Executable) -> &[Loaded] {
+        self.loaded.get(&executable).map_or(&[], Vec::as_slice)
+    }
+
     fn loaded(&self, executable: Executable) -> &Loaded {
-        self.loaded
-            .iter()
-            .find(|it| it.executable == executable)
-            .expect("loaded")
+        self.of(executable).first().expect("loaded")
     }
 
     /// Device address and size of a symbol.
@@ -179,10 +177,8 @@ impl FakeDevice {
     }
 
     fn loaded_mut(&mut self, executable: Executable) -> &mut Loaded {
-        self.loaded
-            .iter_mut()
-            .find(|it| it.executable == executable)
-            .expect("loaded")
+        let loaded = self.loaded.get_mut(&executable);
+        loaded.and_then(|it| it.first_mut()).expect("loaded")
     }
 
     /// Where a code object is loaded.
@@ -192,10 +188,7 @@ impl FakeDevice {
 
     /// Names of the symbols that the loader knows.
     pub(crate) fn symbols(&self, executable: Executable) -> impl Iterator<Item = &str> {
-        let of_executable = self
-            .loaded
-            .iter()
-            .filter(move |it| it.executable == executable);
+        let of_executable = self.of(executable).iter();
         of_executable.flat_map(|it| it.symbols.keys().map(String::as_str))
     }
 
@@ -215,12 +208,8 @@ impl FakeDevice {
 
     /// Makes every copy from the code object of `executable` fail.
     pub(crate) fn break_reads(&mut self, executable: Executable) {
-        let bases = self
-            .loaded
-            .iter()
-            .filter(|it| it.executable == executable)
-            .map(|it| it.base);
-        self.unreadable.extend(bases);
+        let loaded = self.loaded.get(&executable).into_iter().flatten();
+        self.unreadable.extend(loaded.map(|it| it.base));
     }
 }
 
@@ -243,13 +232,13 @@ impl Device for FakeDevice {
     }
 
     fn executables(&self) -> Result<Vec<Executable>, DeviceError> {
-        let all: BTreeSet<_> = self.loaded.iter().map(|it| it.executable).collect();
-        Ok(all.into_iter().collect())
+        Ok(self.loaded.keys().copied().collect())
     }
 
     fn code_objects(&self, executable: Executable) -> Result<Vec<LoadedCodeObject>, DeviceError> {
-        let of_executable = self.loaded.iter().filter(|it| it.executable == executable);
-        Ok(of_executable
+        Ok(self
+            .of(executable)
+            .iter()
             .map(|it| LoadedCodeObject {
                 executable,
                 agent: it.agent,
@@ -273,10 +262,7 @@ impl Device for FakeDevice {
         agent: u64,
         name: &str,
     ) -> Result<Option<Symbol>, DeviceError> {
-        let of_agent = self
-            .loaded
-            .iter()
-            .filter(|it| it.executable == executable && it.agent == agent);
+        let of_agent = self.of(executable).iter().filter(|it| it.agent == agent);
         let mut found = of_agent.filter_map(|it| it.symbols.get(name).map(|it2| (it.base, *it2)));
         Ok(found.next().map(|(base, (address, size))| Symbol {
             address: base + address,
@@ -287,7 +273,7 @@ impl Device for FakeDevice {
     fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn Image>, DeviceError> {
         let base = code_object.segment.start;
         let loaded = self
-            .loaded
+            .of(code_object.executable)
             .iter()
             .find(|it| it.base == base && !self.images_gone);
         match loaded {
