@@ -1,6 +1,6 @@
 //! The registry of a running process.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub struct Registry {
     live: HashMap<Executable, Vec<usize>>,
     places: Places,
     /// Each path once.
-    profiles: BTreeSet<Arc<Path>>,
+    profiles: HashSet<Arc<Path>>,
     is_instrumented: bool,
     generation: u64,
     changes: u64,

@@ -1,0 +1,247 @@
+//! Instructions that a load, a drain, an addition to a pool and a merge take, as callgrind counts them: the
+//! same every time, unlike seconds. Two bars for each:
+//!
+//! - the growth: ten times as many code objects, additions or files take ten times as many
+//!   instructions, whatever the compiler. What grows with their square shows from about a fiftieth of
+//!   the smaller run on;
+//! - the number itself, beside that in `recorded.txt`.
+//!
+//! `ROCOV_UPDATE_INSTRUCTIONS=1 cargo test --release -p rocov-cli --test instructions` records new
+//! numbers.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../../../../tests/drain/fake_device.rs"]
+#[allow(
+    dead_code,
+    reason = "shared with the tests of the drain, which use all of it"
+)]
+mod fake_device;
+
+use common::{profile, run};
+use fake_device::FakeDevice;
+use rocov::device::Executable;
+use rocov::drain::Session;
+use rocov::output::{Expansion, ProfileName};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// How much more than recorded is too much. Compilers and C libraries differ by some percent; what
+/// this is to show, such as a second hash or another parse of every file, is more.
+const TOLERANCE: f64 = 1.3;
+/// How many times as many instructions ten times the work may take. Trees and tables grow, too.
+const GROWTH: f64 = 11.2;
+/// Code objects that are loaded and drained, additions to pools, ranks that are merged, in the smaller
+/// of two runs.
+const LOADED: usize = 20;
+const DRAINED: usize = 60;
+const ADDED: usize = 20;
+const MERGED: usize = 30;
+/// Code objects of a rank that is merged.
+const CODE_OBJECTS: usize = 4;
+
+/// What the process in which instructions are counted does, how often, and where.
+const TASK: &str = "ROCOV_TEST_TASK";
+/// What has its instructions counted there, by its name.
+const COUNTED: &str = "*counted_by_callgrind*";
+
+/// Does `work`, of which alone the instructions are counted.
+#[inline(never)]
+fn counted_by_callgrind(work: &mut dyn FnMut()) {
+    work();
+    // Not a jump to the end of `work`, which would leave this before it starts.
+    std::hint::black_box(());
+}
+
+/// A process of this program under callgrind.
+#[test]
+#[ignore = "runs within the other tests here, under callgrind"]
+fn in_a_process() {
+    let task = std::env::var(TASK).unwrap();
+    let [task, count, directory] = task.split(' ').collect::<Vec<_>>()[..] else {
+        panic!("{task}")
+    };
+    let (count, directory) = (count.parse().unwrap(), Path::new(directory));
+    match task {
+        "load" => load(count, directory),
+        "drain" => drain(count, directory),
+        "pool" => add_to_pool(count, directory),
+        other => panic!("{other}"),
+    }
+}
+
+fn name(pattern: &str, directory: &Path) -> ProfileName {
+    ProfileName::parse(pattern, &Expansion::default(), directory).unwrap()
+}
+
+/// A device with so many code objects that differ in their last bytes alone.
+fn device(count: usize, directory: &Path) -> FakeDevice {
+    let image = fs::read(directory.join("gfx90a.elf")).unwrap();
+    let mut device = FakeDevice::new(1);
+    for (number, executable) in executables(count).enumerate() {
+        let image = [image.as_slice(), &number.to_le_bytes()].concat();
+        device.load(executable, 0, &image);
+    }
+    device
+}
+
+fn executables(count: usize) -> impl Iterator<Item = Executable> {
+    (1..).take(count).map(Executable)
+}
+
+fn load(count: usize, directory: &Path) {
+    let device = device(count, directory);
+    let mut session = Session::default();
+    counted_by_callgrind(&mut || load_all(&mut session, &device, count));
+}
+
+fn load_all(session: &mut Session, device: &FakeDevice, count: usize) {
+    for executable in executables(count) {
+        session.loaded(device, executable).unwrap();
+    }
+}
+
+fn drain(count: usize, directory: &Path) {
+    let device = device(count, directory);
+    let data = directory.join("data");
+    let name = name("app.profraw", &data);
+    let mut session = Session::default();
+    load_all(&mut session, &device, count);
+    counted_by_callgrind(&mut || {
+        let outcome = session.drain(&device, &name);
+        assert_eq!(outcome.files.len(), count, "{:?}", outcome.losses);
+    });
+    fs::remove_dir_all(data).unwrap();
+}
+
+/// Additions to a pool that is there, each of what another load of the same code has counted.
+fn add_to_pool(count: usize, directory: &Path) {
+    let device = device(1, directory);
+    let data = directory.join("data");
+    let name = name("%m.profraw", &data);
+    let mut sessions: Vec<_> = (0..=count).map(|_| Session::default()).collect();
+    for session in &mut sessions {
+        load_all(session, &device, 1);
+    }
+    let (first, others) = sessions.split_first_mut().unwrap();
+    first.drain(&device, &name);
+    counted_by_callgrind(&mut || {
+        for session in &mut *others {
+            let outcome = session.drain(&device, &name);
+            assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
+        }
+    });
+    fs::remove_dir_all(data).unwrap();
+}
+
+/// A directory with a device ELF.
+fn place() -> (TempDir, PathBuf) {
+    let place = tempfile::tempdir().unwrap();
+    let flags = common::device::INSTRUMENTED;
+    let elf = common::device::compile(place.path(), "gfx90a.elf", "gfx90a", &flags);
+    (place, elf)
+}
+
+/// The instructions of a program: those of the functions that match, or all.
+fn instructions(functions: Option<&str>, program: &mut Command) -> f64 {
+    let mut callgrind = Command::new("valgrind");
+    callgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    callgrind.args(functions.map(|it| format!("--toggle-collect={it}")));
+    callgrind
+        .arg(program.get_program())
+        .args(program.get_args());
+    for (name, value) in program.get_envs() {
+        if let Some(value) = value {
+            callgrind.env(name, value);
+        }
+    }
+    let said = common::stderr(&run(&mut callgrind));
+    let (_, collected) = said.split_once("Collected : ").expect("callgrind's sum");
+    let collected = collected.lines().next().unwrap();
+    collected.trim().parse().expect("a number")
+}
+
+/// What `task` takes, `count` times.
+fn of_process(task: &str, count: usize, directory: &Path) -> f64 {
+    let mut program = Command::new(std::env::current_exe().unwrap());
+    program.args(["--exact", "in_a_process", "--ignored", "--test-threads=1"]);
+    program.env(TASK, format!("{task} {count} {}", directory.display()));
+    instructions(Some(COUNTED), &mut program)
+}
+
+/// What a merge of this many ranks takes.
+fn of_merge(templates: &[(String, Vec<u8>)], ranks: usize, directory: &Path) -> f64 {
+    let data = directory.join("data");
+    fs::create_dir(&data).unwrap();
+    for rank in 0..ranks {
+        for (name, bytes) in templates {
+            fs::write(data.join(format!("{name}.{rank}.profraw")), bytes).unwrap();
+        }
+    }
+    let pooled = directory.join("pooled");
+    let mut merge = common::rocov();
+    merge.args(["merge", "-q", "-j1"]).arg(&data);
+    let count = instructions(None, merge.arg("--pooled").arg(&pooled));
+    fs::remove_dir_all(data).unwrap();
+    fs::remove_dir_all(pooled).unwrap();
+    count
+}
+
+/// Compares what `count` and ten times as much took, without what both take once, with the bars.
+fn compare(what: &str, count: usize, small: f64, large: f64) {
+    let each = small / count as f64;
+    let growth = large / small;
+    println!("{what}: {each:.0} instructions each, {growth:.2} times for ten times as many");
+    assert!(
+        growth <= GROWTH,
+        "{what}: ten times as many take {growth:.2} times the instructions, at most {GROWTH} is \
+         allowed: something grows faster than the work"
+    );
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/instructions/recorded.txt");
+    let mut recorded: BTreeMap<String, f64> = fs::read_to_string(&file)
+        .unwrap_or_default()
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(what, each)| (what.to_owned(), each.parse().unwrap()))
+        .collect();
+    if std::env::var_os("ROCOV_UPDATE_INSTRUCTIONS").is_some() {
+        recorded.insert(what.to_owned(), each);
+        let lines = recorded
+            .iter()
+            .map(|(what, each)| format!("{what} {each:.0}\n"));
+        fs::write(&file, lines.collect::<String>()).unwrap();
+        return;
+    }
+    let bar = recorded[what];
+    assert!(
+        each <= bar * TOLERANCE,
+        "{what}: {each:.0} instructions each, {bar:.0} are recorded, at most {TOLERANCE} times that \
+         is allowed. Where it has to be so, record it: ROCOV_UPDATE_INSTRUCTIONS=1 cargo test \
+         --release -p rocov-cli --test instructions"
+    );
+}
+
+/// One test, as they write one file.
+#[test]
+fn no_more_instructions_than_recorded() {
+    let (place, elf) = place();
+    let directory = place.path();
+    for (task, count) in [("load", LOADED), ("drain", DRAINED), ("pool", ADDED)] {
+        let [small, large] = [count, 10 * count].map(|it| of_process(task, it, directory));
+        compare(task, count, small, large);
+    }
+    let template = |number: usize| {
+        let path = directory.join("template");
+        profile::write(&elf, 1, 10, &path);
+        (format!("gfx90a.{number:02}.0"), fs::read(&path).unwrap())
+    };
+    let templates: Vec<_> = (0..CODE_OBJECTS).map(template).collect();
+    // The first profile of a code object is another matter.
+    let [once, small, large] =
+        [1, 1 + MERGED, 1 + 10 * MERGED].map(|it| of_merge(&templates, it, directory));
+    let files = MERGED * CODE_OBJECTS;
+    compare("merge", files, small - once, large - once);
+}
