@@ -7,6 +7,7 @@ mod fake_device;
 mod faults;
 mod files;
 mod loads;
+mod made_up;
 mod pools;
 mod processes;
 mod registry;

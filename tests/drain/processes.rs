@@ -11,8 +11,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rocov::output::add_to_pool;
-use rocov::profraw::{Parts, Version};
 
+use crate::made_up::{self, MadeUp};
 use crate::support::profile::functions;
 
 /// Processes of a job on one node, and code objects in each.
@@ -20,44 +20,21 @@ const PROCESSES: u64 = 64;
 const CODE_OBJECTS: usize = 26;
 /// Times that each process adds to each file.
 const ROUNDS: u64 = 4;
-/// Counters of a code object: 12 pages of them, which no process writes in one step.
-const COUNTERS: usize = 12 * 4096 / 8;
+/// Counters of the code object whose processes are killed: so many that writing them takes a good part
+/// of the time.
+const COUNTERS: usize = (4 << 20) / 8;
+/// Processes that are killed.
+const KILLED: u64 = 24;
 /// Most that all this may take, for both tests: far more than it does.
 const BOUND: Duration = Duration::from_secs(30);
 
 /// What the child process is told: where the files are, how many, and how often to add to each.
 const TASK: &str = "ROCOV_TEST_POOL_TASK";
 
-/// A function of a pool's code object.
-const FUNCTION: &str = "function";
-
-/// Adds one to all counters of a code object, whose only function has `counters`.
-fn add(path: &Path, counters: usize) {
-    // NameRef, FuncHash, CounterPtr, BitmapPtr, FunctionPointer, Values; NumCounters, u32.
-    let name = u64::from_le_bytes(md5::compute(FUNCTION)[..8].try_into().unwrap());
-    let mut record = [name, 7, 0, 0, 0, 0, counters as u64]
-        .map(u64::to_le_bytes)
-        .concat();
-    record.resize(64, 0);
-    // ULEB128: bytes of the names, and of the compressed ones.
-    let names = [&[FUNCTION.len() as u8, 0], FUNCTION.as_bytes()].concat();
-    let parts = Parts {
-        version: Version::of_word(10).unwrap(),
-        build_id: None,
-        records: &record,
-        counters: &1_u64.to_le_bytes().repeat(counters),
-        bitmap: &[],
-        uniform: &[],
-        names: &names,
-        names_address: 0,
-    };
-    add_to_pool(path, &parts).unwrap();
-}
-
 /// What all counters of a file are, by llvm-profdata.
 fn count(path: &Path, counters: usize) -> u64 {
     let functions = functions(path);
-    let function = &functions[FUNCTION];
+    let function = &functions[&made_up::name(0)];
     assert_eq!(function.blocks.len() + 1, counters);
     let is_torn = function.blocks.iter().any(|it| *it != function.calls);
     assert!(!is_torn, "{} has parts of sums", path.display());
@@ -76,12 +53,13 @@ fn a_process() {
         panic!("{task}")
     };
     let [files, rounds, counters] = [files, rounds, counters].map(|it| it.parse().unwrap());
+    let profile = MadeUp::new(1, counters);
     // All start when the writing end is closed.
     io::stdin().read_to_end(&mut Vec::new()).unwrap();
     let mut done = io::stderr();
     for _ in 0..rounds {
         for number in 0..files {
-            add(&pool(Path::new(directory), number), counters);
+            add_to_pool(&pool(Path::new(directory), number), &profile.parts()).unwrap();
             done.write_all(b".").unwrap();
         }
     }
@@ -133,7 +111,7 @@ fn who_is_killed_while_adding_leaves_the_sums_before_or_after() {
     let mut killed = 0;
     let mut done = 0;
     // Until enough is counted, as a process may be killed before it has come to its first addition.
-    while killed < 16 || done < 100 {
+    while killed < KILLED || done < KILLED {
         assert!(begin.elapsed() < BOUND, "{done} additions");
         let processes = [0, 1].map(|_| {
             let (start, _) = io::pipe().unwrap();
@@ -142,21 +120,19 @@ fn who_is_killed_while_adding_leaves_the_sums_before_or_after() {
             let done = fs::File::create(&file).unwrap();
             (process(&task, start, done), file)
         });
-        sleep(Duration::from_millis(20 + killed % 7));
+        sleep(Duration::from_millis(60 + killed % 7));
         for (mut process, file) in processes {
             process.kill().unwrap();
             process.wait().unwrap();
             done += fs::read(file).unwrap().len() as u64;
         }
-        if done > 0 {
-            let count = count(&pool(path, 0), COUNTERS);
-            // Who is killed may have added, and not have said it.
-            assert!(
-                (done..=done + killed).contains(&count),
-                "{count}, {done} done"
-            );
-        }
     }
+    let count = count(&pool(path, 0), COUNTERS);
+    // Who is killed may have added, and not have said it.
+    assert!(
+        (done..=done + killed).contains(&count),
+        "{count}, {done} done"
+    );
     let pools = fs::read_dir(path).unwrap().filter(|entry| {
         let name = entry.as_ref().unwrap().file_name();
         name.to_string_lossy().starts_with("gfx90a.")
