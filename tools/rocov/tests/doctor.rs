@@ -203,7 +203,7 @@ fn programs_that_cannot_be_drained_are_told() {
         .has("MISSING", &["a static program", "rocov flags --link"]);
     let file = program(place.path(), &[], nothing);
     fs::set_permissions(&file, Permissions::from_mode(0o4755)).unwrap();
-    doctor(&[file.as_os_str()], &[]).has("MISSING", &["setuid", "--link"]);
+    doctor(&[file.as_os_str()], &[]).has("MISSING", &["setuid", "without these mode bits"]);
     let absent = place.path().join("absent");
     doctor(&[absent.as_os_str()], &[])
         .ends_with(1)

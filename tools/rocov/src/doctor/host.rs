@@ -42,14 +42,16 @@ impl<'a> Host<'a> {
         checks.into_iter().flatten().collect()
     }
 
-    /// Programs without a loader have no LD_PRELOAD.
+    /// Programs without a loader have no LD_PRELOAD. Libraries have none either, and an entry point
+    /// seldom: their names tell them from programs.
     fn is_static(&self) -> Option<Finding> {
         let endian = self.elf.endian();
         let mut segments = self.elf.elf_program_headers().iter();
         let is_program =
             self.elf.elf_header().e_type(endian) == elf::ET_EXEC || self.elf.entry() != 0;
         let has_loader = segments.any(|segment| segment.p_type(endian) == elf::PT_INTERP);
-        let is_library = self.path.to_string_lossy().contains(".so");
+        let name = self.path.file_name().unwrap_or_default();
+        let is_library = name.to_string_lossy().contains(".so");
         (is_program && !has_loader && !is_library).then(|| {
             Finding::missing(
                 self.path.display(),
@@ -65,8 +67,8 @@ impl<'a> Host<'a> {
         (mode & SET_ID != 0).then(|| {
             Finding::missing(
                 self.path.display(),
-                "a setuid or setgid program, into which nothing is preloaded",
-                "run a copy without these mode bits, or link it with librocov.a: `rocov flags --link`",
+                "a setuid or setgid program, for which nothing is preloaded or written",
+                "run a copy without these mode bits",
             )
         })
     }

@@ -1,8 +1,8 @@
 //! What makes clang optimize by indexed profiles: the flags for each target and for the host.
 //!
 //! The driver takes a profile for one target alone after `-Xarch_TARGET`, where TARGET is what
-//! follows `--offload-arch=`, features and all; for the host after `-Xarch_host`. Clang before 20
-//! passes none of them on to GPU code.
+//! follows `--offload-arch=`, features and all; for the host after `-Xarch_host`. clang 19 drops those
+//! for GPU code without a word, clang 22 takes them.
 
 use super::outputs::Indexed;
 use super::{Gathered, HOST};
