@@ -114,7 +114,7 @@ pub(crate) struct ReportArguments {
     pub(crate) options: Options,
 }
 
-/// Compare what ran in two data directories: what was gained and what was lost
+/// Compare what ran in two data directories or reports: what was gained and what was lost
 ///
 /// Totals of each arch and of all, files whose figures changed, lines newly covered and newly missed,
 /// and functions that now run, no longer run, are new or are gone. The two may have been compiled from
@@ -127,11 +127,11 @@ pub(crate) struct ReportArguments {
 Exit status: 0 when the comparison was printed; 1 when one of the two has nothing to compare or a tool \
 failed; 2 for a usage error; 3 with --fail-on-loss when something was lost.")]
 pub(crate) struct DiffArguments {
-    /// The data directory of the earlier runs, or of those without what is tried
+    /// The data directory of the earlier runs, or what `rocov report --json` wrote of them
     #[arg(value_name = "BEFORE")]
     pub(crate) before: PathBuf,
 
-    /// The data directory of the later ones
+    /// The same of the later ones
     #[arg(value_name = "AFTER")]
     pub(crate) after: PathBuf,
 

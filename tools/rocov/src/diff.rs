@@ -1,7 +1,7 @@
-//! `rocov diff`: what ran in one data directory and not in another.
+//! `rocov diff`: what ran in one data directory, or report in JSON, and not in another.
 
 use crate::cli::DiffArguments;
-use crate::coverage::{By, Comparison, ComparisonFormat, View};
+use crate::coverage::{self, By, Comparison, ComparisonFormat, View};
 use crate::llvm_tools::Installed;
 use crate::report;
 use crate::status::{self, Outcome};
@@ -10,11 +10,9 @@ use std::path::Path;
 
 /// Prints the comparison.
 pub(crate) fn diff(arguments: &DiffArguments) -> Outcome {
-    let mut installed = Installed::find(arguments.llvm_bin.as_deref())?;
     let (before, after) = (&arguments.before, &arguments.after);
-    let mut read = |directory: &Path| {
-        view(directory, arguments, &mut installed)
-            .with_context(|| format!("cannot compare {}", directory.display()))
+    let read = |path: &Path| {
+        view(path, arguments).with_context(|| format!("cannot compare {}", path.display()))
     };
     let comparison = Comparison::of([before, after], &read(before)?, &read(after)?);
     let format = match (arguments.json, arguments.markdown) {
@@ -37,13 +35,19 @@ pub(crate) fn diff(arguments: &DiffArguments) -> Outcome {
     })
 }
 
-/// What a data directory has.
-fn view(directory: &Path, arguments: &DiffArguments, installed: &mut Installed) -> Result<View> {
+/// What a data directory has, or a report in JSON.
+fn view(path: &Path, arguments: &DiffArguments) -> Result<View> {
     let filters = &arguments.filters;
-    let inputs = report::read(directory, &arguments.objects, &filters.arch)?;
-    let (matching, _) = report::matched(&inputs, directory, &filters.arch, installed)?;
-    let merged = report::merged(&matching, directory, installed)?;
     let selection = filters.selection()?;
-    let (view, _) = report::of_device(&merged, &inputs).view(&selection, By::Arch, installed)?;
+    if path.is_file() {
+        let mut sources = coverage::read_saved(path, |path| selection.place(path))?;
+        sources.retain(|source| filters.arch.is_empty() || filters.arch.contains(&source.arch));
+        return Ok(View::new(sources, By::Arch, |path| selection.admits(path)));
+    }
+    let mut installed = Installed::find(arguments.llvm_bin.as_deref())?;
+    let inputs = report::read(path, &arguments.objects, &filters.arch)?;
+    let (matching, _) = report::matched(&inputs, path, &filters.arch, &mut installed)?;
+    let merged = report::merged(&matching, path, &installed)?;
+    let (view, _) = report::of_device(&merged, &inputs).view(&selection, By::Arch, &installed)?;
     Ok(view)
 }

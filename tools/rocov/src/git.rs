@@ -94,12 +94,12 @@ impl Repository {
         Ok(output.stdout)
     }
 
-    /// The files that it has at a revision.
+    /// A revision and the paths of its files, from the root.
     ///
     /// # Errors
     ///
     /// When there is no such revision.
-    pub(crate) fn revision(&self, name: &OsStr) -> Result<Revision> {
+    pub(crate) fn revision(&self, name: &OsStr) -> Result<(Revision, BTreeSet<String>)> {
         let mut commit = name.to_owned();
         commit.push("^{commit}");
         let mut parse = git(&self.directory);
@@ -126,28 +126,22 @@ impl Repository {
             .spawn()
             .context("cannot run git cat-file")?;
         let replies = batch.stdout.take().context("a pipe is asked for")?;
-        Ok(Revision {
-            root: self.root.clone(),
-            // A name with a line's end cannot be asked for.
-            files: files
-                .filter_map(|name| str::from_utf8(name).ok())
-                .filter(|name| !name.is_empty() && !name.contains('\n'))
-                .map(str::to_owned)
-                .collect(),
+        let revision = Revision {
             commit,
             batch,
             replies: BufReader::new(replies),
-        })
+        };
+        // A name with a line's end cannot be asked for.
+        let files = files
+            .filter_map(|name| str::from_utf8(name).ok())
+            .filter(|name| !name.is_empty() && !name.contains('\n'));
+        Ok((revision, files.map(str::to_owned).collect()))
     }
 }
 
 /// The files of a revision, which one process of git reads.
 #[derive(Debug)]
 pub(crate) struct Revision {
-    /// The root of the repository's work tree, if it has one.
-    pub(crate) root: Option<PathBuf>,
-    /// Paths from the root.
-    pub(crate) files: BTreeSet<String>,
     commit: String,
     /// `git cat-file --batch`
     batch: Child,

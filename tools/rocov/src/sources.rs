@@ -47,9 +47,7 @@ impl<'a> Asked<'a> {
     fn has(&self, source: &Path) -> bool {
         let in_git = self.texts.path_in_git(source);
         let is_in = |asked: &PathBuf| {
-            let is_in_git = in_git
-                .as_ref()
-                .is_some_and(|it| Path::new(it).starts_with(asked));
+            let is_in_git = in_git.is_some_and(|it| Path::new(it).starts_with(asked));
             let asked = asked.canonicalize().unwrap_or_else(|_| asked.clone());
             let source = source.canonicalize();
             is_in_git || source.is_ok_and(|source| source.starts_with(asked))

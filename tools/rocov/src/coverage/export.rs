@@ -92,15 +92,24 @@ pub(crate) struct Export {
 ///
 /// When it cannot be read or is not such an export.
 pub(crate) fn read(text: impl Read) -> serde_json::Result<Export> {
-    let mut export = Export::default();
+    Ok(read_all(text)?.pop().unwrap_or_default())
+}
+
+/// Reads several exports that are one.
+///
+/// # Errors
+///
+/// As above.
+pub(crate) fn read_all(text: impl Read) -> serde_json::Result<Vec<Export>> {
+    let mut exports = Vec::new();
     let mut deserializer = serde_json::Deserializer::from_reader(BufReader::new(text));
     let walk = Walk {
         level: Level::Root,
-        export: &mut export,
+        exports: &mut exports,
     };
     walk.deserialize(&mut deserializer)?;
     deserializer.end()?;
-    Ok(export)
+    Ok(exports)
 }
 
 #[derive(Deserialize)]
@@ -124,7 +133,8 @@ enum Level {
 
 struct Walk<'a> {
     level: Level,
-    export: &'a mut Export,
+    /// The last is the one that is being read.
+    exports: &'a mut Vec<Export>,
 }
 
 impl<'de> DeserializeSeed<'de> for Walk<'_> {
@@ -151,12 +161,18 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        if let Level::Export = self.level {
+            self.exports.push(Export::default());
+        }
         while let Some(key) = map.next_key::<String>()? {
             let level = match (self.level, key.as_str()) {
                 (Level::Root, "data") => Level::Data,
                 (Level::Export, "functions") => Level::Functions,
                 (Level::Export, "totals") => {
-                    self.export.branches += map.next_value::<Totals>()?.branches.count;
+                    let totals: Totals = map.next_value()?;
+                    if let Some(export) = self.exports.last_mut() {
+                        export.branches = totals.branches.count;
+                    }
                     continue;
                 }
                 _ => {
@@ -164,8 +180,8 @@ impl<'de> Visitor<'de> for Walk<'_> {
                     continue;
                 }
             };
-            let export = &mut *self.export;
-            map.next_value_seed(Walk { level, export })?;
+            let exports = &mut *self.exports;
+            map.next_value_seed(Walk { level, exports })?;
         }
         Ok(())
     }
@@ -174,14 +190,16 @@ impl<'de> Visitor<'de> for Walk<'_> {
         if let Level::Data = self.level {
             let mut more = Some(());
             while more.is_some() {
-                let (level, export) = (Level::Export, &mut *self.export);
-                more = seq.next_element_seed(Walk { level, export })?;
+                let (level, exports) = (Level::Export, &mut *self.exports);
+                more = seq.next_element_seed(Walk { level, exports })?;
             }
             return Ok(());
         }
         while let Some(exported) = seq.next_element::<Exported>()? {
             let record = convert(exported).map_err(serde::de::Error::custom)?;
-            self.export.records.push(record);
+            if let Some(export) = self.exports.last_mut() {
+                export.records.push(record);
+            }
         }
         Ok(())
     }

@@ -3,7 +3,9 @@
 //! Git and diffs have paths from the root of a repository, and a report has them as they were compiled,
 //! often elsewhere: in a container, or from a part of the repository.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 /// What a path is.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,47 +25,76 @@ pub(super) fn common_suffix(one: &Path, other: &Path) -> usize {
     same.take_while(|(one, other)| one == other).count()
 }
 
-/// Finds `path` among `sources`, in the repository with this root if that is known.
-///
-/// A source in the repository is where it is. Of others, the one that ends with the most components
-/// of `path` is taken: with all that either has, or at least with a directory.
-pub(super) fn find<'a>(
-    path: &str,
-    root: Option<&Path>,
-    sources: impl IntoIterator<Item = &'a str>,
-) -> Match<'a> {
-    let path = Path::new(path);
-    let whole = path.components().count();
-    let mut longest = 2;
-    let mut found: Vec<(&str, bool)> = Vec::new();
-    for source in sources {
-        let place = Path::new(source);
-        if let Some(root) = root {
-            let is_it = place == root.join(path);
-            if is_it || place.canonicalize().is_ok_and(|it| it == root.join(path)) {
+/// Sources that paths are looked for among.
+#[derive(Debug)]
+pub(super) struct Places {
+    root: Option<PathBuf>,
+    /// Those in the work tree, by their places in it.
+    inside: HashMap<PathBuf, String>,
+    /// The others, by the last component.
+    by_name: HashMap<OsString, Vec<String>>,
+}
+
+impl Places {
+    /// Takes the sources, some of which are in the work tree with this root, if there is one.
+    pub(super) fn new<'a>(root: Option<&Path>, sources: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut places = Self {
+            root: root.map(Path::to_path_buf),
+            inside: HashMap::new(),
+            by_name: HashMap::new(),
+        };
+        for source in sources {
+            let inside = root.and_then(|root| {
+                let place = Path::new(source).canonicalize().ok()?;
+                place.starts_with(root).then_some(place)
+            });
+            if let Some(place) = inside {
+                places.inside.insert(place, source.to_owned());
+            } else if let Some(name) = Path::new(source).file_name() {
+                let same_name = places.by_name.entry(name.to_owned()).or_default();
+                same_name.push(source.to_owned());
+            }
+        }
+        places
+    }
+
+    /// Finds `path`, from the root of the repository.
+    ///
+    /// A source in the work tree is where it is. Of others, the one that ends with the most
+    /// components of `path` is taken: with all that either has, or at least with a directory.
+    pub(super) fn find(&self, path: &str) -> Match<'_> {
+        let path = Path::new(path);
+        let here = self.root.as_ref().map(|root| root.join(path));
+        if let Some(source) = here.as_ref().and_then(|here| self.inside.get(here)) {
+            return Match::Source(source);
+        }
+        let same_name = path.file_name().and_then(|name| self.by_name.get(name));
+        let whole = path.components().count();
+        let mut longest = 2;
+        let mut found: Vec<(&str, bool)> = Vec::new();
+        for source in same_name.into_iter().flatten() {
+            let place = Path::new(source);
+            if here.as_deref() == Some(place) {
                 return Match::Source(source);
             }
-            if place.starts_with(root) && place.exists() {
+            let common = common_suffix(path, place);
+            let is_whole = common == whole || common == place.components().count();
+            let length = if common == whole { usize::MAX } else { common };
+            if length < longest && !is_whole {
                 continue;
             }
+            if length > longest {
+                found.clear();
+                longest = length;
+            }
+            found.push((source, is_whole));
         }
-        let common = common_suffix(path, place);
-        let is_whole = common == whole || common == place.components().count();
-        let length = if common == whole { usize::MAX } else { common };
-        if common == 0 || (length < longest && !is_whole) {
-            continue;
+        match found[..] {
+            [] => Match::Nothing,
+            [(source, true)] => Match::Source(source),
+            [(source, false)] => Match::Likely(source),
+            _ => Match::Ambiguous(found.into_iter().map(|(source, _)| source).collect()),
         }
-        if length > longest {
-            found.clear();
-            longest = length;
-        }
-        found.push((source, is_whole));
-    }
-    match found[..] {
-        [] => Match::Nothing,
-        [(source, true)] => Match::Source(source),
-        [(source, false)] => Match::Likely(source),
-        _ => Match::Ambiguous(found.into_iter().map(|(source, _)| source).collect()),
     }
 }
 
@@ -79,7 +110,8 @@ mod tests {
             "/build/b.hip",
             "gen/c.h",
         ];
-        let find = |path| find(path, None, sources);
+        let places = Places::new(None, sources);
+        let find = |path| places.find(path);
         assert_eq!(find("p/src/a.hip"), Match::Source(sources[0]));
         assert_eq!(find("q/src/a.hip"), Match::Source(sources[1]));
         assert_eq!(find("src/a.hip"), Match::Ambiguous(sources[..2].to_vec()));
@@ -99,10 +131,11 @@ mod tests {
         std::fs::write(root.join("one/src/a.hip"), "").unwrap();
         let here = root.join("one/src/a.hip");
         let here = here.to_str().unwrap();
-        let find = |path, source| find(path, Some(&root), [source]);
-        assert_eq!(find("one/src/a.hip", here), Match::Source(here));
-        assert_eq!(find("two/src/a.hip", here), Match::Nothing);
         let built = "/build/two/src/a.hip";
-        assert_eq!(find("two/src/a.hip", built), Match::Source(built));
+        let places = Places::new(Some(&root), [here]);
+        assert_eq!(places.find("one/src/a.hip"), Match::Source(here));
+        assert_eq!(places.find("two/src/a.hip"), Match::Nothing);
+        let places = Places::new(Some(&root), [here, built]);
+        assert_eq!(places.find("two/src/a.hip"), Match::Source(built));
     }
 }

@@ -1,17 +1,29 @@
 //! The text of source files: from the tree, or as git has it at a revision.
 
-use super::places::{self, Match};
+use super::places::{Match, Places};
 use crate::git::{Repository, Revision};
 use anyhow::{Context, Result};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Where the text of source files is taken from: the tree, unless a revision is given.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
-    revision: Option<RefCell<Revision>>,
+    revision: Option<Files>,
+}
+
+/// The files of a revision.
+#[derive(Debug)]
+struct Files {
+    revision: RefCell<Revision>,
+    /// The root of the work tree, if there is one.
+    root: Option<PathBuf>,
+    /// From the root.
+    paths: BTreeSet<String>,
+    places: Places,
 }
 
 impl Texts {
@@ -22,11 +34,16 @@ impl Texts {
     ///
     /// When there is no such revision.
     pub(crate) fn of(revision: &OsStr, repository: Option<&Path>) -> Result<Self> {
-        let repository = Repository::of(repository.unwrap_or(Path::new(".")));
-        let revision = repository.and_then(|repository| repository.revision(revision));
-        let revision = revision.context("cannot take sources from git")?;
+        let failed = "cannot take sources from git";
+        let repository = Repository::of(repository.unwrap_or(Path::new("."))).context(failed)?;
+        let (revision, paths) = repository.revision(revision).context(failed)?;
         Ok(Self {
-            revision: Some(RefCell::new(revision)),
+            revision: Some(Files {
+                revision: RefCell::new(revision),
+                root: repository.root,
+                places: Places::new(None, paths.iter().map(String::as_str)),
+                paths,
+            }),
         })
     }
 
@@ -39,23 +56,19 @@ impl Texts {
     ///
     /// A source may have been compiled anywhere: outside of the work tree it is known by the end of
     /// its path, unless it is there.
-    pub(crate) fn path_in_git(&self, place: &Path) -> Option<String> {
-        let revision = self.revision.as_ref()?.borrow();
-        let root = revision.root.as_deref();
-        let inside = root.and_then(|root| {
-            let found = place.canonicalize();
-            let place = found.as_deref().unwrap_or(place);
-            Some(place.strip_prefix(root).ok()?.to_str()?.to_owned())
-        });
-        if let Some(path) = inside {
-            return revision.files.contains(&path).then_some(path);
+    pub(crate) fn path_in_git(&self, place: &Path) -> Option<&str> {
+        let files = self.revision.as_ref()?;
+        let found = place.canonicalize();
+        let here = found.as_deref().unwrap_or(place);
+        let inside = files.root.as_ref().map(|root| here.strip_prefix(root));
+        if let Some(Ok(inside)) = inside {
+            return files.paths.get(inside.to_str()?).map(String::as_str);
         }
         if place.exists() {
             return None;
         }
-        let files = revision.files.iter().map(String::as_str);
-        match places::find(place.to_str()?, None, files) {
-            Match::Source(path) | Match::Likely(path) => Some(path.to_owned()),
+        match files.places.find(place.to_str()?) {
+            Match::Source(path) | Match::Likely(path) => Some(path),
             Match::Ambiguous(_) | Match::Nothing => None,
         }
     }
@@ -71,8 +84,8 @@ impl Texts {
     ///
     /// When it cannot be read.
     pub(crate) fn read(&self, place: &Path) -> Result<Vec<u8>> {
-        if let (Some(revision), Some(path)) = (&self.revision, self.path_in_git(place)) {
-            return revision.borrow_mut().read(&path);
+        if let (Some(files), Some(path)) = (&self.revision, self.path_in_git(place)) {
+            return files.revision.borrow_mut().read(path);
         }
         fs::read(place).with_context(|| format!("cannot read {}", place.display()))
     }

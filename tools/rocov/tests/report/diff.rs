@@ -250,6 +250,57 @@ fn functions_are_known_though_the_source_is_another() {
 }
 
 #[test]
+fn reports_in_json_are_compared_as_the_data_that_they_are_of() {
+    let place = Place::new();
+    // llvm-cov leaves the side that is never false out.
+    let text = KERNELS.replace("if (*value > 3)", "while (true) if (*value > 3)");
+    let before: Counts<'_> = &|name, number| u64::from(name != "started" && number == 0);
+    ran(&place, "before", "src/k.hip", &text, "gfx90a", before);
+    ran(&place, "after", "src/k.hip", &later(), "gfx90a", &|_, _| 1);
+    for name in ["before", "after"] {
+        let mut report = rocov();
+        report
+            .current_dir(place.path())
+            .args(["report", name, "--json"]);
+        run(report.arg(format!("--output-path={name}.json")));
+    }
+    let of = |names: [&str; 2], arguments: &[&str]| {
+        let mut diff = rocov();
+        diff.current_dir(place.path()).arg("diff").args(names);
+        let output = diff.args(arguments).output().unwrap();
+        let said = stdout(&output).replace(".json", "");
+        (output.status.code(), said, stderr(&output))
+    };
+    for format in ["--json", "--markdown", "--fail-on-loss"] {
+        let expected = of(["before", "after"], &[format]);
+        assert_eq!(of(["before.json", "after.json"], &[format]), expected);
+        assert_eq!(of(["before.json", "after"], &[format]), expected);
+        assert!(expected.1.contains("grown"), "{expected:?}");
+    }
+    fs::write(place.path().join("figures.json"), {
+        let mut report = rocov();
+        report.current_dir(place.path());
+        run(report.args(["report", "after", "--json", "--summary-only"])).stdout
+    })
+    .unwrap();
+    fs::write(place.path().join("other.json"), "{\"data\": []}").unwrap();
+    for (name, expected) in [
+        (
+            "figures.json",
+            "has no functions: write it without --summary-only",
+        ),
+        (
+            "other.json",
+            "is not what `rocov report --json` of this version writes",
+        ),
+    ] {
+        let (status, _, said) = of(["before", name], &[]);
+        assert_eq!(status, Some(1));
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
+#[test]
 fn what_is_not_there_at_all_is_a_loss() {
     let place = Place::new();
     let all: Counts<'_> = &|_, _| 1;

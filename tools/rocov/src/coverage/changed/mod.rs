@@ -5,7 +5,7 @@ mod unified;
 
 use super::figures::Figure;
 use super::file::Line;
-use super::places::{self, Match};
+use super::places::{Match, Places};
 use super::select::Selection;
 use super::view::View;
 use crate::git::Repository;
@@ -148,8 +148,12 @@ impl Change {
             is_empty: self.files.iter().all(ChangedFile::is_empty),
             ..Changed::default()
         };
+        let places = Places::new(self.root.as_deref(), view.everything());
         for file in self.files.iter().filter(|file| !file.is_empty()) {
-            self.add(file, view, selection, &mut changed);
+            let found = places.find(&file.path);
+            if let Some(source) = self.source(file, found, selection, &mut changed) {
+                Self::add(file, source, view, &mut changed);
+            }
         }
         changed
             .files
@@ -157,31 +161,40 @@ impl Change {
         changed
     }
 
-    fn add(&self, file: &ChangedFile, view: &View, selection: &Selection, changed: &mut Changed) {
+    /// The source that a file of the diff is, as the report has it. Says where there is none, or
+    /// doubt.
+    fn source<'a>(
+        &self,
+        file: &ChangedFile,
+        found: Match<'a>,
+        selection: &Selection,
+        changed: &mut Changed,
+    ) -> Option<&'a str> {
         let name = &file.path;
-        let source = match places::find(name, self.root.as_deref(), view.everything()) {
-            Match::Source(source) => source,
+        match found {
+            Match::Source(source) => return Some(source),
             Match::Likely(source) => {
                 let line = format!("{name} is taken for {source}: if it is not, give --path-map");
                 changed.doubts.push(line);
-                source
+                return Some(source);
             }
-            Match::Ambiguous(sources) => {
-                changed.left_out.push(format!(
-                    "{name}: it may be any of {}: give --path-map FROM=TO, or --repository DIR",
-                    sources.join(", ")
-                ));
-                return;
-            }
+            Match::Ambiguous(sources) => changed.left_out.push(format!(
+                "{name}: it may be any of {}: give --path-map FROM=TO, or --repository DIR",
+                sources.join(", ")
+            )),
             Match::Nothing => {
                 if self.is_for_gpus(file) && selection.admits(&self.place(name).to_string_lossy()) {
-                    changed
-                        .left_out
-                        .push(format!("{name}: not in any reported code object"));
+                    let line = format!("{name}: not in any reported code object");
+                    changed.left_out.push(line);
                 }
-                return;
             }
-        };
+        }
+        None
+    }
+
+    /// Adds the changed lines of a source.
+    fn add(file: &ChangedFile, source: &str, view: &View, changed: &mut Changed) {
+        let name = &file.path;
         let Ok(index) = view.paths.binary_search_by(|path| (**path).cmp(source)) else {
             // The user has left it out.
             return;

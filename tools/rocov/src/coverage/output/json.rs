@@ -4,7 +4,8 @@
 use super::changed;
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::function::{Function, Location, Outcome, Region, Sides};
-use crate::coverage::model::{Record, Side};
+use crate::coverage::model::Record;
+use crate::coverage::saved::Head;
 use crate::coverage::view::{Column, View};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -13,14 +14,7 @@ use std::io::{self, Write};
 const VERSION: &str = "3.1.0";
 
 pub(super) fn write(view: &View, summary_only: bool, out: &mut dyn Write) -> io::Result<()> {
-    let columns = view.columns.iter().map(|column| {
-        let side = match column.side {
-            Side::Device => "device",
-            Side::Host => "host",
-        };
-        let binaries = column.binaries.iter().map(|it| it.to_string_lossy());
-        json!({"name": column.label, "side": side, "binaries": binaries.collect::<Vec<_>>()})
-    });
+    let columns = view.columns.iter().map(|column| head(view, column));
     let mut rocov = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "columns": columns.collect::<Vec<_>>(),
@@ -38,6 +32,37 @@ pub(super) fn write(view: &View, summary_only: bool, out: &mut dyn Write) -> io:
         write_export(view, index, column, summary_only, out)?;
     }
     writeln!(out, "]}}")
+}
+
+/// What llvm-cov's export of a column does not say.
+fn head(view: &View, column: &Column) -> Head {
+    let records = shown(view, column).enumerate();
+    let folded = records.flat_map(|(function, record)| {
+        let branches = record.function.branches.iter().enumerate();
+        branches.flat_map(move |(index, branch)| {
+            let sides = branch.folded.into_iter().enumerate();
+            let folded = sides.filter(|(_, is_folded)| *is_folded);
+            folded.map(move |(side, _)| (function, index, side))
+        })
+    });
+    let mut kernels: Vec<_> = column.kernels.iter().cloned().collect();
+    kernels.sort_unstable();
+    Head {
+        name: column.label.clone(),
+        side: column.side,
+        binaries: column.binaries.iter().cloned().collect(),
+        kernels,
+        folded: folded.collect(),
+    }
+}
+
+/// The functions of a column that are defined in files that are shown.
+fn shown<'a>(view: &'a View, column: &'a Column) -> impl Iterator<Item = &'a Record> {
+    let is_shown = |record: &&Record| {
+        let path = record.function.main_path();
+        view.paths.binary_search(path).is_ok()
+    };
+    column.records.iter().filter(is_shown)
 }
 
 fn write_export(
@@ -64,17 +89,9 @@ fn write_export(
     write!(out, "]")?;
     if !summary_only {
         write!(out, r#","functions":["#)?;
-        let mut number = 0;
-        for record in &column.records {
-            if view
-                .paths
-                .binary_search(record.function.main_path())
-                .is_ok()
-            {
-                separate(number, out)?;
-                serde_json::to_writer(&mut *out, &function(record))?;
-                number += 1;
-            }
+        for (number, record) in shown(view, column).enumerate() {
+            separate(number, out)?;
+            serde_json::to_writer(&mut *out, &function(record))?;
         }
         write!(out, "]")?;
     }
