@@ -1,7 +1,7 @@
 //! One source file, line by line: what ran of it in each column.
 
 use super::function::{Place, Span};
-use super::segments::{Counted, Segment, lines, segments};
+use super::segments::{Counted, Segment, lines, missed, segments};
 use super::view::{Column, View};
 use std::collections::BTreeMap;
 
@@ -15,6 +15,8 @@ pub(crate) struct File {
     /// The branches, in order; those of a macro are where it is used, and where it is defined if
     /// that is in this file.
     pub(crate) branches: Vec<Condition>,
+    /// For each column, the spans of code that did not run, in order.
+    pub(crate) missed: Vec<Vec<Span>>,
 }
 
 /// A line with code.
@@ -40,7 +42,10 @@ pub(crate) struct Instance {
 /// A branch, or the same one of several instances of a template.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Condition {
-    pub(crate) line: u32,
+    /// Of one in a macro, where the macro is used.
+    pub(crate) start: Place,
+    /// `None` of one in a macro.
+    pub(crate) end: Option<Place>,
     /// How often it was true and was false in each column, `None` where it is not or is folded.
     pub(crate) sides: [Vec<Option<u64>>; 2],
 }
@@ -59,8 +64,11 @@ impl View {
         let mut by_line: BTreeMap<u32, Vec<Option<u64>>> = BTreeMap::new();
         let mut functions: BTreeMap<(u32, &str), Vec<Option<u64>>> = BTreeMap::new();
         let mut branches: BTreeMap<Where, [Vec<Option<u64>>; 2]> = BTreeMap::new();
+        let mut missed_spans = Vec::new();
         for (index, column) in self.columns.iter().enumerate() {
-            for (line, count) in lines(&column.segments(path)) {
+            let segments = column.segments(path);
+            missed_spans.push(missed(&segments));
+            for (line, count) in lines(&segments) {
                 by_line.entry(line).or_insert_with(|| vec![None; width])[index] = Some(count);
             }
             for record in column.defined_in(path) {
@@ -93,11 +101,13 @@ impl View {
                 .collect(),
             branches: branches
                 .into_iter()
-                .map(|((path, _), sides)| Condition {
-                    line: path[0].line,
+                .map(|((path, span), sides)| Condition {
+                    start: path[0],
+                    end: (path.len() == 1).then_some(span.end),
                     sides,
                 })
                 .collect(),
+            missed: missed_spans,
         }
     }
 
@@ -106,7 +116,7 @@ impl View {
         let mut by_line: BTreeMap<u32, Vec<Joined>> = BTreeMap::new();
         for branch in &file.branches {
             let sides = branch.sides.each_ref().map(|side| self.joined(side));
-            by_line.entry(branch.line).or_default().push(sides);
+            by_line.entry(branch.start.line).or_default().push(sides);
         }
         by_line
     }

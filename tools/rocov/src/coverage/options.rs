@@ -18,6 +18,16 @@ use std::path::PathBuf;
 #[command(group = ArgGroup::new("format").conflicts_with("show"))]
 #[command(group = ArgGroup::new("git").multiple(true))]
 pub(crate) struct Options {
+    /// Write pages for a browser to DIR, and print which to open
+    #[arg(
+        long,
+        value_name = "DIR",
+        group = "format",
+        conflicts_with = "output_path",
+        help_heading = "Formats"
+    )]
+    pub(crate) html: Option<PathBuf>,
+
     /// Write LCOV's tracefile, for genhtml and editors
     #[arg(long, group = "format", help_heading = "Formats")]
     lcov: bool,

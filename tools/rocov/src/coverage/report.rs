@@ -101,10 +101,14 @@ impl Report {
             child::say(&changed.doubts);
             child::say(&changed.left_out);
         }
-        let format = options.format();
-        write_to(options.output_path.as_deref(), |out| {
-            output::write(&view, format, &self.about, out)
-        })?;
+        if let Some(directory) = &options.html {
+            let page = output::write_html(&view, directory)?;
+            child::print(format!("{}\n", page.display()).as_bytes())?;
+        } else {
+            write_to(options.output_path.as_deref(), |out| {
+                output::write(&view, options.format(), &self.about, out)
+            })?;
+        }
         let mut broken = options.gates.broken(&view);
         if options.gates.are_set() {
             broken.extend(missing);

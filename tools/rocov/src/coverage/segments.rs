@@ -139,6 +139,24 @@ impl Builder {
     }
 }
 
+/// The spans of code that did not run, from the segments of a file; in order.
+pub(crate) fn missed(segments: &[Segment]) -> Vec<Span> {
+    let mut spans: Vec<Span> = Vec::new();
+    for pair in segments.windows(2) {
+        let [start, end] = [pair[0].place, pair[1].place];
+        if !pair[0].has_count || pair[0].count > 0 {
+            continue;
+        }
+        match spans.last_mut() {
+            Some(last) if last.end == start => last.end = end,
+            // As llvm-cov has it: what lies between two statements goes with the first.
+            _ if pair[0].is_gap => {}
+            _ => spans.push(Span { start, end }),
+        }
+    }
+    spans
+}
+
 /// The lines that have code, from the segments of a file, with their counts; in order.
 pub(crate) fn lines(segments: &[Segment]) -> Vec<(u32, u64)> {
     let mut lines = Vec::new();

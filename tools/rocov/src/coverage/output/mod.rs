@@ -2,12 +2,15 @@
 
 mod changed;
 mod cobertura;
+mod html;
 mod json;
 mod lcov;
 mod markdown;
 pub(super) mod paths;
 mod sonar;
 mod text;
+
+pub(crate) use html::write as write_html;
 
 use super::view::View;
 use anyhow::Result;
