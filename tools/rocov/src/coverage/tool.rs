@@ -87,15 +87,15 @@ pub(crate) fn functions(
             count: record.counts.calls,
             lines: Detail::of(record).figures().lines,
         };
-        (symbol(&record.function.name), function)
+        (symbol(&record.function.name).to_owned(), function)
     });
     Ok(functions.collect())
 }
 
 /// The symbol in the name of a function in a profile, where a static one has its file before it:
 /// `dir/a.hip;_ZL4stepi`, up to LLVM 17 `a.hip:_ZL4stepi`.
-pub(super) fn symbol(name: &str) -> String {
-    name.rsplit([':', ';']).next().unwrap_or(name).to_owned()
+pub(crate) fn symbol(name: &str) -> &str {
+    name.rsplit([':', ';']).next().unwrap_or(name)
 }
 
 /// The part of a summary in JSON that is used here.

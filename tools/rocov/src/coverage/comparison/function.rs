@@ -34,7 +34,7 @@ pub(super) fn seen(column: &Column, path: &str) -> BTreeMap<String, Seen> {
         let function = &record.function;
         let start = function.start().line;
         let seen = functions
-            .entry(symbol(&function.name))
+            .entry(symbol(&function.name).to_owned())
             .or_insert_with(|| Seen {
                 start,
                 ..Seen::default()

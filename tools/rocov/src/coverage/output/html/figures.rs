@@ -77,17 +77,17 @@ impl Shown {
         }
     }
 
-    /// Of a file.
-    pub(super) fn of(view: &View, path: &str, file: &File) -> Self {
-        let Row { columns, all } = view.row(path);
+    /// Of a file that has this row.
+    pub(super) fn of(view: &View, row: &Row, file: &File) -> Self {
         let kernels = Kernels::of(view, file);
-        let cells = columns.into_iter().zip(kernels.columns);
+        let cells = row.columns.iter().zip(kernels.columns);
+        let cell = |(figures, kernels): (&Option<Figures>, _)| {
+            figures.map(|figures| Cell { figures, kernels })
+        };
         Self {
-            columns: cells
-                .map(|(figures, kernels)| figures.map(|figures| Cell { figures, kernels }))
-                .collect(),
+            columns: cells.map(cell).collect(),
             all: Cell {
-                figures: all,
+                figures: row.all,
                 kernels: kernels.all,
             },
         }

@@ -211,7 +211,10 @@ mod tests {
         let folder = Folder::new(path).unwrap();
         let error = folder.write(INDEX, |_| bail!("no"));
         assert!(error.is_err());
-        assert_eq!(fs::read_to_string(path.join(INDEX)).unwrap(), "index.html\n");
+        assert_eq!(
+            fs::read_to_string(path.join(INDEX)).unwrap(),
+            "index.html\n"
+        );
         // Killed there, and killed while they are moved.
         let _ = folder.partial.keep();
         fs::remove_file(path.join(INDEX)).unwrap();

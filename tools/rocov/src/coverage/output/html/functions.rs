@@ -3,6 +3,7 @@
 use super::figures::{Count, Shown, classes};
 use super::{Frame, Source, render};
 use crate::coverage::file::File;
+use crate::coverage::tool::symbol;
 use crate::coverage::view::View;
 use crate::demangle::shown;
 use anyhow::Result;
@@ -41,7 +42,7 @@ impl<'a> Listed<'a> {
 pub(super) fn functions(view: &View, file: &File) -> Vec<Function> {
     let is_kernel = |name: &str| view.columns.iter().any(|it| it.kernels.contains(name));
     let functions = file.functions.iter().map(|it| Function {
-        name: shown(&it.name),
+        name: shown(symbol(&it.name)),
         line: it.line,
         is_kernel: is_kernel(&it.name),
         calls: it.calls.iter().map(|it| Count::of(*it, false)).collect(),
@@ -63,8 +64,11 @@ impl Page<'_> {
     fn parts(&self) -> [(&'static str, Vec<(&Function, &Source<'_>)>); 2] {
         let all = |is_kernel: bool| {
             let files = self.listed.iter();
-            let functions = files.flat_map(|file| file.functions.iter().map(|it| (it, file.source)));
-            functions.filter(move |(it, _)| it.is_kernel == is_kernel).collect()
+            let functions =
+                files.flat_map(|file| file.functions.iter().map(|it| (it, file.source)));
+            functions
+                .filter(move |(it, _)| it.is_kernel == is_kernel)
+                .collect()
         };
         [("Kernels", all(true)), ("Other functions", all(false))]
     }
@@ -72,5 +76,12 @@ impl Page<'_> {
 
 pub(super) fn write(frame: &Frame, listed: &[Listed<'_>], out: &mut dyn Write) -> Result<()> {
     let root = "";
-    render(&Page { frame, root, listed }, out)
+    render(
+        &Page {
+            frame,
+            root,
+            listed,
+        },
+        out,
+    )
 }

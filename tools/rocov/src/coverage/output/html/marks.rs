@@ -21,7 +21,8 @@ impl<'a> Missed<'a> {
         let is_over = |span: &&Span| span.end.line < number;
         self.spans = &self.spans[self.spans.iter().take_while(is_over).count()..];
         let here = self.spans.iter().take_while(|it| it.start.line <= number);
-        here.filter_map(|span| within(*span, number, text)).collect()
+        here.filter_map(|span| within(*span, number, text))
+            .collect()
     }
 }
 
@@ -113,7 +114,11 @@ mod tests {
 
     #[test]
     fn parts_of_lines_are_found_in_order() {
-        let spans = [span((1, 3), (1, 5)), span((2, 4), (4, 3)), span((4, 6), (4, 99))];
+        let spans = [
+            span((1, 3), (1, 5)),
+            span((2, 4), (4, 3)),
+            span((4, 6), (4, 99)),
+        ];
         let mut missed = Missed::new(&spans);
         let mut in_line = |number, text| missed.in_line(number, text);
         assert_eq!(in_line(1, "abcdef"), [2..4]);
@@ -140,7 +145,12 @@ mod tests {
     #[test]
     fn pieces_know_their_columns() {
         let pieces = pieces("abcdef", &[vec![1..4], vec![2..6]]);
-        let expected = [("a", vec![]), ("b", vec![0]), ("cd", vec![0, 1]), ("ef", vec![1])];
+        let expected = [
+            ("a", vec![]),
+            ("b", vec![0]),
+            ("cd", vec![0, 1]),
+            ("ef", vec![1]),
+        ];
         let expected = expected.map(|(text, missed)| Piece { text, missed });
         assert_eq!(pieces, expected);
         assert!(super::pieces("", &[]).is_empty());

@@ -36,25 +36,33 @@ const NAME_LENGTH: usize = 60;
 /// When there is something else, or a file cannot be written.
 pub(crate) fn write(view: &View, directory: &Path) -> Result<PathBuf> {
     let folder = Folder::new(directory)?;
-    folder.write("assets/report.css", |out| Ok(out.write_all(STYLE.as_bytes())?))?;
-    folder.write("assets/report.js", |out| Ok(out.write_all(SCRIPT.as_bytes())?))?;
+    folder.write("assets/report.css", |out| {
+        Ok(out.write_all(STYLE.as_bytes())?)
+    })?;
+    folder.write("assets/report.js", |out| {
+        Ok(out.write_all(SCRIPT.as_bytes())?)
+    })?;
 
     let frame = Frame::new(view);
     let sources = frame.sources(view);
     let mut listed = Vec::new();
     let mut total = Shown::none(view.columns.len());
-    for (index, source) in sources.iter().enumerate() {
+    for (index, (source, (_, row))) in sources.iter().zip(view.rows()).enumerate() {
         let file = view.file(source.path);
-        let shown = Shown::of(view, source.path, &file);
+        let shown = Shown::of(view, row, &file);
         let before = index.checked_sub(1).map(|before| &sources[before]);
         let neighbours = [before, sources.get(index + 1)];
         source::write(view, &frame, source, neighbours, &file, &shown, &folder)?;
         total.add(&shown);
         listed.push(Listed::of(view, source, &file, shown));
     }
-    folder.write("functions.html", |out| functions::write(&frame, &listed, out))?;
+    folder.write("functions.html", |out| {
+        functions::write(&frame, &listed, out)
+    })?;
     folder.write("assets/search.js", |out| search::write(&listed, out))?;
-    folder.write(folder::INDEX, |out| summary::write(&frame, &listed, &total, out))?;
+    folder.write(folder::INDEX, |out| {
+        summary::write(&frame, &listed, &total, out)
+    })?;
     folder.publish()
 }
 
@@ -133,7 +141,9 @@ impl Frame {
         let origins = origins.chain(["all of these joined: what ran on any of them"]);
         let labels = self.labels().into_iter().zip(origins);
         let cells = labels.zip(shown.cells());
-        cells.map(|((label, origin), cell)| (label, origin, cell)).collect()
+        cells
+            .map(|((label, origin), cell)| (label, origin, cell))
+            .collect()
     }
 
     fn version(&self) -> &'static str {
@@ -170,7 +180,10 @@ mod tests {
         let pages = names.map(page);
         for page in &pages {
             let name = page.strip_prefix("source/").unwrap();
-            assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c)));
+            assert!(
+                name.chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+            );
         }
         assert!(pages[0].starts_with("source/x.hip."), "{pages:?}");
         let distinct: std::collections::BTreeSet<_> = pages.iter().collect();

@@ -15,7 +15,7 @@ use std::fs;
 /// A line of the source.
 struct Line {
     number: u32,
-    /// In which columns it was missed, or a part of it.
+    /// In which columns it was missed, or a part of it; whether it ran nowhere.
     classes: String,
     counts: Vec<Count>,
     pieces: Vec<Piece>,
@@ -161,6 +161,7 @@ impl Iterator for Lines<'_> {
         };
         let partly: Vec<_> = (0..missed.len()).map(is_partly).collect();
         let is_missed = |count: &Option<u64>| *count == Some(0);
+        let runs_nowhere = counts.iter().max() == Some(&Some(0));
         let pieces = pieces(text, &missed).into_iter().map(|piece| Piece {
             text: piece.text.to_owned(),
             missed: self.place(&piece.missed, counts),
@@ -168,7 +169,8 @@ impl Iterator for Lines<'_> {
         Some(Line {
             number: self.number,
             classes: classes("x", counts.iter().map(is_missed))
-                + &classes("p", partly.iter().copied()),
+                + &classes("p", partly.iter().copied())
+                + if runs_nowhere { "nowhere " } else { "" },
             pieces: pieces.collect(),
             branches: branches.iter().map(|it| Branch::of(it, text)).collect(),
             counts: match counted {

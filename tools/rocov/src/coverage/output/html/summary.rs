@@ -29,7 +29,9 @@ impl Row<'_> {
     /// The figures, and where those of each column lead to.
     fn cells(&self) -> Vec<(Option<Cell>, String)> {
         let cells = self.shown.cells().into_iter().enumerate();
-        cells.map(|(column, cell)| (cell, self.link(column))).collect()
+        cells
+            .map(|(column, cell)| (cell, self.link(column)))
+            .collect()
     }
 
     /// Where a cell leads to: what the file misses in that column; nothing where it misses none.

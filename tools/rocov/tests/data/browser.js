@@ -1,0 +1,128 @@
+// Does in a browser what a reader does, and leaves what came of it in the page for a test to read.
+"use strict";
+
+const key = (name, target = document.activeElement ?? document.body) =>
+  target.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true }));
+const visible = (selector) => [...document.querySelectorAll(selector)].filter((it) => it.checkVisibility());
+const texts = (selector) => visible(selector).map((it) => it.textContent.trim().replace(/\s+/g, " "));
+const pause = () => new Promise((done) => setTimeout(done, 50));
+
+const steps = {
+  async summary() {
+    const said = { overflow: overflow(), contrast: contrast() };
+    said.columns = texts(".files thead th");
+    document.querySelector("#metric-branches").click();
+    said.branches = texts(".files tbody .m");
+    document.querySelector("#only-0").click();
+    said.missedOnFirst = texts(".files tbody th");
+    document.querySelector("#only-all").click();
+    document.querySelector("#metric-lines").click();
+    const sort = visible(".files thead button")[2];
+    said.sorted = [];
+    for (let click = 0; click < 3; ++click) {
+      sort.click();
+      said.sorted.push(texts(".files tbody th"));
+    }
+    visible(".fold")[0].click();
+    said.folded = texts(".files tbody th");
+    return said;
+  },
+  async search() {
+    const said = {};
+    key("/");
+    const input = document.activeElement;
+    said.focus = input.id;
+    input.value = "SUM int";
+    input.dispatchEvent(new Event("input"));
+    for (let wait = 0; wait < 40 && !visible("#found a").length; ++wait) await pause();
+    said.found = visible("#found a").map((it) => [it.firstChild.textContent, it.getAttribute("href")]);
+    key("ArrowDown");
+    said.first = document.activeElement.firstChild.textContent;
+    key("Escape");
+    said.closed = visible("#found").length === 0;
+    input.value = "no such thing";
+    input.dispatchEvent(new Event("input"));
+    said.nothing = texts("#found p");
+    return said;
+  },
+  async source() {
+    const said = { overflow: overflow(), contrast: contrast() };
+    const lines = () => visible(".source tr[id]").map((it) => Number(it.id.slice(1)));
+    const stops = () => {
+      const found = [];
+      do {
+        key("n");
+        found.push(Number(document.querySelector("tr.stop").id.slice(1)));
+      } while (!/^(\d+) of \1$/.test(document.querySelector(".stops output").value));
+      return found;
+    };
+    said.stops = stops();
+    said.focus = document.activeElement.closest("tr").id;
+    key("p");
+    said.before = document.querySelector("tr.stop").id;
+    for (const only of ["0", "1", "any"]) {
+      document.querySelector(`#only-${only}`).click();
+      said[`missed-${only}`] = lines();
+    }
+    document.querySelector("#only-1").click();
+    said.stopsOnSecond = stops();
+    document.querySelector("#only-0").click();
+    document.querySelector("#partly").click();
+    said.partlyOnFirst = lines();
+    const dark = () => getComputedStyle(document.body).backgroundColor;
+    const before = dark();
+    key("t", document.body);
+    said.themes = dark() !== before;
+    said.contrastOfOther = contrast();
+    key("?", document.body);
+    said.help = document.querySelector("#keys").open;
+    return said;
+  },
+  // Opened with a choice in its address.
+  async chosen() {
+    return { lines: visible(".source tr[id]").map((it) => Number(it.id.slice(1))) };
+  },
+};
+
+function overflow() {
+  return document.documentElement.scrollWidth - document.documentElement.clientWidth;
+}
+
+// The texts whose contrast with what they stand on is less than 4.5, by WCAG's formula.
+function contrast() {
+  const numbers = (color) => color.match(/[\d.]+/g).map(Number);
+  const luminance = (color) => {
+    const [r, g, b] = numbers(color).slice(0, 3).map((value) => {
+      const part = value / 255;
+      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (element) => {
+    for (let it = element; it; it = it.parentElement) {
+      const color = getComputedStyle(it).backgroundColor;
+      if ((numbers(color)[3] ?? 1) > 0) return color;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const low = new Set();
+  for (const element of visible("body *")) {
+    const hasText = [...element.childNodes].some((it) => it.nodeType === 3 && it.data.trim());
+    if (!hasText) continue;
+    const [a, b] = [luminance(getComputedStyle(element).color), luminance(ground(element))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) low.add(`${element.textContent.trim()}: ${ratio.toFixed(2)}`);
+  }
+  return [...low];
+}
+
+addEventListener("load", async () => {
+  const result = document.createElement("pre");
+  result.id = "result";
+  try {
+    result.textContent = JSON.stringify(await steps[document.currentStep]());
+  } catch (error) {
+    result.textContent = JSON.stringify({ error: `${error}\n${error.stack}` });
+  }
+  document.body.append(result);
+});
