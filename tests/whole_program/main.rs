@@ -4,6 +4,7 @@
 mod support;
 
 mod agents;
+mod archs_differ;
 mod endings;
 mod faults;
 mod guest;

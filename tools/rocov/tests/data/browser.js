@@ -11,8 +11,8 @@ const steps = {
   async summary() {
     const said = { overflow: overflow(), contrast: contrast() };
     said.columns = texts(".files thead th");
-    document.querySelector("#metric-branches").click();
-    said.branches = texts(".files tbody .m");
+    document.querySelector("#metric-functions").click();
+    said.functions = texts(".files tbody .m");
     document.querySelector("#only-0").click();
     said.missedOnFirst = texts(".files tbody th");
     document.querySelector("#only-all").click();

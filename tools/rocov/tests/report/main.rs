@@ -2,6 +2,7 @@
 //! profiles with counts of their choice.
 
 mod archs;
+mod browser;
 mod changed;
 #[path = "../common/mod.rs"]
 mod common;
@@ -11,6 +12,7 @@ mod formats;
 mod gates;
 mod left_out;
 mod objects;
+mod pages;
 mod repository;
 mod sources;
 mod tables;

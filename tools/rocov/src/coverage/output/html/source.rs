@@ -186,7 +186,7 @@ impl Iterator for Lines<'_> {
 impl Lines<'_> {
     /// Where a part was missed of a line that has these counts.
     fn place(&self, missed: &[usize], counts: &[Option<u64>]) -> Where {
-        let ran = counts.iter().filter(|count| count.is_some()).count();
+        let ran = counts.iter().filter(|count| **count > Some(0)).count();
         match missed.len() {
             0 => Where::Nowhere,
             all if all == ran => Where::Everywhere,

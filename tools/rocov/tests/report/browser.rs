@@ -1,0 +1,145 @@
+//! The pages in a browser: Chromium, without a network, from files.
+
+use crate::pages::{Pages, all, of_archs};
+use crate::*;
+use scraper::Html;
+use serde_json::{Value, json};
+
+/// What the lines of archs.hip that gfx942 misses are.
+const MISSED: [u32; 13] = [13, 16, 17, 18, 19, 20, 21, 27, 28, 31, 32, 33, 34];
+
+/// Opens a page of a report, has it do what tests/data/browser.js says for `step`, and returns what
+/// that found.
+fn browse(pages: &Pages, page: &str, step: &str, width: u32) -> Value {
+    let (page, fragment) = page.split_once('#').unwrap_or((page, ""));
+    let path = pages.folder.join(page);
+    let text = fs::read_to_string(&path).unwrap();
+    let driver = data("browser.js");
+    let scripts = format!(
+        "<script>document.currentStep = '{step}'</script><script src='{}'></script></body>",
+        driver.display()
+    );
+    // Beside the page, for its links.
+    let changed = path.with_extension(format!("{step}.html"));
+    fs::write(&changed, text.replace("</body>", &scripts)).unwrap();
+
+    let profile = tempfile::tempdir().unwrap();
+    let mut chromium = Command::new("chromium");
+    chromium
+        .args("--headless --no-sandbox --disable-gpu --disable-quic --no-first-run".split(' '))
+        .args("--disable-background-networking --disable-component-update".split(' '))
+        .args("--disable-sync --disable-dev-shm-usage --enable-logging=stderr".split(' '))
+        .args(["--dump-dom", "--virtual-time-budget=10000"])
+        .arg(format!("--window-size={width},900"))
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(format!("file://{}#{fragment}", changed.display()));
+    let output = run(&mut chromium);
+    fs::remove_file(changed).unwrap();
+    let console = stderr(&output);
+    let console: Vec<_> = console
+        .lines()
+        .filter(|it| it.contains("CONSOLE"))
+        .collect();
+    assert_eq!(console, [""; 0], "{page} {step}");
+    let document = Html::parse_document(&stdout(&output));
+    let result = all(document.root_element(), "#result");
+    let result: String = result.first().expect("the page has run").text().collect();
+    let result: Value = serde_json::from_str(&result).unwrap();
+    assert_eq!(result["error"], Value::Null, "{page} {step}");
+    result
+}
+
+#[test]
+fn the_summary_sorts_folds_and_filters() {
+    let place = Place::new();
+    // With the larger part of it missed further down in the tree.
+    let source = |name: &str, functions: &str| {
+        let path = place.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, functions).unwrap();
+        path
+    };
+    let kernel = |name: &str| format!("extern \"C\" __attribute__((global)) void {name}() {{}}\n");
+    for (name, functions, ran) in [
+        ("src/a/one.hip", ["one", "two"], ["one", "two"]),
+        ("src/b/c/two.hip", ["three", "four"], ["three", ""]),
+        ("src/three.hip", ["five", "six"], ["", ""]),
+    ] {
+        let path = source(name, &functions.map(kernel).concat());
+        let name = format!("{}.elf", functions[0]);
+        let elf = compile_source(&path, place.path(), &name, "gfx90a", &INSTRUMENTED);
+        let count = |function: &str, _: u64| u64::from(ran.contains(&function));
+        let profile = place.profile_path(&elf, "gfx90a", 0);
+        profile::write_counts(&elf, &count, RAW_VERSION, &profile);
+        place.keep(&elf);
+        // The other one runs all.
+        let elf = compile_source(&path, place.path(), "other.elf", "gfx942", &INSTRUMENTED);
+        place.profile(&elf, "gfx942", 0, 1);
+        let name = format!("gfx942.{}.elf", profile::identity(&elf));
+        fs::copy(&elf, place.data().join("objects").join(name)).unwrap();
+    }
+    run(place.command().arg("--html=out"));
+    let pages = Pages::read(&place.path().join("out"));
+    let said = browse(&pages, "index.html", "summary", 1280);
+    assert_eq!(said["contrast"], json!([]));
+    let labels = ["File", "gfx90a: Lines", "gfx942: Lines", "all: Lines"];
+    assert_eq!(said["columns"], json!(labels));
+    let (none, half, whole) = ("0.00% 0/2", "50.00% 1/2", "100.00% 2/2");
+    let first = [whole, whole, half, half, none];
+    let rows = first.map(|first| [first, whole, whole]);
+    assert_eq!(said["functions"], json!(rows.as_flattened()));
+    let missed = json!(["b/c/", "two.hip", "three.hip"]);
+    assert_eq!(said["missedOnFirst"], missed);
+    let tree = json!(["a/", "one.hip", "b/c/", "two.hip", "three.hip"]);
+    let (one, two, three) = ("a/one.hip", "b/c/two.hip", "three.hip");
+    // The names of directories are not shown then.
+    assert_eq!(
+        said["sorted"],
+        json!([[three, two, one], [one, two, three], tree])
+    );
+    assert_eq!(
+        said["folded"],
+        json!(["a/", "b/c/", "two.hip", "three.hip"])
+    );
+    let narrow = browse(&pages, "index.html", "summary", 500);
+    assert_eq!(narrow["overflow"], 0);
+}
+
+#[test]
+fn functions_are_found() {
+    let (_place, pages) = of_archs();
+    let page = pages.source_page("archs.hip");
+    for (from, root) in [("index.html", ""), (&*page, "../")] {
+        let said = browse(&pages, from, "search", 1280);
+        assert_eq!(said["focus"], "search");
+        let link = format!("{root}{page}#L16");
+        assert_eq!(said["found"], json!([["int sum<int>(int, int)", link]]));
+        assert_eq!(said["first"], "int sum<int>(int, int)");
+        assert_eq!(said["closed"], true);
+        assert_eq!(said["nothing"], json!(["0 found"]));
+    }
+}
+
+#[test]
+fn a_source_is_walked_through_by_keys_and_shows_what_an_arch_misses() {
+    let (_place, pages) = of_archs();
+    let page = pages.source_page("archs.hip");
+    let said = browse(&pages, &page, "source", 1280);
+    for contrast in ["contrast", "contrastOfOther"] {
+        assert_eq!(said[contrast], json!([]), "{contrast}");
+    }
+    assert_eq!(said["stops"], json!([7, 13, 16, 24, 26, 27, 31]));
+    assert_eq!(said["focus"], "L31");
+    assert_eq!(said["before"], "L27");
+    assert_eq!(said["missed-0"], json!([]));
+    assert_eq!(said["missed-1"], json!(MISSED));
+    assert_eq!(said["missed-any"], json!(MISSED));
+    assert_eq!(said["stopsOnSecond"], json!([13, 16, 27, 31]));
+    assert_eq!(said["partlyOnFirst"], json!([]));
+    assert_eq!(said["themes"], true);
+    assert_eq!(said["help"], true);
+    let said = browse(&pages, &page, "source", 500);
+    assert_eq!(said["overflow"], 0, "in a narrow window");
+    let said = browse(&pages, &format!("{page}#only-1"), "chosen", 1280);
+    assert_eq!(said["lines"], json!(MISSED));
+}
