@@ -4,7 +4,10 @@
 const key = (name, target = document.activeElement ?? document.body) =>
   target.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true }));
 const visible = (selector) => [...document.querySelectorAll(selector)].filter((it) => it.checkVisibility());
-const texts = (selector) => visible(selector).map((it) => it.textContent.trim().replace(/\s+/g, " "));
+// Without what is in an element and not shown.
+const text = (element) => [...element.childNodes].map((it) =>
+  it.nodeType === Node.TEXT_NODE ? it.data : it.checkVisibility?.() ? text(it) : "").join("");
+const texts = (selector) => visible(selector).map((it) => text(it).trim().replace(/\s+/g, " "));
 const pause = () => new Promise((done) => setTimeout(done, 50));
 
 const steps = {
@@ -17,7 +20,7 @@ const steps = {
     said.missedOnFirst = texts(".files tbody th");
     document.querySelector("#only-all").click();
     document.querySelector("#metric-lines").click();
-    const sort = visible(".files thead button")[2];
+    const sort = visible(".files thead button")[1];
     said.sorted = [];
     for (let click = 0; click < 3; ++click) {
       sort.click();

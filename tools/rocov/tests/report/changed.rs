@@ -1,9 +1,11 @@
 //! Coverage of the lines that a change touched: which they are by git, and what ran of them by
 //! llvm-cov.
 
+use crate::pages::{Pages, lines_with};
 use crate::repository::{AFTER, BEFORE, Repository};
 use crate::*;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::Stdio;
 
@@ -48,6 +50,32 @@ fn changed_lines_are_those_of_git_with_the_counts_of_llvm_cov() {
         assert_eq!(file["lines"][index]["covered"], covered, "{arch}");
         assert_eq!(found["lines"][index], file["lines"][index]);
     }
+}
+
+#[test]
+fn the_pages_mark_them() {
+    let repository = ran();
+    run(&mut repository.command(&["--diff=HEAD~1", "--html=../pages"]));
+    let pages = Pages::read(&repository.place.path().join("pages"));
+    let page = pages.source("kernel.hip");
+    let blamed = repository.blamed(SOURCE);
+    let path = repository.root.join(SOURCE);
+    let mut with_code = BTreeSet::new();
+    for (index, arch) in ["gfx90a", "gfx942"].iter().enumerate() {
+        let mut counts = repository.counted(&path, arch);
+        counts.retain(|line, _| blamed.contains(line));
+        let covered = counts.values().filter(|count| **count > 0).count();
+        let figures = (covered, counts.len());
+        assert_eq!(pages.total("changed", index), figures, "{arch}");
+        with_code.extend(counts.into_keys());
+    }
+    let marked = lines_with(page, "changed");
+    let marked: BTreeSet<_> = marked.into_iter().map(u64::from).collect();
+    assert_eq!(marked, with_code);
+    // Without a change nothing is marked.
+    run(&mut repository.command(&["--html=../pages"]));
+    let pages = Pages::read(&repository.place.path().join("pages"));
+    assert_eq!(lines_with(pages.source("kernel.hip"), "changed"), [0; 0]);
 }
 
 #[test]

@@ -39,6 +39,13 @@ impl Pages {
         &self.documents[&self.source_page(name)]
     }
 
+    /// A figure of all files in one of the columns: covered and total.
+    pub(crate) fn total(&self, kind: &str, column: usize) -> (usize, usize) {
+        let index = self.documents["index.html"].root_element();
+        figure(all(index, &format!(".totals td.{kind}"))[column])
+    }
+
+    /// The path of a file's page from the folder.
     pub(crate) fn source_page(&self, name: &str) -> String {
         let index = &self.documents["index.html"];
         let links = all(index.root_element(), ".files tbody th a").into_iter();
@@ -64,14 +71,16 @@ fn attribute<'a>(element: ElementRef<'a>, name: &str) -> &'a str {
 }
 
 /// The figures in a row of a table: lines, functions, regions and branches, covered and total.
-fn figures(row: ElementRef<'_>, column: usize) -> Vec<(u64, u64)> {
+fn figures(row: ElementRef<'_>, column: usize) -> Vec<(usize, usize)> {
     let kinds = ["lines", "functions", "regions", "branches"];
-    let figures = kinds.iter().map(|kind| {
-        let cells = all(row, &format!("td.{kind}"));
-        let number = |name| attribute(cells[column], name).parse().unwrap();
-        (number("data-covered"), number("data-total"))
-    });
-    figures.collect()
+    let cells = kinds.map(|kind| all(row, &format!("td.{kind}"))[column]);
+    cells.map(figure).to_vec()
+}
+
+/// A figure in a cell: covered and total.
+fn figure(cell: ElementRef<'_>) -> (usize, usize) {
+    let number = |name| attribute(cell, name).parse().unwrap();
+    (number("data-covered"), number("data-total"))
 }
 
 /// The counts beside the lines of a source, in one column.
@@ -88,7 +97,7 @@ fn counts(page: &Html, column: usize) -> Vec<(u32, u64)> {
 }
 
 /// The lines that have a class.
-fn lines_with(page: &Html, class: &str) -> Vec<u32> {
+pub(crate) fn lines_with(page: &Html, class: &str) -> Vec<u32> {
     let rows = all(page.root_element(), &format!("table.source tr[id].{class}"));
     let number = |row| attribute(row, "id")[1..].parse().unwrap();
     rows.into_iter().map(number).collect()
@@ -119,7 +128,7 @@ fn the_figures_are_those_of_llvm_cov_for_each_arch() {
         let expected: Value = serde_json::from_str(&export(&["-summary-only"])).unwrap();
         let expected = ["lines", "functions", "regions", "branches"].map(|kind| {
             let figure = &expected["data"][0]["totals"][kind];
-            let number = |name: &str| figure[name].as_u64().unwrap();
+            let number = |name: &str| usize::try_from(figure[name].as_u64().unwrap()).unwrap();
             (number("covered"), number("count"))
         });
         let total = all(index, &format!(".totals [data-column={arch}]"))[0];

@@ -1,5 +1,6 @@
 //! Figures and counts as the pages show them.
 
+use crate::coverage::changed::ChangedSource;
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::file::File;
 use crate::coverage::view::{Row, View};
@@ -13,7 +14,12 @@ pub(super) struct Metric {
 }
 
 /// All kinds, in the order that they are shown in.
-static METRICS: [Metric; 6] = [
+static METRICS: [Metric; 7] = [
+    Metric {
+        name: "Changed lines",
+        key: "changed",
+        of: |it| it.changed,
+    },
     Metric {
         name: "Lines",
         key: "lines",
@@ -51,6 +57,8 @@ static METRICS: [Metric; 6] = [
 pub(super) struct Cell {
     figures: Figures,
     kernels: Figure,
+    /// Lines that a change touched.
+    changed: Figure,
 }
 
 impl Cell {
@@ -78,17 +86,22 @@ impl Shown {
     }
 
     /// Of a file that has this row.
-    pub(super) fn of(view: &View, row: &Row, file: &File) -> Self {
+    pub(super) fn of(view: &View, row: &Row, file: &File, changed: Option<&ChangedSource>) -> Self {
         let kernels = Kernels::of(view, file);
-        let cells = row.columns.iter().zip(kernels.columns);
-        let cell = |(figures, kernels): (&Option<Figures>, _)| {
-            figures.map(|figures| Cell { figures, kernels })
+        let changed = changed.map(|it| it.figures(view)).unwrap_or_default();
+        let cell = |index: usize| {
+            Some(Cell {
+                figures: row.columns[index]?,
+                kernels: kernels.columns[index],
+                changed: changed.get(index).copied().unwrap_or_default(),
+            })
         };
         Self {
-            columns: cells.map(cell).collect(),
+            columns: (0..row.columns.len()).map(cell).collect(),
             all: Cell {
                 figures: row.all,
                 kernels: kernels.all,
+                changed: changed.last().copied().unwrap_or_default(),
             },
         }
     }
@@ -98,6 +111,7 @@ impl Shown {
         let add = |sum: &mut Cell, more: &Cell| {
             sum.figures = sum.figures.plus(&more.figures);
             sum.kernels = sum.kernels.plus(more.kernels);
+            sum.changed = sum.changed.plus(more.changed);
         };
         add(&mut self.all, &other.all);
         for (sum, more) in self.columns.iter_mut().zip(&other.columns) {
@@ -122,10 +136,16 @@ impl Shown {
         cells
     }
 
-    /// Classes that say in which columns lines are missed: `x`, and `x1` for the second.
+    /// Classes that say in which columns lines are missed, `x` and `x1` for the second, and whether
+    /// any are changed.
     pub(super) fn classes(&self) -> String {
         let missed = |cell: &Option<Cell>| cell.is_some_and(|it| it.misses_lines());
-        classes("x", self.columns.iter().map(missed))
+        let changed = if self.all.changed.total > 0 {
+            "changed "
+        } else {
+            ""
+        };
+        classes("x", self.columns.iter().map(missed)) + changed
     }
 }
 

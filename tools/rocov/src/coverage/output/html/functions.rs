@@ -54,7 +54,7 @@ pub(super) fn functions(view: &View, file: &File) -> Vec<Function> {
 #[derive(Template)]
 #[template(path = "functions.html")]
 struct Page<'a> {
-    frame: &'a Frame,
+    frame: &'a Frame<'a>,
     root: &'static str,
     listed: &'a [Listed<'a>],
 }
@@ -74,7 +74,7 @@ impl Page<'_> {
     }
 }
 
-pub(super) fn write(frame: &Frame, listed: &[Listed<'_>], out: &mut dyn Write) -> Result<()> {
+pub(super) fn write(frame: &Frame<'_>, listed: &[Listed<'_>], out: &mut dyn Write) -> Result<()> {
     let root = "";
     render(
         &Page {

@@ -16,6 +16,7 @@ use self::figures::{Cell, Shown};
 use self::folder::Folder;
 use self::functions::Listed;
 use super::paths::{below, common};
+use crate::coverage::changed::ChangedSource;
 use crate::coverage::model::Side;
 use crate::coverage::view::View;
 use anyhow::Result;
@@ -44,15 +45,15 @@ pub(crate) fn write(view: &View, directory: &Path) -> Result<PathBuf> {
     })?;
 
     let frame = Frame::new(view);
-    let sources = frame.sources(view);
+    let sources = frame.sources();
     let mut listed = Vec::new();
     let mut total = Shown::none(view.columns.len());
     for (index, (source, (_, row))) in sources.iter().zip(view.rows()).enumerate() {
         let file = view.file(source.path);
-        let shown = Shown::of(view, row, &file);
+        let shown = Shown::of(view, row, &file, frame.changed(source));
         let before = index.checked_sub(1).map(|before| &sources[before]);
         let neighbours = [before, sources.get(index + 1)];
-        source::write(view, &frame, source, neighbours, &file, &shown, &folder)?;
+        source::write(&frame, source, neighbours, &file, &shown, &folder)?;
         total.add(&shown);
         listed.push(Listed::of(view, source, &file, shown));
     }
@@ -67,7 +68,8 @@ pub(crate) fn write(view: &View, directory: &Path) -> Result<PathBuf> {
 }
 
 /// What all pages have in common.
-struct Frame {
+struct Frame<'a> {
+    view: &'a View,
     columns: Vec<Head>,
     /// The directory that paths are shown from.
     base: PathBuf,
@@ -91,8 +93,8 @@ struct Source<'a> {
     page: String,
 }
 
-impl Frame {
-    fn new(view: &View) -> Self {
+impl<'a> Frame<'a> {
+    fn new(view: &'a View) -> Self {
         let columns = view.columns.iter().map(|column| {
             let of = match column.side {
                 Side::Device => "device code of",
@@ -111,13 +113,14 @@ impl Frame {
             paths => Some(common(paths.iter().map(|path| &**path))),
         };
         Self {
+            view,
             columns: columns.collect(),
             base: base.unwrap_or_default(),
         }
     }
 
-    fn sources<'a>(&self, view: &'a View) -> Vec<Source<'a>> {
-        let paths = view.paths.iter();
+    fn sources(&self) -> Vec<Source<'a>> {
+        let paths = self.view.paths.iter();
         let sources = paths.map(|path| {
             let name = below(path, &self.base).into_owned();
             let page = page(&name);
@@ -126,17 +129,20 @@ impl Frame {
         sources.collect()
     }
 
+    /// What a change did to a source.
+    fn changed(&self, source: &Source<'_>) -> Option<&'a ChangedSource> {
+        let files = &self.view.changed.as_ref()?.files;
+        let found = files.binary_search_by(|file| (*file.path).cmp(source.path));
+        found.ok().map(|index| &files[index])
+    }
+
     /// The names of the columns of figures.
-    fn labels(&self) -> Vec<&str> {
-        let mut labels: Vec<_> = self.columns.iter().map(|it| &*it.label).collect();
-        if labels.len() > 1 {
-            labels.push("all");
-        }
-        labels
+    fn labels(&self) -> Vec<String> {
+        self.view.labels("all")
     }
 
     /// The figures of each column with its name and which code it is of.
-    fn figures(&self, shown: &Shown) -> Vec<(&str, &str, Option<Cell>)> {
+    fn figures(&self, shown: &Shown) -> Vec<(String, &str, Option<Cell>)> {
         let origins = self.columns.iter().map(|it| &*it.origin);
         let origins = origins.chain(["all of these joined: what ran on any of them"]);
         let labels = self.labels().into_iter().zip(origins);

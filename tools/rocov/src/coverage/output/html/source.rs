@@ -6,16 +6,16 @@ use super::functions::{Function, functions};
 use super::marks::{Missed, between, name_at, pieces};
 use super::{Frame, Source, render};
 use crate::coverage::file::{Condition, File};
-use crate::coverage::view::View;
 use anyhow::Result;
 use askama::Template;
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::fs;
 
 /// A line of the source.
 struct Line {
     number: u32,
-    /// In which columns it was missed, or a part of it; whether it ran nowhere.
+    /// In which columns it was missed, or a part of it; whether it ran nowhere, and was changed.
     classes: String,
     counts: Vec<Count>,
     pieces: Vec<Piece>,
@@ -51,7 +51,7 @@ struct Branch {
 #[derive(Template)]
 #[template(path = "source.html")]
 struct Page<'a> {
-    frame: &'a Frame,
+    frame: &'a Frame<'a>,
     root: &'static str,
     source: &'a Source<'a>,
     /// The pages before and after this one.
@@ -62,13 +62,13 @@ struct Page<'a> {
     functions: Vec<Function>,
     has_text: bool,
     has_branches: bool,
+    is_changed: bool,
     /// Made one at a time, as the page is written.
     lines: RefCell<Lines<'a>>,
 }
 
 pub(super) fn write(
-    view: &View,
-    frame: &Frame,
+    frame: &Frame<'_>,
     source: &Source<'_>,
     [previous, next]: [Option<&Source<'_>>; 2],
     file: &File,
@@ -86,10 +86,11 @@ pub(super) fn write(
         next,
         shown,
         metrics: shown.metrics(),
-        functions: functions(view, file),
+        functions: functions(frame.view, file),
         has_text,
+        is_changed: frame.changed(source).is_some(),
         has_branches: !file.branches.is_empty(),
-        lines: RefCell::new(Lines::new(frame, file, &text)),
+        lines: RefCell::new(Lines::new(frame, source, file, &text)),
     };
     folder.write(&source.page, |out| render(&page, out))
 }
@@ -103,23 +104,31 @@ impl Page<'_> {
 
 /// The lines of a source with what is known of them.
 struct Lines<'a> {
-    frame: &'a Frame,
+    frame: &'a Frame<'a>,
     text: std::str::Lines<'a>,
     number: u32,
     /// What is left of the file.
     counted: &'a [crate::coverage::file::Line],
     branches: &'a [Condition],
     missed: Vec<Missed<'a>>,
+    /// Numbers of the lines that a change touched.
+    changed: HashSet<u32>,
 }
 
 impl<'a> Lines<'a> {
-    fn new(frame: &'a Frame, file: &'a File, text: &'a str) -> Self {
+    fn new(frame: &'a Frame<'a>, source: &Source<'_>, file: &'a File, text: &'a str) -> Self {
+        let changed = frame.changed(source).map(|it| it.lines.iter());
         Self {
             frame,
             text: text.lines(),
             number: 0,
             counted: &file.lines,
             branches: &file.branches,
+            changed: changed
+                .into_iter()
+                .flatten()
+                .map(|line| line.number)
+                .collect(),
             missed: file.missed.iter().map(|spans| Missed::new(spans)).collect(),
         }
     }
@@ -170,7 +179,12 @@ impl Iterator for Lines<'_> {
             number: self.number,
             classes: classes("x", counts.iter().map(is_missed))
                 + &classes("p", partly.iter().copied())
-                + if runs_nowhere { "nowhere " } else { "" },
+                + if runs_nowhere { "nowhere " } else { "" }
+                + if self.changed.contains(&self.number) {
+                    "changed "
+                } else {
+                    ""
+                },
             pieces: pieces.collect(),
             branches: branches.iter().map(|it| Branch::of(it, text)).collect(),
             counts: match counted {

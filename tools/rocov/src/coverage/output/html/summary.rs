@@ -117,7 +117,7 @@ impl<'a> Tree<'a> {
 #[derive(Template)]
 #[template(path = "summary.html")]
 struct Page<'a> {
-    frame: &'a Frame,
+    frame: &'a Frame<'a>,
     root: &'static str,
     total: &'a Shown,
     metrics: Vec<&'static Metric>,
@@ -126,7 +126,7 @@ struct Page<'a> {
 }
 
 pub(super) fn write(
-    frame: &Frame,
+    frame: &Frame<'_>,
     listed: &[Listed<'_>],
     total: &Shown,
     out: &mut dyn Write,
