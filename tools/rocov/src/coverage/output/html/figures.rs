@@ -204,7 +204,9 @@ impl Kernels {
                     ran_anywhere = ran_anywhere.max(Some(calls > 0));
                 }
             }
-            ran_anywhere.map(|ran| kernels.all.count(ran));
+            if let Some(ran) = ran_anywhere {
+                kernels.all.count(ran);
+            }
         }
         kernels
     }

@@ -98,8 +98,9 @@ impl Folder {
         for name in index.into_iter().chain(others) {
             fs::remove_file(self.path.join(name))?;
             // Where it was the last one.
-            let folder = name.parent().filter(|it| *it != Path::new(""));
-            folder.map(|folder| fs::remove_dir(self.path.join(folder)));
+            if let Some(folder) = name.parent().filter(|it| *it != Path::new("")) {
+                let _ = fs::remove_dir(self.path.join(folder));
+            }
         }
         Ok(())
     }
