@@ -1,5 +1,6 @@
 //! The pages for a browser, read by a parser of HTML: without a script and a style, as they are.
 
+use crate::repository::{AFTER, Repository};
 use crate::*;
 use scraper::{ElementRef, Html, Selector};
 use serde_json::Value;
@@ -300,6 +301,21 @@ fn a_source_that_is_gone_has_its_counts() {
     assert!(warning.contains("gone/data/archs.hip"), "{warning}");
     assert_eq!(counts(page, 0), archs::expected_lines(|it| it[0]));
     assert_eq!(counts(page, 1), archs::expected_lines(|it| it[1]));
+}
+
+#[test]
+fn a_source_is_taken_from_git_where_a_revision_is_given() {
+    let repository = Repository::with_change("kernel.hip");
+    let path = repository.root.join("kernel.hip");
+    repository.ran(&path, "gfx90a", |_| false);
+    fs::remove_file(&path).unwrap();
+    run(&mut repository.command(&["--source-revision=HEAD", "--html=../pages"]));
+    let pages = Pages::read(&repository.place.path().join("pages"));
+    let page = pages.source("kernel.hip").root_element();
+    assert!(all(page, ".warning").is_empty());
+    let code = all(page, "table.source tr[id] td.code").into_iter();
+    let expected: Vec<_> = AFTER.lines().map(str::trim).collect();
+    assert_eq!(code.map(text).collect::<Vec<_>>(), expected);
 }
 
 #[test]

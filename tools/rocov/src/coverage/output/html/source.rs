@@ -10,7 +10,7 @@ use anyhow::Result;
 use askama::Template;
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::fs;
+use std::path::Path;
 
 /// A line of the source.
 struct Line {
@@ -75,7 +75,7 @@ pub(super) fn write(
     shown: &Shown,
     folder: &Folder,
 ) -> Result<()> {
-    let text = fs::read(source.path).ok();
+    let text = frame.view.texts.read(Path::new(source.path)).ok();
     let has_text = text.is_some();
     let text = String::from_utf8_lossy(text.as_deref().unwrap_or_default());
     let page = Page {
