@@ -127,6 +127,9 @@ pub enum DeviceError {
         /// What the dynamic linker said.
         reason: String,
     },
+    /// The runtime has no CPU agent to copy to.
+    #[error("the HSA runtime lists no CPU agent")]
+    NoCpu,
     /// A range is not inside one allocation of the runtime; copying it would be a wild read.
     #[error("{range} is not inside one device allocation (found {found})")]
     NotAllocated {
@@ -194,6 +197,25 @@ pub trait Device {
     /// # Errors
     /// Fails where the range is not allocated, or the copy fails. `into` then holds anything.
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError>;
+
+    /// Copies `ranges` of device memory, and hands each to `take` with its place among them, in their
+    /// order. Others may be under way meanwhile. An empty range is not copied.
+    ///
+    /// What fails, fails for that range alone, as [`Device::read`] does.
+    fn read_each(
+        &self,
+        ranges: &[DeviceRange],
+        take: &mut dyn FnMut(usize, Result<&[u8], DeviceError>),
+    ) {
+        for (place, range) in ranges.iter().enumerate() {
+            let mut bytes = vec![0; range.len as usize];
+            let read = match range.len {
+                0 => Ok(()),
+                _ => self.read(range.start, &mut bytes),
+            };
+            take(place, read.map(|()| bytes.as_slice()));
+        }
+    }
 
     /// Copies `from` to device memory at `address`.
     ///

@@ -28,7 +28,10 @@ fn expectations() -> Vec<(&'static str, u64)> {
         ("HSA_AMD_AGENT_INFO_UUID", abi::AGENT_INFO_UUID.into()),
         ("HSA_ISA_INFO_NAME_LENGTH", abi::ISA_INFO_NAME_LENGTH.into()),
         ("HSA_ISA_INFO_NAME", abi::ISA_INFO_NAME.into()),
+        ("HSA_DEVICE_TYPE_CPU", abi::DEVICE_TYPE_CPU.into()),
         ("HSA_DEVICE_TYPE_GPU", abi::DEVICE_TYPE_GPU.into()),
+        ("HSA_SIGNAL_CONDITION_LT", abi::SIGNAL_LESS.into()),
+        ("HSA_WAIT_STATE_BLOCKED", abi::WAIT_BLOCKED.into()),
         (
             "HSA_EXECUTABLE_SYMBOL_INFO_TYPE",
             abi::SYMBOL_INFO_TYPE.into(),

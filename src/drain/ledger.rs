@@ -3,134 +3,166 @@
 //! A code object that is loaded, unloaded and loaded again has one profile name and starts from
 //! zero each time: the file must hold the sum. A load that is drained twice (on request, then at
 //! exit) has one contribution, the later one.
+//!
+//! The sum is in the file and nowhere else: a program with thousands of code objects would
+//! otherwise have all their counters in its memory too. What a load has contributed is kept where it
+//! may have to be taken off again: where the file has the counts of others as well.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::profraw::{Counts, ProfileError, Version};
+use super::counted::{Counted, Digest};
+use crate::profraw::{Counts, Version};
 
 /// What this process has contributed to each file.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    files: HashMap<PathBuf, Contributions>,
+    files: HashMap<Arc<Path>, File>,
     /// The file that each live load contributes to, by generation.
-    paths: HashMap<u64, PathBuf>,
-    /// Files that hold what is this process's alone, under names that another may take.
-    own: BTreeSet<PathBuf>,
-    /// Files that are elsewhere than their name says.
-    moved: HashMap<PathBuf, PathBuf>,
+    paths: HashMap<u64, Arc<Path>>,
 }
 
 #[derive(Debug, Default)]
-struct Contributions {
-    /// The sum over loads that are gone.
-    settled: Option<Counts>,
-    /// The latest counts of each load that is there, by generation.
-    live: BTreeMap<u64, (Version, Counts)>,
+struct File {
+    /// The latest contribution of each load that is there, by generation.
+    live: BTreeMap<u64, Contribution>,
+    /// Whether it holds the counts of loads that are gone.
+    holds_more: bool,
+    /// Whether all it holds is this process's, under a name that another may take.
+    is_own: bool,
+    /// Where it is, if elsewhere than its name says.
+    place: Option<PathBuf>,
+}
+
+#[derive(Debug)]
+struct Contribution {
+    digest: Digest,
+    /// `None` where the file holds just that.
+    counts: Option<Counts>,
+}
+
+/// What is to be done to a file.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Nothing: it holds the counts.
+    Nothing,
+    /// The counts are all that it is to hold.
+    Replace,
+    /// They are to be added to what it holds: these, or all of them.
+    Add(Option<Counts>),
+}
+
+impl File {
+    /// Whether load `generation` is the only one whose counts it holds, or nobody's are there yet.
+    fn is_sole(&self, generation: u64) -> bool {
+        !self.holds_more && self.live.keys().all(|other| *other == generation)
+    }
+
+    /// Reads back what the one load has contributed of which only the file called `path` knows.
+    /// Where that is unreadable nothing can be added to it either.
+    fn recall(&mut self, path: &Path) {
+        let mut unknown = self.live.values_mut().filter(|it| it.counts.is_none());
+        if let Some(contribution) = unknown.next() {
+            let place = self.place.as_deref().unwrap_or(path);
+            let file = std::fs::read(place).ok();
+            contribution.counts = file.and_then(|file| Counts::of_profile(&file).ok());
+        }
+    }
 }
 
 impl Ledger {
-    /// What the file at `path` must hold when load `generation` has `counts`, or `None` where it
-    /// holds just that already.
-    pub(super) fn total<'a>(
-        &self,
+    /// What the file at `path` needs, a pool or not, when load `generation` has `counted` this.
+    /// Counters that have gone down were reset: all they show is new.
+    pub(super) fn step(
+        &mut self,
         path: &Path,
         generation: u64,
-        counts: &'a Counts,
+        counted: &Counted<'_>,
         version: &Version,
-    ) -> Result<Option<Cow<'a, Counts>>, ProfileError> {
-        let mut total = Cow::Borrowed(counts);
-        let Some(file) = self.files.get(path) else {
-            return Ok(Some(total));
+        is_pool: bool,
+    ) -> Step {
+        let Some(file) = self.files.get_mut(path) else {
+            return if is_pool {
+                Step::Add(None)
+            } else {
+                Step::Replace
+            };
         };
-        if file
-            .live
-            .get(&generation)
-            .is_some_and(|(_, written)| written == counts)
-        {
-            return Ok(None);
+        let written = file.live.get(&generation);
+        if written.is_some_and(|written| written.digest == counted.digest()) {
+            return Step::Nothing;
         }
-        let others = file.live.iter().filter(|(other, _)| **other != generation);
-        for more in file
-            .settled
-            .iter()
-            .chain(others.map(|(_, (_, counts))| counts))
-        {
-            total.to_mut().add(more, version)?;
+        if !is_pool && file.is_sole(generation) {
+            return Step::Replace;
         }
-        Ok(Some(total))
+        let written = written.and_then(|written| written.counts.as_ref());
+        let news = written.map(|written| counted.to_counts().since(written, version));
+        if news.is_none() {
+            file.recall(path);
+        }
+        Step::Add(news)
     }
 
-    /// What load `generation` has counted since it was last written to the file at `path`, or
-    /// `None` where that is nothing. Counters that have gone down were reset: all they show is new.
-    pub(super) fn news<'a>(
-        &self,
-        path: &Path,
-        generation: u64,
-        counts: &'a Counts,
-        version: &Version,
-    ) -> Option<Cow<'a, Counts>> {
-        let written = self
-            .files
-            .get(path)
-            .and_then(|file| file.live.get(&generation));
-        match written {
-            None => Some(Cow::Borrowed(counts)),
-            Some((_, written)) if written == counts => None,
-            Some((_, written)) => Some(Cow::Owned(counts.since(written, version))),
-        }
-    }
-
-    /// Records that the file at `path` now holds the `counts` of load `generation`.
+    /// Records that the file at `path` now has what load `generation` has `counted`, alone or among
+    /// others.
     pub(super) fn written(
         &mut self,
         path: &Path,
         generation: u64,
-        counts: Counts,
-        version: Version,
+        counted: &Counted<'_>,
+        step: &Step,
     ) {
-        let file = self.files.entry(path.to_owned()).or_default();
-        file.live.insert(generation, (version, counts));
-        self.paths.insert(generation, path.to_owned());
+        let path = self.shared(path);
+        let counts = match step {
+            Step::Nothing => return,
+            Step::Replace => None,
+            Step::Add(_) => Some(counted.to_counts()),
+        };
+        let digest = counted.digest();
+        let file = self.files.entry(path.clone()).or_default();
+        file.live
+            .insert(generation, Contribution { digest, counts });
+        self.paths.insert(generation, path);
     }
 
     /// Where the file called `path` is.
     pub(super) fn place<'a>(&'a self, path: &'a Path) -> &'a Path {
-        self.moved.get(path).map_or(path, PathBuf::as_path)
+        let file = self.files.get(path);
+        file.and_then(|file| file.place.as_deref()).unwrap_or(path)
     }
 
     /// Records that the file called `path` is this process's own.
     pub(super) fn own(&mut self, path: &Path) {
-        if !self.moved.contains_key(path) {
-            self.own.insert(path.to_owned());
-        }
+        let path = self.shared(path);
+        let file = self.files.entry(path).or_default();
+        file.is_own = file.place.is_none();
     }
 
     /// Takes the names of this process's own files, of those that were not moved.
     pub(super) fn take_own(&mut self) -> BTreeSet<PathBuf> {
-        std::mem::take(&mut self.own)
+        let files = self.files.iter_mut();
+        files
+            .filter_map(|(path, file)| std::mem::take(&mut file.is_own).then(|| path.to_path_buf()))
+            .collect()
     }
 
     /// Records that the file called `path` is at `place` from now on.
     pub(super) fn moved(&mut self, path: PathBuf, place: PathBuf) {
-        self.moved.insert(path, place);
+        self.files.entry(path.into()).or_default().place = Some(place);
     }
 
     /// Ends the contributions of load `generation`: what it has counted stays, and its next drain
     /// would be another's.
     pub(super) fn settle(&mut self, generation: u64) {
         let path = self.paths.remove(&generation);
-        let Some(file) = path.and_then(|path| self.files.get_mut(&path)) else {
-            return;
-        };
-        let Some((version, counts)) = file.live.remove(&generation) else {
-            return;
-        };
-        match &mut file.settled {
-            // Sizes are equal: `total` refuses others.
-            Some(sum) => drop(sum.add(&counts, &version)),
-            none => *none = Some(counts),
+        if let Some(file) = path.and_then(|path| self.files.get_mut(&path)) {
+            file.holds_more |= file.live.remove(&generation).is_some();
         }
+    }
+
+    fn shared(&self, path: &Path) -> Arc<Path> {
+        let known = self.files.get_key_value(path);
+        known.map_or_else(|| path.into(), |(path, _)| path.clone())
     }
 }

@@ -8,6 +8,8 @@
 //!
 //! A pass goes on after a failure: what is wrong with one code object costs no other its counts.
 
+mod copies;
+mod counted;
 mod ledger;
 mod outcome;
 mod pass;
@@ -15,7 +17,7 @@ mod snapshot;
 
 pub use outcome::{Cause, Copied, Loss, Outcome};
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,6 +28,7 @@ use crate::filter::{Filter, file_of};
 use crate::load::{Demangle, Discovery, Elfs, Load, discover};
 use crate::output::{OutputError, ProfileName, move_beside};
 use crate::registry::{KeepError, Keeper, Registry, clock};
+use copies::{Copies, first_look};
 use ledger::Ledger;
 use pass::Pass;
 
@@ -37,8 +40,8 @@ pub struct Session {
     /// Those that are to be drained. By generation, so that files are written in the order of
     /// loading.
     loads: BTreeMap<u64, Load>,
-    /// Executables that were looked at, most of them without a load.
-    seen: HashSet<Executable>,
+    /// Executables that were looked at, with the generations of their loads: most have none.
+    seen: HashMap<Executable, Vec<u64>>,
     ledger: Ledger,
     filter: Filter,
     /// All loads, to be drained or not.
@@ -122,16 +125,17 @@ impl Session {
             skipped,
             failures,
         } = discover(device, &self.agents, executable, &mut self.elfs, wanted)?;
-        self.seen.insert(executable);
+        let generations = self.seen.entry(executable).or_default();
         let pairs = found.len();
-        let before = self.loads.len();
         let mut not_kept = Vec::new();
         let now = clock::now();
         for found in found {
             let generation = self.registry.loaded(&found, now);
             not_kept.extend(self.keeper.keep(device, &found).err());
-            let load = found.into_load(generation);
-            self.loads.extend(load.map(|load| (generation, load)));
+            if let Some(load) = found.into_load(generation) {
+                generations.push(generation);
+                self.loads.insert(generation, load);
+            }
         }
         let losses = failures
             .into_iter()
@@ -144,7 +148,7 @@ impl Session {
             agents: self.agents.len(),
             pairs,
             skipped,
-            found: self.loads.len() - before,
+            found: generations.len(),
             losses,
             not_kept,
             ..Outcome::default()
@@ -158,7 +162,8 @@ impl Session {
         executable: Executable,
         name: &ProfileName,
     ) -> Outcome {
-        let mut outcome = self.drain_where(device, name, |load| load.executable == executable);
+        let generations = self.seen.get(&executable).cloned().unwrap_or_default();
+        let mut outcome = self.drain_those(device, name, &generations);
         outcome.not_kept.extend(self.gone(executable, name));
         outcome
     }
@@ -218,7 +223,8 @@ impl Session {
             }
             Err(error) => losses.push(walk_failed(error)),
         }
-        let mut outcome = self.drain_where(device, name, |_| true);
+        let generations: Vec<u64> = self.loads.keys().copied().collect();
+        let mut outcome = self.drain_those(device, name, &generations);
         outcome.pairs += pairs;
         outcome.losses.append(&mut losses);
         outcome.not_kept = not_kept;
@@ -294,7 +300,7 @@ impl Session {
     /// Whether an executable was looked at. Most of them have nothing to drain.
     #[must_use]
     pub fn has_seen(&self, executable: Executable) -> bool {
-        self.seen.contains(&executable)
+        self.seen.contains_key(&executable)
     }
 
     /// Handles of the agents on which kernels of `wanted` executables count.
@@ -312,7 +318,7 @@ impl Session {
 
     fn unseen(&self, device: &dyn Device) -> Result<Vec<Executable>, DeviceError> {
         let mut executables = device.executables()?;
-        executables.retain(|executable| !self.seen.contains(executable));
+        executables.retain(|executable| !self.seen.contains_key(executable));
         Ok(executables)
     }
 
@@ -320,46 +326,55 @@ impl Session {
     /// it is still listed as alive, and a drain on another thread would find it anew and read memory
     /// that is being freed. When the handle comes back, `loaded` says so.
     fn forget(&mut self, executable: Executable) {
-        if !self.seen.contains(&executable) {
+        let Some(generations) = self.seen.get_mut(&executable) else {
             return;
-        }
+        };
         self.registry.unloaded(executable, clock::now());
-        let gone = self
-            .loads
-            .extract_if(.., |_, load| load.executable == executable);
-        for (generation, _) in gone {
+        for generation in generations.drain(..) {
+            self.loads.remove(&generation);
             self.ledger.settle(generation);
         }
     }
 
-    fn drain_where(
+    /// Drains the loads with these `generations`: while one is written, the next are copied.
+    fn drain_those(
         &mut self,
         device: &dyn Device,
         name: &ProfileName,
-        wanted: impl Fn(&Load) -> bool,
+        generations: &[u64],
     ) -> Outcome {
+        let loads: Vec<&Load> = generations
+            .iter()
+            .filter_map(|generation| self.loads.get(generation))
+            .collect();
         let mut outcome = Outcome {
             agents: self.agents.len(),
+            pairs: loads.len(),
+            found: loads.len(),
             ..Outcome::default()
         };
-        for load in self.loads.values().filter(|load| wanted(load)) {
-            outcome.pairs += 1;
-            outcome.found += 1;
-            let mut pass = Pass::of(load, device, name, &mut self.ledger);
+        let ranges: Vec<_> = loads.iter().map(|load| first_look(load)).collect();
+        device.read_each(&ranges, &mut |place, read| {
+            let load = loads[place];
+            let mut copies = match read {
+                Ok(bytes) => Copies::of(device, ranges[place].start, bytes),
+                // What cannot be copied and why shows when it is looked for.
+                Err(_) => Copies::none(device),
+            };
+            let mut pass = Pass::of(load, name, &mut self.ledger);
             pass.only_new = self.only_new;
-            let files = pass.run();
+            let files = pass.run(&mut copies);
             if let Some(file) = files.first() {
                 self.registry.profiled(load.generation, file);
             }
             outcome.files.extend(files);
             outcome.copied.append(&mut pass.copied);
-            outcome
-                .losses
-                .extend(pass.causes.into_iter().map(|cause| Loss {
-                    code_object: load.to_string(),
-                    cause,
-                }));
-        }
+            let losses = pass.causes.into_iter().map(|cause| Loss {
+                code_object: load.to_string(),
+                cause,
+            });
+            outcome.losses.extend(losses);
+        });
         outcome
     }
 }

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::ledger::Ledger;
+use super::copies::Copies;
+use super::ledger::{Ledger, Step};
 use super::outcome::{Cause, Copied};
 use super::snapshot::{KnownSnapshot, Located, Snapshot};
 use crate::codeobject::Identity;
-use crate::device::Device;
 use crate::error::Error;
 use crate::load::Load;
 use crate::output::{ProfileName, add_to_pool, create_atomic, create_beside, write_atomic};
@@ -15,7 +15,6 @@ use crate::profraw::{Parts, SavedSections, encode};
 /// One load on its way to a file.
 pub(super) struct Pass<'a> {
     ledger: &'a mut Ledger,
-    device: &'a dyn Device,
     load: &'a Load,
     name: &'a ProfileName,
     /// Whether a file that is there already is left alone.
@@ -27,16 +26,10 @@ pub(super) struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    /// The way of `load` on `device` to files called `name`.
-    pub(super) fn of(
-        load: &'a Load,
-        device: &'a dyn Device,
-        name: &'a ProfileName,
-        ledger: &'a mut Ledger,
-    ) -> Self {
+    /// The way of `load` to files called `name`.
+    pub(super) fn of(load: &'a Load, name: &'a ProfileName, ledger: &'a mut Ledger) -> Self {
         Pass {
             ledger,
-            device,
             load,
             name,
             only_new: false,
@@ -45,9 +38,10 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Locates the sections, then reads, checks, encodes and writes them. Returns the files.
-    pub(super) fn run(&mut self) -> Vec<PathBuf> {
-        let mut located = Located::of(self.device, self.load);
+    /// Locates the sections in what was copied of the load and reads what more it takes; then
+    /// checks, encodes and writes them. Returns the files.
+    pub(super) fn run(&mut self, copies: &mut Copies<'_>) -> Vec<PathBuf> {
+        let mut located = Located::of(copies, self.load);
         let doubts = std::mem::take(&mut located.doubts);
         if located.bounds.is_empty() {
             // Nothing else says where the sections are: what was wrong with the tables is fatal.
@@ -58,8 +52,8 @@ impl<'a> Pass<'a> {
         let mut files = Vec::new();
         for bounds in &located.bounds {
             let snapshot = located
-                .version_word(self.device, self.load)
-                .and_then(|word| Snapshot::take(self.device, self.load, bounds, word));
+                .version_word(copies, self.load)
+                .and_then(|word| Snapshot::take(copies, self.load, bounds, word));
             let written = snapshot.and_then(|snapshot| match snapshot {
                 Snapshot::Known(known) => self.write(known),
                 // What nobody can read tells nobody that it is zero.
@@ -76,11 +70,11 @@ impl<'a> Pass<'a> {
 
     /// Writes a profile. A code object without a single record has nothing to write: readers
     /// refuse such a profile.
-    fn write(&mut self, snapshot: KnownSnapshot) -> Result<Option<PathBuf>, Error> {
+    fn write(&mut self, snapshot: KnownSnapshot<'_>) -> Result<Option<PathBuf>, Error> {
         let KnownSnapshot {
             version,
             records,
-            counts,
+            counted,
             names,
             names_address,
         } = snapshot;
@@ -88,56 +82,59 @@ impl<'a> Pass<'a> {
             .extend(records.defects.into_iter().map(Cause::Record));
         let records = &records.bytes;
         self.copied.push(Copied {
-            counters: counts.counters.len(),
+            counters: counted.counters.len(),
             data: records.len(),
             names: names.len(),
-            uniform: counts.uniform.len(),
+            uniform: counted.uniform.len(),
         });
         if records.is_empty() {
             return Ok(None);
         }
         let (identity, build_id) = match &self.load.elf {
             Some(elf) => (elf.identity.clone(), elf.build_id.as_deref()),
-            None => (Identity::of_sections([names.as_slice(), records]), None),
+            None => (Identity::of_sections([names, records]), None),
         };
         let agent = &self.load.agent;
         let path = self.name.for_load(&agent.name, &identity, agent.index);
-        let generation = self.load.generation;
-        let new = if self.name.is_pooled() {
-            // The file holds the sum over all processes: add what it has not got from us yet.
-            self.ledger.news(&path, generation, &counts, &version)
-        } else {
-            // The file holds the sum over all loads of this process that share its name.
-            self.ledger.total(&path, generation, &counts, &version)?
+        let mut parts = Parts {
+            version,
+            build_id,
+            records,
+            counters: counted.counters,
+            bitmap: counted.bitmap,
+            uniform: counted.uniform,
+            names,
+            names_address,
         };
-        if let Some(new) = new {
-            let parts = Parts {
-                version,
-                build_id,
-                records,
-                counters: &new.counters,
-                bitmap: &new.bitmap,
-                uniform: &new.uniform,
-                names: &names,
-                names_address,
-            };
-            if self.only_new {
-                if !create_atomic(&path, &encode(&parts))? {
-                    return Ok(None);
+        if self.only_new {
+            let is_new = create_atomic(&path, &encode(&parts))?;
+            return Ok(is_new.then_some(path));
+        }
+        let (generation, is_pool) = (self.load.generation, self.name.is_pooled());
+        let step = self
+            .ledger
+            .step(&path, generation, &counted, &version, is_pool);
+        match &step {
+            Step::Nothing => {}
+            Step::Replace => write_atomic(self.ledger.place(&path), &encode(&parts))?,
+            Step::Add(news) => {
+                if let Some(news) = news {
+                    parts.counters = &news.counters;
+                    parts.bitmap = &news.bitmap;
+                    parts.uniform = &news.uniform;
                 }
-            } else if self.name.is_pooled() {
                 self.add(&path, &parts)?;
-            } else {
-                write_atomic(self.ledger.place(&path), &encode(&parts))?;
-                self.ledger.own(&path);
             }
-            self.ledger.written(&path, generation, counts, version);
+        }
+        self.ledger.written(&path, generation, &counted, &step);
+        if !is_pool {
+            self.ledger.own(&path);
         }
         Ok(Some(self.ledger.place(&path).to_owned()))
     }
 
-    /// Adds counts to the pool at `path`. Where that cannot be done, a file of this process's own
-    /// takes the pool's place: what is there belongs to others, and may be of use to them.
+    /// Adds counts to the file at `path`, a pool or one that has the counts of other loads. Where
+    /// that cannot be done, a new file takes its place: what is there may be of use to others.
     fn add(&mut self, path: &Path, parts: &Parts<'_>) -> Result<(), Error> {
         let Err(error) = add_to_pool(self.ledger.place(path), parts) else {
             return Ok(());

@@ -2,35 +2,33 @@
 
 use byteorder::{ByteOrder, LittleEndian};
 
+use super::copies::{Copies, second_look};
+use super::counted::Counted;
 use crate::device::{Device, DeviceRange, Symbol};
 use crate::error::Error;
 use crate::load::Load;
-use crate::profraw::{Counts, ProfileError, SavedSection, SavedSections, Version};
+use crate::profraw::{ProfileError, SavedSection, SavedSections, Version};
 use crate::sections::{
     Bounds, BoundsTable, CheckedRecords, Layout, Section, SectionRanges, SectionsError,
     check_records,
 };
 
-/// Sections that lie closer than this, in bytes, are copied in one: a copy costs tens of
-/// microseconds whatever its length, and that is what a few pages of waste cost.
-const MAX_GAP: u64 = 64 << 10;
-
 /// What was copied from a load.
 #[derive(Debug)]
-pub(super) enum Snapshot {
+pub(super) enum Snapshot<'a> {
     /// Sections of a version that is known.
-    Known(KnownSnapshot),
+    Known(KnownSnapshot<'a>),
     /// Sections of a version that is not: as they are, with their device addresses.
     Unknown(SavedSections),
 }
 
 /// Sections that were understood.
 #[derive(Debug)]
-pub(super) struct KnownSnapshot {
+pub(super) struct KnownSnapshot<'a> {
     pub(super) version: Version,
     pub(super) records: CheckedRecords,
-    pub(super) counts: Counts,
-    pub(super) names: Vec<u8>,
+    pub(super) counted: Counted<'a>,
+    pub(super) names: &'a [u8],
     /// Address of the names in the ELF.
     pub(super) names_address: u64,
 }
@@ -48,11 +46,11 @@ impl Located {
     /// Asks the ELF's section headers and the tables. The headers win: the table is in memory
     /// that kernels can write to. Without an ELF every table counts that has other bounds than
     /// those before it; the tables of translation units that were linked together are all alike.
-    pub(super) fn of(device: &dyn Device, load: &Load) -> Located {
+    pub(super) fn of(copies: &mut Copies<'_>, load: &Load) -> Located {
         let mut doubts = Vec::new();
         let mut tables: Vec<BoundsTable> = Vec::new();
         for table in &load.tables {
-            match read_table(device, *table) {
+            match read_table(copies, *table) {
                 Ok(table) if tables.iter().any(|known| known.bounds == table.bounds) => {}
                 Ok(table) => tables.push(table),
                 Err(error) => doubts.push(error),
@@ -60,36 +58,36 @@ impl Located {
         }
         let symbol = load.version.map(|symbol| symbol.address);
         let version = symbol.or_else(|| tables.first().map(|table| table.version));
-        let Some(elf) = &load.elf else {
-            let bounds = tables.iter().map(|table| table.bounds).collect();
-            return Located {
-                bounds,
-                version,
-                doubts,
-            };
+        let bounds = match &load.elf {
+            None => tables.iter().map(|table| table.bounds).collect(),
+            Some(elf) => {
+                let bounds = Bounds::of_elf(&elf.sections, load.load_delta);
+                // A table that could not be read says nothing; if more than that is wrong, reading
+                // the sections will tell.
+                doubts.retain(|doubt| !matches!(doubt, Error::Device(_)));
+                let disagreements = tables
+                    .iter()
+                    .filter_map(|table| bounds.disagreement(&table.bounds));
+                doubts.extend(disagreements.map(Error::from));
+                vec![bounds]
+            }
         };
-        let bounds = Bounds::of_elf(&elf.sections, load.load_delta);
-        // A table that could not be read says nothing; if more than that is wrong, reading the
-        // sections will tell.
-        doubts.retain(|doubt| !matches!(doubt, Error::Device(_)));
-        let disagreements = tables
-            .iter()
-            .filter_map(|table| bounds.disagreement(&table.bounds));
-        doubts.extend(disagreements.map(Error::from));
+        for bounds in &bounds {
+            second_look(copies, load, bounds, version);
+        }
         Located {
-            bounds: vec![bounds],
+            bounds,
             version,
             doubts,
         }
     }
 
     /// The version word: the device's own, else that of the clang that the ELF names.
-    pub(super) fn version_word(&self, device: &dyn Device, load: &Load) -> Result<u64, Error> {
-        if let Some(address) = self.version {
-            SectionRanges::check_version(address, load.segment)?;
-            let mut word = [0; 8];
-            device.read(address, &mut word)?;
-            return Ok(LittleEndian::read_u64(&word));
+    pub(super) fn version_word(&self, copies: &mut Copies<'_>, load: &Load) -> Result<u64, Error> {
+        if let Some(start) = self.version {
+            SectionRanges::check_version(start, load.segment)?;
+            let [word] = copies.get([DeviceRange { start, len: 8 }])?;
+            return Ok(LittleEndian::read_u64(word));
         }
         let clang = load.elf.as_ref().and_then(|elf| elf.clang);
         let version = clang
@@ -99,20 +97,23 @@ impl Located {
     }
 }
 
-fn read_table(device: &dyn Device, table: Symbol) -> Result<BoundsTable, Error> {
-    let mut bytes = vec![0; Layout::of_size(table.size)?.bytes()];
-    device.read(table.address, &mut bytes)?;
-    Ok(BoundsTable::decode(&bytes)?)
+fn read_table(copies: &mut Copies<'_>, table: Symbol) -> Result<BoundsTable, Error> {
+    let range = DeviceRange {
+        start: table.address,
+        len: Layout::of_size(table.size)?.bytes() as u64,
+    };
+    let [bytes] = copies.get([range])?;
+    Ok(BoundsTable::decode(bytes)?)
 }
 
-impl Snapshot {
+impl<'a> Snapshot<'a> {
     /// Reads and checks the sections of `load` at `bounds`.
     pub(super) fn take(
-        device: &dyn Device,
+        copies: &'a mut Copies<'_>,
         load: &Load,
         bounds: &Bounds,
         word: u64,
-    ) -> Result<Snapshot, Error> {
+    ) -> Result<Self, Error> {
         let version = match Version::of_word(word) {
             Ok(version) => version,
             // What an older one looked like is known, and this is not it: damage.
@@ -121,13 +122,13 @@ impl Snapshot {
             }
             Err(_) => {
                 let ranges = SectionRanges::check(bounds, load.segment, None)?;
-                let contents = read_sections(device, ranges.all().map(|(_, range)| range))?;
+                let contents = copies.get(ranges.all().map(|(_, range)| range))?;
                 let sections = ranges.all().into_iter().zip(contents);
                 let saved =
-                    |((section, range), bytes): ((Section, DeviceRange), Vec<u8>)| SavedSection {
+                    |((section, range), bytes): ((Section, DeviceRange), &[u8])| SavedSection {
                         name: section.to_string(),
                         address: range.start,
-                        bytes,
+                        bytes: bytes.to_vec(),
                     };
                 let sections = sections.map(saved).collect();
                 let load_delta = load.load_delta;
@@ -140,11 +141,11 @@ impl Snapshot {
         };
         let ranges = SectionRanges::check(bounds, load.segment, Some(&version))?;
         let [records, counters, bitmap, uniform, names] =
-            read_sections(device, ranges.all().map(|(_, range)| range))?;
+            copies.get(ranges.all().map(|(_, range)| range))?;
         Ok(Snapshot::Known(KnownSnapshot {
             version,
-            records: check_records(&records, &ranges, &version),
-            counts: Counts {
+            records: check_records(records, &ranges, &version),
+            counted: Counted {
                 counters,
                 bitmap,
                 uniform,
@@ -157,8 +158,9 @@ impl Snapshot {
 
 /// Writes over what `load` has counted: zeros, or "not reached" for single-byte counters.
 pub(super) fn zero(device: &dyn Device, load: &Load) -> Result<(), Error> {
-    let located = Located::of(device, load);
-    let version = Version::of_word(located.version_word(device, load)?)?;
+    let mut copies = Copies::none(device);
+    let located = Located::of(&mut copies, load);
+    let version = Version::of_word(located.version_word(&mut copies, load)?)?;
     for bounds in &located.bounds {
         let ranges = SectionRanges::check(bounds, load.segment, Some(&version))?;
         let unreached = if version.is_single_byte() { 0xff } else { 0 };
@@ -172,36 +174,4 @@ pub(super) fn zero(device: &dyn Device, load: &Load) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// Copies the sections, those that lie together at once.
-fn read_sections<const N: usize>(
-    device: &dyn Device,
-    sections: [DeviceRange; N],
-) -> Result<[Vec<u8>; N], Error> {
-    let mut order: Vec<usize> = (0..N).filter(|index| sections[*index].len > 0).collect();
-    order.sort_unstable_by_key(|index| sections[*index].start);
-    let mut contents = [const { Vec::new() }; N];
-    let mut rest = order.as_slice();
-    while let Some((&first, _)) = rest.split_first() {
-        let together = rest
-            .windows(2)
-            .take_while(|pair| near(sections[pair[0]], sections[pair[1]]));
-        let (span, after) = rest.split_at(1 + together.count());
-        let start = sections[first].start;
-        let last = sections[span[span.len() - 1]];
-        let mut bytes = vec![0; (last.start + last.len - start) as usize];
-        device.read(start, &mut bytes)?;
-        for &index in span {
-            let at = (sections[index].start - start) as usize;
-            contents[index] = bytes[at..at + sections[index].len as usize].to_vec();
-        }
-        rest = after;
-    }
-    Ok(contents)
-}
-
-/// Whether `second`, which starts after `first` ends, is worth the same copy.
-fn near(first: DeviceRange, second: DeviceRange) -> bool {
-    second.start - (first.start + first.len) <= MAX_GAP
 }

@@ -31,6 +31,8 @@ pub const AGENT_INFO_UUID: u32 = 0xA011;
 pub const ISA_INFO_NAME_LENGTH: u32 = 0;
 /// `hsa_isa_info_t`: the name.
 pub const ISA_INFO_NAME: u32 = 1;
+/// `hsa_device_type_t`: a CPU.
+pub const DEVICE_TYPE_CPU: u32 = 0;
 /// `hsa_device_type_t`: a GPU.
 pub const DEVICE_TYPE_GPU: u32 = 1;
 /// `hsa_executable_symbol_info_t`: kind, a u32.
@@ -147,6 +149,13 @@ pub type SignalDestroyFn = unsafe extern "C" fn(u64) -> Status;
 pub type SignalLoadFn = unsafe extern "C" fn(u64) -> i64;
 /// `hsa_signal_store_screlease`.
 pub type SignalStoreFn = unsafe extern "C" fn(u64, i64);
+/// `hsa_signal_wait_scacquire`: signal, condition, value, timeout in ticks, how to wait; returns
+/// the signal's value.
+pub type SignalWaitFn = unsafe extern "C" fn(u64, u32, i64, u64, u32) -> i64;
+/// `hsa_signal_condition_t`: less than.
+pub const SIGNAL_LESS: u32 = 2;
+/// `hsa_wait_state_t`: the thread may sleep.
+pub const WAIT_BLOCKED: u32 = 0;
 
 /// `hsa_system_get_info`.
 pub type SystemGetInfoFn = unsafe extern "C" fn(u32, *mut c_void) -> Status;
@@ -162,6 +171,25 @@ pub type GetInfoFn = unsafe extern "C" fn(u64, u32, *mut c_void) -> Status;
 pub type SymbolByNameFn = unsafe extern "C" fn(u64, *const c_char, *const u64, *mut u64) -> Status;
 /// `hsa_memory_copy`.
 pub type MemoryCopyFn = unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> Status;
+/// `hsa_amd_memory_async_copy`: destination and its agent, source and its agent, bytes, number of
+/// signals to wait for, these signals, the signal that is decremented when it is done, or made
+/// negative where it fails.
+pub type AsyncCopyFn = unsafe extern "C" fn(
+    *mut c_void,
+    u64,
+    *const c_void,
+    u64,
+    usize,
+    u32,
+    *const u64,
+    u64,
+) -> Status;
+/// `hsa_amd_memory_lock`: host memory, bytes, agents that get access and their number (none for
+/// all), where its address as agents see it goes.
+pub type MemoryLockFn =
+    unsafe extern "C" fn(*mut c_void, usize, *const u64, i32, *mut *mut c_void) -> Status;
+/// `hsa_amd_memory_unlock`.
+pub type MemoryUnlockFn = unsafe extern "C" fn(*mut c_void) -> Status;
 /// `hsa_amd_pointer_info`.
 pub type PointerInfoFn = unsafe extern "C" fn(
     *const c_void,

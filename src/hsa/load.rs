@@ -45,6 +45,19 @@ pub(super) struct QueueApi {
     pub(super) store_signal: abi::SignalStoreFn,
 }
 
+/// The functions of a loaded HSA runtime that copies take of which several are under way. Not to
+/// outlive the [`Api`] that they come from.
+#[derive(Debug)]
+pub(super) struct CopyApi {
+    pub(super) async_copy: abi::AsyncCopyFn,
+    pub(super) lock_memory: abi::MemoryLockFn,
+    pub(super) unlock_memory: abi::MemoryUnlockFn,
+    pub(super) create_signal: abi::SignalCreateFn,
+    pub(super) destroy_signal: abi::SignalDestroyFn,
+    pub(super) store_signal: abi::SignalStoreFn,
+    pub(super) wait_signal: abi::SignalWaitFn,
+}
+
 /// The runtime's function `name`.
 ///
 /// # Safety
@@ -114,6 +127,28 @@ impl Api {
             destroy_signal: function!("hsa_signal_destroy"),
             load_signal: function!("hsa_signal_load_scacquire"),
             store_signal: function!("hsa_signal_store_screlease"),
+        })
+    }
+
+    /// The functions for copies that nobody waits for.
+    ///
+    /// # Errors
+    /// Fails where the runtime lacks one of them.
+    pub(super) fn copies(&self) -> Result<CopyApi, DeviceError> {
+        macro_rules! function {
+            ($name:literal) => {
+                // SAFETY: the type is the one that hsa.h or hsa_ext_amd.h declares for the name.
+                unsafe { function(&self.library, $name) }?
+            };
+        }
+        Ok(CopyApi {
+            async_copy: function!("hsa_amd_memory_async_copy"),
+            lock_memory: function!("hsa_amd_memory_lock"),
+            unlock_memory: function!("hsa_amd_memory_unlock"),
+            create_signal: function!("hsa_signal_create"),
+            destroy_signal: function!("hsa_signal_destroy"),
+            store_signal: function!("hsa_signal_store_screlease"),
+            wait_signal: function!("hsa_signal_wait_scacquire"),
         })
     }
 

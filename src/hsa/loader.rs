@@ -28,6 +28,17 @@ impl Api {
         Ok(agents)
     }
 
+    /// A CPU agent: the first.
+    pub(super) fn cpu_agent(&self) -> Result<u64, DeviceError> {
+        for handle in collect("hsa_iterate_agents", self.iterate_agents)? {
+            let kind: u32 = self.agent_info(handle, abi::AGENT_INFO_DEVICE)?;
+            if kind == abi::DEVICE_TYPE_CPU {
+                return Ok(handle);
+            }
+        }
+        Err(DeviceError::NoCpu)
+    }
+
     /// The live executables. ROCr 5.2.3 to 6.2.0 pass handle 0 for destroyed slots.
     pub(super) fn executables(&self) -> Result<Vec<Executable>, DeviceError> {
         let iterate = self

@@ -44,25 +44,23 @@ impl Api {
         })
     }
 
-    /// Checks that a device range lies in one allocation. `hsa_memory_copy` takes a pointer that
-    /// it does not know for a host pointer and hands it to memcpy, which crashes on device memory.
-    fn check_allocated(&self, address: u64, len: usize) -> Result<(), DeviceError> {
+    /// Checks that a device range lies in one allocation, and returns its owner's handle.
+    /// `hsa_memory_copy` takes a pointer that it does not know for a host pointer and hands it to
+    /// memcpy, which crashes on device memory.
+    pub(super) fn check_allocated(&self, address: u64, len: usize) -> Result<u64, DeviceError> {
         let range = DeviceRange {
             start: address,
             len: len as u64,
         };
-        if len == 0 {
-            return Ok(());
-        }
-        let found = self.allocation(address)?;
-        if found.contains(&range) {
-            return Ok(());
+        let (found, owner) = self.allocation(address)?;
+        if len == 0 || found.contains(&range) {
+            return Ok(owner);
         }
         Err(DeviceError::NotAllocated { range, found })
     }
 
-    /// The runtime's allocation at `address`, empty where it has none.
-    fn allocation(&self, address: u64) -> Result<DeviceRange, DeviceError> {
+    /// The runtime's allocation at `address` and its owner's handle; empty where it has none.
+    fn allocation(&self, address: u64) -> Result<(DeviceRange, u64), DeviceError> {
         let mut info = PointerInfo {
             size: size_of::<PointerInfo>() as u32,
             kind: 0,
@@ -83,15 +81,16 @@ impl Api {
             )
         };
         check("hsa_amd_pointer_info", status)?;
-        if info.kind != abi::POINTER_TYPE_HSA {
-            return Ok(DeviceRange {
+        let range = match info.kind {
+            abi::POINTER_TYPE_HSA => DeviceRange {
+                start: info.agent_base as u64,
+                len: info.len as u64,
+            },
+            _ => DeviceRange {
                 start: address,
                 len: 0,
-            });
-        }
-        Ok(DeviceRange {
-            start: info.agent_base as u64,
-            len: info.len as u64,
-        })
+            },
+        };
+        Ok((range, info.owner))
     }
 }

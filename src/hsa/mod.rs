@@ -2,7 +2,7 @@
 //!
 //! All unsafe code of the library is here: [`abi`] mirrors the C types, [`load`] finds the
 //! runtime in the process, [`loader`] asks it what is loaded, [`image`] reads the ELFs behind it,
-//! [`memory`] copies, [`queue`] waits for kernels.
+//! [`memory`] copies, [`window`] many ranges at a time, [`queue`] waits for kernels.
 //!
 //! Nothing here starts HSA: a process that never used a GPU is left as it was.
 
@@ -12,12 +12,15 @@ mod load;
 mod loader;
 mod memory;
 mod queue;
+mod window;
 
 use load::Api;
 pub use load::{HSA_LIBRARY, is_loaded};
 pub use queue::Queues;
 
-use crate::device::{Agent, Device, DeviceError, Executable, Image, LoadedCodeObject, Symbol};
+use crate::device::{
+    Agent, Device, DeviceError, DeviceRange, Executable, Image, LoadedCodeObject, Symbol,
+};
 
 /// Whether an HSA runtime is loaded and running. A forked child inherits the answer, though not
 /// the runtime.
@@ -78,6 +81,14 @@ impl Device for HsaDevice {
 
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError> {
         self.api.copy_from_device(address, into)
+    }
+
+    fn read_each(
+        &self,
+        ranges: &[DeviceRange],
+        take: &mut dyn FnMut(usize, Result<&[u8], DeviceError>),
+    ) {
+        self.api.copy_each(ranges, take);
     }
 
     fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {

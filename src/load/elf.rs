@@ -9,7 +9,7 @@ use object::read::{ReadCache, ReadRef};
 use crate::codeobject::{CodeObject, CodeObjectError, ElfRange, Identity, Kernel, ProfileSections};
 use crate::device::{Agent, Device, DeviceError, Image, LoadedCodeObject};
 use crate::error::Error;
-use crate::sections::TABLE_SYMBOL;
+use crate::sections::{OWN_VERSION_SYMBOL, TABLE_SYMBOL};
 
 /// What is kept of a code object's ELF.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub struct ElfFacts {
     pub sections: ProfileSections,
     /// The section bounds tables of its translation units.
     pub unit_tables: Vec<ElfRange>,
+    /// The version word that rocov's device header defines, to which the tables point.
+    pub version: Option<ElfRange>,
     /// The major version of the clang that compiled it.
     pub clang: Option<u32>,
     /// Its kernels.
@@ -145,9 +147,12 @@ impl Elfs {
         }
         let image = ReadCache::new(image);
         let elf = CodeObject::parse(&image)?;
-        let unit_tables = match sections.are_instrumented() {
-            true => elf.variables(format!("{TABLE_SYMBOL}_").as_bytes())?,
-            false => Vec::new(),
+        let (unit_tables, version) = match sections.are_instrumented() {
+            true => (
+                elf.variables(format!("{TABLE_SYMBOL}_").as_bytes())?,
+                elf.variable(OWN_VERSION_SYMBOL.as_bytes())?,
+            ),
+            false => (Vec::new(), None),
         };
         let (kernels, damage) = match self.kernels(&elf) {
             Ok(kernels) => (kernels, None),
@@ -160,6 +165,7 @@ impl Elfs {
             build_id,
             sections,
             unit_tables,
+            version,
             clang: elf.clang_version(),
             kernels,
             damage,

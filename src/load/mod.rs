@@ -40,6 +40,19 @@ pub struct Load {
     pub elf: Option<Arc<ElfFacts>>,
 }
 
+impl Load {
+    /// Where its version word is by what is known before anything is read.
+    pub(crate) fn version_word(&self) -> Option<DeviceRange> {
+        let own = self.elf.as_ref().and_then(|elf| elf.version);
+        let own = || own.map(|range| loaded(range, self.load_delta));
+        let Symbol { address, .. } = self.version.or_else(own)?;
+        Some(DeviceRange {
+            start: address,
+            len: 8,
+        })
+    }
+}
+
 impl fmt::Display for Load {
     /// Names the load in a message: where it came from, its identity where that is known, and
     /// where it is.

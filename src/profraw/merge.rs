@@ -26,6 +26,19 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// What the raw profile `file` says was counted.
+    ///
+    /// # Errors
+    /// Fails where `file` is no raw profile of a known version, or is cut short.
+    pub fn of_profile(file: &[u8]) -> Result<Counts, ProfileError> {
+        let profile = RawProfile::parse(file)?;
+        Ok(Counts {
+            counters: file[profile.counters].to_vec(),
+            bitmap: file[profile.bitmap].to_vec(),
+            uniform: file[profile.uniform].to_vec(),
+        })
+    }
+
     /// Adds the counts of another run of the same code object. Sums stop at [`MAX_COUNT`];
     /// single-byte counters and bitmaps are joined: reached in either is reached.
     ///

@@ -74,6 +74,18 @@ impl Bounds {
         }
     }
 
+    /// Start and stop of every section.
+    #[must_use]
+    pub fn all(&self) -> [(u64, u64); 5] {
+        [
+            self.names,
+            self.counters,
+            self.data,
+            self.bitmap,
+            self.uniform,
+        ]
+    }
+
     /// Where a table has a section elsewhere than these bounds of the ELF: the first such.
     #[must_use]
     pub fn disagreement(&self, table: &Bounds) -> Option<SectionsError> {

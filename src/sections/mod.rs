@@ -9,7 +9,7 @@ mod table;
 
 pub use bounds::{Bounds, MAX_SECTION_BYTES, Section, SectionRanges};
 pub use records::{CheckedRecords, RecordDefect, check_records};
-pub use table::{BoundsTable, Layout, TABLE_SYMBOL, VERSION_SYMBOL};
+pub use table::{BoundsTable, Layout, OWN_VERSION_SYMBOL, TABLE_SYMBOL, VERSION_SYMBOL};
 
 use thiserror::Error;
 

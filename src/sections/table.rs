@@ -12,6 +12,8 @@ pub const TABLE_SYMBOL: &str = "__llvm_profile_sections";
 /// The version word that IR-level instrumentation emits itself. Where a code object has it, it
 /// is the compiler's own word and beats the one that the table names (see `rocov_device.h`).
 pub const VERSION_SYMBOL: &str = "__llvm_profile_raw_version";
+/// The version word of rocov's device header.
+pub const OWN_VERSION_SYMBOL: &str = "__rocov_raw_version";
 
 /// The table's layouts, told apart by the symbol's size: 8-byte words, start and stop of each
 /// section, the address of the version word last. Source: compiler-rt's

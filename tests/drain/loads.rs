@@ -255,16 +255,50 @@ fn an_elf_that_is_gone_costs_no_counts() {
 }
 
 #[test]
-fn sections_that_lie_together_are_copied_at_once() {
-    let (_directory, name) = output();
-    let device = loaded();
+fn a_load_is_read_once_and_without_its_elf_twice() {
+    for (images_gone, expected) in [(false, 1), (true, 2)] {
+        let (directory, name) = output();
+        let mut device = loaded();
+        device.images_gone = images_gone;
+        device.count(FIRST, VECADD, &[8, 7]);
+        Session::default().drain(&device, &name);
+        let reads = device.reads.borrow();
+        assert_eq!(reads.len(), expected, "{reads:?}");
+        assert_eq!(counts(&merged(directory.path()), VECADD), [8, 7]);
+    }
+}
+
+/// The sum of what is gone is in the file alone: a load that comes later adds to it, and one that
+/// was there alone until then is not counted twice.
+#[test]
+fn loads_that_share_a_file_add_up_however_they_come_and_go() {
+    let (directory, name) = output();
+    let mut device = loaded();
     let mut session = Session::default();
-    session.drain(&device, &name);
-    // The table, the version word, and one copy for names, counters and data of this small one.
-    assert_eq!(
-        device.reads.borrow().len(),
-        3,
-        "{:?}",
-        device.reads.borrow()
-    );
+    let sum = |session: &mut Session, device: &FakeDevice, expected: [u64; 2]| {
+        for _ in 0..2 {
+            let outcome = session.drain(device, &name);
+            assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
+            assert_eq!(counts(&merged(directory.path()), VECADD), expected);
+        }
+    };
+    device.count(FIRST, VECADD, &[1, 0]);
+    sum(&mut session, &device, [1, 0]);
+    device.count(FIRST, VECADD, &[1, 0]);
+    sum(&mut session, &device, [2, 0]);
+    device.load(SECOND, 0, &vecadd());
+    device.count(SECOND, VECADD, &[10, 1]);
+    sum(&mut session, &device, [12, 1]);
+    device.count(FIRST, VECADD, &[100, 0]);
+    sum(&mut session, &device, [112, 1]);
+    device.count(SECOND, VECADD, &[0, 1000]);
+    session.unloading(&device, FIRST, &name);
+    device.unload(FIRST);
+    sum(&mut session, &device, [112, 1001]);
+    session.unloading(&device, SECOND, &name);
+    device.unload(SECOND);
+    device.load(FIRST, 0, &vecadd());
+    session.loaded(&device, FIRST).unwrap();
+    device.count(FIRST, VECADD, &[5, 5]);
+    sum(&mut session, &device, [117, 1006]);
 }
