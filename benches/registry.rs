@@ -11,10 +11,8 @@
 //! then the memory that the registry has and what writing it takes at most, and the time and size of
 //! one writing. Times are the processor's.
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rocov::device::{Agent, Device, Executable};
@@ -23,6 +21,8 @@ use rocov::load::{Elfs, Found, discover};
 use rocov::output::{Expansion, ProfileName};
 use rocov::registry::{DocumentWhen, Keeper, Keeping, ObjectsKept, Process, Registry};
 
+#[path = "support/allocated.rs"]
+mod allocated;
 #[path = "../tests/drain/fake_device.rs"]
 #[allow(
     dead_code,
@@ -36,41 +36,13 @@ mod fake_device;
 )]
 mod support;
 
+use allocated::{allocated, peak_of};
 use fake_device::FakeDevice;
 use rustix::time::{ClockId, clock_gettime};
 use support::compile::code_object;
 
 const LOADS: [usize; 4] = [10, 100, 1_000, 10_000];
 const EXECUTABLE: Executable = Executable(0x51);
-
-/// The system's allocator, with its books kept.
-struct Counting;
-
-static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: everything is the system's allocator's; counting touches no memory of it.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let now = ALLOCATED.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        PEAK.fetch_max(now, Ordering::Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        ALLOCATED.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn allocated() -> usize {
-    ALLOCATED.load(Ordering::Relaxed)
-}
 
 fn main() {
     let image = std::fs::read(code_object("vecadd", "gfx90a", "-O1", 4)).expect("a code object");
@@ -172,15 +144,13 @@ fn together(image: &[u8], loads: usize) -> Together {
     std::fs::remove_file(name.for_registry()).expect("a registry");
     device.load(EXECUTABLE, 0, image);
     session.loaded(&device, EXECUTABLE).expect("code objects");
-    let before = allocated();
-    PEAK.store(before, Ordering::Relaxed);
     let start = computed();
-    let not_kept = session.keep(&name);
+    let (not_kept, peak) = peak_of(|| session.keep(&name));
     let write = computed() - start;
     assert!(not_kept.is_empty(), "{not_kept:?}");
     Together {
         micros: micros(time, loads),
-        peak: PEAK.load(Ordering::Relaxed) - before,
+        peak,
         write,
         file: std::fs::metadata(name.for_registry())
             .expect("a registry")

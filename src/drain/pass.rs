@@ -9,7 +9,9 @@ use super::snapshot::{KnownSnapshot, Located, Snapshot};
 use crate::codeobject::Identity;
 use crate::error::Error;
 use crate::load::Load;
-use crate::output::{ProfileName, add_to_pool, create_atomic, create_beside, write_atomic};
+use crate::output::{
+    ProfileName, add_to_own, add_to_pool, create_atomic, create_beside, write_atomic,
+};
 use crate::profraw::{Parts, SavedSections, encode};
 
 /// One load on its way to a file.
@@ -136,7 +138,12 @@ impl<'a> Pass<'a> {
     /// Adds counts to the file at `path`, a pool or one that has the counts of other loads. Where
     /// that cannot be done, a new file takes its place: what is there may be of use to others.
     fn add(&mut self, path: &Path, parts: &Parts<'_>) -> Result<(), Error> {
-        let Err(error) = add_to_pool(self.ledger.place(path), parts) else {
+        let place = self.ledger.place(path);
+        let added = match self.name.is_pooled() {
+            true => add_to_pool(place, parts),
+            false => add_to_own(place, parts),
+        };
+        let Err(error) = added else {
             return Ok(());
         };
         // If not even a new file can be made, it is the first reason that tells more.

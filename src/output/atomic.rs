@@ -18,7 +18,9 @@ use super::pattern::REGISTRY;
 /// Fails with the step and the file; then `path` is as it was.
 pub fn write_atomic(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
     let temporary = Temporary::write(path, contents)?;
-    fs::rename(&temporary.path, path).map_err(OutputError::io("replace", path))
+    fs::rename(&temporary.path, path).map_err(OutputError::io("replace", path))?;
+    temporary.is_gone();
+    Ok(())
 }
 
 /// Writes `contents` to `path`, likewise, unless that is what the file there has. Returns whether it
@@ -113,26 +115,34 @@ impl Temporary {
     /// hidden, and without the suffix by which profiles are collected.
     fn write(path: &Path, contents: &[u8]) -> Result<Temporary, OutputError> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        if let Some(directory) = path
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty())
-        {
-            fs::create_dir_all(directory)
-                .map_err(OutputError::io("make the directory", directory))?;
-        }
         let base = path.file_name().unwrap_or_default().to_string_lossy();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!(".{base}.{}-{count}.tmp", std::process::id());
         let temporary = Temporary {
             path: path.with_file_name(name),
         };
-        OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&temporary.path)
+        let create = || {
+            let mut options = OpenOptions::new();
+            options.write(true).create_new(true).open(&temporary.path)
+        };
+        let created = match create() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let directory = path.parent().unwrap_or(path);
+                fs::create_dir_all(directory)
+                    .map_err(OutputError::io("make the directory", directory))?;
+                create()
+            }
+            created => created,
+        };
+        created
             .and_then(|mut file| file.write_all(contents))
             .map_err(OutputError::io("write", &temporary.path))?;
         Ok(temporary)
+    }
+
+    /// It has got another name, so that nothing is left to be removed.
+    fn is_gone(self) {
+        std::mem::forget(self);
     }
 }
 

@@ -1,13 +1,16 @@
 //! Where profiles go: the user's name pattern ([`pattern`]), files that are whole or not there
-//! ([`atomic`]), and files that several processes add to ([`pool`]).
+//! ([`atomic`]), and files that
+//! several loads ([`own`]) or processes ([`pool`]) add to.
 
 mod atomic;
 mod lock;
+mod own;
 mod pattern;
 mod pool;
 
 pub(crate) use atomic::{create_atomic, create_beside, move_beside};
 pub use atomic::{write_atomic, write_if_changed};
+pub(crate) use own::add_to_own;
 pub use pattern::{Expansion, PatternError, ProfileName, REGISTRY};
 pub use pool::add_to_pool;
 pub(crate) use pool::{read, update_pooled};

@@ -1,0 +1,67 @@
+//! Times.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// What something took.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Time {
+    pub(crate) wall: Duration,
+    /// Of all threads of the process.
+    pub(crate) cpu: Duration,
+}
+
+/// What `work` returns and takes; on top of it what `spent` says that was not waited for.
+pub(crate) fn timed<T>(spent: impl Fn() -> Duration, work: impl FnOnce() -> T) -> (T, Time) {
+    let (start, before) = (Instant::now(), computed());
+    let result = work();
+    let (wall, cpu) = (start.elapsed(), computed() - before);
+    let wall = wall + spent();
+    (result, Time { wall, cpu })
+}
+
+/// The shortest of these times, each with a new directory: what else the machine does only adds.
+pub(crate) fn best(times: usize, mut work: impl FnMut(&Path) -> Time) -> Time {
+    let mut all: Vec<Time> = (0..times)
+        .map(|_| {
+            let directory = tempfile::tempdir().expect("a temporary directory");
+            work(directory.path())
+        })
+        .collect();
+    all.sort_by_key(|time| time.wall);
+    all[0]
+}
+
+pub(crate) fn median(times: usize, mut work: impl FnMut()) -> Duration {
+    let mut all: Vec<Duration> = (0..times)
+        .map(|_| {
+            let start = Instant::now();
+            work();
+            start.elapsed()
+        })
+        .collect();
+    all.sort();
+    all[times / 2]
+}
+
+/// What the process has computed so far.
+pub(crate) fn computed() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// What the machine's clock shows, which all processes see.
+pub(crate) fn now() -> Duration {
+    let time = clock_gettime(ClockId::Monotonic);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+pub(crate) fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+pub(crate) fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}

@@ -1,0 +1,163 @@
+//! A drain beside LLVM's own, and beside copying and writing alone.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rocov::device::{
+    Agent, Device, DeviceError, DeviceRange, Executable, Image, LoadedCodeObject, Symbol,
+};
+
+use crate::baseline::{self, Runtime};
+use crate::clock::{best, millis, timed};
+use crate::loads::session;
+
+/// What the columns are. Times are the best of several drains, each with files in a new directory;
+/// "ratio" is rocov's to LLVM's, "to floor" to the floor's; reads are copies for each code object.
+pub(crate) const HEADS: &str =
+    "    n  rocov ms     (cpu)  LLVM's ms     (cpu)   ratio   floor ms  to floor  reads";
+
+/// Prints what draining `executables` takes here, there, and without any logic. Calls of a runtime
+/// in memory have their price on top of the time: what `spent` returns.
+pub(crate) fn compare(
+    executables: &[Executable],
+    device: &dyn Device,
+    runtime: &dyn Runtime,
+    times: usize,
+    spent: impl Fn() -> Duration,
+) {
+    let counting = Counting {
+        device,
+        reads: Cell::new(0),
+    };
+    let mut plan = Plan::default();
+    let ours = best(times, |directory| {
+        let (mut session, name) = session(directory);
+        for executable in executables {
+            session.loaded(device, *executable).expect("it is loaded");
+        }
+        spent();
+        counting.reads.set(0);
+        let (outcome, time) = timed(&spent, || session.drain(&counting, &name));
+        assert_eq!(
+            outcome.files.len(),
+            executables.len(),
+            "{:?}",
+            outcome.losses
+        );
+        plan = Plan::of(&outcome.files, executables, device);
+        time
+    });
+    let floor = best(times, |directory| {
+        spent();
+        timed(&spent, || plan.carry_out(device, directory)).1
+    });
+    // Half an hour for three times a thousand.
+    let times = if executables.len() < 1_000 { times } else { 1 };
+    let theirs = best(times, |directory| {
+        spent();
+        let (files, time) = timed(&spent, || baseline::drain(runtime, directory));
+        assert_eq!(files, executables.len());
+        time
+    });
+    println!(
+        "{:>5} {:>9.2} ({:>7.2}) {:>10.2} ({:>8.2}) {:>7.4} {:>10.2} {:>9.2} {:>6.2}",
+        executables.len(),
+        millis(ours.wall),
+        millis(ours.cpu),
+        millis(theirs.wall),
+        millis(theirs.cpu),
+        ours.wall.as_secs_f64() / theirs.wall.as_secs_f64(),
+        millis(floor.wall),
+        ours.wall.as_secs_f64() / floor.wall.as_secs_f64(),
+        counting.reads.get() as f64 / executables.len() as f64,
+    );
+}
+
+/// What is copied and written when there is nothing to think about.
+#[derive(Default)]
+struct Plan {
+    ranges: Vec<DeviceRange>,
+    files: Vec<Vec<u8>>,
+}
+
+impl Plan {
+    fn of(files: &[PathBuf], executables: &[Executable], device: &dyn Device) -> Plan {
+        let files: Vec<Vec<u8>> = files
+            .iter()
+            .map(|file| fs::read(file).expect("a profile"))
+            .collect();
+        let range = |executable: &Executable| {
+            let loaded = device.code_objects(*executable).expect("it is loaded");
+            // As many bytes as are written, to within the header: which ones does not matter.
+            let DeviceRange { start, len } = loaded[0].segment;
+            let len = len.min(files[0].len() as u64);
+            DeviceRange { start, len }
+        };
+        Plan {
+            ranges: executables.iter().map(range).collect(),
+            files,
+        }
+    }
+
+    fn carry_out(&self, device: &dyn Device, directory: &Path) {
+        device.read_each(&self.ranges, &mut |place, read| {
+            read.expect("device memory");
+            let path = directory.join(format!("{place}.profraw"));
+            fs::write(path, &self.files[place]).expect("room on the disk");
+        });
+    }
+}
+
+/// A device that counts copies.
+struct Counting<'a> {
+    device: &'a dyn Device,
+    reads: Cell<usize>,
+}
+
+impl Device for Counting<'_> {
+    fn agents(&self) -> Result<Vec<Agent>, DeviceError> {
+        self.device.agents()
+    }
+
+    fn executables(&self) -> Result<Vec<Executable>, DeviceError> {
+        self.device.executables()
+    }
+
+    fn code_objects(&self, executable: Executable) -> Result<Vec<LoadedCodeObject>, DeviceError> {
+        self.device.code_objects(executable)
+    }
+
+    fn symbol(
+        &self,
+        executable: Executable,
+        agent: u64,
+        name: &str,
+    ) -> Result<Option<Symbol>, DeviceError> {
+        self.device.symbol(executable, agent, name)
+    }
+
+    fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn Image>, DeviceError> {
+        self.device.image(code_object)
+    }
+
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError> {
+        self.reads.set(self.reads.get() + 1);
+        self.device.read(address, into)
+    }
+
+    fn read_each(
+        &self,
+        ranges: &[DeviceRange],
+        take: &mut dyn FnMut(usize, Result<&[u8], DeviceError>),
+    ) {
+        let copied = ranges.iter().filter(|range| range.len > 0);
+        self.reads.set(self.reads.get() + copied.count());
+        self.device.read_each(ranges, take);
+    }
+
+    fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
+        self.device.write(address, from)
+    }
+}

@@ -1,0 +1,110 @@
+//! What a drain costs, beside LLVM's own and beside no drain at all: `cargo bench -p rocov --bench
+//! drain`, or `tools/bench`. See benches/README.md for what the tables say.
+//!
+//! - the real ROCr over the modelled GPU, in a process of its own;
+//! - a runtime in memory, with the prices of calls that were measured on the real one;
+//! - memory, and what is spent when code objects are loaded;
+//! - lives of a program with librocov and without.
+//!
+//! `--long` goes on to 1,000 code objects on the real ROCr, which takes minutes, most of them the
+//! other drain's, and to 10,000 in memory.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rocov::device::{Device, DeviceRange, Executable};
+
+#[path = "../support/allocated.rs"]
+mod allocated;
+mod baseline;
+mod clock;
+mod compare;
+mod fake;
+#[path = "../../tests/drain/fake_device.rs"]
+#[allow(
+    dead_code,
+    reason = "shared with the tests of the drain, which use all of it"
+)]
+mod fake_device;
+mod life;
+mod loads;
+mod rocr;
+#[path = "../../tests/whole_program/support/mod.rs"]
+#[allow(
+    dead_code,
+    reason = "shared with the whole-program tests, which use all of it"
+)]
+mod support;
+
+use baseline::Runtime;
+use clock::{median, micros};
+use compare::{HEADS, compare};
+use fake::{Fake, Prices};
+use rocr::Rocr;
+use support::artifacts::built;
+use support::compile::code_object;
+
+/// How the part on the real ROCr is asked for, and how it tells its prices.
+const REAL: &str = "--real";
+const PRICES: &str = "prices in ns:";
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let is_long = arguments.iter().any(|it| it == "--long");
+    let image = fs::read(code_object("templates", "gfx90a", "-O1", 4)).expect("a code object");
+    if let Some(at) = arguments.iter().position(|it| it == life::LIVE) {
+        let count = arguments[at + 1].parse().expect("a number");
+        return life::live(&image, count);
+    }
+    if arguments.iter().any(|it| it == REAL) {
+        let counts: &[usize] = if is_long {
+            &[10, 100, 1_000]
+        } else {
+            &[10, 100]
+        };
+        return on_the_real(&image, counts);
+    }
+    println!("a code object of {} bytes\n", image.len());
+    let prices = run_on_the_real(is_long);
+    let counts: &[usize] = match is_long {
+        true => &[10, 100, 1_000, 10_000],
+        false => &[10, 100, 1_000],
+    };
+    in_memory(
+        "prices of the real ROCr over the model",
+        &image,
+        counts,
+        prices,
+    );
+    let even = Prices {
+        copy: Duration::from_micros(20),
+        flowing: Duration::from_micros(20),
+        query: prices.query,
+    };
+    in_memory(
+        "20 us for every copy, however it is made",
+        &image,
+        counts,
+        even,
+    );
+    loads::measure(&image, counts);
+    life::measure(if is_long {
+        &[10, 100, 1_000]
+    } else {
+        &[10, 100]
+    });
+}
+
+/// The code object `image` as one of its own: with a number in place of the hash that clang gives
+/// each compilation, which stands in the names of symbols that nobody looks up.
+fn numbered(image: &[u8], number: u64) -> Vec<u8> {
+    const MARK: &[u8] = b"__hip_cuid_";
+    let mut numbered = image.to_vec();
+    let marks = image.windows(MARK.len()).enumerate();
+    for (at, _) in marks.filter(|(_, bytes)| *bytes == MARK) {
+        numbered[at + MARK.len()..][..16].copy_from_slice(format!("{number:016x}").as_bytes());
+    }
+    assert_ne!(numbered, image, "clang marks its compilations");
+    numbered
+}

@@ -1,0 +1,187 @@
+//! The real ROCr: loads code objects into this process, and answers what the baseline asks.
+
+use std::ffi::c_void;
+use std::mem::size_of;
+
+use libloading::os::unix::Library;
+use rocov::device::Device;
+use rocov::hsa::{HSA_LIBRARY, HsaDevice, abi};
+
+use crate::baseline::Runtime;
+
+const SYMBOL_INFO_NAME_LENGTH: u32 = 1;
+const SYMBOL_INFO_NAME: u32 = 2;
+
+type InitFn = unsafe extern "C" fn() -> abi::Status;
+type ReaderFn = unsafe extern "C" fn(*const u8, usize, *mut u64) -> abi::Status;
+type CreateFn = unsafe extern "C" fn(u32, u32, *const u8, *mut u64) -> abi::Status;
+type LoadFn = unsafe extern "C" fn(u64, u64, u64, *const u8, *mut u64) -> abi::Status;
+type FreezeFn = unsafe extern "C" fn(u64, *const u8) -> abi::Status;
+type DestroyFn = unsafe extern "C" fn(u64) -> abi::Status;
+type SymbolCallback = unsafe extern "C" fn(u64, u64, u64, *mut c_void) -> abi::Status;
+type SymbolsFn = unsafe extern "C" fn(u64, u64, SymbolCallback, *mut c_void) -> abi::Status;
+type SegmentsFn = unsafe extern "C" fn(*mut Segment, *mut usize) -> abi::Status;
+
+/// `hsa_ven_amd_loader_segment_descriptor_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Segment {
+    agent: u64,
+    executable: u64,
+    storage_type: u32,
+    storage: [u64; 3],
+    base: u64,
+    size: usize,
+}
+
+/// ROCr, started.
+pub(crate) struct Rocr {
+    library: Library,
+    device: HsaDevice,
+}
+
+impl Rocr {
+    /// Starts it.
+    pub(crate) fn start() -> Rocr {
+        // SAFETY: ROCr's initialisers may run.
+        let library = unsafe { Library::new(HSA_LIBRARY) }.expect("ROCr is installed");
+        // SAFETY: hsa.h declares the function so.
+        let init = unsafe { library.get::<InitFn>("hsa_init") }.expect("a function");
+        // SAFETY: there are no arguments.
+        assert_eq!(unsafe { init() }, abi::SUCCESS, "hsa_init");
+        let device = HsaDevice::attach().expect("ROCr is whole");
+        Rocr {
+            library,
+            device: device.expect("it runs"),
+        }
+    }
+
+    /// The library's view of it.
+    pub(crate) fn device(&self) -> &HsaDevice {
+        &self.device
+    }
+
+    /// Loads the code object `image`, which must stay, on the agent with this handle. Returns the
+    /// executable's handle.
+    pub(crate) fn load(&self, image: &'static [u8], agent: u64) -> u64 {
+        let (mut reader, mut executable) = (0, 0);
+        // SAFETY: hsa.h declares the functions so; likewise below.
+        let read =
+            unsafe { self.function::<ReaderFn>("hsa_code_object_reader_create_from_memory") };
+        let create = unsafe { self.function::<CreateFn>("hsa_executable_create_alt") };
+        let load = unsafe { self.function::<LoadFn>("hsa_executable_load_agent_code_object") };
+        let freeze = unsafe { self.function::<FreezeFn>("hsa_executable_freeze") };
+        let none = std::ptr::null();
+        // SAFETY: handles are those that the calls before have made; null stands for no options.
+        unsafe {
+            succeeds(read(image.as_ptr(), image.len(), &raw mut reader));
+            succeeds(create(0, 0, none, &raw mut executable));
+            succeeds(load(executable, agent, reader, none, std::ptr::null_mut()));
+            succeeds(freeze(executable, none));
+        }
+        executable
+    }
+
+    /// Destroys an executable.
+    pub(crate) fn destroy(&self, executable: u64) {
+        // SAFETY: hsa.h declares the function so.
+        let destroy = unsafe { self.function::<DestroyFn>("hsa_executable_destroy") };
+        // SAFETY: nothing of it runs.
+        succeeds(unsafe { destroy(executable) });
+    }
+
+    /// The function that a program linked with ROCr would call: librocov's, where that is preloaded.
+    ///
+    /// # Safety
+    /// `T` is the type of a pointer to the function `name`.
+    unsafe fn function<T: Copy>(&self, name: &str) -> T {
+        // SAFETY: as the caller promises.
+        if let Ok(found) = unsafe { Library::this().get::<T>(name) } {
+            return *found;
+        }
+        // SAFETY: as the caller promises.
+        *unsafe { self.library.get::<T>(name) }.expect("a function of ROCr")
+    }
+
+    fn symbol_info(&self, symbol: u64, attribute: u32, into: *mut c_void) {
+        // SAFETY: hsa.h declares the function so.
+        let info = unsafe { self.function::<abi::GetInfoFn>("hsa_executable_symbol_get_info") };
+        // SAFETY: the callers pass what the attribute needs.
+        succeeds(unsafe { info(symbol, attribute, into) });
+    }
+}
+
+impl Runtime for Rocr {
+    fn agents(&self) -> Vec<(u64, String)> {
+        let agents = self.device.agents().expect("agents").into_iter();
+        agents.map(|agent| (agent.handle, agent.name)).collect()
+    }
+
+    fn segments(&self) -> Vec<(u64, u64)> {
+        let mut table = abi::LoaderTable::default();
+        // SAFETY: hsa.h declares the function so.
+        let extension = unsafe {
+            self.function::<abi::ExtensionTableFn>("hsa_system_get_major_extension_table")
+        };
+        let (kind, size) = (abi::EXTENSION_AMD_LOADER, size_of::<abi::LoaderTable>());
+        // SAFETY: the table has the size that is told.
+        succeeds(unsafe { extension(kind, 1, size, (&raw mut table).cast()) });
+        let query = table.query_segment_descriptors.expect("a function");
+        // SAFETY: hsa_ven_amd_loader.h declares the function so.
+        let query = unsafe { std::mem::transmute::<unsafe extern "C" fn(), SegmentsFn>(query) };
+        let mut count = 0;
+        // SAFETY: null asks for the number.
+        succeeds(unsafe { query(std::ptr::null_mut(), &raw mut count) });
+        let mut segments = vec![Segment::default(); count];
+        // SAFETY: there is room for as many.
+        succeeds(unsafe { query(segments.as_mut_ptr(), &raw mut count) });
+        let pair = |segment: Segment| (segment.agent, segment.executable);
+        segments.into_iter().map(pair).collect()
+    }
+
+    fn each_symbol(&self, executable: u64, agent: u64, visit: &mut dyn FnMut(u64)) {
+        unsafe extern "C" fn call(_: u64, _: u64, symbol: u64, data: *mut c_void) -> abi::Status {
+            // SAFETY: `data` is the address of the reference below.
+            unsafe { (*data.cast::<&mut dyn FnMut(u64)>())(symbol) };
+            abi::SUCCESS
+        }
+        // SAFETY: hsa.h declares the function so.
+        let iterate = unsafe { self.function::<SymbolsFn>("hsa_executable_iterate_agent_symbols") };
+        let mut visit = visit;
+        // SAFETY: the callback is called before this returns.
+        succeeds(unsafe { iterate(executable, agent, call, (&raw mut visit).cast()) });
+    }
+
+    fn is_variable(&self, symbol: u64) -> bool {
+        let mut kind = 0_u32;
+        self.symbol_info(symbol, abi::SYMBOL_INFO_TYPE, (&raw mut kind).cast());
+        kind == abi::SYMBOL_KIND_VARIABLE
+    }
+
+    fn name_len(&self, symbol: u64) -> usize {
+        let mut len = 0_u32;
+        self.symbol_info(symbol, SYMBOL_INFO_NAME_LENGTH, (&raw mut len).cast());
+        len as usize
+    }
+
+    fn name(&self, symbol: u64, len: usize) -> Vec<u8> {
+        let mut name = vec![0; len];
+        self.symbol_info(symbol, SYMBOL_INFO_NAME, name.as_mut_ptr().cast());
+        name
+    }
+
+    fn address(&self, symbol: u64) -> u64 {
+        let mut address = 0_u64;
+        let attribute = abi::SYMBOL_INFO_VARIABLE_ADDRESS;
+        self.symbol_info(symbol, attribute, (&raw mut address).cast());
+        address
+    }
+
+    fn copy(&self, address: u64, into: &mut [u8]) {
+        self.device.read(address, into).expect("device memory");
+    }
+}
+
+fn succeeds(status: abi::Status) {
+    assert_eq!(status, abi::SUCCESS, "a call of ROCr");
+}
