@@ -108,3 +108,80 @@ fn numbered(image: &[u8], number: u64) -> Vec<u8> {
     assert_ne!(numbered, image, "clang marks its compilations");
     numbered
 }
+
+/// Runs the part on the real ROCr in a process with the modelled GPU, and returns what calls take.
+fn run_on_the_real(is_long: bool) -> Prices {
+    let mut command = Command::new(std::env::current_exe().expect("a program knows its path"));
+    command
+        .arg(REAL)
+        .args(is_long.then_some("--long"))
+        .env("LD_PRELOAD", built("librocov_modelgpu.so"))
+        .env("ROCOV_MODELGPU", "gfx90a")
+        .stderr(Stdio::inherit());
+    let output = command.output().expect("the same program can be started");
+    assert!(output.status.success(), "{command:?}: {}", output.status);
+    let text = String::from_utf8(output.stdout).expect("text");
+    let (table, prices) = text.split_once(PRICES).expect("prices");
+    println!("{table}");
+    let mut prices = prices.split_whitespace().map(|price| {
+        let nanos: u64 = price.parse().expect("a number");
+        Duration::from_nanos(nanos)
+    });
+    let mut next = || prices.next().expect("a price");
+    Prices {
+        copy: next(),
+        flowing: next(),
+        query: next(),
+    }
+}
+
+fn on_the_real(image: &[u8], counts: &[usize]) {
+    let rocr = Rocr::start();
+    let agent = Runtime::agents(&rocr)[0].0;
+    println!("the real ROCr over the modelled GPU");
+    println!("{HEADS}");
+    let mut executables = Vec::new();
+    for count in counts {
+        while executables.len() < *count {
+            let image = numbered(image, executables.len() as u64).leak();
+            executables.push(Executable(rocr.load(image, agent)));
+        }
+        compare(&executables, rocr.device(), &rocr, || Duration::ZERO);
+    }
+    let prices = prices(&rocr, executables[0].0, agent);
+    println!();
+    let what = ["a copy waited for", "a copy among others", "a question"];
+    for (what, price) in what.into_iter().zip(prices) {
+        println!("{what}: {:.2} us", micros(price));
+    }
+    let prices = prices.map(|price| price.as_nanos().to_string());
+    println!("{PRICES} {}", prices.join(" "));
+}
+
+/// What a copy takes alone and among others, and a question about a symbol.
+fn prices(rocr: &Rocr, executable: u64, agent: u64) -> [Duration; 3] {
+    const MANY: u32 = 64;
+    let mut symbols = Vec::new();
+    rocr.each_symbol(executable, agent, &mut |symbol| symbols.push(symbol));
+    let variable = symbols.iter().find(|symbol| rocr.is_variable(**symbol));
+    let start = rocr.address(*variable.expect("a variable"));
+    let ranges = [DeviceRange { start, len: 8 }; MANY as usize];
+    [
+        median(9, || rocr.copy(start, &mut [0; 8])),
+        median(9, || rocr.device().read_each(&ranges, &mut |_, _| {})) / MANY,
+        median(9, || {
+            (0..MANY).for_each(|_| assert!(rocr.name_len(symbols[0]) > 0));
+        }) / MANY,
+    ]
+}
+
+fn in_memory(title: &str, image: &[u8], counts: &[usize], prices: Prices) {
+    println!("in memory: {title}");
+    println!("{HEADS}");
+    for count in counts {
+        let fake = Fake::new(image, *count, 1, prices);
+        let executables = fake.executables().expect("executables");
+        compare(&executables, &fake, &fake, || fake.take_spent().0);
+    }
+    println!();
+}

@@ -1,6 +1,5 @@
 //! Where profiles go: the user's name pattern ([`pattern`]), files that are whole or not there
-//! ([`atomic`]), and files that
-//! several loads ([`own`]) or processes ([`pool`]) add to.
+//! ([`atomic`]), and files that several loads ([`own`]) or processes ([`pool`]) add to.
 
 mod atomic;
 mod lock;
