@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char};
 use std::sync::{Mutex, PoisonError};
 
 use rocov::device::{DeviceError, Executable};
-use rocov::drain::{Outcome, Session};
+use rocov::drain::{Idle, Outcome, Session};
 use rocov::hsa::{self, HsaDevice};
 use rocov::output::ProfileName;
 use rocov::registry::{KeepError, Keeper};
@@ -58,9 +58,17 @@ pub(crate) fn frozen(executable: Executable) {
 
 /// An executable is about to be destroyed.
 pub(crate) fn destroying(executable: Executable) {
-    wait_for_kernels(|it| it == executable);
+    let idle = wait_for_kernels(Some(executable));
     let drained = with_owned(|state, device| {
         if !state.session.has_seen(executable) {
+            return;
+        }
+        if state.session.is_complete(executable, &idle) {
+            log::verbose(format_args!(
+                "executable {:#x} destroyed: nothing has run since it was drained",
+                executable.0
+            ));
+            report_not_kept(&state.session.gone(executable, &state.name));
             return;
         }
         let outcome = state.session.unloading(device, executable, &state.name);
@@ -77,27 +85,32 @@ pub(crate) fn destroying(executable: Executable) {
 
 /// HSA may go, or the process: whatever is loaded is drained once its kernels are done.
 pub(crate) fn ending() -> RocovStatus {
-    wait_for_kernels(|_| true);
-    draining()
+    let idle = wait_for_kernels(None);
+    let status = drain(&idle);
+    keep();
+    status
 }
 
-/// Waits for the kernels on agents that have loads of `wanted` executables.
-fn wait_for_kernels(wanted: impl Fn(Executable) -> bool) {
-    let counting = with_owned(|state, _| state.session.counting_agents(wanted));
+/// Waits for the kernels on agents that have loads of `executable`, or any. Returns those that are
+/// idle then.
+fn wait_for_kernels(executable: Option<Executable>) -> Idle {
+    let counting = with_owned(|state, _| state.session.counting_agents(executable));
     // Not under the lock: other threads have code objects to load meanwhile.
-    if let (Some(agents), Some(device)) = (counting, attach()) {
-        queues::finish(&device, &agents);
+    match (counting, attach()) {
+        (Some(agents), Some(device)) => queues::finish(&device, &agents),
+        _ => Idle::new(),
     }
 }
 
 /// Whatever is loaded is drained, as it is now.
 pub(crate) fn draining() -> RocovStatus {
-    let status = drain();
+    let status = drain(&Idle::new());
     keep();
     status
 }
 
-fn drain() -> RocovStatus {
+/// Drains; all is complete then of the agents that have been `idle` since before.
+fn drain(idle: &Idle) -> RocovStatus {
     let drained = with_owned(|state, device| {
         if state.neighbour.look() == Stance::StandDown {
             return RocovStatus::Nothing;
@@ -105,6 +118,9 @@ fn drain() -> RocovStatus {
         let outcome = state.session.drain(device, &state.name);
         report(&outcome);
         report_not_kept(&outcome.not_kept);
+        if outcome.losses.is_empty() {
+            state.session.complete(idle);
+        }
         state.neighbour.after_drain(&mut state.session, device);
         if !outcome.losses.is_empty() {
             RocovStatus::Loss
@@ -200,8 +216,8 @@ pub(crate) fn exiting() {
 pub(crate) fn exit_begins() {
     if drains_at_exit() {
         with_state(|state| state.session.ends());
-        wait_for_kernels(|_| true);
-        drain();
+        let idle = wait_for_kernels(None);
+        drain(&idle);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
+use rocov::drain::Idle;
 use rocov::hsa::{HsaDevice, Queues};
 
 use crate::{caller, config, log, process};
@@ -46,14 +47,19 @@ pub(crate) fn forget_all() {
 }
 
 /// Waits until the kernels are done that these agents were given up to now, as long as the user
-/// allows.
-pub(crate) fn finish(device: &HsaDevice, agents: &[u64]) {
+/// allows. Returns those that are idle then.
+pub(crate) fn finish(device: &HsaDevice, agents: &[u64]) -> Idle {
     let patience = config::patience();
-    if agents.is_empty() || patience.is_zero() || caller::is_runtimes_thread() {
-        return;
+    if agents.is_empty() {
+        return Idle::new();
     }
-    let finished = queues().finish(device, agents, patience);
-    match finished {
+    if patience.is_zero() || caller::is_runtimes_thread() {
+        // Another thread may be waiting just now, for what this one does.
+        let idle = QUEUES.try_lock().map(|queues| queues.idle(device, agents));
+        return idle.ok().and_then(Result::ok).unwrap_or_default();
+    }
+    let mut queues = queues();
+    match queues.finish(device, agents, patience) {
         Ok(true) => {}
         Ok(false) => {
             static ONCE: Once = Once::new();
@@ -67,4 +73,5 @@ pub(crate) fn finish(device: &HsaDevice, agents: &[u64]) {
         }
         Err(error) => log::warn(format_args!("cannot wait for kernels: {error}")),
     }
+    queues.idle(device, agents).unwrap_or_default()
 }

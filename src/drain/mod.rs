@@ -32,6 +32,9 @@ use copies::{Copies, first_look};
 use ledger::Ledger;
 use pass::Pass;
 
+/// Agents that have nothing to do, by handle, each with the moment since when that is so.
+pub type Idle = HashMap<u64, u64>;
+
 /// The loads of a process and what was written of them. Owned by whoever hooks the runtime.
 #[derive(Debug, Default)]
 pub struct Session {
@@ -43,6 +46,10 @@ pub struct Session {
     /// Executables that were looked at, with the generations of their loads: most have none.
     seen: HashMap<Executable, Vec<u64>>,
     ledger: Ledger,
+    /// Since when the agent has been idle of each load that was drained while it was.
+    complete: HashMap<u64, u64>,
+    /// Whether code objects were loaded past the hooks, so that kernels may be launched so, too.
+    has_missed: bool,
     filter: Filter,
     /// All loads, to be drained or not.
     registry: Registry,
@@ -168,6 +175,34 @@ impl Session {
         outcome
     }
 
+    /// Records that all loads on the agents in `idle` have been drained since the moment that it has
+    /// for each (see [`crate::hsa::Queues::idle`], asked before the drain).
+    pub fn complete(&mut self, idle: &Idle) {
+        if self.has_missed {
+            return;
+        }
+        for (generation, load) in &self.loads {
+            let moment = idle.get(&load.agent.handle);
+            self.complete
+                .extend(moment.map(|moment| (*generation, *moment)));
+        }
+    }
+
+    /// Whether nothing of `executable` can have run since it was drained, as its agents have been
+    /// `idle` since before that.
+    #[must_use]
+    pub fn is_complete(&self, executable: Executable, idle: &Idle) -> bool {
+        let Some(generations) = self.seen.get(&executable) else {
+            return false;
+        };
+        let is_complete = |generation: &u64| {
+            let load = self.loads.get(generation);
+            let moment = load.and_then(|load| idle.get(&load.agent.handle));
+            moment.is_some() && self.complete.get(generation) == moment
+        };
+        !generations.is_empty() && generations.iter().all(is_complete)
+    }
+
     /// Forgets an executable that is about to be destroyed, undrained.
     pub fn gone(&mut self, executable: Executable, name: &ProfileName) -> Vec<KeepError> {
         self.forget(executable);
@@ -180,30 +215,9 @@ impl Session {
         not_kept
     }
 
-    /// Drains every load that is still there, those included whose freeze was not seen.
+    /// Drains every load that is still there, those included whose freeze was not seen. What else is
+    /// kept, [`Session::keep`] writes.
     pub fn drain(&mut self, device: &dyn Device, name: &ProfileName) -> Outcome {
-        let mut outcome = self.drain_all(device, name);
-        if !self.is_ending {
-            outcome.not_kept.extend(self.keep(name));
-        }
-        outcome
-    }
-
-    /// Writes profiles of zeros for code objects that were never loaded, as they are on `device`, and
-    /// keeps their ELFs. A file that is there already is left alone, whatever it holds: they have
-    /// counted nothing, and would only take its counts away. In the registry they are not.
-    pub fn drain_unloaded(&mut self, device: &AtRest, name: &ProfileName) -> Outcome {
-        let mut apart = Session {
-            keeper: std::mem::take(&mut self.keeper),
-            only_new: true,
-            ..Session::default()
-        };
-        let outcome = apart.drain_all(device, name);
-        self.keeper = apart.keeper;
-        outcome
-    }
-
-    fn drain_all(&mut self, device: &dyn Device, name: &ProfileName) -> Outcome {
         let mut pairs = 0;
         let mut losses = Vec::new();
         let mut not_kept = Vec::new();
@@ -212,6 +226,7 @@ impl Session {
                 for executable in unseen {
                     match self.loaded(device, executable) {
                         Ok(outcome) => {
+                            self.has_missed |= outcome.found > 0;
                             // The instrumented ones are counted when they are drained.
                             pairs += outcome.pairs - outcome.found;
                             losses.extend(outcome.losses);
@@ -228,6 +243,20 @@ impl Session {
         outcome.pairs += pairs;
         outcome.losses.append(&mut losses);
         outcome.not_kept = not_kept;
+        outcome
+    }
+
+    /// Writes profiles of zeros for code objects that were never loaded, as they are on `device`, and
+    /// keeps their ELFs. A file that is there already is left alone, whatever it holds: they have
+    /// counted nothing, and would only take its counts away. In the registry they are not.
+    pub fn drain_unloaded(&mut self, device: &AtRest, name: &ProfileName) -> Outcome {
+        let mut apart = Session {
+            keeper: std::mem::take(&mut self.keeper),
+            only_new: true,
+            ..Session::default()
+        };
+        let outcome = apart.drain(device, name);
+        self.keeper = apart.keeper;
         outcome
     }
 
@@ -261,7 +290,10 @@ impl Session {
         let mut result = Ok(());
         for (generation, load) in &self.loads {
             match snapshot::zero(device, load) {
-                Ok(()) => self.ledger.settle(*generation),
+                Ok(()) => {
+                    self.complete.remove(generation);
+                    self.ledger.settle(*generation);
+                }
                 Err(error) => result = Err(error),
             }
         }
@@ -293,6 +325,7 @@ impl Session {
             self.ledger.settle(generation);
         }
         self.registry.unloaded_all(clock::now());
+        self.complete.clear();
         self.seen.clear();
         self.agents.clear();
     }
@@ -303,11 +336,21 @@ impl Session {
         self.seen.contains_key(&executable)
     }
 
-    /// Handles of the agents on which kernels of `wanted` executables count.
+    /// Handles of the agents on which kernels of `executable` count, or of any.
     #[must_use]
-    pub fn counting_agents(&self, wanted: impl Fn(Executable) -> bool) -> Vec<u64> {
-        let loads = self.loads.values().filter(|load| wanted(load.executable));
-        loads.map(|load| load.agent.handle).collect()
+    pub fn counting_agents(&self, executable: Option<Executable>) -> Vec<u64> {
+        let agent_of = |load: &Load| load.agent.handle;
+        let mut agents: Vec<u64> = match executable {
+            None => self.loads.values().map(agent_of).collect(),
+            Some(executable) => {
+                let generations = self.seen.get(&executable).into_iter().flatten();
+                let loads = generations.filter_map(|generation| self.loads.get(generation));
+                loads.map(agent_of).collect()
+            }
+        };
+        agents.sort_unstable();
+        agents.dedup();
+        agents
     }
 
     /// Whether there is no load to drain.
@@ -332,6 +375,7 @@ impl Session {
         self.registry.unloaded(executable, clock::now());
         for generation in generations.drain(..) {
             self.loads.remove(&generation);
+            self.complete.remove(&generation);
             self.ledger.settle(generation);
         }
     }

@@ -9,6 +9,7 @@
 //! program with a kernel that runs until the host stops it would hang; besides, it interferes with
 //! stream capture, the current device and HIP's last error.
 
+use std::collections::HashMap;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
@@ -23,6 +24,10 @@ use crate::device::DeviceError;
 #[derive(Debug, Default)]
 pub struct Queues {
     queues: Vec<Queue>,
+    /// Agents with a queue that is not among them: nobody else can know when it is done.
+    secretive: Vec<u64>,
+    /// Grows with all that is known to have changed: queues, and the kernels in them.
+    moment: u64,
 }
 
 #[derive(Debug)]
@@ -40,7 +45,11 @@ impl Queues {
     /// Queues of which none is known.
     #[must_use]
     pub const fn new() -> Queues {
-        Queues { queues: Vec::new() }
+        Queues {
+            queues: Vec::new(),
+            secretive: Vec::new(),
+            moment: 0,
+        }
     }
 
     /// Adds a queue that was made for `agent`, unless its maker alone may put packets into it.
@@ -51,24 +60,56 @@ impl Queues {
     pub unsafe fn created(&mut self, agent: u64, address: u64) {
         // SAFETY: as promised.
         let kind = unsafe { (*(address as *const abi::Queue)).kind };
-        if kind != abi::QUEUE_TYPE_SINGLE {
-            self.queues.push(Queue {
-                agent,
-                address,
-                pending: None,
-                idle_at: None,
-            });
+        self.moment += 1;
+        if kind == abi::QUEUE_TYPE_SINGLE {
+            self.secretive.push(agent);
+            return;
         }
+        self.queues.push(Queue {
+            agent,
+            address,
+            pending: None,
+            idle_at: None,
+        });
     }
 
     /// Lets go of a queue that is about to be destroyed.
     pub fn destroying(&mut self, address: u64) {
+        self.moment += 1;
         self.queues.retain(|queue| queue.address != address);
     }
 
     /// Lets go of all of them: the runtime is gone.
     pub fn clear(&mut self) {
-        self.queues.clear();
+        *self = Queues {
+            moment: self.moment + 1,
+            ..Queues::new()
+        };
+    }
+
+    /// Those of `agents` that have nothing to do, each with the moment since when that is so: where it
+    /// is the same another time, nothing has run on the agent in between. An agent of which no queue is
+    /// known is not among them, nor is one with a queue that cannot be looked into.
+    ///
+    /// # Errors
+    /// Fails where the runtime lacks a function.
+    pub fn idle(
+        &self,
+        device: &HsaDevice,
+        agents: &[u64],
+    ) -> Result<HashMap<u64, u64>, DeviceError> {
+        let api = device.api.queues()?;
+        let is_idle = |agent: &u64| {
+            let mut queues = self.queues.iter().filter(|queue| queue.agent == *agent);
+            let mut known = 0;
+            let idle = queues.all(|queue| {
+                known += 1;
+                queue.idle_at == Some(api.write_index(queue.address))
+            });
+            idle && known > 0 && !self.secretive.contains(agent)
+        };
+        let idle = agents.iter().copied().filter(is_idle);
+        Ok(idle.map(|agent| (agent, self.moment)).collect())
     }
 
     /// Waits until everything is done that is in the queues of `agents` by now. False where that
@@ -100,6 +141,7 @@ impl Queues {
         }
         for (queue, index) in waited_for {
             finished &= queue.reach_barrier(&api, index, deadline);
+            self.moment += 1;
         }
         Ok(finished)
     }

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use rocov::drain::Session;
+use rocov::device::Device;
+use rocov::drain::{Idle, Session};
 
 use crate::fake_device::FakeDevice;
 use crate::support::profile::raw_profiles;
@@ -165,6 +166,36 @@ fn zeroing_keeps_what_was_written_and_counts_on_from_there() {
             "{pattern}"
         );
     }
+}
+
+/// Where no kernel can have run since a drain there is nothing to read again, and only there.
+#[test]
+fn a_drain_is_complete_until_something_may_have_run() {
+    let (_directory, name) = output();
+    let device = loaded();
+    let agent = device.agents().unwrap()[0].handle;
+    let (idle, later) = (Idle::from([(agent, 7)]), Idle::from([(agent, 8)]));
+    let mut session = Session::default();
+    session.loaded(&device, FIRST).unwrap();
+    assert!(!session.is_complete(FIRST, &idle), "it was not drained");
+    session.drain(&device, &name);
+    session.complete(&Idle::new());
+    assert!(!session.is_complete(FIRST, &idle), "the agent was busy");
+    session.complete(&idle);
+    assert!(session.is_complete(FIRST, &idle));
+    assert!(!session.is_complete(FIRST, &later) && !session.is_complete(FIRST, &Idle::new()));
+    session.zero(&device).unwrap();
+    assert!(!session.is_complete(FIRST, &idle), "it counts anew");
+    session.complete(&idle);
+    session.unloading(&device, FIRST, &name);
+    session.loaded(&device, FIRST).unwrap();
+    assert!(!session.is_complete(FIRST, &idle), "it is another load");
+
+    // Whoever loads past the hooks may launch past them.
+    let mut session = Session::default();
+    session.drain(&device, &name);
+    session.complete(&idle);
+    assert!(!session.is_complete(FIRST, &idle));
 }
 
 /// Between the hook and the end of `hsa_executable_destroy` the runtime still lists the executable,

@@ -31,6 +31,13 @@ fn process(pid: u32) -> Process {
     }
 }
 
+/// A drain, and what is kept beside it.
+fn drain(session: &mut Session, device: &FakeDevice, name: &ProfileName) -> Outcome {
+    let mut outcome = session.drain(device, name);
+    outcome.not_kept.extend(session.keep(name));
+    outcome
+}
+
 fn session(keeping: Keeping, name: &ProfileName) -> Session {
     Session::default().with_keeper(Keeper::new(keeping, process(7), name))
 }
@@ -75,7 +82,7 @@ fn a_load_is_written_with_its_profile_and_its_elf() {
     no_complaint(&session.loaded(&device, SECOND).unwrap());
     no_complaint(&session.unloading(&device, SECOND, &name));
     let base = device.base(FIRST);
-    no_complaint(&session.drain(&device, &name));
+    no_complaint(&drain(&mut session, &device, &name));
 
     let (document, process) = the_process(&name);
     assert_eq!(process.agents[0].name, "gfx90a");
@@ -139,7 +146,7 @@ fn what_is_left_out_of_the_drain_is_in_the_registry() {
     let loader = Some(Path::new("/usr/bin/app"));
     let outcome = session.loaded_by(&device, FIRST, loader).unwrap();
     assert_eq!((outcome.pairs, outcome.skipped, outcome.found), (1, 1, 0));
-    session.drain(&device, &name);
+    drain(&mut session, &device, &name);
     assert!(raw_profiles(directory.path()).is_empty());
     let (document, process) = the_process(&name);
     assert!(document.code_objects[0].instrumented);
@@ -153,7 +160,7 @@ fn an_elf_out_of_reach_leaves_a_load_without_kernels() {
     device.images_gone = true;
     device.count(FIRST, VECADD, &[8, 7]);
     let mut session = session(ALL, &name);
-    no_complaint(&session.drain(&device, &name));
+    no_complaint(&drain(&mut session, &device, &name));
     let (document, process) = the_process(&name);
     assert!(document.code_objects.is_empty());
     let load = &process.loads[0];
@@ -169,7 +176,7 @@ fn nothing_is_written_that_is_not_asked_for() {
         let device = loaded();
         let mut session = session(keeping, &name);
         session.loaded(&device, FIRST).unwrap();
-        no_complaint(&session.drain(&device, &name));
+        no_complaint(&drain(&mut session, &device, &name));
         let has = |file: &Path| file.exists();
         (
             has(&name.for_registry()),
@@ -194,13 +201,13 @@ fn a_document_that_has_not_changed_is_not_written_again() {
     let (_directory, name) = output();
     let device = loaded();
     let mut session = session(ALL, &name);
-    session.drain(&device, &name);
+    drain(&mut session, &device, &name);
     fs::remove_file(name.for_registry()).unwrap();
     device.count(FIRST, VECADD, &[1, 1]);
-    session.drain(&device, &name);
+    drain(&mut session, &device, &name);
     assert!(!name.for_registry().exists());
     session.unloading(&device, FIRST, &name);
-    session.drain(&device, &name);
+    drain(&mut session, &device, &name);
     assert!(name.for_registry().exists());
 }
 
@@ -230,7 +237,7 @@ fn elfs_are_where_the_profiles_go() {
     let mut session = session(ALL, &name);
     session.loaded(&device, FIRST).unwrap();
     let elsewhere = profile_name(directory.path(), "else/where/app.profraw");
-    no_complaint(&session.drain(&device, &elsewhere));
+    no_complaint(&drain(&mut session, &device, &elsewhere));
     let (document, process) = the_process(&elsewhere);
     let there = directory.path().join("else/where");
     let file = document.code_objects[0].file.as_ref().expect("a kept ELF");
@@ -288,7 +295,7 @@ fn elfs_past_the_limit_are_not_kept_which_is_said_once() {
         )
     );
     no_complaint(&session.loaded(&device, SECOND).unwrap());
-    session.drain(&device, &name);
+    drain(&mut session, &device, &name);
     let (document, _) = the_process(&name);
     let kept = document.code_objects.iter().filter(|it| it.file.is_some());
     assert_eq!(kept.count(), 1);
@@ -326,7 +333,7 @@ fn a_full_disk_costs_what_is_kept_and_no_counts() {
     );
     assert!(line.starts_with(&expected), "{line}");
 
-    let outcome = session.drain(&device, &name);
+    let outcome = drain(&mut session, &device, &name);
     assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
     assert_eq!(counts(&merged(directory.path()), VECADD), [3, 2]);
 }
@@ -342,7 +349,7 @@ fn a_directory_in_the_way_costs_what_is_kept_and_no_counts() {
     fs::create_dir(name.for_registry()).unwrap();
     let device = loaded();
     device.count(FIRST, VECADD, &[3, 2]);
-    let outcome = session(ALL, &name).drain(&device, &name);
+    let outcome = drain(&mut session(ALL, &name), &device, &name);
     assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
     assert_eq!(outcome.not_kept.len(), 2, "{:?}", outcome.not_kept);
     assert_eq!(counts(&merged(directory.path()), VECADD), [3, 2]);
@@ -356,7 +363,7 @@ fn processes_share_a_pool() {
         let device = loaded();
         let keeper = Keeper::new(ALL, process(pid), &name);
         let mut session = Session::default().with_keeper(keeper);
-        no_complaint(&session.drain(&device, &name));
+        no_complaint(&drain(&mut session, &device, &name));
         no_complaint(&session.unloading(&device, FIRST, &name));
         assert!(session.keep(&name).is_empty());
     }
@@ -389,7 +396,7 @@ fn a_pool_that_is_none_is_left_alone_and_named() {
         fs::write(&pool, text).unwrap();
         let mut device = loaded();
         let mut session = session(ALL, &name);
-        let outcome = session.drain(&device, &name);
+        let outcome = drain(&mut session, &device, &name);
         assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
         let [complaint] = outcome.not_kept.as_slice() else {
             panic!("{:?}", outcome.not_kept)
@@ -408,7 +415,7 @@ fn a_pool_that_is_none_is_left_alone_and_named() {
 
         // Said once, and written there from then on.
         device.load(SECOND, 0, &collatz());
-        no_complaint(&session.drain(&device, &name));
+        no_complaint(&drain(&mut session, &device, &name));
         assert_eq!(document(&beside).processes[0].loads.len(), 2);
     }
 }
@@ -418,7 +425,7 @@ fn a_program_that_is_taken_over_leaves_its_registry_to_the_next() {
     let (_directory, name) = output();
     let device = loaded();
     let mut first = session(ALL, &name);
-    first.drain(&device, &name);
+    drain(&mut first, &device, &name);
     let moved: Vec<_> = first.hand_over().into_iter().map(Result::unwrap).collect();
     assert_eq!(moved.len(), 2, "{moved:?}");
     assert!(first.keep(&name).is_empty());
@@ -428,6 +435,6 @@ fn a_program_that_is_taken_over_leaves_its_registry_to_the_next() {
     assert_eq!(moved, [profile, place]);
 
     let mut second = session(ALL, &name);
-    second.drain(&device, &name);
+    drain(&mut second, &device, &name);
     assert!(name.for_registry().exists());
 }
