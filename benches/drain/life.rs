@@ -32,6 +32,8 @@ pub(crate) fn live(image: &[u8], count: usize) {
     // Before the first load, after which librocov registers its own: that one is called first.
     at_exit(destroy);
     let agent = Runtime::agents(&rocr)[0].0;
+    // Where there is one, librocov can tell that nothing runs.
+    rocr.make_queue(agent);
     let images = (0..count as u64).map(|number| &*numbered(image, number).leak());
     let start = now();
     let executables: Vec<u64> = images.map(|image| rocr.load(image, agent)).collect();
@@ -53,7 +55,7 @@ pub(crate) fn live(image: &[u8], count: usize) {
 
 /// Prints what programs with these numbers of code objects take.
 pub(crate) fn measure(counts: &[usize]) {
-    println!("a program on the real ROCr over the model; CPU time while it rests for 200 ms");
+    println!("\na program on the real ROCr over the model; CPU time while it rests for 200 ms");
     println!("    n  librocov  load us each  at rest us  threads  exit ms");
     for count in counts {
         for with in [false, true] {

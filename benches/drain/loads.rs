@@ -20,7 +20,9 @@ pub(crate) fn session(directory: &Path) -> (Session, ProfileName) {
 /// Prints what loads, a drain, a second one and unloads take in memory and time, on one agent and
 /// on eight.
 pub(crate) fn measure(image: &[u8], counts: &[usize]) {
-    println!("a session, in memory, CPU time for each code object; the drain's memory beyond the");
+    println!(
+        "\na session, in memory, CPU time for each code object; the drain's memory beyond the"
+    );
     println!("session's own, and what that has for each code object");
     println!("    n  agents  load us  drain us  again us  unload us  peak KiB  B/object");
     for agents in [1, 8] {
@@ -38,7 +40,6 @@ pub(crate) fn measure(image: &[u8], counts: &[usize]) {
             );
         }
     }
-    println!();
 }
 
 struct Row {

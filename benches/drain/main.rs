@@ -6,7 +6,7 @@
 //! - memory, and what is spent when code objects are loaded;
 //! - lives of a program with librocov and without.
 //!
-//! `--long` goes on to 1,000 code objects on the real ROCr, which takes minutes, most of them the
+//! The words `drains`, `loads` and `lives` choose among them. `--long` goes on to 1,000 code objects on the real ROCr, which takes minutes, most of them the
 //! other drain's, and to 10,000 in memory.
 
 use std::fs;
@@ -45,55 +45,52 @@ use rocr::Rocr;
 use support::artifacts::built;
 use support::compile::code_object;
 
+/// What a copy costs that goes over a bus, by and large.
+const EVEN: Duration = Duration::from_micros(20);
 /// How the part on the real ROCr is asked for, and how it tells its prices.
 const REAL: &str = "--real";
 const PRICES: &str = "prices in ns:";
 
+/// Numbers of code objects on the real ROCr and in memory; the last of each with `--long`.
+const ON_THE_REAL: [usize; 3] = [10, 100, 1_000];
+const IN_MEMORY: [usize; 4] = [10, 100, 1_000, 10_000];
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let is_long = arguments.iter().any(|it| it == "--long");
+    let is_asked_for = |word: &str| arguments.iter().any(|it| it == word);
+    let is_long = is_asked_for("--long");
+    let real = &ON_THE_REAL[..ON_THE_REAL.len() - usize::from(!is_long)];
+    let memory = &IN_MEMORY[..IN_MEMORY.len() - usize::from(!is_long)];
     let image = fs::read(code_object("templates", "gfx90a", "-O1", 4)).expect("a code object");
     if let Some(at) = arguments.iter().position(|it| it == life::LIVE) {
-        let count = arguments[at + 1].parse().expect("a number");
-        return life::live(&image, count);
+        return life::live(&image, arguments[at + 1].parse().expect("a number"));
     }
-    if arguments.iter().any(|it| it == REAL) {
-        let counts: &[usize] = if is_long {
-            &[10, 100, 1_000]
-        } else {
-            &[10, 100]
+    if is_asked_for(REAL) {
+        return on_the_real(&image, real);
+    }
+    let any = ["drains", "loads", "lives"].into_iter().any(is_asked_for);
+    println!("a code object of {} bytes", image.len());
+    if is_asked_for("drains") || !any {
+        let prices = run_on_the_real(is_long);
+        in_memory(
+            "prices of the real ROCr over the model",
+            &image,
+            memory,
+            prices,
+        );
+        let even = Prices {
+            copy: EVEN,
+            flowing: EVEN,
+            query: prices.query,
         };
-        return on_the_real(&image, counts);
+        in_memory("20 us for every copy, however made", &image, memory, even);
     }
-    println!("a code object of {} bytes\n", image.len());
-    let prices = run_on_the_real(is_long);
-    let counts: &[usize] = match is_long {
-        true => &[10, 100, 1_000, 10_000],
-        false => &[10, 100, 1_000],
-    };
-    in_memory(
-        "prices of the real ROCr over the model",
-        &image,
-        counts,
-        prices,
-    );
-    let even = Prices {
-        copy: Duration::from_micros(20),
-        flowing: Duration::from_micros(20),
-        query: prices.query,
-    };
-    in_memory(
-        "20 us for every copy, however it is made",
-        &image,
-        counts,
-        even,
-    );
-    loads::measure(&image, counts);
-    life::measure(if is_long {
-        &[10, 100, 1_000]
-    } else {
-        &[10, 100]
-    });
+    if is_asked_for("loads") || !any {
+        loads::measure(&image, memory);
+    }
+    if is_asked_for("lives") || !any {
+        life::measure(real);
+    }
 }
 
 /// The code object `image` as one of its own: with a number in place of the hash that clang gives
@@ -105,7 +102,7 @@ fn numbered(image: &[u8], number: u64) -> Vec<u8> {
     for (at, _) in marks.filter(|(_, bytes)| *bytes == MARK) {
         numbered[at + MARK.len()..][..16].copy_from_slice(format!("{number:016x}").as_bytes());
     }
-    assert_ne!(numbered, image, "clang marks its compilations");
+    assert!(numbered != image, "clang marks its compilations");
     numbered
 }
 
@@ -122,7 +119,7 @@ fn run_on_the_real(is_long: bool) -> Prices {
     assert!(output.status.success(), "{command:?}: {}", output.status);
     let text = String::from_utf8(output.stdout).expect("text");
     let (table, prices) = text.split_once(PRICES).expect("prices");
-    println!("{table}");
+    print!("{table}");
     let mut prices = prices.split_whitespace().map(|price| {
         let nanos: u64 = price.parse().expect("a number");
         Duration::from_nanos(nanos)
@@ -138,7 +135,7 @@ fn run_on_the_real(is_long: bool) -> Prices {
 fn on_the_real(image: &[u8], counts: &[usize]) {
     let rocr = Rocr::start();
     let agent = Runtime::agents(&rocr)[0].0;
-    println!("the real ROCr over the modelled GPU");
+    println!("\nthe real ROCr over the modelled GPU");
     println!("{HEADS}");
     let mut executables = Vec::new();
     for count in counts {
@@ -176,12 +173,11 @@ fn prices(rocr: &Rocr, executable: u64, agent: u64) -> [Duration; 3] {
 }
 
 fn in_memory(title: &str, image: &[u8], counts: &[usize], prices: Prices) {
-    println!("in memory: {title}");
+    println!("\nin memory: {title}");
     println!("{HEADS}");
     for count in counts {
         let fake = Fake::new(image, *count, 1, prices);
         let executables = fake.executables().expect("executables");
         compare(&executables, &fake, &fake, || fake.take_spent().0);
     }
-    println!();
 }

@@ -18,6 +18,8 @@ type CreateFn = unsafe extern "C" fn(u32, u32, *const u8, *mut u64) -> abi::Stat
 type LoadFn = unsafe extern "C" fn(u64, u64, u64, *const u8, *mut u64) -> abi::Status;
 type FreezeFn = unsafe extern "C" fn(u64, *const u8) -> abi::Status;
 type DestroyFn = unsafe extern "C" fn(u64) -> abi::Status;
+type QueueFn =
+    unsafe extern "C" fn(u64, u32, u32, *const u8, *const u8, u32, u32, *mut u64) -> abi::Status;
 type SymbolCallback = unsafe extern "C" fn(u64, u64, u64, *mut c_void) -> abi::Status;
 type SymbolsFn = unsafe extern "C" fn(u64, u64, SymbolCallback, *mut c_void) -> abi::Status;
 type SegmentsFn = unsafe extern "C" fn(*mut Segment, *mut usize) -> abi::Status;
@@ -80,6 +82,16 @@ impl Rocr {
             succeeds(freeze(executable, none));
         }
         executable
+    }
+
+    /// Makes a queue of an agent, which stays.
+    pub(crate) fn make_queue(&self, agent: u64) {
+        let mut queue = 0;
+        let (none, any) = (std::ptr::null(), u32::MAX);
+        // SAFETY: hsa.h declares the function so.
+        let make = unsafe { self.function::<QueueFn>("hsa_queue_create") };
+        // SAFETY: nobody is told of errors; the handle is written to `queue`.
+        succeeds(unsafe { make(agent, 64, 0, none, none, any, any, &raw mut queue) });
     }
 
     /// Destroys an executable.

@@ -14,7 +14,9 @@ use std::ffi::c_int;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{boundary, lifecycle, process, table};
+use rocov::hsa::is_loaded;
+
+use crate::{boundary, lifecycle, process, queues, table};
 
 /// Registers the late exit drain. Only registers: the process may never use a GPU.
 ///
@@ -25,6 +27,9 @@ use crate::{boundary, lifecycle, process, table};
 fn at_load() {
     register(late);
     process::watch_forks();
+    if !is_loaded() {
+        queues::are_all_seen();
+    }
     table::announce();
 }
 

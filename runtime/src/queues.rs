@@ -1,5 +1,6 @@
 //! The queues of the process, and waiting for the kernels in them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use rocov::drain::Idle;
@@ -20,6 +21,14 @@ pub(crate) struct NewQueue {
 /// Locked while kernels are waited for, so that no queue goes meanwhile. Not with the lock of
 /// [`crate::lifecycle`].
 static QUEUES: Mutex<Queues> = Mutex::new(Queues::new());
+
+/// Whether librocov was there before HSA started, so that no queue was made before.
+static SEES_ALL: AtomicBool = AtomicBool::new(false);
+
+/// HSA has not started yet, or is just starting.
+pub(crate) fn are_all_seen() {
+    SEES_ALL.store(true, Ordering::Relaxed);
+}
 
 fn queues() -> MutexGuard<'static, Queues> {
     QUEUES.lock().unwrap_or_else(PoisonError::into_inner)
@@ -47,16 +56,21 @@ pub(crate) fn forget_all() {
 }
 
 /// Waits until the kernels are done that these agents were given up to now, as long as the user
-/// allows. Returns those that are idle then.
+/// allows. Returns those that are idle then, as far as that is known.
 pub(crate) fn finish(device: &HsaDevice, agents: &[u64]) -> Idle {
+    let idle = |queues: &Queues| match SEES_ALL.load(Ordering::Relaxed) {
+        true => queues.idle(device, agents).unwrap_or_default(),
+        false => Idle::new(),
+    };
     let patience = config::patience();
     if agents.is_empty() {
         return Idle::new();
     }
     if patience.is_zero() || caller::is_runtimes_thread() {
         // Another thread may be waiting just now, for what this one does.
-        let idle = QUEUES.try_lock().map(|queues| queues.idle(device, agents));
-        return idle.ok().and_then(Result::ok).unwrap_or_default();
+        return QUEUES
+            .try_lock()
+            .map_or_else(|_| Idle::new(), |it| idle(&it));
     }
     let mut queues = queues();
     match queues.finish(device, agents, patience) {
@@ -73,5 +87,5 @@ pub(crate) fn finish(device: &HsaDevice, agents: &[u64]) -> Idle {
         }
         Err(error) => log::warn(format_args!("cannot wait for kernels: {error}")),
     }
-    queues.idle(device, agents).unwrap_or_default()
+    idle(&queues)
 }

@@ -18,7 +18,7 @@ use crate::calls::{
 };
 use crate::election::{self, Event};
 use crate::hooks::{self, First};
-use crate::{boundary, exit, log, process};
+use crate::{boundary, exit, log, process, queues};
 
 /// Tells ROCr (from 5.3) that this library is a tool, and when to load it: others first.
 #[unsafe(no_mangle)]
@@ -96,6 +96,7 @@ unsafe extern "C" fn OnLoad(
     boundary::guest("OnLoad", || {
         // Whatever comes of the table: from here on what is still loaded at exit is found there.
         exit::register_at_start();
+        queues::are_all_seen();
         // SAFETY: ROCr passes its table, which stays in place.
         let Some(core) = (unsafe { known(table.cast()) }) else {
             return;

@@ -306,15 +306,17 @@ impl Session {
     ///
     /// Returns the new names; what could not be renamed is an error.
     pub fn hand_over(&mut self) -> Vec<Result<PathBuf, OutputError>> {
+        let mut names = HashMap::new();
         let own = self.ledger.take_own().into_iter();
         let mut renamed: Vec<_> = own
             .map(|path| {
                 let place = move_beside(&path)?;
-                self.registry.renamed(&path, &place);
-                self.ledger.moved(path, place.clone());
+                self.ledger.moved(path.clone(), place.clone());
+                names.insert(path, place.clone());
                 Ok(place)
             })
             .collect();
+        self.registry.renamed(&names);
         renamed.append(&mut self.keeper.hand_over());
         renamed
     }
@@ -395,6 +397,8 @@ impl Session {
             agents: self.agents.len(),
             pairs: loads.len(),
             found: loads.len(),
+            files: Vec::with_capacity(loads.len()),
+            copied: Vec::with_capacity(loads.len()),
             ..Outcome::default()
         };
         let ranges: Vec<_> = loads.iter().map(|load| first_look(load)).collect();

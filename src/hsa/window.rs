@@ -80,10 +80,13 @@ fn fillings(ranges: &[DeviceRange]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Bytes that a range takes of the window: none where it is larger than a half.
+/// Bytes that a range takes of the window, so that each starts on a cache line: none where it is
+/// larger than a half.
 fn in_window(range: DeviceRange) -> usize {
-    let len = usize::try_from(range.len).unwrap_or(usize::MAX);
-    if len > HALF { 0 } else { len }
+    match usize::try_from(range.len) {
+        Ok(len) if len <= HALF => len.next_multiple_of(64),
+        _ => 0,
+    }
 }
 
 /// What is on its way into a half.
@@ -179,7 +182,7 @@ impl<'a> Window<'a> {
                 Ok(()) => *start = Some(at),
                 Err(_) => refused += 1,
             }
-            at += ranges[place].len as usize;
+            at += in_window(ranges[place]);
         }
         self.halves[half].done = refused;
         filling

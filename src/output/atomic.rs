@@ -126,7 +126,12 @@ impl Temporary {
             options.write(true).create_new(true).open(&temporary.path)
         };
         let created = match create() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
                 let directory = path.parent().unwrap_or(path);
                 fs::create_dir_all(directory)
                     .map_err(OutputError::io("make the directory", directory))?;

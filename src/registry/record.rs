@@ -1,7 +1,7 @@
 //! The registry of a running process.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::model::Unload;
@@ -162,19 +162,20 @@ impl Registry {
         self.changes += 1;
     }
 
-    /// Notes that a file of counts has another name.
-    pub(crate) fn renamed(&mut self, file: &Path, name: &Path) {
-        let Some(old) = self.profiles.take(file) else {
-            return;
-        };
-        let new: Arc<Path> = name.into();
-        for load in &mut self.loads {
-            if load.profile.as_ref() == Some(&old) {
-                load.profile = Some(new.clone());
+    /// Notes that files of counts have other names.
+    pub(crate) fn renamed(&mut self, names: &HashMap<PathBuf, PathBuf>) {
+        for (file, name) in names {
+            if self.profiles.remove(file.as_path()) {
+                self.profiles.insert(name.as_path().into());
             }
         }
-        self.profiles.insert(new);
-        self.changes += 1;
+        for load in &mut self.loads {
+            let name = load.profile.as_ref().and_then(|file| names.get(&**file));
+            if let Some(name) = name.and_then(|name| self.profiles.get(name.as_path())) {
+                load.profile = Some(name.clone());
+                self.changes += 1;
+            }
+        }
     }
 
     /// What `address` meant when `generation` was the last event: the code object that was loaded

@@ -12,6 +12,7 @@ use rocov::output::ProfileName;
 use rocov::registry::model::{Document, ProcessRecord};
 use rocov::registry::{DocumentWhen, Keeper, Keeping, ObjectsKept, Process};
 
+use crate::fake_device::FakeDevice;
 use crate::files::Mounted;
 use crate::support::profile::raw_profiles;
 use crate::{FIRST, SECOND, VECADD, collatz, counts, loaded, merged, output, profile_name, vecadd};

@@ -37,6 +37,11 @@ fn libraries_are_drained_when_they_are_closed_and_at_exit() {
                 end == "close",
                 "{ended}"
             );
+            // At exit all is drained, then HIP destroys what nothing has touched since.
+            let is_read_once = ended
+                .stderr
+                .contains("nothing has run since it was drained");
+            assert_eq!(is_read_once, end == "keep", "{ended}");
         }
     }
 }
