@@ -153,6 +153,9 @@ pub trait Image: Read + Seek {}
 
 impl<T: Read + Seek> Image for T {}
 
+/// What takes copies: the place of each among the ranges, and its bytes.
+pub type Take<'a> = dyn FnMut(usize, Result<&[u8], DeviceError>) + 'a;
+
 /// A device runtime with code objects loaded.
 pub trait Device {
     /// The GPU agents, in the runtime's order.
@@ -202,11 +205,7 @@ pub trait Device {
     /// order. Others may be under way meanwhile. An empty range is not copied.
     ///
     /// What fails, fails for that range alone, as [`Device::read`] does.
-    fn read_each(
-        &self,
-        ranges: &[DeviceRange],
-        take: &mut dyn FnMut(usize, Result<&[u8], DeviceError>),
-    ) {
+    fn read_each(&self, ranges: &[DeviceRange], take: &mut Take<'_>) {
         for (place, range) in ranges.iter().enumerate() {
             let mut bytes = vec![0; range.len as usize];
             let read = match range.len {

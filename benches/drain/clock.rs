@@ -13,12 +13,16 @@ pub(crate) struct Time {
     pub(crate) cpu: Duration,
 }
 
-/// What `work` returns and takes; on top of it what `spent` says that was not waited for.
-pub(crate) fn timed<T>(spent: impl Fn() -> Duration, work: impl FnOnce() -> T) -> (T, Time) {
+/// What `work` returns and takes. Where calls have prices, time is what was computed, and what
+/// `spent` says they have cost: nothing was waited for.
+pub(crate) fn timed<T>(
+    spent: impl Fn() -> Option<Duration>,
+    work: impl FnOnce() -> T,
+) -> (T, Time) {
     let (start, before) = (Instant::now(), computed());
     let result = work();
     let (wall, cpu) = (start.elapsed(), computed() - before);
-    let wall = wall + spent();
+    let wall = spent().map_or(wall, |spent| cpu + spent);
     (result, Time { wall, cpu })
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rocov::device::{
-    Agent, Device, DeviceError, DeviceRange, Executable, Image, LoadedCodeObject, Symbol,
+    Agent, Device, DeviceError, DeviceRange, Executable, Image, LoadedCodeObject, Symbol, Take,
 };
 
 use crate::baseline::{self, Runtime};
@@ -19,12 +19,12 @@ pub(crate) const HEADS: &str =
     "    n  rocov ms     (cpu)  LLVM's ms     (cpu)   ratio   floor ms  to floor  reads";
 
 /// Prints what draining `executables` takes here, there, and without any logic. Calls of a runtime
-/// in memory have their price on top of the time: what `spent` returns.
+/// in memory have prices: what `spent` returns.
 pub(crate) fn compare(
     executables: &[Executable],
     device: &dyn Device,
     runtime: &dyn Runtime,
-    spent: impl Fn() -> Duration,
+    spent: impl Fn() -> Option<Duration>,
 ) {
     // Half an hour would be LLVM's for three times a thousand.
     let (times, theirs) = (3, if executables.len() < 1_000 { 3 } else { 1 });
@@ -103,8 +103,9 @@ impl Plan {
     fn carry_out(&self, device: &dyn Device, directory: &Path) {
         device.read_each(&self.ranges, &mut |place, read| {
             read.expect("device memory");
-            let path = directory.join(format!("{place}.profraw"));
-            fs::write(path, &self.files[place]).expect("room on the disk");
+            let [new, path] = ["tmp", "profraw"].map(|it| directory.join(format!("{place}.{it}")));
+            fs::write(&new, &self.files[place]).expect("room on the disk");
+            fs::rename(&new, &path).expect("the same directory");
         });
     }
 }
@@ -146,11 +147,7 @@ impl Device for Counting<'_> {
         self.device.read(address, into)
     }
 
-    fn read_each(
-        &self,
-        ranges: &[DeviceRange],
-        take: &mut dyn FnMut(usize, Result<&[u8], DeviceError>),
-    ) {
+    fn read_each(&self, ranges: &[DeviceRange], take: &mut Take<'_>) {
         let copied = ranges.iter().filter(|range| range.len > 0);
         self.reads.set(self.reads.get() + copied.count());
         self.device.read_each(ranges, take);

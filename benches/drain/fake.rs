@@ -8,7 +8,7 @@ use std::io::Cursor;
 use std::time::Duration;
 
 use rocov::device::{
-    Agent, Device, DeviceError, DeviceRange, Executable, Image, LoadedCodeObject, Symbol,
+    Agent, Device, DeviceError, DeviceRange, Executable, Image, LoadedCodeObject, Symbol, Take,
 };
 
 use crate::baseline::Runtime;
@@ -36,7 +36,6 @@ pub(crate) struct Fake {
     agents: usize,
     prices: Prices,
     spent: Cell<Duration>,
-    copies: Cell<usize>,
     image: Vec<u8>,
     /// Memory of one at address 0, with the places of the addresses in it.
     memory: Vec<u8>,
@@ -78,7 +77,6 @@ impl Fake {
             agents,
             prices,
             spent: Cell::default(),
-            copies: Cell::default(),
             symbols: names.iter().filter(is_listed).map(symbol).collect(),
             image: image.to_vec(),
             memory,
@@ -86,9 +84,9 @@ impl Fake {
         }
     }
 
-    /// What the calls so far have cost, and the copies among them.
-    pub(crate) fn take_spent(&self) -> (Duration, usize) {
-        (self.spent.take(), self.copies.take())
+    /// What the calls so far have cost.
+    pub(crate) fn take_spent(&self) -> Duration {
+        self.spent.take()
     }
 
     fn spend(&self, price: Duration) {
@@ -104,7 +102,6 @@ impl Fake {
     }
 
     fn at(&self, address: u64, into: &mut [u8]) {
-        self.copies.set(self.copies.get() + 1);
         let at = ((address - BASE) % self.stride()) as usize;
         let base = address - at as u64;
         let end = at + into.len();
@@ -184,11 +181,7 @@ impl Device for Fake {
         Ok(())
     }
 
-    fn read_each(
-        &self,
-        ranges: &[DeviceRange],
-        take: &mut dyn FnMut(usize, Result<&[u8], DeviceError>),
-    ) {
+    fn read_each(&self, ranges: &[DeviceRange], take: &mut Take<'_>) {
         for (place, range) in ranges.iter().enumerate() {
             self.spend(self.prices.flowing);
             let mut bytes = vec![0; range.len as usize];

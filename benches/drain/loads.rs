@@ -1,7 +1,6 @@
 //! What a session has in memory, and what it does when code objects come and go.
 
 use std::path::Path;
-use std::time::Duration;
 
 use rocov::device::{Device, Executable};
 use rocov::drain::Session;
@@ -60,7 +59,7 @@ fn row(fake: &Fake) -> Row {
     let executables: Vec<Executable> = fake.executables().expect("executables");
     let count = executables.len();
     let each = |time: Time| micros(time.cpu) / count as f64;
-    let nothing = || Duration::ZERO;
+    let nothing = || None;
 
     let before = allocated();
     let (mut session, name) = session(directory.path());

@@ -143,7 +143,7 @@ fn on_the_real(image: &[u8], counts: &[usize]) {
             let image = numbered(image, executables.len() as u64).leak();
             executables.push(Executable(rocr.load(image, agent)));
         }
-        compare(&executables, rocr.device(), &rocr, || Duration::ZERO);
+        compare(&executables, rocr.device(), &rocr, || None);
     }
     let prices = prices(&rocr, executables[0].0, agent);
     println!();
@@ -178,6 +178,6 @@ fn in_memory(title: &str, image: &[u8], counts: &[usize], prices: Prices) {
     for count in counts {
         let fake = Fake::new(image, *count, 1, prices);
         let executables = fake.executables().expect("executables");
-        compare(&executables, &fake, &fake, || fake.take_spent().0);
+        compare(&executables, &fake, &fake, || Some(fake.take_spent()));
     }
 }

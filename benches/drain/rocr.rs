@@ -67,12 +67,15 @@ impl Rocr {
     /// executable's handle.
     pub(crate) fn load(&self, image: &'static [u8], agent: u64) -> u64 {
         let (mut reader, mut executable) = (0, 0);
-        // SAFETY: hsa.h declares the functions so; likewise below.
-        let read =
-            unsafe { self.function::<ReaderFn>("hsa_code_object_reader_create_from_memory") };
-        let create = unsafe { self.function::<CreateFn>("hsa_executable_create_alt") };
-        let load = unsafe { self.function::<LoadFn>("hsa_executable_load_agent_code_object") };
-        let freeze = unsafe { self.function::<FreezeFn>("hsa_executable_freeze") };
+        // SAFETY: hsa.h declares the functions so.
+        let (read, create, load, freeze) = unsafe {
+            (
+                self.function::<ReaderFn>("hsa_code_object_reader_create_from_memory"),
+                self.function::<CreateFn>("hsa_executable_create_alt"),
+                self.function::<LoadFn>("hsa_executable_load_agent_code_object"),
+                self.function::<FreezeFn>("hsa_executable_freeze"),
+            )
+        };
         let none = std::ptr::null();
         // SAFETY: handles are those that the calls before have made; null stands for no options.
         unsafe {

@@ -113,14 +113,13 @@ impl Ledger {
         counted: &Counted<'_>,
         step: &Step,
     ) {
-        let path = self.shared(path);
         let counts = match step {
             Step::Nothing => return,
             Step::Replace => None,
             Step::Add(_) => Some(counted.to_counts()),
         };
         let digest = counted.digest();
-        let file = self.files.entry(path.clone()).or_default();
+        let (path, file) = self.file(path);
         file.live
             .insert(generation, Contribution { digest, counts });
         self.paths.insert(generation, path);
@@ -134,8 +133,7 @@ impl Ledger {
 
     /// Records that the file called `path` is this process's own.
     pub(super) fn own(&mut self, path: &Path) {
-        let path = self.shared(path);
-        let file = self.files.entry(path).or_default();
+        let (_, file) = self.file(path);
         file.is_own = file.place.is_none();
     }
 
@@ -149,7 +147,7 @@ impl Ledger {
 
     /// Records that the file called `path` is at `place` from now on.
     pub(super) fn moved(&mut self, path: PathBuf, place: PathBuf) {
-        self.files.entry(path.into()).or_default().place = Some(place);
+        self.file(&path).1.place = Some(place);
     }
 
     /// Ends the contributions of load `generation`: what it has counted stays, and its next drain
@@ -161,8 +159,10 @@ impl Ledger {
         }
     }
 
-    fn shared(&self, path: &Path) -> Arc<Path> {
+    /// What is known of the file called `path`, and its name.
+    fn file(&mut self, path: &Path) -> (Arc<Path>, &mut File) {
         let known = self.files.get_key_value(path);
-        known.map_or_else(|| path.into(), |(path, _)| path.clone())
+        let name = known.map_or_else(|| path.into(), |(name, _)| name.clone());
+        (name.clone(), self.files.entry(name).or_default())
     }
 }

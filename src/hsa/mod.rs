@@ -19,7 +19,7 @@ pub use load::{HSA_LIBRARY, is_loaded};
 pub use queue::Queues;
 
 use crate::device::{
-    Agent, Device, DeviceError, DeviceRange, Executable, Image, LoadedCodeObject, Symbol,
+    Agent, Device, DeviceError, DeviceRange, Executable, Image, LoadedCodeObject, Symbol, Take,
 };
 
 /// Whether an HSA runtime is loaded and running. A forked child inherits the answer, though not
@@ -83,11 +83,7 @@ impl Device for HsaDevice {
         self.api.copy_from_device(address, into)
     }
 
-    fn read_each(
-        &self,
-        ranges: &[DeviceRange],
-        take: &mut dyn FnMut(usize, Result<&[u8], DeviceError>),
-    ) {
+    fn read_each(&self, ranges: &[DeviceRange], take: &mut Take<'_>) {
         self.api.copy_each(ranges, take);
     }
 

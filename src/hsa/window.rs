@@ -13,13 +13,10 @@ use std::ops::Range;
 
 use super::abi;
 use super::load::{Api, CopyApi, check};
-use crate::device::{DeviceError, DeviceRange};
+use crate::device::{DeviceError, DeviceRange, Take};
 
 /// Bytes of each half, at most: 40 microseconds of a PCIe 4 link.
 const HALF: usize = 1 << 20;
-
-/// What takes the copies: the place of each among the ranges, and its bytes.
-type Take<'a> = dyn FnMut(usize, Result<&[u8], DeviceError>) + 'a;
 
 impl Api {
     /// Copies `ranges`, and hands each to `take` in their order.

@@ -19,7 +19,7 @@ use super::pattern::REGISTRY;
 pub fn write_atomic(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
     let temporary = Temporary::write(path, contents)?;
     fs::rename(&temporary.path, path).map_err(OutputError::io("replace", path))?;
-    temporary.is_gone();
+    temporary.was_renamed();
     Ok(())
 }
 
@@ -145,8 +145,8 @@ impl Temporary {
         Ok(temporary)
     }
 
-    /// It has got another name, so that nothing is left to be removed.
-    fn is_gone(self) {
+    /// Nothing is left to be removed.
+    fn was_renamed(self) {
         std::mem::forget(self);
     }
 }
