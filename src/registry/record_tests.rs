@@ -18,6 +18,7 @@ pub(in crate::registry) fn elf(id: &[u8], kernels: &[(&str, u64)]) -> Arc<ElfFac
         build_id: Some(id.to_vec()),
         sections: ProfileSections::default(),
         unit_tables: Vec::new(),
+        version: None,
         clang: Some(22),
         kernels: Kernels::new(kernels.iter().map(kernel).collect()),
         damage: None,
