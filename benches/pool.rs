@@ -1,4 +1,4 @@
-//! What it costs to add to a pool (`%m`): `cargo bench -p rocov --bench pool`. See benches/README.md
+//! What it costs to add to a pool (`%m`): `cargo bench -p rocov --bench pool`. See benches/many-processes.md
 //! for what the tables say.
 //!
 //! One process adds to one file; then many processes add to many files at once, whose sums

@@ -1,6 +1,6 @@
 //! `rocov merge` against `llvm-profdata merge --sparse` on the same files:
 //! `cargo bench -p rocov-cli --bench merge`, or with other numbers of ranks: `... -- 10 300`. See
-//! benches/README.md for what the table says.
+//! benches/many-processes.md for what the table says.
 //!
 //! Every rank of a job has one raw profile of each of 26 code objects, all in one directory. They are
 //! like those of a template library: rocPRIM 5.3's reduce, scan and two sorts of `int`, instrumented
