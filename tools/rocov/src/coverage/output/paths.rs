@@ -52,8 +52,11 @@ pub(crate) fn ranges(lines: impl IntoIterator<Item = u32>) -> Vec<String> {
     ranges.into_iter().map(text).collect()
 }
 
-/// A figure with what it is of: `95.45% (21/22)`.
+/// A figure with what it is of: `95.45% (21/22)`; a dash of nothing.
 pub(crate) fn share(figure: Figure) -> String {
+    if figure.total == 0 {
+        return percent(figure);
+    }
     format!("{} ({}/{})", percent(figure), figure.covered, figure.total)
 }
 
