@@ -1,4 +1,4 @@
-//! The page with all functions, and what is kept of a source file when its own page is written.
+//! The page with all functions, and what the lists have of a source file.
 
 use super::figures::{Count, Shown, classes};
 use super::{Frame, Source, render};
@@ -10,7 +10,7 @@ use anyhow::Result;
 use askama::Template;
 use std::io::Write;
 
-/// A source file whose page is written.
+/// A source file with what the lists have of it.
 pub(super) struct Listed<'a> {
     pub(super) source: &'a Source<'a>,
     pub(super) shown: Shown,
@@ -39,7 +39,7 @@ impl<'a> Listed<'a> {
 }
 
 /// The functions of a file.
-pub(super) fn functions(view: &View, file: &File) -> Vec<Function> {
+fn functions(view: &View, file: &File) -> Vec<Function> {
     let is_kernel = |name: &str| view.columns.iter().any(|it| it.kernels.contains(name));
     let functions = file.functions.iter().map(|it| Function {
         name: shown(symbol(&it.name)),

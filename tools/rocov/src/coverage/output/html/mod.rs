@@ -48,14 +48,16 @@ pub(crate) fn write(view: &View, directory: &Path) -> Result<PathBuf> {
     let sources = frame.sources();
     let mut listed = Vec::new();
     let mut total = Shown::none(view.columns.len());
+    // One page after the other: of a file whose page is written, only what the lists need is kept.
     for (index, (source, (_, row))) in sources.iter().zip(view.rows()).enumerate() {
         let file = view.file(source.path);
         let shown = Shown::of(view, row, &file, frame.changed(source));
         let before = index.checked_sub(1).map(|before| &sources[before]);
         let neighbours = [before, sources.get(index + 1)];
-        source::write(&frame, source, neighbours, &file, &shown, &folder)?;
         total.add(&shown);
-        listed.push(Listed::of(view, source, &file, shown));
+        let file_listed = Listed::of(view, source, &file, shown);
+        source::write(&frame, &file_listed, neighbours, &file, &folder)?;
+        listed.push(file_listed);
     }
     folder.write("functions.html", |out| {
         functions::write(&frame, &listed, out)

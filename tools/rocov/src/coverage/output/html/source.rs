@@ -2,7 +2,7 @@
 
 use super::figures::{Count, Metric, Shown, classes};
 use super::folder::Folder;
-use super::functions::{Function, functions};
+use super::functions::{Function, Listed};
 use super::marks::{Missed, between, name_at, pieces};
 use super::{Frame, Source, render};
 use crate::coverage::file::{Condition, File};
@@ -59,7 +59,7 @@ struct Page<'a> {
     next: Option<&'a Source<'a>>,
     shown: &'a Shown,
     metrics: Vec<&'static Metric>,
-    functions: Vec<Function>,
+    functions: &'a [Function],
     has_text: bool,
     has_branches: bool,
     is_changed: bool,
@@ -69,12 +69,12 @@ struct Page<'a> {
 
 pub(super) fn write(
     frame: &Frame<'_>,
-    source: &Source<'_>,
+    listed: &Listed<'_>,
     [previous, next]: [Option<&Source<'_>>; 2],
     file: &File,
-    shown: &Shown,
     folder: &Folder,
 ) -> Result<()> {
+    let source = listed.source;
     let text = frame.view.texts.read(Path::new(source.path)).ok();
     let has_text = text.is_some();
     let text = String::from_utf8_lossy(text.as_deref().unwrap_or_default());
@@ -84,9 +84,9 @@ pub(super) fn write(
         source,
         previous,
         next,
-        shown,
-        metrics: shown.metrics(),
-        functions: functions(frame.view, file),
+        shown: &listed.shown,
+        metrics: listed.shown.metrics(),
+        functions: &listed.functions,
         has_text,
         is_changed: frame.changed(source).is_some(),
         has_branches: !file.branches.is_empty(),
