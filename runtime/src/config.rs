@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rocov::filter::Filter;
-use rocov::output::{Expansion, PatternError, ProfileName};
+use rocov::output::{Expansion, Label, LabelError, PatternError, ProfileName};
 use rocov::registry::{Keeping, Process, SettingError, clock, parse_bytes};
 
 use crate::{log, process};
@@ -35,6 +35,9 @@ pub(crate) fn verbose() -> bool {
 /// A name that cannot be used is said and replaced by the default: counts under another name can
 /// be moved, lost ones cannot be had back.
 pub(crate) fn profile_name() -> ProfileName {
+    if let Err(error) = label() {
+        log::warn(format_args!("ROCOV_LABEL: {error}; profiles get none"));
+    }
     let default = || parse_name(DEFAULT_NAME).expect("the default is a good pattern");
     let fallback = |why: &dyn Display| {
         log::warn(format_args!("{why}; writing to {DEFAULT_NAME} instead"));
@@ -47,6 +50,14 @@ pub(crate) fn profile_name() -> ProfileName {
         Ok(pattern) => parse_name(&pattern).unwrap_or_else(|error| fallback(&error)),
         Err(pattern) => fallback(&format_args!("LLVM_PROFILE_FILE: {pattern:?} is not UTF-8")),
     }
+}
+
+/// The label of profiles: `ROCOV_LABEL`.
+fn label() -> Result<Option<Label>, LabelError> {
+    let label = env::var_os("ROCOV_LABEL").filter(|label| !label.is_empty());
+    label
+        .map(|label| label.to_string_lossy().parse())
+        .transpose()
 }
 
 /// Whether code that was never loaded gets a profile too: `ROCOV_ZERO=1`.
@@ -117,10 +128,11 @@ pub(crate) fn process() -> Process {
     }
 }
 
-/// A name pattern with the values of this process and this moment.
+/// A name pattern with the values of this process and this moment, and its label.
 pub(crate) fn parse_name(pattern: &str) -> Result<ProfileName, PatternError> {
     let directory = env::current_dir().unwrap_or_default();
-    ProfileName::parse(pattern, &expansion(), &directory)
+    let name = ProfileName::parse(pattern, &expansion(), &directory)?;
+    Ok(name.with_label(label().unwrap_or_default()))
 }
 
 fn expansion() -> Expansion {

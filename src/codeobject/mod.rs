@@ -21,3 +21,4 @@ pub use kernel::Kernel;
 pub use metadata::MetadataError;
 pub use target::runs_on;
 pub use uri::FileUri;
+pub(crate) use uri::percent_decode;

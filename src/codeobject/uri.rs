@@ -38,7 +38,8 @@ impl FileUri {
     }
 }
 
-fn percent_decode(text: &str) -> String {
+/// A text with `%XX` for some of its bytes, as it is meant.
+pub(crate) fn percent_decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, after)) = rest.split_first() {

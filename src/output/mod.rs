@@ -1,7 +1,9 @@
-//! Where profiles go: the user's name pattern ([`pattern`]), files that are whole or not there
-//! ([`atomic`]), and files that several loads ([`own`]) or processes ([`pool`]) add to.
+//! Where profiles go: the user's name pattern ([`pattern`]) and label ([`label`]), files that are
+//! whole or not there ([`atomic`]), and files that several loads ([`own`]) or processes ([`pool`]) add
+//! to.
 
 mod atomic;
+mod label;
 mod lock;
 mod own;
 mod pattern;
@@ -9,6 +11,7 @@ mod pool;
 
 pub(crate) use atomic::{create_atomic, create_beside, move_beside};
 pub use atomic::{write_atomic, write_if_changed};
+pub use label::{LABELS, Label, LabelError};
 pub(crate) use own::add_to_own;
 pub use pattern::{Expansion, PatternError, ProfileName, REGISTRY};
 pub use pool::add_to_pool;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::Label;
 use crate::codeobject::{Identity, sanitize_target};
 
 /// What the names of registries end in.
@@ -59,6 +60,7 @@ pub struct ProfileName {
     /// The pattern around each `%b`.
     pieces: Vec<String>,
     pooled: bool,
+    label: Option<Label>,
 }
 
 impl ProfileName {
@@ -128,7 +130,17 @@ impl ProfileName {
         }
         let start = &mut pieces[0];
         *start = directory.join(&*start).to_string_lossy().into_owned();
-        Ok(ProfileName { pieces, pooled })
+        Ok(ProfileName {
+            pieces,
+            pooled,
+            label: None,
+        })
+    }
+
+    /// The same for profiles of this label.
+    #[must_use]
+    pub fn with_label(self, label: Option<Label>) -> ProfileName {
+        ProfileName { label, ..self }
     }
 
     /// Whether processes add their counts to files that are there (`%m`).
@@ -155,14 +167,18 @@ impl ProfileName {
         registry.parent().map(PathBuf::from).unwrap_or_default()
     }
 
-    /// `<directory>/<arch>.<identity>.<agent index>.<base name>`: the same from run to run, and
-    /// another for each code object and each GPU.
+    /// `<directory>/<arch>.<identity>.<agent index>.<base name>`, in the directory of the label if
+    /// there is one: the same from run to run, and another for each code object and each GPU.
     #[must_use]
     pub fn for_load(&self, target: &str, identity: &Identity, agent: usize) -> PathBuf {
         let expanded = PathBuf::from(self.pieces.join(identity.as_str()));
         let arch = sanitize_target(target);
         let base = expanded.file_name().unwrap_or_default().to_string_lossy();
-        expanded.with_file_name(format!("{arch}.{identity}.{agent}.{base}"))
+        let name = format!("{arch}.{identity}.{agent}.{base}");
+        match &self.label {
+            Some(label) => expanded.with_file_name(label.directory()).join(name),
+            None => expanded.with_file_name(name),
+        }
     }
 }
 
@@ -215,6 +231,19 @@ mod tests {
             assert_eq!(registry(pattern), Path::new(expected), "{pattern}");
         }
         assert_eq!(name("d/%p").unwrap().directory(), Path::new("/work dir/d"));
+    }
+
+    #[test]
+    fn profiles_of_a_label_lie_below_and_registries_do_not() {
+        let label = "unit tests/add".parse().ok();
+        let labelled = name("d/%p.profraw").unwrap().with_label(label);
+        let identity = Identity::of_sections([b"x".as_slice()]);
+        let profile = labelled.for_load("gfx90a", &identity, 0);
+        let below = format!("d/labels/unit%20tests/add/gfx90a.{identity}.0.42.profraw");
+        assert_eq!(profile, Path::new("/work dir").join(below));
+        let registry = Path::new("/work dir/d/42.kernels.json");
+        assert_eq!(labelled.for_registry(), registry);
+        assert_eq!(labelled.directory(), Path::new("/work dir/d"));
     }
 
     #[test]

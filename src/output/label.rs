@@ -1,0 +1,136 @@
+//! Labels: which test counts are of. A labelled profile lies in a directory of that label, below the
+//! one that `LLVM_PROFILE_FILE` names.
+
+use std::fmt::{self, Write};
+use std::path::{Component, Path, PathBuf};
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// Name of the directory with the directories of labels.
+pub const LABELS: &str = "labels";
+/// Most components of a label.
+const MAX_COMPONENTS: usize = 8;
+/// Most bytes of a component.
+const MAX_BYTES: usize = 128;
+/// Most bytes of a component's directory: what file systems allow (`NAME_MAX`).
+const MAX_ENCODED: usize = 255;
+
+/// A text that is no label.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "the label {0:?} cannot be used: give 1 to {MAX_COMPONENTS} names with / between them, none of \
+     them . or .., each of 1 to {MAX_BYTES} bytes (as a directory, 1 to {MAX_ENCODED})"
+)]
+pub struct LabelError(pub String);
+
+/// A label: one name or, for tests within suites, several with `/` between them.
+///
+/// Each is a directory in that of the one before. Bytes other than `A-Z a-z 0-9 . _ -` are written
+/// `%XX` there: `unit tests/add` lies in `labels/unit%20tests/add`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Label {
+    /// As it is written in paths.
+    encoded: String,
+}
+
+impl Label {
+    /// The directory of this label's profiles, from the one that `LLVM_PROFILE_FILE` names.
+    #[must_use]
+    pub fn directory(&self) -> PathBuf {
+        Path::new(LABELS).join(&self.encoded)
+    }
+
+    /// The label whose directory is `path`, from [`LABELS`] on. One that is not written as labels are
+    /// is taken as it stands; `None` for no directory.
+    #[must_use]
+    pub fn from_directory(path: &Path) -> Option<Label> {
+        let names: Option<Vec<_>> = path
+            .components()
+            .map(|component| match component {
+                Component::Normal(name) => name.to_str(),
+                _ => None,
+            })
+            .collect();
+        let encoded = names?.join("/");
+        (!encoded.is_empty()).then_some(Label { encoded })
+    }
+}
+
+impl FromStr for Label {
+    type Err = LabelError;
+
+    fn from_str(text: &str) -> Result<Label, LabelError> {
+        let mut encoded = String::new();
+        for (index, name) in text.split('/').enumerate() {
+            if index > 0 {
+                encoded.push('/');
+            }
+            let start = encoded.len();
+            for byte in name.bytes() {
+                if byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-') {
+                    encoded.push(byte.into());
+                } else {
+                    let _ = write!(encoded, "%{byte:02X}");
+                }
+            }
+            let is_name = !matches!(name, "" | "." | "..");
+            let is_short = name.len() <= MAX_BYTES && encoded.len() - start <= MAX_ENCODED;
+            if !is_name || !is_short || index == MAX_COMPONENTS {
+                return Err(LabelError(text.to_owned()));
+            }
+        }
+        Ok(Label { encoded })
+    }
+}
+
+/// As it was given.
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&crate::codeobject::percent_decode(&self.encoded))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(text: &str) -> String {
+        let label: Label = text.parse().unwrap();
+        assert_eq!(label.to_string(), text);
+        let directory = label.directory();
+        let below = directory.strip_prefix(LABELS).unwrap();
+        assert_eq!(Label::from_directory(below), Some(label));
+        directory.to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn each_name_is_a_directory() {
+        assert_eq!(directory("add"), "labels/add");
+        assert_eq!(directory("a/b-1/C_2.x"), "labels/a/b-1/C_2.x");
+        assert_eq!(directory("...x/.y"), "labels/...x/.y");
+    }
+
+    #[test]
+    fn other_bytes_are_percent_encoded() {
+        assert_eq!(directory("unit tests"), "labels/unit%20tests");
+        assert_eq!(directory("50%"), "labels/50%25");
+        assert_eq!(directory("é<int>"), "labels/%C3%A9%3Cint%3E");
+    }
+
+    #[test]
+    fn what_is_no_label_is_refused() {
+        let long = "x".repeat(129);
+        let wide = "é".repeat(43);
+        let deep = ["a"; 9].join("/");
+        for text in [
+            "", ".", "..", "a/..", "./a", "/a", "a/", "a//b", &long, &wide, &deep,
+        ] {
+            let error = text.parse::<Label>().unwrap_err();
+            assert_eq!(error, LabelError(text.to_owned()));
+        }
+        for text in [&long[1..], &wide[2..], &deep[2..]] {
+            directory(text);
+        }
+    }
+}
