@@ -10,6 +10,7 @@ mod faults;
 mod guest;
 mod kernels_known;
 mod kernels_match_host;
+mod labels;
 mod never_unloaded;
 mod no_gpu_use;
 mod optimized;

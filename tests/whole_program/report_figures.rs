@@ -4,10 +4,10 @@ use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, run};
 use crate::support::compile::{code_object, host_oracle};
 use crate::support::gpu::{Stack, the_profile};
+use crate::support::json::json;
 use crate::support::profile::{COV, merge};
 use crate::support::spec::expand;
 use rocov::codeobject::Identity;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -101,10 +101,10 @@ impl Ran {
     }
 
     fn each_arch_is_as_llvm_cov_has_it(&self) {
-        let found = json(&self.report(&["--json"]));
+        let found = json(self.report(&["--json"]));
         for (index, target) in TARGETS.iter().enumerate() {
             let profile = self.data().join(format!("{target}.profdata"));
-            let expected = json(&export(&self.objects[index], &profile, "text"));
+            let expected = json(export(&self.objects[index], &profile, "text"));
             let (found, expected) = (&found["data"][index], &expected["data"][0]);
             for part in ["totals", "functions", "files"] {
                 assert_eq!(found[part], expected[part], "{} {target} {part}", self.name);
@@ -170,22 +170,4 @@ fn lines(tracefile: &str, source: &Path) -> BTreeMap<u32, u64> {
             Some((line.parse().ok()?, count.parse().ok()?))
         })
         .collect()
-}
-
-/// Parsed, and without percentages: parsing does not give the last digit of all of them back, and
-/// they follow from the others.
-fn json(text: &str) -> Value {
-    fn drop_percentages(json: &mut Value) {
-        match json {
-            Value::Object(object) => {
-                object.remove("percent");
-                object.values_mut().for_each(drop_percentages);
-            }
-            Value::Array(array) => array.iter_mut().for_each(drop_percentages),
-            _ => {}
-        }
-    }
-    let mut json = serde_json::from_str(text).expect("JSON");
-    drop_percentages(&mut json);
-    json
 }

@@ -7,7 +7,8 @@
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, rocov_run, run};
 use crate::support::compile::{CLANG, sample};
-use crate::support::profile::{COV, functions, raw_profiles};
+use crate::support::json::json;
+use crate::support::profile::{COV, functions, merge, raw_profiles};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -48,11 +49,24 @@ fn is_right_for_clang_15() {
 fn is_right_beside_instrumented_host_code() {
     let ran = run_sample(CLANG, &["--host"]);
     ran.is_right();
-    let profiles = raw_profiles(&ran.data);
-    let host = profiles
-        .iter()
-        .filter(|path| functions(path).contains_key("main"));
-    assert_eq!(host.count(), 1, "profiles of host code in {profiles:?}");
+    let mut host = raw_profiles(&ran.data);
+    host.retain(|path| functions(path).contains_key("main"));
+    assert_eq!(host.len(), 1, "profiles of host code: {host:?}");
+
+    // Host code has llvm-cov's figures, and does not change those of the GPU.
+    let merged = ran.data.join("expected.profdata");
+    merge(&host, &merged);
+    let mut export = limited(COV);
+    export.args(["export", "-instr-profile"]);
+    export.arg(merged).arg(&ran.program);
+    let expected = json(run(&mut export).success().silently().stdout);
+    let program = ran.program.to_str().expect("a path in UTF-8");
+    let both = json(ran.report(&["--json", "--host-binary", program]));
+    assert_eq!(both["rocov"]["columns"][1]["name"], "host");
+    assert_eq!(both["data"][1]["totals"], expected["data"][0]["totals"]);
+    assert!(expected["data"][0]["totals"]["lines"]["covered"].as_u64() > Some(0));
+    let device = json(ran.report(&["--json"]));
+    assert_eq!(both["data"][0], device["data"][0]);
 }
 
 /// An exit status that the sample is told to have; draining must not change it.
@@ -62,6 +76,7 @@ const STATUS: i32 = 42;
 struct Ran {
     _directory: tempfile::TempDir,
     data: PathBuf,
+    program: PathBuf,
     stdout: String,
 }
 
@@ -81,6 +96,7 @@ fn run_sample(compiler: &'static str, options: &[&str]) -> Ran {
     Ran {
         _directory: directory,
         data,
+        program,
         stdout,
     }
 }

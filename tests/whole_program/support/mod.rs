@@ -6,6 +6,8 @@ pub(crate) mod command;
 pub(crate) mod compile;
 pub(crate) mod data;
 pub(crate) mod gpu;
+#[path = "../../../tools/rocov/tests/common/json.rs"]
+pub(crate) mod json;
 pub(crate) mod profile;
 pub(crate) mod program;
 pub(crate) mod spec;

@@ -15,6 +15,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
+use common::random::Random;
 use common::{device, profile, rocov, run, stdout};
 use rocov::profraw::RawProfile;
 use std::fs::{self, File};
@@ -176,13 +177,7 @@ fn write_rank(templates: &[(String, Vec<u8>)], pid: usize, random: &mut Random, 
         let mut bytes = template.clone();
         let counters = RawProfile::parse(template).unwrap().counters;
         for counter in bytes[counters].chunks_exact_mut(8) {
-            let number = random.next();
-            let count = if number.is_multiple_of(2) {
-                0
-            } else {
-                number >> 44
-            };
-            counter.copy_from_slice(&count.to_le_bytes());
+            counter.copy_from_slice(&random.count().to_le_bytes());
         }
         fs::write(data.join(format!("{name}.{pid}.profraw")), bytes).unwrap();
     }
@@ -293,16 +288,4 @@ fn shown(profile: &PathBuf) -> String {
     let mut command = Command::new(PROFDATA);
     command.args(["show", "--all-functions", "--counts"]);
     stdout(&run(command.arg(profile)))
-}
-
-/// Numbers that look random and are the same every time: Marsaglia's xorshift of 64 bits.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
 }

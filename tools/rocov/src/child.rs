@@ -2,9 +2,10 @@
 
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, IsTerminal, Read, Seek, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ChildStdout, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Runs `command` and captures what it prints.
 ///
@@ -127,8 +128,24 @@ fn unless_closed<T>(result: io::Result<T>, done: T) -> io::Result<T> {
     }
 }
 
+/// Whether nothing but errors is said: `--quiet`.
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Says from now on nothing but errors.
+pub(crate) fn be_quiet() {
+    IS_QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether standard error is read by somebody who wants to know how far long work is.
+pub(crate) fn shows_progress() -> bool {
+    !IS_QUIET.load(Ordering::Relaxed) && io::stderr().is_terminal()
+}
+
 /// Says on standard error what is not in what is printed.
 pub(crate) fn say(lines: &[String]) {
+    if IS_QUIET.load(Ordering::Relaxed) {
+        return;
+    }
     for line in lines {
         eprintln!("rocov: {line}");
     }

@@ -1,11 +1,13 @@
 //! The command line: what a user can type, and the help texts.
 
 use crate::coverage::{Filters, Options};
+use crate::generated::{CompletionsArguments, ManArguments};
 use crate::gpu::ModelGpus;
 use crate::kernels::{Address, Column};
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use glob::Pattern;
+use rocov::output::Label;
 use std::ffi::OsString;
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -34,6 +36,8 @@ pub(crate) enum Command {
     Show(ShowArguments),
     Flags(FlagsArguments),
     Doctor(DoctorArguments),
+    Completions(CompletionsArguments),
+    Man(ManArguments),
 }
 
 /// Run a program and drain the counters of its GPU code into a directory
@@ -61,6 +65,12 @@ pub(crate) struct RunArguments {
     /// Where the profiles go [default: rocov-data, or where LLVM_PROFILE_FILE says]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+
+    /// Label the profiles, as those of this test: `rocov report --per-test` tells labels apart
+    ///
+    /// One name or, for tests within suites, several with / between them.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) label: Option<Label>,
 
     /// Say on standard error what is set, what the drain does and how many profiles there are
     #[arg(short, long)]
@@ -109,6 +119,10 @@ pub(crate) struct ReportArguments {
     /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
+
+    /// Say nothing on standard error but errors, and gates that do not hold
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 
     #[command(flatten)]
     pub(crate) options: Options,

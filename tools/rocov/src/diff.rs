@@ -1,8 +1,10 @@
 //! `rocov diff`: what ran in one data directory, or report in JSON, and not in another.
 
 use crate::cli::DiffArguments;
+use crate::components::Components;
 use crate::coverage::{self, By, Comparison, ComparisonFormat, View};
 use crate::llvm_tools::Installed;
+use crate::origins::Origins;
 use crate::report;
 use crate::status::{self, Outcome};
 use anyhow::{Context, Result};
@@ -46,8 +48,10 @@ fn view(path: &Path, arguments: &DiffArguments) -> Result<View> {
     }
     let mut installed = Installed::find(arguments.llvm_bin.as_deref())?;
     let inputs = report::read(path, &arguments.objects, &filters.arch)?;
-    let (matching, _) = report::matched(&inputs, path, &filters.arch, &mut installed)?;
-    let merged = report::merged(&matching, path, &installed)?;
-    let (view, _) = report::of_device(&merged, &inputs).view(&selection, By::Arch, &installed)?;
+    let all = Components::default();
+    let (mut matching, _) = report::matched(&inputs, path, &filters.arch, &all, &mut installed)?;
+    let (merged, _) = report::merged(&mut matching, path, &installed)?;
+    let report = report::of_device(&merged, &inputs, &Origins::default());
+    let (view, _) = report.view(&selection, By::Arch, &installed)?;
     Ok(view)
 }

@@ -1,5 +1,6 @@
 //! What the profiles of a data directory are shown with: read once, for every command that does.
 
+use crate::child;
 use crate::kept::Kept;
 use crate::objects::ObjectFile;
 use crate::profdata;
@@ -38,17 +39,15 @@ impl Inputs {
             .collect::<Result<_>>()?;
         for file in &named {
             for error in &file.damage {
-                eprintln!(
-                    "rocov: left out: a part of {}: {error}",
-                    file.path.display()
-                );
+                let path = file.path.display();
+                child::say(&[format!("left out: a part of {path}: {error}")]);
             }
         }
         let wanted = listing.device.iter();
         let wanted = wanted.map(|profile| profile.identity.as_str()).collect();
         let kept = Kept::find(directory, &wanted)?;
         for refused in &kept.refused {
-            eprintln!("rocov: refused: {refused:#}");
+            child::say(&[format!("refused: {refused:#}")]);
         }
         Ok(Self {
             listing,

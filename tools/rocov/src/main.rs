@@ -13,6 +13,7 @@
 
 mod child;
 mod cli;
+mod components;
 mod coverage;
 mod demangle;
 mod diff;
@@ -21,8 +22,10 @@ mod export;
 mod extract;
 mod files;
 mod flags;
+mod generated;
 mod git;
 mod gpu;
+mod indexed;
 mod inputs;
 mod kept;
 mod kernels;
@@ -34,9 +37,12 @@ mod merge;
 mod merged;
 mod missing;
 mod objects;
+mod origins;
 mod parallel;
+mod per_test;
 mod profdata;
 mod profiles;
+mod progress;
 mod registries;
 mod report;
 mod run;
@@ -62,6 +68,8 @@ fn main() -> ExitCode {
         cli::Command::Show(arguments) => show::show(&arguments),
         cli::Command::Flags(arguments) => flags::flags(&arguments),
         cli::Command::Doctor(arguments) => doctor::doctor(&arguments),
+        cli::Command::Completions(arguments) => generated::completions(&arguments),
+        cli::Command::Man(arguments) => generated::man(&arguments),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),

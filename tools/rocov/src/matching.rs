@@ -4,6 +4,7 @@ use crate::objects::{DeviceElf, ObjectFile};
 use crate::profiles::DeviceProfile;
 use crate::words::count;
 use anyhow::Result;
+use rocov::output::Label;
 use rocov::registry::OBJECTS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,7 +20,6 @@ pub(crate) struct Matching<'a> {
 }
 
 /// A device ELF and its profiles on one arch.
-#[derive(Clone)]
 pub(crate) struct CodeObject<'a> {
     /// The file that the device ELF is in: one, though several may hold it.
     pub(crate) file: &'a ObjectFile,
@@ -86,12 +86,46 @@ impl<'a> Matching<'a> {
             .collect()
     }
 
-    /// Takes these archs alone, all if there are none.
-    pub(crate) fn select(&mut self, archs: &[String]) {
-        let is_wanted = |arch: &str| archs.is_empty() || archs.iter().any(|it| it == arch);
-        self.archs.retain(|arch, _| is_wanted(arch));
+    /// Takes these archs alone, all if there are none, and of them the code objects that are wanted.
+    pub(crate) fn select(&mut self, archs: &[String], is_wanted: impl Fn(&str) -> bool) {
+        let is_asked = |arch: &str| archs.is_empty() || archs.iter().any(|it| it == arch);
+        self.archs.retain(|arch, objects| {
+            objects.retain(|identity, _| is_wanted(identity));
+            is_asked(arch) && !objects.is_empty()
+        });
         self.strangers
-            .retain(|_, profiles| is_wanted(&profiles[0].arch));
+            .retain(|identity, profiles| is_asked(&profiles[0].arch) && is_wanted(identity));
+    }
+
+    /// The labels of the profiles, and `None` if some have none.
+    pub(crate) fn labels(&self) -> BTreeSet<Option<&'a Label>> {
+        let objects = self.archs.values().flat_map(OfArch::values);
+        let profiles = objects.flat_map(|object| &object.profiles);
+        profiles.map(|profile| profile.label.as_ref()).collect()
+    }
+
+    /// The same with the profiles of one label alone.
+    pub(crate) fn of_label(&self, label: Option<&Label>) -> Self {
+        let is_of_label = |profile: &&&DeviceProfile| profile.label.as_ref() == label;
+        let mut archs: BTreeMap<_, OfArch<'_>> = BTreeMap::new();
+        for (arch, objects) in &self.archs {
+            for (identity, object) in objects {
+                let profiles = object.profiles.iter().filter(is_of_label);
+                let profiles: Vec<_> = profiles.copied().collect();
+                if !profiles.is_empty() {
+                    let object = CodeObject {
+                        profiles,
+                        ..*object
+                    };
+                    archs.entry(*arch).or_default().insert(*identity, object);
+                }
+            }
+        }
+        Self {
+            archs,
+            strangers: BTreeMap::new(),
+            unused: Vec::new(),
+        }
     }
 
     /// The number of code objects whose profiles have no device ELF.
@@ -100,15 +134,11 @@ impl<'a> Matching<'a> {
     }
 
     /// Takes out the profiles that `check` refuses, and returns a line for each. What is left without
-    /// a profile goes with them: the lines of such a device ELF would be reported as not run, which
-    /// nobody knows.
+    /// a profile goes with them.
     pub(crate) fn leave_out_damaged(&mut self, check: impl Fn(&Path) -> Result<()>) -> Vec<String> {
         let mut left_out = Vec::new();
         self.archs.retain(|_, objects| {
-            objects.retain(|_, object| {
-                left_out.extend(object.leave_out_damaged(&check));
-                !object.profiles.is_empty()
-            });
+            left_out.extend(leave_out_damaged(objects, &check));
             !objects.is_empty()
         });
         left_out
@@ -155,6 +185,20 @@ impl<'a> Matching<'a> {
     }
 }
 
+/// Takes out the profiles that `check` refuses, and returns a line for each. A device ELF that is left
+/// without a profile goes with them: its lines would be reported as not run, which nobody knows.
+pub(crate) fn leave_out_damaged(
+    objects: &mut OfArch<'_>,
+    check: impl Fn(&Path) -> Result<()>,
+) -> Vec<String> {
+    let mut left_out = Vec::new();
+    objects.retain(|_, object| {
+        left_out.extend(object.leave_out_damaged(&check));
+        !object.profiles.is_empty()
+    });
+    left_out
+}
+
 impl CodeObject<'_> {
     /// The files of its profiles.
     pub(crate) fn paths(&self) -> Vec<&Path> {
@@ -162,8 +206,7 @@ impl CodeObject<'_> {
         profiles.map(|profile| profile.path.as_path()).collect()
     }
 
-    /// Takes out the profiles that `check` refuses, and returns a line for each.
-    pub(crate) fn leave_out_damaged(&mut self, check: impl Fn(&Path) -> Result<()>) -> Vec<String> {
+    fn leave_out_damaged(&mut self, check: impl Fn(&Path) -> Result<()>) -> Vec<String> {
         let mut left_out = Vec::new();
         self.profiles.retain(|profile| match check(&profile.path) {
             Ok(()) => true,

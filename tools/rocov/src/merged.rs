@@ -1,20 +1,21 @@
-//! Raw profiles into indexed ones: one for each code object, and of these one for each arch.
+//! Raw profiles into indexed ones: one for each arch, by llvm-profdata, and one for each code object.
 //!
 //! Two code objects can have the same function: only by itself each has its own counts.
 
-use crate::llvm_tools::{Installed, Tools};
-use crate::matching::{CodeObject, Matching};
+use crate::llvm_tools::Installed;
+use crate::matching::{CodeObject, Matching, OfArch, leave_out_damaged};
 use crate::objects::ObjectFile;
-use crate::{parallel, profdata};
+use crate::{child, indexed, mapped, parallel, profdata};
 use anyhow::{Context, Result};
+use rocov::profraw::Sum;
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// Everything that was merged.
 pub(crate) struct Merged<'a> {
     pub(crate) archs: Vec<Arch<'a>>,
-    /// One line for each profile that was left out, as llvm-profdata refuses it.
-    pub(crate) damaged: Vec<String>,
     /// The directory of the profiles of code objects that are not alone on their arch.
     _parts: TempDir,
 }
@@ -25,7 +26,7 @@ pub(crate) struct Arch<'a> {
     pub(crate) name: &'a str,
     /// By identity; at least one.
     pub(crate) objects: Vec<Object<'a>>,
-    /// The indexed profile of all of them, in the data directory.
+    /// The indexed profile of all of them.
     pub(crate) profile: PathBuf,
 }
 
@@ -39,59 +40,72 @@ pub(crate) struct Object<'a> {
     pub(crate) profile: PathBuf,
     /// The number of its raw profiles.
     pub(crate) raw: usize,
-    /// What wrote the profile.
-    tools: &'a Tools,
 }
 
 impl<'a> Merged<'a> {
-    /// Merges what belongs together, and puts device ELFs where llvm-cov can read them.
+    /// Merges what belongs together into `output`, or a temporary directory, and puts device ELFs
+    /// where llvm-cov can read them: in the data directory `directory`. Profiles that llvm-profdata refuses are taken out of
+    /// `matching`; their number comes with the result, and standard error says which.
     ///
     /// # Errors
     ///
     /// When a file cannot be read or written, or no installed tool reads a profile.
     pub(crate) fn of(
-        matching: &Matching<'a>,
+        matching: &mut Matching<'a>,
         directory: &Path,
-        installed: &'a Installed,
-    ) -> Result<Self> {
+        output: Option<&Path>,
+        installed: &Installed,
+    ) -> Result<(Self, usize)> {
         let parts = TempDir::new().context("cannot make a temporary directory")?;
-        let of_arch = |arch: &str| directory.join(format!("{arch}.profdata"));
-        let mut merges = Vec::new();
+        let output = output.unwrap_or(parts.path());
+        // Before the merges, as llvm-cov warns of objects that are newer than the profile.
+        let mut elfs = BTreeMap::new();
         for (arch, objects) in &matching.archs {
             for (identity, object) in objects {
-                let is_alone = objects.len() == 1;
-                let part = || parts.path().join(format!("{arch}.{identity}.profdata"));
-                merges.push(Merge {
-                    arch,
-                    identity,
-                    object,
-                    // Before the merge, as llvm-cov warns of objects that are newer than the profile.
-                    elf: object.file.place(object.elf, arch, directory)?,
-                    profile: if is_alone { of_arch(arch) } else { part() },
-                });
+                let elf = object.file.place(object.elf, arch, directory)?;
+                elfs.insert((*arch, *identity), elf);
             }
         }
+        let refused = merge_archs(&mut matching.archs, output, installed)?;
+
+        let archs = matching.archs.iter();
+        let merges = archs.flat_map(|(arch, objects)| {
+            let is_alone = objects.len() == 1;
+            objects.iter().map(move |it| (*arch, is_alone, it))
+        });
+        let merges: Vec<_> = merges.collect();
+        let objects = parallel::map(&merges, |(arch, is_alone, (identity, object))| {
+            let profile = if *is_alone {
+                of_arch(output, arch)
+            } else {
+                let part = of_arch(parts.path(), &format!("{arch}.{identity}"));
+                merge_object(object, &part, installed)?;
+                part
+            };
+            Ok(Object {
+                identity,
+                file: object.file,
+                elf: elfs[&(*arch, **identity)].clone(),
+                profile,
+                raw: object.profiles.len(),
+            })
+        })?;
         let mut archs: Vec<Arch<'_>> = Vec::new();
-        let mut damaged = Vec::new();
-        let ended = parallel::map(&merges, |merge| merge.run(installed))?;
-        for (merge, (object, left_out)) in merges.iter().zip(ended) {
-            damaged.extend(left_out);
-            let Some(object) = object else { continue };
+        for ((name, ..), object) in merges.iter().zip(objects) {
             match archs.last_mut() {
-                Some(arch) if arch.name == merge.arch => arch.objects.push(object),
+                Some(arch) if arch.name == *name => arch.objects.push(object),
                 _ => archs.push(Arch {
-                    name: merge.arch,
+                    name,
                     objects: vec![object],
-                    profile: of_arch(merge.arch),
+                    profile: of_arch(output, name),
                 }),
             }
         }
-        parallel::map(&archs, |arch| arch.join(installed))?;
-        Ok(Self {
+        let merged = Self {
             archs,
-            damaged,
             _parts: parts,
-        })
+        };
+        Ok((merged, refused))
     }
 }
 
@@ -100,61 +114,68 @@ impl Arch<'_> {
     pub(crate) fn elfs(&self) -> Vec<PathBuf> {
         self.objects.iter().map(|it| it.elf.clone()).collect()
     }
+}
 
-    /// Merges the profiles of its code objects.
-    fn join(&self, installed: &Installed) -> Result<()> {
-        let objects = self.objects.iter();
-        let parts: Vec<_> = objects
-            .filter(|object| object.profile != self.profile)
-            .map(|object| (object.profile.as_path(), object.tools))
-            .collect();
-        if parts.is_empty() {
-            return Ok(());
+/// Where the indexed profile of this name is in a directory.
+fn of_arch(directory: &Path, name: &str) -> PathBuf {
+    directory.join(format!("{name}.profdata"))
+}
+
+/// Merges the profiles of each arch. What llvm-profdata refuses is taken out, and how many these were
+/// is returned.
+fn merge_archs(
+    archs: &mut BTreeMap<&str, OfArch<'_>>,
+    output: &Path,
+    installed: &Installed,
+) -> Result<usize> {
+    let merge = |arch: &str, objects: &OfArch<'_>| {
+        let raw: Vec<_> = objects.values().flat_map(CodeObject::paths).collect();
+        profdata::merge(&raw, &of_arch(output, arch), installed, &[])
+    };
+    let of_archs: Vec<_> = archs.iter().collect();
+    let ended = parallel::map(&of_archs, |(arch, objects)| Ok(merge(arch, objects)))?;
+    let mut refused = 0;
+    for ((arch, objects), result) in archs.iter_mut().zip(ended) {
+        let Err(error) = result else { continue };
+        // One that is refused makes llvm-profdata refuse all.
+        let left_out = leave_out_damaged(objects, |profile| {
+            profdata::check_by_tool(profile, installed)
+        });
+        if left_out.is_empty() {
+            return Err(error);
         }
-        profdata::join(&parts, &self.profile, installed)
+        child::say(&left_out);
+        refused += left_out.len();
+        if !objects.is_empty() {
+            merge(arch, objects)?;
+        }
     }
+    Ok(refused)
 }
 
-/// The merge of one code object's profiles.
-struct Merge<'a, 'm> {
-    arch: &'a str,
-    identity: &'a str,
-    object: &'m CodeObject<'a>,
-    elf: PathBuf,
-    profile: PathBuf,
-}
-
-impl<'a> Merge<'a, '_> {
-    /// Merges. With the result, a line for each profile that was left out; without one, all were.
-    fn run(&self, installed: &'a Installed) -> Result<(Option<Object<'a>>, Vec<String>)> {
-        let merge = |object: &CodeObject<'_>| {
-            profdata::merge(&object.paths(), &self.profile, installed, &[])
-        };
-        let mut object = self.object.clone();
-        let mut left_out = Vec::new();
-        let tools = match merge(&object) {
-            Ok(tools) => tools,
-            Err(error) => {
-                // One that is refused makes llvm-profdata refuse all.
-                left_out =
-                    object.leave_out_damaged(|profile| profdata::check_by_tool(profile, installed));
-                if left_out.is_empty() {
-                    return Err(error);
-                }
-                if object.profiles.is_empty() {
-                    return Ok((None, left_out));
-                }
-                merge(&object)?
-            }
-        };
-        let merged = Object {
-            identity: self.identity,
-            file: object.file,
-            elf: self.elf.clone(),
-            profile: self.profile.clone(),
-            raw: object.profiles.len(),
-            tools,
-        };
-        Ok((Some(merged), left_out))
+/// Merges the profiles of one code object into `part`.
+///
+/// # Errors
+///
+/// When it cannot be written, or llvm-profdata fails.
+pub(crate) fn merge_object(
+    object: &CodeObject<'_>,
+    part: &Path,
+    installed: &Installed,
+) -> Result<()> {
+    let paths = object.paths();
+    let indexed = || {
+        let (first, more) = paths.split_first()?;
+        let mut sum = Sum::of(&mapped::map(first).ok()?[..]).ok()?;
+        for path in more {
+            sum.add(&mapped::map(path).ok()?).ok()?;
+        }
+        indexed::write(&sum)
+    };
+    match indexed() {
+        Some(bytes) => {
+            fs::write(part, bytes).with_context(|| format!("cannot write {}", part.display()))
+        }
+        None => profdata::merge(&paths, part, installed, &[]),
     }
 }

@@ -1,5 +1,6 @@
 //! What a report should have and has not: with gates, it is a failure and no zero.
 
+use crate::components::Components;
 use crate::inputs::Inputs;
 use crate::kept::Kept;
 use crate::matching::Matching;
@@ -10,7 +11,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// One line for each kind of thing that is not in the report of `matching`, though it ran or should
-/// have run. `damaged` profiles were left out.
+/// have run. `damaged` profiles were left out. What is
+/// of no component that is asked for is not missing.
 ///
 /// # Errors
 ///
@@ -19,6 +21,7 @@ pub(crate) fn missing(
     directory: &Path,
     inputs: &Inputs,
     matching: &Matching<'_>,
+    components: &Components,
     damaged: usize,
 ) -> Result<Vec<String>> {
     let mut missing = Vec::new();
@@ -47,6 +50,7 @@ pub(crate) fn missing(
             let identity = elf.identity.as_str();
             let is_reported = target(file, elf).is_none_or(|it| matching.archs.contains_key(it));
             if is_reported
+                && components.have(identity)
                 && !profiled.contains(identity)
                 && file.is_instrumented(elf)
                 && said.insert(identity)

@@ -118,18 +118,17 @@ pub(crate) fn check_by_tool(path: &Path, installed: &Installed) -> Result<()> {
 }
 
 /// Merges `profiles` into `output`, which is replaced at once. `arguments` are llvm-profdata's own.
-/// Returns the tools that wrote it.
 ///
 /// # Errors
 ///
 /// When a file is no profile, no installed tool reads it, they are of both kinds of instrumentation,
 /// or llvm-profdata refuses one.
-pub(crate) fn merge<'a>(
+pub(crate) fn merge(
     profiles: &[&Path],
     output: &Path,
-    installed: &'a Installed,
+    installed: &Installed,
     arguments: &[String],
-) -> Result<&'a Tools> {
+) -> Result<()> {
     let mut by_version: BTreeMap<u64, Vec<&Path>> = BTreeMap::new();
     let mut parts = Vec::new();
     let mut kinds = [None; 2];
@@ -160,32 +159,16 @@ pub(crate) fn merge<'a>(
     for (version, profiles) in &by_version {
         let tools = installed.reading(*version)?;
         if by_version.len() == 1 && parts.is_empty() {
-            replace(output, |file| run(tools, profiles, file, arguments))?;
-            return Ok(tools);
+            return replace(output, |file| run(tools, profiles, file, arguments));
         }
         let part = NamedTempFile::new().context("cannot make a temporary file")?;
         run(tools, profiles, part.path(), arguments)?;
         made.push(part);
     }
     parts.extend(made.iter().map(NamedTempFile::path));
-    let tools = installed.newest();
-    replace(output, |file| run(tools, &parts, file, arguments))?;
-    Ok(tools)
-}
-
-/// Merges indexed profiles, each with the tools that wrote it, into `output`, which is replaced at
-/// once. If one LLVM wrote them all, so does it this one: the compiler of that LLVM can read it.
-///
-/// # Errors
-///
-/// When llvm-profdata fails.
-pub(crate) fn join(parts: &[(&Path, &Tools)], output: &Path, installed: &Installed) -> Result<()> {
-    let tools = match parts {
-        [(_, first), rest @ ..] if rest.iter().all(|(_, tools)| tools == first) => first,
-        _ => installed.newest(),
-    };
-    let paths: Vec<_> = parts.iter().map(|(path, _)| *path).collect();
-    replace(output, |file| run(tools, &paths, file, &[]))
+    replace(output, |file| {
+        run(installed.newest(), &parts, file, arguments)
+    })
 }
 
 /// Whether `path` is named as indexed profiles are.
@@ -198,7 +181,7 @@ fn run(tools: &Tools, profiles: &[&Path], output: &Path, arguments: &[String]) -
     let (mut command, _list) = merging(tools, profiles, output, arguments)?;
     let said = child::output(&mut command)?.stderr;
     for line in String::from_utf8_lossy(&said).lines() {
-        eprintln!("rocov: llvm-profdata: {line}");
+        child::say(&[format!("llvm-profdata: {line}")]);
     }
     Ok(())
 }

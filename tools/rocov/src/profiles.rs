@@ -1,6 +1,8 @@
 //! The data directory: which raw profiles are in it, and of which code object and GPU.
 
 use rocov::codeobject::Identity;
+use rocov::output::{LABELS, Label};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,6 +29,8 @@ pub(crate) struct DeviceProfile {
     pub(crate) agent: u32,
     /// The file.
     pub(crate) path: PathBuf,
+    /// The test that it is of, where that was said.
+    pub(crate) label: Option<Label>,
 }
 
 /// What a file of a data directory is by its name.
@@ -79,31 +83,61 @@ pub(crate) struct Listing {
     pub(crate) sections: Vec<PathBuf>,
 }
 
-/// Lists the raw profiles directly in `directory`.
+/// Lists the raw profiles directly in `directory`, and those of its labels.
 ///
 /// # Errors
 ///
-/// When the directory cannot be read; one that does not exist has no profiles.
+/// When a directory cannot be read; one that does not exist has no profiles.
 pub(crate) fn list(directory: &Path) -> io::Result<Listing> {
     let mut listing = Listing::default();
-    let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(listing),
-        entries => entries?,
-    };
-    for entry in entries {
-        let path = entry?.path();
-        match Kind::of(&path) {
-            Kind::Device(_) | Kind::Sections if path.is_dir() => {}
-            Kind::Device(profile) => listing.device.push(profile),
-            Kind::Sections => listing.sections.push(path),
-            Kind::Other => listing.other.push(path),
-            Kind::PooledHost | Kind::Registry | Kind::None => {}
-        }
-    }
+    listing.add(directory, None)?;
+    listing.add_labels(&directory.join(LABELS), Path::new(""))?;
     listing.device.sort();
     listing.other.sort();
     listing.sections.sort();
     Ok(listing)
+}
+
+impl Listing {
+    /// Adds what lies directly in a directory, as of this label. Returns the directories in it.
+    fn add(&mut self, directory: &Path, label: Option<&Label>) -> io::Result<Vec<OsString>> {
+        let mut directories = Vec::new();
+        let entries = match fs::read_dir(directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(directories),
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            let path = entry.path();
+            if path.is_dir() {
+                // No links, which may lead back here.
+                if entry.file_type()?.is_dir() {
+                    directories.push(entry.file_name());
+                }
+                continue;
+            }
+            match Kind::of(&path) {
+                Kind::Device(profile) => self.device.push(DeviceProfile {
+                    label: label.cloned(),
+                    ..profile
+                }),
+                Kind::Sections => self.sections.push(path),
+                Kind::Other => self.other.push(path),
+                Kind::PooledHost | Kind::Registry | Kind::None => {}
+            }
+        }
+        Ok(directories)
+    }
+
+    /// Adds what lies in the directory of a label, which is `below` the one of all labels, and in
+    /// those of labels below it.
+    fn add_labels(&mut self, labels: &Path, below: &Path) -> io::Result<()> {
+        let label = Label::from_directory(below);
+        for name in self.add(&labels.join(below), label.as_ref())? {
+            self.add_labels(labels, &below.join(name))?;
+        }
+        Ok(())
+    }
 }
 
 impl DeviceProfile {
@@ -122,6 +156,7 @@ impl DeviceProfile {
             identity: identity.to_owned(),
             agent: agent.parse().ok()?,
             path: path.to_path_buf(),
+            label: None,
         })
     }
 }
@@ -181,6 +216,25 @@ mod tests {
         assert_eq!(listing.other, [directory.path().join("1.profraw")]);
         let sections = directory.path().join("gfx90a.bb.0.1.7.sections");
         assert_eq!(listing.sections, [sections]);
+    }
+
+    #[test]
+    fn profiles_of_labels_lie_in_their_directories() {
+        let directory = tempfile::tempdir().unwrap();
+        let name = "gfx90a.aa.0.1.profraw";
+        for below in ["", "labels/unit%20tests", "labels/unit%20tests/.add"] {
+            let below = directory.path().join(below);
+            fs::create_dir_all(&below).unwrap();
+            fs::write(below.join(name), "").unwrap();
+        }
+        let listing = list(directory.path()).unwrap();
+        let labels = listing.device.iter().map(|profile| {
+            assert_eq!(profile.identity, "aa");
+            profile.label.as_ref().map(ToString::to_string)
+        });
+        let expected = [None, Some("unit tests"), Some("unit tests/.add")];
+        let expected = expected.map(|label| label.map(str::to_owned));
+        assert_eq!(labels.collect::<Vec<_>>(), expected);
     }
 
     #[test]

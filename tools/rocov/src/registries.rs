@@ -68,7 +68,7 @@ fn merge(document: &mut Document, other: Document) {
 }
 
 /// The registries in `directory`, by name.
-fn list(directory: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn list(directory: &Path) -> Result<Vec<PathBuf>> {
     let cannot_read = || format!("cannot read {}", directory.display());
     let mut files = Vec::new();
     for entry in fs::read_dir(directory).with_context(cannot_read)? {

@@ -1,6 +1,7 @@
 //! `rocov report`: profiles and device ELFs brought together, merged and shown per arch.
 
 use crate::cli::ReportArguments;
+use crate::components::Components;
 use crate::coverage::{self, llvm_cov};
 use crate::inputs::Inputs;
 use crate::llvm_tools::{Installed, Tools};
@@ -8,11 +9,12 @@ use crate::matching::Matching;
 use crate::merged::{Arch, Merged, Object};
 use crate::missing::missing;
 use crate::objects::ObjectFile;
+use crate::origins::Origins;
 use crate::profiles::{DeviceProfile, Listing};
 use crate::sources::{Asked, Found};
 use crate::status::{self, Outcome};
 use crate::words::count;
-use crate::{child, profdata};
+use crate::{child, per_test, profdata};
 use anyhow::{Error, Result, anyhow, bail};
 use rocov::registry::OBJECTS;
 use std::collections::BTreeSet;
@@ -20,22 +22,38 @@ use std::path::{Path, PathBuf};
 
 /// Prints the report.
 pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
+    if arguments.quiet {
+        child::be_quiet();
+    }
     let texts = arguments.options.texts()?;
     let asked = Asked::of(arguments, &texts)?;
     let change = arguments.options.change()?;
     let directory = &arguments.directory;
     let archs = &arguments.options.filters.arch;
     let inputs = read(directory, &arguments.objects, archs)?;
+    let mut origins = Origins::read(directory)?;
+    let components = Components::of(&arguments.options.component, &mut origins)?;
     let mut installed = Installed::find(arguments.llvm_bin.as_deref())?;
-    let (matching, damaged) = matched(&inputs, directory, archs, &mut installed)?;
-    let merged = merged(&matching, directory, &installed)?;
+    let (mut matching, damaged) = matched(&inputs, directory, archs, &components, &mut installed)?;
+    let (merged, refused) = merged(&mut matching, directory, &installed)?;
     if arguments.show.is_some() {
         return show(&asked, &merged, &installed);
     }
-    let damaged = damaged + merged.damaged.len();
-    let mut report = of_device(&merged, &inputs);
+    let damaged = damaged + refused;
+    let mut report = of_device(&merged, &inputs, &origins);
+    for component in components.iter() {
+        let name = component.path.display().to_string();
+        report.add_component(name, component.identities.clone());
+    }
+    let tests = match arguments.options.per_test {
+        true => per_test::merged(&matching, directory, &installed)?,
+        false => Vec::new(),
+    };
+    for (name, merged) in &tests {
+        report.add_test(name.clone(), &merged.archs);
+    }
     add_host(&mut report, arguments, &inputs.listing, &installed)?;
-    let missing = missing(directory, &inputs, &matching, damaged)?;
+    let missing = missing(directory, &inputs, &matching, &components, damaged)?;
     let broken = report.write(
         &arguments.options,
         change.as_ref(),
@@ -64,23 +82,23 @@ pub(crate) fn read(directory: &Path, objects: &[PathBuf], archs: &[String]) -> R
     let listing = &inputs.listing;
     check_archs(&listing.device, archs, directory)?;
     for file in &listing.sections {
-        eprintln!(
-            "rocov: left out: {0}: sections of a raw version that is not known, saved as they are: \
-             see `rocov show {0}`",
+        child::say(&[format!(
+            "left out: {0}: sections of a raw version that is not known, saved as they are: see \
+             `rocov show {0}`",
             file.display()
-        );
+        )]);
     }
     match without_coverage(&inputs.ir_level, directory) {
         Some(error) if listing.device.is_empty() => return Err(error),
-        Some(error) => eprintln!("rocov: left out: {error}"),
+        Some(error) => child::say(&[format!("left out: {error}")]),
         None if listing.device.is_empty() => return Err(nothing_to_report(directory, listing)),
         None => {}
     }
     Ok(inputs)
 }
 
-/// Brings profiles of `archs` and device ELFs together, and prefers the tools of their compilers. Says
-/// what has to be left out; the number of damaged profiles comes with the result.
+/// Brings profiles of `archs` and `components` and device ELFs together, and prefers the tools of their
+/// compilers. Says what has to be left out; the number of damaged profiles comes with the result.
 ///
 /// # Errors
 ///
@@ -89,10 +107,15 @@ pub(crate) fn matched<'a>(
     inputs: &'a Inputs,
     directory: &Path,
     archs: &[String],
+    components: &Components,
     installed: &mut Installed,
 ) -> Result<(Matching<'a>, usize)> {
     let mut matching = Matching::of(&inputs.listing.device, &inputs.kept.files, &inputs.named);
-    matching.select(archs);
+    let has_any = !matching.archs.is_empty();
+    matching.select(archs, |identity| components.have(identity));
+    if has_any && matching.archs.is_empty() && !components.are_all() {
+        return Err(not_of_components(directory));
+    }
     if matching.archs.is_empty() {
         child::say(&matching.left_out(directory));
         return Err(no_device_elf(directory));
@@ -104,29 +127,41 @@ pub(crate) fn matched<'a>(
     Ok((matching, damaged.len()))
 }
 
-/// Merges what was matched. Says what has to be left out.
+/// Merges what was matched. Says what has to be left out; the number of profiles that llvm-profdata
+/// refuses comes with the result.
 ///
 /// # Errors
 ///
 /// When all of it has to be, or a tool fails.
 pub(crate) fn merged<'a>(
-    matching: &Matching<'a>,
+    matching: &mut Matching<'a>,
     directory: &Path,
-    installed: &'a Installed,
-) -> Result<Merged<'a>> {
-    let merged = Merged::of(matching, directory, installed)?;
-    child::say(&merged.damaged);
+    installed: &Installed,
+) -> Result<(Merged<'a>, usize)> {
+    let (merged, refused) = Merged::of(matching, directory, Some(directory), installed)?;
     if merged.archs.is_empty() {
         return Err(nothing_to_read(directory));
     }
-    Ok(merged)
+    Ok((merged, refused))
 }
 
-/// The report of what was merged.
-pub(crate) fn of_device(merged: &Merged<'_>, inputs: &Inputs) -> coverage::Report {
+/// The report of what was merged. The files that the user knows code objects by are those that were
+/// named, else those that they were loaded from.
+pub(crate) fn of_device(
+    merged: &Merged<'_>,
+    inputs: &Inputs,
+    origins: &Origins,
+) -> coverage::Report {
+    let binary = |object: &Object<'_>| {
+        let has = |file: &&ObjectFile| file.elfs.iter().any(|elf| elf.identity == object.identity);
+        let named = inputs.named.iter().find(has);
+        let named = named.map(|file| file.path.as_path());
+        let known = named.or_else(|| origins.of(object.identity));
+        known.unwrap_or(&object.file.path).to_path_buf()
+    };
     let mut report = coverage::Report::default();
     for arch in &merged.archs {
-        report.add_arch(arch, |object| binary(object, &inputs.named), heading(arch));
+        report.add_arch(arch, binary, heading(arch));
     }
     report
 }
@@ -206,19 +241,12 @@ fn show_source(asked: &Asked<'_>, arch: &Arch<'_>, tools: &Tools) -> Result<Foun
         // Instantiations of a template are shown one by one, under their names.
         command.arg("-Xdemangler").arg(cxxfilt);
     }
+    command.arg(format!("-use-color={}", asked.is_colored));
     // Without a name llvm-cov takes all.
     if !found.shown.is_empty() {
         asked.show(command, &found.shown)?;
     }
     Ok(found)
-}
-
-/// The file that the user knows a code object by: the one with it among those that are named, else
-/// where it was found.
-fn binary(object: &Object<'_>, named: &[ObjectFile]) -> PathBuf {
-    let has = |file: &&ObjectFile| file.elfs.iter().any(|elf| elf.identity == object.identity);
-    let file = named.iter().find(has).unwrap_or(object.file);
-    file.path.clone()
 }
 
 fn heading(arch: &Arch<'_>) -> String {
@@ -245,6 +273,15 @@ fn without_coverage(profiles: &[DeviceProfile], directory: &Path) -> Option<Erro
         count(profiles.len(), "profile"),
         directory.display(),
     ))
+}
+
+/// Says that no profile is of what was asked for.
+fn not_of_components(directory: &Path) -> Error {
+    anyhow!(
+        "no profile in {} is of the components and archs that are asked for: they never ran, or were \
+         rebuilt since",
+        directory.display()
+    )
 }
 
 /// Says that no device ELF belongs to a profile.

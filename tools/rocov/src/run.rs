@@ -16,6 +16,7 @@ const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 const PROFILE_VARIABLE: &str = "LLVM_PROFILE_FILE";
 const MODEL_VARIABLE: &str = "ROCOV_MODELGPU";
 const VERBOSE_VARIABLE: &str = "ROCOV_VERBOSE";
+const LABEL_VARIABLE: &str = "ROCOV_LABEL";
 
 /// Profiles of several processes, runs included, must not overwrite each other: %p is the process
 /// id.
@@ -66,6 +67,9 @@ impl Environment {
 
         if arguments.verbose {
             variables.push((VERBOSE_VARIABLE, "1".into()));
+        }
+        if let Some(label) = &arguments.label {
+            variables.push((LABEL_VARIABLE, label.to_string().into()));
         }
         let directory = data_directory(arguments)?;
         if let Some(directory) = &directory {

@@ -7,7 +7,7 @@ use crate::llvm_tools::Tools;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader, IsTerminal};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -18,6 +18,8 @@ pub(crate) struct Asked<'a> {
     maps: &'a [PathMap],
     texts: &'a Texts,
     is_asked: bool,
+    /// Whether it is shown in colors.
+    pub(crate) is_colored: bool,
 }
 
 impl<'a> Asked<'a> {
@@ -40,6 +42,7 @@ impl<'a> Asked<'a> {
             maps: &arguments.options.filters.path_map,
             texts,
             is_asked: arguments.show.is_some(),
+            is_colored: arguments.options.is_colored(),
         })
     }
 
@@ -87,9 +90,6 @@ impl<'a> Asked<'a> {
                 .and_then(|()| fs::write(&copy, text))
                 .with_context(|| format!("cannot write {}", copy.display()))?;
             command.arg(copy);
-        }
-        if std::io::stdout().is_terminal() {
-            command.arg("-use-color");
         }
         let root = root.display().to_string();
         let (_, said) = child::read(&mut command, |shown| {

@@ -4,14 +4,26 @@
 
 mod common;
 
-use common::{rocov, run, stdout};
+use common::{rocov, run, stderr, stdout};
 use std::env;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 /// All commands that have options.
-const COMMANDS: [&str; 10] = [
-    "run", "report", "diff", "merge", "kernels", "export", "extract", "show", "flags", "doctor",
+const COMMANDS: [&str; 12] = [
+    "run",
+    "report",
+    "diff",
+    "merge",
+    "kernels",
+    "export",
+    "extract",
+    "show",
+    "flags",
+    "doctor",
+    "completions",
+    "man",
 ];
 
 /// Compares what `rocov ARGUMENTS` prints with the file `snapshots/NAME.txt`.
@@ -50,5 +62,51 @@ fn the_readme_shows_the_short_help() {
             readme.contains(usage),
             "README.md lacks the help of rocov {command}:\n{usage}"
         );
+    }
+}
+
+#[test]
+fn bash_completes_commands_and_options() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("rocov.bash");
+    let script = stdout(&run(rocov().args(["completions", "bash"])));
+    fs::write(&file, script).unwrap();
+    // As bash does for TAB: the function that is registered gets the command and the word to complete.
+    let complete = |before: &str, word: &str, number: usize| {
+        let script = format!(
+            "source {}; function=$(complete -p rocov | sed 's/.*-F \\([^ ]*\\).*/\\1/'); \
+             COMP_WORDS=(rocov {before} {word}); COMP_CWORD={number}; \
+             $function rocov {word} rocov; echo ${{COMPREPLY[@]}}",
+            file.display()
+        );
+        stdout(&run(Command::new("bash").args(["--norc", "-c", &script])))
+    };
+    assert_eq!(complete("", "rep", 1), "report\n");
+    assert_eq!(
+        complete("report", "--fail-under-l", 2),
+        "--fail-under-lines\n"
+    );
+    for shell in ["zsh", "fish"] {
+        let script = stdout(&run(rocov().args(["completions", shell])));
+        assert!(script.contains("fail-under-lines"), "{shell}");
+    }
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let pages = directory.path().join("man1");
+    run(rocov().arg("man").arg(&pages));
+    for command in COMMANDS
+        .map(|command| format!("rocov-{command}"))
+        .iter()
+        .chain([&"rocov".to_owned()])
+    {
+        let page = pages.join(format!("{command}.1"));
+        let mut man = Command::new("groff");
+        let output = run(man.args(["-man", "-Tutf8", "-ww", "-z"]).arg(&page));
+        assert_eq!(stderr(&output), "", "{}", page.display());
+        let text = fs::read_to_string(&page).unwrap();
+        assert!(text.contains(".SH SYNOPSIS"), "{text}");
     }
 }

@@ -2,12 +2,16 @@
 //!
 //! Objects of the host stand for code objects here, as they need no GPU to be counted.
 
+#[path = "../../tests/common/json.rs"]
+mod json;
+
 use super::collect::{Input, collect};
 use super::model::{Side, Source};
 use super::output::{Format, write};
 use super::view::{By, View};
 use crate::child;
 use crate::llvm_tools::Installed;
+use json::json;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -86,6 +90,7 @@ impl Counted {
             .map(|name| Input {
                 side: Side::Host,
                 arch: "host".to_owned(),
+                identity: String::new(),
                 binary: self.object(name),
                 objects: vec![self.object(name)],
                 profile: self.profile(&[name]),
@@ -106,10 +111,8 @@ impl Counted {
 }
 
 /// The first export, its lists in an order of their contents.
-fn sorted(json: &[u8]) -> Value {
-    let mut json: Value = serde_json::from_slice(json).unwrap();
-    let mut export = json["data"][0].take();
-    drop_percentages(&mut export);
+fn sorted(text: &[u8]) -> Value {
+    let mut export = json(text)["data"][0].take();
     let sort = |list: &mut Value| {
         if let Some(list) = list.as_array_mut() {
             list.sort_by_key(ToString::to_string);
@@ -122,18 +125,6 @@ fn sorted(json: &[u8]) -> Value {
     }
     sort(&mut export["functions"]);
     export
-}
-
-/// Parsing does not give the last digit of all of them back, and they follow from the others.
-fn drop_percentages(json: &mut Value) {
-    match json {
-        Value::Object(object) => {
-            object.remove("percent");
-            object.values_mut().for_each(drop_percentages);
-        }
-        Value::Array(array) => array.iter_mut().for_each(drop_percentages),
-        _ => {}
-    }
 }
 
 #[test]

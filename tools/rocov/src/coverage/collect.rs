@@ -4,6 +4,8 @@ use super::folded::{Folded, with_everything_run};
 use super::model::{Record, Shared, Side, Source};
 use super::tool::export;
 use crate::llvm_tools::Tools;
+use crate::progress::{self, Last};
+use crate::words::count;
 use crate::{child, mapped, parallel};
 use anyhow::{Context, Result};
 use rocov::codeobject::CodeObject;
@@ -11,6 +13,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tempfile::NamedTempFile;
 
@@ -20,6 +23,8 @@ pub(crate) struct Input {
     pub(crate) side: Side,
     /// `host` on the host.
     pub(crate) arch: String,
+    /// The identity of the code object; empty on the host.
+    pub(crate) identity: String,
     /// The file that the user knows.
     pub(crate) binary: PathBuf,
     /// What llvm-cov reads: a device ELF, or programs and libraries of the host.
@@ -48,11 +53,21 @@ pub(crate) fn collect(
     place: impl Fn(&str) -> String + Sync,
 ) -> Result<Collected> {
     let shared = Mutex::new(Shared::default());
-    let read = parallel::map(inputs, |input| {
+    let done = AtomicUsize::new(0);
+    let line = |_| {
+        let done = done.load(Ordering::Relaxed);
+        format!("{done} of {}", count(inputs.len(), "code object"))
+    };
+    let read = |input: &Input| {
         let (mut source, warnings) = read(input, tools)?;
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         shared.share(&mut source.records, &place);
+        done.fetch_add(1, Ordering::Relaxed);
         Ok((source, warnings))
+    };
+    let is_shown = child::shows_progress();
+    let read = progress::shown(is_shown, line, Last::Nothing, || {
+        parallel::map(inputs, read)
     })?;
     let (sources, warnings): (_, Vec<_>) = read.into_iter().unzip();
     let mut warnings = warnings.concat();
@@ -72,6 +87,7 @@ fn read(input: &Input, tools: &Tools) -> Result<(Source, Vec<String>)> {
     let mut source = Source {
         side: input.side,
         arch: input.arch.clone(),
+        identity: input.identity.clone(),
         binary: input.binary.clone(),
         kernels: Vec::new(),
         records,

@@ -4,7 +4,7 @@
 //! regions and branches ran ([`export`]). The [`model`] keeps these apart; a [`view`] takes those of
 //! one arch, or of one binary, together as a column, and has the [`figures`] of every file in every
 //! column, by llvm-cov's own rules ([`segments`], [`detail`]). A [`file`] has its counts line by line,
-//! and of a change those of its lines are [`changed`].
+//! and of a change those of its lines are [`changed`]. Components and tests are [`parts`] of it all.
 //! A [`comparison`] is of two reports.
 //! The formats are in [`output`], what a user can choose in [`options`], and [`report`] does it all.
 
@@ -24,6 +24,7 @@ mod missed;
 mod model;
 mod options;
 mod output;
+mod parts;
 mod places;
 mod report;
 mod saved;

@@ -19,11 +19,13 @@ pub(crate) enum Side {
 }
 
 /// One code object on one arch, or a program on the host.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Source {
     pub(crate) side: Side,
     /// The arch; `host` on the host.
     pub(crate) arch: String,
+    /// The identity of the code object; empty on the host, and where it is not known.
+    pub(crate) identity: String,
     /// The file that the code lies in.
     pub(crate) binary: PathBuf,
     /// The mangled names of its functions that are kernels.

@@ -8,9 +8,11 @@ use super::output::Format;
 use super::select::Filters;
 use super::texts::Texts;
 use super::view::By;
+use anstream::AutoStream;
 use anyhow::Result;
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, ColorChoice};
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 
 /// The options of a report.
@@ -52,6 +54,17 @@ pub(crate) struct Options {
     #[arg(long, group = "format", help_heading = "Formats")]
     markdown: bool,
 
+    /// Color the table and annotated source: auto (on a terminal, unless NO_COLOR is set), always,
+    /// never
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true,
+        help_heading = "Formats"
+    )]
+    color: ColorChoice,
+
     /// Write to FILE instead of standard output
     #[arg(
         long,
@@ -82,6 +95,18 @@ pub(crate) struct Options {
         help_heading = "What is reported"
     )]
     pub(crate) host_binary: Vec<PathBuf>,
+
+    /// Only code that came from this library or executable; can be repeated, with totals for each
+    #[arg(long, value_name = "FILE", help_heading = "What is reported")]
+    pub(crate) component: Vec<PathBuf>,
+
+    /// Say also what each test covers, and what it alone does: each label of `rocov run --label`
+    #[arg(
+        long,
+        conflicts_with_all = ["show", "lcov", "cobertura", "sonar"],
+        help_heading = "What is reported"
+    )]
+    pub(crate) per_test: bool,
 
     #[command(flatten)]
     pub(crate) filters: Filters,
@@ -131,7 +156,20 @@ impl Options {
             (self.markdown, Format::Markdown),
         ];
         let chosen = formats.iter().find(|(is_chosen, _)| *is_chosen);
-        chosen.map_or(Format::Text, |(_, format)| *format)
+        let is_colored = self.is_colored();
+        chosen.map_or(Format::Text { is_colored }, |(_, format)| *format)
+    }
+
+    /// Whether text is colored.
+    pub(crate) fn is_colored(&self) -> bool {
+        match self.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
+                self.output_path.is_none()
+                    && AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
+            }
+        }
     }
 
     /// The change whose lines are reported, if there is one.

@@ -6,6 +6,7 @@ use super::collect::{Input, collect};
 use super::model::Side;
 use super::options::Options;
 use super::output;
+use super::parts::{Part, Tests};
 use super::select::Selection;
 use super::texts::Texts;
 use super::view::{By, View};
@@ -14,7 +15,7 @@ use crate::files::replace;
 use crate::llvm_tools::Installed;
 use crate::merged::{Arch, Object};
 use anyhow::{Context, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -28,6 +29,20 @@ pub(crate) struct Report {
     inputs: Vec<Input>,
     /// What a text says of an arch before its table.
     about: BTreeMap<String, String>,
+    components: Vec<Component>,
+    tests: Vec<Test>,
+}
+
+/// A component of its own in the report: what users know it by, and the identities of its code objects.
+struct Component {
+    name: String,
+    identities: BTreeSet<String>,
+}
+
+/// A test and what it counted.
+struct Test {
+    name: String,
+    inputs: Vec<Input>,
 }
 
 impl Report {
@@ -39,14 +54,22 @@ impl Report {
         binary: impl Fn(&Object<'_>) -> PathBuf,
         about: String,
     ) {
-        self.inputs.extend(arch.objects.iter().map(|object| Input {
-            side: Side::Device,
-            arch: arch.name.to_owned(),
-            binary: binary(object),
-            objects: vec![object.elf.clone()],
-            profile: object.profile.clone(),
-        }));
+        self.inputs.extend(inputs(arch, binary));
         self.about.insert(arch.name.to_owned(), about);
+    }
+
+    /// Has the figures of a component told apart: those of code objects with these identities.
+    pub(crate) fn add_component(&mut self, name: String, identities: BTreeSet<String>) {
+        self.components.push(Component { name, identities });
+    }
+
+    /// Has the figures of a test told apart, and what it covers alone.
+    pub(crate) fn add_test(&mut self, name: String, archs: &[Arch<'_>]) {
+        let inputs = archs
+            .iter()
+            .flat_map(|arch| inputs(arch, |it| it.elf.clone()));
+        let inputs = inputs.collect();
+        self.tests.push(Test { name, inputs });
     }
 
     /// Adds the host: `binaries`, and the indexed profile `merged` of all of them.
@@ -54,6 +77,7 @@ impl Report {
         self.inputs.push(Input {
             side: Side::Host,
             arch: HOST.to_owned(),
+            identity: String::new(),
             binary: binaries[0].clone(),
             objects: binaries.to_vec(),
             profile: merged.to_path_buf(),
@@ -73,9 +97,25 @@ impl Report {
         installed: &Installed,
     ) -> Result<(View, Vec<String>)> {
         let place = |path: &str| selection.place(path);
-        let collected = collect(&self.inputs, installed.newest(), place)?;
+        let is_wanted = |path: &str| selection.admits(path);
+        let tools = installed.newest();
+        let collected = collect(&self.inputs, tools, place)?;
         child::say(&collected.warnings);
-        let view = View::new(collected.sources, by, |path| selection.admits(path));
+        let components = self.components.iter().map(|component| {
+            let sources = collected.sources.iter();
+            let of = sources.filter(|source| component.identities.contains(&source.identity));
+            let view = View::new(of.cloned().collect(), by, is_wanted);
+            Part::of(component.name.clone(), &view)
+        });
+        let components = components.collect();
+        let mut tests = Tests::default();
+        for Test { name, inputs } in &self.tests {
+            let sources = collect(inputs, tools, place)?.sources;
+            tests.add(name.clone(), &View::new(sources, By::Arch, is_wanted));
+        }
+        let mut view = View::new(collected.sources, by, is_wanted);
+        view.components = components;
+        view.tests = tests.finish();
         Ok((view, collected.warnings))
     }
 
@@ -138,4 +178,19 @@ pub(super) fn write_to(
             write(&mut out).context("cannot write to standard output")
         }
     }
+}
+
+/// What llvm-cov is asked about an arch. `binary` is the file that the user knows a code object by.
+fn inputs<'a>(
+    arch: &'a Arch<'_>,
+    binary: impl Fn(&Object<'_>) -> PathBuf + 'a,
+) -> impl Iterator<Item = Input> + 'a {
+    arch.objects.iter().map(move |object| Input {
+        side: Side::Device,
+        arch: arch.name.to_owned(),
+        identity: object.identity.to_owned(),
+        binary: binary(object),
+        objects: vec![object.elf.clone()],
+        profile: object.profile.clone(),
+    })
 }

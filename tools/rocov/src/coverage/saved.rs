@@ -71,6 +71,7 @@ pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<So
         }
         shared.share(&mut records, &place);
         Ok(Source {
+            identity: String::new(),
             side: head.side,
             arch: head.name,
             binary: head.binaries.into_iter().next().unwrap_or_default(),

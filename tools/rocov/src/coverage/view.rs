@@ -6,6 +6,7 @@ use super::detail::Detail;
 use super::figures::Figures;
 use super::function::Place;
 use super::model::{Record, Side, Source, combine};
+use super::parts::Part;
 use super::texts::Texts;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -88,6 +89,10 @@ pub(crate) struct View {
     pub(crate) texts: Texts,
     /// What ran of a change, where one is reported.
     pub(crate) changed: Option<Changed>,
+    /// The components that were asked for.
+    pub(crate) components: Vec<Part>,
+    /// The tests that profiles are labelled with, where these are asked for.
+    pub(crate) tests: Vec<Part>,
     table: OnceCell<Table>,
 }
 
@@ -126,6 +131,8 @@ impl View {
             paths: paths.into_iter().collect(),
             texts: Texts::default(),
             changed: None,
+            components: Vec::new(),
+            tests: Vec::new(),
             table: OnceCell::new(),
         }
     }

@@ -5,6 +5,7 @@ use crate::coverage::{self, Function};
 use crate::inputs::Inputs;
 use crate::llvm_tools::Installed;
 use crate::matching::{CodeObject, Matching};
+use crate::merged::merge_object;
 use crate::{child, parallel, profdata};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
@@ -69,6 +70,6 @@ fn functions(
 ) -> Result<BTreeMap<String, Function>> {
     let directory = TempDir::new().context("cannot make a temporary directory")?;
     let merged = directory.path().join("one.profdata");
-    profdata::merge(&object.paths(), &merged, installed, &[])?;
+    merge_object(object, &merged, installed)?;
     coverage::functions(installed.newest(), elf, &merged)
 }

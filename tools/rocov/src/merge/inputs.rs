@@ -4,6 +4,7 @@ use super::Damaged;
 use crate::profdata;
 use crate::profiles::{DeviceProfile, Kind};
 use anyhow::{Context, Error, Result, anyhow, bail};
+use rocov::output::LABELS;
 use rocov::registry::OBJECTS;
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -158,7 +159,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// All that lies in a directory and those below it, as llvm-profdata does it. Hidden directories
-    /// are not entered: a merge that was killed may have left one.
+    /// are not entered, unless their name is a label's: a merge that was killed may have left one.
     fn directory(&mut self, directory: &Path) {
         match fs::metadata(directory) {
             Ok(metadata) if self.entered.insert((metadata.dev(), metadata.ino())) => {}
@@ -184,7 +185,7 @@ impl<'a> Inputs<'a> {
                 if kind.is_file() || kind.is_symlink() {
                     self.entry(Kind::of(&path), path);
                 }
-            } else if !name.as_bytes().starts_with(b".") {
+            } else if !name.as_bytes().starts_with(b".") || is_of_labels(directory) {
                 self.directory(&path);
             }
         }
@@ -238,6 +239,11 @@ impl<'a> Inputs<'a> {
 fn is_kept(path: &Path) -> bool {
     path.extension().is_some_and(|it| it == "elf")
         && path.parent().and_then(Path::file_name) == Some(OsStr::new(OBJECTS))
+}
+
+/// Whether the directory is that of all labels, or of one.
+fn is_of_labels(directory: &Path) -> bool {
+    directory.iter().any(|name| name == LABELS)
 }
 
 /// Orders `ARCH.IDENTITY.AGENT.BASE` by BASE, so that neighbours are of different code objects: they

@@ -182,6 +182,5 @@ fn index(
             .map(|it| format!("--num-threads={it}")),
     );
     options.extend(arguments.sparse.then(|| "--sparse".to_owned()));
-    profdata::merge(&profiles, output, installed, &options)?;
-    Ok(())
+    profdata::merge(&profiles, output, installed, &options)
 }

@@ -1,15 +1,9 @@
 //! How far a merge is, in one line on standard error.
 
+use crate::progress::{self, Last};
 use crate::words::count;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
-use std::time::{Duration, Instant};
-
-/// Time between two lines.
-const INTERVAL: Duration = Duration::from_millis(200);
-/// Erases the line that the cursor is on.
-const ERASE: &str = "\r\x1b[K";
+use std::time::Duration;
 
 /// What has been added so far.
 #[derive(Default)]
@@ -27,22 +21,7 @@ impl Progress {
 
     /// Does `work`, and shows the progress meanwhile where it `is_shown`.
     pub(super) fn shown<T>(&self, is_shown: bool, work: impl FnOnce() -> T) -> T {
-        if !is_shown {
-            return work();
-        }
-        thread::scope(|scope| {
-            let (end, ended) = channel::<()>();
-            scope.spawn(move || {
-                let start = Instant::now();
-                while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                    eprint!("{ERASE}rocov: {}", self.line(start.elapsed()));
-                }
-                eprintln!("{ERASE}rocov: {}", self.line(start.elapsed()));
-            });
-            let result = work();
-            drop(end);
-            result
-        })
+        progress::shown(is_shown, |passed| self.line(passed), Last::Line, work)
     }
 
     /// The line after the time `passed`.

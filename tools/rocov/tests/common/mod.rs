@@ -4,8 +4,10 @@
 #![allow(dead_code)]
 
 pub(crate) mod device;
+pub(crate) mod json;
 pub(crate) mod place;
 pub(crate) mod profile;
+pub(crate) mod random;
 pub(crate) mod registry;
 
 use std::path::{Path, PathBuf};

@@ -10,14 +10,18 @@ mod diff;
 mod filters;
 mod formats;
 mod gates;
+mod host;
 mod left_out;
 mod objects;
 mod pages;
+mod parts;
 mod repository;
 mod sources;
 mod tables;
+mod terminal;
 
 use common::device::{INSTRUMENTED, compile, compile_bundle, compile_source, compile_with, embed};
+use common::json::json;
 use common::place::{Place, RAW_VERSION};
 use common::{data, failure, profile, rocov, run, stderr, stdout};
 use std::ffi::OsStr;

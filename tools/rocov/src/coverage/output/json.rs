@@ -2,6 +2,7 @@
 //! `rocov.columns`, which says what they are.
 
 use super::changed;
+use super::parts;
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::function::{Function, Location, Outcome, Region, Sides};
 use crate::coverage::model::Record;
@@ -19,6 +20,11 @@ pub(super) fn write(view: &View, summary_only: bool, out: &mut dyn Write) -> io:
         "version": env!("CARGO_PKG_VERSION"),
         "columns": columns.collect::<Vec<_>>(),
     });
+    for (name, parts) in [("components", &view.components), ("tests", &view.tests)] {
+        if !parts.is_empty() {
+            rocov[name] = parts::json(parts, summary);
+        }
+    }
     if let Some(changed) = &view.changed {
         rocov["changed_lines"] = changed::json(view, changed);
     }

@@ -1,6 +1,7 @@
 //! A summary in Markdown, for a comment on a pull request and for `$GITHUB_STEP_SUMMARY`.
 
 use super::changed;
+use super::parts;
 use super::paths::{below, here, percent, ranges, share};
 use crate::coverage::figures::Figures;
 use crate::coverage::file::Line;
@@ -24,6 +25,8 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     if let Some(changed) = &view.changed {
         changed::write_markdown(view, changed, out)?;
     }
+
+    parts::write_markdown(view, out)?;
 
     writeln!(out, "\n<details><summary>Files: lines</summary>\n")?;
     writeln!(out, "| File | {} | Not run |", labels.join(" | "))?;

@@ -6,6 +6,7 @@ mod html;
 mod json;
 mod lcov;
 mod markdown;
+mod parts;
 pub(super) mod paths;
 mod sonar;
 mod text;
@@ -20,7 +21,7 @@ use std::io::Write;
 /// A format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
-    Text,
+    Text { is_colored: bool },
     Lcov,
     Cobertura,
     Json { summary_only: bool },
@@ -40,7 +41,7 @@ pub(crate) fn write(
     out: &mut dyn Write,
 ) -> Result<()> {
     match format {
-        Format::Text => text::write(view, about, out)?,
+        Format::Text { is_colored } => text::write(view, about, is_colored, out)?,
         Format::Lcov => lcov::write(view, out)?,
         Format::Cobertura => cobertura::write(view, out)?,
         Format::Json { summary_only } => json::write(view, summary_only, out)?,

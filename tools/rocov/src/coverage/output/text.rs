@@ -2,9 +2,11 @@
 //! differ, which of them misses which lines.
 
 use super::changed;
+use super::parts;
 use super::paths::{below, common, ranges};
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::view::View;
+use anstyle::{AnsiColor, Style};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -30,6 +32,7 @@ const CONDITION_HEADINGS: [&str; 3] = ["MC/DC", "Missed", "Cover"];
 pub(super) fn write(
     view: &View,
     about: &BTreeMap<String, String>,
+    is_colored: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let total = &view.table().total;
@@ -47,7 +50,7 @@ pub(super) fn write(
             Some((below(path, &base).into_owned(), figures))
         });
         let total = total.columns[index].unwrap_or_default();
-        write_table(rows.collect(), total, out)?;
+        write_table(rows.collect(), total, is_colored, out)?;
     }
     if view.columns.len() > 1 {
         let labels: Vec<_> = view.columns.iter().map(|it| it.label.as_str()).collect();
@@ -56,9 +59,10 @@ pub(super) fn write(
         let rows = rows
             .filter(|(_, figures)| figures.functions.total > 0)
             .map(|(path, figures)| (below(path, &base).into_owned(), figures));
-        write_table(rows.collect(), total.all, out)?;
+        write_table(rows.collect(), total.all, is_colored, out)?;
         write_differences(view, &base, out)?;
     }
+    parts::write_text(view, out)?;
     if let Some(changed) = &view.changed {
         changed::write_text(view, changed, out)?;
     }
@@ -68,6 +72,7 @@ pub(super) fn write(
 fn write_table(
     mut rows: Vec<(String, Figures)>,
     total: Figures,
+    is_colored: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     rows.push(("TOTAL".to_owned(), total));
@@ -102,11 +107,26 @@ fn write_table(
         write!(out, "{:<width$}", line[0], width = widths[0])?;
         for index in 1..line.len() {
             let (cell, width) = (&line[index], widths[index]);
-            write!(out, "{}{cell:>width$}", gap(index))?;
+            write!(out, "{}", gap(index))?;
+            match color(cell).filter(|_| is_colored) {
+                Some(color) => write!(out, "{color}{cell:>width$}{color:#}")?,
+                None => write!(out, "{cell:>width$}")?,
+            }
         }
         writeln!(out)?;
     }
     Ok(())
+}
+
+/// The color that llvm-cov gives a percentage; none for other cells.
+fn color(cell: &str) -> Option<Style> {
+    let percent: f64 = cell.strip_suffix('%')?.parse().ok()?;
+    let color = match percent {
+        100.0 => AnsiColor::Green,
+        80.0.. => AnsiColor::Yellow,
+        _ => AnsiColor::Red,
+    };
+    Some(color.on_default())
 }
 
 fn cells_of(figure: Figure) -> [String; 3] {

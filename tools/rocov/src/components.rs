@@ -1,0 +1,81 @@
+//! Components: the code objects that came from one library or executable.
+
+use crate::objects::ObjectFile;
+use crate::origins::Origins;
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The components that a report is of; none for all.
+#[derive(Default)]
+pub(crate) struct Components(Vec<Component>);
+
+/// A library or executable.
+pub(crate) struct Component {
+    /// As the user wrote it.
+    pub(crate) path: PathBuf,
+    /// Its code objects.
+    pub(crate) identities: BTreeSet<String>,
+}
+
+impl Components {
+    /// Finds the code objects that were loaded from these files, and those that lie in them, which
+    /// `origins` then knows.
+    ///
+    /// # Errors
+    ///
+    /// When there are none of one of them.
+    pub(crate) fn of(files: &[PathBuf], origins: &mut Origins) -> Result<Self> {
+        let components = files.iter().map(|path| Component::of(path, origins));
+        let components: Vec<_> = components.collect::<Result<_>>()?;
+        for component in &components {
+            for identity in &component.identities {
+                origins.learn(identity, &component.path);
+            }
+        }
+        Ok(Self(components))
+    }
+
+    /// Whether all code objects are asked for.
+    pub(crate) fn are_all(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a code object is in one of them.
+    pub(crate) fn have(&self, identity: &str) -> bool {
+        self.are_all() || self.0.iter().any(|it| it.identities.contains(identity))
+    }
+
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Component> {
+        self.0.iter()
+    }
+}
+
+impl Component {
+    fn of(path: &Path, origins: &Origins) -> Result<Self> {
+        let mut identities: BTreeSet<_> = origins.from(path).map(str::to_owned).collect();
+        match ObjectFile::open(path) {
+            Ok(file) => identities.extend(file.elfs.into_iter().map(|elf| elf.identity)),
+            // It may have been on another machine.
+            Err(error) if identities.is_empty() => {
+                return Err(error).with_context(|| {
+                    let path = path.display();
+                    format!("no code object was loaded from {path}, and it cannot be looked into")
+                });
+            }
+            Err(_) => {}
+        }
+        if identities.is_empty() {
+            bail!(
+                "no device code in {}, and none was loaded from it: give a program or library with \
+                 kernels",
+                path.display()
+            );
+        }
+        Ok(Self {
+            path: path.to_path_buf(),
+            identities,
+        })
+    }
+}

@@ -1,0 +1,152 @@
+//! Tables of components and of tests, in each format that has them.
+
+use super::paths::{percent, share};
+use crate::coverage::figures::Figures;
+use crate::coverage::parts::{OfColumn, Only, Part};
+use crate::coverage::view::View;
+use crate::table::{Heading, table};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+/// Parts of one kind, with the heading of their names: empty where a report has none.
+fn kinds(view: &View) -> [(&'static str, &[Part]); 2] {
+    [("Component", &view.components), ("Test", &view.tests)]
+}
+
+/// The labels of the columns that parts are in.
+fn labels(parts: &[Part]) -> BTreeSet<&str> {
+    let columns = parts.iter().flat_map(|part| &part.columns);
+    columns.map(|column| column.label.as_str()).collect()
+}
+
+/// The parts with what they have in the column of this label.
+fn in_column<'a>(parts: &'a [Part], label: &str) -> Vec<(&'a str, &'a OfColumn)> {
+    let of = |part: &'a Part| {
+        let column = part.columns.iter().find(|column| column.label == label)?;
+        Some((part.name.as_str(), column))
+    };
+    parts.iter().filter_map(of).collect()
+}
+
+/// A table for each kind of part in each column.
+pub(super) fn write_text(view: &View, out: &mut dyn Write) -> io::Result<()> {
+    for (kind, parts) in kinds(view) {
+        for label in labels(parts) {
+            let rows = in_column(parts, label);
+            writeln!(out, "\n{label} by {}:\n", kind.to_lowercase())?;
+            write!(out, "{}", text(kind, &rows))?;
+        }
+    }
+    Ok(())
+}
+
+fn text(kind: &str, rows: &[(&str, &OfColumn)]) -> String {
+    let number = |text| Heading {
+        text,
+        is_number: true,
+    };
+    let mut headings = vec![Heading {
+        text: kind,
+        is_number: false,
+    }];
+    headings.extend(
+        [
+            "Lines",
+            "Covered",
+            "Functions",
+            "Covered",
+            "Regions",
+            "Covered",
+        ]
+        .map(number),
+    );
+    let has_only = rows.iter().any(|(_, column)| column.only.is_some());
+    if has_only {
+        headings.extend(["Lines only here", "Functions", "Regions"].map(number));
+    }
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|(name, OfColumn { figures, only, .. })| {
+            let mut cells = vec![(*name).to_owned()];
+            for figure in [figures.lines, figures.functions, figures.regions] {
+                cells.push(figure.total.to_string());
+                cells.push(percent(figure));
+            }
+            if let Some(only) = only {
+                cells.extend(numbers(*only).map(|number| number.to_string()));
+            }
+            cells
+        })
+        .collect();
+    table(&headings, &rows)
+}
+
+/// The same in Markdown, a row for each part in each column.
+pub(super) fn write_markdown(view: &View, out: &mut dyn Write) -> io::Result<()> {
+    for (kind, parts) in kinds(view) {
+        if parts.is_empty() {
+            continue;
+        }
+        writeln!(out, "\n<details><summary>{kind}s</summary>\n")?;
+        let has_only = parts.iter().any(|part| {
+            let mut columns = part.columns.iter();
+            columns.any(|column| column.only.is_some())
+        });
+        let (only, rule) = match has_only {
+            true => (
+                " Only here: lines | functions | regions |",
+                "---:|---:|---:|",
+            ),
+            false => ("", ""),
+        };
+        writeln!(out, "| {kind} | | Lines | Functions | Regions |{only}")?;
+        writeln!(out, "|---|---|---:|---:|---:|{rule}")?;
+        for part in parts {
+            for OfColumn {
+                label,
+                figures,
+                only,
+            } in &part.columns
+            {
+                let shares = [figures.lines, figures.functions, figures.regions].map(share);
+                write!(
+                    out,
+                    "| `{}` | {label} | {} |",
+                    part.name,
+                    shares.join(" | ")
+                )?;
+                for number in only.iter().copied().flat_map(numbers) {
+                    write!(out, " {number} |")?;
+                }
+                writeln!(out)?;
+            }
+        }
+        writeln!(out, "\n</details>")?;
+    }
+    Ok(())
+}
+
+/// The same in JSON; `summary` writes figures down.
+pub(super) fn json(parts: &[Part], summary: impl Fn(&Figures) -> Value) -> Value {
+    let column = |column: &OfColumn| {
+        let mut value = json!({"name": column.label, "summary": summary(&column.figures)});
+        if let Some(only) = column.only {
+            value["only"] = json!({
+                "lines": only.lines,
+                "functions": only.functions,
+                "regions": only.regions,
+            });
+        }
+        value
+    };
+    let parts = parts.iter().map(|part| {
+        let columns: Vec<_> = part.columns.iter().map(column).collect();
+        json!({"name": part.name, "columns": columns})
+    });
+    parts.collect()
+}
+
+fn numbers(only: Only) -> [usize; 3] {
+    [only.lines, only.functions, only.regions]
+}

@@ -1,0 +1,252 @@
+//! Components and tests: parts of what is reported, with figures of their own.
+
+use crate::common::registry;
+use crate::*;
+use serde_json::Value;
+
+/// The totals of llvm-cov for one device ELF and these raw profiles.
+fn totals(place: &Place, elf: &Path, profiles: &[&Path]) -> Value {
+    let merged = place.path().join("expected.profdata");
+    let mut merge = Command::new("llvm-profdata-22");
+    merge.arg("merge").args(profiles);
+    run(merge.arg("-o").arg(&merged));
+    let mut export = Command::new("llvm-cov-22");
+    export.args(["export", "-summary-only", "-instr-profile"]);
+    let export = run(export.arg(merged).arg(elf));
+    json(export.stdout)["data"][0]["totals"].clone()
+}
+
+/// Two code objects of one arch that both have `sum_of`, and one function or kernel of their own. The
+/// second lies in a program.
+struct Two {
+    place: Place,
+    elfs: [PathBuf; 2],
+    profiles: [PathBuf; 2],
+    program: PathBuf,
+}
+
+impl Two {
+    fn new() -> Self {
+        let place = Place::new();
+        let other = compile_source(
+            &data("archs.hip"),
+            place.path(),
+            "archs.elf",
+            "gfx90a",
+            &INSTRUMENTED,
+        );
+        let bundle = compile_bundle(place.path(), &["gfx90a"], &INSTRUMENTED);
+        let program = embed(&bundle, place.path());
+        let kernel = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+        place.keep(&other);
+        place.keep(&kernel);
+        let profiles = [
+            place.profile(&other, "gfx90a", 0, 5),
+            place.profile(&kernel, "gfx90a", 0, 1),
+        ];
+        Self {
+            place,
+            elfs: [other, kernel],
+            profiles,
+            program,
+        }
+    }
+
+    /// Writes a registry that says that the first code object was loaded from this file.
+    fn load(&self, file: &Path) {
+        let object = registry::code_object_of(&self.elfs[0], Vec::new());
+        let mut load = registry::load(&object, 0x7000, 1, None);
+        load.uri = format!("file://{}#offset=4096&size=4000", file.display());
+        let document = registry::document(4711, &[object], vec![load]);
+        registry::write(&document, &self.place.data());
+    }
+
+    fn json(&self, arguments: &[&dyn AsRef<OsStr>]) -> Value {
+        let arguments: Vec<_> = [&"--json" as &dyn AsRef<OsStr>]
+            .into_iter()
+            .chain(arguments.iter().copied())
+            .collect();
+        let output = self.place.report(&arguments);
+        assert_eq!(stderr(&output), "");
+        json(output.stdout)
+    }
+}
+
+#[test]
+fn a_component_is_what_lies_in_a_file_or_was_loaded_from_it() {
+    let two = Two::new();
+    let library = two.place.path().join("gone/lib one.so");
+    two.load(&two.place.path().join("gone/lib%20one.so"));
+    for (index, file) in [(0, &library), (1, &two.program)] {
+        let found = two.json(&[&"--component", file]);
+        let expected = totals(&two.place, &two.elfs[index], &[&two.profiles[index]]);
+        assert_eq!(found["data"][0]["totals"], expected, "{file:?}");
+        let component = &found["rocov"]["components"][0];
+        assert_eq!(component["name"], *file.to_str().unwrap());
+        assert_eq!(component["columns"][0]["summary"], expected, "{file:?}");
+        // The registry knows the name of the first, and the option that of the second.
+        let binaries = &found["rocov"]["columns"][0]["binaries"];
+        assert_eq!(*binaries, serde_json::json!([file]));
+    }
+    let both = two.json(&[&"--component", &library, &"--component", &two.program]);
+    assert_eq!(both["rocov"]["components"].as_array().unwrap().len(), 2);
+    assert_eq!(both["data"], two.json(&[])["data"]);
+
+    let output = two
+        .place
+        .report(&[&"--component", &library, &"--component", &two.program]);
+    let said = stdout(&output);
+    let (_, parts) = said.split_once("\ngfx90a by component:\n\n").unwrap();
+    // All of the first ran; of the second, `else` did not.
+    assert_eq!(
+        columns(parts, two.program.to_str().unwrap())[1..3],
+        ["10", "80.00%"]
+    );
+    let output = two
+        .place
+        .report(&[&"--markdown", &"--component", &two.program]);
+    let row = format!("| `{}` | gfx90a | 80.00% (8/10) |", two.program.display());
+    assert!(stdout(&output).contains(&row), "{}", stdout(&output));
+}
+
+#[test]
+fn a_component_without_code_is_refused_and_one_that_never_ran_has_no_report() {
+    let two = Two::new();
+    let nothing = two.place.path().join("nothing.so");
+    let message = failure(&two.place.report(&[&"--component", &nothing]), 1);
+    assert!(
+        message.contains("no code object was loaded from"),
+        "{message}"
+    );
+    fs::remove_file(&two.profiles[1]).unwrap();
+    let message = failure(&two.place.report(&[&"--component", &two.program]), 1);
+    assert!(message.contains("they never ran"), "{message}");
+    // What is of no component that is asked for is not missing.
+    two.load(&nothing);
+    let gate: &[&dyn AsRef<OsStr>] = &[&"--fail-under-lines=1", &"--component", &nothing];
+    assert_eq!(two.place.report(gate).status.code(), Some(0));
+    assert_eq!(two.place.report(&gate[..1]).status.code(), Some(3));
+}
+
+#[test]
+fn code_objects_of_one_arch_have_their_own_counts() {
+    let two = Two::new();
+    two.load(Path::new("/app/first"));
+    let found = two.json(&[&"--by=binary", &"--object", &two.program]);
+    for (index, name) in ["gfx90a first", "gfx90a program.so"].iter().enumerate() {
+        assert_eq!(found["rocov"]["columns"][index]["name"], **name);
+        let expected = totals(&two.place, &two.elfs[index], &[&two.profiles[index]]);
+        assert_eq!(found["data"][index]["totals"], expected, "{name}");
+    }
+}
+
+/// A function and its counters.
+type Counts = (&'static str, &'static [u64]);
+
+/// The counts of `archs.hip` on gfx90a in two tests, and in a run without a label.
+const TESTS: [(&str, [Counts; 5]); 3] = [
+    (
+        "unit tests/scale",
+        [
+            ("_Z6scaledi", &[4]),
+            ("scale", &[6, 4]),
+            ("add", &[0]),
+            ("_Z3sumIiET_S0_S0_", &[3, 0]),
+            ("_Z3sumIdET_S0_S0_", &[0, 0]),
+        ],
+    ),
+    (
+        "add",
+        [
+            ("_Z6scaledi", &[0]),
+            ("scale", &[0, 0]),
+            ("add", &[3]),
+            ("_Z3sumIiET_S0_S0_", &[3, 3]),
+            ("_Z3sumIdET_S0_S0_", &[0, 0]),
+        ],
+    ),
+    (
+        "(no label)",
+        [
+            ("_Z6scaledi", &[0]),
+            ("scale", &[1, 0]),
+            ("add", &[0]),
+            ("_Z3sumIiET_S0_S0_", &[0, 0]),
+            ("_Z3sumIdET_S0_S0_", &[0, 0]),
+        ],
+    ),
+];
+
+/// Where the profiles of these lie in the data directory.
+const DIRECTORIES: [&str; 3] = ["labels/unit%20tests/scale", "labels/add", ""];
+
+#[test]
+fn tests_have_the_figures_of_llvm_cov_on_each_alone() {
+    let place = Place::new();
+    let elf = compile_source(
+        &data("archs.hip"),
+        place.path(),
+        "archs.elf",
+        "gfx90a",
+        &INSTRUMENTED,
+    );
+    place.keep(&elf);
+    let mut profiles = Vec::new();
+    for ((_, counts), directory) in TESTS.iter().zip(DIRECTORIES) {
+        let name = place.profile_path(&elf, "gfx90a", 0);
+        let directory = place.data().join(directory);
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join(name.file_name().unwrap());
+        let count = |function: &str, number: u64| {
+            let counts = counts.iter().find(|(name, _)| *name == function);
+            counts.unwrap().1[usize::try_from(number).unwrap()]
+        };
+        profile::write_counts(&elf, &count, RAW_VERSION, &path);
+        profiles.push(path);
+    }
+    let output = place.report(&[&"--json", &"--per-test"]);
+    assert_eq!(stderr(&output), "");
+    let found = json(output.stdout);
+    let all: Vec<_> = profiles.iter().map(PathBuf::as_path).collect();
+    assert_eq!(found["data"][0]["totals"], totals(&place, &elf, &all));
+    let tests = found["rocov"]["tests"].as_array().unwrap();
+    assert_eq!(tests.len(), TESTS.len());
+    for ((name, _), profile) in TESTS.iter().zip(&profiles) {
+        let test = tests.iter().find(|test| test["name"] == *name).unwrap();
+        let column = &test["columns"][0];
+        assert_eq!(column["name"], "gfx90a");
+        assert_eq!(
+            column["summary"],
+            totals(&place, &elf, &[profile]),
+            "{name}"
+        );
+    }
+    // By hand: `scaled` ran in the first alone, `add` in the second; all that the third ran, the first
+    // did too.
+    let only = |name: &str| {
+        let test = tests.iter().find(|test| test["name"] == name).unwrap();
+        test["columns"][0]["only"].clone()
+    };
+    assert_eq!(only("unit tests/scale")["functions"], 1);
+    assert_eq!(only("add")["functions"], 1);
+    for what in ["lines", "functions", "regions"] {
+        assert_eq!(only("(no label)")[what], 0, "{what}");
+    }
+    let said = stdout(&place.report(&[&"--per-test"]));
+    let (table, parts) = said.split_once("\ngfx90a by test:\n\n").unwrap();
+    assert!(
+        table.starts_with("gfx90a: 3 profiles of 1 code object\n"),
+        "{said}"
+    );
+    let lines = only("add")["lines"].to_string();
+    assert_eq!(columns(parts, "add")[7], lines, "{said}");
+    let said = stdout(&place.report(&[&"--per-test", &"--markdown"]));
+    assert!(said.contains("| `unit tests/scale` | gfx90a | "), "{said}");
+}
+
+#[test]
+fn without_labels_there_are_no_tests() {
+    let two = Two::new();
+    let message = failure(&two.place.report(&[&"--per-test"]), 1);
+    assert!(message.contains("rocov run --label NAME"), "{message}");
+}
