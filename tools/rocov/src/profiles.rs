@@ -232,7 +232,7 @@ mod tests {
             assert_eq!(profile.identity, "aa");
             profile.label.as_ref().map(ToString::to_string)
         });
-        let expected = [None, Some("unit tests"), Some("unit tests/.add")];
+        let expected = [None, Some("unit tests/.add"), Some("unit tests")];
         let expected = expected.map(|label| label.map(str::to_owned));
         assert_eq!(labels.collect::<Vec<_>>(), expected);
     }
