@@ -1,0 +1,21 @@
+//! A file that may hold device code: bundles, compressed or not, offload binaries, host ELFs.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rocov::codeobject::bundle::{containers, images};
+
+fuzz_target!(|file: &[u8]| {
+    for container in containers(file).flatten() {
+        for image in &container.images {
+            let _ = (image.content(), image.identity());
+            if let Some(range) = image.bytes.range_in_file() {
+                assert_eq!(&file[range], &image.bytes[..], "an image is where it is said");
+            }
+        }
+    }
+    for image in images(file) {
+        if let Ok(image) = image {
+            assert!(!image.identity.as_str().is_empty());
+        }
+    }
+});

@@ -1,0 +1,24 @@
+//! A device ELF, as a program or a file hands it over: everything that is read of it.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rocov::codeobject::{CodeObject, Identity};
+
+fuzz_target!(|file: &[u8]| {
+    let identity = Identity::of(file);
+    let Ok(elf) = CodeObject::parse(file) else {
+        return;
+    };
+    if let Ok(identity) = identity {
+        let again = Identity::from_digits(identity.as_str());
+        assert_eq!(again, Some(identity), "an identity is made of digits");
+    }
+    let _ = (elf.build_id(), elf.target(), elf.clang_version());
+    let _ = (elf.sections(), elf.profile_sections());
+    let _ = (elf.variables(b"__prof"), elf.memory());
+    let Ok(kernels) = elf.kernels() else { return };
+    let names: Vec<_> = kernels.iter().map(|it| it.name.as_str()).collect();
+    if let Ok(sources) = elf.sources(names.iter().copied()) {
+        assert_eq!(sources.len(), names.len(), "a source for each function");
+    }
+});
