@@ -54,7 +54,7 @@ pub(crate) fn profile_name() -> ProfileName {
 
 /// The label of profiles: `ROCOV_LABEL`.
 fn label() -> Result<Option<Label>, LabelError> {
-    let label = env::var_os("ROCOV_LABEL").filter(|label| !label.is_empty());
+    let label = variable("ROCOV_LABEL").filter(|label| !label.is_empty());
     label
         .map(|label| label.to_string_lossy().parse())
         .transpose()

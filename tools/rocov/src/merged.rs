@@ -44,8 +44,9 @@ pub(crate) struct Object<'a> {
 
 impl<'a> Merged<'a> {
     /// Merges what belongs together into `output`, or a temporary directory, and puts device ELFs
-    /// where llvm-cov can read them: in the data directory `directory`. Profiles that llvm-profdata refuses are taken out of
-    /// `matching`; their number comes with the result, and standard error says which.
+    /// where llvm-cov can read them: in the data directory `directory`. Profiles that llvm-profdata
+    /// refuses are taken out of `matching`; their number comes with the result, and standard error
+    /// says which.
     ///
     /// # Errors
     ///

@@ -1,0 +1,103 @@
+//! Merges.
+
+use clap::{Args, ValueEnum};
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+/// Merge the profiles of many processes, ranks and GPUs
+///
+/// Profiles of one code object are added up as fast as they can be read; llvm-profdata then merges
+/// one file for each code object. What merges have put into pooled directories can be merged
+/// further, in any order and grouping, to the same result. Counts stop at 2^56, the largest that
+/// llvm-profdata takes. Profiles of host code are merged by llvm-profdata alone.
+#[derive(Args)]
+#[command(override_usage = "rocov merge INPUT... (-o OUT | --pgo OUT | --pooled DIR) [OPTIONS]")]
+#[command(after_help = "\
+Exit status: 0 when the merge was written, also when --failure-mode let it leave out an input, which \
+standard error says; 1 when nothing was written; 2 for a usage error.")]
+pub(crate) struct MergeArguments {
+    /// Directories with profiles (and directories below them), profiles, and globs of either
+    ///
+    /// A glob is taken as one where no file has that name: quote it, and a million files do not make
+    /// the command line too long. A file that is given twice counts once.
+    #[arg(value_name = "INPUT", required_unless_present = "input_files")]
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// Merge also what this file names, one input on each line; - is standard input
+    #[arg(short = 'f', long, value_name = "LIST")]
+    pub(crate) input_files: Option<PathBuf>,
+
+    /// Write indexed profiles: OUT/ARCH.profdata for each GPU architecture and OUT/host.profdata, or
+    /// the file OUT if that ends in .profdata
+    #[arg(short, long, value_name = "OUT", required_unless_present_any = ["pooled", "pgo"])]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Write indexed profiles as -o does, and print the flags that have clang optimize by them
+    ///
+    /// The flags are all that goes to standard output, for use as `clang++ $(rocov merge DIR --pgo
+    /// OUT) ...`. Functions of one name and control flow in several code objects add up.
+    #[arg(long, value_name = "OUT", conflicts_with = "output")]
+    pub(crate) pgo: Option<PathBuf>,
+
+    /// Write a directory of raw profiles, one for each code object, to report on or to merge further
+    ///
+    /// Device ELFs in objects directories of the inputs go with them, by hard links where possible, and
+    /// the kernel registries (.kernels.json) of the directories, as one. DIR must be empty or not exist;
+    /// it appears when all is in it.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) pooled: Option<PathBuf>,
+
+    /// Take only profiles of this GPU architecture, as their names have it; host for host code
+    #[arg(long, value_name = "ARCH")]
+    pub(crate) arch: Option<String>,
+
+    /// When to fail for inputs that are damaged or missing; each is named
+    #[arg(long, value_name = "MODE", value_enum, default_value_t)]
+    pub(crate) failure_mode: FailureMode,
+
+    /// Threads that read and add [default: one for each processor]
+    #[arg(short = 'j', long, value_name = "N")]
+    pub(crate) num_threads: Option<NonZeroUsize>,
+
+    /// Leave functions that never ran out of indexed profiles: smaller, for -fprofile-use
+    #[arg(long)]
+    pub(crate) sparse: bool,
+
+    /// Say nothing but what is wrong
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    /// Take llvm-profdata from this directory instead of looking for it
+    #[arg(long, value_name = "DIR")]
+    pub(crate) llvm_bin: Option<PathBuf>,
+}
+
+impl MergeArguments {
+    /// Where indexed profiles go, if any are written.
+    pub(crate) fn indexed(&self) -> Option<&Path> {
+        self.output.as_deref().or(self.pgo.as_deref())
+    }
+}
+
+/// When damaged inputs make a merge fail. The names are llvm-profdata's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailureMode {
+    /// When there is one
+    #[default]
+    Any,
+    /// When all are
+    All,
+    /// Never
+    Warn,
+}
+
+impl fmt::Display for FailureMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Any => "any",
+            Self::All => "all",
+            Self::Warn => "warn",
+        })
+    }
+}

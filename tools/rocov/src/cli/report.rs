@@ -1,0 +1,99 @@
+//! Reports.
+
+use super::DEFAULT_DATA_DIRECTORY;
+use crate::coverage::{Filters, Options};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Report which lines of the GPU code ran
+///
+/// Merges the profiles of DIR per GPU architecture into DIR/ARCH.profdata and prints a table for each
+/// and, for several, of all, with the figures of llvm-cov. The device ELFs are those that librocov
+/// kept in DIR/objects when they were loaded. What is missing there is taken out of the objects that
+/// are given, and kept.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0 when a report was printed, also when it had to leave out a damaged profile, a source \
+that is not there or what matches nothing, which standard error says; 1 when there was nothing to \
+report or a tool failed; 2 for a usage error; 3 when a gate did not hold: then what had to be left \
+out counts too.")]
+pub(crate) struct ReportArguments {
+    /// The directory that `rocov run` wrote the profiles to
+    #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]
+    pub(crate) directory: PathBuf,
+
+    /// Look in these files too: the program, libraries with kernels, or device ELFs (.hsaco,
+    /// bundled or not)
+    #[arg(long = "object", value_name = "FILE", num_args = 1..)]
+    pub(crate) objects: Vec<PathBuf>,
+
+    /// Print annotated source instead of the table, of all files or of these
+    #[arg(
+        long,
+        value_name = "SOURCE",
+        num_args = 0..,
+        conflicts_with_all = ["include", "exclude"]
+    )]
+    pub(crate) show: Option<Vec<PathBuf>>,
+
+    /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
+    #[arg(long, value_name = "DIR")]
+    pub(crate) llvm_bin: Option<PathBuf>,
+
+    /// Say nothing on standard error but errors, and gates that do not hold
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) options: Options,
+}
+
+/// Compare what ran in two data directories or reports: what was gained and what was lost
+///
+/// Totals of each arch and of all, files whose figures changed, lines newly covered and newly missed,
+/// and functions that now run, no longer run, are new or are gone. The two may have been compiled from
+/// different sources, in different directories: a function is known by its symbol, and its lines are
+/// compared by their places in it where its regions begin and end on the same lines. Where they do
+/// not, the function has changed, and its figures alone are compared. Lines have the numbers that
+/// they have after.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0 when the comparison was printed; 1 when one of the two has nothing to compare or a tool \
+failed; 2 for a usage error; 3 with --fail-on-loss when something was lost.")]
+pub(crate) struct DiffArguments {
+    /// The data directory of the earlier runs, or what `rocov report --json` wrote of them
+    #[arg(value_name = "BEFORE")]
+    pub(crate) before: PathBuf,
+
+    /// The same of the later ones
+    #[arg(value_name = "AFTER")]
+    pub(crate) after: PathBuf,
+
+    /// Look for device ELFs in these files too, as `rocov report` does
+    #[arg(long = "object", value_name = "FILE", num_args = 1..)]
+    pub(crate) objects: Vec<PathBuf>,
+
+    /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
+    #[arg(long, value_name = "DIR")]
+    pub(crate) llvm_bin: Option<PathBuf>,
+
+    /// Fail when what ran before and is still there does not run, or an arch or a file that ran is not
+    /// there
+    #[arg(long)]
+    pub(crate) fail_on_loss: bool,
+
+    /// Write JSON
+    #[arg(long, help_heading = "Formats")]
+    pub(crate) json: bool,
+
+    /// Write Markdown, for a pull request or $GITHUB_STEP_SUMMARY
+    #[arg(long, conflicts_with = "json", help_heading = "Formats")]
+    pub(crate) markdown: bool,
+
+    /// Write to FILE instead of standard output
+    #[arg(long, value_name = "FILE", help_heading = "Formats")]
+    pub(crate) output_path: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) filters: Filters,
+}
