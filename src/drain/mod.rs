@@ -8,6 +8,7 @@
 //!
 //! A pass goes on after a failure: what is wrong with one code object costs no other its counts.
 
+mod complete;
 mod copies;
 mod counted;
 mod ledger;
@@ -15,6 +16,7 @@ mod outcome;
 mod pass;
 mod snapshot;
 
+pub use complete::Idle;
 pub use outcome::{Cause, Copied, Loss, Outcome};
 
 use std::collections::{BTreeMap, HashMap};
@@ -28,12 +30,10 @@ use crate::filter::{Filter, file_of};
 use crate::load::{Demangle, Discovery, Elfs, Load, discover};
 use crate::output::{OutputError, ProfileName, move_beside};
 use crate::registry::{KeepError, Keeper, Registry, clock};
+use complete::Complete;
 use copies::{Copies, first_look};
 use ledger::Ledger;
 use pass::Pass;
-
-/// Agents that have nothing to do, by handle, each with the moment since when that is so.
-pub type Idle = HashMap<u64, u64>;
 
 /// The loads of a process and what was written of them. Owned by whoever hooks the runtime.
 #[derive(Debug, Default)]
@@ -46,10 +46,7 @@ pub struct Session {
     /// Executables that were looked at, with the generations of their loads: most have none.
     seen: HashMap<Executable, Vec<u64>>,
     ledger: Ledger,
-    /// Since when the agent has been idle of each load that was drained while it was.
-    complete: HashMap<u64, u64>,
-    /// Whether code objects were loaded past the hooks, so that kernels may be launched so, too.
-    has_missed: bool,
+    complete: Complete,
     filter: Filter,
     /// All loads, to be drained or not.
     registry: Registry,
@@ -178,14 +175,7 @@ impl Session {
     /// Records that all loads on the agents in `idle` have been drained since the moment that it has
     /// for each (see [`crate::hsa::Queues::idle`], asked before the drain).
     pub fn complete(&mut self, idle: &Idle) {
-        if self.has_missed {
-            return;
-        }
-        for (generation, load) in &self.loads {
-            let moment = idle.get(&load.agent.handle);
-            self.complete
-                .extend(moment.map(|moment| (*generation, *moment)));
-        }
+        self.complete.record(self.loads.values(), idle);
     }
 
     /// Whether nothing of `executable` can have run since it was drained, as its agents have been
@@ -195,10 +185,9 @@ impl Session {
         let Some(generations) = self.seen.get(&executable) else {
             return false;
         };
-        let is_complete = |generation: &u64| {
+        let is_complete = |generation| {
             let load = self.loads.get(generation);
-            let moment = load.and_then(|load| idle.get(&load.agent.handle));
-            moment.is_some() && self.complete.get(generation) == moment
+            load.is_some_and(|load| self.complete.has(load, idle))
         };
         !generations.is_empty() && generations.iter().all(is_complete)
     }
@@ -226,7 +215,7 @@ impl Session {
                 for executable in unseen {
                     match self.loaded(device, executable) {
                         Ok(outcome) => {
-                            self.has_missed |= outcome.found > 0;
+                            self.complete.note_missed(outcome.found);
                             // The instrumented ones are counted when they are drained.
                             pairs += outcome.pairs - outcome.found;
                             losses.extend(outcome.losses);
@@ -291,7 +280,7 @@ impl Session {
         for (generation, load) in &self.loads {
             match snapshot::zero(device, load) {
                 Ok(()) => {
-                    self.complete.remove(generation);
+                    self.complete.forget(*generation);
                     self.ledger.settle(*generation);
                 }
                 Err(error) => result = Err(error),
@@ -327,7 +316,7 @@ impl Session {
             self.ledger.settle(generation);
         }
         self.registry.unloaded_all(clock::now());
-        self.complete.clear();
+        self.complete.forget_all();
         self.seen.clear();
         self.agents.clear();
     }
@@ -377,7 +366,7 @@ impl Session {
         self.registry.unloaded(executable, clock::now());
         for generation in generations.drain(..) {
             self.loads.remove(&generation);
-            self.complete.remove(&generation);
+            self.complete.forget(generation);
             self.ledger.settle(generation);
         }
     }
