@@ -9,9 +9,6 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    // Code and constants in pages of their own are up to 8 KiB of nothing, in a library that is kept
-    // small, and two mappings more in every process.
-    println!("cargo::rustc-link-arg-cdylib=-Wl,-z,noseparate-code");
     let compiler = std::env::var("CC").unwrap_or_else(|_| "gcc".into());
     let output = Command::new(&compiler)
         .arg("-print-file-name=libgcc_eh.a")

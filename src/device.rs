@@ -55,6 +55,15 @@ impl DeviceRange {
         self.start.checked_add(self.len)
     }
 
+    /// The places of those among `ranges` that are not empty, by where they start.
+    pub(crate) fn in_order(ranges: &[DeviceRange]) -> Vec<usize> {
+        let ranges = ranges.iter().enumerate();
+        let ranges = ranges.filter(|(_, range)| range.len > 0);
+        let mut order: Vec<_> = ranges.map(|(place, range)| (range.start, place)).collect();
+        order.sort_unstable();
+        order.into_iter().map(|(_, place)| place).collect()
+    }
+
     /// Whether `inner` lies in this range as a whole. An empty range lies wherever its start
     /// does, the end included.
     #[must_use]

@@ -55,7 +55,7 @@ impl<'a> Copies<'a> {
         ranges: [DeviceRange; N],
     ) -> Result<[&[u8]; N], DeviceError> {
         let missing = ranges.into_iter().filter(|range| self.at(*range).is_none());
-        for range in together(missing.collect()) {
+        for range in together(&missing.collect::<Vec<_>>()) {
             let mut bytes = vec![0; range.len as usize];
             self.device.read(range.start, &mut bytes)?;
             self.spans.push(Span {
@@ -91,7 +91,7 @@ pub(super) fn first_look(load: &Load) -> DeviceRange {
     }
     ranges.retain(|range| is_sane(*range, load));
     let found = most_wanted.and_then(|wanted| {
-        together(ranges)
+        together(&ranges)
             .into_iter()
             .find(|span| wanted.len > 0 && span.contains(&wanted))
     });
@@ -131,11 +131,12 @@ fn is_sane(range: DeviceRange, load: &Load) -> bool {
 }
 
 /// The fewest copies that have all of `ranges`: those that lie near together in one.
-fn together(mut ranges: Vec<DeviceRange>) -> Vec<DeviceRange> {
-    ranges.retain(|range| range.len > 0);
-    ranges.sort_unstable_by_key(|range| range.start);
+fn together(ranges: &[DeviceRange]) -> Vec<DeviceRange> {
     let mut spans: Vec<DeviceRange> = Vec::new();
-    for range in ranges {
+    for range in DeviceRange::in_order(ranges)
+        .into_iter()
+        .map(|place| ranges[place])
+    {
         match spans.last_mut() {
             Some(last) if range.start - last.start <= last.len.saturating_add(MAX_GAP) => {
                 let len = (range.start - last.start).saturating_add(range.len);

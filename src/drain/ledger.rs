@@ -140,9 +140,12 @@ impl Ledger {
     /// Takes the names of this process's own files, of those that were not moved.
     pub(super) fn take_own(&mut self) -> BTreeSet<PathBuf> {
         let files = self.files.iter_mut();
-        files
-            .filter_map(|(path, file)| std::mem::take(&mut file.is_own).then(|| path.to_path_buf()))
-            .collect()
+        let files = files.filter_map(|(path, file)| {
+            std::mem::take(&mut file.is_own).then(|| path.to_path_buf())
+        });
+        let mut own = BTreeSet::new();
+        own.extend(files);
+        own
     }
 
     /// Records that the file called `path` is at `place` from now on.

@@ -35,9 +35,8 @@ pub(super) fn document(
         .loads()
         .iter()
         .filter_map(|load| load.code_object.as_deref());
-    let distinct: BTreeMap<_, _> = elfs
-        .map(|elf| ((&elf.identity, &elf.target), elf))
-        .collect();
+    let mut distinct = BTreeMap::new();
+    distinct.extend(elfs.map(|elf| ((&elf.identity, &elf.target), elf)));
     let process = ProcessRecord {
         pid: process.pid,
         host: process.host.clone(),

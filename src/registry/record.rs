@@ -138,10 +138,10 @@ impl Registry {
 
     /// Notes at `time` that nothing is loaded any more.
     pub fn unloaded_all(&mut self, time: u64) {
-        let mut executables: Vec<Executable> = self.live.keys().copied().collect();
-        executables.sort_unstable();
-        for executable in executables {
-            self.unloaded(executable, time);
+        let mut handles: Vec<u64> = self.live.keys().map(|executable| executable.0).collect();
+        handles.sort_unstable();
+        for handle in handles {
+            self.unloaded(Executable(handle), time);
         }
     }
 

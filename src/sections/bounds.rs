@@ -179,11 +179,11 @@ impl SectionRanges {
     }
 
     fn check_overlap(&self) -> Result<(), SectionsError> {
-        let mut sections = self.all().to_vec();
-        sections.retain(|(_, range)| range.len > 0);
-        sections.sort_by_key(|(_, range)| range.start);
-        for pair in sections.windows(2) {
-            let [(first, first_range), (second, second_range)] = [pair[0], pair[1]];
+        let sections = self.all();
+        let order = DeviceRange::in_order(&sections.map(|(_, range)| range));
+        for pair in order.windows(2) {
+            let [(first, first_range), (second, second_range)] =
+                [sections[pair[0]], sections[pair[1]]];
             if first_range.end().is_none_or(|end| end > second_range.start) {
                 return Err(SectionsError::Overlap {
                     first,

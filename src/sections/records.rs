@@ -100,22 +100,16 @@ pub fn check_records(records: &[u8], ranges: &SectionRanges, version: &Version) 
             Err(kind) => defects.push(defect(index, record, kind)),
         }
     }
-    let taken = shared(&claims);
-    claims.retain(|claim| taken.binary_search_by_key(&claim.index, |it| it.0).is_err());
-    for (index, kind) in taken {
-        defects.push(defect(
-            index,
-            &records[index * layout.bytes as usize..],
-            kind,
-        ));
-    }
-
     let mut bytes = Vec::with_capacity(claims.len() * layout.bytes as usize);
-    for claim in claims {
+    let shared = shared(&claims);
+    for (claim, shared) in claims.into_iter().zip(shared) {
+        let record = &records[claim.index * layout.bytes as usize..][..layout.bytes as usize];
+        if let Some(kind) = shared {
+            defects.push(defect(claim.index, record, kind));
+            continue;
+        }
         let at = bytes.len();
-        bytes.extend_from_slice(
-            &records[claim.index * layout.bytes as usize..][..layout.bytes as usize],
-        );
+        bytes.extend_from_slice(record);
         claim.write(&mut bytes[at..], &layout);
     }
     CheckedRecords { bytes, defects }
@@ -129,27 +123,29 @@ fn defect(index: usize, record: &[u8], kind: DefectKind) -> RecordDefect {
     }
 }
 
-/// The claims that overlap an earlier one (in the counters section), by index.
-fn shared(claims: &[Claim]) -> Vec<(usize, DefectKind)> {
-    let mut order: Vec<&Claim> = claims.iter().collect();
-    order.sort_unstable_by_key(|claim| (claim.counters, claim.index));
-    let mut taken = Vec::new();
+/// What is wrong with each claim: that it overlaps one before it in the counters section.
+fn shared(claims: &[Claim]) -> Vec<Option<DefectKind>> {
+    let places = claims.iter().enumerate();
+    let mut order: Vec<_> = places
+        .map(|(place, claim)| (claim.counters, place))
+        .collect();
+    order.sort_unstable();
+    let mut shared = vec![None; claims.len()];
     let mut last: Option<&Claim> = None;
-    for claim in order {
+    for (_, place) in order {
+        let claim = &claims[place];
         match last {
             Some(other) if claim.counters < other.counters + other.counters_len => {
                 let kind = DefectKind::Shared {
                     start: claim.counters,
                     with: other.index,
                 };
-                taken.push((claim.index, kind));
+                shared[place] = Some(kind);
             }
             _ => last = Some(claim),
         }
     }
-    // Each claim is taken once.
-    taken.sort_unstable_by_key(|(index, _)| *index);
-    taken
+    shared
 }
 
 /// What a record has of the sections, as places in them, in bytes.
