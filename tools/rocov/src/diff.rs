@@ -1,5 +1,6 @@
 //! `rocov diff`: what ran in one data directory, or report in JSON, and not in another.
 
+use crate::child;
 use crate::cli::DiffArguments;
 use crate::components::Components;
 use crate::coverage::{self, By, Comparison, ComparisonFormat, View};
@@ -52,6 +53,7 @@ fn view(path: &Path, arguments: &DiffArguments) -> Result<View> {
     let (mut matching, _) = report::matched(&inputs, path, &filters.arch, &all, &mut installed)?;
     let (merged, _) = report::merged(&mut matching, path, &installed)?;
     let report = report::of_device(&merged, &inputs, &Origins::default());
-    let (view, _) = report.view(&selection, By::Arch, &installed)?;
+    let (view, warnings) = report.view(&selection, By::Arch, &installed)?;
+    child::say(&warnings);
     Ok(view)
 }

@@ -37,7 +37,11 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
     let (mut matching, damaged) = matched(&inputs, directory, archs, &components, &mut installed)?;
     let (merged, refused) = merged(&mut matching, directory, &installed)?;
     if arguments.show.is_some() {
-        return show(&asked, &merged, &installed);
+        let found = show(&asked, &merged, &installed)?;
+        let shown = found.shown.iter().map(|it| it.now.as_path()).collect();
+        let report = of_device(&merged, &inputs, &origins);
+        child::say(&report.stale(&shown, &arguments.options, &texts, &installed)?);
+        return Ok(0);
     }
     let damaged = damaged + refused;
     let mut report = of_device(&merged, &inputs, &origins);
@@ -221,14 +225,14 @@ fn add_host(
 }
 
 /// Prints annotated source of one arch after the other.
-fn show(asked: &Asked<'_>, merged: &Merged<'_>, installed: &Installed) -> Outcome {
+fn show(asked: &Asked<'_>, merged: &Merged<'_>, installed: &Installed) -> Result<Found> {
     let mut found = Found::default();
     for arch in &merged.archs {
         child::print(format!("{}\n", heading(arch)).as_bytes())?;
         found.add(show_source(asked, arch, installed.newest())?);
     }
     asked.check(&found)?;
-    Ok(0)
+    Ok(found)
 }
 
 /// Prints annotated source of the files that were asked for, as far as they are there.

@@ -2,7 +2,7 @@
 
 use crate::child;
 use crate::cli::ReportArguments;
-use crate::coverage::{self, PathMap, Texts};
+use crate::coverage::{self, Misfit, PathMap, Texts};
 use crate::llvm_tools::Tools;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
@@ -140,7 +140,7 @@ pub(crate) struct Shown {
     /// As it was named when it was compiled.
     compiled: PathBuf,
     /// Where it is now.
-    now: PathBuf,
+    pub(crate) now: PathBuf,
 }
 
 /// The sources that code objects were compiled from.
@@ -182,13 +182,8 @@ impl Found {
 
     /// One line for each source that is not there.
     pub(crate) fn left_out(&self) -> Vec<String> {
-        let line = |source: &PathBuf| {
-            format!(
-                "left out: {}: the source is not there any more: put it back, say where it is with \
-                 --path-map, or take it from git with --source-revision",
-                source.display()
-            )
-        };
+        let line =
+            |source: &PathBuf| format!("left out: {}", Misfit::Missing.about(source.display()));
         self.missing.iter().map(line).collect()
     }
 

@@ -17,6 +17,7 @@ mod detail;
 mod export;
 mod figures;
 mod file;
+mod fit;
 mod folded;
 mod function;
 mod gates;
@@ -36,6 +37,7 @@ mod view;
 
 pub(crate) use comparison::{Comparison, Format as ComparisonFormat};
 pub(crate) use figures::Figure;
+pub(crate) use fit::Misfit;
 pub(crate) use options::Options;
 pub(crate) use report::Report;
 pub(crate) use saved::read as read_saved;

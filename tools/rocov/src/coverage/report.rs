@@ -3,6 +3,7 @@
 
 use super::changed::Change;
 use super::collect::{Input, collect};
+use super::fit::{self, Misfit};
 use super::model::Side;
 use super::options::Options;
 use super::output;
@@ -85,7 +86,7 @@ impl Report {
         self.about.insert(HOST.to_owned(), about);
     }
 
-    /// What is reported, as it is shown, and what llvm-cov warns of, which is said.
+    /// What is reported, as it is shown, and what llvm-cov warns of.
     ///
     /// # Errors
     ///
@@ -100,7 +101,6 @@ impl Report {
         let is_wanted = |path: &str| selection.admits(path);
         let tools = installed.newest();
         let collected = collect(&self.inputs, tools, place)?;
-        child::say(&collected.warnings);
         let components = self.components.iter().map(|component| {
             let sources = collected.sources.iter();
             let of = sources.filter(|source| component.identities.contains(&source.identity));
@@ -119,6 +119,30 @@ impl Report {
         Ok((view, collected.warnings))
     }
 
+    /// One line for each of `sources` that is not what was compiled, by the texts that are there.
+    ///
+    /// # Errors
+    ///
+    /// When a tool fails.
+    pub(crate) fn stale(
+        &self,
+        sources: &BTreeSet<&Path>,
+        options: &Options,
+        texts: &Texts,
+        installed: &Installed,
+    ) -> Result<Vec<String>> {
+        let selection = options.filters.selection()?;
+        // What llvm-cov warns of, it says as it shows them.
+        let (view, _) = self.view(&selection, options.by, installed)?;
+        let shown = view.paths.iter();
+        let shown = shown.filter(|path| sources.contains(Path::new(&***path)));
+        let misfits = shown.filter_map(|path| {
+            let misfit = fit::misfit(&view, path, texts)?;
+            misfit.stale().is_some().then(|| misfit.about(path))
+        });
+        Ok(misfits.collect())
+    }
+
     /// Writes the report, and returns what it does not reach of what it must. With anything to reach,
     /// what is `missing` from the report is that too, and what llvm-cov warns of.
     ///
@@ -135,13 +159,19 @@ impl Report {
     ) -> Result<Vec<String>> {
         let selection = options.filters.selection()?;
         let (mut view, warnings) = self.view(&selection, options.by, installed)?;
+        child::say(&warnings);
         view.texts = texts;
         view.changed = change.map(|change| change.covered(&view, &selection));
         if let Some(changed) = &view.changed {
             child::say(&changed.doubts);
             child::say(&changed.left_out);
         }
+        if options.html.is_some() || options.gates.are_set() {
+            view.misfits = fit::misfits(&view);
+        }
         if let Some(directory) = &options.html {
+            let misfits = untold(&view).map(|(path, misfit)| misfit.about(path));
+            child::say(&misfits.collect::<Vec<_>>());
             let page = output::write_html(&view, directory)?;
             child::print(format!("{}\n", page.display()).as_bytes())?;
         } else {
@@ -153,10 +183,22 @@ impl Report {
         if options.gates.are_set() {
             broken.extend(missing);
             broken.extend(warnings);
+            let stale = untold(&view).filter(|(_, misfit)| misfit.stale().is_some());
+            broken.extend(stale.map(|(path, misfit)| misfit.about(path)));
             broken.extend(view.changed.into_iter().flat_map(|it| it.left_out));
         }
         Ok(broken)
     }
+}
+
+/// The misfits that are not told with a change.
+fn untold(view: &View) -> impl Iterator<Item = (&str, &Misfit)> {
+    let is_told = |path: &str| {
+        let mut changed = view.changed.iter();
+        changed.any(|changed| changed.stale.contains(path))
+    };
+    let misfits = view.misfits.iter().map(|(path, misfit)| (&**path, misfit));
+    misfits.filter(move |(path, _)| !is_told(path))
 }
 
 /// Has `write` write to the file at `path`, which it replaces at once, or else to standard output.

@@ -4,6 +4,7 @@
 use super::changed::Changed;
 use super::detail::Detail;
 use super::figures::Figures;
+use super::fit::Misfit;
 use super::function::Place;
 use super::model::{Record, Side, Source, combine};
 use super::parts::Part;
@@ -87,6 +88,8 @@ pub(crate) struct View {
     pub(crate) paths: Vec<Arc<str>>,
     /// Where the text of the source files is.
     pub(crate) texts: Texts,
+    /// Those of the source files that are not there as they were compiled, as far as it was looked for.
+    pub(crate) misfits: BTreeMap<Arc<str>, Misfit>,
     /// What ran of a change, where one is reported.
     pub(crate) changed: Option<Changed>,
     /// The components that were asked for.
@@ -130,6 +133,7 @@ impl View {
             columns,
             paths: paths.into_iter().collect(),
             texts: Texts::default(),
+            misfits: BTreeMap::new(),
             changed: None,
             components: Vec::new(),
             tests: Vec::new(),

@@ -297,7 +297,7 @@ fn a_source_that_is_not_what_was_compiled_is_stale() {
     fs::write(&path, AFTER.replace("#ifdef", "// Since then.\n#ifdef")).unwrap();
     let output = repository.report(&["--diff=HEAD~1", "--fail-under-changed-lines=0"]);
     let said = stderr(&output);
-    let line = format!("rocov: {SOURCE}: stale: it is not what was compiled (no code starts at");
+    let line = format!("rocov: {SOURCE}: stale: it is not what was compiled (no code");
     assert!(said.starts_with(&line), "{said}");
     assert_eq!(said.lines().count(), 2, "{said}");
     assert_eq!(output.status.code(), Some(3), "{said}");
@@ -317,6 +317,45 @@ fn a_source_that_is_not_what_was_compiled_is_stale() {
     fs::write(&path, added).unwrap();
     let output = repository.report(&["--diff=HEAD~1"]);
     assert!(stderr(&output).starts_with(&line), "{output:?}");
+}
+
+#[test]
+fn what_was_never_compiled_is_not_counted() {
+    let repository = Repository::new("elsewhere");
+    repository.write(SOURCE, BEFORE);
+    repository.commit();
+    let built = repository.place.path().join("build").join(SOURCE);
+    fs::create_dir_all(built.parent().unwrap()).unwrap();
+    fs::write(&built, AFTER).unwrap();
+    repository.ran_on_both(&built);
+    let line = format!("rocov: {SOURCE}: stale: it is not what was compiled (no code");
+    let is_stale = || {
+        let output = repository.report(&["--diff=HEAD", "--fail-under-changed-lines=0"]);
+        assert!(stderr(&output).starts_with(&line), "{output:?}");
+        assert_eq!(output.status.code(), Some(3));
+        let said = stdout(&output);
+        let (_, section) = said.split_once("\nChanged lines: ").unwrap();
+        assert!(!section.contains('%'), "{section}");
+    };
+    // What is compiled is there, then it is gone; the tree has another line at the end of the function.
+    let comment = " comment\n";
+    for is_gone in [false, true] {
+        repository.write(
+            SOURCE,
+            &AFTER.replace(comment, " comment\n  value[2] = 3;\n"),
+        );
+        is_stale();
+        repository.write(SOURCE, AFTER);
+        let said = stderr(&repository.report(&["--diff=HEAD"]));
+        assert_eq!(said, "");
+        if !is_gone {
+            fs::remove_file(&built).unwrap();
+        }
+    }
+    // Lines were only taken out.
+    repository.commit();
+    repository.write(SOURCE, &AFTER.replace("    *value = 1;\n", ""));
+    is_stale();
 }
 
 #[test]

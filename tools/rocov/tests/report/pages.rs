@@ -40,6 +40,20 @@ impl Pages {
         &self.documents[&self.source_page(name)]
     }
 
+    /// What the page of a file warns of.
+    pub(crate) fn warning(&self, name: &str) -> Option<String> {
+        let page = self.source(name).root_element();
+        all(page, ".warning").first().map(|it| text(*it))
+    }
+
+    /// The rows of a table of the first page with this class, as text.
+    pub(crate) fn rows(&self, class: &str) -> Vec<Vec<String>> {
+        let index = self.documents["index.html"].root_element();
+        let rows = all(index, &format!("table.{class} tr")).into_iter();
+        rows.map(|row| all(row, "th, td").into_iter().map(text).collect())
+            .collect()
+    }
+
     /// A figure of all files in one of the columns: covered and total.
     pub(crate) fn total(&self, kind: &str, column: usize) -> (usize, usize) {
         let index = self.documents["index.html"].root_element();
@@ -294,10 +308,14 @@ fn nothing_in_a_source_or_a_name_is_taken_for_markup() {
 fn a_source_that_is_gone_has_its_counts() {
     let (place, elfs) = Place::with_archs();
     let map = format!("--path-map={}=gone", data("").parent().unwrap().display());
-    place.of_archs(&elfs, &["--html=out", &map]);
+    let output = place.report(&[&"--html=out", &map, &"--object", &elfs[0], &elfs[1]]);
+    let said = stderr(&output);
+    let line = "/gone/data/archs.hip: the source is not there any more: ";
+    assert!(said.contains(line), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
     let pages = Pages::read(&place.path().join("out"));
     let page = pages.source("archs.hip");
-    let warning = text(all(page.root_element(), ".warning")[0]);
+    let warning = pages.warning("archs.hip").unwrap();
     assert!(warning.contains("gone/data/archs.hip"), "{warning}");
     assert_eq!(counts(page, 0), archs::expected_lines(|it| it[0]));
     assert_eq!(counts(page, 1), archs::expected_lines(|it| it[1]));

@@ -1,6 +1,7 @@
 //! Components and tests: parts of what is reported, with figures of their own.
 
 use crate::common::registry;
+use crate::pages::Pages;
 use crate::*;
 use serde_json::Value;
 
@@ -107,6 +108,14 @@ fn a_component_is_what_lies_in_a_file_or_was_loaded_from_it() {
         .report(&[&"--markdown", &"--component", &two.program]);
     let row = format!("| `{}` | gfx90a | 80.00% (8/10) |", two.program.display());
     assert!(stdout(&output).contains(&row), "{}", stdout(&output));
+    run(two
+        .place
+        .command()
+        .args(["--html=pages", "--component"])
+        .arg(&two.program));
+    let pages = Pages::read(&two.place.path().join("pages"));
+    let row = [two.program.to_str().unwrap(), "gfx90a", "80.00% (8/10)"];
+    assert_eq!(pages.rows("parts")[1][..3], row);
 }
 
 #[test]
@@ -240,6 +249,10 @@ fn tests_have_the_figures_of_llvm_cov_on_each_alone() {
     );
     let lines = only("add")["lines"].to_string();
     assert_eq!(columns(parts, "add")[7], lines, "{said}");
+    run(place.command().args(["--html=pages", "--per-test"]));
+    let rows = Pages::read(&place.path().join("pages")).rows("parts");
+    let add = rows.iter().find(|row| row[0] == "add").unwrap();
+    assert_eq!(add[5], lines, "{rows:?}");
     let said = stdout(&place.report(&[&"--per-test", &"--markdown"]));
     assert!(said.contains("| `unit tests/scale` | gfx90a | "), "{said}");
 }

@@ -1,6 +1,7 @@
 //! Annotated source.
 
-use crate::repository::Repository;
+use crate::pages::Pages;
+use crate::repository::{AFTER, Repository};
 use crate::*;
 
 #[test]
@@ -66,6 +67,57 @@ fn a_source_that_has_moved_is_named_and_can_be_found() {
     let output = place.report(&[&"--object", &elf]);
     assert_eq!(stderr(&output), "");
     assert_eq!(total_lines(&stdout(&output)), ("10", "2"));
+}
+
+#[test]
+fn a_source_that_has_changed_since_is_told() {
+    let repository = Repository::with_change("src/kernel.hip");
+    let path = repository.root.join("src/kernel.hip");
+    repository.ran_on_both(&path);
+    let line = format!(
+        "{}: stale: it is not what was compiled (no code",
+        path.display()
+    );
+    let without = |number: usize| {
+        let lines = AFTER.lines().enumerate();
+        let lines = lines.filter(|(index, _)| index + 1 != number);
+        lines
+            .map(|(_, line)| format!("{line}\n"))
+            .collect::<String>()
+    };
+    let cut: String = AFTER.split_inclusive('\n').take(8).collect();
+    // Nothing starts after what was added, and a function ends there.
+    let added = AFTER.replace(" comment\n", " comment\n  // One more.\n");
+    let gate = "--fail-under-lines=0";
+    for text in [without(2), without(5), cut, added] {
+        fs::write(&path, text).unwrap();
+        for (arguments, said_before, status) in [
+            (&["--show"][..], "rocov: ", 0),
+            (&["--html=../pages"], "rocov: ", 0),
+            (&["--quiet", "--html=../pages", gate], "rocov: gate: ", 3),
+            (&[gate], "rocov: gate: ", 3),
+        ] {
+            let output = repository.report(arguments);
+            let said = stderr(&output);
+            assert!(said.starts_with(&format!("{said_before}{line}")), "{said}");
+            assert!(said.contains("--source-revision"), "{said}");
+            assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
+            assert_eq!(output.status.code(), Some(status), "{arguments:?}");
+        }
+        let pages = Pages::read(&repository.place.path().join("pages"));
+        let warning = pages.warning("kernel.hip").unwrap();
+        assert!(warning.contains("not what was compiled"), "{warning}");
+        // Git has what was compiled, and a table shows no source.
+        for arguments in [
+            &["--source-revision=HEAD", "--html=../pages", gate][..],
+            &["--source-revision=HEAD", "--show"],
+            &[],
+        ] {
+            assert_eq!(stderr(&run(&mut repository.command(arguments))), "");
+        }
+    }
+    let pages = Pages::read(&repository.place.path().join("pages"));
+    assert_eq!(pages.warning("kernel.hip"), None);
 }
 
 #[test]

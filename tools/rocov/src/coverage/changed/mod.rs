@@ -1,15 +1,16 @@
 //! What ran of the lines that a change added or modified.
 
-mod fit;
 mod unified;
 
 use super::figures::Figure;
 use super::file::Line;
+use super::fit::{Lines, Stale, stale};
 use super::places::{Match, Places};
 use super::select::Selection;
 use super::view::View;
 use crate::git::Repository;
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
@@ -54,6 +55,8 @@ pub(crate) struct Changed {
     /// One line for each changed file that should be among them and is not, and for each whose lines
     /// are not those that were compiled.
     pub(crate) left_out: Vec<String>,
+    /// The sources that are left out because they are not what was compiled.
+    pub(crate) stale: BTreeSet<Arc<str>>,
     /// One line for each that was matched with some doubt.
     pub(crate) doubts: Vec<String>,
 }
@@ -149,10 +152,14 @@ impl Change {
             ..Changed::default()
         };
         let places = Places::new(self.root.as_deref(), view.everything());
-        for file in self.files.iter().filter(|file| !file.is_empty()) {
-            let found = places.find(&file.path);
+        for file in &self.files {
+            let found = match places.find(&file.path) {
+                // Where nothing was added or modified, there is nothing to be missed.
+                Match::Nothing | Match::Ambiguous(_) if file.is_empty() => continue,
+                found => found,
+            };
             if let Some(source) = self.source(file, found, selection, &mut changed) {
-                Self::add(file, source, view, &mut changed);
+                self.add(file, source, view, &mut changed);
             }
         }
         changed
@@ -193,7 +200,7 @@ impl Change {
     }
 
     /// Adds the changed lines of a source.
-    fn add(file: &ChangedFile, source: &str, view: &View, changed: &mut Changed) {
+    fn add(&self, file: &ChangedFile, source: &str, view: &View, changed: &mut Changed) {
         let name = &file.path;
         let Ok(index) = view.paths.binary_search_by(|path| (**path).cmp(source)) else {
             // The user has left it out.
@@ -206,18 +213,43 @@ impl Change {
             return;
         }
         let path = Arc::clone(&view.paths[index]);
-        if let Some(place) = fit::misfit(view, &path, &file.lines) {
-            changed.left_out.push(format!(
-                "{name}: stale: it is not what was compiled (no code starts at line {}, column {}): \
-                 build and run it again",
-                place.line, place.column
-            ));
+        if let Some(stale) = self.stale(file, &path, view) {
+            let line = format!("{name}: stale: it is {stale}: build and run it again");
+            changed.left_out.push(line);
+            changed.stale.insert(path);
+            return;
         }
         let mut lines = view.file(&path).lines;
         lines.retain(|line| file.lines.contains_key(&line.number));
         if !lines.is_empty() {
             changed.files.push(ChangedSource { path, lines });
         }
+    }
+
+    /// Where the source at `path`, which is this file, is known not to be what was compiled.
+    ///
+    /// Its lines are those that the diff has, and otherwise those of a text that agrees with the
+    /// diff: of the revision that sources are taken from, of the file in the tree, or of the one that
+    /// was compiled.
+    fn stale(&self, file: &ChangedFile, path: &str, view: &View) -> Option<Stale> {
+        let compiled = view.texts.read(Path::new(path)).ok();
+        let here = fs::read(self.place(&file.path)).ok();
+        let texts = match view.texts.are_of_revision() {
+            true => [compiled, here],
+            false => [here, compiled],
+        };
+        let texts = texts.iter().flatten().map(|text| Lines::of(text));
+        let text = texts.into_iter().find(|text| {
+            let mut lines = file.lines.iter();
+            lines.all(|(number, line)| text.get(*number).trim_ascii_end() == line.trim_ascii_end())
+        });
+        stale(view, path, |number| {
+            match (file.lines.get(&number), &text) {
+                (Some(line), _) => Some(line.as_slice()),
+                (None, Some(text)) => Some(text.get(number)),
+                (None, None) => None,
+            }
+        })
     }
 
     /// Where a file of the diff is.

@@ -82,45 +82,64 @@ fn text(kind: &str, rows: &[(&str, &OfColumn)]) -> String {
     table(&headings, &rows)
 }
 
-/// The same in Markdown, a row for each part in each column.
-pub(super) fn write_markdown(view: &View, out: &mut dyn Write) -> io::Result<()> {
-    for (kind, parts) in kinds(view) {
-        if parts.is_empty() {
-            continue;
-        }
-        writeln!(out, "\n<details><summary>{kind}s</summary>\n")?;
-        let has_only = parts.iter().any(|part| {
-            let mut columns = part.columns.iter();
-            columns.any(|column| column.only.is_some())
-        });
-        let (only, rule) = match has_only {
-            true => (
-                " Only here: lines | functions | regions |",
-                "---:|---:|---:|",
-            ),
-            false => ("", ""),
+/// A table of all parts of one kind: a row for each in each column of figures.
+pub(super) struct Listing<'a> {
+    /// What the parts are.
+    pub(super) kind: &'static str,
+    /// Those of the cells that follow the column's label.
+    pub(super) headings: Vec<&'static str>,
+    /// The names of the parts, with their cells: the column's label first.
+    pub(super) rows: Vec<(&'a str, Vec<String>)>,
+}
+
+/// A table for each kind of part that the report has.
+pub(super) fn listings(view: &View) -> Vec<Listing<'_>> {
+    let kinds = kinds(view).into_iter();
+    let kinds = kinds.filter(|(_, parts)| !parts.is_empty());
+    kinds
+        .map(|(kind, parts)| Listing::of(kind, parts))
+        .collect()
+}
+
+impl<'a> Listing<'a> {
+    fn of(kind: &'static str, parts: &'a [Part]) -> Self {
+        let columns = || {
+            let parts = parts.iter();
+            parts.flat_map(|part| part.columns.iter().map(|column| (&*part.name, column)))
         };
-        writeln!(out, "| {kind} | | Lines | Functions | Regions |{only}")?;
-        writeln!(out, "|---|---|---:|---:|---:|{rule}")?;
-        for part in parts {
-            for OfColumn {
-                label,
-                figures,
-                only,
-            } in &part.columns
-            {
-                let shares = [figures.lines, figures.functions, figures.regions].map(share);
-                write!(
-                    out,
-                    "| `{}` | {label} | {} |",
-                    part.name,
-                    shares.join(" | ")
-                )?;
-                for number in only.iter().copied().flat_map(numbers) {
-                    write!(out, " {number} |")?;
-                }
-                writeln!(out)?;
-            }
+        let mut headings = vec!["Lines", "Functions", "Regions"];
+        if columns().any(|(_, column)| column.only.is_some()) {
+            headings.extend(["Only here: lines", "functions", "regions"]);
+        }
+        let rows = columns().map(|(name, column)| {
+            let figures = &column.figures;
+            let shares = [figures.lines, figures.functions, figures.regions].map(share);
+            let only = column.only.into_iter().flat_map(numbers);
+            let cells = [column.label.clone()].into_iter().chain(shares);
+            let cells = cells.chain(only.map(|number| number.to_string()));
+            (name, cells.collect())
+        });
+        Self {
+            kind,
+            headings,
+            rows: rows.collect(),
+        }
+    }
+}
+
+/// The same in Markdown.
+pub(super) fn write_markdown(view: &View, out: &mut dyn Write) -> io::Result<()> {
+    for Listing {
+        kind,
+        headings,
+        rows,
+    } in listings(view)
+    {
+        writeln!(out, "\n<details><summary>{kind}s</summary>\n")?;
+        writeln!(out, "| {kind} | | {} |", headings.join(" | "))?;
+        writeln!(out, "|---|---|{}", "---:|".repeat(headings.len()))?;
+        for (name, cells) in rows {
+            writeln!(out, "| `{name}` | {} |", cells.join(" | "))?;
         }
         writeln!(out, "\n</details>")?;
     }

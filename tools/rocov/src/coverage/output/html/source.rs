@@ -6,6 +6,7 @@ use super::functions::{Function, Listed};
 use super::marks::{Missed, between, name_at, pieces};
 use super::{Frame, Source, render};
 use crate::coverage::file::{Condition, File};
+use crate::coverage::fit::{Misfit, Stale};
 use anyhow::Result;
 use askama::Template;
 use std::cell::RefCell;
@@ -61,6 +62,7 @@ struct Page<'a> {
     metrics: Vec<&'static Metric>,
     functions: &'a [Function],
     has_text: bool,
+    stale: Option<&'a Stale>,
     has_branches: bool,
     is_changed: bool,
     /// Made one at a time, as the page is written.
@@ -88,6 +90,7 @@ pub(super) fn write(
         metrics: listed.shown.metrics(),
         functions: &listed.functions,
         has_text,
+        stale: frame.view.misfits.get(source.path).and_then(Misfit::stale),
         is_changed: frame.changed(source).is_some(),
         has_branches: !file.branches.is_empty(),
         lines: RefCell::new(Lines::new(frame, source, file, &text)),

@@ -3,6 +3,7 @@
 use super::figures::{Cell, Metric, Shown};
 use super::functions::Listed;
 use super::{Frame, Source, render};
+use crate::coverage::output::parts::{Listing, listings};
 use anyhow::Result;
 use askama::Template;
 use std::collections::BTreeMap;
@@ -121,6 +122,8 @@ struct Page<'a> {
     root: &'static str,
     total: &'a Shown,
     metrics: Vec<&'static Metric>,
+    /// Of components and tests.
+    listings: Vec<Listing<'a>>,
     rows: Vec<Row<'a>>,
     files: usize,
 }
@@ -142,6 +145,7 @@ pub(super) fn write(
         root: "",
         total,
         metrics: total.metrics(),
+        listings: listings(frame.view),
         rows,
         files: listed.len(),
     };
