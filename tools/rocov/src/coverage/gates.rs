@@ -103,11 +103,23 @@ impl Gates {
 /// What to say when `figure` is below `least` percent. Of nothing, nothing is missed.
 fn below(least: f64, what: &str, label: &str, figure: Figure) -> Option<String> {
     let percent = figure.percent().filter(|percent| *percent < least)?;
+    let percent = less(percent, least);
     Some(format!(
-        "{label}: {percent:.2}% of {what} ran ({} of {} did not), less than {least}%",
+        "{label}: {percent}% of {what} ran ({} of {} did not), less than {least}%",
         figure.missed(),
         figure.total,
     ))
+}
+
+/// `percent` with two decimals, and with as many more as show that it is less than `least`.
+fn less(percent: f64, least: f64) -> String {
+    let shown = |decimals: usize| format!("{percent:.decimals$}");
+    let is_less = |shown: &String| shown.parse::<f64>().is_ok_and(|shown| shown < least);
+    // Doubles of up to 100 that differ do so within 17 decimals.
+    (2..17)
+        .map(shown)
+        .find(is_less)
+        .unwrap_or_else(|| shown(17))
 }
 
 /// The kernels in the files shown that did not run, per column.
@@ -135,5 +147,27 @@ fn percent(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
         _ => Err("expected 0 to 100".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentage_that_is_too_low_is_not_shown_as_the_limit() {
+        let said = |covered, total, least| {
+            let figure = Figure { covered, total };
+            below(least, "lines", "all", figure)
+        };
+        let line = "all: 78.889% of lines ran (19 of 90 did not), less than 78.89%";
+        assert_eq!(said(71, 90, 78.89).as_deref(), Some(line));
+        let line = "all: 78.88889% of lines ran (19 of 90 did not), less than 78.8889%";
+        assert_eq!(said(71, 90, 78.8889).as_deref(), Some(line));
+        let line = "all: 78.89% of lines ran (19 of 90 did not), less than 79%";
+        assert_eq!(said(71, 90, 79.0).as_deref(), Some(line));
+        let line = "all: 99.999% of lines ran (1 of 200000 did not), less than 100%";
+        assert_eq!(said(199_999, 200_000, 100.0).as_deref(), Some(line));
+        assert_eq!(said(71, 90, 78.88), None);
     }
 }
