@@ -12,6 +12,7 @@ use crate::child;
 use crate::cli::KernelsArguments;
 use crate::registries::Registries;
 use crate::status::{FAILED, Outcome};
+use crate::words::count;
 use anyhow::Result;
 use columns::compare;
 use row::{Row, rows};
@@ -39,7 +40,11 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> Outcome {
     }
     let measured = measured::of(arguments)?;
     let mut rows = rows(registries.document, &measured);
+    let all = rows.len();
     rows.retain(|row| row.is_asked_for(arguments));
+    if rows.is_empty() && all > 0 {
+        child::say(&[format!("none of {} matches", count(all, "kernel"))]);
+    }
     rows.sort_by(|one, other| compare(one, other, arguments.sort));
     if arguments.json {
         print_json(&Document {

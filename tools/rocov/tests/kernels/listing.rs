@@ -69,19 +69,26 @@ fn filters_and_order_are_chosen() {
     for (arguments, expected) in [
         (&["--arch", "gfx942"][..], &[FILL][..]),
         (&["--arch", "gfx90a:xnack-"], &["last", SCALE]),
-        (&["--arch", "gfx90a:xnack+"], &[]),
         (&["--name", "fill"], &[FILL]),
         (&["--name", "*(float*"], &[SCALE]),
         (&["--name", "_Z*", "--instrumented"], &[SCALE, FILL]),
         (&["--name", "fill", "--name", "l*t"], &["last", FILL]),
         (&["--instrumented"], &[SCALE, FILL]),
-        (&["--uncovered"], &[]),
         (&["--sort", "vgprs"], &[SCALE, FILL, "last"]),
         (&["--sort", "loads"], &["last", SCALE, FILL]),
         (&["--sort", "source"], &[SCALE, FILL, "last"]),
         (&["--sort", "kernel"], &["last", SCALE, FILL]),
     ] {
         assert_eq!(names(&place, arguments), expected, "{arguments:?}");
+    }
+    for arguments in [
+        &["--arch", "gfx90a:xnack+"][..],
+        &["--arch", "zz"],
+        &["--uncovered"],
+    ] {
+        let output = run(&mut command(&place, arguments));
+        assert_eq!(stderr(&output), "rocov: none of 3 kernels matches\n");
+        assert_eq!(stdout(&output).lines().count(), 1);
     }
     let output = command(&place, &["--sort", "x"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));

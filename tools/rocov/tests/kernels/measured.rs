@@ -107,7 +107,9 @@ fn kernels_that_never_ran_can_be_asked_for() {
     assert_eq!(names(&place, &["--uncovered"]), [SCALE, FILL]);
     assert!(table(&place, &[]).contains("   0  0/3   0%"));
     place.profile(&place.path().join("kernels.elf"), "gfx90a", 1, 1);
-    assert_eq!(names(&place, &["--uncovered"]), [""; 0]);
+    let output = run(&mut command(&place, &["--uncovered"]));
+    assert_eq!(stdout(&output).lines().count(), 1);
+    assert_eq!(stderr(&output), "rocov: none of 2 kernels matches\n");
 }
 
 #[test]
