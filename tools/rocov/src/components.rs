@@ -46,6 +46,20 @@ impl Components {
         self.are_all() || self.0.iter().any(|it| it.identities.contains(identity))
     }
 
+    /// One line for each that has no code object which `is_reported`.
+    pub(crate) fn absent(&self, is_reported: impl Fn(&str) -> bool) -> Vec<String> {
+        let is_absent =
+            |it: &&Component| !it.identities.iter().any(|identity| is_reported(identity));
+        let absent = self.0.iter().filter(is_absent).map(|it| {
+            format!(
+                "component {}: no code object of it is reported: it never ran on what is asked for, \
+                 or was rebuilt since",
+                it.path.display()
+            )
+        });
+        absent.collect()
+    }
+
     /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Component> {
         self.0.iter()

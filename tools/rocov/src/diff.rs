@@ -8,7 +8,7 @@ use crate::llvm_tools::Installed;
 use crate::origins::Origins;
 use crate::report;
 use crate::status::{self, Outcome};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use std::path::Path;
 
 /// Prints the comparison.
@@ -17,7 +17,16 @@ pub(crate) fn diff(arguments: &DiffArguments) -> Outcome {
     let read = |path: &Path| {
         view(path, arguments).with_context(|| format!("cannot compare {}", path.display()))
     };
-    let comparison = Comparison::of([before, after], &read(before)?, &read(after)?);
+    let views = [read(before)?, read(after)?];
+    if views.iter().all(|view| view.paths.is_empty()) {
+        return Err(anyhow!(
+            "nothing to compare: of the sources in {} and {} none is left by --include and --exclude",
+            before.display(),
+            after.display()
+        )
+        .into());
+    }
+    let comparison = Comparison::of([before, after], &views[0], &views[1]);
     let format = match (arguments.json, arguments.markdown) {
         (true, _) => ComparisonFormat::Json,
         (_, true) => ComparisonFormat::Markdown,
@@ -44,6 +53,7 @@ fn view(path: &Path, arguments: &DiffArguments) -> Result<View> {
     let selection = filters.selection()?;
     if path.is_file() {
         let mut sources = coverage::read_saved(path, |path| selection.place(path))?;
+        report::check_archs(sources.iter().map(|it| &*it.arch), &filters.arch, path)?;
         sources.retain(|source| filters.arch.is_empty() || filters.arch.contains(&source.arch));
         return Ok(View::new(sources, By::Arch, |path| selection.admits(path)));
     }

@@ -108,6 +108,12 @@ impl<'a> Merged<'a> {
         };
         Ok((merged, refused))
     }
+
+    /// Whether a code object is among what was merged.
+    pub(crate) fn has(&self, identity: &str) -> bool {
+        let mut objects = self.archs.iter().flat_map(|arch| &arch.objects);
+        objects.any(|object| object.identity == identity)
+    }
 }
 
 impl Arch<'_> {

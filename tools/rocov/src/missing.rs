@@ -1,26 +1,33 @@
 //! What a report should have and has not: with gates, it is a failure and no zero.
+//!
+//! What was loaded is known from the registries and from the kept device ELFs: either may be lost
+//! with the profiles.
 
 use crate::components::Components;
 use crate::inputs::Inputs;
 use crate::kept::Kept;
 use crate::matching::Matching;
 use crate::objects::{DeviceElf, ObjectFile};
+use crate::registries::Registries;
 use crate::words::count;
 use anyhow::Result;
+use rocov::codeobject::sanitize_target;
+use rocov::registry::model::Document;
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// One line for each kind of thing that is not in the report of `matching`, though it ran or should
-/// have run. `damaged` profiles were left out. What is
+/// have run. `damaged` profiles were left out. What is of no arch of `archs`, unless that is empty, or
 /// of no component that is asked for is not missing.
 ///
 /// # Errors
 ///
-/// When the kept device ELFs cannot be listed.
+/// When the kept device ELFs or the registries cannot be listed.
 pub(crate) fn missing(
     directory: &Path,
     inputs: &Inputs,
     matching: &Matching<'_>,
+    archs: &[String],
     components: &Components,
     damaged: usize,
 ) -> Result<Vec<String>> {
@@ -37,19 +44,26 @@ pub(crate) fn missing(
     let damage = inputs.named.iter().map(|file| file.damage.len());
     left_out(damage.sum(), "damaged part of an object");
 
-    let profiled: BTreeSet<_> = inputs
-        .listing
-        .device
-        .iter()
-        .map(|it| it.identity.as_str())
-        .collect();
+    // What is for optimization was said to have no coverage: it is not lost.
+    let profiles = || inputs.listing.device.iter().chain(&inputs.ir_level);
+    let profiled: BTreeSet<_> = profiles().map(|it| it.identity.as_str()).collect();
+    let is_asked = |arch: &str| archs.is_empty() || archs.iter().any(|it| it == arch);
+    // A program is compiled for more archs than it runs on: of the others nothing is missing.
+    let is_reported = |arch: &str| matching.archs.contains_key(arch);
     let unused = Kept::others(directory, &profiled)?;
     let mut said = BTreeSet::new();
-    for file in unused.iter().chain(&inputs.named) {
+    let kept = unused.iter().map(|file| (file, true));
+    for (file, is_kept) in kept.chain(inputs.named.iter().map(|file| (file, false))) {
         for elf in &file.elfs {
             let identity = elf.identity.as_str();
-            let is_reported = target(file, elf).is_none_or(|it| matching.archs.contains_key(it));
-            if is_reported
+            let is_expected = target(file, elf).is_none_or(|arch| {
+                if is_kept {
+                    is_asked(arch)
+                } else {
+                    is_reported(arch)
+                }
+            });
+            if is_expected
                 && components.have(identity)
                 && !profiled.contains(identity)
                 && file.is_instrumented(elf)
@@ -63,7 +77,43 @@ pub(crate) fn missing(
             }
         }
     }
+
+    let registries = Registries::read_any(directory)?;
+    let unread = registries.unread.iter();
+    missing.extend(unread.map(|error| format!("what was loaded is not known: {error:#}")));
+    let profiled: BTreeSet<_> = profiles().map(|it| (&*it.arch, &*it.identity)).collect();
+    for (arch, identity) in loaded(&registries.document) {
+        if is_asked(&arch)
+            && components.have(identity)
+            && !said.contains(identity)
+            && !profiled.contains(&(&*arch, identity))
+        {
+            missing.push(format!(
+                "code object {identity} was loaded on {arch}, as the kernel registry says, and has no \
+                 profile: its process was killed, or the profile was removed"
+            ));
+        }
+    }
     Ok(missing)
+}
+
+/// The code objects with counters that were loaded: of each the agent, as in the names of profiles, and
+/// the identity.
+fn loaded(document: &Document) -> BTreeSet<(String, &str)> {
+    let objects = document.code_objects.iter().filter(|it| it.instrumented);
+    let instrumented: BTreeSet<_> = objects.map(|it| it.identity.as_str()).collect();
+    let mut loaded = BTreeSet::new();
+    for process in &document.processes {
+        for load in &process.loads {
+            let agent = process.agents.iter().find(|it| it.index == load.agent);
+            if let (Some(agent), Some(identity)) = (agent, load.code_object.as_deref())
+                && instrumented.contains(identity)
+            {
+                loaded.insert((sanitize_target(&agent.name), identity));
+            }
+        }
+    }
+    loaded
 }
 
 /// The arch of a device ELF, without features: of its bundle, else of a kept file's name.

@@ -32,6 +32,19 @@ impl Registries {
                 directory.display()
             ));
         }
+        Ok(Self::of(files))
+    }
+
+    /// Reads the registries in `directory`, if there are any.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub(crate) fn read_any(directory: &Path) -> Result<Self> {
+        Ok(Self::of(list(directory)?))
+    }
+
+    fn of(files: Vec<PathBuf>) -> Self {
         let mut registries = Self {
             document: Document::default(),
             unread: Vec::new(),
@@ -42,7 +55,7 @@ impl Registries {
                 Err(error) => registries.unread.push(error),
             }
         }
-        Ok(registries)
+        registries
     }
 
     /// Says which were left out. Returns whether any was.

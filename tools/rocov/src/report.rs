@@ -36,6 +36,8 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
     let mut installed = Installed::find(arguments.llvm_bin.as_deref())?;
     let (mut matching, damaged) = matched(&inputs, directory, archs, &components, &mut installed)?;
     let (merged, refused) = merged(&mut matching, directory, &installed)?;
+    let absent = components.absent(|identity| merged.has(identity));
+    child::say(&absent);
     if arguments.show.is_some() {
         let found = show(&asked, &merged, &installed)?;
         let shown = found.shown.iter().map(|it| it.now.as_path()).collect();
@@ -57,7 +59,11 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
         report.add_test(name.clone(), &merged.archs);
     }
     add_host(&mut report, arguments, &inputs.listing, &installed)?;
-    let missing = missing(directory, &inputs, &matching, &components, damaged)?;
+    let mut missing = match arguments.options.gates.are_set() {
+        true => missing(directory, &inputs, &matching, archs, &components, damaged)?,
+        false => Vec::new(),
+    };
+    missing.extend(absent);
     let broken = report.write(
         &arguments.options,
         change.as_ref(),
@@ -84,7 +90,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
 pub(crate) fn read(directory: &Path, objects: &[PathBuf], archs: &[String]) -> Result<Inputs> {
     let inputs = Inputs::read(directory, objects)?;
     let listing = &inputs.listing;
-    check_archs(&listing.device, archs, directory)?;
+    check_archs(listing.device.iter().map(|it| &*it.arch), archs, directory)?;
     for file in &listing.sections {
         child::say(&[format!(
             "left out: {0}: sections of a raw version that is not known, saved as they are: see \
@@ -170,20 +176,24 @@ pub(crate) fn of_device(
     report
 }
 
-/// Checks that there are profiles of the archs that were asked for.
+/// Checks that the archs that were asked for are among those that a data directory has, or a report in
+/// JSON.
 ///
 /// # Errors
 ///
 /// When there is none of one of them.
-fn check_archs(profiles: &[DeviceProfile], archs: &[String], directory: &Path) -> Result<()> {
-    let has = |arch: &&String| profiles.iter().any(|profile| profile.arch == **arch);
-    if let Some(missing) = archs.iter().find(|arch| !has(arch)) {
-        let known: BTreeSet<_> = profiles.iter().map(|it| it.arch.as_str()).collect();
+pub(crate) fn check_archs<'a>(
+    known: impl Iterator<Item = &'a str>,
+    archs: &[String],
+    path: &Path,
+) -> Result<()> {
+    let known: BTreeSet<_> = known.collect();
+    if let Some(missing) = archs.iter().find(|arch| !known.contains(arch.as_str())) {
         let known: Vec<_> = known.into_iter().collect();
         bail!(
             "no profile of {missing} in {}: run the program there, or ask for one of those that \
              are: {}",
-            directory.display(),
+            path.display(),
             known.join(", ")
         );
     }

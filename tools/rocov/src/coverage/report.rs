@@ -15,7 +15,7 @@ use crate::child;
 use crate::files::replace;
 use crate::llvm_tools::Installed;
 use crate::merged::{Arch, Object};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -160,6 +160,9 @@ impl Report {
         let selection = options.filters.selection()?;
         let (mut view, warnings) = self.view(&selection, options.by, installed)?;
         child::say(&warnings);
+        let reported = view.everything().into_iter().map(PathBuf::from);
+        let changed = change.into_iter().flat_map(Change::places);
+        child::say(&selection.idle(&reported.chain(changed).collect::<Vec<_>>()));
         view.texts = texts;
         view.changed = change.map(|change| change.covered(&view, &selection));
         if let Some(changed) = &view.changed {
@@ -170,6 +173,12 @@ impl Report {
             view.misfits = fit::misfits(&view);
         }
         if let Some(directory) = &options.html {
+            if view.paths.is_empty() {
+                bail!(
+                    "no source file is left to report: no page was written to {}",
+                    directory.display()
+                );
+            }
             let misfits = untold(&view).map(|(path, misfit)| misfit.about(path));
             child::say(&misfits.collect::<Vec<_>>());
             let page = output::write_html(&view, directory)?;

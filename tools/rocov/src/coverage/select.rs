@@ -5,7 +5,9 @@ use clap::Args;
 use rocov::filter::Filter;
 use std::env;
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where sources are now that were somewhere else when they were compiled: `FROM=TO`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,11 +33,16 @@ impl FromStr for PathMap {
 impl PathMap {
     /// Where the source at `path` is now, by the first of `maps` that fits.
     pub(crate) fn apply(maps: &[Self], path: &Path) -> PathBuf {
-        let moved = maps.iter().find_map(|map| {
+        let moved = Self::first(maps, path);
+        moved.map_or_else(|| path.to_path_buf(), |(_, place)| place)
+    }
+
+    /// The number of the first of `maps` that fits, and where the source at `path` is by it.
+    fn first(maps: &[Self], path: &Path) -> Option<(usize, PathBuf)> {
+        maps.iter().enumerate().find_map(|(number, map)| {
             let rest = path.strip_prefix(&map.from).ok()?;
-            Some(map.to.join(rest))
-        });
-        moved.unwrap_or_else(|| path.to_path_buf())
+            Some((number, map.to.join(rest)))
+        })
     }
 
     /// The same as an option of llvm-cov.
@@ -81,7 +88,11 @@ impl Filters {
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     maps: Vec<PathMap>,
+    /// Whether each of these has moved a source.
+    has_moved: Vec<AtomicBool>,
     filter: Filter,
+    /// Each glob by itself, as it was given: the option and the glob.
+    globs: Vec<(String, Filter)>,
 }
 
 impl Selection {
@@ -97,16 +108,46 @@ impl Selection {
     pub(crate) fn new(maps: &[PathMap], include: &[String], exclude: &[String]) -> Result<Self> {
         let here = env::current_dir().context("cannot find the current directory")?;
         let filter = Filter::new(&globs(include, &here), &globs(exclude, &here))?;
+        let mut each = Vec::new();
+        for (option, list) in [("--include", include), ("--exclude", exclude)] {
+            for glob in list {
+                let filter = Filter::new(&globs(slice::from_ref(glob), &here), "")?;
+                each.push((format!("{option} {glob}"), filter));
+            }
+        }
         Ok(Self {
             maps: maps.to_vec(),
+            has_moved: maps.iter().map(|_| AtomicBool::new(false)).collect(),
             filter,
+            globs: each,
         })
     }
 
     /// Where a source is now that was compiled from `path`.
     pub(crate) fn place(&self, path: &str) -> String {
-        let place = PathMap::apply(&self.maps, Path::new(path));
+        let Some((number, place)) = PathMap::first(&self.maps, Path::new(path)) else {
+            return path.to_owned();
+        };
+        self.has_moved[number].store(true, Ordering::Relaxed);
         place.to_string_lossy().into_owned()
+    }
+
+    /// One line for each glob that matches none of the files at these places, and for each map that
+    /// has moved none of those that were placed.
+    pub(crate) fn idle(&self, places: &[PathBuf]) -> Vec<String> {
+        let matches = |filter: &Filter| {
+            let mut places = places.iter();
+            places.any(|place| filter.admits(Some(place)))
+        };
+        let globs = self.globs.iter().filter(|(_, filter)| !matches(filter));
+        let globs = globs.map(|(option, _)| format!("{option} matches no source"));
+        let maps = self.maps.iter().zip(&self.has_moved);
+        let maps = maps.filter(|(_, has_moved)| !has_moved.load(Ordering::Relaxed));
+        let maps = maps.map(|(PathMap { from, to }, _)| {
+            let (from, to) = (from.display(), to.display());
+            format!("--path-map {from}={to} moves no source: none was compiled in {from}")
+        });
+        globs.chain(maps).collect()
     }
 
     /// Whether the source at this place is shown.

@@ -277,6 +277,20 @@ fn reports_in_json_are_compared_as_the_data_that_they_are_of() {
         assert_eq!(of(["before.json", "after"], &[format]), expected);
         assert!(expected.1.contains("grown"), "{expected:?}");
     }
+    // Nothing in common with what is asked for is no comparison without losses.
+    let reports = ["before.json", "after.json"];
+    let (status, _, said) = of(reports, &["--arch=gfx999", "--fail-on-loss"]);
+    assert_eq!(status, Some(1), "{said}");
+    assert!(
+        said.contains("no profile of gfx999 in before.json"),
+        "{said}"
+    );
+    assert!(said.contains("gfx90a"), "{said}");
+    for names in [reports, ["before", "after"]] {
+        let (status, table, said) = of(names, &["--include=zz*", "--fail-on-loss"]);
+        assert_eq!((status, &*table), (Some(1), ""), "{said}");
+        assert!(said.starts_with("rocov: nothing to compare: "), "{said}");
+    }
     fs::write(place.path().join("figures.json"), {
         let mut report = rocov();
         report.current_dir(place.path());

@@ -59,6 +59,50 @@ fn sources_are_chosen_by_name_by_path_and_by_path_from_here() {
 }
 
 #[test]
+fn what_matches_nothing_is_said() {
+    let (place, elf) = with_header();
+    let report = |arguments: &[&str]| {
+        let mut command = place.command();
+        let output = command.args(arguments).arg("--object").arg(&elf).output();
+        let output = output.unwrap();
+        (output.status.code(), stderr(&output))
+    };
+    let moved = format!("--path-map={}=/now", place.path().display());
+    for (arguments, expected) in [
+        (
+            &["--include=nope*"][..],
+            "--include nope* matches no source",
+        ),
+        (&["--exclude=zzz"], "--exclude zzz matches no source"),
+        (
+            &["--include=*.h", "--include=lost/*.h", "--exclude=*.hip"],
+            "--include lost/*.h matches no source",
+        ),
+        (
+            &[&*moved, "--path-map=/nope=/x"],
+            "--path-map /nope=/x moves no source: none was compiled in /nope",
+        ),
+    ] {
+        let expected = (Some(0), format!("rocov: {expected}\n"));
+        assert_eq!(report(arguments), expected, "{arguments:?}");
+    }
+    let all = [&*moved, "--include=/now/**", "--exclude=*.h"];
+    assert_eq!(report(&all), (Some(0), String::new()));
+    assert_eq!(
+        report(&["--exclude=zzz", "--quiet"]),
+        (Some(0), String::new())
+    );
+
+    let (status, said) = report(&["--include=nope*", "--html=pages"]);
+    assert_eq!(status, Some(1), "{said}");
+    assert!(
+        said.contains("rocov: no source file is left to report"),
+        "{said}"
+    );
+    assert!(!place.path().join("pages").exists());
+}
+
+#[test]
 fn sources_are_where_they_are_said_to_be() {
     let (place, elf) = with_header();
     let map = format!("--path-map={}=/now", place.path().join("src").display());

@@ -1,5 +1,6 @@
 //! What a report must reach, and the exit status when it does not.
 
+use crate::common::registry;
 use crate::*;
 
 /// The status of a report that does not reach what it must.
@@ -139,4 +140,88 @@ fn what_is_missing_is_a_failure_and_no_zero() {
     )
     .ok();
     reported(&place, elf, &[]);
+}
+
+/// What is said of gates when a report of kept device ELFs must have 1% of the lines.
+fn lost(place: &Place, arguments: &[&str]) -> Vec<String> {
+    let mut command = place.command();
+    command.arg("--fail-under-lines=1").args(arguments);
+    let output = command.output().unwrap();
+    let said = stderr(&output);
+    let lines = said.lines();
+    let gates = lines.filter_map(|it| it.strip_prefix("rocov: gate: "));
+    let gates: Vec<_> = gates.map(str::to_owned).collect();
+    let expected = if gates.is_empty() { 0 } else { BROKEN };
+    assert_eq!(output.status.code(), Some(expected), "{said}");
+    gates
+}
+
+#[test]
+fn an_arch_whose_profiles_are_all_lost_is_missing() {
+    let (place, elfs) = Place::with_archs();
+    place.keep(&elfs[0]);
+    let kept = place.keep_as(&elfs[1], "gfx942");
+    assert_eq!(lost(&place, &[]), [""; 0]);
+    fs::remove_file(place.profile_path(&elfs[1], "gfx942", 0)).unwrap();
+    let lines = lost(&place, &[]);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    let name = kept.file_name().unwrap().to_str().unwrap();
+    let start = format!(
+        "code object {} in rocov-data/objects/{name} has no profile",
+        profile::identity(&elfs[1])
+    );
+    assert!(lines[0].starts_with(&start), "{lines:?}");
+    assert_eq!(lost(&place, &["--arch=gfx90a"]), [""; 0]);
+    // A program is compiled for archs that it never runs on.
+    fs::remove_file(kept).unwrap();
+    let named = format!("--object={}", elfs[1].display());
+    assert_eq!(lost(&place, &[&named]), [""; 0]);
+}
+
+#[test]
+fn what_the_registry_says_was_loaded_must_have_a_profile() {
+    let (place, elfs) = Place::with_archs();
+    place.keep(&elfs[0]);
+    fs::remove_file(place.profile_path(&elfs[1], "gfx942", 0)).unwrap();
+    let mut objects = elfs
+        .each_ref()
+        .map(|elf| registry::code_object_of(elf, Vec::new()));
+    let load = |objects: &[_; 2]| {
+        let mut loads = [0, 1].map(|at| registry::load(&objects[at], 0x7000, 1, None));
+        loads[1].agent = 1;
+        for (load, file) in loads.iter_mut().zip(["one", "two"]) {
+            load.uri = format!("file:///app/{file}#offset=4096&size=4000");
+        }
+        let mut document = registry::document(4711, objects, loads.to_vec());
+        let agents = &mut document.processes[0].agents;
+        agents.push(agents[0].clone());
+        agents[1].index = 1;
+        agents[1].name = "gfx942".to_owned();
+        registry::write(&document, &place.data());
+    };
+    load(&objects);
+    let start = format!(
+        "code object {} was loaded on gfx942, as the kernel registry says, and has no profile",
+        profile::identity(&elfs[1])
+    );
+    for arguments in [&[][..], &["--component=/app/one", "--component=/app/two"]] {
+        let lines = lost(&place, arguments);
+        assert!(lines[0].starts_with(&start), "{lines:?}");
+    }
+    // It is said once of one that is kept.
+    let kept = place.keep_as(&elfs[1], "gfx942");
+    assert_eq!(lost(&place, &[]).len(), 1);
+    fs::remove_file(kept).unwrap();
+    for argument in ["--arch=gfx90a", "--component=/app/one"] {
+        assert_eq!(lost(&place, &[argument]), [""; 0], "{argument}");
+    }
+    // What does not count has no profile.
+    objects[1].instrumented = false;
+    load(&objects);
+    assert_eq!(lost(&place, &[]), [""; 0]);
+
+    fs::write(place.data().join("4712.kernels.json"), "{").unwrap();
+    let lines = lost(&place, &[]);
+    let start = "what was loaded is not known: rocov-data/4712.kernels.json: ";
+    assert!(lines[0].starts_with(start), "{lines:?}");
 }

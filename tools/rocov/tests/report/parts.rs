@@ -138,6 +138,35 @@ fn a_component_without_code_is_refused_and_one_that_never_ran_has_no_report() {
 }
 
 #[test]
+fn a_component_of_which_nothing_is_reported_is_named() {
+    let two = Two::new();
+    let library = two.place.path().join("gone.so");
+    two.load(&library);
+    fs::remove_file(&two.profiles[1]).unwrap();
+    let both = [
+        &"--component" as &dyn AsRef<OsStr>,
+        &library,
+        &"--component",
+        &two.program,
+    ];
+    let line = format!(
+        "component {}: no code object of it is reported",
+        two.program.display()
+    );
+    let output = two.place.report(&both);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.starts_with(&format!("rocov: {line}")), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    let output = two
+        .place
+        .report(&[&both[..], &[&"--fail-under-lines=1"]].concat());
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains(&format!("rocov: gate: {line}")), "{said}");
+}
+
+#[test]
 fn code_objects_of_one_arch_have_their_own_counts() {
     let two = Two::new();
     two.load(Path::new("/app/first"));

@@ -144,6 +144,11 @@ impl Change {
         })
     }
 
+    /// Where the changed files are, whatever is in them.
+    pub(crate) fn places(&self) -> impl Iterator<Item = PathBuf> {
+        self.files.iter().map(|file| self.place(&file.path))
+    }
+
     /// What ran of it, by `view`, which shows what `selection` admits.
     pub(crate) fn covered(&self, view: &View, selection: &Selection) -> Changed {
         let mut changed = Changed {
