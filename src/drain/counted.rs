@@ -16,7 +16,15 @@ pub(super) struct Counted<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Digest(u128);
 
-impl Counted<'_> {
+impl<'a> Counted<'a> {
+    pub(super) fn of(counts: &'a Counts) -> Self {
+        Counted {
+            counters: &counts.counters,
+            bitmap: &counts.bitmap,
+            uniform: &counts.uniform,
+        }
+    }
+
     pub(super) fn digest(&self) -> Digest {
         let mut hash = Xxh3::new();
         for section in [self.counters, self.bitmap, self.uniform] {

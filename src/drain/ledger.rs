@@ -9,6 +9,8 @@
 //! may have to be taken off again: where the file has the counts of others as well.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,7 +35,12 @@ struct File {
     is_own: bool,
     /// Where it is, if elsewhere than its name says.
     place: Option<PathBuf>,
+    /// Which file that was when it was last written, if it is not a pool.
+    inode: Option<Inode>,
 }
+
+/// What tells a file from another of its name: device and inode.
+type Inode = (u64, u64);
 
 #[derive(Debug)]
 struct Contribution {
@@ -59,16 +66,37 @@ impl File {
         !self.holds_more && self.live.keys().all(|other| *other == generation)
     }
 
-    /// Reads back what the one load has contributed of which only the file called `path` knows.
-    /// Where that is unreadable nothing can be added to it either.
-    fn recall(&mut self, path: &Path) {
-        let mut unknown = self.live.values_mut().filter(|it| it.counts.is_none());
-        if let Some(contribution) = unknown.next() {
-            let place = self.place.as_deref().unwrap_or(path);
-            let file = std::fs::read(place).ok();
-            contribution.counts = file.and_then(|file| Counts::of_profile(&file).ok());
+    /// Where the file called `path` is.
+    fn place<'a>(&'a self, path: &'a Path) -> &'a Path {
+        self.place.as_deref().unwrap_or(path)
+    }
+
+    /// Forgets all that was contributed, if the file called `path` is not the one that it went into:
+    /// somebody has taken that away, with what it held, or put another in its place.
+    fn forget_if_taken(&mut self, path: &Path) {
+        if self.inode.is_some() && self.inode != inode(self.place(path)) {
+            self.live.clear();
+            self.holds_more = false;
+            self.inode = None;
         }
     }
+
+    /// Reads back what the one load has contributed of which only the file called `path` knows.
+    fn recall(&mut self, path: &Path) {
+        let Ok(file) = fs::read(self.place(path)) else {
+            return;
+        };
+        let mut unknown = self.live.values_mut().filter(|it| it.counts.is_none());
+        if let (Some(contribution), Ok(counts)) = (unknown.next(), Counts::of_profile(&file)) {
+            let is_it = Counted::of(&counts).digest() == contribution.digest;
+            contribution.counts = is_it.then_some(counts);
+        }
+    }
+}
+
+fn inode(path: &Path) -> Option<Inode> {
+    let file = fs::metadata(path).ok()?;
+    Some((file.dev(), file.ino()))
 }
 
 impl Ledger {
@@ -89,6 +117,7 @@ impl Ledger {
                 Step::Replace
             };
         };
+        file.forget_if_taken(path);
         let written = file.live.get(&generation);
         if written.is_some_and(|written| written.digest == counted.digest()) {
             return Step::Nothing;
@@ -112,6 +141,7 @@ impl Ledger {
         generation: u64,
         counted: &Counted<'_>,
         step: &Step,
+        is_pool: bool,
     ) {
         let counts = match step {
             Step::Nothing => return,
@@ -122,13 +152,16 @@ impl Ledger {
         let (path, file) = self.file(path);
         file.live
             .insert(generation, Contribution { digest, counts });
+        file.inode = match is_pool {
+            true => None,
+            false => inode(file.place(&path)),
+        };
         self.paths.insert(generation, path);
     }
 
     /// Where the file called `path` is.
     pub(super) fn place<'a>(&'a self, path: &'a Path) -> &'a Path {
-        let file = self.files.get(path);
-        file.and_then(|file| file.place.as_deref()).unwrap_or(path)
+        self.files.get(path).map_or(path, |file| file.place(path))
     }
 
     /// Records that the file called `path` is this process's own.

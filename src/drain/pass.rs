@@ -128,7 +128,8 @@ impl<'a> Pass<'a> {
                 self.add(&path, &parts)?;
             }
         }
-        self.ledger.written(&path, generation, &counted, &step);
+        self.ledger
+            .written(&path, generation, &counted, &step, is_pool);
         if !is_pool {
             self.ledger.own(&path);
         }

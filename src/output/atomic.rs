@@ -1,6 +1,8 @@
 //! Files that appear whole or not at all.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self, OpenOptions};
+use std::hash::BuildHasher;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -105,6 +107,13 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<bool> {
     }
 }
 
+/// A number that no other process has, on whatever machine or in whatever container: process ids are
+/// the same in many of them. The standard library asks the kernel for the keys of its hash tables.
+fn random() -> u64 {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    RandomState::new().hash_one(COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
 /// A file that goes when nobody has renamed it.
 struct Temporary {
     path: PathBuf,
@@ -114,16 +123,16 @@ impl Temporary {
     /// Writes `contents` beside `path`, under a name that no other process or thread takes:
     /// hidden, and without the suffix by which profiles are collected.
     fn write(path: &Path, contents: &[u8]) -> Result<Temporary, OutputError> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
         let base = path.file_name().unwrap_or_default().to_string_lossy();
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".{base}.{}-{count}.tmp", std::process::id());
-        let temporary = Temporary {
-            path: path.with_file_name(name),
-        };
+        let name = format!(".{base}.{:016x}.tmp", random());
+        Self::make(path.with_file_name(name), contents)
+    }
+
+    /// Writes `contents` to a new file at `path`.
+    fn make(path: PathBuf, contents: &[u8]) -> Result<Temporary, OutputError> {
         let create = || {
             let mut options = OpenOptions::new();
-            options.write(true).create_new(true).open(&temporary.path)
+            options.write(true).create_new(true).open(&path)
         };
         let created = match create() {
             Err(error)
@@ -132,15 +141,17 @@ impl Temporary {
                     io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
                 ) =>
             {
-                let directory = path.parent().unwrap_or(path);
+                let directory = path.parent().unwrap_or(&path);
                 fs::create_dir_all(directory)
                     .map_err(OutputError::io("make the directory", directory))?;
                 create()
             }
             created => created,
         };
-        created
-            .and_then(|mut file| file.write_all(contents))
+        let mut file = created.map_err(OutputError::io("write", &path))?;
+        // From here on it is ours to remove.
+        let temporary = Temporary { path };
+        file.write_all(contents)
             .map_err(OutputError::io("write", &temporary.path))?;
         Ok(temporary)
     }
@@ -222,6 +233,17 @@ mod tests {
         );
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 5);
         assert!(move_beside(&at("not there")).is_err());
+    }
+
+    #[test]
+    fn what_another_writes_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let theirs = directory.path().join(".x.profraw.0123456789abcdef.tmp");
+        fs::write(&theirs, "theirs").unwrap();
+        assert!(Temporary::make(theirs.clone(), b"ours").is_err());
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
+        let names: std::collections::BTreeSet<_> = (0..1000).map(|_| random()).collect();
+        assert_eq!(names.len(), 1000);
     }
 
     #[test]

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use byteorder::{ByteOrder, LittleEndian};
 
-use super::ProfileError;
 use super::encode::{MAGIC, padding};
 use super::version::{Version, Word};
+use super::{ProfileError, pooled};
 
 /// The header of a raw profile.
 #[derive(Clone, Debug)]
@@ -146,6 +146,15 @@ impl RawProfile {
             uniform,
             names,
         })
+    }
+
+    /// Checks that the counts in `file`, which this was read of, are whole, as far as that can be known:
+    /// profiles that many processes add to have a hash over them.
+    ///
+    /// # Errors
+    /// Fails where they are not.
+    pub fn check_counts(&self, file: &[u8]) -> Result<(), ProfileError> {
+        pooled::check(file, self)
     }
 
     /// Where what is counted is: counters, bitmaps and uniform counters.

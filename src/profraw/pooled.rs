@@ -85,10 +85,10 @@ impl<'a> Pooled<'a> {
     /// Adds our counts to a half of the room, and seals it again. Returns whether it was whole, and
     /// of the same code; otherwise it is as it was.
     pub(crate) fn add_to(&self, half: &mut [u8]) -> bool {
-        let (counts, sealed) = half.split_at_mut(self.room().len() - SEAL);
-        if *sealed != seal(&self.code, counts) {
+        if !is_sealed(half, &self.code) {
             return false;
         }
+        let (counts, sealed) = half.split_at_mut(half.len() - SEAL);
         let from = self.profile.counts();
         let start = self.room().start;
         let into = from.clone().map(|it| it.start - start..it.end - start);
@@ -129,18 +129,14 @@ pub(super) fn plain(
 /// # Errors
 /// Fails where neither are.
 pub(super) fn whole(file: &[u8], profile: RawProfile) -> Result<RawProfile, ProfileError> {
-    let room = room(&profile);
-    let in_force = profile.counters.start - room.start;
-    let is_pooled = profile.names.start - room.start == 2 * room.len()
-        && (in_force == 0 || in_force == room.len());
-    if !is_pooled {
+    let Some(in_force) = in_force(&profile) else {
         return Ok(profile);
-    }
+    };
+    let room = room(&profile);
     let code = code(file, &profile);
     for half in [in_force, room.len() - in_force] {
         let mut at = room.start + half;
-        let (counts, sealed) = file[at..][..room.len()].split_at(room.len() - SEAL);
-        if *sealed != seal(&code, counts) {
+        if !is_sealed(&file[at..][..room.len()], &code) {
             continue;
         }
         let [counters, bitmap, uniform] = profile.counts().map(|it| {
@@ -156,6 +152,37 @@ pub(super) fn whole(file: &[u8], profile: RawProfile) -> Result<RawProfile, Prof
         });
     }
     Err(ProfileError::NotWhole)
+}
+
+/// Checks that the counts in force are whole: others read just these.
+///
+/// # Errors
+/// Fails where they are not, whether the others are or not.
+pub(super) fn check(file: &[u8], profile: &RawProfile) -> Result<(), ProfileError> {
+    let Some(in_force) = in_force(profile) else {
+        return Ok(());
+    };
+    let room = room(profile);
+    let half = &file[room.start + in_force..][..room.len()];
+    match is_sealed(half, &code(file, profile)) {
+        true => Ok(()),
+        false => Err(ProfileError::NotWhole),
+    }
+}
+
+/// Which half of the room is in force, in bytes from its start; `None` for a file that is not added to
+/// in place.
+fn in_force(profile: &RawProfile) -> Option<usize> {
+    let room = room(profile);
+    let in_force = profile.counters.start - room.start;
+    let is_pooled = profile.names.start - room.start == 2 * room.len()
+        && (in_force == 0 || in_force == room.len());
+    is_pooled.then_some(in_force)
+}
+
+fn is_sealed(half: &[u8], code: &Xxh3) -> bool {
+    let (counts, sealed) = half.split_at(half.len() - SEAL);
+    *sealed == seal(code, counts)
 }
 
 /// Where a file that is added to in place has its counts with their seal, for the first time.

@@ -1,6 +1,7 @@
 //! Loads, reloads, agents: every count ends in a file, and none twice.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 use rocov::device::Device;
 use rocov::drain::{Idle, Session};
@@ -73,6 +74,37 @@ fn a_reload_adds_to_what_the_first_load_counted() {
     assert_eq!(counts(&merged(directory.path()), VECADD), [16, 2]);
 }
 
+/// Somebody takes the file away between two drains: what is still loaded is written anew, as LLVM does
+/// for host code, whether it has counted since or not, and is not taken for what is in a file of another.
+#[test]
+fn what_is_loaded_is_written_again_where_its_file_is_taken_away() {
+    for put_another in [false, true] {
+        let (directory, name) = output();
+        let mut device = loaded();
+        device.load(SECOND, 0, &vecadd());
+        let mut session = Session::default();
+        for executable in [FIRST, SECOND] {
+            session.loaded(&device, executable).unwrap();
+            device.count(executable, VECADD, &[64, 60]);
+        }
+        let files = session.drain(&device, &name).files;
+        assert_eq!(counts(&merged(directory.path()), VECADD), [128, 120]);
+
+        let taken = directory.path().join("taken");
+        fs::rename(&files[0], &taken).unwrap();
+        if put_another {
+            fs::copy(&taken, &files[0]).unwrap();
+        }
+        device.count(SECOND, VECADD, &[64, 60]);
+        session.drain(&device, &name);
+        assert_eq!(counts(&merged(directory.path()), VECADD), [192, 180]);
+
+        fs::remove_file(&files[0]).unwrap();
+        session.drain(&device, &name);
+        assert_eq!(counts(&merged(directory.path()), VECADD), [192, 180]);
+    }
+}
+
 #[test]
 fn two_live_loads_of_one_code_object_add_up_however_often_they_are_drained() {
     let (directory, name) = output();
@@ -105,10 +137,14 @@ fn a_second_drain_writes_only_what_changed() {
     session.drain(&device, &name);
     let files = raw_profiles(directory.path());
     assert_eq!(files.len(), 2);
-    files.iter().for_each(|file| fs::remove_file(file).unwrap());
+    let inodes = || files.iter().map(|file| fs::metadata(file).unwrap().ino());
+    let before: Vec<_> = inodes().collect();
     device.count(FIRST, VECADD, &[1, 0]);
     session.drain(&device, &name);
-    assert_eq!(raw_profiles(directory.path()).len(), 1);
+    let replaced = inodes()
+        .zip(before)
+        .filter(|(after, before)| after != before);
+    assert_eq!(replaced.count(), 1);
     assert_eq!(counts(&merged(directory.path()), VECADD), [2, 1]);
 }
 

@@ -87,12 +87,10 @@ impl fmt::Display for Instrumentation {
 ///
 /// When it is not, or of a version that is not known. Tools that the user chose may know more.
 pub(crate) fn check(path: &Path, installed: &Installed) -> Result<()> {
-    match RawProfile::parse(&mapped::map(path)?) {
+    let file = mapped::map(path)?;
+    match RawProfile::parse(&file) {
         Err(ProfileError::UnknownVersion { .. }) if installed.chosen() => Ok(()),
-        result => {
-            result?;
-            Ok(())
-        }
+        profile => Ok(profile?.check_counts(&file)?),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the user names: directories, files, globs and lists of them.
 
 use super::Damaged;
+use super::pooled::PARTIAL;
 use crate::profdata;
 use crate::profiles::{DeviceProfile, Kind};
 use anyhow::{Context, Error, Result, anyhow, bail};
@@ -185,7 +186,7 @@ impl<'a> Inputs<'a> {
                 if kind.is_file() || kind.is_symlink() {
                     self.entry(Kind::of(&path), path);
                 }
-            } else if !name.as_bytes().starts_with(b".") || is_of_labels(directory) {
+            } else if is_input(&name, directory) {
                 self.directory(&path);
             }
         }
@@ -241,9 +242,12 @@ fn is_kept(path: &Path) -> bool {
         && path.parent().and_then(Path::file_name) == Some(OsStr::new(OBJECTS))
 }
 
-/// Whether the directory is that of all labels, or of one.
-fn is_of_labels(directory: &Path) -> bool {
-    directory.iter().any(|name| name == LABELS)
+/// Whether the directory `name` in `directory` has inputs. What a merge that was killed has left has not,
+/// nor has what is hidden, unless it is a label.
+fn is_input(name: &OsStr, directory: &Path) -> bool {
+    let name = name.as_bytes();
+    let is_label = || directory.iter().any(|name| name == LABELS);
+    !name.starts_with(PARTIAL.as_bytes()) && (!name.starts_with(b".") || is_label())
 }
 
 /// Orders `ARCH.IDENTITY.AGENT.BASE` by BASE, so that neighbours are of different code objects: they

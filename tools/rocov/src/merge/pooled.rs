@@ -19,6 +19,9 @@ const PATTERN: &str = "%m.profraw";
 /// The GPU in the names: all GPUs' counts are in one file.
 const AGENT: usize = 0;
 
+/// How the name of a directory starts that is not yet put in place.
+pub(super) const PARTIAL: &str = ".rocov-";
+
 /// A pooled directory in the making, which goes when it is not put in place.
 pub(super) struct Pool {
     directory: TempDir,
@@ -134,7 +137,7 @@ fn make_directory(path: Option<&Path>) -> Result<TempDir> {
     fs::create_dir_all(parent)
         .and_then(|()| {
             Builder::new()
-                .prefix(".rocov-")
+                .prefix(PARTIAL)
                 // As for any directory; the process's umask takes from it.
                 .permissions(Permissions::from_mode(0o777))
                 .tempdir_in(parent)

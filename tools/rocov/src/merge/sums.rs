@@ -2,12 +2,11 @@
 
 use super::Damaged;
 use super::progress::Progress;
-use crate::mapped;
 use crate::profiles::DeviceProfile;
 use anyhow::{Context, Result, anyhow, bail};
-use rocov::profraw::{ProfileError, Sum};
+use rocov::profraw::{ProfileError, RawProfile, Sum};
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -162,15 +161,18 @@ impl Adder<'_> {
     }
 
     fn first(&self, path: &Path) -> Result<Option<Growing>> {
-        let file = mapped::map(path)?;
+        // Not mapped: others may add to it meanwhile.
+        let file = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         if !self.is_new(path) {
             return Ok(None);
         }
-        let sum = Sum::of(&file[..]).with_context(|| cannot_merge(path))?;
-        self.progress.add(file.len());
+        let size = file.len();
+        let sum = check(&file).and_then(|()| Sum::of(file));
+        let sum = sum.with_context(|| cannot_merge(path))?;
+        self.progress.add(size);
         Ok(Some(Growing {
             first: path.to_owned(),
-            size: file.len(),
+            size,
             sum: Mutex::new(sum),
             profiles: AtomicUsize::new(1),
         }))
@@ -181,6 +183,12 @@ impl Adder<'_> {
         // The threads end after the queue, unless they have panicked, which the scope passes on.
         let _ = self.queue.send(batch);
     }
+}
+
+/// Checks that what `file` has counted is whole. A sum would go on with the counts before, without a
+/// word of those that are not.
+fn check(file: &[u8]) -> Result<(), ProfileError> {
+    RawProfile::parse(file)?.check_counts(file)
 }
 
 fn work(jobs: &Mutex<Receiver<Vec<Job>>>, shared: &Shared, progress: &Progress) {
@@ -219,11 +227,12 @@ impl Job {
             let bytes = &mut buffer[..size];
             file.read_exact(bytes)
                 .with_context(|| format!("cannot read {}", path.display()))?;
-            lock(&self.to.sum).add(bytes)
+            check(bytes).and_then(|()| lock(&self.to.sum).add(bytes))
         } else {
-            // It cannot be added. The sum says why not, which may take a look at all of it.
-            let mapping = mapped::map(path)?;
-            lock(&self.to.sum).add(&mapping)
+            // It has room for the sums of many processes and the first has not, or cannot be added.
+            let bytes =
+                fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+            check(&bytes).and_then(|()| lock(&self.to.sum).add(&bytes))
         };
         match added {
             Ok(()) => {
