@@ -36,7 +36,11 @@ fn on_a_terminal(place: &Place, arguments: &str, variables: &[(&str, &str)]) -> 
     let report = format!("{} report -q {arguments}", env!("CARGO_BIN_EXE_rocov"));
     let mut script = Command::new("script");
     script.args(["-qec", &report, "/dev/null"]);
-    script.env_remove("NO_COLOR").env("TERM", "xterm");
+    // In CI, colors are wanted whatever the terminal is.
+    for variable in ["CI", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+        script.env_remove(variable);
+    }
+    script.env("TERM", "xterm");
     script.envs(variables.iter().copied());
     stdout(&run(script.current_dir(place.path())))
 }
