@@ -100,9 +100,11 @@ impl Sum {
     /// version.
     ///
     /// # Errors
-    /// Fails, with the sum as it was, where they are not, or for the reasons of [`Sum::of`].
+    /// Fails, with the sum as it was, where they are not, for the reasons of [`Sum::of`], or where the
+    /// counts in force in `file` are not whole: those before them would go without a word.
     pub fn add(&mut self, file: &[u8]) -> Result<(), ProfileError> {
-        let theirs = pooled::whole(file, parse_whole(file)?)?;
+        let theirs = parse_whole(file)?;
+        theirs.check_counts(file)?;
         if !theirs.header.is_like(&self.profile.header)
             || unchanging(file, &theirs) != unchanging(&self.file, &self.profile)
         {

@@ -128,7 +128,7 @@ pub(super) fn plain(
 ///
 /// # Errors
 /// Fails where neither are.
-pub(super) fn whole(file: &[u8], profile: RawProfile) -> Result<RawProfile, ProfileError> {
+fn whole(file: &[u8], profile: RawProfile) -> Result<RawProfile, ProfileError> {
     let Some(in_force) = in_force(&profile) else {
         return Ok(profile);
     };

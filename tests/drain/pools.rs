@@ -8,7 +8,7 @@ use std::thread;
 
 use rocov::drain::Session;
 use rocov::output::{ProfileName, add_to_pool};
-use rocov::profraw::{Parts, RawProfile, Word, encode};
+use rocov::profraw::{Parts, ProfileError, RawProfile, Sum, Word, encode};
 
 use crate::support::profile::raw_profiles;
 use crate::{FIRST, VECADD, counts, loaded, merged, merged_of, profile_name};
@@ -221,6 +221,10 @@ fn writes_that_were_cut_off_cost_nothing_that_was_there() {
     let mut lost = after.clone();
     lost[new].fill(0);
     assert_eq!(lost[old.clone()], before[old]);
+    // Who only reads is told, and takes no sums for those in force that are not.
+    let mut sum = Sum::of(before.clone()).expect("a pool");
+    assert_eq!(sum.add(&lost), Err(ProfileError::NotWhole));
+    sum.add(&cut).expect("the old sums are in force");
     for contents in [cut, lost] {
         fs::write(&file, contents).unwrap();
         add(100, &name);

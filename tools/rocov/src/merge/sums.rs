@@ -167,7 +167,9 @@ impl Adder<'_> {
             return Ok(None);
         }
         let size = file.len();
-        let sum = check(&file).and_then(|()| Sum::of(file));
+        // A sum starts with the counts that are whole, if need be with those before.
+        let checked = RawProfile::parse(&file).and_then(|profile| profile.check_counts(&file));
+        let sum = checked.and_then(|()| Sum::of(file));
         let sum = sum.with_context(|| cannot_merge(path))?;
         self.progress.add(size);
         Ok(Some(Growing {
@@ -183,12 +185,6 @@ impl Adder<'_> {
         // The threads end after the queue, unless they have panicked, which the scope passes on.
         let _ = self.queue.send(batch);
     }
-}
-
-/// Checks that what `file` has counted is whole. A sum would go on with the counts before, without a
-/// word of those that are not.
-fn check(file: &[u8]) -> Result<(), ProfileError> {
-    RawProfile::parse(file)?.check_counts(file)
 }
 
 fn work(jobs: &Mutex<Receiver<Vec<Job>>>, shared: &Shared, progress: &Progress) {
@@ -227,12 +223,12 @@ impl Job {
             let bytes = &mut buffer[..size];
             file.read_exact(bytes)
                 .with_context(|| format!("cannot read {}", path.display()))?;
-            check(bytes).and_then(|()| lock(&self.to.sum).add(bytes))
+            lock(&self.to.sum).add(bytes)
         } else {
             // It has room for the sums of many processes and the first has not, or cannot be added.
             let bytes =
                 fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-            check(&bytes).and_then(|()| lock(&self.to.sum).add(&bytes))
+            lock(&self.to.sum).add(&bytes)
         };
         match added {
             Ok(()) => {
