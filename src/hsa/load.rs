@@ -74,6 +74,14 @@ unsafe fn function<T: Copy>(library: &Library, name: &'static str) -> Result<T, 
     }
 }
 
+/// [`function`] for a field whose type is that of the function, or the error out of the caller.
+macro_rules! function {
+    ($library:expr, $name:literal) => {
+        // SAFETY: the type is the one that hsa.h or hsa_ext_amd.h declares for the name.
+        unsafe { function(&$library, $name) }?
+    };
+}
+
 impl Api {
     /// The runtime's functions, or `None` where no HSA runtime is loaded.
     ///
@@ -88,22 +96,16 @@ impl Api {
         let Ok(library) = opened else {
             return Ok(None);
         };
-        macro_rules! function {
-            ($name:literal) => {
-                // SAFETY: the type is the one that hsa.h or hsa_ext_amd.h declares for the name.
-                unsafe { function(&library, $name) }?
-            };
-        }
         Ok(Some(Api {
-            system_get_info: function!("hsa_system_get_info"),
-            iterate_agents: function!("hsa_iterate_agents"),
-            agent_get_info: function!("hsa_agent_get_info"),
-            isa_get_info: function!("hsa_isa_get_info_alt"),
-            symbol_by_name: function!("hsa_executable_get_symbol_by_name"),
-            symbol_get_info: function!("hsa_executable_symbol_get_info"),
-            memory_copy: function!("hsa_memory_copy"),
-            pointer_info: function!("hsa_amd_pointer_info"),
-            extension_table: function!("hsa_system_get_major_extension_table"),
+            system_get_info: function!(library, "hsa_system_get_info"),
+            iterate_agents: function!(library, "hsa_iterate_agents"),
+            agent_get_info: function!(library, "hsa_agent_get_info"),
+            isa_get_info: function!(library, "hsa_isa_get_info_alt"),
+            symbol_by_name: function!(library, "hsa_executable_get_symbol_by_name"),
+            symbol_get_info: function!(library, "hsa_executable_symbol_get_info"),
+            memory_copy: function!(library, "hsa_memory_copy"),
+            pointer_info: function!(library, "hsa_amd_pointer_info"),
+            extension_table: function!(library, "hsa_system_get_major_extension_table"),
             library,
         }))
     }
@@ -113,20 +115,14 @@ impl Api {
     /// # Errors
     /// Fails where the runtime lacks one of them.
     pub(super) fn queues(&self) -> Result<QueueApi, DeviceError> {
-        macro_rules! function {
-            ($name:literal) => {
-                // SAFETY: the type is the one that hsa.h declares for the name.
-                unsafe { function(&self.library, $name) }?
-            };
-        }
         Ok(QueueApi {
-            load_read_index: function!("hsa_queue_load_read_index_scacquire"),
-            load_write_index: function!("hsa_queue_load_write_index_scacquire"),
-            cas_write_index: function!("hsa_queue_cas_write_index_scacq_screl"),
-            create_signal: function!("hsa_signal_create"),
-            destroy_signal: function!("hsa_signal_destroy"),
-            load_signal: function!("hsa_signal_load_scacquire"),
-            store_signal: function!("hsa_signal_store_screlease"),
+            load_read_index: function!(self.library, "hsa_queue_load_read_index_scacquire"),
+            load_write_index: function!(self.library, "hsa_queue_load_write_index_scacquire"),
+            cas_write_index: function!(self.library, "hsa_queue_cas_write_index_scacq_screl"),
+            create_signal: function!(self.library, "hsa_signal_create"),
+            destroy_signal: function!(self.library, "hsa_signal_destroy"),
+            load_signal: function!(self.library, "hsa_signal_load_scacquire"),
+            store_signal: function!(self.library, "hsa_signal_store_screlease"),
         })
     }
 
@@ -135,20 +131,14 @@ impl Api {
     /// # Errors
     /// Fails where the runtime lacks one of them.
     pub(super) fn copies(&self) -> Result<CopyApi, DeviceError> {
-        macro_rules! function {
-            ($name:literal) => {
-                // SAFETY: the type is the one that hsa.h or hsa_ext_amd.h declares for the name.
-                unsafe { function(&self.library, $name) }?
-            };
-        }
         Ok(CopyApi {
-            async_copy: function!("hsa_amd_memory_async_copy"),
-            lock_memory: function!("hsa_amd_memory_lock"),
-            unlock_memory: function!("hsa_amd_memory_unlock"),
-            create_signal: function!("hsa_signal_create"),
-            destroy_signal: function!("hsa_signal_destroy"),
-            store_signal: function!("hsa_signal_store_screlease"),
-            wait_signal: function!("hsa_signal_wait_scacquire"),
+            async_copy: function!(self.library, "hsa_amd_memory_async_copy"),
+            lock_memory: function!(self.library, "hsa_amd_memory_lock"),
+            unlock_memory: function!(self.library, "hsa_amd_memory_unlock"),
+            create_signal: function!(self.library, "hsa_signal_create"),
+            destroy_signal: function!(self.library, "hsa_signal_destroy"),
+            store_signal: function!(self.library, "hsa_signal_store_screlease"),
+            wait_signal: function!(self.library, "hsa_signal_wait_scacquire"),
         })
     }
 

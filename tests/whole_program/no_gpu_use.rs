@@ -1,9 +1,9 @@
 //! A program that never touches a GPU does not notice rocov: no HSA library is loaded, no file is
 //! written, its output and exit status are its own.
 
+use crate::support::artifacts::names;
 use crate::support::command::{Ended, rocov_run, run};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::Command;
 
 const GPU_LIBRARIES: [&str; 4] = ["libhsa", "libamdhip", "libdrm", "libamd_comgr"];
@@ -16,24 +16,11 @@ fn under_rocov(command: &[&str], check: impl Fn(Ended)) {
         let mut rocov = rocov_run(gpu, &data);
         check(run(rocov.args(command).current_dir(directory.path())));
         assert_eq!(
-            listed(directory.path()),
+            names(directory.path()),
             [""; 0],
             "files after {command:?} on {gpu:?}"
         );
     }
-}
-
-fn listed(directory: &Path) -> Vec<String> {
-    std::fs::read_dir(directory)
-        .expect("a temporary directory can be listed")
-        .map(|entry| {
-            entry
-                .expect("an entry")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        })
-        .collect()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! --pgo` prints executes fewer instructions, as the modelled GPU counts them, and clang finds
 //! nothing in the profile that does not fit.
 
-use crate::support::artifacts::{built, cache_directory, repository};
+use crate::support::artifacts::{built, cache_directory, names, repository};
 use crate::support::command::{limited, run};
 use crate::support::compile::CLANG;
 use crate::support::gpu::Stack;
@@ -180,22 +180,6 @@ impl Optimized {
         clang.arg(repository("testdata/programs").join(SOURCE));
         run(&mut clang).success().stdout
     }
-}
-
-/// Names of the files in a directory, sorted.
-fn names(directory: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(directory).expect("a directory");
-    let mut names: Vec<_> = entries
-        .map(|entry| {
-            entry
-                .expect("an entry")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        })
-        .collect();
-    names.sort();
-    names
 }
 
 /// The instructions of a program's kernel, without their addresses.

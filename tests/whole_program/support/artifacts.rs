@@ -63,3 +63,19 @@ pub(crate) fn files_with_extension(folder: &str, extension: &str) -> Vec<PathBuf
     files.sort();
     files
 }
+
+/// Names of the files in a directory, sorted.
+pub(crate) fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).expect("a directory that can be listed");
+    let mut names: Vec<_> = entries
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    names.sort();
+    names
+}

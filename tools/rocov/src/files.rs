@@ -7,6 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use tempfile::{Builder, NamedTempFile, TempPath};
 
+/// How the names start of files and directories that are not yet put in place.
+pub(crate) const PARTIAL: &str = ".rocov-";
+
 /// Has `write` make a file at the path it is given, then puts that at `path` at once, with the rights
 /// that a file there had. A link there is followed. What is no file, as a pipe or a device, is written
 /// to.
@@ -69,7 +72,7 @@ pub(crate) fn create(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Re
 fn beside(path: &Path) -> Result<TempPath> {
     let parent = path.parent().filter(|parent| *parent != Path::new(""));
     let file = Builder::new()
-        .prefix(".rocov-")
+        .prefix(PARTIAL)
         // As for any file that a tool writes; the process's umask takes from it.
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(parent.unwrap_or(Path::new(".")));

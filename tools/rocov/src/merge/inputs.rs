@@ -1,7 +1,7 @@
 //! What the user names: directories, files, globs and lists of them.
 
 use super::Damaged;
-use super::pooled::PARTIAL;
+use crate::files::PARTIAL;
 use crate::profdata;
 use crate::profiles::{DeviceProfile, Kind};
 use anyhow::{Context, Error, Result, anyhow, bail};

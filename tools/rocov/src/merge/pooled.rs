@@ -3,6 +3,7 @@
 
 use super::Gathered;
 use super::sums::{CodeObject, Summed};
+use crate::files::PARTIAL;
 use anyhow::{Context, Result, bail};
 use rocov::codeobject::Identity;
 use rocov::output::{Expansion, ProfileName};
@@ -18,9 +19,6 @@ use tempfile::{Builder, TempDir};
 const PATTERN: &str = "%m.profraw";
 /// The GPU in the names: all GPUs' counts are in one file.
 const AGENT: usize = 0;
-
-/// How the name of a directory starts that is not yet put in place.
-pub(super) const PARTIAL: &str = ".rocov-";
 
 /// A pooled directory in the making, which goes when it is not put in place.
 pub(super) struct Pool {
