@@ -5,8 +5,11 @@
 
 use std::fmt;
 use std::io::{Read, Seek};
+use std::time::Duration;
 
 use thiserror::Error;
+
+use crate::order::in_order;
 
 /// A GPU agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,11 +60,9 @@ impl DeviceRange {
 
     /// The places of those among `ranges` that are not empty, by where they start.
     pub(crate) fn in_order(ranges: &[DeviceRange]) -> Vec<usize> {
-        let ranges = ranges.iter().enumerate();
-        let ranges = ranges.filter(|(_, range)| range.len > 0);
-        let mut order: Vec<_> = ranges.map(|(place, range)| (range.start, place)).collect();
-        order.sort_unstable();
-        order.into_iter().map(|(_, place)| place).collect()
+        let mut order = in_order(ranges.iter().map(|range| range.start));
+        order.retain(|place| ranges[*place].len > 0);
+        order
     }
 
     /// Whether `inner` lies in this range as a whole. An empty range lies wherever its start
@@ -139,6 +140,26 @@ pub enum DeviceError {
     /// The runtime has no CPU agent to copy to.
     #[error("the HSA runtime lists no CPU agent")]
     NoCpu,
+    /// A code object that counts is loaded on an agent that is not among the GPUs.
+    #[error("the HSA runtime lists no GPU agent {handle:#x}")]
+    UnknownAgent {
+        /// The agent's handle.
+        handle: u64,
+    },
+    /// There is no host memory for what is to be copied, or for what is to be made of it.
+    #[error("no memory: {bytes} bytes are needed")]
+    NoMemory {
+        /// How much was asked for, in bytes.
+        bytes: u64,
+    },
+    /// Copies from or to an agent do not come to an end. It is left alone from then on.
+    #[error("a copy from or to GPU agent {agent:#x} has not ended in {} seconds", waited.as_secs())]
+    Stuck {
+        /// The agent's handle.
+        agent: u64,
+        /// How long was waited, without anything having come.
+        waited: Duration,
+    },
     /// A range is not inside one allocation of the runtime; copying it would be a wild read.
     #[error("{range} is not inside one device allocation (found {found})")]
     NotAllocated {
@@ -155,6 +176,23 @@ pub enum DeviceError {
         /// What reading it said.
         source: std::io::Error,
     },
+}
+
+/// Host memory for `len` bytes. How many they are a device says, and whether there is room for them
+/// must not decide whether the program lives.
+pub(crate) fn room(len: u64) -> Result<Vec<u8>, DeviceError> {
+    let no_memory = || DeviceError::NoMemory { bytes: len };
+    let size = usize::try_from(len).map_err(|_| no_memory())?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(size).map_err(|_| no_memory())?;
+    Ok(bytes)
+}
+
+/// The same, filled with zeros.
+pub(crate) fn zeroed(len: u64) -> Result<Vec<u8>, DeviceError> {
+    let mut bytes = room(len)?;
+    bytes.resize(len as usize, 0);
+    Ok(bytes)
 }
 
 /// Bytes of an ELF that are read as needed: most code objects are only looked at.
@@ -216,10 +254,13 @@ pub trait Device {
     /// What fails, fails for that range alone, as [`Device::read`] does.
     fn read_each(&self, ranges: &[DeviceRange], take: &mut Take<'_>) {
         for (place, range) in ranges.iter().enumerate() {
-            let mut bytes = vec![0; range.len as usize];
+            let mut bytes = Vec::new();
             let read = match range.len {
                 0 => Ok(()),
-                _ => self.read(range.start, &mut bytes),
+                len => zeroed(len).and_then(|room| {
+                    bytes = room;
+                    self.read(range.start, &mut bytes)
+                }),
             };
             take(place, read.map(|()| bytes.as_slice()));
         }

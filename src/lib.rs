@@ -18,18 +18,24 @@
 //! interface to whatever holds the counters, [`hsa`] its implementation on the real runtime, and
 //! [`at_rest`] the one for code objects that were never loaded.
 //!
-//! The library has no process-wide state, exports no C symbol and prints nothing: what hooks
-//! into a program is the crate `rocov-runtime`, what people type is the crate `rocov-cli`.
+//! [`control`] is how a running process is asked for a drain.
+//!
+//! The library has no process-wide state but what keeps its files apart, exports no C symbol and prints
+//! nothing: what hooks into a program is the crate `rocov-runtime`, what people type is the crate
+//! `rocov-cli`.
 
 pub mod at_rest;
 pub mod codeobject;
+pub mod control;
 pub mod device;
 pub mod drain;
 pub mod error;
 pub mod filter;
 pub mod hsa;
 pub mod load;
+mod order;
 pub mod output;
+mod pauses;
 pub mod profraw;
 pub mod registry;
 pub mod sections;

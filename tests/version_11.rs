@@ -80,7 +80,7 @@ fn a_device_of_version_11_becomes_a_file_of_version_11() {
         record(1, (COUNTERS + 16, 1), UNIFORM, (BITMAP, 1)),
     ]
     .concat();
-    let checked = check_records(&records, &ranges, &version);
+    let checked = check_records(&records, &words(&[10, 11, 12]), &ranges, &version);
     assert_eq!(checked.defects, []);
     let file = encode(&Parts {
         version,
@@ -177,7 +177,7 @@ fn uniform_counters_outside_their_section_cost_the_record() {
         record(1, (COUNTERS + 16, 1), UNIFORM, (BITMAP + 2, 2)),
     ]
     .concat();
-    let checked = check_records(&records, &ranges, &version);
+    let checked = check_records(&records, &[0; 24], &ranges, &version);
     let lines: Vec<String> = checked.defects.iter().map(ToString::to_string).collect();
     assert_eq!(
         lines,

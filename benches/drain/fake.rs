@@ -40,6 +40,10 @@ pub(crate) struct Fake {
     /// Memory of one at address 0, with the places of the addresses in it.
     memory: Vec<u8>,
     addresses: Vec<usize>,
+    /// Where the counters are in it.
+    counters: usize,
+    /// What the first counter of the first so many executables has counted.
+    launched: Cell<(u64, usize)>,
     /// Names, offsets, sizes, in the loader's order; kernels have names that end in `.kd`.
     symbols: Vec<(String, u64, u64)>,
 }
@@ -79,9 +83,16 @@ impl Fake {
             spent: Cell::default(),
             symbols: names.iter().filter(is_listed).map(symbol).collect(),
             image: image.to_vec(),
+            counters: (model.section(FIRST, "__llvm_prf_cnts").0 - model.base(FIRST)) as usize,
+            launched: Cell::default(),
             memory,
             addresses,
         }
+    }
+
+    /// Counts once more in each of the first `executables`: always the same.
+    pub(crate) fn launch(&self, executables: usize) {
+        self.launched.set((self.launched.get().0 + 1, executables));
     }
 
     /// What the calls so far have cost.
@@ -110,6 +121,11 @@ impl Fake {
         let inside = self.addresses[first..].iter();
         for place in inside.take_while(|place| *place + 8 <= end) {
             add(&mut into[place - at..][..8], base);
+        }
+        let (counted, among) = self.launched.get();
+        let is_among = ((base - BASE) / self.stride()) < among as u64;
+        if is_among && at <= self.counters && self.counters + 8 <= end {
+            add(&mut into[self.counters - at..][..8], counted);
         }
     }
 

@@ -4,9 +4,10 @@
 //! - the real ROCr over the modelled GPU, in a process of its own;
 //! - a runtime in memory, with the prices of calls that were measured on the real one;
 //! - memory, and what is spent when code objects are loaded;
+//! - what labels, windows and dumps take;
 //! - lives of a program with librocov and without.
 //!
-//! The words `drains`, `loads` and `lives` choose among them. `--long` goes on to 1,000 code objects on the real ROCr, which takes minutes, most of them the
+//! The words `drains`, `loads`, `requests` and `lives` choose among them. `--long` goes on to 1,000 code objects on the real ROCr, which takes minutes, most of them the
 //! other drain's, and to 10,000 in memory.
 
 use std::fs;
@@ -29,6 +30,7 @@ mod fake;
 mod fake_device;
 mod life;
 mod loads;
+mod requests;
 mod rocr;
 #[path = "../../tests/whole_program/support/mod.rs"]
 #[allow(
@@ -68,7 +70,9 @@ fn main() {
     if is_asked_for(REAL) {
         return on_the_real(&image, real);
     }
-    let any = ["drains", "loads", "lives"].into_iter().any(is_asked_for);
+    let any = ["drains", "loads", "requests", "lives"]
+        .into_iter()
+        .any(is_asked_for);
     println!("a code object of {} bytes", image.len());
     if is_asked_for("drains") || !any {
         let prices = run_on_the_real(is_long);
@@ -87,6 +91,9 @@ fn main() {
     }
     if is_asked_for("loads") || !any {
         loads::measure(&image, memory);
+    }
+    if is_asked_for("requests") || !any {
+        requests::measure(&image, memory);
     }
     if is_asked_for("lives") || !any {
         life::measure(real);

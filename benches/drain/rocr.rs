@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::mem::size_of;
+use std::sync::Arc;
 
 use libloading::os::unix::Library;
 use rocov::device::Device;
@@ -51,7 +52,7 @@ impl Rocr {
         let init = unsafe { library.get::<InitFn>("hsa_init") }.expect("a function");
         // SAFETY: there are no arguments.
         assert_eq!(unsafe { init() }, abi::SUCCESS, "hsa_init");
-        let device = HsaDevice::attach().expect("ROCr is whole");
+        let device = HsaDevice::attach(&Arc::default()).expect("ROCr is whole");
         Rocr {
             library,
             device: device.expect("it runs"),

@@ -47,6 +47,49 @@ RocovStatus rocov_reset(void);
 // `pattern` is null or NUL terminated.
 RocovStatus rocov_set_file(const char *pattern);
 
+// Opens a window: only what is counted while one is open is written. What was counted before the
+// first is left out. The device's counters stay as they are.
+RocovStatus rocov_start(void);
+
+// Closes the window, or all that came before the first: what was counted is written, and what is
+// counted from now on is left out until the next rocov_start. Kernels that still run are waited for
+// as long as ROCOV_WAIT says.
+RocovStatus rocov_stop(void);
+
+// Writes what was counted since the last dump or drain, or change of labels or windows, as a profile of
+// `label`, within the labels that are open: into labels/LABEL beside the other profiles. NULL takes
+// dump-1, dump-2 and so on. Each count is in one file alone: the sum of all files is what the device
+// has counted. Kernels are waited for as in rocov_stop. Answers ROCOV_STATUS_NOTHING where nothing
+// was counted.
+//
+// # Safety
+// `label` is null or NUL terminated.
+RocovStatus rocov_dump(const char *label);
+
+// Opens a label, within the one that the calling thread has opened before: what is counted until its
+// end is written as profiles of that label. One to eight names with / between them, of at most 128
+// bytes each. While several threads have labels open, what is counted is of all of them, as GPU
+// counters do not tell which thread has launched a kernel. Kernels that run at its begin and end are
+// waited for as in rocov_stop.
+//
+// A label that cannot be used answers ROCOV_STATUS_INVALID, and is to be closed all the same.
+//
+// # Safety
+// `label` is null or NUL terminated.
+RocovStatus rocov_label_push(const char *label);
+
+// Closes the label that the calling thread has opened last; ROCOV_STATUS_NOTHING where it has none. What
+// a thread leaves open ends with it.
+RocovStatus rocov_label_pop(void);
+
+// For tools that are told of code objects by others, as by rocprofiler-sdk: one was loaded. It is
+// looked at, unless librocov's own hooks see it.
+RocovStatus rocov_code_loaded(void);
+
+// Likewise: a code object is about to be unloaded. What is loaded is drained once its kernels are done,
+// unless librocov's own hooks see that.
+RocovStatus rocov_code_unloading(void);
+
 // LLVM's entry point for an early drain: returns 0, or -1 where counts were lost. Where LLVM's own
 // runtime drains this program, it gets the call, which may be one of its own.
 int __llvm_profile_hip_collect_device_data(void);

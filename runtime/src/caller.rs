@@ -26,12 +26,14 @@ pub(crate) fn loader() -> Option<PathBuf> {
     files.into_iter().find(|file| !is_runtime(file))
 }
 
+thread_local! {
+    /// What [`is_runtimes_thread`] has found.
+    static IS_RUNTIMES_THREAD: Cell<Option<bool>> = const { Cell::new(None) };
+}
+
 /// Whether the calling thread is one of HIP's or ROCr's own, in which they call the program back:
 /// what the GPU waits for may be that this call returns.
 pub(crate) fn is_runtimes_thread() -> bool {
-    thread_local! {
-        static ANSWER: Cell<Option<bool>> = const { Cell::new(None) };
-    }
     let look = || {
         let maps = fs::read_to_string("/proc/self/maps").ok()?;
         let files = stack()
@@ -42,11 +44,16 @@ pub(crate) fn is_runtimes_thread() -> bool {
         let mut first = files.skip_while(|file| file_name(file).starts_with("libc.so"));
         Some(is_runtime(&first.next()?))
     };
-    ANSWER.get().unwrap_or_else(|| {
+    IS_RUNTIMES_THREAD.get().unwrap_or_else(|| {
         let answer = look().unwrap_or(false);
-        ANSWER.set(Some(answer));
+        IS_RUNTIMES_THREAD.set(Some(answer));
         answer
     })
+}
+
+/// The calling thread is librocov's own, which looks like one of theirs: nobody waits for it to return.
+pub(crate) fn this_is_our_thread() {
+    IS_RUNTIMES_THREAD.set(Some(false));
 }
 
 /// The addresses of the calls that led here, the innermost first.

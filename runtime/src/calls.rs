@@ -7,8 +7,10 @@ use rocov::device::Executable;
 use rocov::hsa::abi::{SUCCESS, Status};
 
 use crate::election::{self, Event};
+use crate::process;
 use crate::queues::NewQueue;
 
+pub(crate) type InitFn = unsafe extern "C" fn() -> Status;
 pub(crate) type FreezeFn = unsafe extern "C" fn(u64, *const c_char) -> Status;
 pub(crate) type DestroyFn = unsafe extern "C" fn(u64) -> Status;
 pub(crate) type ShutDownFn = unsafe extern "C" fn() -> Status;
@@ -26,6 +28,16 @@ pub(crate) type QueueCreateFn = unsafe extern "C" fn(
     *mut u64,
 ) -> Status;
 pub(crate) type QueueDestroyFn = unsafe extern "C" fn(u64) -> Status;
+
+/// Known from its beginning: a child that is forked meanwhile inherits half of HSA.
+pub(crate) fn init(call: impl FnOnce() -> Status) -> Status {
+    process::starting();
+    let status = call();
+    if status != SUCCESS {
+        process::stopped();
+    }
+    status
+}
 
 /// Loads are remembered once an executable is frozen: symbols have addresses from then on.
 ///
@@ -53,6 +65,9 @@ pub(crate) fn destroy(executable: u64, call: impl FnOnce() -> Status) -> Status 
 pub(crate) fn shut_down(call: impl FnOnce() -> Status) -> Status {
     election::send(Event::ShuttingDown);
     let status = call();
+    if status == SUCCESS {
+        process::stopped();
+    }
     election::send(Event::ShutDown);
     status
 }

@@ -2,12 +2,14 @@
 //! said.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rocov::control::place;
+use rocov::control::words::{Interval, SnapshotSignal};
 use rocov::filter::Filter;
 use rocov::output::{Expansion, Label, LabelError, PatternError, ProfileName};
 use rocov::registry::{Keeping, Process, SettingError, clock, parse_bytes};
@@ -65,6 +67,16 @@ pub(crate) fn zero() -> bool {
     variable("ROCOV_ZERO").is_some_and(|value| value == "1")
 }
 
+/// Whether nothing counts until the program opens a window: `ROCOV_PAUSED=1`.
+pub(crate) fn paused() -> bool {
+    variable("ROCOV_PAUSED").is_some_and(|value| value == "1")
+}
+
+/// Whether ROCTx ranges are labels: `ROCOV_ROCTX=1`.
+pub(crate) fn roctx() -> bool {
+    variable("ROCOV_ROCTX").is_some_and(|value| value == "1")
+}
+
 /// How long kernels are waited for when code is unloaded: `ROCOV_WAIT`, in seconds.
 pub(crate) fn patience() -> Duration {
     const DEFAULT: Duration = Duration::from_secs(10);
@@ -102,6 +114,39 @@ pub(crate) fn keeping() -> Keeping {
         objects: setting("ROCOV_OBJECTS", "instrumented", str::parse),
         objects_max: setting("ROCOV_OBJECTS_MAX", "4G", parse_bytes),
     }
+}
+
+/// Where the socket is to be: `ROCOV_CONTROL`.
+pub(crate) fn control_directory() -> Option<PathBuf> {
+    let runtime = variable("XDG_RUNTIME_DIR");
+    asked("ROCOV_CONTROL", |wanted| {
+        place::directory(wanted, runtime.as_deref(), process::user())
+    })
+    .flatten()
+}
+
+/// How often counts are drained: `ROCOV_SNAPSHOT_EVERY`.
+pub(crate) fn snapshot_every() -> Option<Duration> {
+    let every = asked("ROCOV_SNAPSHOT_EVERY", |word| {
+        word.to_string_lossy().parse::<Interval>()
+    });
+    every.map(|Interval(every)| every)
+}
+
+/// The number of the signal on which they are: `ROCOV_SNAPSHOT_SIGNAL`.
+pub(crate) fn snapshot_signal() -> Option<i32> {
+    let signal = asked("ROCOV_SNAPSHOT_SIGNAL", |word| {
+        word.to_string_lossy().parse()
+    });
+    signal.map(SnapshotSignal::number)
+}
+
+/// What a variable asks for. A value that cannot be used is said, and nothing is done.
+fn asked<T>(variable: &str, parse: impl Fn(&OsStr) -> Result<T, SettingError>) -> Option<T> {
+    let word = self::variable(variable).filter(|word| !word.is_empty())?;
+    parse(&word)
+        .inspect_err(|error| log::warn(format_args!("{variable}: {error}; it is as if not set")))
+        .ok()
 }
 
 /// The value of a variable. One that cannot be used is said and replaced by the default.

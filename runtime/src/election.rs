@@ -16,9 +16,10 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use rocov::device::Executable;
 
 use crate::exports::RocovStatus;
+use crate::hooks::{self, First};
 use crate::objects::{self, Object};
 use crate::queues::{self, NewQueue};
-use crate::{boundary, exit, lifecycle, process};
+use crate::{boundary, exit, lifecycle, process, requests};
 
 /// What a hook has seen, or the program asks for.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +46,20 @@ pub(crate) enum Event<'a> {
     Reset,
     /// `rocov_set_file`, with its argument.
     SetFile(*const c_char),
+    /// `rocov_start`.
+    Start,
+    /// `rocov_stop`.
+    Stop,
+    /// `rocov_dump`, with its argument.
+    Dump(*const c_char),
+    /// `rocov_label_push`, with its argument.
+    LabelPush(*const c_char),
+    /// `rocov_label_pop`.
+    LabelPop,
+    /// `rocov_code_loaded`.
+    CodeLoaded,
+    /// `rocov_code_unloading`.
+    CodeUnloading,
 }
 
 impl Event<'_> {
@@ -62,7 +77,43 @@ impl Event<'_> {
             Event::HandingOver => (8, 0),
             Event::QueueCreated(queue) => (9, std::ptr::from_ref(queue) as u64),
             Event::QueueDestroying(queue) => (10, queue),
+            Event::Start => (11, 0),
+            Event::Stop => (12, 0),
+            Event::Dump(label) => (13, label as u64),
+            Event::LabelPush(label) => (14, label as u64),
+            Event::LabelPop => (15, 0),
+            Event::CodeLoaded => (16, 0),
+            Event::CodeUnloading => (17, 0),
         }
+    }
+
+    /// Whether this is the program's wish, and not what a hook has seen.
+    fn is_request(self) -> bool {
+        !matches!(
+            self,
+            Event::Frozen(_)
+                | Event::Destroying(_)
+                | Event::ShuttingDown
+                | Event::ShutDown
+                | Event::Exiting
+                | Event::HandingOver
+                | Event::QueueCreated(_)
+                | Event::QueueDestroying(_)
+        )
+    }
+
+    /// Whether the event matters where nothing has been loaded yet: for what will be.
+    fn is_to_be_remembered(self) -> bool {
+        matches!(
+            self,
+            Event::Frozen(_)
+                | Event::SetFile(_)
+                | Event::QueueCreated(_)
+                | Event::Start
+                | Event::Stop
+                | Event::LabelPush(_)
+                | Event::LabelPop
+        )
     }
 
     /// `None` for a number of a later build.
@@ -83,6 +134,13 @@ impl Event<'_> {
             // SAFETY: an address that `encode` has taken, valid until the sender has its answer.
             9 => Event::QueueCreated(unsafe { &*(argument as *const NewQueue) }),
             10 => Event::QueueDestroying(argument),
+            11 => Event::Start,
+            12 => Event::Stop,
+            13 => Event::Dump(argument as *const c_char),
+            14 => Event::LabelPush(argument as *const c_char),
+            15 => Event::LabelPop,
+            16 => Event::CodeLoaded,
+            17 => Event::CodeUnloading,
             _ => return None,
         })
     }
@@ -121,10 +179,8 @@ pub(crate) fn send(event: Event) -> RocovStatus {
         let drainer = &control().drainer;
         let mut receiver = drainer.load(Ordering::Acquire);
         if receiver.is_null() {
-            if !matches!(
-                event,
-                Event::Frozen(_) | Event::SetFile(_) | Event::QueueCreated(_)
-            ) {
+            let is_late = || event.is_request() && process::claim_running();
+            if !event.is_to_be_remembered() && !is_late() {
                 // Nothing was ever loaded. What came in past all hooks is for the late exit drain.
                 return RocovStatus::Nothing;
             }
@@ -155,6 +211,12 @@ pub(crate) fn hooks_table() -> bool {
     std::ptr::eq(claim(&control().table_hooker), receive as *const c_void)
 }
 
+/// Whether a copy's hooks see what is loaded and unloaded.
+fn sees_calls() -> bool {
+    let hooker = control().table_hooker.load(Ordering::Acquire);
+    !hooker.is_null() || hooks::first() == First::Hooks
+}
+
 /// Whether it is for this copy to drain, which it is if no copy has seen an event.
 pub(crate) fn drains() -> bool {
     std::ptr::eq(claim(&control().drainer), receive as *const c_void)
@@ -167,29 +229,66 @@ unsafe extern "C" fn receive(event: c_int, argument: u64) -> c_int {
         let Some(event) = (unsafe { Event::decode(event, argument) }) else {
             return RocovStatus::Nothing;
         };
+        if event.is_request() {
+            if !process::may_use_hsa() {
+                // A thread of the parent's may have had any lock when it forked.
+                return RocovStatus::Nothing;
+            }
+            if process::claim_running() {
+                pin();
+                crate::control::start();
+            }
+        }
         match event {
             Event::Frozen(executable) => {
                 pin();
                 lifecycle::frozen(executable);
+                crate::control::start();
             }
             Event::Destroying(executable) => lifecycle::destroying(executable),
-            Event::ShutDown => lifecycle::shut_down(),
+            Event::ShutDown => {
+                lifecycle::shut_down();
+                crate::control::resume();
+            }
             Event::HandingOver => lifecycle::handing_over(),
             Event::QueueCreated(queue) => {
                 pin();
                 queues::created(queue);
             }
             Event::QueueDestroying(queue) => queues::destroying(queue),
-            Event::ShuttingDown => return lifecycle::ending(),
+            Event::ShuttingDown => {
+                crate::control::pause();
+                return lifecycle::ending();
+            }
             Event::Exiting => {
                 let status = lifecycle::ending();
                 lifecycle::ended();
+                crate::control::leave();
                 return status;
             }
             Event::Drain => return lifecycle::draining(),
             Event::Reset => return lifecycle::reset(),
-            // SAFETY: the argument of `rocov_set_file`, null or NUL terminated.
-            Event::SetFile(pattern) => return unsafe { lifecycle::set_file(pattern) },
+            Event::SetFile(pattern) => {
+                // SAFETY: the argument of `rocov_set_file`, null or NUL terminated; likewise below.
+                let pattern = unsafe { requests::text("rocov_set_file", pattern) };
+                return pattern.map_or_else(|status| status, lifecycle::set_file);
+            }
+            Event::Start => return requests::start(),
+            Event::Stop => return requests::stop(),
+            Event::Dump(label) => {
+                // SAFETY: as above.
+                let label = unsafe { requests::text("rocov_dump", label) };
+                return label.map_or_else(|status| status, requests::dump_of_program);
+            }
+            Event::LabelPush(label) => {
+                // SAFETY: as above.
+                let label = unsafe { requests::text("rocov_label_push", label) };
+                return label.map_or_else(|status| status, requests::label_push);
+            }
+            Event::LabelPop => return requests::label_pop(),
+            Event::CodeLoaded if !sees_calls() => return lifecycle::look(),
+            Event::CodeUnloading if !sees_calls() => return lifecycle::ending(),
+            Event::CodeLoaded | Event::CodeUnloading => return RocovStatus::Nothing,
         }
         RocovStatus::Ok
     });

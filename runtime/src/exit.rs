@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rocov::hsa::is_loaded;
 
-use crate::{boundary, lifecycle, process, queues, table};
+use crate::{boundary, control, hooks, lifecycle, process, queues, table};
 
 /// Registers the late exit drain. Only registers: the process may never use a GPU.
 ///
@@ -30,7 +30,9 @@ fn at_load() {
     if !is_loaded() {
         queues::are_all_seen();
     }
-    table::announce();
+    let first = hooks::first();
+    process::came_in(first);
+    table::announce(first);
 }
 
 /// Registers the early exit drain once a code object that counts is loaded: what HIP has
@@ -58,6 +60,7 @@ pub(crate) fn is_under_way() -> bool {
 fn drain(work: fn()) {
     UNDER_WAY.store(true, Ordering::Relaxed);
     if process::may_use_hsa() {
+        control::close();
         work();
     }
 }

@@ -12,10 +12,10 @@ use rocov::hsa::HSA_LIBRARY;
 use rocov::hsa::abi::Status;
 
 use crate::calls::{
-    self, DestroyFn, FreezeFn, QueueCreateFn, QueueDestroyFn, QueueErrorFn, ShutDownFn,
+    self, DestroyFn, FreezeFn, InitFn, QueueCreateFn, QueueDestroyFn, QueueErrorFn, ShutDownFn,
 };
 use crate::election::{self, Event};
-use crate::process;
+use crate::{control, process};
 
 /// The function by which we tell who gets the program's calls.
 const FREEZE: &CStr = c"hsa_executable_freeze";
@@ -24,6 +24,21 @@ const FREEZE: &CStr = c"hsa_executable_freeze";
 const ERROR: Status = 0x1000;
 
 type ExitFn = unsafe extern "C" fn(c_int) -> !;
+
+/// See [`calls::init`].
+///
+/// # Safety
+/// As for HSA's function of this name.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hsa_init() -> Status {
+    static NEXT: OnceLock<Option<InitFn>> = OnceLock::new();
+    // SAFETY: hsa.h declares the function so.
+    let Some(init) = *NEXT.get_or_init(|| unsafe { next(c"hsa_init") }) else {
+        return ERROR;
+    };
+    // SAFETY: there are no arguments.
+    calls::init(|| unsafe { init() })
+}
 
 /// See [`calls::freeze`].
 ///
@@ -144,6 +159,8 @@ unsafe extern "C" fn _Exit(status: c_int) -> ! {
 
 unsafe fn exit_now(status: c_int) -> ! {
     before_leaving(&[Event::Exiting]);
+    // Also in a signal handler.
+    control::leave();
     // SAFETY: <unistd.h> declares the function so.
     if let Some(exit) = unsafe { next::<ExitFn>(c"_exit") } {
         // SAFETY: the caller's argument, passed on.
@@ -219,7 +236,7 @@ pub(crate) fn first() -> First {
         First::Nobody
     } else if !election::is_a_copys(found) {
         First::Others
-    } else if is_global(FREEZE) || !seen(c"hsa_init").is_null() {
+    } else if is_global(FREEZE) || !seen(c"hsa_iterate_agents").is_null() {
         First::Hooks
     } else {
         // ROCr has loaded us as a tool, and was itself loaded with `RTLD_LOCAL`: we see ourselves.
@@ -240,17 +257,27 @@ fn is_global(name: &CStr) -> bool {
 /// # Safety
 /// `T` is the type of a pointer to that function.
 pub(crate) unsafe fn next<T: Copy>(name: &CStr) -> Option<T> {
+    let found = find_next(name)?;
+    // SAFETY: a function pointer of the type that the caller promises.
+    Some(unsafe { std::mem::transmute_copy::<*mut c_void, T>(&found) })
+}
+
+/// The next definition of `name` in the search order behind this library.
+pub(crate) fn find_behind(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: the name is NUL terminated.
     let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-    if !found.is_null() {
-        // SAFETY: a function pointer of the type that the caller promises.
-        return Some(unsafe { std::mem::transmute_copy::<*mut c_void, T>(&found) });
+    (!found.is_null()).then_some(found)
+}
+
+fn find_next(name: &CStr) -> Option<*mut c_void> {
+    if let Some(found) = find_behind(name) {
+        return Some(found);
     }
     // SAFETY: NOLOAD runs no initialiser.
     let library =
         unsafe { Library::open(Some(HSA_LIBRARY), libc::RTLD_NOLOAD | RTLD_LAZY) }.ok()?;
-    // SAFETY: as the caller promises.
-    let symbol = unsafe { library.get::<T>(name.to_bytes_with_nul()) }
+    // SAFETY: an address, whatever is there.
+    let symbol = unsafe { library.get::<*mut c_void>(name.to_bytes_with_nul()) }
         .ok()
         .map(|found| *found);
     // The reference stays: the function must outlive us.

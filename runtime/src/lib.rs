@@ -4,7 +4,8 @@
 //! counters of their code objects when they are destroyed and at exit ([`lifecycle`]), and is
 //! otherwise not there: no thread, no output unless asked for or something was lost, no HSA call
 //! in a process that does not use a GPU. Of several copies one drains ([`election`]), and none
-//! where LLVM's own drain does ([`neighbour`]). [`exports`] is for programs that want a say.
+//! where LLVM's own drain does ([`neighbour`]). [`exports`] is for programs that want a say,
+//! [`control`] for those outside, who get a thread for it.
 //!
 //! Everything that is process-wide lives in this crate; what a drain does is in the library
 //! `rocov`.
@@ -13,6 +14,7 @@ mod boundary;
 mod caller;
 mod calls;
 mod config;
+mod control;
 mod demangle;
 mod election;
 mod exec;
@@ -25,5 +27,7 @@ mod neighbour;
 mod objects;
 mod process;
 mod queues;
+mod requests;
+mod roctx;
 mod table;
 mod unloaded;

@@ -1,27 +1,36 @@
 //! What this process has loaded, and when it is drained.
 
 use std::collections::BTreeSet;
-use std::ffi::{CStr, c_char};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 use rocov::device::{DeviceError, Executable};
-use rocov::drain::{Idle, Outcome, Session};
-use rocov::hsa::{self, HsaDevice};
+use rocov::drain::{Idle, Outcome, Scopes, Session, Window};
+use rocov::hsa::{self, Copying, HsaDevice};
 use rocov::output::ProfileName;
 use rocov::registry::{KeepError, Keeper};
 
 use crate::demangle::demangle;
 use crate::exports::RocovStatus;
 use crate::neighbour::{Neighbour, Stance};
-use crate::{caller, config, election, exit, log, process, queues, unloaded};
+use crate::queues::{self, Waited};
+use crate::{caller, config, election, exit, log, process, unloaded};
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
-struct State {
-    session: Session,
-    name: ProfileName,
+pub(crate) struct State {
+    pub(crate) session: Session,
+    pub(crate) name: ProfileName,
+    /// Where the session is told that counts go.
+    pub(crate) scopes: Scopes,
     /// What LLVM's own drain in the process makes us do.
     neighbour: Neighbour,
+}
+
+impl State {
+    /// Whether LLVM's own runtime drains this program.
+    pub(crate) fn stands_down(&self) -> bool {
+        self.neighbour.stance() == Stance::StandDown
+    }
 }
 
 /// An executable was frozen: its code objects are loaded.
@@ -32,6 +41,9 @@ pub(crate) fn frozen(executable: Executable) {
     let Some(device) = attach() else { return };
     unloaded::note_agents(&device);
     with_state(|state| {
+        if state.session.knows(&device, executable) {
+            return;
+        }
         let loader = match state.session.filter().is_open() {
             true => None,
             false => caller::loader(),
@@ -50,15 +62,36 @@ pub(crate) fn frozen(executable: Executable) {
             }
             Err(error) => lost_sight(&error),
         }
-        if !state.session.is_empty() && state.neighbour.look() != Stance::StandDown {
-            exit::register_early();
-        }
+        drain_early(state);
     });
+}
+
+/// Has what counts drained before HIP's destructors run.
+fn drain_early(state: &mut State) {
+    if !state.session.is_empty() && state.neighbour.look() != Stance::StandDown {
+        exit::register_early();
+    }
+}
+
+/// Code was loaded past the hooks.
+pub(crate) fn look() -> RocovStatus {
+    let looked = with_owned(|state, device| {
+        look_for_unseen(state, device);
+        drain_early(state);
+        RocovStatus::Ok
+    });
+    looked.unwrap_or(RocovStatus::Nothing)
+}
+
+fn look_for_unseen(state: &mut State, device: &HsaDevice) {
+    let outcome = state.session.look_for_unseen(device);
+    report_losses(&outcome);
+    report_not_kept(&outcome.not_kept);
 }
 
 /// An executable is about to be destroyed.
 pub(crate) fn destroying(executable: Executable) {
-    let idle = wait_for_kernels(Some(executable));
+    let idle = wait_and_say(Some(executable));
     let drained = with_owned(|state, device| {
         if !state.session.has_seen(executable) {
             return;
@@ -72,7 +105,7 @@ pub(crate) fn destroying(executable: Executable) {
             return;
         }
         let outcome = state.session.unloading(device, executable, &state.name);
-        if outcome.found > 0 {
+        if outcome.found > 0 || !outcome.losses.is_empty() {
             report(&outcome);
         }
         report_not_kept(&outcome.not_kept);
@@ -85,21 +118,36 @@ pub(crate) fn destroying(executable: Executable) {
 
 /// HSA may go, or the process: whatever is loaded is drained once its kernels are done.
 pub(crate) fn ending() -> RocovStatus {
-    let idle = wait_for_kernels(None);
+    let idle = wait_and_say(None);
     let status = drain(&idle);
     keep();
     status
 }
 
-/// Waits for the kernels on agents that have loads of `executable`, or any. Returns those that are
-/// idle then.
-fn wait_for_kernels(executable: Option<Executable>) -> Idle {
+/// Waits for the kernels on agents that have loads of `executable`, or any.
+pub(crate) fn wait_for_kernels(executable: Option<Executable>) -> Waited {
     let counting = with_owned(|state, _| state.session.counting_agents(executable));
     // Not under the lock: other threads have code objects to load meanwhile.
-    match (counting, attach()) {
-        (Some(agents), Some(device)) => queues::finish(&device, &agents),
-        _ => Idle::new(),
+    let waited = counting.and_then(|agents| Some(queues::finish(&attach_own()?, &agents)));
+    waited.unwrap_or_default()
+}
+
+/// The same for code that is unloaded.
+fn wait_and_say(executable: Option<Executable>) -> Idle {
+    static ONCE: Once = Once::new();
+    let Waited { idle, in_flight } = wait_for_kernels(executable);
+    let patience = config::patience();
+    // On a thread of the runtime's, nothing was waited for.
+    if in_flight && !patience.is_zero() && !caller::is_runtimes_thread() {
+        ONCE.call_once(|| {
+            log::warn(format_args!(
+                "a kernel still runs after {} s (ROCOV_WAIT) while code is unloaded; if it is of \
+                 that code, what it counts from now on is lost",
+                patience.as_secs()
+            ));
+        });
     }
+    idle
 }
 
 /// Whatever is loaded is drained, as it is now.
@@ -148,7 +196,7 @@ pub(crate) fn handing_over() {
 }
 
 /// Whether HSA is still there or not, and whoever drains: what was loaded is written down.
-fn keep() {
+pub(crate) fn keep() {
     if process::is_user() {
         with_state(|state| report_not_kept(&state.session.keep(&state.name)));
     }
@@ -156,7 +204,11 @@ fn keep() {
 
 /// The program wants the counters zeroed.
 pub(crate) fn reset() -> RocovStatus {
-    match with_owned(|state, device| state.session.zero(device)) {
+    let zeroed = with_owned(|state, device| {
+        look_for_unseen(state, device);
+        state.session.zero(device)
+    });
+    match zeroed {
         None => RocovStatus::Nothing,
         Some(Ok(())) => RocovStatus::Ok,
         Some(Err(error)) => {
@@ -166,25 +218,13 @@ pub(crate) fn reset() -> RocovStatus {
     }
 }
 
-/// The program names its profiles.
-///
-/// # Safety
-/// `pattern` is null or NUL terminated.
-pub(crate) unsafe fn set_file(pattern: *const c_char) -> RocovStatus {
-    let name = if pattern.is_null() {
-        config::profile_name()
-    } else {
-        // SAFETY: as the caller promises.
-        let Ok(pattern) = unsafe { CStr::from_ptr(pattern) }.to_str() else {
-            log::warn(format_args!("rocov_set_file: the pattern is not UTF-8"));
+/// Profiles have this name from now on; `None`: the one of the environment.
+pub(crate) fn set_file(pattern: Option<&str>) -> RocovStatus {
+    let name = match pattern.map(config::parse_name).transpose() {
+        Ok(name) => name.unwrap_or_else(config::profile_name),
+        Err(error) => {
+            log::warn(format_args!("rocov_set_file: {error}"));
             return RocovStatus::Invalid;
-        };
-        match config::parse_name(pattern) {
-            Ok(name) => name,
-            Err(error) => {
-                log::warn(format_args!("rocov_set_file: {error}"));
-                return RocovStatus::Invalid;
-            }
         }
     };
     with_state(|state| {
@@ -200,6 +240,7 @@ pub(crate) fn shut_down() {
         return;
     }
     queues::forget_all();
+    copying().forget_all();
     with_state(|state| state.session.forget_all());
     keep();
 }
@@ -216,7 +257,7 @@ pub(crate) fn exiting() {
 pub(crate) fn exit_begins() {
     if drains_at_exit() {
         with_state(|state| state.session.ends());
-        let idle = wait_for_kernels(None);
+        let idle = wait_and_say(None);
         drain(&idle);
     }
 }
@@ -233,7 +274,7 @@ pub(crate) fn ended() {
         return;
     }
     with_state(|state| {
-        if state.neighbour.stance() != Stance::StandDown {
+        if !state.stands_down() {
             unloaded::write_zeros(&mut state.session, &state.name, |outcome| {
                 report(outcome);
                 report_not_kept(&outcome.not_kept);
@@ -243,69 +284,101 @@ pub(crate) fn ended() {
 }
 
 /// Runs `work` on the state, unless there is nothing to do in this process.
-fn with_owned<T>(work: impl FnOnce(&mut State, &HsaDevice) -> T) -> Option<T> {
-    if !process::is_user() {
-        return None;
-    }
-    let device = attach()?;
-    with_state(|state| {
-        let stands_down = state.neighbour.stance() == Stance::StandDown;
-        (!stands_down).then(|| work(state, &device))
-    })
+pub(crate) fn with_owned<T>(work: impl FnOnce(&mut State, &HsaDevice) -> T) -> Option<T> {
+    let device = attach_own()?;
+    with_state(|state| (!state.stands_down()).then(|| work(state, &device)))
+}
+
+/// The running HSA runtime, of a process that has loaded code.
+pub(crate) fn attach_own() -> Option<HsaDevice> {
+    process::is_user().then(attach).flatten()
+}
+
+/// What is known of the process's copies.
+fn copying() -> &'static Arc<Copying> {
+    static COPYING: OnceLock<Arc<Copying>> = OnceLock::new();
+    COPYING.get_or_init(|| Arc::new(Copying::with_patience(config::patience())))
 }
 
 /// The running HSA runtime of the process; `None` where there is none (any more).
 fn attach() -> Option<HsaDevice> {
-    HsaDevice::attach().unwrap_or_else(|error| {
+    HsaDevice::attach(copying()).unwrap_or_else(|error| {
         lost_sight(&error);
         None
     })
 }
 
 /// Runs `work` on the state, which is made when it is first needed.
-fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
+pub(crate) fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
+    work(locked().as_mut().expect("it is made where it is locked"))
+}
+
+/// Not a part of each function that uses the state: librocov is to be small.
+#[inline(never)]
+fn locked() -> MutexGuard<'static, Option<State>> {
     // A poisoned state is still a consistent one: each step changes it after it succeeded.
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
-    work(state.get_or_insert_with(|| {
+    state.get_or_insert_with(|| {
         let name = config::profile_name();
         let keeper = Keeper::new(config::keeping(), config::process(), &name);
+        let mut session = Session::filtered(config::filter())
+            .with_keeper(keeper)
+            .with_demangler(demangle);
+        let mut scopes = Scopes::new(name.label().cloned());
+        if config::paused() {
+            scopes.set_window(Window::Closed);
+            session.go_on_in(scopes.current());
+        }
         State {
-            session: Session::filtered(config::filter())
-                .with_keeper(keeper)
-                .with_demangler(demangle),
+            session,
             name,
+            scopes,
             neighbour: Neighbour::default(),
         }
-    }))
+    });
+    state
 }
 
 fn lost_sight(error: &DeviceError) {
-    log::warn(format_args!(
+    say_once(&format_args!(
         "cannot see what is loaded: {error}; counts may be lost"
     ));
 }
 
-fn report_losses(outcome: &Outcome) {
+pub(crate) fn report_losses(outcome: &Outcome) {
     outcome.losses.iter().for_each(say_once);
 }
 
-fn report_not_kept(errors: &[KeepError]) {
+pub(crate) fn report_not_kept(errors: &[KeepError]) {
     errors.iter().for_each(say_once);
 }
 
-/// Says what is missing, each thing once: code objects are drained again and again.
-fn say_once(loss: &impl ToString) {
+/// Says what is missing, each thing once: code objects are drained again and again. After many different
+/// things nothing more is said, nor remembered.
+pub(crate) fn say_once(loss: &impl ToString) {
+    say_line_once(loss.to_string());
+}
+
+fn say_line_once(loss: String) {
+    const MOST: usize = 100;
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    let loss = loss.to_string();
+    if said.len() == MOST {
+        return;
+    }
     if !said.contains(&loss) {
         log::warn(format_args!("{loss}"));
         said.insert(loss);
+        if said.len() == MOST {
+            log::warn(format_args!(
+                "{MOST} different lines are enough: what else is missing is not said"
+            ));
+        }
     }
 }
 
 /// Says what a pass did, in the words of LLVM's own drain.
-fn report(outcome: &Outcome) {
+pub(crate) fn report(outcome: &Outcome) {
     report_losses(outcome);
     for copied in &outcome.copied {
         log::verbose(format_args!(

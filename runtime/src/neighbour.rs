@@ -12,6 +12,7 @@ use object::LittleEndian;
 use object::elf::{FileHeader64, SHT_DYNSYM, SHT_SYMTAB};
 use object::read::ReadCache;
 use object::read::elf::{FileHeader, Sym};
+use rocov::device::Image;
 use rocov::drain::Session;
 use rocov::hsa::HsaDevice;
 
@@ -119,7 +120,8 @@ pub(crate) fn exported_entry() -> Option<unsafe extern "C" fn() -> c_int> {
 /// Most files are done with after their section names: reading the symbols of all the libraries of
 /// a HIP program takes longer than many such programs.
 fn holds_llvms_drain(path: &Path) -> Option<bool> {
-    let cache = ReadCache::new(BufReader::new(File::open(path).ok()?));
+    let image: Box<dyn Image> = Box::new(BufReader::new(File::open(path).ok()?));
+    let cache = ReadCache::new(image);
     let header = FileHeader64::<LittleEndian>::parse(&cache).ok()?;
     let sections = header.sections(LittleEndian, &cache).ok()?;
     if sections

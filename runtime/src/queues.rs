@@ -1,7 +1,7 @@
 //! The queues of the process, and waiting for the kernels in them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rocov::drain::Idle;
 use rocov::hsa::{HsaDevice, Queues};
@@ -55,37 +55,44 @@ pub(crate) fn forget_all() {
     queues().clear();
 }
 
+/// What became of waiting for kernels.
+#[derive(Debug, Default)]
+pub(crate) struct Waited {
+    /// The agents that are idle now, as far as that is known.
+    pub(crate) idle: Idle,
+    /// Whether a kernel still runs, or may.
+    pub(crate) in_flight: bool,
+}
+
 /// Waits until the kernels are done that these agents were given up to now, as long as the user
-/// allows. Returns those that are idle then, as far as that is known.
-pub(crate) fn finish(device: &HsaDevice, agents: &[u64]) -> Idle {
-    let idle = |queues: &Queues| match SEES_ALL.load(Ordering::Relaxed) {
-        true => queues.idle(device, agents).unwrap_or_default(),
-        false => Idle::new(),
+/// allows.
+pub(crate) fn finish(device: &HsaDevice, agents: &[u64]) -> Waited {
+    let waited = |queues: &Queues, in_flight| Waited {
+        idle: match SEES_ALL.load(Ordering::Relaxed) {
+            true => queues.idle(device, agents).unwrap_or_default(),
+            false => Idle::new(),
+        },
+        in_flight,
     };
-    let patience = config::patience();
     if agents.is_empty() {
-        return Idle::new();
+        return Waited::default();
     }
+    let patience = config::patience();
     if patience.is_zero() || caller::is_runtimes_thread() {
         // Another thread may be waiting just now, for what this one does.
-        return QUEUES
-            .try_lock()
-            .map_or_else(|_| Idle::new(), |it| idle(&it));
+        let looked = QUEUES.try_lock().map(|it| waited(&it, false));
+        let looked = looked.unwrap_or_default();
+        let in_flight = looked.idle.len() < agents.len();
+        return Waited {
+            in_flight,
+            ..looked
+        };
     }
     let mut queues = queues();
-    match queues.finish(device, agents, patience) {
-        Ok(true) => {}
-        Ok(false) => {
-            static ONCE: Once = Once::new();
-            ONCE.call_once(|| {
-                log::warn(format_args!(
-                    "a kernel still runs after {} s (ROCOV_WAIT) while code is unloaded; if it is \
-                     of that code, what it counts from now on is lost",
-                    patience.as_secs()
-                ));
-            });
-        }
-        Err(error) => log::warn(format_args!("cannot wait for kernels: {error}")),
-    }
-    idle(&queues)
+    let finished = queues.finish(device, agents, patience);
+    let finished = finished.unwrap_or_else(|error| {
+        log::warn(format_args!("cannot wait for kernels: {error}"));
+        true
+    });
+    waited(&queues, !finished)
 }

@@ -97,6 +97,7 @@ unsafe extern "C" fn OnLoad(
         // Whatever comes of the table: from here on what is still loaded at exit is found there.
         exit::register_at_start();
         queues::are_all_seen();
+        process::started();
         // SAFETY: ROCr passes its table, which stays in place.
         let Some(core) = (unsafe { known(table.cast()) }) else {
             return;
@@ -126,9 +127,9 @@ unsafe extern "C" fn OnUnload() {
 
 /// Makes sure that ROCr will load us as a tool where it must: if the process is linked with it
 /// ahead of us, our hooks see nothing, and ROCr 5.2 knows no other way than its variable.
-pub(crate) fn announce() {
+pub(crate) fn announce(first: First) {
     const VARIABLE: &str = "HSA_TOOLS_LIB";
-    if hooks::first() != First::Others || process::is_privileged() {
+    if first != First::Others || process::is_privileged() {
         return;
     }
     // ROCr can load this code as a tool unless it is in the executable.

@@ -6,14 +6,14 @@
 //! the device.
 
 use std::collections::{HashMap, HashSet};
-use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
 use byteorder::{ByteOrder, LittleEndian};
-use flate2::read::ZlibDecoder;
 use thiserror::Error;
 
+use super::bundle::Method;
 use super::functions::name_ref;
+use super::unpack::unpack;
 
 /// Sections, for messages.
 const COVMAP: &str = "__llvm_covmap";
@@ -211,11 +211,7 @@ fn inflate(data: &[u8], size: u64) -> Result<Vec<u8>, CoverageError> {
         expected: size,
         reason,
     };
-    let mut inflated = Vec::new();
-    // One byte more than there should be shows that there are more.
-    let mut decoder = ZlibDecoder::new(data).take(size + 1);
-    let read = decoder.read_to_end(&mut inflated);
-    read.map_err(|error| failed(error.to_string()))?;
+    let inflated = unpack(Method::Zlib, data, size).map_err(failed)?.bytes;
     match inflated.len() as u64 {
         len if len == size => Ok(inflated),
         len if len > size => Err(failed("there are more".into())),
@@ -261,20 +257,25 @@ impl<'a> Reader<'a> {
 
     /// A number as ULEB128.
     fn number(&mut self) -> Result<u64, CoverageError> {
-        let bytes = self.rest().iter().take(9);
-        let mut number = 0;
-        for (index, byte) in bytes.enumerate() {
-            number |= u64::from(byte & 0x7f) << (7 * index);
-            if byte & 0x80 == 0 {
-                self.at += index + 1;
-                return Ok(number);
-            }
-        }
-        Err(CoverageError::Number {
+        let (number, len) = uleb128(self.rest()).ok_or(CoverageError::Number {
             section: self.section,
             at: self.at,
-        })
+        })?;
+        self.at += len;
+        Ok(number)
     }
+}
+
+/// The number below 2^63 at the start of `bytes` as ULEB128, and how many of them it takes.
+pub(crate) fn uleb128(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut number = 0;
+    for (index, byte) in bytes.iter().take(9).enumerate() {
+        number |= u64::from(byte & 0x7f) << (7 * index);
+        if byte & 0x80 == 0 {
+            return Some((number, index + 1));
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::device::{Device, DeviceError, DeviceRange};
+use crate::device::{Device, DeviceError, DeviceRange, zeroed};
 use crate::load::Load;
 use crate::sections::{Bounds, MAX_SECTION_BYTES};
 
@@ -54,16 +54,22 @@ impl<'a> Copies<'a> {
         &mut self,
         ranges: [DeviceRange; N],
     ) -> Result<[&[u8]; N], DeviceError> {
-        let missing = ranges.into_iter().filter(|range| self.at(*range).is_none());
-        for range in together(&missing.collect::<Vec<_>>()) {
-            let mut bytes = vec![0; range.len as usize];
+        self.complete(&ranges)?;
+        Ok(ranges.map(|range| self.at(range).expect("it was copied")))
+    }
+
+    /// Copies what is missing of these ranges.
+    fn complete(&mut self, ranges: &[DeviceRange]) -> Result<(), DeviceError> {
+        let missing = ranges.iter().filter(|range| self.at(**range).is_none());
+        for range in together(&missing.copied().collect::<Vec<_>>()) {
+            let mut bytes = zeroed(range.len)?;
             self.device.read(range.start, &mut bytes)?;
             self.spans.push(Span {
                 start: range.start,
                 bytes: bytes.into(),
             });
         }
-        Ok(ranges.map(|range| self.at(range).expect("it was copied")))
+        Ok(())
     }
 
     fn at(&self, range: DeviceRange) -> Option<&[u8]> {

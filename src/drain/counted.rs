@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::profraw::Counts;
+use crate::profraw::{Counts, Parts};
 
 /// The sections of a load that change while kernels run.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +17,14 @@ pub(super) struct Counted<'a> {
 pub(super) struct Digest(u128);
 
 impl<'a> Counted<'a> {
+    pub(super) fn of_parts(parts: &Parts<'a>) -> Self {
+        Counted {
+            counters: parts.counters,
+            bitmap: parts.bitmap,
+            uniform: parts.uniform,
+        }
+    }
+
     pub(super) fn of(counts: &'a Counts) -> Self {
         Counted {
             counters: &counts.counters,

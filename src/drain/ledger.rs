@@ -8,13 +8,15 @@
 //! otherwise have all their counters in its memory too. What a load has contributed is kept where it
 //! may have to be taken off again: where the file has the counts of others as well.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::counted::{Counted, Digest};
+use crate::output::OutputError;
 use crate::profraw::{Counts, Version};
 
 /// What this process has contributed to each file.
@@ -28,7 +30,7 @@ pub(super) struct Ledger {
 #[derive(Debug, Default)]
 struct File {
     /// The latest contribution of each load that is there, by generation.
-    live: BTreeMap<u64, Contribution>,
+    live: HashMap<u64, Contribution>,
     /// Whether it holds the counts of loads that are gone.
     holds_more: bool,
     /// Whether all it holds is this process's, under a name that another may take.
@@ -71,10 +73,22 @@ impl File {
         self.place.as_deref().unwrap_or(path)
     }
 
+    /// Notes which file the one called `path` is, now that it was written.
+    fn note_inode(&mut self, path: &Path, is_pool: bool) {
+        self.inode = match is_pool {
+            true => None,
+            false => inode(self.place(path)).unwrap_or_default(),
+        };
+    }
+
     /// Forgets all that was contributed, if the file called `path` is not the one that it went into:
     /// somebody has taken that away, with what it held, or put another in its place.
     fn forget_if_taken(&mut self, path: &Path) {
-        if self.inode.is_some() && self.inode != inode(self.place(path)) {
+        // A file that cannot be looked at has not gone.
+        let Ok(now) = inode(self.place(path)) else {
+            return;
+        };
+        if self.inode.is_some() && self.inode != now {
             self.live.clear();
             self.holds_more = false;
             self.inode = None;
@@ -82,26 +96,37 @@ impl File {
     }
 
     /// Reads back what the one load has contributed of which only the file called `path` knows.
-    fn recall(&mut self, path: &Path) {
-        let Ok(file) = fs::read(self.place(path)) else {
-            return;
-        };
+    ///
+    /// # Errors
+    /// Fails where the file cannot be read: added to, it would hold the same counts twice one day.
+    fn recall(&mut self, path: &Path) -> Result<(), OutputError> {
+        let place = self.place(path).to_owned();
         let mut unknown = self.live.values_mut().filter(|it| it.counts.is_none());
-        if let (Some(contribution), Ok(counts)) = (unknown.next(), Counts::of_profile(&file)) {
-            let is_it = Counted::of(&counts).digest() == contribution.digest;
-            contribution.counts = is_it.then_some(counts);
-        }
+        let Some(contribution) = unknown.next() else {
+            return Ok(());
+        };
+        let file = fs::read(&place).map_err(OutputError::io("read", place))?;
+        let counts = Counts::of_profile(&file).ok();
+        contribution.counts = counts.filter(|it| Counted::of(it).digest() == contribution.digest);
+        Ok(())
     }
 }
 
-fn inode(path: &Path) -> Option<Inode> {
-    let file = fs::metadata(path).ok()?;
-    Some((file.dev(), file.ino()))
+/// Which file is at `path`, if there is one.
+fn inode(path: &Path) -> io::Result<Option<Inode>> {
+    match fs::metadata(path) {
+        Ok(file) => Ok(Some((file.dev(), file.ino()))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 impl Ledger {
     /// What the file at `path` needs, a pool or not, when load `generation` has `counted` this.
     /// Counters that have gone down were reset: all they show is new.
+    ///
+    /// # Errors
+    /// Fails where what is in the file has to be known and cannot be read.
     pub(super) fn step(
         &mut self,
         path: &Path,
@@ -109,28 +134,57 @@ impl Ledger {
         counted: &Counted<'_>,
         version: &Version,
         is_pool: bool,
-    ) -> Step {
+    ) -> Result<Step, OutputError> {
         let Some(file) = self.files.get_mut(path) else {
-            return if is_pool {
+            return Ok(if is_pool {
                 Step::Add(None)
             } else {
                 Step::Replace
-            };
+            });
         };
         file.forget_if_taken(path);
         let written = file.live.get(&generation);
         if written.is_some_and(|written| written.digest == counted.digest()) {
-            return Step::Nothing;
+            return Ok(Step::Nothing);
         }
         if !is_pool && file.is_sole(generation) {
-            return Step::Replace;
+            return Ok(Step::Replace);
         }
         let written = written.and_then(|written| written.counts.as_ref());
         let news = written.map(|written| counted.to_counts().since(written, version));
         if news.is_none() {
-            file.recall(path);
+            file.recall(path)?;
         }
-        Step::Add(news)
+        Ok(Step::Add(news))
+    }
+
+    /// What load `generation`, which has counted this by now, has contributed to the file called `path`:
+    /// all of it, where nobody can tell any more. `None` where it has contributed nothing, or that was
+    /// taken away.
+    ///
+    /// # Errors
+    /// Fails where only the file knows, and cannot be read.
+    pub(super) fn contributed(
+        &mut self,
+        path: &Path,
+        generation: u64,
+        counted: &Counted<'_>,
+    ) -> Result<Option<Counts>, OutputError> {
+        let Some(file) = self.files.get_mut(path) else {
+            return Ok(None);
+        };
+        file.forget_if_taken(path);
+        let is_known = |file: &File| file.live.get(&generation).map(|it| it.counts.clone());
+        if is_known(file) == Some(None) {
+            file.recall(path)?;
+        }
+        Ok(is_known(file).map(|counts| counts.unwrap_or_else(|| counted.to_counts())))
+    }
+
+    /// How many files there are in directories that end so.
+    pub(super) fn files_in(&self, directory: &Path) -> usize {
+        let parents = self.files.keys().filter_map(|path| path.parent());
+        parents.filter(|parent| parent.ends_with(directory)).count()
     }
 
     /// Records that the file at `path` now has what load `generation` has `counted`, alone or among
@@ -152,11 +206,15 @@ impl Ledger {
         let (path, file) = self.file(path);
         file.live
             .insert(generation, Contribution { digest, counts });
-        file.inode = match is_pool {
-            true => None,
-            false => inode(file.place(&path)),
-        };
+        file.note_inode(&path, is_pool);
         self.paths.insert(generation, path);
+    }
+
+    /// Records that the file at `path` now has counts that nobody will take off again.
+    pub(super) fn settled(&mut self, path: &Path, is_pool: bool) {
+        let (path, file) = self.file(path);
+        file.holds_more = true;
+        file.note_inode(&path, is_pool);
     }
 
     /// Where the file called `path` is.
@@ -171,14 +229,12 @@ impl Ledger {
     }
 
     /// Takes the names of this process's own files, of those that were not moved.
-    pub(super) fn take_own(&mut self) -> BTreeSet<PathBuf> {
+    pub(super) fn take_own(&mut self) -> Vec<PathBuf> {
         let files = self.files.iter_mut();
-        let files = files.filter_map(|(path, file)| {
+        let own = files.filter_map(|(path, file)| {
             std::mem::take(&mut file.is_own).then(|| path.to_path_buf())
         });
-        let mut own = BTreeSet::new();
-        own.extend(files);
-        own
+        own.collect()
     }
 
     /// Records that the file called `path` is at `place` from now on.

@@ -4,6 +4,7 @@
 //! freeze hook  -> Session::loaded    discover
 //! destroy hook -> Session::unloading read, validate, encode, write; then forget the load
 //! exit         -> Session::drain     the same for every load that is still there
+//! on request   -> Session::mark      what was counted since the last one goes to a label
 //! ```
 //!
 //! A pass goes on after a failure: what is wrong with one code object costs no other its counts.
@@ -12,28 +13,34 @@ mod complete;
 mod copies;
 mod counted;
 mod ledger;
+mod on_request;
 mod outcome;
 mod pass;
+mod scope;
+mod shares;
 mod snapshot;
+mod unseen;
 
 pub use complete::Idle;
 pub use outcome::{Cause, Copied, Loss, Outcome};
+pub use scope::{Scope, Scopes, Window};
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::at_rest::AtRest;
 use crate::device::{Agent, Device, DeviceError, Executable};
-use crate::error::Error;
 use crate::filter::{Filter, file_of};
 use crate::load::{Demangle, Discovery, Elfs, Load, discover};
 use crate::output::{OutputError, ProfileName, move_beside};
 use crate::registry::{KeepError, Keeper, Registry, clock};
+use crate::sections::NamesChecker;
 use complete::Complete;
 use copies::{Copies, first_look};
 use ledger::Ledger;
-use pass::Pass;
+use pass::{Pass, Writes};
+use shares::Shares;
 
 /// The loads of a process and what was written of them. Owned by whoever hooks the runtime.
 #[derive(Debug, Default)]
@@ -46,14 +53,22 @@ pub struct Session {
     /// Executables that were looked at, with the generations of their loads: most have none.
     seen: HashMap<Executable, Vec<u64>>,
     ledger: Ledger,
+    shares: Shares,
+    /// Where what is counted now goes.
+    scope: Scope,
     complete: Complete,
+    /// The same for what was marked.
+    marked: Complete,
+    /// Executables that could not be looked at.
+    missed: HashSet<Executable>,
     filter: Filter,
+    names: NamesChecker,
     /// All loads, to be drained or not.
     registry: Registry,
     keeper: Keeper,
     is_ending: bool,
-    /// Whether files that are there already are left alone.
-    only_new: bool,
+    /// Whether executables have come past the hooks.
+    has_missed: bool,
 }
 
 impl Session {
@@ -115,12 +130,13 @@ impl Session {
         executable: Executable,
         loader: Option<&Path>,
     ) -> Result<Outcome, DeviceError> {
+        // A handle that comes back belongs to a new executable.
+        self.forget(executable);
+        self.missed.insert(executable);
         if self.agents.is_empty() {
             self.agents = device.agents()?.into_iter().map(Arc::new).collect();
             self.registry.see_agents(&self.agents);
         }
-        // A handle that comes back belongs to a new executable.
-        self.forget(executable);
         let filter = &self.filter;
         let wanted =
             |uri: &str| filter.is_open() || filter.admits(file_of(uri).as_deref().or(loader));
@@ -129,6 +145,7 @@ impl Session {
             skipped,
             failures,
         } = discover(device, &self.agents, executable, &mut self.elfs, wanted)?;
+        self.missed.remove(&executable);
         let generations = self.seen.entry(executable).or_default();
         let pairs = found.len();
         let mut not_kept = Vec::new();
@@ -166,8 +183,11 @@ impl Session {
         executable: Executable,
         name: &ProfileName,
     ) -> Outcome {
+        let is_missed = self.missed.contains(&executable);
+        let missed = is_missed.then(|| self.look_late(device, executable));
         let generations = self.seen.get(&executable).cloned().unwrap_or_default();
-        let mut outcome = self.drain_those(device, name, &generations);
+        let mut outcome = self.drain_those(device, name, &generations, Writes::All);
+        outcome.absorb(missed.unwrap_or_default());
         outcome.not_kept.extend(self.gone(executable, name));
         outcome
     }
@@ -176,6 +196,7 @@ impl Session {
     /// for each (see [`crate::hsa::Queues::idle`], asked before the drain).
     pub fn complete(&mut self, idle: &Idle) {
         self.complete.record(self.loads.values(), idle);
+        self.marked.record(self.loads.values(), idle);
     }
 
     /// Whether nothing of `executable` can have run since it was drained, as its agents have been
@@ -207,31 +228,14 @@ impl Session {
     /// Drains every load that is still there, those included whose freeze was not seen. What else is
     /// kept, [`Session::keep`] writes.
     pub fn drain(&mut self, device: &dyn Device, name: &ProfileName) -> Outcome {
-        let mut pairs = 0;
-        let mut losses = Vec::new();
-        let mut not_kept = Vec::new();
-        match self.unseen(device) {
-            Ok(unseen) => {
-                for executable in unseen {
-                    match self.loaded(device, executable) {
-                        Ok(outcome) => {
-                            self.complete.note_missed(outcome.found);
-                            // The instrumented ones are counted when they are drained.
-                            pairs += outcome.pairs - outcome.found;
-                            losses.extend(outcome.losses);
-                            not_kept.extend(outcome.not_kept);
-                        }
-                        Err(error) => losses.push(walk_failed(error)),
-                    }
-                }
-            }
-            Err(error) => losses.push(walk_failed(error)),
-        }
+        self.drain_all(device, name, Writes::All)
+    }
+
+    fn drain_all(&mut self, device: &dyn Device, name: &ProfileName, writes: Writes) -> Outcome {
+        let unseen = self.look_for_unseen(device);
         let generations: Vec<u64> = self.loads.keys().copied().collect();
-        let mut outcome = self.drain_those(device, name, &generations);
-        outcome.pairs += pairs;
-        outcome.losses.append(&mut losses);
-        outcome.not_kept = not_kept;
+        let mut outcome = self.drain_those(device, name, &generations, writes);
+        outcome.absorb(unseen);
         outcome
     }
 
@@ -241,10 +245,9 @@ impl Session {
     pub fn drain_unloaded(&mut self, device: &AtRest, name: &ProfileName) -> Outcome {
         let mut apart = Session {
             keeper: std::mem::take(&mut self.keeper),
-            only_new: true,
             ..Session::default()
         };
-        let outcome = apart.drain(device, name);
+        let outcome = apart.drain_all(device, name, Writes::New);
         self.keeper = apart.keeper;
         outcome
     }
@@ -268,25 +271,6 @@ impl Session {
         let mut not_kept = self.keeper.gather_in(name);
         not_kept.extend(self.keeper.write(&self.registry, name).err());
         not_kept
-    }
-
-    /// Zeroes on the device what every load has counted. What was written stays, and what is
-    /// counted from now on is added to it; what was counted and not drained is gone.
-    ///
-    /// # Errors
-    /// Fails where a load's sections cannot be found or written; the others are zeroed.
-    pub fn zero(&mut self, device: &dyn Device) -> Result<(), Error> {
-        let mut result = Ok(());
-        for (generation, load) in &self.loads {
-            match snapshot::zero(device, load) {
-                Ok(()) => {
-                    self.complete.forget(*generation);
-                    self.ledger.settle(*generation);
-                }
-                Err(error) => result = Err(error),
-            }
-        }
-        result
     }
 
     /// The process is about to be given to another program, which may load the same code objects
@@ -317,31 +301,49 @@ impl Session {
         }
         self.registry.unloaded_all(clock::now());
         self.complete.forget_all();
+        self.marked.forget_all();
+        self.shares.forget_all();
         self.seen.clear();
+        self.missed.clear();
         self.agents.clear();
     }
 
-    /// Whether an executable was looked at. Most of them have nothing to drain.
+    /// Whether an executable was looked at, or was to be. Most of them have nothing to drain.
     #[must_use]
     pub fn has_seen(&self, executable: Executable) -> bool {
-        self.seen.contains_key(&executable)
+        self.seen.contains_key(&executable) || self.missed.contains(&executable)
     }
 
     /// Handles of the agents on which kernels of `executable` count, or of any.
     #[must_use]
     pub fn counting_agents(&self, executable: Option<Executable>) -> Vec<u64> {
-        let agent_of = |load: &Load| load.agent.handle;
-        let mut agents: Vec<u64> = match executable {
-            None => self.loads.values().map(agent_of).collect(),
+        let mut agents = Vec::new();
+        let note = |load: &Load| {
+            if !agents.contains(&load.agent.handle) {
+                agents.push(load.agent.handle);
+            }
+        };
+        match executable {
+            None => self.loads.values().for_each(note),
             Some(executable) => {
                 let generations = self.seen.get(&executable).into_iter().flatten();
                 let loads = generations.filter_map(|generation| self.loads.get(generation));
-                loads.map(agent_of).collect()
+                loads.for_each(note);
             }
-        };
-        agents.sort_unstable();
-        agents.dedup();
+        }
         agents
+    }
+
+    /// GPU agents, 0 before the first load.
+    #[must_use]
+    pub fn agents(&self) -> usize {
+        self.agents.len()
+    }
+
+    /// Loads that are there to be drained.
+    #[must_use]
+    pub fn loads(&self) -> usize {
+        self.loads.len()
     }
 
     /// Whether there is no load to drain.
@@ -350,16 +352,11 @@ impl Session {
         self.loads.is_empty()
     }
 
-    fn unseen(&self, device: &dyn Device) -> Result<Vec<Executable>, DeviceError> {
-        let mut executables = device.executables()?;
-        executables.retain(|executable| !self.seen.contains_key(executable));
-        Ok(executables)
-    }
-
     /// Lets go of an executable's loads. It stays among the seen: until the runtime has destroyed it,
     /// it is still listed as alive, and a drain on another thread would find it anew and read memory
     /// that is being freed. When the handle comes back, `loaded` says so.
     fn forget(&mut self, executable: Executable) {
+        self.missed.remove(&executable);
         let Some(generations) = self.seen.get_mut(&executable) else {
             return;
         };
@@ -367,6 +364,8 @@ impl Session {
         for generation in generations.drain(..) {
             self.loads.remove(&generation);
             self.complete.forget(generation);
+            self.marked.forget(generation);
+            self.shares.forget(generation);
             self.ledger.settle(generation);
         }
     }
@@ -377,6 +376,7 @@ impl Session {
         device: &dyn Device,
         name: &ProfileName,
         generations: &[u64],
+        writes: Writes,
     ) -> Outcome {
         let loads: Vec<&Load> = generations
             .iter()
@@ -398,13 +398,13 @@ impl Session {
                 // What cannot be copied and why shows when it is looked for.
                 Err(_) => Copies::none(device),
             };
-            let mut pass = Pass::of(load, name, &mut self.ledger);
-            pass.only_new = self.only_new;
-            let files = pass.run(&mut copies);
-            if let Some(file) = files.first() {
-                self.registry.profiled(load.generation, file);
+            let books = (&mut self.ledger, &mut self.shares);
+            let mut pass = Pass::of(load, name, &self.scope, writes, books);
+            pass.run(&mut copies, &mut self.names);
+            if let Some(own) = &pass.own {
+                self.registry.profiled(load.generation, own);
             }
-            outcome.files.extend(files);
+            outcome.files.append(&mut pass.files);
             outcome.copied.append(&mut pass.copied);
             let losses = pass.causes.into_iter().map(|cause| Loss {
                 code_object: load.to_string(),

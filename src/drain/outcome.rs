@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::error::Error;
-use crate::output::OutputError;
+use crate::output::{Label, OutputError};
 use crate::registry::KeepError;
 use crate::sections::RecordDefect;
 
@@ -30,6 +30,14 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Adds what another part of the same pass did.
+    pub(super) fn absorb(&mut self, other: Outcome) {
+        self.agents = self.agents.max(other.agents);
+        self.pairs += other.pairs;
+        self.losses.extend(other.losses);
+        self.not_kept.extend(other.not_kept);
+    }
+
     /// Code objects of which nothing was written, and walks that broke off.
     #[must_use]
     pub fn failures(&self) -> usize {
@@ -79,10 +87,17 @@ pub enum Cause {
         /// The file.
         path: PathBuf,
     },
-    /// Its raw version is not known: its sections were saved as they are.
+    /// What it counted for a label could not be written there: it goes to its own profile.
+    Unlabelled {
+        /// Why.
+        error: Error,
+        /// The label.
+        label: Label,
+    },
+    /// No reader would take a profile of it: its sections were saved as they are.
     Saved {
-        /// The device's version word.
-        word: u64,
+        /// Why.
+        error: Error,
         /// The file.
         path: PathBuf,
     },
@@ -98,12 +113,13 @@ impl fmt::Display for Loss {
             Cause::Beside { error, path } => {
                 write!(f, "{error}; the counts are in {}", path.display())
             }
-            Cause::Saved { word, path } => write!(
+            Cause::Unlabelled { error, label } => write!(
                 f,
-                "raw profile version {} is not known; its sections are saved in {}",
-                word & u64::from(u32::MAX),
-                path.display()
+                "{error}; what was counted for the label {label} goes to profiles without it"
             ),
+            Cause::Saved { error, path } => {
+                write!(f, "{error}; its sections are saved in {}", path.display())
+            }
         }
     }
 }

@@ -3,8 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::copies::Copies;
+use super::counted::Counted;
 use super::ledger::{Ledger, Step};
 use super::outcome::{Cause, Copied};
+use super::scope::Scope;
+use super::shares::Shares;
 use super::snapshot::{KnownSnapshot, Located, Snapshot};
 use crate::codeobject::Identity;
 use crate::error::Error;
@@ -12,67 +15,90 @@ use crate::load::Load;
 use crate::output::{
     ProfileName, add_to_own, add_to_pool, create_atomic, create_beside, write_atomic,
 };
-use crate::profraw::{Parts, SavedSections, encode};
+use crate::profraw::{Counts, Parts, SavedSections, encode};
+use crate::sections::NamesChecker;
+
+/// What a pass writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Writes {
+    /// Everything that was counted.
+    All,
+    /// What was counted for a label.
+    Labels,
+    /// All, but a file that is there already is left alone.
+    New,
+}
 
 /// One load on its way to a file.
 pub(super) struct Pass<'a> {
     ledger: &'a mut Ledger,
+    shares: &'a mut Shares,
     load: &'a Load,
     name: &'a ProfileName,
-    /// Whether a file that is there already is left alone.
-    pub(super) only_new: bool,
+    /// Where goes what was counted since the latest look.
+    scope: &'a Scope,
+    writes: Writes,
     /// What was copied from the device.
     pub(super) copied: Vec<Copied>,
+    /// The load's own profile.
+    pub(super) own: Option<PathBuf>,
+    /// All files that hold what was counted.
+    pub(super) files: Vec<PathBuf>,
     /// What is to be said of it.
     pub(super) causes: Vec<Cause>,
 }
 
 impl<'a> Pass<'a> {
     /// The way of `load` to files called `name`.
-    pub(super) fn of(load: &'a Load, name: &'a ProfileName, ledger: &'a mut Ledger) -> Self {
+    pub(super) fn of(
+        load: &'a Load,
+        name: &'a ProfileName,
+        scope: &'a Scope,
+        writes: Writes,
+        (ledger, shares): (&'a mut Ledger, &'a mut Shares),
+    ) -> Self {
         Pass {
             ledger,
+            shares,
             load,
             name,
-            only_new: false,
+            scope,
+            writes,
             copied: Vec::new(),
+            own: None,
+            files: Vec::new(),
             causes: Vec::new(),
         }
     }
 
     /// Locates the sections in what was copied of the load and reads what more it takes; then
-    /// checks, encodes and writes them. Returns the files.
-    pub(super) fn run(&mut self, copies: &mut Copies<'_>) -> Vec<PathBuf> {
+    /// checks, encodes and writes them.
+    pub(super) fn run(&mut self, copies: &mut Copies<'_>, checker: &mut NamesChecker) {
         let mut located = Located::of(copies, self.load);
         let doubts = std::mem::take(&mut located.doubts);
         if located.bounds.is_empty() {
             // Nothing else says where the sections are: what was wrong with the tables is fatal.
             self.causes.extend(doubts.into_iter().map(Cause::Failed));
-            return Vec::new();
+            return;
         }
         self.causes.extend(doubts.into_iter().map(Cause::Doubt));
-        let mut files = Vec::new();
-        for bounds in &located.bounds {
+        for (which, bounds) in located.bounds.iter().enumerate() {
             let snapshot = located
                 .version_word(copies, self.load)
-                .and_then(|word| Snapshot::take(copies, self.load, bounds, word));
+                .and_then(|word| Snapshot::take(copies, self.load, bounds, word, checker));
             let written = snapshot.and_then(|snapshot| match snapshot {
-                Snapshot::Known(known) => self.write(known),
-                // What nobody can read tells nobody that it is zero.
-                Snapshot::Unknown(_) if self.only_new => Ok(None),
-                Snapshot::Unknown(saved) => self.save(&saved),
+                Snapshot::Known(known) => self.write(known, which),
+                // What nobody can read tells nobody that it is zero, or of a label.
+                Snapshot::Unreadable(..) if self.writes != Writes::All => Ok(()),
+                Snapshot::Unreadable(saved, error) => self.save(&saved, error),
             });
-            match written {
-                Ok(path) => files.extend(path),
-                Err(error) => self.causes.push(Cause::Failed(error)),
-            }
+            self.causes.extend(written.err().map(Cause::Failed));
         }
-        files
     }
 
-    /// Writes a profile. A code object without a single record has nothing to write: readers
-    /// refuse such a profile.
-    fn write(&mut self, snapshot: KnownSnapshot<'_>) -> Result<Option<PathBuf>, Error> {
+    /// Writes the profiles of bounds number `which`. A code object without a single record has
+    /// nothing to write: readers refuse such a profile.
+    fn write(&mut self, snapshot: KnownSnapshot<'_>, which: usize) -> Result<(), Error> {
         let KnownSnapshot {
             version,
             records,
@@ -90,15 +116,13 @@ impl<'a> Pass<'a> {
             uniform: counted.uniform.len(),
         });
         if records.is_empty() {
-            return Ok(None);
+            return Ok(());
         }
         let (identity, build_id) = match &self.load.elf {
             Some(elf) => (elf.identity.clone(), elf.build_id.as_deref()),
             None => (Identity::of_sections([names, records]), None),
         };
-        let agent = &self.load.agent;
-        let path = self.name.for_load(&agent.name, &identity, agent.index);
-        let mut parts = Parts {
+        let parts = Parts {
             version,
             build_id,
             records,
@@ -108,32 +132,98 @@ impl<'a> Pass<'a> {
             names,
             names_address,
         };
-        if self.only_new {
-            let is_new = create_atomic(&path, &encode(&parts))?;
-            return Ok(is_new.then_some(path));
+        let rest = self.share_out(&parts, &identity, which);
+        if self.writes == Writes::Labels {
+            return Ok(());
         }
+        let parts = rest.as_ref().map_or(parts, |rest| parts.counting(rest));
+        let path = self.path(self.name, &identity);
+        if self.writes == Writes::New {
+            let is_new = create_atomic(&path, &encode(&parts))?;
+            self.own = is_new.then_some(path);
+        } else {
+            let step = self.put(&path, &parts)?;
+            let (generation, is_pool) = (self.load.generation, self.name.is_pooled());
+            let counted = Counted::of_parts(&parts);
+            self.ledger
+                .written(&path, generation, &counted, &step, is_pool);
+            self.own = Some(self.ledger.place(&path).to_owned());
+        }
+        self.files.extend(self.own.clone());
+        Ok(())
+    }
+
+    /// Where a profile of this load goes, by its name.
+    fn path(&self, name: &ProfileName, identity: &Identity) -> PathBuf {
+        let agent = &self.load.agent;
+        name.for_load(&agent.name, identity, agent.index)
+    }
+
+    /// Gives what was counted since the latest look to the scope. Returns what is for the load's own
+    /// profile, where that is not all.
+    fn share_out(
+        &mut self,
+        parts: &Parts<'_>,
+        identity: &Identity,
+        which: usize,
+    ) -> Option<Counts> {
+        let (generation, version) = (self.load.generation, &parts.version);
+        let counted = Counted::of_parts(parts);
+        let path = self.path(self.name, identity);
+        let share = self.shares.of(generation, which)?;
+        share.begin(|| {
+            let contributed = self.ledger.contributed(&path, generation, &counted);
+            contributed.unwrap_or_else(|error| {
+                self.causes.push(Cause::Doubt(error.into()));
+                Some(counted.to_counts())
+            })
+        });
+        let news = share.advance(counted.to_counts(), version);
+        let goes_elsewhere = match self.scope {
+            Scope::Unlabelled => false,
+            Scope::LeftOut => true,
+            Scope::Labelled(_) if news.is_nothing(version) => false,
+            Scope::Labelled(label) => {
+                let name = self.name.clone().with_label(Some(label.clone()));
+                let path = self.path(&name, identity);
+                match self.put(&path, &parts.counting(&news)) {
+                    Ok(_) => {
+                        self.ledger.settled(&path, name.is_pooled());
+                        self.files.push(self.ledger.place(&path).to_owned());
+                        true
+                    }
+                    Err(error) => {
+                        let label = label.clone();
+                        self.causes.push(Cause::Unlabelled { error, label });
+                        false
+                    }
+                }
+            }
+        };
+        let share = self.shares.of(generation, which)?;
+        if goes_elsewhere {
+            share.leave_out(news, version);
+        }
+        share.rest(&counted, version)
+    }
+
+    /// Brings the counts of `parts` into the file called `path`, and says how.
+    fn put(&mut self, path: &Path, parts: &Parts<'_>) -> Result<Step, Error> {
         let (generation, is_pool) = (self.load.generation, self.name.is_pooled());
+        let counted = Counted::of_parts(parts);
         let step = self
             .ledger
-            .step(&path, generation, &counted, &version, is_pool);
+            .step(path, generation, &counted, &parts.version, is_pool)?;
         match &step {
             Step::Nothing => {}
-            Step::Replace => write_atomic(self.ledger.place(&path), &encode(&parts))?,
-            Step::Add(news) => {
-                if let Some(news) = news {
-                    parts.counters = &news.counters;
-                    parts.bitmap = &news.bitmap;
-                    parts.uniform = &news.uniform;
-                }
-                self.add(&path, &parts)?;
-            }
+            Step::Replace => write_atomic(self.ledger.place(path), &encode(parts))?,
+            Step::Add(None) => self.add(path, parts)?,
+            Step::Add(Some(news)) => self.add(path, &parts.counting(news))?,
         }
-        self.ledger
-            .written(&path, generation, &counted, &step, is_pool);
         if !is_pool {
-            self.ledger.own(&path);
+            self.ledger.own(path);
         }
-        Ok(Some(self.ledger.place(&path).to_owned()))
+        Ok(step)
     }
 
     /// Adds counts to the file at `path`, a pool or one that has the counts of other loads. Where
@@ -159,9 +249,9 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Saves sections that are not understood, beside where their profile would be. A file for
-    /// each load: what cannot be read cannot be added up.
-    fn save(&mut self, saved: &SavedSections) -> Result<Option<PathBuf>, Error> {
+    /// Saves sections that are not understood, and says why, beside where their profile would be. A file
+    /// for each load: what cannot be read cannot be added up.
+    fn save(&mut self, saved: &SavedSections, error: Error) -> Result<(), Error> {
         let identity = match &self.load.elf {
             Some(elf) => elf.identity.clone(),
             // The first and the last do not change while kernels run: records and names.
@@ -172,8 +262,7 @@ impl<'a> Pass<'a> {
                     .map(|section| section.bytes.as_slice()),
             ),
         };
-        let agent = &self.load.agent;
-        let path = self.name.for_load(&agent.name, &identity, agent.index);
+        let path = self.path(self.name, &identity);
         let path = path.with_extension(format!("{}.sections", self.load.generation));
         let place = self.ledger.place(&path).to_owned();
         let place = if self.name.is_pooled() && place == path {
@@ -187,9 +276,11 @@ impl<'a> Pass<'a> {
             place
         };
         self.causes.push(Cause::Saved {
-            word: saved.word,
+            error,
             path: place.clone(),
         });
-        Ok(Some(place))
+        self.own = Some(place.clone());
+        self.files.push(place);
+        Ok(())
     }
 }

@@ -4,13 +4,13 @@ use byteorder::{ByteOrder, LittleEndian};
 
 use super::copies::{Copies, second_look};
 use super::counted::Counted;
-use crate::device::{Device, DeviceRange, Symbol};
+use crate::device::{Device, DeviceError, DeviceRange, Symbol, room, zeroed};
 use crate::error::Error;
 use crate::load::Load;
 use crate::profraw::{ProfileError, SavedSection, SavedSections, Version};
 use crate::sections::{
-    Bounds, BoundsTable, CheckedRecords, Layout, Section, SectionRanges, SectionsError,
-    check_records,
+    Bounds, BoundsTable, CheckedRecords, Layout, NamesChecker, Section, SectionRanges,
+    SectionsError, check_records,
 };
 
 /// What was copied from a load.
@@ -18,8 +18,8 @@ use crate::sections::{
 pub(super) enum Snapshot<'a> {
     /// Sections of a version that is known.
     Known(KnownSnapshot<'a>),
-    /// Sections of a version that is not: as they are, with their device addresses.
-    Unknown(SavedSections),
+    /// Sections that no reader would take, and why: as they are, with their device addresses.
+    Unreadable(SavedSections, Error),
 }
 
 /// Sections that were understood.
@@ -113,38 +113,33 @@ impl<'a> Snapshot<'a> {
         load: &Load,
         bounds: &Bounds,
         word: u64,
+        checker: &mut NamesChecker,
     ) -> Result<Self, Error> {
         let version = match Version::of_word(word) {
             Ok(version) => version,
             // What an older one looked like is known, and this is not it: damage.
-            Err(error @ ProfileError::UnknownVersion { found, max, .. }) if found <= max => {
+            Err(error @ ProfileError::UnknownVersion { found, max, .. }) if found <= max.into() => {
                 return Err(error.into());
             }
-            Err(_) => {
+            Err(error) => {
                 let ranges = SectionRanges::check(bounds, load.segment, None)?;
                 let contents = copies.get(ranges.all().map(|(_, range)| range))?;
-                let sections = ranges.all().into_iter().zip(contents);
-                let saved =
-                    |((section, range), bytes): ((Section, DeviceRange), &[u8])| SavedSection {
-                        name: section.to_string(),
-                        address: range.start,
-                        bytes: bytes.to_vec(),
-                    };
-                let sections = sections.map(saved).collect();
-                let load_delta = load.load_delta;
-                return Ok(Snapshot::Unknown(SavedSections {
-                    word,
-                    load_delta,
-                    sections,
-                }));
+                check_room(&contents)?;
+                let saved = save(load, word, &ranges, contents);
+                return Ok(Snapshot::Unreadable(saved, error.into()));
             }
         };
         let ranges = SectionRanges::check(bounds, load.segment, Some(&version))?;
-        let [records, counters, bitmap, uniform, names] =
-            copies.get(ranges.all().map(|(_, range)| range))?;
+        let contents = copies.get(ranges.all().map(|(_, range)| range))?;
+        check_room(&contents)?;
+        let [records, counters, bitmap, uniform, names] = contents;
+        if let Err(error) = checker.check(names) {
+            let saved = save(load, word, &ranges, contents);
+            return Ok(Snapshot::Unreadable(saved, error.into()));
+        }
         Ok(Snapshot::Known(KnownSnapshot {
             version,
-            records: check_records(records, &ranges, &version),
+            records: check_records(records, counters, &ranges, &version),
             counted: Counted {
                 counters,
                 bitmap,
@@ -154,6 +149,30 @@ impl<'a> Snapshot<'a> {
             names_address: ranges.names.start.wrapping_sub(load.load_delta),
         }))
     }
+}
+
+/// The sections of `load` as they are.
+fn save(load: &Load, word: u64, ranges: &SectionRanges, contents: [&[u8]; 5]) -> SavedSections {
+    let sections = ranges.all().into_iter().zip(contents);
+    let saved = |((section, range), bytes): ((Section, DeviceRange), &[u8])| SavedSection {
+        name: section.to_string(),
+        address: range.start,
+        bytes: bytes.to_vec(),
+    };
+    SavedSections {
+        word,
+        load_delta: load.load_delta,
+        sections: sections.map(saved).collect(),
+    }
+}
+
+/// Checks that there is memory for what is made of these sections: records that are sorted, a file
+/// that is put together and added to another, counts that are remembered. Together they take no more
+/// than four times as much. Where one of these steps finds none all the same, the process ends, as
+/// Rust has it.
+fn check_room(sections: &[&[u8]]) -> Result<(), DeviceError> {
+    let total: usize = sections.iter().map(|section| section.len()).sum();
+    room(4 * total as u64).map(drop)
 }
 
 /// Writes over what `load` has counted: zeros, or "not reached" for single-byte counters.
@@ -170,7 +189,9 @@ pub(super) fn zero(device: &dyn Device, load: &Load) -> Result<(), Error> {
             (ranges.uniform, 0),
         ];
         for (range, byte) in counted.into_iter().filter(|(range, _)| range.len > 0) {
-            device.write(range.start, &vec![byte; range.len as usize])?;
+            let mut bytes = zeroed(range.len)?;
+            bytes.fill(byte);
+            device.write(range.start, &bytes)?;
         }
     }
     Ok(())

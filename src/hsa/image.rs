@@ -44,7 +44,8 @@ fn is_loaded(
     code_object: &LoadedCodeObject,
     loaded: impl Fn(u64) -> Option<u64>,
 ) -> io::Result<bool> {
-    let image = ReadCache::new(part.reopen()?);
+    let image: Box<dyn Image> = Box::new(part.reopen()?);
+    let image = ReadCache::new(image);
     let Ok(segments) = CodeObject::parse(&image).and_then(|elf| elf.constant_segments()) else {
         return Ok(false);
     };

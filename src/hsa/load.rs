@@ -63,8 +63,15 @@ pub(super) struct CopyApi {
 /// # Safety
 /// `T` is the type of a pointer to that function.
 unsafe fn function<T: Copy>(library: &Library, name: &'static str) -> Result<T, DeviceError> {
+    let address = address(library, name)?;
     // SAFETY: as the caller promises.
-    match unsafe { library.get::<T>(name) } {
+    Ok(unsafe { std::mem::transmute_copy::<*mut c_void, T>(&address) })
+}
+
+/// The address of the runtime's function `name`.
+fn address(library: &Library, name: &'static str) -> Result<*mut c_void, DeviceError> {
+    // SAFETY: an address, whatever is there.
+    match unsafe { library.get::<*mut c_void>(name) } {
         Ok(symbol) => Ok(*symbol),
         Err(error) => Err(DeviceError::MissingFunction {
             library: HSA_LIBRARY,

@@ -4,7 +4,9 @@ use std::ffi::{CString, c_void};
 
 use super::abi::{self, Status};
 use super::load::{Api, HSA_LIBRARY, check};
-use crate::device::{Agent, DeviceError, DeviceRange, Executable, LoadedCodeObject, Symbol};
+use crate::device::{
+    Agent, DeviceError, DeviceRange, Executable, LoadedCodeObject, Symbol, zeroed,
+};
 
 impl Api {
     /// The GPU agents in the runtime's order.
@@ -39,18 +41,14 @@ impl Api {
         Err(DeviceError::NoCpu)
     }
 
-    /// The live executables. ROCr 5.2.3 to 6.2.0 pass handle 0 for destroyed slots.
+    /// The live executables.
     pub(super) fn executables(&self) -> Result<Vec<Executable>, DeviceError> {
         let iterate = self
             .loader_table()?
             .iterate_executables
             .ok_or_else(|| missing("hsa_ven_amd_loader_iterate_executables"))?;
         let handles = collect("hsa_ven_amd_loader_iterate_executables", iterate)?;
-        Ok(handles
-            .into_iter()
-            .filter(|handle| *handle != 0)
-            .map(Executable)
-            .collect())
+        Ok(handles.into_iter().map(Executable).collect())
     }
 
     /// The code objects that `executable` has loaded on agents.
@@ -60,8 +58,7 @@ impl Api {
     ) -> Result<Vec<LoadedCodeObject>, DeviceError> {
         unsafe extern "C" fn visit(_: u64, code_object: u64, data: *mut c_void) -> Status {
             // SAFETY: `data` is the vector below, which outlives the iteration.
-            unsafe { (*data.cast::<Vec<u64>>()).push(code_object) };
-            abi::SUCCESS
+            unsafe { note(code_object, data) }
         }
         const ITERATE: &str = "hsa_ven_amd_loader_executable_iterate_loaded_code_objects";
         let table = self.loader_table()?;
@@ -188,17 +185,24 @@ fn describe(executable: Executable, info: Info) -> Result<Option<LoadedCodeObjec
     }))
 }
 
-/// Collects the handles of an iteration. ROCr holds a lock of its loader during the callbacks,
-/// so nothing but the handle may be taken there.
-fn collect(call: &'static str, iterate: abi::IterateFn) -> Result<Vec<u64>, DeviceError> {
-    unsafe extern "C" fn visit(handle: u64, data: *mut c_void) -> Status {
-        // SAFETY: `data` is the vector below, which outlives the iteration.
+/// Takes the handle of an iteration. ROCr holds a lock of its loader during the callbacks, so nothing
+/// else may be done there. Releases 5.2.3 to 6.2.0 pass 0 for executables that are destroyed.
+///
+/// # Safety
+/// `data` is the address of a vector of handles.
+unsafe extern "C" fn note(handle: u64, data: *mut c_void) -> Status {
+    if handle != 0 {
+        // SAFETY: as the caller promises.
         unsafe { (*data.cast::<Vec<u64>>()).push(handle) };
-        abi::SUCCESS
     }
+    abi::SUCCESS
+}
+
+/// Collects the handles of an iteration.
+fn collect(call: &'static str, iterate: abi::IterateFn) -> Result<Vec<u64>, DeviceError> {
     let mut handles: Vec<u64> = Vec::new();
     // SAFETY: the callback gets the vector's address and is called before this returns.
-    check(call, unsafe { iterate(visit, (&raw mut handles).cast()) })?;
+    check(call, unsafe { iterate(note, (&raw mut handles).cast()) })?;
     Ok(handles)
 }
 
@@ -232,7 +236,7 @@ impl Info {
     /// The text of `attribute`, `len` bytes with or without a NUL.
     fn text(self, call: &'static str, attribute: u32, len: usize) -> Result<String, DeviceError> {
         // One byte more: releases differ in whether they write a NUL behind the URI.
-        let mut text = vec![0_u8; len + 1];
+        let mut text = zeroed(len as u64 + 1)?;
         // SAFETY: the buffer holds what the length attribute announced, and a NUL.
         check(call, unsafe {
             (self.get_info)(self.handle, attribute, text.as_mut_ptr().cast())

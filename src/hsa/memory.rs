@@ -8,20 +8,16 @@ use super::load::{Api, check};
 use crate::device::{DeviceError, DeviceRange};
 
 impl Api {
-    /// Copies `into.len()` bytes from the device address `address`.
-    pub(super) fn copy_from_device(
-        &self,
-        address: u64,
-        into: &mut [u8],
-    ) -> Result<(), DeviceError> {
+    /// Copies `into.len()` bytes from the device address `address`, however long that takes.
+    pub(super) fn wait_for_copy(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError> {
         let len = into.len();
         self.check_allocated(address, len)?;
         // SAFETY: the source lies in one allocation of the runtime, the destination is `into`.
         unsafe { self.copy(into.as_mut_ptr().cast(), address as *const _, len) }
     }
 
-    /// Copies `from` to the device address `address`.
-    pub(super) fn copy_to_device(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
+    /// Copies `from` to the device address `address`, likewise.
+    pub(super) fn wait_for_copy_to(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
         self.check_allocated(address, from.len())?;
         // SAFETY: the destination lies in one allocation of the runtime, the source is `from`.
         unsafe { self.copy(address as *mut _, from.as_ptr().cast(), from.len()) }

@@ -2,11 +2,13 @@
 //!
 //! All unsafe code of the library is here: [`abi`] mirrors the C types, [`load`] finds the
 //! runtime in the process, [`loader`] asks it what is loaded, [`image`] reads the ELFs behind it,
-//! [`memory`] copies, [`window`] many ranges at a time, [`queue`] waits for kernels.
+//! [`memory`] copies, [`window`] many ranges at a time, as long as [`copying`] says; [`queue`] waits
+//! for kernels.
 //!
 //! Nothing here starts HSA: a process that never used a GPU is left as it was.
 
 pub mod abi;
+mod copying;
 mod image;
 mod load;
 mod loader;
@@ -14,6 +16,9 @@ mod memory;
 mod queue;
 mod window;
 
+use std::sync::Arc;
+
+pub use copying::Copying;
 use load::Api;
 pub use load::{HSA_LIBRARY, is_loaded};
 pub use queue::Queues;
@@ -26,26 +31,28 @@ use crate::device::{
 /// the runtime.
 #[must_use]
 pub fn is_running() -> bool {
-    matches!(HsaDevice::attach(), Ok(Some(_)))
+    matches!(Api::find(), Ok(Some(api)) if api.is_running())
 }
 
 /// The process's running HSA runtime.
 #[derive(Debug)]
 pub struct HsaDevice {
     api: Api,
+    copying: Arc<Copying>,
 }
 
 impl HsaDevice {
     /// Attaches to the HSA runtime of this process; `None` where none is loaded, or where it is
-    /// not running (never started, or shut down).
+    /// not running (never started, or shut down). `copying` is the same each time.
     ///
     /// # Errors
     /// Fails where a runtime is loaded that lacks a function the drain needs.
-    pub fn attach() -> Result<Option<HsaDevice>, DeviceError> {
+    pub fn attach(copying: &Arc<Copying>) -> Result<Option<HsaDevice>, DeviceError> {
         let Some(api) = Api::find()? else {
             return Ok(None);
         };
-        Ok(api.is_running().then_some(HsaDevice { api }))
+        let copying = copying.clone();
+        Ok(api.is_running().then_some(HsaDevice { api, copying }))
     }
 }
 
@@ -80,14 +87,14 @@ impl Device for HsaDevice {
     }
 
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError> {
-        self.api.copy_from_device(address, into)
+        self.copy_from_device(address, into)
     }
 
     fn read_each(&self, ranges: &[DeviceRange], take: &mut Take<'_>) {
-        self.api.copy_each(ranges, take);
+        self.copy_each(ranges, take);
     }
 
     fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
-        self.api.copy_to_device(address, from)
+        self.copy_to_device(address, from)
     }
 }

@@ -12,13 +12,13 @@
 use std::collections::HashMap;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::HsaDevice;
 use super::abi::{self, BarrierPacket};
 use super::load::{QueueApi, check};
 use crate::device::DeviceError;
+use crate::pauses::Pauses;
 
 /// The queues of a process that any thread may put packets into.
 #[derive(Debug, Default)]
@@ -63,6 +63,10 @@ impl Queues {
         self.moment += 1;
         if kind == abi::QUEUE_TYPE_SINGLE {
             self.secretive.push(agent);
+            return;
+        }
+        // Several copies of librocov on the way of one call all tell of it.
+        if self.queues.iter().any(|queue| queue.address == address) {
             return;
         }
         self.queues.push(Queue {
@@ -125,7 +129,8 @@ impl Queues {
         patience: Duration,
     ) -> Result<bool, DeviceError> {
         let api = device.api.queues()?;
-        let deadline = Instant::now() + patience;
+        let [first, longest] = [10, 1000].map(Duration::from_micros);
+        let mut pauses = Pauses::new(patience, first, longest);
         let mut waited_for = Vec::new();
         let mut finished = true;
         for queue in self
@@ -133,14 +138,14 @@ impl Queues {
             .iter_mut()
             .filter(|queue| agents.contains(&queue.agent))
         {
-            match queue.put_barrier(&api, deadline)? {
+            match queue.put_barrier(&api, &mut pauses)? {
                 Put::Barrier(index) => waited_for.push((queue, index)),
                 Put::NotNeeded => {}
                 Put::Stuck => finished = false,
             }
         }
         for (queue, index) in waited_for {
-            finished &= queue.reach_barrier(&api, index, deadline);
+            finished &= queue.reach_barrier(&api, index, &mut pauses);
             self.moment += 1;
         }
         Ok(finished)
@@ -158,7 +163,7 @@ enum Put {
 }
 
 impl Queue {
-    fn put_barrier(&mut self, api: &QueueApi, deadline: Instant) -> Result<Put, DeviceError> {
+    fn put_barrier(&mut self, api: &QueueApi, pauses: &mut Pauses) -> Result<Put, DeviceError> {
         if let Some(signal) = self.pending {
             if !api.is_reached(signal) {
                 return Ok(Put::Stuck);
@@ -171,7 +176,7 @@ impl Queue {
             let queue = &*(self.address as *const abi::Queue);
             (queue.base, u64::from(queue.size), queue.doorbell)
         };
-        let mut pause = Pause::until(deadline);
+        pauses.start_short();
         // A slot is only taken where there is one: a queue whose slot is taken and not filled
         // stands still for ever.
         let index = loop {
@@ -182,9 +187,7 @@ impl Queue {
             if index - api.read_index(self.address) < size && api.take_slot(self.address, index) {
                 break index;
             }
-            if !pause.is_over() {
-                pause.take();
-            } else {
+            if !pauses.take() {
                 return Ok(Put::Stuck);
             }
         };
@@ -215,48 +218,20 @@ impl Queue {
     }
 
     /// Waits for the barrier with this index.
-    fn reach_barrier(&mut self, api: &QueueApi, index: u64, deadline: Instant) -> bool {
+    fn reach_barrier(&mut self, api: &QueueApi, index: u64, pauses: &mut Pauses) -> bool {
         let Some(signal) = self.pending else {
             return true;
         };
-        let mut pause = Pause::until(deadline);
+        pauses.start_short();
         while !api.is_reached(signal) {
-            if pause.is_over() {
+            if !pauses.take() {
                 return false;
             }
-            pause.take();
         }
         api.destroy_signal(signal);
         self.pending = None;
         self.idle_at = Some(index + 1);
         true
-    }
-}
-
-/// Ever longer pauses up to a deadline: most kernels are done at once.
-struct Pause {
-    deadline: Instant,
-    next: Duration,
-}
-
-impl Pause {
-    const FIRST: Duration = Duration::from_micros(10);
-    const LONGEST: Duration = Duration::from_millis(1);
-
-    fn until(deadline: Instant) -> Pause {
-        Pause {
-            deadline,
-            next: Pause::FIRST,
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        Instant::now() >= self.deadline
-    }
-
-    fn take(&mut self) {
-        sleep(self.next);
-        self.next = (self.next * 2).min(Pause::LONGEST);
     }
 }
 

@@ -1,27 +1,37 @@
-//! Copying many ranges of device memory.
+//! Copying device memory.
 //!
-//! `hsa_memory_copy` pins its destination and waits, each time anew. Here host memory is pinned
-//! once, a window in two halves: while what has come into one half is taken, the agents' own copy
-//! engines fill the other. So the window bounds the memory, whatever there is to copy, and several
-//! agents copy at a time.
+//! `hsa_memory_copy` pins its destination and waits, each time anew, and for ever where the copy does
+//! not end. Here host memory is pinned once, a window in two halves: while what has come into one half
+//! is taken, the agents' own copy engines fill the other. So the window bounds the memory, whatever
+//! there is to copy, several agents copy at a time, and waiting has an end ([`Copying`]).
 //!
-//! Whatever does not go this way (a range that is larger than a half, memory that cannot be pinned,
-//! a copy that fails) goes by `hsa_memory_copy`, and its failure is the one that is told.
+//! What does not come this way (a range that is larger than a half, a copy that fails or does not end)
+//! is copied alone, through a window of its own, so that one agent which is stuck costs no other its
+//! counts. Where memory cannot be pinned, or a copy fails alone too, `hsa_memory_copy` has the last
+//! word, and its failure is the one that is told.
+//!
+//! [`Copying`]: super::Copying
 
 use std::ffi::c_void;
 use std::ops::Range;
+use std::time::Instant;
 
+use super::HsaDevice;
 use super::abi;
 use super::load::{Api, CopyApi, check};
-use crate::device::{DeviceError, DeviceRange, Take};
+use crate::device::{DeviceError, DeviceRange, Take, zeroed};
 
 /// Bytes of each half, at most: 40 microseconds of a PCIe 4 link.
 const HALF: usize = 1 << 20;
 
-impl Api {
+/// How long the runtime waits until we look at the clock, in ticks of its own: 10 to 100 milliseconds,
+/// as a tick is 1 to 10 nanoseconds.
+const SLICE: u64 = 10_000_000;
+
+impl HsaDevice {
     /// Copies `ranges`, and hands each to `take` in their order.
     pub(super) fn copy_each(&self, ranges: &[DeviceRange], take: &mut Take<'_>) {
-        let mut window = Window::open(self, ranges).ok();
+        let mut window = Window::open(self, total(ranges)).ok();
         let mut under_way = None;
         for (number, places) in fillings(ranges).enumerate() {
             let filling = match &mut window {
@@ -44,17 +54,74 @@ impl Api {
         ranges: &[DeviceRange],
         take: &mut Take<'_>,
     ) {
-        let window = window.and_then(|window| window.wait(filling.half).then_some(&*window));
+        let window = window
+            .and_then(|window| (window.wait(filling.half) == Ended::Well).then_some(&*window));
         for (place, start) in filling.places.clone().zip(&filling.starts) {
-            let DeviceRange { start: from, len } = ranges[place];
-            let len = len as usize;
-            if let Some((start, window)) = start.zip(window) {
-                take(place, Ok(window.bytes(start, len)));
-                continue;
+            match start.zip(window) {
+                Some((start, window)) => take(place, Ok(window.bytes(start, ranges[place]))),
+                None => self.copy_alone(place, ranges[place], take),
             }
-            let mut bytes = vec![0; len];
-            let copied = self.copy_from_device(from, &mut bytes);
-            take(place, copied.map(|()| bytes.as_slice()));
+        }
+    }
+
+    /// Copies `into.len()` bytes from the device address `address`.
+    pub(super) fn copy_from_device(
+        &self,
+        address: u64,
+        into: &mut [u8],
+    ) -> Result<(), DeviceError> {
+        let mut result = Ok(());
+        let (start, len) = (address, into.len() as u64);
+        self.copy_alone(0, DeviceRange { start, len }, &mut |_, read| {
+            result = read.map(|bytes| into.copy_from_slice(bytes));
+        });
+        result
+    }
+
+    /// Copies `from` to the device address `address`.
+    pub(super) fn copy_to_device(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
+        let (start, len) = (address, from.len() as u64);
+        let range = DeviceRange { start, len };
+        let agent = self.api.check_allocated(start, from.len())?;
+        self.copying.check(agent)?;
+        if let Ok(mut window) = Window::open(self, from.len()) {
+            window.memory[..from.len()].copy_from_slice(from);
+            match window.send_alone(range, Direction::In) {
+                Ended::Well => return Ok(()),
+                Ended::Badly => {}
+                Ended::Never => return Err(self.copying.give_up(agent)),
+            }
+        }
+        self.api.wait_for_copy_to(start, from)
+    }
+
+    /// Copies one range, the one at `place`.
+    fn copy_alone(&self, place: usize, range: DeviceRange, take: &mut Take<'_>) {
+        let mut copy = || {
+            if range.len == 0 {
+                take(place, Ok(&[]));
+                return Ok(());
+            }
+            let len = range.len as usize;
+            let agent = self.api.check_allocated(range.start, len)?;
+            self.copying.check(agent)?;
+            if let Ok(mut window) = Window::open(self, len) {
+                match window.send_alone(range, Direction::Out) {
+                    Ended::Well => {
+                        take(place, Ok(window.bytes(0, range)));
+                        return Ok(());
+                    }
+                    Ended::Badly => {}
+                    Ended::Never => return Err(self.copying.give_up(agent)),
+                }
+            }
+            let mut bytes = zeroed(range.len)?;
+            self.api.wait_for_copy(range.start, &mut bytes)?;
+            take(place, Ok(&bytes));
+            Ok(())
+        };
+        if let Err(error) = copy() {
+            take(place, Err(error));
         }
     }
 }
@@ -86,6 +153,13 @@ fn in_window(range: DeviceRange) -> usize {
     }
 }
 
+/// Bytes that all of them take, or as many as a window may have.
+fn total(ranges: &[DeviceRange]) -> usize {
+    let total = ranges.iter().map(|range| in_window(*range));
+    let total = total.fold(0, usize::saturating_add);
+    if total > HALF { 2 * HALF } else { total }
+}
+
 /// What is on its way into a half.
 struct Filling {
     half: usize,
@@ -104,17 +178,34 @@ impl Filling {
     }
 }
 
+/// Where bytes go: out of the device into the window, or the other way.
+#[derive(Clone, Copy)]
+enum Direction {
+    Out,
+    In,
+}
+
+/// How copies ended.
+#[derive(Clone, Copy, PartialEq)]
+enum Ended {
+    Well,
+    /// One has failed: nobody knows then when the others are done.
+    Badly,
+    /// One is still under way, and nothing has come for a long time.
+    Never,
+}
+
 /// Pinned host memory that agents copy to.
 struct Window<'a> {
-    api: &'a Api,
+    device: &'a HsaDevice,
     copies: CopyApi,
     cpu: u64,
     memory: Vec<u8>,
     /// Address of the memory as agents see it.
     seen_at: *mut c_void,
     halves: [Half; 2],
-    /// Whether a copy has failed: nobody knows then when the others are done.
-    is_broken: bool,
+    /// How its copies have ended so far.
+    ended: Ended,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -126,21 +217,20 @@ struct Half {
 }
 
 impl<'a> Window<'a> {
-    /// A window that is large enough for `ranges`, or as large as may be.
-    fn open(api: &'a Api, ranges: &[DeviceRange]) -> Result<Window<'a>, DeviceError> {
+    /// A window of `len` bytes.
+    fn open(device: &'a HsaDevice, len: usize) -> Result<Window<'a>, DeviceError> {
+        let api: &Api = &device.api;
         let copies = api.copies()?;
         let cpu = api.cpu_agent()?;
-        let total = ranges.iter().map(|range| in_window(*range));
-        let total = total.fold(0, usize::saturating_add);
-        let len = if total > HALF { 2 * HALF } else { total.max(1) };
+        let len = len.max(1);
         let mut window = Window {
-            api,
+            device,
             copies,
             cpu,
-            memory: vec![0; len],
+            memory: zeroed(len as u64)?,
             seen_at: std::ptr::null_mut(),
             halves: [Half::default(); 2],
-            is_broken: false,
+            ended: Ended::Well,
         };
         let memory = window.memory.as_mut_ptr().cast();
         // SAFETY: the memory is the window's, which unlocks it before it is freed; all agents get
@@ -160,22 +250,20 @@ impl<'a> Window<'a> {
     /// Sends the ranges with these `places` on their way into a half.
     fn fill(&mut self, half: usize, ranges: &[DeviceRange], places: Range<usize>) -> Filling {
         let mut filling = Filling::empty(places);
-        if self.is_broken {
+        if self.ended != Ended::Well {
             return filling;
         }
         filling.half = half;
         let goes = |place: usize| in_window(ranges[place]) > 0;
-        let signal = self.halves[half].signal;
         let count = filling.places.clone().filter(|place| goes(*place)).count();
-        // SAFETY: a signal of this window, for which nothing is under way.
-        unsafe { (self.copies.store_signal)(signal, count as i64) };
+        self.expect(half, count);
         let mut at = half * HALF;
         let mut refused = 0;
         for (start, place) in filling.starts.iter_mut().zip(filling.places.clone()) {
             if !goes(place) {
                 continue;
             }
-            match self.send(ranges[place], at, signal) {
+            match self.send(ranges[place], Direction::Out, at, self.halves[half].signal) {
                 Ok(()) => *start = Some(at),
                 Err(_) => refused += 1,
             }
@@ -185,58 +273,93 @@ impl<'a> Window<'a> {
         filling
     }
 
-    fn send(&self, range: DeviceRange, at: usize, signal: u64) -> Result<(), DeviceError> {
+    /// Copies one range from or to the start of the window.
+    fn send_alone(&mut self, range: DeviceRange, direction: Direction) -> Ended {
+        self.expect(0, 1);
+        match self.send(range, direction, 0, self.halves[0].signal) {
+            Ok(()) => self.wait(0),
+            Err(_) => {
+                self.halves[0].done = 1;
+                Ended::Badly
+            }
+        }
+    }
+
+    /// So many copies are going to be under way into a half.
+    fn expect(&mut self, half: usize, count: usize) {
+        // SAFETY: a signal of this window, for which nothing is under way.
+        unsafe { (self.copies.store_signal)(self.halves[half].signal, count as i64) };
+    }
+
+    fn send(
+        &self,
+        range: DeviceRange,
+        direction: Direction,
+        at: usize,
+        signal: u64,
+    ) -> Result<(), DeviceError> {
         let len = range.len as usize;
-        let owner = self.api.check_allocated(range.start, len)?;
-        // SAFETY: the source lies in one allocation of its owner, the destination in the window at a
-        // place of its own; the window waits for the signal before it goes.
+        let owner = self.device.api.check_allocated(range.start, len)?;
+        self.device.copying.check(owner)?;
+        // SAFETY: inside the memory.
+        let place = unsafe { self.seen_at.cast::<u8>().add(at) }.cast::<c_void>();
+        let outside = range.start as *mut c_void;
+        let (to, to_agent, from, from_agent) = match direction {
+            Direction::Out => (place, self.cpu, outside, owner),
+            Direction::In => (outside, owner, place, self.cpu),
+        };
+        // SAFETY: the device's range lies in one allocation of its owner, the host's in the window at
+        // a place of its own; the window waits for the signal before it goes.
         check("hsa_amd_memory_async_copy", unsafe {
-            (self.copies.async_copy)(
-                self.seen_at.cast::<u8>().add(at).cast(),
-                self.cpu,
-                range.start as *const c_void,
-                owner,
-                len,
-                0,
-                std::ptr::null(),
-                signal,
-            )
+            let none = std::ptr::null();
+            (self.copies.async_copy)(to, to_agent, from, from_agent, len, 0, none, signal)
         })
     }
 
-    /// Waits until all that is on its way into a half has come. False where a copy has failed.
-    fn wait(&mut self, half: usize) -> bool {
+    /// Waits until all that is on its way into a half has come, or nothing comes any more.
+    fn wait(&mut self, half: usize) -> Ended {
         let Half { signal, done } = self.halves[half];
-        while !self.is_broken && signal != 0 {
+        let mut last = None;
+        let mut since = Instant::now();
+        while self.ended == Ended::Well && signal != 0 {
             // SAFETY: a signal of this window.
             let value = unsafe {
                 (self.copies.wait_signal)(
                     signal,
                     abi::SIGNAL_LESS,
                     done + 1,
-                    u64::MAX,
+                    SLICE,
                     abi::WAIT_BLOCKED,
                 )
             };
             if value == done {
                 break;
             }
-            self.is_broken = value < done;
+            if value < done {
+                self.ended = Ended::Badly;
+            } else if last.replace(value) != Some(value) {
+                since = Instant::now();
+            } else if since.elapsed() >= self.device.copying.patience() {
+                self.ended = Ended::Never;
+            }
         }
-        !self.is_broken
+        self.ended
     }
 
-    /// What has come to `start`.
-    fn bytes(&self, start: usize, len: usize) -> &[u8] {
+    /// What has come of `range` to `start`.
+    fn bytes(&self, start: usize, range: DeviceRange) -> &[u8] {
         // SAFETY: inside the memory, where no copy is under way to: other halves are apart from it.
-        unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(start), len) }
+        unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(start), range.len as usize) }
     }
 }
 
 impl Drop for Window<'_> {
     fn drop(&mut self) {
-        if !(self.wait(0) && self.wait(1)) {
-            // Something may still come in.
+        if [0, 1]
+            .into_iter()
+            .any(|half| self.wait(half) != Ended::Well)
+        {
+            // Something may still come in: memory and signals stay.
             std::mem::forget(std::mem::take(&mut self.memory));
             return;
         }

@@ -10,6 +10,8 @@ pub use elf::{Demangle, ElfFacts, Elfs, Kernels};
 use std::fmt;
 use std::sync::Arc;
 
+use rustix::io::Errno;
+
 use crate::codeobject::ElfRange;
 use crate::device::{
     Agent, Device, DeviceError, DeviceRange, Executable, LoadedCodeObject, Symbol,
@@ -148,15 +150,29 @@ pub fn discover(
             .iter()
             .find(|agent| agent.handle == code_object.agent)
         else {
+            // What counts is not passed over in silence.
+            let handle = code_object.agent;
+            let table = device.symbol(executable, handle, TABLE_SYMBOL);
+            if table.is_ok_and(|table| table.is_some()) {
+                let unknown = DeviceError::UnknownAgent { handle };
+                discovery.failures.push((code_object.uri, unknown.into()));
+            }
             continue;
         };
         // An ELF out of reach, or damaged in what the loader did not need, takes nothing away from
         // what a table says.
-        let elf = elfs.look(device, agent, &code_object).ok();
+        let (elf, shortage) = match elfs.look(device, agent, &code_object) {
+            Ok(elf) => (Some(elf), None),
+            Err(error) => (None, Some(error).filter(is_shortage)),
+        };
         let counters = if wanted(&code_object.uri) {
-            counters(device, &code_object, elf.as_deref()).unwrap_or_else(|error| {
+            let counters = match counters(device, &code_object, elf.as_deref()) {
+                Ok(None) => shortage.map_or(Ok(None), Err),
+                counters => counters.map_err(Error::from),
+            };
+            counters.unwrap_or_else(|error| {
                 let place = format!("{} on {agent}", code_object.uri);
-                discovery.failures.push((place, error.into()));
+                discovery.failures.push((place, error));
                 None
             })
         } else {
@@ -173,14 +189,33 @@ pub fn discover(
     Ok(discovery)
 }
 
+/// Whether an ELF is out of reach because the system is short of files or memory: it may be that of a
+/// code object that counts. Where the program has freed it, nobody can tell any more.
+fn is_shortage(error: &Error) -> bool {
+    let Error::Device(DeviceError::Image { source, .. }) = error else {
+        return false;
+    };
+    matches!(
+        Errno::from_io_error(source),
+        Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM)
+    )
+}
+
 /// What there is to drain of `code_object`; `None` where it counts nothing.
 fn counters(
     device: &dyn Device,
     code_object: &LoadedCodeObject,
     elf: Option<&ElfFacts>,
 ) -> Result<Option<Counters>, DeviceError> {
-    let symbol = |name| device.symbol(code_object.executable, code_object.agent, name);
     let elf = elf.filter(|elf| elf.is_instrumented());
+    let symbol = |name| {
+        let symbol = device.symbol(code_object.executable, code_object.agent, name);
+        match elf {
+            // What the loader cannot say, the ELF does.
+            Some(_) => Ok(symbol.unwrap_or_default()),
+            None => symbol,
+        }
+    };
     let tables: Vec<Symbol> = match (symbol(TABLE_SYMBOL)?, elf) {
         (Some(table), _) => vec![table],
         (None, Some(elf)) => elf

@@ -1,7 +1,7 @@
 //! Files that appear whole or not at all.
 
 use std::collections::hash_map::RandomState;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::hash::BuildHasher;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::OutputError;
+use super::interrupted::uninterrupted;
+use super::leftovers::{hold, partial_prefix, sweep_once};
 use super::pattern::REGISTRY;
 
 /// Writes `contents` to `path`, making its directories. The file is written under another name in
@@ -20,7 +22,8 @@ use super::pattern::REGISTRY;
 /// Fails with the step and the file; then `path` is as it was.
 pub fn write_atomic(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
     let temporary = Temporary::write(path, contents)?;
-    fs::rename(&temporary.path, path).map_err(OutputError::io("replace", path))?;
+    uninterrupted(|| fs::rename(&temporary.path, path))
+        .map_err(OutputError::io("replace", path))?;
     temporary.was_renamed();
     Ok(())
 }
@@ -31,8 +34,8 @@ pub fn write_atomic(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
 /// # Errors
 /// As [`write_atomic`].
 pub fn write_if_changed(path: &Path, contents: &[u8]) -> Result<bool, OutputError> {
-    let size = fs::metadata(path).map(|file| file.len());
-    let is_same = size.is_ok_and(|size| size == contents.len() as u64)
+    let there = fs::symlink_metadata(path);
+    let is_same = there.is_ok_and(|it| it.is_file() && it.len() == contents.len() as u64)
         && fs::read(path).is_ok_and(|old| old == contents);
     if !is_same {
         write_atomic(path, contents)?;
@@ -93,12 +96,21 @@ fn with_word(path: &Path, word: &str) -> PathBuf {
 
 /// Renames `from` to `to` if there is no such file. Returns whether it did.
 fn rename_to_new(from: &Path, to: &Path) -> io::Result<bool> {
-    let renamed = match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+    let rename = || renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE);
+    let renamed = match uninterrupted(|| rename().map_err(io::Error::from)) {
         // Not every file system can, NFS for one.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-            fs::hard_link(from, to).and_then(|()| fs::remove_file(from))
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+            ) =>
+        {
+            uninterrupted(|| fs::hard_link(from, to)).map(|()| {
+                // It has its name: that it keeps the old one too is no failure to give it the new one.
+                let _ = uninterrupted(|| fs::remove_file(from));
+            })
         }
-        renamed => renamed.map_err(io::Error::from),
+        renamed => renamed,
     };
     match renamed {
         Ok(()) => Ok(true),
@@ -117,22 +129,34 @@ fn random() -> u64 {
 /// A file that goes when nobody has renamed it.
 struct Temporary {
     path: PathBuf,
+    /// Locked as long as it is open, so that nobody takes it for a leftover.
+    file: File,
+    is_renamed: bool,
 }
 
 impl Temporary {
-    /// Writes `contents` beside `path`, under a name that no other process or thread takes:
-    /// hidden, and without the suffix by which profiles are collected.
+    /// Writes `contents` beside `path`, under a name that no other process or thread takes.
     fn write(path: &Path, contents: &[u8]) -> Result<Temporary, OutputError> {
-        let base = path.file_name().unwrap_or_default().to_string_lossy();
-        let name = format!(".{base}.{:016x}.tmp", random());
-        Self::make(path.with_file_name(name), contents)
+        let directory = path.parent().unwrap_or(path);
+        sweep_once(directory);
+        let mut temporary = loop {
+            let name = format!("{}{:016x}", partial_prefix(), random());
+            let temporary = Self::make(directory.join(name), path)?;
+            // Else it was taken for a leftover before it was locked.
+            if hold(&temporary.file) {
+                break temporary;
+            }
+        };
+        let written = temporary.file.write_all(contents);
+        written.map_err(OutputError::io("write", path))?;
+        Ok(temporary)
     }
 
-    /// Writes `contents` to a new file at `path`.
-    fn make(path: PathBuf, contents: &[u8]) -> Result<Temporary, OutputError> {
+    /// Makes a new file at `place` for what is to be at `path`, and its directory.
+    fn make(place: PathBuf, path: &Path) -> Result<Temporary, OutputError> {
         let create = || {
             let mut options = OpenOptions::new();
-            options.write(true).create_new(true).open(&path)
+            options.write(true).create_new(true).open(&place)
         };
         let created = match create() {
             Err(error)
@@ -141,31 +165,34 @@ impl Temporary {
                     io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
                 ) =>
             {
-                let directory = path.parent().unwrap_or(&path);
-                fs::create_dir_all(directory)
+                let directory = place.parent().unwrap_or(&place);
+                uninterrupted(|| fs::create_dir_all(directory))
                     .map_err(OutputError::io("make the directory", directory))?;
                 create()
             }
             created => created,
         };
-        let mut file = created.map_err(OutputError::io("write", &path))?;
+        let file = created.map_err(OutputError::io("write", path))?;
         // From here on it is ours to remove.
-        let temporary = Temporary { path };
-        file.write_all(contents)
-            .map_err(OutputError::io("write", &temporary.path))?;
-        Ok(temporary)
+        Ok(Temporary {
+            path: place,
+            file,
+            is_renamed: false,
+        })
     }
 
     /// Nothing is left to be removed.
-    fn was_renamed(self) {
-        std::mem::forget(self);
+    fn was_renamed(mut self) {
+        self.is_renamed = true;
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // It is not there where it was renamed; else the error that matters has been returned.
-        let _ = fs::remove_file(&self.path);
+        if !self.is_renamed {
+            // It is not there where it was renamed; else the error that matters has been returned.
+            let _ = uninterrupted(|| fs::remove_file(&self.path));
+        }
     }
 }
 
@@ -238,9 +265,9 @@ mod tests {
     #[test]
     fn what_another_writes_is_left_alone() {
         let directory = tempfile::tempdir().unwrap();
-        let theirs = directory.path().join(".x.profraw.0123456789abcdef.tmp");
+        let theirs = directory.path().join(".rocov-01234567-0123456789abcdef");
         fs::write(&theirs, "theirs").unwrap();
-        assert!(Temporary::make(theirs.clone(), b"ours").is_err());
+        assert!(Temporary::make(theirs.clone(), &directory.path().join("x")).is_err());
         assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
         let names: std::collections::BTreeSet<_> = (0..1000).map(|_| random()).collect();
         assert_eq!(names.len(), 1000);

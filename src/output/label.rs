@@ -9,8 +9,6 @@ use thiserror::Error;
 
 /// Name of the directory with the directories of labels.
 pub const LABELS: &str = "labels";
-/// Most components of a label.
-const MAX_COMPONENTS: usize = 8;
 /// Most bytes of a component.
 const MAX_BYTES: usize = 128;
 /// Most bytes of a component's directory: what file systems allow (`NAME_MAX`).
@@ -19,8 +17,9 @@ const MAX_ENCODED: usize = 255;
 /// A text that is no label.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "the label {0:?} cannot be used: give 1 to {MAX_COMPONENTS} names with / between them, none of \
-     them . or .., each of 1 to {MAX_BYTES} bytes (as a directory, 1 to {MAX_ENCODED})"
+    "the label {0:?} cannot be used: give 1 to {max} names with / between them, none of \
+     them . or .., each of 1 to {MAX_BYTES} bytes (as a directory, 1 to {MAX_ENCODED})",
+    max = Label::MAX_NAMES
 )]
 pub struct LabelError(pub String);
 
@@ -28,6 +27,10 @@ pub struct LabelError(pub String);
 ///
 /// Each is a directory in that of the one before. Bytes other than `A-Z a-z 0-9 . _ -` are written
 /// `%XX` there: `unit tests/add` lies in `labels/unit%20tests/add`.
+///
+/// What is counted while several threads have labels open is of all of these: nothing tells whose
+/// kernels counted. Such labels are one directory, with `&` between them and their `/` as `%2F`:
+/// `a/b` and `c` share `labels/a%2Fb&c`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label {
     /// As it is written in paths.
@@ -35,6 +38,9 @@ pub struct Label {
 }
 
 impl Label {
+    /// Most names in a label.
+    pub const MAX_NAMES: usize = 8;
+
     /// The directory of this label's profiles, from the one that `LLVM_PROFILE_FILE` names.
     #[must_use]
     pub fn directory(&self) -> PathBuf {
@@ -54,6 +60,36 @@ impl Label {
             .collect();
         let encoded = names?.join("/");
         (!encoded.is_empty()).then_some(Label { encoded })
+    }
+
+    /// The labels that share what was counted: of a directory for several each of these, else this one
+    /// alone.
+    #[must_use]
+    pub fn shared(&self) -> Vec<Label> {
+        if self.encoded.contains('/') {
+            return vec![self.clone()];
+        }
+        let labels = self.encoded.split('&');
+        let labels = labels.map(|label| Label {
+            encoded: label.replace("%2F", "/"),
+        });
+        labels.collect()
+    }
+
+    /// One label for counts that may be of any of these, which are not shared themselves; `None` where
+    /// there are none or too many for a directory's name.
+    #[must_use]
+    pub fn sharing(labels: &[Label]) -> Option<Label> {
+        if let [label] = labels {
+            return Some(label.clone());
+        }
+        let parts: Vec<_> = labels
+            .iter()
+            .map(|it| it.encoded.replace('/', "%2F"))
+            .collect();
+        let encoded = parts.join("&");
+        let is_name = (1..=MAX_ENCODED).contains(&encoded.len());
+        is_name.then_some(Label { encoded })
     }
 }
 
@@ -76,7 +112,7 @@ impl FromStr for Label {
             }
             let is_name = !matches!(name, "" | "." | "..");
             let is_short = name.len() <= MAX_BYTES && encoded.len() - start <= MAX_ENCODED;
-            if !is_name || !is_short || index == MAX_COMPONENTS {
+            if !is_name || !is_short || index == Label::MAX_NAMES {
                 return Err(LabelError(text.to_owned()));
             }
         }
@@ -84,10 +120,11 @@ impl FromStr for Label {
     }
 }
 
-/// As it was given.
+/// As it was given; several that share it with ` & ` between them.
 impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&crate::codeobject::percent_decode(&self.encoded))
+        let encoded = self.encoded.replace('&', " & ");
+        f.write_str(&crate::codeobject::percent_decode(&encoded))
     }
 }
 
@@ -116,6 +153,31 @@ mod tests {
         assert_eq!(directory("unit tests"), "labels/unit%20tests");
         assert_eq!(directory("50%"), "labels/50%25");
         assert_eq!(directory("é<int>"), "labels/%C3%A9%3Cint%3E");
+    }
+
+    #[test]
+    fn a_directory_of_several_labels_is_of_each() {
+        let shared = |path: &str| {
+            let label = Label::from_directory(Path::new(path)).unwrap();
+            let labels = label.shared().into_iter();
+            labels.map(|it| it.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(shared("unit/add"), ["unit/add"]);
+        assert_eq!(shared("a%20%26%20b"), ["a & b"]);
+        assert_eq!(shared("unit%2Fadd&a%20%26%20b"), ["unit/add", "a & b"]);
+    }
+
+    #[test]
+    fn several_share_a_directory() {
+        let labels: Vec<Label> = ["a/b", "c & d"].map(|it| it.parse().unwrap()).into();
+        let shared = Label::sharing(&labels).unwrap();
+        assert_eq!(shared.directory(), Path::new("labels/a%2Fb&c%20%26%20d"));
+        assert_eq!(shared.to_string(), "a/b & c & d");
+        assert_eq!(shared.shared(), labels);
+        assert_eq!(Label::sharing(&labels[..1]), Some(labels[0].clone()));
+        assert_eq!(Label::sharing(&[]), None);
+        let long: Label = "x".repeat(128).parse().unwrap();
+        assert_eq!(Label::sharing(&[long.clone(), long]), None);
     }
 
     #[test]

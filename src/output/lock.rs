@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, fcntl_lock};
 
 use super::OutputError;
+use crate::pauses::Pauses;
 
 /// How long another process may hold the lock. It is held for reading, adding and writing one
 /// file: a process that needs longer is stuck.
@@ -33,8 +33,11 @@ pub(super) struct Locked {
 pub(super) fn lock(file: File, path: &Path) -> Result<Locked, OutputError> {
     let _threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
     let locked = Locked { file, _threads };
-    let start = Instant::now();
-    let mut pause = Duration::from_micros(100);
+    let mut pauses = Pauses::new(
+        PATIENCE,
+        Duration::from_micros(100),
+        Duration::from_millis(10),
+    );
     loop {
         match fcntl_lock(&locked.file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(locked),
@@ -51,14 +54,11 @@ pub(super) fn lock(file: File, path: &Path) -> Result<Locked, OutputError> {
                 }
             }
         }
-        let waited = start.elapsed();
-        if waited >= PATIENCE {
+        if !pauses.take() {
             return Err(OutputError::Locked {
                 path: path.to_owned(),
-                waited,
+                waited: PATIENCE,
             });
         }
-        sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(10));
     }
 }

@@ -1,21 +1,27 @@
 //! Where profiles go: the user's name pattern ([`pattern`]) and label ([`label`]), files that are
-//! whole or not there ([`atomic`]), and files that several loads ([`own`]) or processes ([`pool`]) add
-//! to.
+//! whole or not there ([`atomic`]) and what is left of those where a process was killed ([`leftovers`]),
+//! and files that several loads ([`own`]) or processes ([`pool`]) add to, where these are files ([`regular`]).
 
 mod atomic;
+mod interrupted;
 mod label;
+mod leftovers;
 mod lock;
 mod own;
 mod pattern;
 mod pool;
+mod regular;
 
 pub(crate) use atomic::{create_atomic, create_beside, move_beside};
 pub use atomic::{write_atomic, write_if_changed};
 pub use label::{LABELS, Label, LabelError};
+pub(crate) use leftovers::sweep_once;
+pub use leftovers::{PARTIAL, hold, partial_prefix, sweep};
 pub(crate) use own::add_to_own;
 pub use pattern::{Expansion, PatternError, ProfileName, REGISTRY};
 pub use pool::add_to_pool;
-pub(crate) use pool::{read, update_pooled};
+pub(crate) use pool::update_pooled;
+pub(crate) use regular::read;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -45,6 +51,14 @@ pub enum OutputError {
         path: PathBuf,
         /// How long was waited.
         waited: Duration,
+    },
+    /// What is in the place of a file to add to is something else. It is left as it is, and not followed.
+    #[error("cannot add to {}: it is {found}, not a regular file", path.display())]
+    NotRegular {
+        /// The place.
+        path: PathBuf,
+        /// What is there.
+        found: &'static str,
     },
     /// The pooled file is not one that these counts can be added to. It is left as it is.
     #[error("cannot add to {}: {source}", path.display())]

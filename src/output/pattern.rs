@@ -15,7 +15,7 @@ pub const REGISTRY: &str = ".kernels.json";
 pub struct Expansion {
     /// `%p`: process id. Its remainder chooses the file of a pool (`%4m`).
     pub pid: u32,
-    /// `%h`: host name.
+    /// `%h`: host name, as the system has it.
     pub host: String,
     /// `%t`: the directory `TMPDIR`, without a slash at its end.
     pub tmpdir: String,
@@ -67,7 +67,9 @@ impl ProfileName {
     /// Expands `pattern` as LLVM's runtime does: `%p` process id, `%h` host name, `%t` `TMPDIR`,
     /// `%b` the code object's build id (its identity, where it has none). `%%` is a percent sign.
     /// (LLVM leaves it, and specifiers that it does not know, as they stand; here the latter are
-    /// refused, so that a slip does not end in a file of an odd name.)
+    /// refused, so that a slip does not end in a file of an odd name.) A host name is a part of a file
+    /// name: what is no letter, digit, dot, dash or underscore in it becomes an underscore, as does a name
+    /// of dots alone.
     /// `%m` asks for one file that all processes add their counts to, `%Nm` for a pool of N such
     /// files; it stands for the number in the pool. (LLVM puts the binary's signature there as
     /// well; device profiles have the identity in their names already.)
@@ -92,7 +94,7 @@ impl ProfileName {
             }
             match characters.next() {
                 Some('p') => piece.push_str(&values.pid.to_string()),
-                Some('h') => piece.push_str(&values.host),
+                Some('h') => piece.push_str(&name_part(&values.host)),
                 Some('t') => piece.push_str(&values.tmpdir),
                 Some('%') => piece.push('%'),
                 Some('b') => pieces.push(String::new()),
@@ -143,6 +145,12 @@ impl ProfileName {
         ProfileName { label, ..self }
     }
 
+    /// The label of the profiles.
+    #[must_use]
+    pub fn label(&self) -> Option<&Label> {
+        self.label.as_ref()
+    }
+
     /// Whether processes add their counts to files that are there (`%m`).
     #[must_use]
     pub fn is_pooled(&self) -> bool {
@@ -182,6 +190,16 @@ impl ProfileName {
     }
 }
 
+/// A host name as a part of a file name, out of which it cannot lead: anything may be set as one.
+fn name_part(host: &str) -> String {
+    let is_safe = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '_' | '-');
+    let part = host.replace(|it| !is_safe(it), "_");
+    match part.trim_matches('.') {
+        "" => "_".to_owned(),
+        _ => part,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,6 +211,27 @@ mod tests {
             tmpdir: "/tmp".into(),
         };
         ProfileName::parse(pattern, &values, Path::new("/work dir"))
+    }
+
+    #[test]
+    fn no_host_name_leads_out_of_the_directory() {
+        for (host, expected) in [
+            ("node-7.site_a", "/d/node-7.site_a/x"),
+            ("../../outside", "/d/.._.._outside/x"),
+            ("/etc", "/d/_etc/x"),
+            ("a b\0\u{e9}", "/d/a_b__/x"),
+            ("..", "/d/_/x"),
+            (".", "/d/_/x"),
+            ("", "/d/_/x"),
+        ] {
+            let values = Expansion {
+                host: host.into(),
+                ..Expansion::default()
+            };
+            let name = ProfileName::parse("%h/x.profraw", &values, Path::new("/d")).unwrap();
+            let expected = format!("{expected}{REGISTRY}");
+            assert_eq!(name.for_registry(), Path::new(&expected), "{host:?}");
+        }
     }
 
     fn path(pattern: &str) -> String {

@@ -1,14 +1,21 @@
 //! Files that several processes, ranks and GPUs add their counts to (`%m`).
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use super::OutputError;
 use super::atomic::{create_atomic, write_atomic};
+use super::interrupted::uninterrupted;
+use super::leftovers::sweep_once;
 use super::lock::lock;
+use super::regular::{open_regular, read};
 use crate::profraw::{Parts, Pooled, Sum, encode};
+
+/// How often another process may make or replace a file while this one is about to: more often than
+/// there are processes that do so at a time.
+const TRIES: u32 = 10_000;
 
 /// Adds the counts of `parts` to the profile at `path`, or makes it of `parts`.
 ///
@@ -17,12 +24,15 @@ use crate::profraw::{Parts, Pooled, Sum, encode};
 /// have waited for a file that is gone. Who reads the file meanwhile, without the lock, finds old sums
 /// or new; two additions during one reading may mix them, each count being one that was there.
 ///
+/// Records and names of the file are not read: whoever has damaged these is told by who reads them
+/// ([`Sum::of`]), not here.
+///
 /// A raw profile of the same code that has no room for this (a merge of others, or what an earlier
 /// release left) is replaced by one that has it, in one step.
 ///
 /// # Errors
 /// Fails, with the counts in the file as they were, where it cannot be read, locked or written, or is
-/// not a profile of the same code.
+/// not a profile of the same code, or no regular file: a link is not followed.
 pub fn add_to_pool(path: &Path, parts: &Parts<'_>) -> Result<(), OutputError> {
     let refused = |source| OutputError::Pool {
         path: path.to_owned(),
@@ -44,7 +54,7 @@ pub fn add_to_pool(path: &Path, parts: &Parts<'_>) -> Result<(), OutputError> {
 /// Adds counts to a file that has room for it. Returns whether it is of that kind and of the same
 /// code; if not, it is as it was.
 fn add_in_place(file: &File, pooled: &Pooled<'_>) -> io::Result<bool> {
-    if file.metadata()?.len() != pooled.len() {
+    if uninterrupted(|| file.metadata())?.len() != pooled.len() {
         return Ok(false);
     }
     let headers = [0, 1].map(|half| pooled.header(half));
@@ -62,7 +72,11 @@ fn add_in_place(file: &File, pooled: &Pooled<'_>) -> io::Result<bool> {
     }
     let other = 1 - in_force;
     file.write_all_at(&counts, place(other))?;
-    file.write_all_at(&headers[other], 0)?;
+    if let Err(error) = file.write_all_at(&headers[other], 0) {
+        // Some of it may be there all the same. Counts that are called lost go elsewhere.
+        let _ = file.write_all_at(&headers[in_force], 0);
+        return Err(error);
+    }
     Ok(true)
 }
 
@@ -70,22 +84,20 @@ fn add_in_place(file: &File, pooled: &Pooled<'_>) -> io::Result<bool> {
 /// returns. Where there is no file, it is made of what `create` returns.
 ///
 /// # Errors
-/// Fails where the file cannot be opened, locked or replaced, or `change` does.
+/// Fails where the file cannot be opened, locked or replaced, is no regular file, or `change` does.
 pub(crate) fn update_pooled<E: From<OutputError>>(
     path: &Path,
     create: &dyn Fn() -> Vec<u8>,
     change: impl FnOnce(&File) -> Result<Option<Vec<u8>>, E>,
 ) -> Result<(), E> {
-    loop {
+    sweep_once(path.parent().unwrap_or(path));
+    for _ in 0..TRIES {
         // For writing, as fcntl wants it for this kind of lock.
-        let file = match File::options().read(true).write(true).open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                if create_atomic(path, &create())? {
-                    return Ok(());
-                }
-                continue;
+        let Some(file) = open_regular(path, File::options().read(true).write(true))? else {
+            if create_atomic(path, &create())? {
+                return Ok(());
             }
-            opened => opened.map_err(OutputError::io("open", path))?,
+            continue;
         };
         let locked = lock(file, path)?;
         if !is_at(&locked.file, path)? {
@@ -97,22 +109,17 @@ pub(crate) fn update_pooled<E: From<OutputError>>(
         }
         return Ok(());
     }
+    let busy = io::ErrorKind::ResourceBusy.into();
+    Err(OutputError::io("add to", path)(busy).into())
 }
 
-/// The contents of a file that was opened at `path`.
-pub(crate) fn read(mut file: &File, path: &Path) -> Result<Vec<u8>, OutputError> {
-    let mut contents = Vec::new();
-    file.read_to_end(&mut contents)
-        .map_err(OutputError::io("read", path))?;
-    Ok(contents)
-}
-
-/// Whether `path` still leads to `file`.
+/// Whether `file` is still at `path`.
 fn is_at(file: &File, path: &Path) -> Result<bool, OutputError> {
-    let opened = file.metadata().map_err(OutputError::io("look at", path))?;
-    match fs::metadata(path) {
+    let look_at = OutputError::io("look at", path);
+    let opened = uninterrupted(|| file.metadata()).map_err(look_at)?;
+    match uninterrupted(|| fs::symlink_metadata(path)) {
         Ok(named) => Ok((named.dev(), named.ino()) == (opened.dev(), opened.ino())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(OutputError::io("look at", path)(error)),
     }
 }

@@ -2,6 +2,7 @@
 
 use byteorder::{ByteOrder, LittleEndian, WriteBytesExt};
 
+use super::merge::Counts;
 use super::version::{Version, Word};
 
 /// `255 'l' 'p' 'r' 'o' 'f' 'r' 129`, most significant byte first: a 64-bit raw profile.
@@ -29,6 +30,19 @@ pub struct Parts<'a> {
     pub names_address: u64,
 }
 
+impl<'a> Parts<'a> {
+    /// The same, having counted this.
+    #[must_use]
+    pub fn counting(&self, counts: &'a Counts) -> Parts<'a> {
+        Parts {
+            counters: &counts.counters,
+            bitmap: &counts.bitmap,
+            uniform: &counts.uniform,
+            ..*self
+        }
+    }
+}
+
 /// Encodes a raw profile: header, binary ids, records, counters, bitmaps, uniform counters, names;
 /// each padded to 8 bytes. There are no virtual tables and values.
 ///
@@ -38,15 +52,23 @@ pub struct Parts<'a> {
 pub fn encode(parts: &Parts<'_>) -> Vec<u8> {
     let layout = parts.version.layout();
     let record = layout.record;
+    // A section that the version has no word for would stand where its readers look for another.
+    let known = |word, section| match layout.header.contains(&word) {
+        true => section,
+        false => [].as_slice(),
+    };
+    let bitmap = known(Word::NumBitmapBytes, parts.bitmap);
+    let uniform = known(Word::NumUniformCounters, parts.uniform);
     let binary_ids = parts.build_id.map_or_else(Vec::new, binary_id);
     // Where the sections are, from the first record on. Records have a multiple of 8 bytes.
     let counters_delta = parts.records.len();
     let bitmap_delta = counters_delta + parts.counters.len().next_multiple_of(8);
-    let uniform_delta = bitmap_delta + parts.bitmap.len().next_multiple_of(8);
-    let names_start = uniform_delta + parts.uniform.len().next_multiple_of(8);
+    let uniform_delta = bitmap_delta + bitmap.len().next_multiple_of(8);
 
-    let body = names_start + parts.names.len().next_multiple_of(8);
-    let mut file = Vec::with_capacity(layout.header_bytes() + binary_ids.len() + body);
+    let sections = [parts.counters, bitmap, uniform, parts.names];
+    let before = [layout.header_bytes(), binary_ids.len(), parts.records.len()];
+    let padded = sections.map(|section| section.len().next_multiple_of(8));
+    let mut file = Vec::with_capacity(before.iter().chain(&padded).sum());
     push(&mut file, MAGIC);
     for word in layout.header {
         let value = match word {
@@ -55,9 +77,9 @@ pub fn encode(parts: &Parts<'_>) -> Vec<u8> {
             Word::NumData => parts.records.len() as u64 / record.bytes,
             Word::NumCounters => parts.counters.len() as u64 / parts.version.counter_bytes(),
             Word::PaddingAfterCounters => padding(parts.counters.len()) as u64,
-            Word::NumBitmapBytes => parts.bitmap.len() as u64,
-            Word::PaddingAfterBitmap => padding(parts.bitmap.len()) as u64,
-            Word::NumUniformCounters => parts.uniform.len() as u64 / Version::UNIFORM_COUNTER_BYTES,
+            Word::NumBitmapBytes => bitmap.len() as u64,
+            Word::PaddingAfterBitmap => padding(bitmap.len()) as u64,
+            Word::NumUniformCounters => uniform.len() as u64 / Version::UNIFORM_COUNTER_BYTES,
             Word::UniformCountersDelta => uniform_delta as u64,
             Word::NamesSize => parts.names.len() as u64,
             Word::CountersDelta => counters_delta as u64,
@@ -79,8 +101,8 @@ pub fn encode(parts: &Parts<'_>) -> Vec<u8> {
             counters_delta,
             !parts.counters.is_empty(),
         ),
-        (record.bitmap_ptr, bitmap_delta, !parts.bitmap.is_empty()),
-        (record.uniform_ptr, uniform_delta, !parts.uniform.is_empty()),
+        (record.bitmap_ptr, bitmap_delta, !bitmap.is_empty()),
+        (record.uniform_ptr, uniform_delta, !uniform.is_empty()),
     ];
     for (index, bytes) in parts
         .records
@@ -97,7 +119,7 @@ pub fn encode(parts: &Parts<'_>) -> Vec<u8> {
             LittleEndian::write_u64(field, place - index as u64 * record.bytes);
         }
     }
-    for section in [parts.counters, parts.bitmap, parts.uniform, parts.names] {
+    for section in sections {
         file.extend_from_slice(section);
         file.resize(file.len() + padding(section.len()), 0);
     }
@@ -123,3 +145,7 @@ fn push(bytes: &mut Vec<u8>, word: u64) {
 pub(super) fn padding(len: usize) -> usize {
     len.next_multiple_of(8) - len
 }
+
+#[cfg(test)]
+#[path = "encode_tests.rs"]
+mod tests;

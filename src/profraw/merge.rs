@@ -63,16 +63,43 @@ impl Counts {
         Ok(())
     }
 
-    /// What was counted since `before`, of the same load. Joined counts (single bytes, bitmaps)
-    /// stay whole: joining them again changes nothing.
+    /// What was counted since `before`, of the same load: added to `before`, it gives these counts
+    /// again. Of joined counts (single bytes, bitmaps) that is what was not reached before.
     #[must_use]
     pub fn since(&self, before: &Counts, version: &Version) -> Counts {
         let mut news = self.clone();
-        if !version.is_single_byte() {
+        if version.is_single_byte() {
+            // Zero is "reached".
+            join(&mut news.counters, &before.counters, |now, then| {
+                now | !then
+            });
+        } else {
             subtract_words(&mut news.counters, &before.counters);
         }
+        join(&mut news.bitmap, &before.bitmap, |now, then| now & !then);
         subtract_words(&mut news.uniform, &before.uniform);
         news
+    }
+
+    /// Whether any of these is less than `before`, of the same load: they were reset in between.
+    #[must_use]
+    pub fn is_below(&self, before: &Counts, version: &Version) -> bool {
+        let now = self.counters.chunks_exact(8);
+        let mut both = now.zip(before.counters.chunks_exact(8));
+        !version.is_single_byte()
+            && both.any(|(now, then)| LittleEndian::read_u64(now) < LittleEndian::read_u64(then))
+    }
+
+    /// Whether nothing was counted.
+    #[must_use]
+    pub fn is_nothing(&self, version: &Version) -> bool {
+        let nothing = if version.is_single_byte() { 0xff } else { 0 };
+        self.counters.iter().all(|byte| *byte == nothing)
+            && self
+                .bitmap
+                .iter()
+                .chain(&self.uniform)
+                .all(|byte| *byte == 0)
     }
 }
 
@@ -247,6 +274,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_new_is_told_from_what_was_there() {
+        let with = |counts: Counts, bitmap| Counts {
+            uniform: counts.counters.clone(),
+            bitmap: vec![bitmap],
+            ..counts
+        };
+        let version = Version::of_word(10).unwrap();
+        // The second was reset in between.
+        let news = with(counts(&[5, 3, 7]), 6).since(&with(counts(&[2, 4, 7]), 3), &version);
+        assert_eq!(news, with(counts(&[3, 3, 0]), 4));
+        let reached = |counters: &[u8]| Counts {
+            counters: counters.to_vec(),
+            ..Counts::default()
+        };
+        let ten = version;
+        let version = Version::of_word(1 << 60 | 10).unwrap();
+        // The last was reset in between.
+        let news = reached(&[0, 0, 0xff, 0xff]).since(&reached(&[0, 0xff, 0xff, 0]), &version);
+        assert_eq!(news, reached(&[0xff, 0, 0xff, 0xff]));
+        assert!(!counts(&[1, 4]).is_below(&counts(&[1, 3]), &ten));
+        assert!(counts(&[2, 2]).is_below(&counts(&[1, 3]), &ten));
+        assert!(!news.is_nothing(&version));
+        assert!(reached(&[0xff, 0xff]).is_nothing(&version));
+    }
+
+    #[test]
     fn other_code_is_refused() {
         let version = Version::of_word(10).unwrap();
         let mut sum = counts(&[7]);
@@ -300,6 +353,56 @@ mod tests {
     }
 
     #[test]
+    fn the_counts_of_a_file_are_those_it_was_made_of() {
+        let counters = [1, 2].map(u64::to_le_bytes).concat();
+        let expected = Counts {
+            bitmap: counters[..8].to_vec(),
+            uniform: counters.clone(),
+            counters,
+        };
+        let file = profile(11, 7, &expected.counters);
+        assert_eq!(Counts::of_profile(&file), Ok(expected.clone()));
+        // The same file as one of other counts, having counted these.
+        let version = Version::of_word(11).unwrap();
+        let other = Parts {
+            version,
+            build_id: None,
+            records: &vec![7; 2 * version.layout().record.bytes as usize],
+            counters: &[9; 16],
+            bitmap: &[9; 8],
+            uniform: &[9; 16],
+            names: b"names",
+            names_address: 0,
+        };
+        assert_eq!(encode(&other.counting(&expected)), file);
+    }
+
+    #[test]
+    fn sections_that_a_version_does_not_have_are_in_none_of_its_files() {
+        for word in [8, 9, 10, 11] {
+            let version = Version::of_word(word).unwrap();
+            let bytes = version.layout().record.bytes as usize;
+            let file = encode(&Parts {
+                version,
+                build_id: None,
+                records: &vec![7; bytes],
+                counters: &[1; 16],
+                bitmap: &[0x22; 8],
+                uniform: &[0x33; 8],
+                names: b"names",
+                names_address: 0,
+            });
+            let sum = Sum::of(file.as_slice()).unwrap();
+            assert_eq!(&file[sum.profile().names.clone()], b"names", "{word}");
+            assert_eq!(file.contains(&0x22), word > 8, "{word}");
+            assert_eq!(
+                file.ends_with(&[[0x33; 8], *b"names\0\0\0"].concat()),
+                word > 10
+            );
+        }
+    }
+
+    #[test]
     fn files_of_other_code_and_damaged_ones_are_told_apart() {
         let good = profile(10, 7, &[1; 16]);
         let mut sum = Sum::of(good.clone()).unwrap();
@@ -313,6 +416,10 @@ mod tests {
         ] {
             assert_eq!(sum.add(&other), Err(ProfileError::OtherCode));
         }
+        // Where only the header tells: records have no place of what follows the counters.
+        let mut first = Sum::of(profile(8, 7, &[1; 16])).unwrap();
+        let other = profile(8, 7, &[1; 24]);
+        assert_eq!(first.add(&other), Err(ProfileError::OtherCode));
         let two = [good.as_slice(), &good].concat();
         let more = ProfileError::MoreParts {
             end: good.len(),

@@ -26,7 +26,7 @@ pub enum ProfileError {
     #[error("raw profile version {found} is not known, expected {min} to {max}")]
     UnknownVersion {
         /// The version found.
-        found: u32,
+        found: u64,
         /// The oldest that is known.
         min: u32,
         /// The newest that is known.

@@ -236,3 +236,7 @@ fn seal(code: &Xxh3, counts: &[u8]) -> [u8; SEAL] {
     hash.update(counts);
     hash.digest128().to_le_bytes()
 }
+
+#[cfg(test)]
+#[path = "pooled_tests.rs"]
+mod tests;

@@ -12,6 +12,10 @@ use byteorder::{ByteOrder, LittleEndian};
 
 use super::ProfileError;
 
+/// The bits of a version word that say which variant of the version it is. Not bit 59: the records of
+/// such a profile are in debug info, and its readers ask for that. The bits from 32 on, which are never
+/// set, are the version's to LLVM 15 and the variant's to LLVM 22.
+const VARIANTS: u64 = 0xf7 << 56;
 /// Variant bit: counters are one byte each, 0xff for a block that was not reached and 0 for one
 /// that was (`-enable-single-byte-coverage`).
 const SINGLE_BYTE: u64 = 1 << 60;
@@ -255,13 +259,16 @@ impl Version {
         Some(Version { word, layout })
     }
 
-    /// Interprets a version word: the version in the low 32 bits, variant flags above.
+    /// Interprets a version word: the version, with variant flags in the highest byte.
     ///
     /// # Errors
     /// Fails for a version that is not known; its layout is not guessed at.
     pub fn of_word(word: u64) -> Result<Version, ProfileError> {
-        let number = (word & u64::from(u32::MAX)) as u32;
-        match LAYOUTS.iter().find(|layout| layout.version == number) {
+        let number = word & !VARIANTS;
+        match LAYOUTS
+            .iter()
+            .find(|layout| u64::from(layout.version) == number)
+        {
             Some(layout) => Ok(Version { word, layout }),
             None => Err(ProfileError::UnknownVersion {
                 found: number,
@@ -293,5 +300,34 @@ impl Version {
     #[must_use]
     pub fn is_single_byte(&self) -> bool {
         self.word & SINGLE_BYTE != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clang_writes_the_version_of_its_llvm() {
+        let number = |clang| Version::of_clang(clang).map(|version| version.word());
+        let versions = [13, 14, 16, 17, 18, 19, 22, 23, 24].map(number);
+        let [eight, nine, ten] = [8, 9, 10].map(Some);
+        let expected = [None, eight, eight, nine, nine, ten, ten, Some(11), None];
+        assert_eq!(versions, expected);
+    }
+
+    #[test]
+    fn variants_are_in_the_highest_byte_of_a_word() {
+        let version = Version::of_word(1 << 60 | 9).unwrap();
+        assert_eq!((version.word(), version.layout().version), (1 << 60 | 9, 9));
+        assert_eq!(version.layout().value_kind_last(), 1);
+        for found in [7, 12, 1 << 31] {
+            let unknown = ProfileError::UnknownVersion {
+                found,
+                min: 8,
+                max: 11,
+            };
+            assert_eq!(Version::of_word(1 << 60 | found), Err(unknown));
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! All of it is apart from the drain: what fails here is said, and costs no counts.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +37,14 @@ pub enum KeepError {
         pool: PathBuf,
         /// Why.
         source: DocumentError,
+        /// The file.
+        place: PathBuf,
+    },
+    /// What is in the pool's place is no file: the registry is in one of this process's own.
+    #[error("{source}; the registry is in {}", place.display())]
+    Elsewhere {
+        /// What is there.
+        source: OutputError,
         /// The file.
         place: PathBuf,
     },
@@ -79,7 +87,7 @@ pub struct Keeper {
     /// The document's path and the registry's changes when it was written last.
     written: Option<(PathBuf, u64)>,
     /// Documents of this process alone, under names that another may take.
-    own: BTreeSet<PathBuf>,
+    own: Vec<PathBuf>,
     /// Where documents are that are elsewhere than their name says, and this process's alone.
     moved: HashMap<PathBuf, PathBuf>,
 }
@@ -179,16 +187,25 @@ impl Keeper {
             Some(place) => write_atomic(place, &document.to_json()).map_err(KeepError::from),
             None if name.is_pooled() => add_to_pool(&path, &document),
             None => write_atomic(&path, &document.to_json())
-                .map(|()| self.own.extend([path.clone()]))
+                .map(|()| self.own(&path))
                 .map_err(KeepError::from),
         };
-        if let Err(KeepError::Beside { place, .. }) = &result {
-            self.moved.insert(path.clone(), place.clone());
+        match &result {
+            Ok(()) => {}
+            Err(KeepError::Beside { place, .. } | KeepError::Elsewhere { place, .. }) => {
+                self.moved.insert(path.clone(), place.clone());
+            }
+            Err(_) => return result,
         }
-        if matches!(result, Ok(()) | Err(KeepError::Beside { .. })) {
-            self.written = Some((path, registry.changes()));
-        }
+        self.written = Some((path, registry.changes()));
         result
+    }
+
+    /// Notes a document that is this process's alone.
+    fn own(&mut self, path: &Path) {
+        if !self.own.iter().any(|own| own == path) {
+            self.own.push(path.to_owned());
+        }
     }
 
     /// Another program may write to this process's names soon: its documents get others. Returns
@@ -207,7 +224,7 @@ impl Keeper {
 /// Adds `ours` to the document at `path`, or writes it beside what else is there.
 fn add_to_pool(path: &Path, ours: &Document) -> Result<(), KeepError> {
     let ours = ours.to_json();
-    update_pooled(path, &|| ours.clone(), |file| {
+    let added = update_pooled(path, &|| ours.clone(), |file| {
         let merged = merge(&read(file, path)?, &ours);
         merged.map(Some).or_else(|source| {
             let place = create_beside(path, &ours)?;
@@ -217,5 +234,12 @@ fn add_to_pool(path: &Path, ours: &Document) -> Result<(), KeepError> {
                 place,
             })
         })
-    })
+    });
+    match added {
+        Err(KeepError::NotWritten(source @ OutputError::NotRegular { .. })) => {
+            let place = create_beside(path, &ours)?;
+            Err(KeepError::Elsewhere { source, place })
+        }
+        added => added,
+    }
 }

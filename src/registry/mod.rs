@@ -25,4 +25,5 @@ pub use keeper::{KeepError, Keeper};
 pub use objects::OBJECTS;
 pub use pool::Merged;
 pub use record::{Loaded, Registry, Resolved};
+pub(crate) use settings::refuse;
 pub use settings::{DocumentWhen, Keeping, ObjectsKept, SettingError, parse_bytes};

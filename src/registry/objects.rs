@@ -9,7 +9,7 @@ use super::keeper::KeepError;
 use crate::codeobject::{Identity, file_name};
 use crate::error::Error;
 use crate::load::ElfFacts;
-use crate::output::{OutputError, write_atomic};
+use crate::output::{OutputError, sweep_once, write_atomic};
 
 /// The directory of the kept device ELFs, in the directory of the profiles.
 pub const OBJECTS: &str = "objects";
@@ -117,6 +117,10 @@ impl Objects {
         size: u64,
         read: impl FnOnce() -> Result<Vec<u8>, Error>,
     ) -> Result<bool, KeepError> {
+        // Where all device ELFs are kept already, nothing is written that would do so.
+        if let Some(directory) = path.parent() {
+            sweep_once(directory);
+        }
         if holds(path, identity, size) {
             return Ok(true);
         }

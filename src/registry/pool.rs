@@ -87,7 +87,7 @@ impl Merged {
 fn heads<T: DeserializeOwned>(records: &[&RawValue]) -> serde_json::Result<Vec<T>> {
     let heads = records
         .iter()
-        .map(|record| serde_json::from_str(record.get()));
+        .map(|record| serde_json::from_slice(record.get().as_bytes()));
     heads.collect()
 }
 

@@ -1,6 +1,6 @@
 //! The registry of a running process.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::load::{ElfFacts, Found};
 /// A load takes some two hundred bytes for good; what its ELF says is shared by all loads of it.
 #[derive(Debug, Default)]
 pub struct Registry {
-    agents: BTreeMap<usize, Arc<Agent>>,
+    agents: Vec<Arc<Agent>>,
     /// By generation.
     loads: Vec<Loaded>,
     /// Places in `loads` of those that are still there.
@@ -78,7 +78,7 @@ impl Registry {
 
     /// The GPU agents, by index.
     pub fn agents(&self) -> impl Iterator<Item = &Agent> {
-        self.agents.values().map(Arc::as_ref)
+        self.agents.iter().map(Arc::as_ref)
     }
 
     /// All loads there were, by generation.
@@ -100,8 +100,13 @@ impl Registry {
 
     /// Notes agents. An index that comes back after HSA was started again is the new agent's.
     pub(crate) fn see_agents(&mut self, agents: &[Arc<Agent>]) {
-        let by_index = agents.iter().map(|agent| (agent.index, agent.clone()));
-        self.agents.extend(by_index);
+        for agent in agents {
+            let mut known = self.agents.iter_mut();
+            match known.find(|known| known.index == agent.index) {
+                Some(known) => *known = agent.clone(),
+                None => self.agents.push(agent.clone()),
+            }
+        }
     }
 
     /// Notes a load at `time`. Returns its generation.
@@ -131,18 +136,34 @@ impl Registry {
     /// Notes at `time` that all loads of `executable` are gone, those that are there.
     pub fn unloaded(&mut self, executable: Executable, time: u64) {
         for at in self.live.remove(&executable).unwrap_or_default() {
-            let generation = self.next();
-            self.loads[at].unload = Some(Unload { generation, time });
+            self.end(at, time);
         }
     }
 
-    /// Notes at `time` that nothing is loaded any more.
+    /// Notes at `time` that nothing is loaded any more: what is there ends in the order of loading.
     pub fn unloaded_all(&mut self, time: u64) {
-        let mut handles: Vec<u64> = self.live.keys().map(|executable| executable.0).collect();
-        handles.sort_unstable();
-        for handle in handles {
-            self.unloaded(Executable(handle), time);
+        self.live.clear();
+        for at in 0..self.loads.len() {
+            if self.loads[at].unload.is_none() {
+                self.end(at, time);
+            }
         }
+    }
+
+    /// The executables of which something is loaded.
+    pub(crate) fn live(&self) -> impl Iterator<Item = Executable> {
+        self.live.keys().copied()
+    }
+
+    /// What is loaded of `executable`.
+    pub(crate) fn loads_of(&self, executable: Executable) -> impl Iterator<Item = &Loaded> {
+        let places = self.live.get(&executable).into_iter().flatten();
+        places.map(|at| &self.loads[*at])
+    }
+
+    fn end(&mut self, at: usize, time: u64) {
+        let generation = self.next();
+        self.loads[at].unload = Some(Unload { generation, time });
     }
 
     /// Notes the file that the counts of load `generation` are in.

@@ -93,7 +93,7 @@ pub fn parse_bytes(word: &str) -> Result<u64, SettingError> {
         .ok_or_else(|| refuse(word, "a number of bytes such as 1000, 64K, 500M or 4G"))
 }
 
-fn refuse(found: &str, expected: &'static str) -> SettingError {
+pub(crate) fn refuse(found: &str, expected: &'static str) -> SettingError {
     SettingError {
         found: found.to_owned(),
         expected,

@@ -234,3 +234,7 @@ fn one(
     }
     Ok(range)
 }
+
+#[cfg(test)]
+#[path = "bounds_tests.rs"]
+mod tests;

@@ -1,13 +1,15 @@
 //! Validation: where the profile sections are in device memory, and whether to believe it.
 //!
 //! [`table`] reads the section bounds table, [`bounds`] checks the ranges against what is loaded,
-//! [`records`] checks the data records against the counters that were copied.
+//! [`records`] checks the data records against the counters that were copied, [`names`] the names.
 
 mod bounds;
+mod names;
 mod records;
 mod table;
 
 pub use bounds::{Bounds, MAX_SECTION_BYTES, Section, SectionRanges};
+pub use names::NamesChecker;
 pub use records::{CheckedRecords, RecordDefect, check_records};
 pub use table::{BoundsTable, Layout, OWN_VERSION_SYMBOL, TABLE_SYMBOL, VERSION_SYMBOL};
 
@@ -92,6 +94,14 @@ pub enum SectionsError {
         table: (u64, u64),
         /// Start and stop by the headers.
         elf: (u64, u64),
+    },
+    /// A list of names that readers could not unpack.
+    #[error("the list of names at byte {at} of the names section {reason}")]
+    Names {
+        /// Where the list starts.
+        at: usize,
+        /// What is wrong with it.
+        reason: &'static str,
     },
     /// Nothing says which version the sections are of.
     #[error(

@@ -6,7 +6,8 @@ use byteorder::{ByteOrder, LittleEndian};
 
 use super::{Section, SectionRanges};
 use crate::device::DeviceRange;
-use crate::profraw::{RecordLayout, Version};
+use crate::order::in_order;
+use crate::profraw::{MAX_COUNT, RecordLayout, Version};
 
 /// A record that is left out, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,11 @@ pub enum DefectKind {
     },
     /// It has no counters.
     Empty,
+    /// One of its counters holds more than a profile may.
+    Large {
+        /// What the counter holds.
+        found: u64,
+    },
     /// It claims counters of another record.
     Shared {
         /// First byte of its counters, relative to the section.
@@ -63,6 +69,9 @@ impl fmt::Display for RecordDefect {
                 "claims {len} bytes at byte {start} of a {section} section of {section_len} bytes"
             )?,
             DefectKind::Empty => f.write_str("has no counters")?,
+            DefectKind::Large { found } => {
+                write!(f, "counts {found}, at most {MAX_COUNT} is allowed")?;
+            }
             DefectKind::Shared { start, with } => {
                 write!(f, "claims the counters of record {with} at byte {start}")?;
             }
@@ -83,19 +92,26 @@ pub struct CheckedRecords {
 }
 
 /// Sorts the data records, which are copied from the whole of `ranges.data`: those are good whose
-/// counters, bitmaps and uniform counters are inside their sections and nobody else's.
+/// counters, bitmaps and uniform counters are inside their sections and nobody else's, and whose
+/// `counters`, copied likewise, hold no more than [`MAX_COUNT`].
 ///
 /// A bad one is left out. Zeroing it in place, as LLVM's own drain does, would cost all the
 /// others: `llvm-profdata` refuses a profile with a record of no counters ("number of counters is
 /// zero").
 #[must_use]
-pub fn check_records(records: &[u8], ranges: &SectionRanges, version: &Version) -> CheckedRecords {
+pub fn check_records(
+    records: &[u8],
+    counters: &[u8],
+    ranges: &SectionRanges,
+    version: &Version,
+) -> CheckedRecords {
     let layout = version.layout().record;
     let mut claims = Vec::with_capacity(records.len() / layout.bytes as usize);
     let mut defects = Vec::new();
     for (index, record) in records.chunks_exact(layout.bytes as usize).enumerate() {
         let address = ranges.data.start.wrapping_add(index as u64 * layout.bytes);
-        match Claim::of(index, record, address, ranges, version) {
+        let claim = Claim::of(index, record, address, ranges, version);
+        match claim.and_then(|claim| claim.with_sane(counters, version)) {
             Ok(claim) => claims.push(claim),
             Err(kind) => defects.push(defect(index, record, kind)),
         }
@@ -125,14 +141,9 @@ fn defect(index: usize, record: &[u8], kind: DefectKind) -> RecordDefect {
 
 /// What is wrong with each claim: that it overlaps one before it in the counters section.
 fn shared(claims: &[Claim]) -> Vec<Option<DefectKind>> {
-    let places = claims.iter().enumerate();
-    let mut order: Vec<_> = places
-        .map(|(place, claim)| (claim.counters, place))
-        .collect();
-    order.sort_unstable();
     let mut shared = vec![None; claims.len()];
     let mut last: Option<&Claim> = None;
-    for (_, place) in order {
+    for place in in_order(claims.iter().map(|claim| claim.counters)) {
         let claim = &claims[place];
         match last {
             Some(other) if claim.counters < other.counters + other.counters_len => {
@@ -209,6 +220,19 @@ impl Claim {
         })
     }
 
+    /// Itself, where its `counters` hold what kernels can have counted.
+    fn with_sane(self, counters: &[u8], version: &Version) -> Result<Claim, DefectKind> {
+        if version.is_single_byte() {
+            return Ok(self);
+        }
+        let counters = &counters[self.counters as usize..][..self.counters_len as usize];
+        let mut counts = counters.chunks_exact(8).map(LittleEndian::read_u64);
+        match counts.find(|count| *count > MAX_COUNT) {
+            Some(found) => Err(DefectKind::Large { found }),
+            None => Ok(self),
+        }
+    }
+
     /// Makes a file's record of the device's.
     fn write(&self, record: &mut [u8], layout: &RecordLayout) {
         layout.clear_device_fields(record);
@@ -252,3 +276,7 @@ fn place(
             section_len: range.len,
         })
 }
+
+#[cfg(test)]
+#[path = "records_tests.rs"]
+mod tests;

@@ -3,6 +3,7 @@
 mod damage;
 mod functions;
 mod llvm;
+mod memory;
 mod metadata;
 #[path = "../whole_program/support/mod.rs"]
 #[allow(

@@ -19,7 +19,7 @@ const R_AMDGPU_RELATIVE64: RelocationType = RelocationType(13);
 /// Status of a call that is made to fail (`HSA_STATUS_ERROR`).
 pub(crate) const FAILED: u32 = 0x1000;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct FakeDevice {
     agents: usize,
     /// In the order in which they were loaded.
@@ -27,12 +27,13 @@ pub(crate) struct FakeDevice {
     next_base: u64,
     memory: RefCell<BTreeMap<u64, Vec<u8>>>,
     unreadable: BTreeSet<u64>,
-    /// Code objects whose ELF the program has freed.
+    /// Whether the program has freed all ELFs.
     pub(crate) images_gone: bool,
     /// Copies out of the device so far, as (address, length in bytes).
     pub(crate) reads: RefCell<Vec<(u64, usize)>>,
 }
 
+#[derive(Clone)]
 struct Loaded {
     agent: u64,
     base: u64,
@@ -137,6 +138,20 @@ impl FakeDevice {
         (loaded.base + address, size)
     }
 
+    /// Device address and size of the counters of each code object, in the order of executables.
+    pub(crate) fn counters(&self) -> Vec<(u64, u64)> {
+        let counters = |loaded: &Loaded| {
+            let (address, size) = loaded.sections["__llvm_prf_cnts"];
+            (loaded.base + address, size)
+        };
+        self.loaded.values().flatten().map(counters).collect()
+    }
+
+    /// Frees the ELF of an executable.
+    pub(crate) fn forget_image(&mut self, executable: Executable) {
+        self.loaded_mut(executable).image.clear();
+    }
+
     fn add(&self, (address, size): (u64, u64), by: &[u64]) {
         assert_eq!(size, 8 * by.len() as u64, "a counter for each number");
         for (index, more) in by.iter().enumerate() {
@@ -160,6 +175,11 @@ impl FakeDevice {
         let loaded = self.loaded(executable);
         let (address, size) = loaded.symbols[symbol];
         (loaded.base + address, size)
+    }
+
+    /// The ELF as the program has it. What is loaded stays.
+    pub(crate) fn image_mut(&mut self, executable: Executable) -> &mut [u8] {
+        &mut self.loaded_mut(executable).image
     }
 
     /// Takes all symbols from the loader: what a compiler without a device runtime leaves.
@@ -275,7 +295,7 @@ impl Device for FakeDevice {
         let loaded = self
             .of(code_object.executable)
             .iter()
-            .find(|it| it.base == base && !self.images_gone);
+            .find(|it| it.base == base && !self.images_gone && !it.image.is_empty());
         match loaded {
             Some(loaded) => Ok(Box::new(io::Cursor::new(loaded.image.clone()))),
             None => Err(DeviceError::Image {

@@ -62,7 +62,7 @@ fn a_read_only_directory_is_named() {
     let line = the_line(mounted.path(), "app.profraw", 2);
     assert!(
         line.contains(&format!(
-            "cannot write {}/.gfx90a.",
+            "cannot write {}/gfx90a.",
             mounted.path().display()
         )),
         "{line}"

@@ -182,6 +182,27 @@ fn what_was_loaded_unseen_is_found_at_exit() {
 }
 
 #[test]
+fn what_came_past_the_hooks_may_go_past_them() {
+    let (directory, name) = output();
+    let mut device = loaded();
+    device.count(FIRST, VECADD, &[4, 2]);
+    let mut session = Session::default();
+    session.drain(&device, &name);
+    device.unload(FIRST);
+    let outcome = session.drain(&device, &name);
+    assert_eq!((outcome.found, outcome.losses.len()), (0, 0));
+    // Another has its handle, with a drain between them and without one.
+    for (by, sum) in [([3, 1], [7, 3]), ([1, 1], [8, 4])] {
+        device.load(FIRST, 0, &vecadd());
+        device.count(FIRST, VECADD, &by);
+        let outcome = session.drain(&device, &name);
+        assert_eq!((outcome.found, outcome.losses.len()), (1, 0));
+        assert_eq!(counts(&merged(directory.path()), VECADD), sum);
+        device.unload(FIRST);
+    }
+}
+
+#[test]
 fn zeroing_keeps_what_was_written_and_counts_on_from_there() {
     for pattern in ["app.profraw", "app-%m.profraw"] {
         let directory = tempfile::tempdir().unwrap();

@@ -3,11 +3,20 @@
 //! Code objects are real ones; what they counted is written by the test and read back by
 //! llvm-profdata.
 
+#[allow(
+    dead_code,
+    reason = "shared with the tests of faults, which use all of it"
+)]
 mod fake_device;
 mod faults;
 mod files;
+mod hostile;
+mod kills;
 mod loads;
 mod made_up;
+mod messages;
+mod mutants;
+mod on_request;
 mod pools;
 mod processes;
 mod registry;

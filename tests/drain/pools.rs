@@ -2,13 +2,16 @@
 
 use std::fs;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::thread;
 
 use rocov::drain::Session;
 use rocov::output::{ProfileName, add_to_pool};
 use rocov::profraw::{Parts, ProfileError, RawProfile, Sum, Word, encode};
+use rocov::registry::{DocumentWhen, Keeper, Keeping, ObjectsKept, Process};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::support::profile::raw_profiles;
 use crate::{FIRST, VECADD, counts, loaded, merged, merged_of, profile_name};
@@ -96,6 +99,83 @@ fn a_reload_adds_to_the_pool() {
         session.unloading(&device, FIRST, &name);
     }
     assert_eq!(counts(&merged(directory.path()), VECADD), [6, 3]);
+}
+
+/// Puts something in a place.
+type Put = fn(&Path);
+
+#[test]
+fn what_is_no_file_is_left_alone_and_counts_and_registry_are_beside_it() {
+    let put: [(&str, Put); 5] = [
+        ("a symbolic link", |at| symlink("nowhere", at).unwrap()),
+        ("a symbolic link", |at| {
+            let elsewhere = at.with_extension("elsewhere");
+            fs::copy(at.with_extension("good"), &elsewhere).unwrap();
+            symlink(&elsewhere, at).unwrap();
+        }),
+        ("a pipe", |at| {
+            mknodat(CWD, at, FileType::Fifo, Mode::RWXU, 0).unwrap()
+        }),
+        ("a socket", |at| drop(UnixListener::bind(at).unwrap())),
+        ("a directory", |at| fs::create_dir(at).unwrap()),
+    ];
+    for (found, put) in put {
+        let directory = tempfile::tempdir().unwrap();
+        let name = profile_name(directory.path(), "%m.profraw");
+        let keeping = Keeping {
+            document: DocumentWhen::Always,
+            objects: ObjectsKept::None,
+            objects_max: 0,
+        };
+        let run = || {
+            let keeper = Keeper::new(keeping, Process::default(), &name);
+            let mut session = Session::default().with_keeper(keeper);
+            let device = loaded();
+            session.loaded(&device, FIRST).unwrap();
+            device.count(FIRST, VECADD, &[3, 1]);
+            let mut outcome = session.drain(&device, &name);
+            outcome.not_kept.extend(session.keep(&name));
+            outcome
+        };
+        let pools = [run().files[0].clone(), name.for_registry()];
+        for pool in &pools {
+            fs::rename(pool, pool.with_extension("good")).unwrap();
+            put(pool);
+        }
+        let outcome = run();
+        let [loss] = outcome.losses.as_slice() else {
+            panic!("{:?}", outcome.losses)
+        };
+        let [not_kept] = outcome.not_kept.as_slice() else {
+            panic!("{:?}", outcome.not_kept)
+        };
+        let said = |pool: &Path| {
+            let pool = pool.display();
+            format!("cannot add to {pool}: it is {found}, not a regular file; the ")
+        };
+        let beside = outcome.files[0].display();
+        let line = loss.to_string();
+        let expected = format!("{}counts are in {beside}", said(&pools[0]));
+        assert!(line.ends_with(&expected), "{line}");
+        let line = not_kept.to_string();
+        let beside = directory
+            .path()
+            .join(format!("0.{}.kernels.json", std::process::id()));
+        let expected = format!("{}registry is in {}", said(&pools[1]), beside.display());
+        assert_eq!(line, expected);
+        assert!(beside.exists());
+        assert_eq!(
+            counts(&merged_of(&outcome.files, directory.path()), VECADD),
+            [3, 1]
+        );
+        for pool in &pools {
+            assert!(!fs::symlink_metadata(pool).unwrap().is_file());
+            let [good, elsewhere] = ["good", "elsewhere"].map(|it| pool.with_extension(it));
+            if elsewhere.exists() {
+                assert_eq!(fs::read(elsewhere).unwrap(), fs::read(good).unwrap());
+            }
+        }
+    }
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::support::profile::functions;
 use crate::{FIRST, output, profile_name};
 
 /// The front-end's own flags: the driver of clang up to 19 ignores the usual ones on the device.
-const FRONT_END: [&str; 6] = [
+pub(crate) const FRONT_END: [&str; 6] = [
     "-Xclang",
     "-fprofile-instrument=clang",
     "-Xclang",
@@ -32,17 +32,17 @@ const FRONT_END: [&str; 6] = [
 ];
 
 /// What clang up to 18 needs besides: it does not say that it instruments.
-const OLD: &str = "-DROCOV_DEVICE_INSTRUMENTED";
+pub(crate) const OLD: &str = "-DROCOV_DEVICE_INSTRUMENTED";
 
 /// Needs no header, so that any clang compiles it. Two counters.
 const SOURCE: &str = "__attribute__((global)) void branch(int *p) { if (p[0]) p[1] = 2; }";
 
 /// A device that has loaded [`SOURCE`] as this compiler builds it.
-fn compiled(compiler: &str, flags: &[&str]) -> FakeDevice {
+pub(crate) fn compiled(compiler: &str, flags: &[&str]) -> FakeDevice {
     compiled_source(SOURCE, compiler, flags)
 }
 
-fn compiled_source(text: &str, compiler: &str, flags: &[&str]) -> FakeDevice {
+pub(crate) fn compiled_source(text: &str, compiler: &str, flags: &[&str]) -> FakeDevice {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let source = directory.path().join("branch.hip");
     let object = directory.path().join("branch.co");
@@ -277,7 +277,7 @@ fn a_newer_version_is_saved_whole() {
         panic!("{:?}", outcome.losses)
     };
     let expected = format!(
-        "raw profile version 12 is not known; its sections are saved in {}",
+        "raw profile version 12 is not known, expected 8 to 11; its sections are saved in {}",
         file.display()
     );
     assert!(loss.to_string().ends_with(&expected), "{loss}");

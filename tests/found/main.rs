@@ -14,5 +14,6 @@ mod registry;
     reason = "shared with the whole-program tests, which use all of it"
 )]
 mod support;
+mod threads;
 mod units;
 mod unused;

@@ -53,7 +53,7 @@ fn printed_by_a_process_with_gpus() {
         // It has threads now, so it stays.
         std::mem::forget(hsa);
     }
-    let device = HsaDevice::attach().expect("a whole runtime");
+    let device = HsaDevice::attach(&std::sync::Arc::default()).expect("a whole runtime");
     let agents = device.expect("a running one").agents().expect("its agents");
     println!("agents:");
     for agent in agents {

@@ -9,6 +9,7 @@ use object::LittleEndian;
 use object::elf::FileHeader64;
 use object::read::ReadCache;
 use object::read::elf::{FileHeader, SectionHeader};
+use rocov::device::Image;
 
 /// The section that clang puts it into.
 const SECTION: &[u8] = b".hip_fatbin";
@@ -40,7 +41,8 @@ pub(crate) fn of_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
 
 /// Offset and size of the section in the file.
 fn place(file: &File) -> Option<(u64, u64)> {
-    let cache = ReadCache::new(file);
+    let image: Box<dyn Image> = Box::new(file.try_clone().ok()?);
+    let cache = ReadCache::new(image);
     let header = FileHeader64::<LittleEndian>::parse(&cache).ok()?;
     let sections = header.sections(LittleEndian, &cache).ok()?;
     let (_, section) = sections.section_by_name(LittleEndian, SECTION)?;

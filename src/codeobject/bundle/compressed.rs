@@ -21,8 +21,8 @@ use std::fmt;
 use super::bytes::Bytes;
 use super::cursor::Cursor;
 use super::error::BundleError;
-use super::unpack::{Unpacked, unpack};
 use super::{Container, MAX_UNPACKED_BYTES, Packing, plain};
+use crate::codeobject::unpack::{Unpacked, unpack};
 
 /// What a compressed bundle starts with.
 pub(super) const MAGIC: &[u8] = b"CCOB";

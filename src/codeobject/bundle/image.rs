@@ -9,6 +9,7 @@ use super::bytes::Bytes;
 use super::error::BundleError;
 use super::{Container, Packing, starts_container};
 use crate::codeobject::{CodeObjectError, Identity};
+use crate::order::in_order;
 
 /// What a container holds for one target.
 #[derive(Clone, Debug)]
@@ -176,7 +177,10 @@ impl<'data> Entries<'data> {
     /// Images that share bytes could make a small file as many large ones as it likes.
     fn leave_out_overlapping(&mut self) {
         let (what, offset) = (self.what, self.start);
-        self.images.sort_by_key(|image| image.offset);
+        let order = in_order(self.images.iter().map(|image| image.offset as u64));
+        let mut images: Vec<_> = self.images.drain(..).map(Some).collect();
+        let images = order.into_iter().filter_map(|place| images[place].take());
+        self.images.extend(images);
         let mut last: Option<(String, usize)> = None;
         let damage = &mut self.damage;
         self.images.retain(|image| {

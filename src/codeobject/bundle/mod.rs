@@ -17,7 +17,6 @@ mod host;
 mod image;
 mod offload_binary;
 mod plain;
-mod unpack;
 
 pub use bytes::Bytes;
 pub use compressed::Method;

@@ -27,8 +27,8 @@ use super::compressed::Method;
 use super::cursor::Cursor;
 use super::error::BundleError;
 use super::image::{Entries, Image};
-use super::unpack::{ZSTD_MAGIC, unpack};
 use super::{Container, MAX_ENTRIES, MAX_UNPACKED_BYTES, Packing};
+use crate::codeobject::unpack::{ZSTD_MAGIC, unpack};
 
 /// What an offload binary starts with.
 pub(super) const MAGIC: &[u8] = &[0x10, 0xff, 0x10, 0xad];

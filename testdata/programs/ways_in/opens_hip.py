@@ -1,6 +1,8 @@
 """Opens HIP in a scope of its own or the process's, runs a kernel of a code object twice.
 
-opens_hip.py local|global CODE_OBJECT KERNEL
+opens_hip.py local|global CODE_OBJECT KERNEL [LIBRARY]
+
+A LIBRARY is opened after the first run.
 """
 
 import ctypes
@@ -9,7 +11,7 @@ import sys
 WORK_ITEMS = 128
 TALLIED = 100
 
-_, scope, code_object, kernel = sys.argv
+_, scope, code_object, kernel, *libraries = sys.argv
 mode = {"local": ctypes.RTLD_LOCAL, "global": ctypes.RTLD_GLOBAL}[scope]
 hip = ctypes.CDLL("libamdhip64.so.5", mode=mode)
 
@@ -31,4 +33,5 @@ arguments = (ctypes.c_void_p * 2)(
 )
 for _ in range(2):
     check(hip.hipModuleLaunchKernel(function, WORK_ITEMS // 64, 1, 1, 64, 1, 1, 0, None, arguments, None))
-check(hip.hipDeviceSynchronize())
+    check(hip.hipDeviceSynchronize())
+    opened = [ctypes.CDLL(library, mode=mode) for library in libraries]

@@ -73,17 +73,19 @@ impl Program {
 
     /// The program on a modelled GPU, and without rocov.
     pub(crate) fn alone(&self) -> Command {
-        let mut command = limited("env");
-        command
-            .arg(format!("ROCOV_MODELGPU={TARGET}"))
-            .arg(format!(
-                "LD_PRELOAD={}",
-                built("librocov_modelgpu.so").display()
-            ))
-            .args(self.stack.starter())
-            .arg(&self.file);
+        let mut command = without_rocov();
+        command.args(self.stack.starter()).arg(&self.file);
         command
     }
+}
+
+/// What runs the program that the caller appends on a modelled GPU, and without rocov.
+pub(crate) fn without_rocov() -> Command {
+    let model = built("librocov_modelgpu.so");
+    let mut command = limited("env");
+    command.arg(format!("ROCOV_MODELGPU={TARGET}"));
+    command.arg(format!("LD_PRELOAD={}", model.display()));
+    command
 }
 
 /// What `rocov flags` prints for the compiler of the tests.

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// What `rocov flags --link` prints.
-fn flags() -> Vec<OsString> {
+pub(super) fn flags() -> Vec<OsString> {
     let library = static_library();
     let line = run(limited(built("rocov")).args(["flags", "--link"]))
         .success()

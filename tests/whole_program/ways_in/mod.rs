@@ -2,9 +2,13 @@
 //! kernels count is in a profile, once.
 
 mod beside_llvm;
+mod beside_tools;
+mod late;
 mod linked;
 mod loaded;
 mod opened;
 mod programs;
+mod rocprofiler;
+mod roctx;
 mod shut_down;
 mod tool_table;

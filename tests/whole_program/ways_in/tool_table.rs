@@ -13,9 +13,13 @@ const HOOKED: &str = "hooked into HSA's tool table";
 const LEFT: &str = "HSA's tool table is left alone: its functions are interposed";
 const UNKNOWN: &str = "which is not known; left alone";
 
-fn tools(tool: &Path) -> OsString {
+/// Names tools to ROCr.
+pub(super) fn tools(tools: &[&Path]) -> OsString {
     let mut assignment = OsString::from("HSA_TOOLS_LIB=");
-    assignment.push(tool);
+    for (place, tool) in tools.iter().enumerate() {
+        assignment.push(if place > 0 { " " } else { "" });
+        assignment.push(tool);
+    }
     assignment
 }
 
@@ -62,7 +66,7 @@ fn serves_where_rocr_is_ahead_of_librocov() {
 fn serves_where_the_user_names_librocov() {
     let data = tempfile::tempdir().expect("a temporary directory");
     let mut command = on_model(data.path(), &[]);
-    command.arg(tools(&built("librocov.so"))).arg(plain());
+    command.arg(tools(&[&built("librocov.so")])).arg(plain());
     let ended = counts_twice(&mut command, data.path(), &[KERNEL]);
     assert_eq!(ended.stderr.matches(HOOKED).count(), 1, "{ended}");
 }
@@ -76,7 +80,7 @@ fn shows_what_is_unloaded() {
     for scope in ["local", "global"] {
         let data = tempfile::tempdir().expect("a temporary directory");
         let mut command = on_model(data.path(), &[]);
-        command.arg(tools(&built("librocov.so"))).arg(loader());
+        command.arg(tools(&[&built("librocov.so")])).arg(loader());
         command.args(["close", scope]).args(kernels.map(library));
         let ended = counts_twice(&mut command, data.path(), &kernels);
         assert_eq!(ended.stderr.matches(HOOKED).count(), 1, "{ended}");
@@ -88,7 +92,7 @@ fn is_left_alone_where_librocov_interposes() {
     let library = built("librocov.so");
     let data = tempfile::tempdir().expect("a temporary directory");
     let mut command = on_model(data.path(), std::slice::from_ref(&library));
-    command.arg(tools(&library)).arg(plain());
+    command.arg(tools(&[&library])).arg(plain());
     let ended = counts_twice(&mut command, data.path(), &[KERNEL]);
     assert_eq!(ended.stderr.matches(LEFT).count(), 1, "{ended}");
     assert!(!ended.stderr.contains(HOOKED), "{ended}");
@@ -99,7 +103,7 @@ fn of_an_unknown_version_is_left_alone_and_interposition_serves() {
     let data = tempfile::tempdir().expect("a temporary directory");
     let mut command = on_model(data.path(), &[built("librocov.so")]);
     command.arg("UNKNOWN_TABLE=copy");
-    command.arg(tools(&unknown_table())).arg(plain());
+    command.arg(tools(&[&unknown_table()])).arg(plain());
     let ended = counts_twice(&mut command, data.path(), &[KERNEL]);
     assert_eq!(
         ended.stdout.matches("accepted, left alone\n").count(),
@@ -118,7 +122,7 @@ fn of_an_unknown_version_leaves_the_drain_at_exit() {
     let data = tempfile::tempdir().expect("a temporary directory");
     let mut command = on_model(data.path(), &[]);
     command
-        .arg(tools(&unknown_table()))
+        .arg(tools(&[&unknown_table()]))
         .arg(behind_rocr(Stack::Debian12));
     let ended = counts_twice(&mut command, data.path(), &[KERNEL]);
     assert_eq!(ended.stderr.matches(UNKNOWN).count(), 1, "{ended}");

@@ -1,6 +1,7 @@
 //! Running the tools of LLVM, with errors that show the whole command, and printing beside them.
 
 use anyhow::{Context, Result, bail};
+use serde::Serialize;
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Read, Seek, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -106,6 +107,17 @@ pub(crate) fn show(command: &mut Command) -> Result<()> {
 pub(crate) fn print(text: &[u8]) -> Result<()> {
     let written = Stdout.write_all(text).and_then(|()| Stdout.flush());
     written.context("cannot write to standard output")
+}
+
+/// Prints a document as JSON, as [`print`] does.
+///
+/// # Errors
+///
+/// When it cannot be written.
+pub(crate) fn print_json(document: &impl Serialize) -> Result<()> {
+    let mut text = serde_json::to_vec_pretty(document).context("cannot write JSON")?;
+    text.push(b'\n');
+    print(&text)
 }
 
 /// Standard output, to no effect when its reader has seen enough.

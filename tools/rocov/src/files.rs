@@ -1,14 +1,19 @@
 //! Files that appear whole or not at all, written by tools that want a path to write to.
 
 use anyhow::{Context, Result, bail};
+use rocov::output::{hold, partial_prefix, sweep};
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use tempfile::{Builder, NamedTempFile, TempPath};
+use tempfile::{Builder, NamedTempFile, TempDir, TempPath};
 
-/// How the names start of files and directories that are not yet put in place.
-pub(crate) const PARTIAL: &str = ".rocov-";
+/// What is made under another name until it is put in place: a file or a directory.
+pub(crate) struct Partial<P> {
+    pub(crate) path: P,
+    /// Locked, so that nobody takes it for a leftover.
+    _file: File,
+}
 
 /// Has `write` make a file at the path it is given, then puts that at `path` at once, with the rights
 /// that a file there had. A link there is followed. What is no file, as a pipe or a device, is written
@@ -20,8 +25,9 @@ pub(crate) const PARTIAL: &str = ".rocov-";
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let Ok(there) = fs::metadata(path) else {
         let temporary = beside(path)?;
-        write(&temporary)?;
-        return temporary.persist(path).with_context(|| cannot_write(path));
+        write(&temporary.path)?;
+        let put = temporary.path.persist(path);
+        return put.with_context(|| cannot_write(path));
     };
     if there.is_dir() {
         bail!("{}: it is a directory, give a file", cannot_write(path));
@@ -37,11 +43,11 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> R
     }
     let place = path.canonicalize().with_context(|| cannot_write(path))?;
     let temporary = beside(&place)?;
-    write(&temporary)?;
-    fs::set_permissions(&temporary, there.permissions()).with_context(|| cannot_write(path))?;
-    temporary
-        .persist(&place)
-        .with_context(|| cannot_write(path))
+    write(&temporary.path)?;
+    fs::set_permissions(&temporary.path, there.permissions())
+        .with_context(|| cannot_write(path))?;
+    let put = temporary.path.persist(&place);
+    put.with_context(|| cannot_write(path))
 }
 
 /// The same where there must be no file yet.
@@ -60,8 +66,8 @@ pub(crate) fn create(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Re
         bail!(is_there());
     }
     let temporary = beside(path)?;
-    write(&temporary)?;
-    match temporary.persist_noclobber(path) {
+    write(&temporary.path)?;
+    match temporary.path.persist_noclobber(path) {
         // Since then.
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => bail!(is_there()),
         result => result.with_context(|| cannot_write(path)),
@@ -69,14 +75,56 @@ pub(crate) fn create(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Re
 }
 
 /// An empty file beside `path`, as one cannot be renamed to another file system.
-fn beside(path: &Path) -> Result<TempPath> {
-    let parent = path.parent().filter(|parent| *parent != Path::new(""));
-    let file = Builder::new()
-        .prefix(PARTIAL)
+fn beside(path: &Path) -> Result<Partial<TempPath>> {
+    let made = partial(parent(path), |builder, directory| {
         // As for any file that a tool writes; the process's umask takes from it.
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(parent.unwrap_or(Path::new(".")));
-    Ok(file.with_context(|| cannot_write(path))?.into_temp_path())
+        builder.permissions(Permissions::from_mode(0o666));
+        let (file, path) = builder.tempfile_in(directory)?.into_parts();
+        Ok((path, file))
+    });
+    made.with_context(|| cannot_write(path))
+}
+
+/// An empty directory in `directory`, to be moved or taken from, with the rights that `mode` and the
+/// umask leave.
+///
+/// # Errors
+///
+/// When it cannot be made.
+pub(crate) fn directory_in(directory: &Path, mode: u32) -> io::Result<Partial<TempDir>> {
+    partial(directory, |builder, directory| {
+        builder.permissions(Permissions::from_mode(mode));
+        let made = builder.tempdir_in(directory)?;
+        let file = File::open(made.path())?;
+        Ok((made, file))
+    })
+}
+
+/// Has `make` make a file or directory in `directory`, from which goes first what commands have left
+/// there that were killed.
+fn partial<P>(
+    directory: &Path,
+    make: impl Fn(&mut Builder<'_, '_>, &Path) -> io::Result<(P, File)>,
+) -> io::Result<Partial<P>> {
+    sweep(directory, |path| match path.is_dir() {
+        true => fs::remove_dir_all(path),
+        false => fs::remove_file(path),
+    });
+    let prefix = partial_prefix();
+    loop {
+        let (path, file) = make(Builder::new().prefix(&prefix), directory)?;
+        // Else it was taken for a leftover before it was locked.
+        if hold(&file) {
+            return Ok(Partial { path, _file: file });
+        }
+    }
+}
+
+/// The directory that `path` is in.
+pub(crate) fn parent(path: &Path) -> &Path {
+    let parent = path.parent();
+    let parent = parent.filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
 }
 
 fn cannot_write(path: &Path) -> String {
@@ -107,6 +155,22 @@ mod tests {
             0o640
         );
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_killed_commands_have_left_goes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        // As they are after a kill: there, and locked by nobody.
+        fs::write(path.join(format!("{}a", partial_prefix())), "half").unwrap();
+        let left = path.join(format!("{}b", partial_prefix()));
+        fs::create_dir_all(left.join("c")).unwrap();
+        fs::write(left.join("c/d"), "half").unwrap();
+        let other = directory_in(path, 0o700).unwrap();
+        fs::write(other.path.path().join("e"), "half").unwrap();
+        replace(&path.join("file"), write("one")).unwrap();
+        assert_eq!(fs::read_dir(path).unwrap().count(), 2);
+        assert!(other.path.path().join("e").exists(), "it is still written");
     }
 
     #[test]

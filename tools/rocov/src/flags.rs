@@ -136,7 +136,8 @@ fn line(form: Form, arguments: &FlagsArguments, header: &Path) -> Result<Vec<u8>
 /// block by which the copies in a process find each other.
 fn link_line(library: &Path) -> Result<Vec<u8>> {
     const WANTED: &str = "rocov_control_v1";
-    const EXPORTED: [&str; 6] = [
+    const EXPORTED: [&str; 7] = [
+        "hsa_init",
         "hsa_executable_freeze",
         "hsa_executable_destroy",
         "hsa_queue_create",

@@ -2,11 +2,11 @@
 //! kernels ran.
 //!
 //! Where to start reading: [`cli`] is what a user can type; one file per subcommand does it
-//! ([`run`], [`report`], [`diff`], [`merge`], [`kernels`], [`export`], [`extract`], [`show`], [`flags`],
-//! [`doctor`]); the other modules
-//! each know one outside thing: [`signals`] the child process, [`libraries`] where rocov's own files lie,
-//! [`profiles`] the data directory, [`registries`] the kernel registries in it, [`objects`] where
-//! device ELFs come from, [`llvm_tools`] LLVM's tools, [`git`] repositories.
+//! ([`run`], [`mod@control`], [`report`], [`which`], [`diff`], [`merge`], [`kernels`], [`export`], [`extract`],
+//! [`show`], [`flags`], [`doctor`]); the other modules each know one outside thing: [`signals`] the child
+//! process, [`libraries`] where rocov's own files lie, [`ctest`] how ctest has its tests, [`profiles`] the
+//! data directory, [`registries`] the kernel registries in it, [`objects`] where device ELFs come from,
+//! [`llvm_tools`] LLVM's tools, [`git`] repositories.
 //!
 //! Every failure is one line on standard error that says what to do next; the statuses are in
 //! [`status`].
@@ -14,7 +14,9 @@
 mod child;
 mod cli;
 mod components;
+mod control;
 mod coverage;
+mod ctest;
 mod demangle;
 mod diff;
 mod doctor;
@@ -51,6 +53,7 @@ mod signals;
 mod sources;
 mod status;
 mod table;
+mod which;
 mod words;
 
 use clap::Parser;
@@ -59,7 +62,10 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let outcome = match cli::Cli::parse().command {
         cli::Command::Run(arguments) => run::run(&arguments),
+        cli::Command::Dump(arguments) => control::dump(&arguments),
+        cli::Command::Status(arguments) => control::state(&arguments),
         cli::Command::Report(arguments) => report::report(&arguments),
+        cli::Command::Which(arguments) => which::which(&arguments),
         cli::Command::Diff(arguments) => diff::diff(&arguments),
         cli::Command::Merge(arguments) => merge::merge(&arguments),
         cli::Command::Extract(arguments) => extract::extract(&arguments),

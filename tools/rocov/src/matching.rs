@@ -104,9 +104,9 @@ impl<'a> Matching<'a> {
         profiles.map(|profile| profile.label.as_ref()).collect()
     }
 
-    /// The same with the profiles of one label alone.
-    pub(crate) fn of_label(&self, label: Option<&Label>) -> Self {
-        let is_of_label = |profile: &&&DeviceProfile| profile.label.as_ref() == label;
+    /// The same with the profiles of labels that are wanted alone.
+    pub(crate) fn of_labels(&self, is_wanted: impl Fn(Option<&Label>) -> bool) -> Self {
+        let is_of_label = |profile: &&&DeviceProfile| is_wanted(profile.label.as_ref());
         let mut archs: BTreeMap<_, OfArch<'_>> = BTreeMap::new();
         for (arch, objects) in &self.archs {
             for (identity, object) in objects {

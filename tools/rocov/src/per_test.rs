@@ -5,12 +5,53 @@ use crate::matching::Matching;
 use crate::merged::Merged;
 use anyhow::{Result, bail};
 use rocov::output::Label;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// What stands for the label of profiles that have none.
-const UNLABELLED: &str = "(no label)";
+pub(crate) const UNLABELLED: &str = "(no label)";
 
-/// The profiles of each label, merged, by its name.
+/// What was counted under one label, or without one.
+pub(crate) struct Test<'a> {
+    pub(crate) name: String,
+    /// The other labels that some of it may be of: they were open at the same time.
+    pub(crate) shared_with: Vec<String>,
+    pub(crate) merged: Merged<'a>,
+}
+
+/// The labels whose profiles are merged together, by what they are called.
+///
+/// # Errors
+///
+/// When no profile has a label.
+pub(crate) fn labels<'a>(
+    matching: &Matching<'a>,
+    directory: &Path,
+) -> Result<BTreeSet<Option<&'a Label>>> {
+    let labels = matching.labels();
+    if labels.iter().all(Option::is_none) {
+        bail!(
+            "no labelled profiles in {}: run each test under `rocov run --label NAME`",
+            directory.display()
+        );
+    }
+    Ok(labels)
+}
+
+/// The tests that share what has this label, in order; `None` for what has none.
+pub(crate) fn sharing(label: Option<&Label>) -> BTreeSet<Option<Label>> {
+    match label {
+        Some(label) => label.shared().into_iter().map(Some).collect(),
+        None => BTreeSet::from([None]),
+    }
+}
+
+/// What a test is called.
+pub(crate) fn name(test: Option<&Label>) -> String {
+    test.map_or(UNLABELLED.to_owned(), ToString::to_string)
+}
+
+/// The profiles of each test, merged: those that it shares with others are each one's.
 ///
 /// # Errors
 ///
@@ -19,18 +60,23 @@ pub(crate) fn merged<'a>(
     matching: &Matching<'a>,
     directory: &Path,
     installed: &Installed,
-) -> Result<Vec<(String, Merged<'a>)>> {
-    let labels = matching.labels();
-    if labels.iter().all(Option::is_none) {
-        bail!(
-            "no labelled profiles in {}: run each test under `rocov run --label NAME`",
-            directory.display()
-        );
+) -> Result<Vec<Test<'a>>> {
+    let mut others: BTreeMap<Option<Label>, BTreeSet<Option<Label>>> = BTreeMap::new();
+    for label in labels(matching, directory)? {
+        let tests = sharing(label);
+        for test in &tests {
+            let more = tests.iter().filter(|other| *other != test).cloned();
+            others.entry(test.clone()).or_default().extend(more);
+        }
     }
-    let test = |label: Option<&Label>| {
-        let name = label.map_or(UNLABELLED.to_owned(), ToString::to_string);
-        let (merged, _) = Merged::of(&mut matching.of_label(label), directory, None, installed)?;
-        Ok((name, merged))
+    let test = |(test, others): (Option<Label>, BTreeSet<Option<Label>>)| {
+        let mut matching = matching.of_labels(|label| sharing(label).contains(&test));
+        let (merged, _) = Merged::of(&mut matching, directory, None, installed)?;
+        Ok(Test {
+            name: name(test.as_ref()),
+            shared_with: others.iter().map(|it| name(it.as_ref())).collect(),
+            merged,
+        })
     };
-    labels.into_iter().map(test).collect()
+    others.into_iter().map(test).collect()
 }

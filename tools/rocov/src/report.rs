@@ -55,8 +55,9 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
         true => per_test::merged(&matching, directory, &installed)?,
         false => Vec::new(),
     };
-    for (name, merged) in &tests {
-        report.add_test(name.clone(), &merged.archs);
+    for test in &tests {
+        let (name, shared_with) = (test.name.clone(), test.shared_with.clone());
+        report.add_test(name, shared_with, &test.merged.archs);
     }
     add_host(&mut report, arguments, &inputs.listing, &installed)?;
     let mut missing = match arguments.options.gates.are_set() {

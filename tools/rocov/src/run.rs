@@ -1,6 +1,8 @@
 //! `rocov run`: starts a program with librocov preloaded and keeps its exit status.
 
-use crate::cli::{DEFAULT_DATA_DIRECTORY, RunArguments};
+use crate::cli::{DEFAULT_DATA_DIRECTORY, RunArguments, USUAL_CONTROL};
+use crate::control::CONTROL_VARIABLE;
+use crate::ctest::PerTest;
 use crate::status::{self, Failure, Outcome};
 use crate::words::count;
 use crate::{libraries, profiles, signals};
@@ -13,10 +15,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
+const PAUSED_VARIABLE: &str = "ROCOV_PAUSED";
 const PROFILE_VARIABLE: &str = "LLVM_PROFILE_FILE";
 const MODEL_VARIABLE: &str = "ROCOV_MODELGPU";
 const VERBOSE_VARIABLE: &str = "ROCOV_VERBOSE";
 const LABEL_VARIABLE: &str = "ROCOV_LABEL";
+const EVERY_VARIABLE: &str = "ROCOV_SNAPSHOT_EVERY";
+const SIGNAL_VARIABLE: &str = "ROCOV_SNAPSHOT_SIGNAL";
+const ROCTX_VARIABLE: &str = "ROCOV_ROCTX";
 
 /// Profiles of several processes, runs included, must not overwrite each other: %p is the process
 /// id.
@@ -26,8 +32,13 @@ const PROFILE_NAME: &str = "%p.profraw";
 pub(crate) fn run(arguments: &RunArguments) -> Outcome {
     let environment =
         Environment::new(arguments).map_err(|error| Failure::new(status::RUN_FAILED, error))?;
-    let (program, program_arguments) = arguments
-        .command
+    let per_test = arguments.per_test;
+    let per_test = per_test.then(|| PerTest::of(&arguments.command));
+    let per_test = per_test.transpose();
+    let per_test = per_test.map_err(|error| Failure::new(status::RUN_FAILED, error))?;
+    let command = per_test.as_ref().map(|it| &it.command);
+    let (program, program_arguments) = command
+        .unwrap_or(&arguments.command)
         .split_first()
         .ok_or_else(|| Failure::new(status::RUN_FAILED, anyhow!("no program given")))?;
     let mut command = Command::new(program);
@@ -70,6 +81,21 @@ impl Environment {
         }
         if let Some(label) = &arguments.label {
             variables.push((LABEL_VARIABLE, label.to_string().into()));
+        }
+        if let Some(control) = &arguments.control {
+            variables.push((CONTROL_VARIABLE, control_directory(control)?));
+        }
+        if let Some(every) = arguments.snapshot_every {
+            variables.push((EVERY_VARIABLE, every.to_string().into()));
+        }
+        if let Some(signal) = arguments.snapshot_on {
+            variables.push((SIGNAL_VARIABLE, signal.to_string().into()));
+        }
+        if arguments.paused {
+            variables.push((PAUSED_VARIABLE, "1".into()));
+        }
+        if arguments.roctx {
+            variables.push((ROCTX_VARIABLE, "1".into()));
         }
         let directory = data_directory(arguments)?;
         if let Some(directory) = &directory {
@@ -119,6 +145,17 @@ fn data_directory(arguments: &RunArguments) -> Result<Option<PathBuf>> {
         );
     }
     Ok(Some(directory))
+}
+
+/// The value of the variable that names the directory of the socket: absolute, but for the word that
+/// stands for the usual one.
+fn control_directory(given: &Path) -> Result<OsString> {
+    if given == Path::new(USUAL_CONTROL) {
+        return Ok(given.into());
+    }
+    let directory = std::path::absolute(given)
+        .with_context(|| format!("cannot make `{}` absolute", given.display()))?;
+    Ok(directory.into_os_string())
 }
 
 /// The failure to start `program`, with the status that env(1) would give.

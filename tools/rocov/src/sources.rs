@@ -4,7 +4,7 @@ use crate::child;
 use crate::cli::ReportArguments;
 use crate::coverage::{self, Misfit, PathMap, Texts};
 use crate::llvm_tools::Tools;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -119,20 +119,29 @@ impl<'a> Asked<'a> {
         if !self.is_asked || !found.shown.is_empty() {
             return Ok(());
         }
-        let list = |paths: &mut dyn Iterator<Item = &PathBuf>| {
-            let paths: Vec<_> = paths.map(|path| path.display().to_string()).collect();
-            paths.join(", ")
-        };
         if self.sources.is_empty() {
             bail!("no source is there to be shown: without --show, the table is printed");
         }
-        bail!(
-            "no GPU code that ran is known to be of {}: it was compiled from {}; if that has moved, \
-             give --path-map",
-            list(&mut self.sources.iter()),
-            list(&mut found.compiled.iter()),
-        )
+        Err(not_known(self.sources, &found.compiled))
     }
+}
+
+/// Says that none of the sources that code was `compiled` from is one of those that were asked for.
+pub(crate) fn not_known(
+    asked: impl IntoIterator<Item = impl AsRef<Path>>,
+    compiled: impl IntoIterator<Item = impl AsRef<Path>>,
+) -> Error {
+    fn list(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> String {
+        let paths = paths.into_iter();
+        let paths = paths.map(|path| path.as_ref().display().to_string());
+        paths.collect::<Vec<_>>().join(", ")
+    }
+    anyhow!(
+        "no GPU code that ran is known to be of {}: it was compiled from {}; if that has moved, give \
+         --path-map",
+        list(asked),
+        list(compiled),
+    )
 }
 
 /// A source that is shown.

@@ -11,9 +11,12 @@ use std::path::Path;
 use std::process::Command;
 
 /// All commands that have options.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 15] = [
     "run",
+    "dump",
+    "status",
     "report",
+    "which",
     "diff",
     "merge",
     "kernels",

@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{DRAIN, MODEL_GPU, empty_libraries, failure, rocov, stderr, stdout};
+use common::{DRAIN, MODEL_GPU, empty_libraries, failure, rocov, run, stderr, stdout};
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
@@ -131,6 +132,26 @@ fn the_program_gets_the_drain_and_an_absolute_profile_name() {
 }
 
 #[test]
+fn what_is_asked_of_the_drain_is_in_the_environment() {
+    let place = Place::new();
+    for (option, variable, expected) in [
+        ("--label=unit/add", "ROCOV_LABEL", "unit/add"),
+        ("--control", "ROCOV_CONTROL", "1"),
+        ("--control=/run/dir", "ROCOV_CONTROL", "/run/dir"),
+        ("--snapshot-every=30s", "ROCOV_SNAPSHOT_EVERY", "30s"),
+        ("--snapshot-on=USR2", "ROCOV_SNAPSHOT_SIGNAL", "USR2"),
+        ("--roctx", "ROCOV_ROCTX", "1"),
+        ("--paused", "ROCOV_PAUSED", "1"),
+        ("--verbose", "ROCOV_VERBOSE", "1"),
+    ] {
+        let show = format!("echo ${{{variable}-unset}}");
+        assert_eq!(stdout(&place.script(&[], &show)), "unset\n", "{option}");
+        let output = place.script(&[option], &show);
+        assert_eq!(stdout(&output), format!("{expected}\n"), "{option}");
+    }
+}
+
+#[test]
 fn the_modelled_gpu_comes_before_the_drain() {
     let place = Place::new();
     let output = place.script(&["--gpu", "model:gfx942x2"], SHOW_ENVIRONMENT);
@@ -200,4 +221,102 @@ fn paths_that_the_loader_cannot_express_are_refused() {
     }
     let message = failure(&place.script(&["-o", "50%"], "echo ran"), 125);
     assert!(message.contains("50%"), "{message}");
+}
+
+/// Tests whose program is a script that writes what it gets to a file.
+const TESTS: &str = r#"
+cmake_minimum_required(VERSION 3.20)
+project(tests NONE)
+enable_testing()
+add_test(NAME plain COMMAND sh ${script} "x;y" "")
+set_tests_properties(plain PROPERTIES ENVIRONMENT "OWN=1;OTHER=2" FIXTURES_REQUIRED fixture)
+add_test(NAME "Suite/odd [\"name\"] $x @y@ \\ é" COMMAND sh ${script})
+add_test(NAME "a//b" COMMAND sh ${script})
+add_test(NAME "a;b" COMMAND sh ${script})
+add_test(NAME fails COMMAND false)
+add_subdirectory(below)
+"#;
+const TESTS_BELOW: &str = "
+add_test(NAME setup COMMAND sh ${script})
+set_tests_properties(setup PROPERTIES FIXTURES_SETUP fixture)
+";
+
+/// A build directory of these tests, and the file that they write to: label, own environment and
+/// arguments of each on a line.
+fn build_tests(place: &Place) -> [PathBuf; 2] {
+    let names = ["source", "build", "out", "script"];
+    let [source, build, out, script] = names.map(|it| place.directory.path().join(it));
+    let record = r#"line=$(printf '%s|' "$ROCOV_LABEL" "$OWN" "$@"); echo "$line""#;
+    fs::write(&script, format!("{record} >>{}", out.display())).unwrap();
+    fs::create_dir_all(source.join("below")).unwrap();
+    fs::write(source.join("CMakeLists.txt"), TESTS).unwrap();
+    fs::write(source.join("below/CMakeLists.txt"), TESTS_BELOW).unwrap();
+    let mut cmake = Command::new("cmake");
+    cmake.arg(format!("-Dscript={}", script.display()));
+    run(cmake.arg("-S").arg(source).arg("-B").arg(&build));
+    [build, out]
+}
+
+#[test]
+fn each_test_of_ctest_has_its_own_label() {
+    let place = Place::new();
+    let [build, out] = build_tests(&place);
+    let ctest = |arguments: &[&str]| {
+        let mut command = place.command(&["--per-test", "--", "ctest"]);
+        let output = command.args(arguments).output().unwrap();
+        let written = fs::read_to_string(&out).unwrap_or_default();
+        let _ = fs::remove_file(&out);
+        let mut lines: Vec<_> = written.lines().map(str::to_owned).collect();
+        lines.sort();
+        (output, lines)
+    };
+    let (output, lines) = ctest(&["--test-dir", "build", "-j2", "--output-junit", "j.xml"]);
+    // Short forms by CRC-32, as zlib's crc32 gives it.
+    let expected = [
+        r#"Suite/odd ["name"] $x @y@ \ é||"#,
+        "a/-00000000/b||",
+        "a_b-295a9749||",
+        "plain|1|x;y||",
+        "setup||",
+    ];
+    assert_eq!(lines, expected, "{output:?}");
+    // ctest's own status when a test failed.
+    assert_eq!(output.status.code(), Some(8), "{output:?}");
+    let said = stderr(&output);
+    for told in [
+        r#"rocov: the test "a//b" has the label a/-"#,
+        r#"test "a;b""#,
+    ] {
+        assert!(said.contains(told), "{said}");
+    }
+    assert!(build.join("j.xml").exists());
+
+    // What failed was remembered in the build directory, and what is left is removed.
+    let (output, lines) = ctest(&["--test-dir", "build", "--rerun-failed"]);
+    assert!(
+        stdout(&output).contains("0% tests passed, 1 tests failed out of 1"),
+        "{output:?}"
+    );
+    assert!(lines.is_empty(), "{lines:?}");
+    // A fixture comes with the test that needs it.
+    let (_, lines) = ctest(&["-R", "plain", "--test-dir", "build"]);
+    assert_eq!(lines, ["plain|1|x;y||", "setup||"]);
+    let mut here = place.command(&["--per-test", "-o", "data", "--", "ctest", "-R", "setup"]);
+    run(here.current_dir(&build));
+    assert_eq!(fs::read_to_string(&out).unwrap(), "setup||\n");
+}
+
+#[test]
+fn what_cannot_be_labelled_test_by_test_is_refused() {
+    let place = Place::new();
+    for (command, told) in [
+        (&["make", "test"][..], "`make` is not ctest"),
+        (&["ctest"], "no CTestTestfile.cmake in"),
+        (&["ctest", "--test-dir", "nowhere"], "nowhere"),
+        (&["ctest", "-S", "script.cmake"], "`ctest -S`"),
+    ] {
+        let mut run = place.command(&["--per-test", "--"]);
+        let message = failure(&run.args(command).output().unwrap(), 125);
+        assert!(message.contains(told), "{message}");
+    }
 }

@@ -18,13 +18,15 @@ use crate::sys::Errno;
 pub(crate) const PAGE: u64 = 4096;
 /// Pieces of at least this size are aligned to it, as large pages are.
 const LARGE_PAGE: u64 = 2 << 20;
-/// System memory a GPU's driver can hand out, beyond its VRAM: sparse, so it costs nothing.
-const GTT_BYTES: u64 = 256 << 30;
+/// System memory a GPU's driver can hand out, beyond its VRAM: sparse, so it costs nothing but address
+/// space, of which a process has little under Valgrind (128 GiB).
+const GTT_BYTES: std::ops::RangeInclusive<u64> = 16 << 30..=256 << 30;
 
 /// The size of a render node's file for a GPU with this much device memory.
 pub(crate) fn node_file_bytes(vram_bytes: u64) -> u64 {
+    let gtt_bytes = (16 * vram_bytes).clamp(*GTT_BYTES.start(), *GTT_BYTES.end());
     // Twice the VRAM: first fit on 2 MiB boundaries may leave gaps, the accounting is exact.
-    2 * vram_bytes + GTT_BYTES
+    2 * vram_bytes + gtt_bytes
 }
 
 /// What an allocation's host memory is.

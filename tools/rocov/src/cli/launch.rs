@@ -3,9 +3,13 @@
 use crate::gpu::ModelGpus;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+use rocov::control::words::{Interval, SnapshotSignal};
 use rocov::output::Label;
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+/// What `--control` without a directory stands for, as librocov reads it.
+pub(crate) const USUAL_CONTROL: &str = "1";
 
 /// Print the compile flags that make a program's GPU code drainable
 ///
@@ -65,6 +69,39 @@ pub(crate) struct RunArguments {
     /// One name or, for tests within suites, several with / between them.
     #[arg(long, value_name = "NAME")]
     pub(crate) label: Option<Label>,
+
+    /// CMD is ctest: label the profiles of each test with its name
+    ///
+    /// All else is as without: parallel runs, fixtures, options of ctest. The build directory is the
+    /// current one or that of ctest's own --test-dir. What cannot be in a label, as a part of a
+    /// name of more than 128 bytes, is shortened, which standard error says. Needs CMake 3.20 or later.
+    #[arg(long, conflicts_with = "label")]
+    pub(crate) per_test: bool,
+
+    /// Let `rocov dump` and `rocov status` ask the program while it runs, by a socket in DIR
+    ///
+    /// Only this user and root may. Without DIR, the socket is in $XDG_RUNTIME_DIR/rocov, or in
+    /// /tmp/rocov-UID where there is no such directory.
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = USUAL_CONTROL)]
+    pub(crate) control: Option<PathBuf>,
+
+    /// Drain the counters every so often too, such as 500ms, 30s or 5m, and on SIGTERM and SIGINT
+    ///
+    /// A program that is killed then loses what it has counted since at most.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) snapshot_every: Option<Interval>,
+
+    /// Drain them on this signal too, HUP, USR1 or USR2, and on SIGTERM and SIGINT
+    #[arg(long, value_name = "SIGNAL")]
+    pub(crate) snapshot_on: Option<SnapshotSignal>,
+
+    /// Take the program's ROCTx ranges as labels, and its marks as dumps
+    #[arg(long)]
+    pub(crate) roctx: bool,
+
+    /// Count nothing until the program opens a window (`rocov_start`)
+    #[arg(long)]
+    pub(crate) paused: bool,
 
     /// Say on standard error what is set, what the drain does and how many profiles there are
     #[arg(short, long)]

@@ -1,16 +1,18 @@
 //! The command line: what a user can type, and the help texts.
 
+mod control;
 mod launch;
 mod look;
 mod merge;
 mod report;
 
-pub(crate) use self::launch::{DoctorArguments, FlagsArguments, RunArguments};
+pub(crate) use self::control::{DumpArguments, StatusArguments};
+pub(crate) use self::launch::{DoctorArguments, FlagsArguments, RunArguments, USUAL_CONTROL};
 pub(crate) use self::look::{
     ExportArguments, ExtractArguments, Format, KernelsArguments, ShowArguments,
 };
 pub(crate) use self::merge::{FailureMode, MergeArguments};
-pub(crate) use self::report::{DiffArguments, ReportArguments};
+pub(crate) use self::report::{DiffArguments, LineOfSource, ReportArguments, WhichArguments};
 use crate::generated::{CompletionsArguments, ManArguments};
 use clap::{Parser, Subcommand};
 
@@ -28,7 +30,10 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Run(RunArguments),
+    Dump(DumpArguments),
+    Status(StatusArguments),
     Report(Box<ReportArguments>),
+    Which(WhichArguments),
     Diff(DiffArguments),
     Merge(MergeArguments),
     Kernels(KernelsArguments),

@@ -1,9 +1,15 @@
 //! Reports.
 
+use super::Cli;
 use super::DEFAULT_DATA_DIRECTORY;
-use crate::coverage::{Filters, Options};
-use clap::Args;
-use std::path::PathBuf;
+use crate::coverage::{Filters, Options, PathMap};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory};
+use std::convert::Infallible;
+use std::fmt;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// Report which lines of the GPU code ran
 ///
@@ -46,6 +52,101 @@ pub(crate) struct ReportArguments {
 
     #[command(flatten)]
     pub(crate) options: Options,
+}
+
+/// Say which tests reach a line, and how often
+///
+/// Tests are the labels that profiles have, as of `rocov run --label` or `--per-test`. FILE is a path
+/// from here, or the end of the path of a source that is elsewhere.
+#[derive(Args)]
+#[command(override_usage = "rocov which FILE:LINE... [DIR] [OPTIONS]")]
+#[command(after_help = "\
+Exit status: 0, also when no test reaches the line; 1 when there is no such source or no GPU code on a \
+line, which the answers for others do not suffer from, or nothing to report; 2 for a usage error.")]
+pub(crate) struct WhichArguments {
+    /// Lines of sources, and the directory that `rocov run` wrote to [default: rocov-data]
+    #[arg(value_name = "FILE:LINE", required = true, num_args = 1..)]
+    operands: Vec<Operand>,
+
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Only this arch; can be repeated
+    #[arg(long, value_name = "ARCH")]
+    pub(crate) arch: Vec<String>,
+
+    /// Sources that were in FROM when they were compiled are in TO; can be repeated
+    #[arg(long, value_name = "FROM=TO")]
+    pub(crate) path_map: Vec<PathMap>,
+
+    /// Look for device ELFs in these files too, as `rocov report` does
+    #[arg(long = "object", value_name = "FILE", num_args = 1..)]
+    pub(crate) objects: Vec<PathBuf>,
+
+    /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
+    #[arg(long, value_name = "DIR")]
+    pub(crate) llvm_bin: Option<PathBuf>,
+}
+
+impl WhichArguments {
+    /// The lines, at least one, and the data directory. Ends the process with a usage error where there
+    /// is none, or are two directories.
+    pub(crate) fn asked(&self) -> (Vec<&LineOfSource>, &Path) {
+        let (mut lines, mut directories) = (Vec::new(), Vec::new());
+        for operand in &self.operands {
+            match operand {
+                Operand::Line(line) => lines.push(line),
+                Operand::Directory(path) => directories.push(path.as_path()),
+            }
+        }
+        let wrong = |kind, message| Cli::command().error(kind, message).exit();
+        match directories[..] {
+            _ if lines.is_empty() => {
+                let message = "no FILE:LINE is given: LINE is a number from 1";
+                wrong(ErrorKind::MissingRequiredArgument, message.to_owned())
+            }
+            [] => (lines, Path::new(DEFAULT_DATA_DIRECTORY)),
+            [directory] => (lines, directory),
+            [first, second, ..] => {
+                let [first, second] = [first, second].map(Path::display);
+                let message = format!("neither {first} nor {second} is FILE:LINE, LINE from 1");
+                wrong(ErrorKind::TooManyValues, message)
+            }
+        }
+    }
+}
+
+/// A line of a source, or a directory.
+#[derive(Clone, Debug)]
+enum Operand {
+    Line(LineOfSource),
+    Directory(PathBuf),
+}
+
+impl FromStr for Operand {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        let line = text.rsplit_once(':').and_then(|(file, line)| {
+            let (file, line) = (file.into(), line.parse().ok()?);
+            Some(LineOfSource { file, line })
+        });
+        Ok(line.map_or_else(|| Self::Directory(text.into()), Self::Line))
+    }
+}
+
+/// A line of a source, by its number.
+#[derive(Clone, Debug)]
+pub(crate) struct LineOfSource {
+    pub(crate) file: PathBuf,
+    pub(crate) line: NonZeroU32,
+}
+
+impl fmt::Display for LineOfSource {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:{}", self.file.display(), self.line)
+    }
 }
 
 /// Compare what ran in two data directories or reports: what was gained and what was lost

@@ -69,7 +69,7 @@ pub(super) fn misfits(view: &View) -> BTreeMap<Arc<str>, Misfit> {
 }
 
 /// Why the source that `texts` has at `path` cannot be shown as it was compiled.
-pub(super) fn misfit(view: &View, path: &str, texts: &Texts) -> Option<Misfit> {
+pub(crate) fn misfit(view: &View, path: &str, texts: &Texts) -> Option<Misfit> {
     let Ok(text) = texts.read(Path::new(path)) else {
         return Some(Misfit::Missing);
     };

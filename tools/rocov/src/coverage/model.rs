@@ -33,6 +33,14 @@ pub(crate) struct Source {
     pub(crate) records: Vec<Record>,
 }
 
+impl Source {
+    /// The source files that it has something in.
+    pub(crate) fn paths(&self) -> HashSet<Arc<str>> {
+        let paths = self.records.iter().flat_map(|it| &it.function.filenames);
+        paths.map(Arc::clone).collect()
+    }
+}
+
 /// A function and its counts.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {

@@ -12,6 +12,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) name: String,
+    /// Of a test, the others that some of it may be of.
+    pub(crate) shared_with: Vec<String>,
     /// What it has in each column that it is in.
     pub(crate) columns: Vec<OfColumn>,
 }
@@ -47,6 +49,7 @@ impl Part {
         });
         Self {
             name,
+            shared_with: Vec::new(),
             columns: columns.collect(),
         }
     }
@@ -57,11 +60,15 @@ impl Part {
 pub(crate) struct Tests(Vec<(Part, Vec<Covered>)>);
 
 impl Tests {
-    /// Adds a test that covers what `view` says.
-    pub(crate) fn add(&mut self, name: String, view: &View) {
+    /// Adds a test that covers what `view` says; some of it may be of others.
+    pub(crate) fn add(&mut self, name: String, shared_with: Vec<String>, view: &View) {
         let columns = view.columns.iter();
         let covered = columns.map(|column| Covered::of(view, column)).collect();
-        self.0.push((Part::of(name, view), covered));
+        let part = Part {
+            shared_with,
+            ..Part::of(name, view)
+        };
+        self.0.push((part, covered));
     }
 
     /// The tests with what each covers alone.

@@ -2,7 +2,7 @@
 //! it.
 
 use super::changed::Change;
-use super::collect::{Input, collect};
+use super::collect::{Collected, Input, collect};
 use super::fit::{self, Misfit};
 use super::model::Side;
 use super::options::Options;
@@ -43,6 +43,8 @@ struct Component {
 /// A test and what it counted.
 struct Test {
     name: String,
+    /// The tests that some of it may be of.
+    shared_with: Vec<String>,
     inputs: Vec<Input>,
 }
 
@@ -64,13 +66,17 @@ impl Report {
         self.components.push(Component { name, identities });
     }
 
-    /// Has the figures of a test told apart, and what it covers alone.
-    pub(crate) fn add_test(&mut self, name: String, archs: &[Arch<'_>]) {
+    /// Has the figures of a test told apart, and what it covers alone; some of it may be of others.
+    pub(crate) fn add_test(&mut self, name: String, shared_with: Vec<String>, archs: &[Arch<'_>]) {
         let inputs = archs
             .iter()
             .flat_map(|arch| inputs(arch, |it| it.elf.clone()));
         let inputs = inputs.collect();
-        self.tests.push(Test { name, inputs });
+        self.tests.push(Test {
+            name,
+            shared_with,
+            inputs,
+        });
     }
 
     /// Adds the host: `binaries`, and the indexed profile `merged` of all of them.
@@ -84,6 +90,20 @@ impl Report {
             profile: merged.to_path_buf(),
         });
         self.about.insert(HOST.to_owned(), about);
+    }
+
+    /// What llvm-cov says of each code object, and what it warns of.
+    ///
+    /// # Errors
+    ///
+    /// When a tool fails.
+    pub(crate) fn collected(
+        &self,
+        selection: &Selection,
+        installed: &Installed,
+    ) -> Result<Collected> {
+        let place = |path: &str| selection.place(path);
+        collect(&self.inputs, installed.newest(), place)
     }
 
     /// What is reported, as it is shown, and what llvm-cov warns of.
@@ -100,7 +120,7 @@ impl Report {
         let place = |path: &str| selection.place(path);
         let is_wanted = |path: &str| selection.admits(path);
         let tools = installed.newest();
-        let collected = collect(&self.inputs, tools, place)?;
+        let collected = self.collected(selection, installed)?;
         let components = self.components.iter().map(|component| {
             let sources = collected.sources.iter();
             let of = sources.filter(|source| component.identities.contains(&source.identity));
@@ -109,9 +129,10 @@ impl Report {
         });
         let components = components.collect();
         let mut tests = Tests::default();
-        for Test { name, inputs } in &self.tests {
-            let sources = collect(inputs, tools, place)?.sources;
-            tests.add(name.clone(), &View::new(sources, By::Arch, is_wanted));
+        for test in &self.tests {
+            let sources = collect(&test.inputs, tools, place)?.sources;
+            let view = View::new(sources, By::Arch, is_wanted);
+            tests.add(test.name.clone(), test.shared_with.clone(), &view);
         }
         let mut view = View::new(collected.sources, by, is_wanted);
         view.components = components;

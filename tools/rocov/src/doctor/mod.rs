@@ -19,7 +19,6 @@ use crate::cli::DoctorArguments;
 use crate::libraries;
 use crate::llvm_tools::{Clang, Installed};
 use crate::status::{FAILED, Outcome};
-use anyhow::Context;
 use finding::{Finding, State};
 use serde::Serialize;
 use std::env;
@@ -58,14 +57,11 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> Outcome {
     }
     let complete = findings.iter().all(|it| it.state != State::Missing);
     if arguments.json {
-        let document = Document {
+        child::print_json(&Document {
             rocov_doctor: SCHEMA,
             complete,
             findings: &findings,
-        };
-        let mut text = serde_json::to_vec_pretty(&document).context("cannot write JSON")?;
-        text.push(b'\n');
-        child::print(&text)?;
+        })?;
     } else {
         let text: String = findings.iter().map(Finding::to_string).collect();
         child::print(text.as_bytes())?;

@@ -1,6 +1,6 @@
 //! `rocov kernels --address`: what a device address was, at a moment or ever.
 
-use super::{VERSION, print_json};
+use super::VERSION;
 use crate::child;
 use crate::cli::KernelsArguments;
 use crate::demangle::demangle;
@@ -75,7 +75,7 @@ pub(super) fn print(document: &Document, arguments: &KernelsArguments) -> Result
     let addresses: Vec<_> = arguments.address.iter().map(answer).collect();
     let all_are_known = addresses.iter().all(|answer| !answer.loads.is_empty());
     if arguments.json {
-        print_json(&Answers {
+        child::print_json(&Answers {
             rocov_kernels: VERSION,
             addresses,
         })?;

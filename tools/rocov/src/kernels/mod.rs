@@ -13,7 +13,6 @@ use crate::cli::KernelsArguments;
 use crate::registries::Registries;
 use crate::status::{FAILED, Outcome};
 use crate::words::count;
-use anyhow::Result;
 use columns::compare;
 use row::{Row, rows};
 use serde::Serialize;
@@ -47,7 +46,7 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> Outcome {
     }
     rows.sort_by(|one, other| compare(one, other, arguments.sort));
     if arguments.json {
-        print_json(&Document {
+        child::print_json(&Document {
             rocov_kernels: VERSION,
             kernels: &rows,
         })?;
@@ -59,11 +58,4 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> Outcome {
 
 fn status(has_failed: bool) -> u8 {
     if has_failed { FAILED } else { 0 }
-}
-
-/// Prints a document.
-fn print_json(document: &impl Serialize) -> Result<()> {
-    let mut text = serde_json::to_vec_pretty(document)?;
-    text.push(b'\n');
-    child::print(&text)
 }

@@ -1,11 +1,10 @@
 //! What the user names: directories, files, globs and lists of them.
 
 use super::Damaged;
-use crate::files::PARTIAL;
 use crate::profdata;
 use crate::profiles::{DeviceProfile, Kind};
 use anyhow::{Context, Error, Result, anyhow, bail};
-use rocov::output::LABELS;
+use rocov::output::{LABELS, PARTIAL};
 use rocov::registry::OBJECTS;
 use std::collections::HashSet;
 use std::ffi::OsStr;

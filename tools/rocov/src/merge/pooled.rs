@@ -3,17 +3,16 @@
 
 use super::Gathered;
 use super::sums::{CodeObject, Summed};
-use crate::files::PARTIAL;
+use crate::files::{self, Partial};
 use anyhow::{Context, Result, bail};
 use rocov::codeobject::Identity;
 use rocov::output::{Expansion, ProfileName};
 use rocov::registry::OBJECTS;
 use std::collections::BTreeMap;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use tempfile::{Builder, TempDir};
+use tempfile::TempDir;
 
 /// What the names of pooled profiles are made of.
 const PATTERN: &str = "%m.profraw";
@@ -22,7 +21,7 @@ const AGENT: usize = 0;
 
 /// A pooled directory in the making, which goes when it is not put in place.
 pub(super) struct Pool {
-    directory: TempDir,
+    directory: Partial<TempDir>,
     /// What its files are called.
     name: ProfileName,
     /// The profiles by arch.
@@ -61,7 +60,7 @@ impl Pool {
         path: Option<&Path>,
     ) -> Result<Self> {
         let directory = make_directory(path)?;
-        let name = ProfileName::parse(PATTERN, &Expansion::default(), directory.path())
+        let name = ProfileName::parse(PATTERN, &Expansion::default(), directory.path.path())
             .context("a pattern without a process id")?;
         let mut pool = Self {
             directory,
@@ -80,7 +79,7 @@ impl Pool {
 
     /// Where it is now.
     pub(super) fn path(&self) -> &Path {
-        self.directory.path()
+        self.directory.path.path()
     }
 
     /// Adds what processes have kept beside the profiles: the registries, as one, and the device ELFs, by
@@ -118,28 +117,21 @@ impl Pool {
     pub(super) fn put(self, path: &Path) -> Result<()> {
         fs::rename(self.path(), path).with_context(|| cannot_write(path))?;
         // It is elsewhere now, and stays.
-        let _ = self.directory.keep();
+        let _ = self.directory.path.keep();
         Ok(())
     }
 }
 
 /// A directory beside `path`, as one cannot be renamed to another file system.
-fn make_directory(path: Option<&Path>) -> Result<TempDir> {
+fn make_directory(path: Option<&Path>) -> Result<Partial<TempDir>> {
     let Some(path) = path else {
-        return tempfile::tempdir().context("cannot make a temporary directory");
+        let made = files::directory_in(&std::env::temp_dir(), 0o700);
+        return made.context("cannot make a temporary directory");
     };
-    let parent = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let parent = files::parent(path);
     fs::create_dir_all(parent)
-        .and_then(|()| {
-            Builder::new()
-                .prefix(PARTIAL)
-                // As for any directory; the process's umask takes from it.
-                .permissions(Permissions::from_mode(0o777))
-                .tempdir_in(parent)
-        })
+        // As for any directory.
+        .and_then(|()| files::directory_in(parent, 0o777))
         .with_context(|| cannot_write(path))
 }
 

@@ -112,7 +112,7 @@ fn a_raw_version_that_is_not_known_is_named_with_those_that_are() {
     let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
     let path = place.profile(&elf, "gfx90a", 0, 1);
     // Flags in the high bits are no part of the version.
-    profile::write(&elf, 1, (1 << 59) | 99, &path);
+    profile::write(&elf, 1, (1 << 60) | 99, &path);
     let output = place.report(&[&"--object", &elf]);
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");

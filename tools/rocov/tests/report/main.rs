@@ -15,6 +15,7 @@ mod left_out;
 mod objects;
 mod pages;
 mod parts;
+mod per_test;
 mod repository;
 mod sources;
 mod tables;

@@ -1,19 +1,24 @@
-//! Components and tests: parts of what is reported, with figures of their own.
+//! Components: parts of what is reported, with figures of their own.
 
 use crate::common::registry;
 use crate::pages::Pages;
 use crate::*;
 use serde_json::Value;
 
-/// The totals of llvm-cov for one device ELF and these raw profiles.
-fn totals(place: &Place, elf: &Path, profiles: &[&Path]) -> Value {
+/// What llvm-cov exports of one device ELF and these raw profiles, with this option.
+pub(crate) fn export(place: &Place, elf: &Path, profiles: &[&Path], option: &str) -> Output {
     let merged = place.path().join("expected.profdata");
     let mut merge = Command::new("llvm-profdata-22");
     merge.arg("merge").args(profiles);
     run(merge.arg("-o").arg(&merged));
     let mut export = Command::new("llvm-cov-22");
-    export.args(["export", "-summary-only", "-instr-profile"]);
-    let export = run(export.arg(merged).arg(elf));
+    export.args(["export", option, "-instr-profile"]);
+    run(export.arg(merged).arg(elf))
+}
+
+/// The totals of llvm-cov for one device ELF and these raw profiles.
+pub(crate) fn totals(place: &Place, elf: &Path, profiles: &[&Path]) -> Value {
+    let export = export(place, elf, profiles, "-summary-only");
     json(export.stdout)["data"][0]["totals"].clone()
 }
 
@@ -176,119 +181,4 @@ fn code_objects_of_one_arch_have_their_own_counts() {
         let expected = totals(&two.place, &two.elfs[index], &[&two.profiles[index]]);
         assert_eq!(found["data"][index]["totals"], expected, "{name}");
     }
-}
-
-/// A function and its counters.
-type Counts = (&'static str, &'static [u64]);
-
-/// The counts of `archs.hip` on gfx90a in two tests, and in a run without a label.
-const TESTS: [(&str, [Counts; 5]); 3] = [
-    (
-        "unit tests/scale",
-        [
-            ("_Z6scaledi", &[4]),
-            ("scale", &[6, 4]),
-            ("add", &[0]),
-            ("_Z3sumIiET_S0_S0_", &[3, 0]),
-            ("_Z3sumIdET_S0_S0_", &[0, 0]),
-        ],
-    ),
-    (
-        "add",
-        [
-            ("_Z6scaledi", &[0]),
-            ("scale", &[0, 0]),
-            ("add", &[3]),
-            ("_Z3sumIiET_S0_S0_", &[3, 3]),
-            ("_Z3sumIdET_S0_S0_", &[0, 0]),
-        ],
-    ),
-    (
-        "(no label)",
-        [
-            ("_Z6scaledi", &[0]),
-            ("scale", &[1, 0]),
-            ("add", &[0]),
-            ("_Z3sumIiET_S0_S0_", &[0, 0]),
-            ("_Z3sumIdET_S0_S0_", &[0, 0]),
-        ],
-    ),
-];
-
-/// Where the profiles of these lie in the data directory.
-const DIRECTORIES: [&str; 3] = ["labels/unit%20tests/scale", "labels/add", ""];
-
-#[test]
-fn tests_have_the_figures_of_llvm_cov_on_each_alone() {
-    let place = Place::new();
-    let elf = compile_source(
-        &data("archs.hip"),
-        place.path(),
-        "archs.elf",
-        "gfx90a",
-        &INSTRUMENTED,
-    );
-    place.keep(&elf);
-    let mut profiles = Vec::new();
-    for ((_, counts), directory) in TESTS.iter().zip(DIRECTORIES) {
-        let name = place.profile_path(&elf, "gfx90a", 0);
-        let directory = place.data().join(directory);
-        fs::create_dir_all(&directory).unwrap();
-        let path = directory.join(name.file_name().unwrap());
-        let count = |function: &str, number: u64| {
-            let counts = counts.iter().find(|(name, _)| *name == function);
-            counts.unwrap().1[usize::try_from(number).unwrap()]
-        };
-        profile::write_counts(&elf, &count, RAW_VERSION, &path);
-        profiles.push(path);
-    }
-    let output = place.report(&[&"--json", &"--per-test"]);
-    assert_eq!(stderr(&output), "");
-    let found = json(output.stdout);
-    let all: Vec<_> = profiles.iter().map(PathBuf::as_path).collect();
-    assert_eq!(found["data"][0]["totals"], totals(&place, &elf, &all));
-    let tests = found["rocov"]["tests"].as_array().unwrap();
-    assert_eq!(tests.len(), TESTS.len());
-    for ((name, _), profile) in TESTS.iter().zip(&profiles) {
-        let test = tests.iter().find(|test| test["name"] == *name).unwrap();
-        let column = &test["columns"][0];
-        assert_eq!(column["name"], "gfx90a");
-        assert_eq!(
-            column["summary"],
-            totals(&place, &elf, &[profile]),
-            "{name}"
-        );
-    }
-    // By hand: `scaled` ran in the first alone, `add` in the second; all that the third ran, the first
-    // did too.
-    let only = |name: &str| {
-        let test = tests.iter().find(|test| test["name"] == name).unwrap();
-        test["columns"][0]["only"].clone()
-    };
-    assert_eq!(only("unit tests/scale")["functions"], 1);
-    assert_eq!(only("add")["functions"], 1);
-    for what in ["lines", "functions", "regions"] {
-        assert_eq!(only("(no label)")[what], 0, "{what}");
-    }
-    let said = stdout(&place.report(&[&"--per-test"]));
-    let (table, parts) = said.split_once("\ngfx90a by test:\n\n").unwrap();
-    assert!(
-        table.starts_with("gfx90a: 3 profiles of 1 code object\n"),
-        "{said}"
-    );
-    let lines = only("add")["lines"].to_string();
-    assert_eq!(columns(parts, "add")[7], lines, "{said}");
-    run(place.command().args(["--html=pages", "--per-test"]));
-    let rows = Pages::read(&place.path().join("pages")).rows("parts");
-    let add = rows.iter().find(|row| row[0] == "add").unwrap();
-    assert_eq!(add[5], lines, "{rows:?}");
-    let said = stdout(&place.report(&[&"--per-test", &"--markdown"]));
-    assert!(said.contains("| `unit tests/scale` | gfx90a | "), "{said}");
-}
-
-#[test]
-fn without_labels_there_are_no_tests() {
-    let two = Two::new();
-    let message = failure(&two.place.report(&[&"--per-test"]), 1);
-    assert!(message.contains("rocov run --label NAME"), "{message}");
 }

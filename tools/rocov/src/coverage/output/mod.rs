@@ -12,6 +12,7 @@ mod sonar;
 mod text;
 
 pub(crate) use html::write as write_html;
+pub(crate) use parts::SHARED;
 
 use super::view::View;
 use anyhow::Result;

@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+/// The heading of the tests that some of a test's counts may be of.
+pub(crate) const SHARED: &str = "Shared with";
+
 /// Parts of one kind, with the heading of their names: empty where a report has none.
 fn kinds(view: &View) -> [(&'static str, &[Part]); 2] {
     [("Component", &view.components), ("Test", &view.tests)]
@@ -21,12 +24,17 @@ fn labels(parts: &[Part]) -> BTreeSet<&str> {
 }
 
 /// The parts with what they have in the column of this label.
-fn in_column<'a>(parts: &'a [Part], label: &str) -> Vec<(&'a str, &'a OfColumn)> {
+fn in_column<'a>(parts: &'a [Part], label: &str) -> Vec<(&'a Part, &'a OfColumn)> {
     let of = |part: &'a Part| {
         let column = part.columns.iter().find(|column| column.label == label)?;
-        Some((part.name.as_str(), column))
+        Some((part, column))
     };
     parts.iter().filter_map(of).collect()
+}
+
+/// Whether some of what was counted may be of several of these.
+fn are_shared(parts: &[Part]) -> bool {
+    parts.iter().any(|part| !part.shared_with.is_empty())
 }
 
 /// A table for each kind of part in each column.
@@ -35,21 +43,15 @@ pub(super) fn write_text(view: &View, out: &mut dyn Write) -> io::Result<()> {
         for label in labels(parts) {
             let rows = in_column(parts, label);
             writeln!(out, "\n{label} by {}:\n", kind.to_lowercase())?;
-            write!(out, "{}", text(kind, &rows))?;
+            write!(out, "{}", text(kind, &rows, are_shared(parts)))?;
         }
     }
     Ok(())
 }
 
-fn text(kind: &str, rows: &[(&str, &OfColumn)]) -> String {
-    let number = |text| Heading {
-        text,
-        is_number: true,
-    };
-    let mut headings = vec![Heading {
-        text: kind,
-        is_number: false,
-    }];
+fn text(kind: &str, rows: &[(&Part, &OfColumn)], are_shared: bool) -> String {
+    let [word, number] = [false, true].map(|is_number| move |text| Heading { text, is_number });
+    let mut headings = vec![word(kind)];
     headings.extend(
         [
             "Lines",
@@ -65,10 +67,13 @@ fn text(kind: &str, rows: &[(&str, &OfColumn)]) -> String {
     if has_only {
         headings.extend(["Lines only here", "Functions", "Regions"].map(number));
     }
+    if are_shared {
+        headings.push(word(SHARED));
+    }
     let rows: Vec<_> = rows
         .iter()
-        .map(|(name, OfColumn { figures, only, .. })| {
-            let mut cells = vec![(*name).to_owned()];
+        .map(|(part, OfColumn { figures, only, .. })| {
+            let mut cells = vec![part.name.clone()];
             for figure in [figures.lines, figures.functions, figures.regions] {
                 cells.push(figure.total.to_string());
                 cells.push(percent(figure));
@@ -76,6 +81,7 @@ fn text(kind: &str, rows: &[(&str, &OfColumn)]) -> String {
             if let Some(only) = only {
                 cells.extend(numbers(*only).map(|number| number.to_string()));
             }
+            cells.push(part.shared_with.join(", "));
             cells
         })
         .collect();
@@ -105,19 +111,22 @@ impl<'a> Listing<'a> {
     fn of(kind: &'static str, parts: &'a [Part]) -> Self {
         let columns = || {
             let parts = parts.iter();
-            parts.flat_map(|part| part.columns.iter().map(|column| (&*part.name, column)))
+            parts.flat_map(|part| part.columns.iter().map(move |column| (part, column)))
         };
         let mut headings = vec!["Lines", "Functions", "Regions"];
         if columns().any(|(_, column)| column.only.is_some()) {
             headings.extend(["Only here: lines", "functions", "regions"]);
         }
-        let rows = columns().map(|(name, column)| {
+        let are_shared = are_shared(parts);
+        headings.extend(are_shared.then_some(SHARED));
+        let rows = columns().map(|(part, column)| {
             let figures = &column.figures;
             let shares = [figures.lines, figures.functions, figures.regions].map(share);
             let only = column.only.into_iter().flat_map(numbers);
             let cells = [column.label.clone()].into_iter().chain(shares);
             let cells = cells.chain(only.map(|number| number.to_string()));
-            (name, cells.collect())
+            let shared = are_shared.then(|| part.shared_with.join(", "));
+            (&*part.name, cells.chain(shared).collect())
         });
         Self {
             kind,
@@ -161,7 +170,11 @@ pub(super) fn json(parts: &[Part], summary: impl Fn(&Figures) -> Value) -> Value
     };
     let parts = parts.iter().map(|part| {
         let columns: Vec<_> = part.columns.iter().map(column).collect();
-        json!({"name": part.name, "columns": columns})
+        let mut value = json!({"name": part.name, "columns": columns});
+        if !part.shared_with.is_empty() {
+            value["shared_with"] = json!(part.shared_with);
+        }
+        value
     });
     parts.collect()
 }

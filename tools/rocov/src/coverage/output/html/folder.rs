@@ -3,26 +3,26 @@
 //! Files are written to a folder within it and moved when all are there, the [`INDEX`] last: without
 //! it there is no report to open. A list of the files says which are ours the next time.
 
+use crate::files::{Partial, directory_in};
 use anyhow::{Context, Result, bail};
+use rocov::output::PARTIAL;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use tempfile::{Builder, TempDir};
+use tempfile::TempDir;
 
 /// The page to open.
 pub(super) const INDEX: &str = "index.html";
 /// The list of the files that were written, a path from the folder on each line.
 const LIST: &str = "rocov-files.txt";
-/// How the name of the folder starts that a report is written in before it is moved.
-const PARTIAL: &str = ".rocov-partial-";
 
 /// A folder with a report in the making.
 pub(super) struct Folder {
     path: PathBuf,
     /// Files of the report that was there before.
     previous: BTreeSet<PathBuf>,
-    partial: TempDir,
+    partial: Partial<TempDir>,
 }
 
 impl Folder {
@@ -34,7 +34,6 @@ impl Folder {
     pub(super) fn new(path: &Path) -> Result<Self> {
         let failed = || format!("cannot write to {}", path.display());
         fs::create_dir_all(path).with_context(failed)?;
-        remove_partial(path).with_context(failed)?;
         let previous = files(path).with_context(failed)?;
         let known = known(path).with_context(failed)?;
         if let Some(foreign) = previous.difference(&known).next() {
@@ -44,7 +43,7 @@ impl Folder {
                 foreign.display()
             );
         }
-        let partial = Builder::new().prefix(PARTIAL).tempdir_in(path);
+        let partial = directory_in(path, 0o700);
         Ok(Self {
             path: path.to_path_buf(),
             previous,
@@ -62,7 +61,7 @@ impl Folder {
         name: &str,
         write: impl FnOnce(&mut dyn Write) -> Result<()>,
     ) -> Result<()> {
-        let path = self.partial.path().join(name);
+        let path = self.partial.path.path().join(name);
         let failed = || format!("cannot write {name} in {}", self.path.display());
         let parent = path.parent().map_or(Ok(()), fs::create_dir_all);
         let file = parent.and_then(|()| File::create(&path));
@@ -78,7 +77,7 @@ impl Folder {
     /// When a file cannot be removed or moved; then there is no first page.
     pub(super) fn publish(self) -> Result<PathBuf> {
         let failed = || format!("cannot write the report to {}", self.path.display());
-        let written = files(self.partial.path()).with_context(failed)?;
+        let written = files(self.partial.path.path()).with_context(failed)?;
         self.remove_previous().with_context(failed)?;
         self.list(&written).with_context(failed)?;
         let (index, others): (Vec<_>, _) = written.iter().partition(|it| **it == *INDEX);
@@ -86,7 +85,7 @@ impl Folder {
             let to = self.path.join(name);
             to.parent()
                 .map_or(Ok(()), fs::create_dir_all)
-                .and_then(|()| fs::rename(self.partial.path().join(name), &to))
+                .and_then(|()| fs::rename(self.partial.path.path().join(name), &to))
                 .with_context(failed)?;
         }
         Ok(self.path.join(INDEX))
@@ -111,25 +110,14 @@ impl Folder {
         for name in written {
             list += &format!("{}\n", name.display());
         }
-        let partial = self.partial.path().join(LIST);
+        let partial = self.partial.path.path().join(LIST);
         fs::write(&partial, list)?;
         fs::rename(partial, self.path.join(LIST))
     }
 }
 
-/// Removes what a report left that was interrupted.
-fn remove_partial(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let is_ours = entry.file_name().to_string_lossy().starts_with(PARTIAL);
-        if is_ours && entry.file_type()?.is_dir() {
-            fs::remove_dir_all(entry.path())?;
-        }
-    }
-    Ok(())
-}
-
-/// All files below `folder` but the list, by their paths from it. A link is a file.
+/// All files below `folder` but the list and those of reports in the making, by their paths from it. A
+/// link is a file.
 fn files(folder: &Path) -> io::Result<BTreeSet<PathBuf>> {
     let mut files = BTreeSet::new();
     let mut folders = vec![PathBuf::new()];
@@ -138,7 +126,9 @@ fn files(folder: &Path) -> io::Result<BTreeSet<PathBuf>> {
             let entry = entry?;
             let name = inner.join(entry.file_name());
             if entry.file_type()?.is_dir() {
-                folders.push(name);
+                if !name.to_string_lossy().starts_with(PARTIAL) {
+                    folders.push(name);
+                }
             } else if name != Path::new(LIST) {
                 files.insert(name);
             }
@@ -208,18 +198,22 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
         publish(path, &[INDEX, "source/a.html"]);
-        // While pages are written, the earlier report stays.
-        let folder = Folder::new(path).unwrap();
-        let error = folder.write(INDEX, |_| bail!("no"));
-        assert!(error.is_err());
-        assert_eq!(
-            fs::read_to_string(path.join(INDEX)).unwrap(),
-            "index.html\n"
-        );
-        // Killed there, and killed while they are moved.
-        let _ = folder.partial.keep();
+        {
+            // While pages are written, the earlier report stays.
+            let folder = Folder::new(path).unwrap();
+            let error = folder.write(INDEX, |_| bail!("no"));
+            assert!(error.is_err());
+            assert_eq!(
+                fs::read_to_string(path.join(INDEX)).unwrap(),
+                "index.html\n"
+            );
+            // Killed there: what it has made stays, unlocked. And killed while pages are moved.
+            let _ = folder.partial.path.keep();
+        }
         fs::remove_file(path.join(INDEX)).unwrap();
         publish(path, &[INDEX]);
         assert_eq!(names(path), [INDEX]);
+        let entries = fs::read_dir(path).unwrap().count();
+        assert_eq!(entries, 2, "beside it there is the list alone");
     }
 }

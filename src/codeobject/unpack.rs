@@ -1,12 +1,15 @@
 //! Decompression that takes no more memory than was allowed.
 
-use std::io::Read;
-
 use byteorder::{ByteOrder, LittleEndian};
-use flate2::bufread::ZlibDecoder;
-use ruzstd::decoding::StreamingDecoder;
+use miniz_oxide::inflate::TINFLStatus;
+use miniz_oxide::inflate::core::inflate_flags::{
+    TINFL_FLAG_COMPUTE_ADLER32, TINFL_FLAG_PARSE_ZLIB_HEADER,
+};
+use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
+use ruzstd::decoding::errors::FrameDecoderError;
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use super::compressed::Method;
+use super::bundle::Method;
 
 /// The window that every zstd decoder is asked to have (RFC 8878, 3.1.1.1.2), in bytes.
 const MIN_WINDOW: u64 = 8 << 20;
@@ -31,25 +34,92 @@ pub(super) fn unpack(method: Method, packed: &[u8], declared: u64) -> Result<Unp
     let mut bytes = Vec::new();
     let mut rest = packed;
     let most = declared.saturating_add(1);
-    let result = match method {
-        Method::Zlib => ZlibDecoder::new(&mut rest)
-            .take(most)
-            .read_to_end(&mut bytes),
+    match method {
+        Method::Zlib => {
+            let taken = Inflate::default().unpack(packed, &mut |part| {
+                let room = most - bytes.len() as u64;
+                let len = part.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+                bytes.extend(&part[..len]);
+                (bytes.len() as u64) < most
+            })?;
+            rest = &packed[taken..];
+        }
         Method::Zstd => {
             check_window(packed, declared)?;
-            // A decoder that is used again would refuse windows of more than 100 MiB. clang makes
-            // them as large as what it compresses, up to 128 MiB.
-            StreamingDecoder::new(&mut rest)
-                .map_err(|error| error.to_string())?
-                .take(most)
-                .read_to_end(&mut bytes)
+            let result = unpack_zstd(&mut rest, most, &mut bytes);
+            result.map_err(|error| error.to_string())?;
         }
-    };
-    result.map_err(|error| error.to_string())?;
+    }
     Ok(Unpacked {
         bytes,
         taken: packed.len() - rest.len(),
     })
+}
+
+/// What unpacks streams of zlib, one after the other (RFC 1950, 1951).
+///
+/// flate2 has 48 KiB on the stack where it makes its decoder, as much as a thread of the program may have
+/// in all; of this it is 11.
+pub(crate) struct Inflate {
+    state: Box<DecompressorOxide>,
+    /// The latest bytes, which those to come may repeat.
+    window: Vec<u8>,
+}
+
+impl Default for Inflate {
+    fn default() -> Self {
+        const WINDOW: usize = 32 << 10;
+        Inflate {
+            state: Box::default(),
+            window: vec![0; WINDOW],
+        }
+    }
+}
+
+impl Inflate {
+    /// Hands what the stream at the start of `packed` is unpacked to to `take`, in parts, as long as that
+    /// wants more. Returns how many bytes of `packed` were taken.
+    ///
+    /// # Errors
+    /// Fails where the stream is damaged or cut short.
+    pub(crate) fn unpack(
+        &mut self,
+        packed: &[u8],
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<usize, &'static str> {
+        let flags = TINFL_FLAG_PARSE_ZLIB_HEADER | TINFL_FLAG_COMPUTE_ADLER32;
+        self.state.init();
+        let (mut taken, mut at) = (0, 0);
+        loop {
+            let rest = &packed[taken..];
+            let (status, read, written) =
+                decompress(&mut self.state, rest, &mut self.window, at, flags);
+            taken += read;
+            let wants_more = take(&self.window[at..at + written]);
+            at = (at + written) % self.window.len();
+            match status {
+                TINFLStatus::Done => return Ok(taken),
+                TINFLStatus::HasMoreOutput if wants_more => {}
+                TINFLStatus::HasMoreOutput => return Ok(taken),
+                _ => return Err("corrupt deflate stream"),
+            }
+        }
+    }
+}
+
+/// Unpacks a zstd frame, up to `most` bytes. By hand, as the decoder's own reader makes each of its
+/// errors one of `std::io`, which takes all that any of them can say into librocov.
+fn unpack_zstd(frame: &mut &[u8], most: u64, bytes: &mut Vec<u8>) -> Result<(), FrameDecoderError> {
+    // A decoder that is used again would refuse windows of more than 100 MiB. clang makes them as
+    // large as what it compresses, up to 128 MiB.
+    let mut decoder = FrameDecoder::new();
+    decoder.init(&mut *frame)?;
+    while !decoder.is_finished() && (bytes.len() as u64) < most {
+        decoder.decode_blocks(&mut *frame, BlockDecodingStrategy::UptoBlocks(1))?;
+        bytes.extend(decoder.collect().unwrap_or_default());
+    }
+    bytes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+    Ok(())
 }
 
 /// Refuses a zstd frame whose window, which its decoder fills before a byte comes out, is larger

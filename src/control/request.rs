@@ -1,0 +1,175 @@
+//! What can be asked for, as a line of text.
+//!
+//! `rocov-1 status`, or `rocov-1 dump` and any of `reset`, `window=MILLISECONDS` and `label=LABEL`,
+//! with single spaces between them. A label is written as its directory is.
+
+use std::fmt;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::PROTOCOL;
+use super::words::Interval;
+use crate::codeobject::percent_decode;
+use crate::output::{LABELS, Label, LabelError};
+use crate::registry::SettingError;
+
+/// Most bytes of a request, with its line feed: labels have room.
+pub const REQUEST_MAX: usize = 4096;
+
+/// What a process is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// What there is to drain, and where it goes.
+    Status,
+    /// To write down what was counted.
+    Dump(DumpRequest),
+}
+
+/// What is to be written down, and as what.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DumpRequest {
+    /// What the counts are of; one is made up where there is none.
+    pub label: Option<Label>,
+    /// Whether counters start from zero then.
+    pub reset: bool,
+    /// Only what is counted from now on until then.
+    pub window: Option<Duration>,
+}
+
+/// A line that is no request.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// It does not begin as one.
+    #[error("not a request of the protocol {PROTOCOL}")]
+    Protocol,
+    /// Something is asked for that is not known.
+    #[error("{0:?} is not known: status, or dump with reset, window=MILLISECONDS, label=LABEL")]
+    Unknown(String),
+    /// The time of a window.
+    #[error("window: {0}")]
+    Window(#[from] SettingError),
+    /// The label of a dump.
+    #[error(transparent)]
+    Label(#[from] LabelError),
+}
+
+impl Request {
+    /// Reads a line, without its line feed.
+    ///
+    /// # Errors
+    /// Fails where it is no request.
+    pub fn parse(line: &str) -> Result<Request, RequestError> {
+        let mut words = line.split(' ');
+        if words.next() != Some(PROTOCOL) {
+            return Err(RequestError::Protocol);
+        }
+        let unknown = |word: &str| RequestError::Unknown(word.to_owned());
+        let mut dump = DumpRequest::default();
+        let what = words.next().unwrap_or_default();
+        match what {
+            "status" => {
+                return words
+                    .next()
+                    .map_or(Ok(Request::Status), |it| Err(unknown(it)));
+            }
+            "dump" => {}
+            _ => return Err(unknown(what)),
+        }
+        for word in words {
+            match word.split_once('=') {
+                None if word == "reset" => dump.reset = true,
+                Some(("window", ms)) => {
+                    let Interval(window) = format!("{ms}ms").parse()?;
+                    dump.window = Some(window);
+                }
+                Some(("label", label)) => dump.label = Some(percent_decode(label).parse()?),
+                _ => return Err(unknown(word)),
+            }
+        }
+        Ok(Request::Dump(dump))
+    }
+}
+
+/// As [`Request::parse`] reads it.
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(PROTOCOL)?;
+        let Request::Dump(dump) = self else {
+            return f.write_str(" status");
+        };
+        f.write_str(" dump")?;
+        if dump.reset {
+            f.write_str(" reset")?;
+        }
+        if let Some(window) = dump.window {
+            write!(f, " window={}", window.as_millis())?;
+        }
+        if let Some(label) = &dump.label {
+            let directory = label.directory();
+            let written = directory.strip_prefix(LABELS).unwrap_or(&directory);
+            write!(f, " label={}", written.display())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_read_as_they_are_written() {
+        let dump = |label: Option<&str>, reset, window: Option<u64>| {
+            Request::Dump(DumpRequest {
+                label: label.map(|it| it.parse().unwrap()),
+                reset,
+                window: window.map(Duration::from_millis),
+            })
+        };
+        for (request, line) in [
+            (Request::Status, "rocov-1 status"),
+            (dump(None, false, None), "rocov-1 dump"),
+            (
+                dump(Some("unit tests/é\n=%"), true, Some(1500)),
+                "rocov-1 dump reset window=1500 label=unit%20tests/%C3%A9%0A%3D%25",
+            ),
+        ] {
+            assert_eq!(request.to_string(), line);
+            assert_eq!(Request::parse(line), Ok(request));
+        }
+        let longest = ["é".repeat(42), "x".repeat(2)].concat();
+        let longest = dump(
+            Some(&[longest.as_str(); 8].join("/")),
+            true,
+            Some(86_400_000),
+        );
+        assert!(longest.to_string().len() < REQUEST_MAX);
+    }
+
+    #[test]
+    fn what_is_no_request_is_refused() {
+        for (line, error) in [
+            ("", "not a request of the protocol rocov-1"),
+            ("rocov-2 status", "not a request of the protocol rocov-1"),
+            ("GET / HTTP/1.1\r", "not a request of the protocol rocov-1"),
+            ("rocov-1", "\"\" is not known: "),
+            ("rocov-1 status now", "\"now\" is not known: "),
+            ("rocov-1 stop", "\"stop\" is not known: "),
+            ("rocov-1 dump  reset", "\"\" is not known: "),
+            ("rocov-1 dump all=1", "\"all=1\" is not known: "),
+            (
+                "rocov-1 dump window=1",
+                "window: \"1ms\" is not known, use a time ",
+            ),
+            (
+                "rocov-1 dump label=a/../b",
+                "the label \"a/../b\" cannot be used: ",
+            ),
+        ] {
+            let found = Request::parse(line).unwrap_err().to_string();
+            assert!(found.starts_with(error), "{line:?}: {found}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! How long copies are waited for, and what is known of those that did not end.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::device::DeviceError;
+
+/// What a process knows of its copies: one for all its devices.
+///
+/// A copy that does not end cannot be called back. Its memory stays allocated and locked, and nobody
+/// reads it; its agent is not copied from or to any more, as every copy behind that one would have to
+/// be waited for again.
+#[derive(Debug)]
+pub struct Copying {
+    patience: Duration,
+    /// Handles of agents with a copy that did not end.
+    stuck: Mutex<Vec<u64>>,
+}
+
+impl Copying {
+    /// The shortest that is waited: who does not wait for kernels still wants copies.
+    const LEAST: Duration = Duration::from_secs(1);
+
+    /// Copies are waited for as long as something comes in this time, which is at least a second.
+    /// The largest section takes some 10 milliseconds of a PCIe 4 link; the rest is for what the
+    /// program itself has under way.
+    #[must_use]
+    pub fn with_patience(patience: Duration) -> Copying {
+        Copying {
+            patience: patience.max(Copying::LEAST),
+            stuck: Mutex::default(),
+        }
+    }
+
+    /// The runtime is gone, and what was stuck in it.
+    pub fn forget_all(&self) {
+        self.stuck().clear();
+    }
+
+    pub(super) fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    /// Fails where `agent` has a copy that did not end.
+    pub(super) fn check(&self, agent: u64) -> Result<(), DeviceError> {
+        match self.stuck().contains(&agent) {
+            true => Err(self.error(agent)),
+            false => Ok(()),
+        }
+    }
+
+    /// `agent` has one now.
+    pub(super) fn give_up(&self, agent: u64) -> DeviceError {
+        self.stuck().push(agent);
+        self.error(agent)
+    }
+
+    fn error(&self, agent: u64) -> DeviceError {
+        DeviceError::Stuck {
+            agent,
+            waited: self.patience,
+        }
+    }
+
+    fn stuck(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.stuck.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Copying {
+    /// With ten seconds.
+    fn default() -> Copying {
+        Copying::with_patience(Duration::from_secs(10))
+    }
+}

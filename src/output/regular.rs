@@ -1,0 +1,59 @@
+//! Opening files in places where somebody else may have put a link or a pipe.
+
+use std::fs::{self, File, FileType, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+use super::OutputError;
+use super::interrupted::uninterrupted;
+
+/// Has files opened that are in the place itself: a link would lead elsewhere, and a pipe would wait.
+pub(super) fn itself(options: &mut OpenOptions) -> &mut OpenOptions {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    options.custom_flags(flags.bits().cast_signed())
+}
+
+/// Opens the file at `path`, if there is anything.
+///
+/// # Errors
+/// Fails where it cannot be opened, and where it is no regular file.
+pub(super) fn open_regular(
+    path: &Path,
+    options: &mut OpenOptions,
+) -> Result<Option<File>, OutputError> {
+    let opened = itself(options).open(path);
+    let found = match &opened {
+        Ok(file) => uninterrupted(|| file.metadata()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // Links, directories and sockets cannot be opened so.
+        Err(_) => uninterrupted(|| fs::symlink_metadata(path)),
+    };
+    match found.map(|found| found.file_type()) {
+        Ok(found) if !found.is_file() => Err(OutputError::NotRegular {
+            path: path.to_owned(),
+            found: kind(found),
+        }),
+        _ => opened.map(Some).map_err(OutputError::io("open", path)),
+    }
+}
+
+fn kind(found: FileType) -> &'static str {
+    match found {
+        it if it.is_symlink() => "a symbolic link",
+        it if it.is_dir() => "a directory",
+        it if it.is_fifo() => "a pipe",
+        it if it.is_socket() => "a socket",
+        _ => "a device",
+    }
+}
+
+/// The contents of a file that was opened at `path`.
+pub(crate) fn read(mut file: &File, path: &Path) -> Result<Vec<u8>, OutputError> {
+    let mut contents = Vec::new();
+    file.read_to_end(&mut contents)
+        .map_err(OutputError::io("read", path))?;
+    Ok(contents)
+}

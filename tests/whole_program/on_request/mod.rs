@@ -1,0 +1,9 @@
+//! Counters on request, from outside of a running program: dumps over the control socket, snapshots at
+//! times and on a signal, and what becomes of signals that end programs.
+
+mod asked;
+mod dumps;
+mod server;
+mod signals;
+mod snapshots;
+mod socket;

@@ -1,0 +1,128 @@
+//! Coverage by test: what a suite counts under each test's label is what that test counts when it runs
+//! alone, and in all it is what the suite counts without labels.
+
+mod ctest;
+mod gtest;
+mod pytest;
+
+use crate::support::artifacts::{built, repository};
+use crate::support::command::{limited, run};
+use crate::support::compile::{Compilation, device_header};
+use crate::support::json::json;
+use crate::support::profile::{Functions, functions, merge, raw_profiles};
+use crate::support::program::{TARGET, rocov_flags};
+use rocov::output::Label;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn source(name: &str) -> PathBuf {
+    repository("testdata/programs/per_test").join(name)
+}
+
+/// The sample's kernels with functions that run them, as a shared library.
+fn library() -> PathBuf {
+    let sample = repository("testdata/sample");
+    Compilation::new()
+        .arguments(["--config"])
+        .source(sample.join("debian12.cfg"))
+        .arguments(["-O1", "-Wall", "-Wextra", "-fPIC", "-shared", "-I"])
+        .arguments([&sample])
+        .arguments(rocov_flags(&[]))
+        .source(sample.join("statistics.hip"))
+        .source(source("calls.hip"))
+        .reads([sample.join("statistics.h"), source("calls.h")])
+        .reads([device_header()])
+        .output("libstatistics.so")
+}
+
+/// The suite of GoogleTest, by the compiler of programs that know no HIP.
+fn suite(flags: &[&str]) -> PathBuf {
+    let header = repository("runtime/include/rocov_gtest.h");
+    let library = library();
+    Compilation::by("g++")
+        .arguments([
+            "-std=c++11",
+            "-O1",
+            "-Wall",
+            "-Wextra",
+            "-Wpedantic",
+            "-Werror",
+        ])
+        .arguments(flags)
+        .arguments(["-I".into(), repository("runtime/include")])
+        .source(source("suite.cpp"))
+        .reads([header, source("calls.h")])
+        .source(library)
+        .arguments(["-lgtest_main", "-lgtest", "-lpthread"])
+        .output("suite")
+}
+
+/// Where a run writes to.
+struct Run(tempfile::TempDir);
+
+impl Run {
+    /// Has `rocov run` with these options run what `append` gives it.
+    fn of(options: &[&str], append: impl FnOnce(&mut Command)) -> Self {
+        let ended = Self(tempfile::tempdir().expect("a temporary directory"));
+        let mut command = limited(built("rocov"));
+        command.args(["run", "--gpu", &format!("model:{TARGET}"), "-o"]);
+        command.arg(ended.data()).args(options).arg("--");
+        append(&mut command);
+        run(&mut command).success().silently();
+        ended
+    }
+
+    fn data(&self) -> PathBuf {
+        self.0.path().join("data")
+    }
+
+    /// What these profiles have counted.
+    fn counts(&self, profiles: &[PathBuf]) -> Functions {
+        let merged = self.0.path().join("counts.profdata");
+        merge(profiles, &merged);
+        functions(&merged)
+    }
+
+    /// What was counted in all.
+    fn all(&self) -> Functions {
+        self.counts(&profiles_below(&self.data()))
+    }
+
+    /// What was counted under these labels, of which some may have counted nothing.
+    fn labelled(&self, labels: &[&str]) -> Functions {
+        let profiles = labels.iter().flat_map(|label| {
+            let label: Label = label.parse().expect("a label");
+            raw_profiles(&self.data().join(label.directory()))
+        });
+        self.counts(&profiles.collect::<Vec<_>>())
+    }
+
+    /// The labels that `rocov which` says to reach the line of a source of the sample with this text.
+    fn reaching(&self, name: &str, text: &str) -> BTreeSet<String> {
+        let path = repository("testdata/sample").join(name);
+        let lines = std::fs::read_to_string(&path).expect("a source of the sample");
+        let line = lines.lines().position(|line| line.contains(text));
+        let line = 1 + line.expect("a line with this text");
+        let mut which = limited(built("rocov"));
+        which.args(["which", "--json"]).arg(self.data());
+        which.arg(format!("{}:{line}", path.display()));
+        let found = json(run(&mut which).success().silently().stdout);
+        let tests = found["lines"][0]["tests"].as_array().expect("tests");
+        let labels = tests.iter().map(|test| test["label"].as_str());
+        let labels = labels.map(|label| label.unwrap_or_default().to_owned());
+        labels.collect()
+    }
+}
+
+/// All raw profiles in a directory and below it.
+fn profiles_below(directory: &Path) -> Vec<PathBuf> {
+    let mut profiles = raw_profiles(directory);
+    for entry in std::fs::read_dir(directory).expect("a directory can be listed") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            profiles.extend(profiles_below(&path));
+        }
+    }
+    profiles
+}

@@ -1,0 +1,51 @@
+//! One question to a process, and its answer.
+
+use super::process::{self, Process};
+use anyhow::{Context, Result, anyhow, bail};
+use rocov::control::{Answer, Request, peer};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+
+/// Asks process `pid`, and waits for its answer: it may have kernels to wait for.
+///
+/// # Errors
+///
+/// When it cannot be asked, or says no.
+pub(super) fn ask(pid: u32, request: &Request) -> Result<Answer> {
+    let process = Process::find(pid)?;
+    let socket = process.socket()?;
+    let mut stream = match UnixStream::connect(&socket) {
+        Ok(stream) => stream,
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            process::remove(&socket)?;
+            bail!(
+                "nobody listens on {} any more, which is removed: process {pid} is not the program \
+                 that made it, or has closed it",
+                socket.display()
+            );
+        }
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            return Err(process.not_yours());
+        }
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot connect to {}", socket.display()));
+        }
+    };
+    let listening = peer::of(&stream)?.pid;
+    if listening != pid {
+        bail!(
+            "process {listening} listens on {}, which has the number {pid} in another PID namespace",
+            socket.display()
+        );
+    }
+    // A process that refuses whoever asks may have hung up already: it has said why.
+    let sent = stream.write_all(format!("{request}\n").as_bytes());
+    let mut answer = Vec::new();
+    let read = stream.read_to_end(&mut answer);
+    if answer.is_empty() {
+        sent.and(read.map(drop))?;
+        bail!("process {pid} has ended before it answered");
+    }
+    let answer = String::from_utf8_lossy(&answer);
+    Answer::parse(&answer).map_err(|error| anyhow!("process {pid}: {error}"))
+}

@@ -1,0 +1,288 @@
+//! Tests: what each label covers, and which of them reach a line.
+
+use crate::pages::Pages;
+use crate::parts::{export, totals};
+use crate::*;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// A function and its counters.
+type Counts = (&'static str, &'static [u64]);
+
+/// The counts of `archs.hip` on gfx90a in two tests, and in a run without a label.
+const TESTS: [(&str, [Counts; 5]); 3] = [
+    (
+        "unit tests/scale",
+        [
+            ("_Z6scaledi", &[4]),
+            ("scale", &[6, 4]),
+            ("add", &[0]),
+            ("_Z3sumIiET_S0_S0_", &[3, 0]),
+            ("_Z3sumIdET_S0_S0_", &[0, 0]),
+        ],
+    ),
+    (
+        "add",
+        [
+            ("_Z6scaledi", &[0]),
+            ("scale", &[0, 0]),
+            ("add", &[3]),
+            ("_Z3sumIiET_S0_S0_", &[3, 3]),
+            ("_Z3sumIdET_S0_S0_", &[0, 0]),
+        ],
+    ),
+    (
+        "(no label)",
+        [
+            ("_Z6scaledi", &[0]),
+            ("scale", &[1, 0]),
+            ("add", &[0]),
+            ("_Z3sumIiET_S0_S0_", &[0, 0]),
+            ("_Z3sumIdET_S0_S0_", &[0, 0]),
+        ],
+    ),
+];
+
+/// Where the profiles of these lie in the data directory.
+const DIRECTORIES: [&str; 3] = ["labels/unit%20tests/scale", "labels/add", ""];
+
+/// A data directory with labelled profiles of `archs.hip`.
+struct Labelled {
+    place: Place,
+    elf: PathBuf,
+}
+
+impl Labelled {
+    fn new() -> Self {
+        let place = Place::new();
+        let source = data("archs.hip");
+        let elf = compile_source(&source, place.path(), "archs.elf", "gfx90a", &INSTRUMENTED);
+        place.keep(&elf);
+        Self { place, elf }
+    }
+
+    /// Writes a profile with these counts into a directory below the data directory.
+    fn add(&self, counts: &[Counts], directory: &str) -> PathBuf {
+        let name = self.place.profile_path(&self.elf, "gfx90a", 0);
+        let directory = self.place.data().join(directory);
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join(name.file_name().unwrap());
+        let count = |function: &str, number: u64| {
+            let counts = counts.iter().find(|(name, _)| *name == function);
+            counts.unwrap().1[usize::try_from(number).unwrap()]
+        };
+        profile::write_counts(&self.elf, &count, RAW_VERSION, &path);
+        path
+    }
+
+    /// Writes those of [`TESTS`].
+    fn add_all(&self) -> Vec<PathBuf> {
+        let tests = TESTS.iter().zip(DIRECTORIES);
+        let add = |((_, counts), directory): (&(_, [Counts; 5]), _)| self.add(counts, directory);
+        tests.map(add).collect()
+    }
+
+    /// What llvm-cov counts on each line with code with these profiles.
+    fn lines(&self, profiles: &[&Path]) -> BTreeMap<u32, u64> {
+        let lcov = export(&self.place, &self.elf, profiles, "-format=lcov");
+        let lcov = stdout(&lcov);
+        let lines = lcov.lines().filter_map(|line| line.strip_prefix("DA:"));
+        let line = |line: &str| {
+            let (number, count) = line.split_once(',').unwrap();
+            (number.parse().unwrap(), count.parse().unwrap())
+        };
+        lines.map(line).collect()
+    }
+
+    /// `rocov which` of these operands.
+    fn which(&self, operands: &[&str]) -> Output {
+        let mut command = rocov();
+        command.current_dir(self.place.path()).arg("which");
+        command.args(operands).output().unwrap()
+    }
+}
+
+#[test]
+fn tests_have_the_figures_of_llvm_cov_on_each_alone() {
+    let labelled = Labelled::new();
+    let profiles = labelled.add_all();
+    let Labelled { place, elf } = labelled;
+    let output = place.report(&[&"--json", &"--per-test"]);
+    assert_eq!(stderr(&output), "");
+    let found = json(output.stdout);
+    let all: Vec<_> = profiles.iter().map(PathBuf::as_path).collect();
+    assert_eq!(found["data"][0]["totals"], totals(&place, &elf, &all));
+    let tests = found["rocov"]["tests"].as_array().unwrap();
+    assert_eq!(tests.len(), TESTS.len());
+    for ((name, _), profile) in TESTS.iter().zip(&profiles) {
+        let test = tests.iter().find(|test| test["name"] == *name).unwrap();
+        let column = &test["columns"][0];
+        assert_eq!(column["name"], "gfx90a");
+        assert_eq!(
+            column["summary"],
+            totals(&place, &elf, &[profile.as_path()]),
+            "{name}"
+        );
+    }
+    // By hand: `scaled` ran in the first alone, `add` in the second; all that the third ran, the first
+    // did too.
+    let only = |name: &str| {
+        let test = tests.iter().find(|test| test["name"] == name).unwrap();
+        test["columns"][0]["only"].clone()
+    };
+    assert_eq!(only("unit tests/scale")["functions"], 1);
+    assert_eq!(only("add")["functions"], 1);
+    for what in ["lines", "functions", "regions"] {
+        assert_eq!(only("(no label)")[what], 0, "{what}");
+    }
+    let said = stdout(&place.report(&[&"--per-test"]));
+    let (table, parts) = said.split_once("\ngfx90a by test:\n\n").unwrap();
+    assert!(
+        table.starts_with("gfx90a: 3 profiles of 1 code object\n"),
+        "{said}"
+    );
+    let lines = only("add")["lines"].to_string();
+    assert_eq!(columns(parts, "add")[7], lines, "{said}");
+    run(place.command().args(["--html=pages", "--per-test"]));
+    let rows = Pages::read(&place.path().join("pages")).rows("parts");
+    let add = rows.iter().find(|row| row[0] == "add").unwrap();
+    assert_eq!(add[5], lines, "{rows:?}");
+    let said = stdout(&place.report(&[&"--per-test", &"--markdown"]));
+    assert!(said.contains("| `unit tests/scale` | gfx90a | "), "{said}");
+}
+
+#[test]
+fn without_labels_there_are_no_tests() {
+    let labelled = Labelled::new();
+    labelled.add(&TESTS[0].1, "");
+    for output in [
+        labelled.place.report(&[&"--per-test"]),
+        labelled.which(&["archs.hip:4"]),
+    ] {
+        let message = failure(&output, 1);
+        assert!(message.contains("rocov run --label NAME"), "{message}");
+    }
+}
+
+/// Counts of both tests, which no one can tell apart.
+const SHARED: (&str, [Counts; 5]) = (
+    "labels/add&unit%20tests%2Fscale",
+    [
+        ("_Z6scaledi", &[2]),
+        ("scale", &[2, 2]),
+        ("add", &[1]),
+        ("_Z3sumIiET_S0_S0_", &[0, 0]),
+        ("_Z3sumIdET_S0_S0_", &[0, 0]),
+    ],
+);
+
+#[test]
+fn what_may_be_of_several_tests_is_credited_to_each() {
+    let labelled = Labelled::new();
+    let profiles = labelled.add_all();
+    let shared = labelled.add(&SHARED.1, SHARED.0);
+    let Labelled { place, elf } = labelled;
+    let found = json(place.report(&[&"--json", &"--per-test"]).stdout);
+    let tests = found["rocov"]["tests"].as_array().unwrap();
+    assert_eq!(tests.len(), TESTS.len());
+    for ((name, _), profile) in TESTS.iter().zip(&profiles) {
+        let test = tests.iter().find(|test| test["name"] == *name).unwrap();
+        let (of_test, other): (&[&Path], _) = match *name {
+            "add" => (&[profile, &shared], json!(["unit tests/scale"])),
+            "unit tests/scale" => (&[profile, &shared], json!(["add"])),
+            _ => (&[profile], Value::Null),
+        };
+        let expected = totals(&place, &elf, of_test);
+        assert_eq!(test["columns"][0]["summary"], expected, "{name}");
+        assert_eq!(test["shared_with"], other, "{name}");
+    }
+    let said = stdout(&place.report(&[&"--per-test"]));
+    let row = said.lines().find(|line| line.starts_with("add ")).unwrap();
+    assert!(row.ends_with("  unit tests/scale"), "{said}");
+    let said = stdout(&place.report(&[&"--per-test", &"--markdown"]));
+    assert!(said.contains("| Shared with |"), "{said}");
+    run(place.command().args(["--html=pages", "--per-test"]));
+    let rows = Pages::read(&place.path().join("pages")).rows("parts");
+    let add = rows.iter().find(|row| row[0] == "add").unwrap();
+    assert_eq!(add.last().unwrap(), "unit tests/scale", "{rows:?}");
+}
+
+#[test]
+fn the_tests_that_reach_a_line_have_the_counts_of_llvm_cov_on_each_alone() {
+    let labelled = Labelled::new();
+    let profiles = labelled.add_all();
+    let shared = labelled.add(&SHARED.1, SHARED.0);
+    // By test and what it is shared with, as they are to be listed.
+    let of = |index: usize, label: Option<&str>, others: &[&str]| {
+        let profile = [&profiles[..], std::slice::from_ref(&shared)].concat()[index].clone();
+        let lines = labelled.lines(&[&profile]);
+        (json!({"label": label, "shared_with": others}), lines)
+    };
+    let tests = [
+        of(2, None, &[]),
+        of(1, Some("add"), &[]),
+        of(3, Some("add"), &["unit tests/scale"]),
+        of(0, Some("unit tests/scale"), &[]),
+        of(3, Some("unit tests/scale"), &["add"]),
+    ];
+    let lines: Vec<_> = tests[0].1.keys().copied().collect();
+    let source = data("archs.hip");
+    let source = source.to_str().unwrap();
+    let places = lines.iter().map(|line| format!("{source}:{line}"));
+    let places: Vec<_> = places.collect();
+    let mut operands: Vec<_> = places.iter().map(String::as_str).collect();
+    operands.extend(["--json", "rocov-data"]);
+    let output = labelled.which(&operands);
+    assert_eq!(stderr(&output), "");
+    let found = json(output.stdout);
+    assert_eq!(found["rocov_which"], 1);
+    assert_eq!(found["lines"].as_array().unwrap().len(), lines.len());
+    for (line, found) in lines.iter().zip(found["lines"].as_array().unwrap()) {
+        let reaching = tests.iter().filter(|(_, counts)| counts[line] > 0);
+        let expected = reaching.map(|(test, counts)| {
+            let mut test = test.clone();
+            test["counts"] = json!({"gfx90a": counts[line]});
+            test
+        });
+        let tests: Vec<_> = expected.collect();
+        let expected = json!({"source": source, "line": line, "archs": ["gfx90a"], "tests": tests});
+        assert_eq!(*found, expected, "{line}");
+    }
+}
+
+#[test]
+fn sources_are_found_by_their_ends_and_what_has_no_answer_is_told() {
+    let labelled = Labelled::new();
+    labelled.add_all();
+    let path = data("archs.hip");
+    let source = path.to_str().unwrap();
+    let add = fs::read_to_string(&path).unwrap();
+    let add = 1 + add.lines().position(|it| it.contains(" add(")).unwrap();
+    let expected = format!("{source}:{add}\nTest  gfx90a\nadd        3\n");
+    for file in ["archs.hip", "data/archs.hip", source] {
+        let output = labelled.which(&[&format!("{file}:{add}")]);
+        assert_eq!(stdout(&output), expected, "{}", stderr(&output));
+    }
+    let output = labelled.which(&["archs.hip:1", "nothing.hip:3", &format!("archs.hip:{add}")]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stdout(&output), expected);
+    let said = stderr(&output);
+    let said: Vec<_> = said.lines().collect();
+    let [no_code, unknown] = said[..] else {
+        panic!("{said:?}");
+    };
+    assert!(
+        no_code.contains("archs.hip:1: there is no GPU code on line 1"),
+        "{no_code}"
+    );
+    assert!(unknown.contains("nothing.hip"), "{unknown}");
+    assert!(
+        unknown.contains(&format!("compiled from {source}")),
+        "{unknown}"
+    );
+    for wrong in [&["rocov-data"][..], &["archs.hip:0"], &["a:1", "b", "c"]] {
+        let output = labelled.which(wrong);
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+        assert!(stderr(&output).contains("FILE:LINE"), "{wrong:?}");
+    }
+}
