@@ -9,7 +9,11 @@ fuzz_target!(|file: &[u8]| {
         for image in &container.images {
             let _ = (image.content(), image.identity());
             if let Some(range) = image.bytes.range_in_file() {
-                assert_eq!(&file[range], &image.bytes[..], "an image is where it is said");
+                assert_eq!(
+                    &file[range],
+                    &image.bytes[..],
+                    "an image is where it is said"
+                );
             }
         }
     }

@@ -1,12 +1,12 @@
-//! Words of the environment and of the runtime: name patterns, filters, sizes, URIs, targets.
+//! Words of the environment and of the runtime: name patterns, filters, sizes, labels, URIs, targets.
 #![no_main]
 
-use std::path::Path;
+use std::path::{Component, Path};
 
 use libfuzzer_sys::fuzz_target;
 use rocov::codeobject::{FileUri, Identity, runs_on, sanitize_target};
 use rocov::filter::Filter;
-use rocov::output::{Expansion, ProfileName};
+use rocov::output::{Expansion, LABELS, Label, ProfileName};
 use rocov::registry::parse_bytes;
 
 const DIRECTORY: &str = "/data";
@@ -15,7 +15,7 @@ fuzz_target!(|words: (&str, &str)| {
     let (one, other) = words;
     let values = Expansion {
         pid: 4711,
-        host: "node7".into(),
+        host: other.into(),
         tmpdir: "/tmp".into(),
     };
     if let Ok(name) = ProfileName::parse(one, &values, Path::new(DIRECTORY)) {
@@ -27,8 +27,50 @@ fuzz_target!(|words: (&str, &str)| {
         assert!(file.contains(identity.as_str()), "{file}");
         assert!(name.for_registry().starts_with(name.directory()));
     }
+    let name = ProfileName::parse("%h/%p", &values, Path::new(DIRECTORY)).expect("a good pattern");
+    let directory = name.directory();
+    let below = directory.strip_prefix(DIRECTORY).expect("below it");
+    let mut names = below.components();
+    assert!(
+        matches!(
+            (names.next(), names.next()),
+            (Some(Component::Normal(_)), None)
+        ),
+        "{below:?}"
+    );
     if let Ok(filter) = Filter::new(one, other) {
         let _ = filter.admits(Some(Path::new(other)));
     }
+    label(one);
     let _ = (parse_bytes(one), FileUri::parse(one), runs_on(one, other));
 });
+
+/// A label, and what may lie on disk where directories of labels are.
+fn label(text: &str) {
+    if let Some(label) = Label::from_directory(Path::new(text)) {
+        let directory = label.directory();
+        let is_normal = |it| matches!(it, Component::Normal(_));
+        assert!(directory.starts_with(LABELS) && directory.components().all(is_normal));
+        let _ = label.to_string();
+    }
+    let Ok(label) = text.parse::<Label>() else {
+        return;
+    };
+    assert_eq!(label.to_string(), text, "it reads as it was given");
+    let directory = label.directory();
+    let below = directory
+        .strip_prefix(LABELS)
+        .expect("a directory of labels");
+    let names: Vec<_> = below.iter().collect();
+    assert_eq!(
+        names.len(),
+        text.split('/').count(),
+        "a directory for each name"
+    );
+    assert!(names.iter().all(|name| name.len() <= 255), "{below:?}");
+    assert_eq!(
+        Label::from_directory(below),
+        Some(label),
+        "it is found again"
+    );
+}

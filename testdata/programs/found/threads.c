@@ -1,0 +1,80 @@
+// Threads that load, launch and unload at the same time, on HSA alone, while others ask for drains.
+//
+//   threads CODE_OBJECT ROUNDS
+//
+// THREADS threads load the code object ROUNDS times each, launch its kernel `count` once, and unload it.
+#include "hsa_check.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+enum { THREADS = 4, GRID = 128, GROUP = 64 };
+
+static char object[1 << 20];
+static size_t object_size;
+static int rounds;
+
+static hsa_executable_t load_object(hsa_agent_t gpu) {
+  hsa_executable_t executable = {0};
+  hsa_code_object_reader_t reader;
+  CHECK_HSA(hsa_code_object_reader_create_from_memory(object, object_size, &reader));
+  CHECK_HSA(hsa_executable_create_alt(HSA_PROFILE_BASE, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT,
+                                      NULL, &executable));
+  CHECK_HSA(hsa_executable_load_agent_code_object(executable, gpu, reader, NULL, NULL));
+  CHECK_HSA(hsa_executable_freeze(executable, NULL));
+  CHECK_HSA(hsa_code_object_reader_destroy(reader));
+  return executable;
+}
+
+struct count_arguments {
+  void *out;
+  unsigned rounds;
+};
+
+static void *load_and_unload(void *number) {
+  int gpu = (int)((intptr_t)number % gpu_count);
+  hsa_queue_t *queue = new_queue(gpus[gpu]);
+  struct count_arguments *arguments = allocate_arguments(sizeof *arguments);
+  *arguments = (struct count_arguments){allocate_device(gpu, GRID * sizeof(unsigned)), 1};
+  for (int round = 0; round < rounds; round++) {
+    hsa_executable_t executable = load_object(gpus[gpu]);
+    hsa_signal_t done = new_signal(1);
+    launch(queue, address_of(executable, "_Z5countPjj.kd", gpus[gpu]), arguments, GRID, GROUP, done);
+    wait_done(done);
+    CHECK_HSA(hsa_signal_destroy(done));
+    CHECK_HSA(hsa_executable_destroy(executable));
+  }
+  CHECK_HSA(hsa_queue_destroy(queue));
+  CHECK_HSA(hsa_amd_memory_pool_free(arguments->out));
+  CHECK_HSA(hsa_amd_memory_pool_free(arguments));
+  return NULL;
+}
+
+static void *drain(void *unused) {
+  int (*drain)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "rocov_drain");
+  CHECK(drain != NULL);
+  for (int round = 0; drain && round < rounds; round++) {
+    CHECK(drain() <= 1);
+  }
+  return unused;
+}
+
+int main(int argc, char **argv) {
+  pthread_t threads[THREADS + 2];
+  FILE *file = argc > 2 ? fopen(argv[1], "rb") : NULL;
+  if (!file)
+    return 2;
+  object_size = fread(object, 1, sizeof object, file);
+  CHECK(object_size > 0 && object_size < sizeof object && fclose(file) == 0);
+  rounds = atoi(argv[2]);
+  start();
+  for (intptr_t number = 0; number < THREADS + 2; number++) {
+    void *(*work)(void *) = number < THREADS ? load_and_unload : drain;
+    CHECK(pthread_create(&threads[number], NULL, work, (void *)number) == 0);
+  }
+  for (int number = 0; number < THREADS + 2; number++) {
+    CHECK(pthread_join(threads[number], NULL) == 0);
+  }
+  CHECK_HSA(hsa_shut_down());
+  return finish();
+}

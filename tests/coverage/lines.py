@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Which lines of the library and of librocov ran, of an lcov file: for tools/coverage."""
+
+import itertools
+import re
+import sys
+from pathlib import Path
+
+REQUIRED = 90
+ROOT = Path(__file__).parents[2]
+OURS = ("src/", "runtime/src/")
+# Modules of tests in files of their own.
+TESTS = re.compile(r"_tests\.rs$|/tests/")
+
+
+def counts(lcov):
+    """How often each line ran, by file."""
+    files = {}
+    for entry in lcov.read_text().splitlines():
+        key, _, value = entry.partition(":")
+        if key == "SF":
+            lines = files.setdefault(Path(value), {})
+        elif key == "DA":
+            number, count = value.split(",")[:2]
+            lines[int(number)] = lines.get(int(number), 0) + int(count)
+    return files
+
+
+def without_tests(path, lines):
+    """The lines before a file's unit tests, which are its end."""
+    text = path.read_text().splitlines()
+    end = text.index("#[cfg(test)]") if "#[cfg(test)]" in text else len(text)
+    return {number: count for number, count in lines.items() if number <= end}
+
+
+def ranges(numbers, known):
+    """Line numbers as FROM-TO: what has no code between them does not part them."""
+    missed = set(numbers)
+    groups = itertools.groupby(sorted(known), key=lambda number: number in missed)
+    runs = [list(group) for is_missed, group in groups if is_missed]
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
+
+
+def reasons(path):
+    """The reason of each file there, as lines with two spaces before them."""
+    found, name = {}, None
+    for line in path.read_text().splitlines():
+        if line.startswith("  "):
+            found[name].append(line)
+        elif line and not line.startswith("#"):
+            name = line
+            found[name] = []
+    return {name: "\n".join(lines) for name, lines in found.items()}
+
+
+def main():
+    lcov, given = (Path(argument) for argument in sys.argv[1:])
+    given = reasons(given)
+    total = missing = 0
+    unexplained = []
+    for path, lines in sorted(counts(lcov).items()):
+        name = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else ""
+        if not name.startswith(OURS) or TESTS.search(name):
+            continue
+        lines = without_tests(path, lines)
+        missed = [number for number, count in lines.items() if count == 0]
+        total += len(lines)
+        missing += len(missed)
+        if missed:
+            print(f"{name}: {len(missed)} of {len(lines)} lines: {ranges(missed, lines)}")
+            print(given.get(name, "  (no reason is given)"))
+            unexplained += [name] if name not in given else []
+    if total == 0:
+        sys.exit("tests/coverage/lines.py: no counts of src and runtime/src")
+    percent = 100 * (total - missing) / total
+    print(f"{percent:.1f} % of {total} lines ran, at least {REQUIRED} % must")
+    sys.exit(1 if percent < REQUIRED or unexplained else 0)
+
+
+main()

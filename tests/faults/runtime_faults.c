@@ -1,0 +1,174 @@
+/* Preloaded into a program under librocov: a call of HSA's functions that librocov makes goes wrong.
+ *
+ * librocov finds them by dlsym in ROCr's own handle, which is what is interposed here; the program's
+ * and HIP's own calls go to ROCr as ever. The environment says what happens:
+ *
+ *   ROCOV_TEST_FAULT=FUNCTION:NUMBER:WHAT   the call of this number, from 0, or each for `*`
+ *     WHAT a number   the function is not called and returns it as its status
+ *     WHAT `hang`     the function is not called and returns success: a copy that never ends
+ *     WHAT `null`     the callback gets a null handle first
+ *     WHAT `missing`  dlsym does not find the function
+ *   ROCOV_TEST_FAULT_CALLS=FILE             gets a line for each function: its name and calls
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef uint32_t status_t;
+/* Eight integers or pointers: what a function has not, it does not look at. */
+typedef status_t (*function_t)(long, long, long, long, long, long, long, long);
+
+#define FUNCTIONS(X)                                                                               \
+  X(hsa_iterate_agents)                                                                            \
+  X(hsa_agent_get_info)                                                                            \
+  X(hsa_isa_get_info_alt)                                                                          \
+  X(hsa_executable_get_symbol_by_name)                                                             \
+  X(hsa_executable_symbol_get_info)                                                                \
+  X(hsa_memory_copy)                                                                               \
+  X(hsa_amd_pointer_info)                                                                          \
+  X(hsa_amd_memory_async_copy)                                                                     \
+  X(hsa_amd_memory_lock)                                                                           \
+  X(hsa_amd_memory_unlock)                                                                         \
+  X(hsa_signal_create)                                                                             \
+  X(hsa_system_get_info)                                                                           \
+  X(hsa_system_get_major_extension_table)                                                          \
+  X(iterate_executables)                                                                           \
+  X(iterate_loaded_code_objects)                                                                   \
+  X(loaded_code_object_get_info)                                                                   \
+  X(query_host_address)
+
+enum {
+#define X(name) NUMBER_##name,
+  FUNCTIONS(X)
+#undef X
+  COUNT
+};
+
+static const char *const names[COUNT] = {
+#define X(name) #name,
+    FUNCTIONS(X)
+#undef X
+};
+static function_t real[COUNT];
+static long calls[COUNT];
+
+static struct {
+  int function; /* -1: none */
+  long number;  /* -1: each */
+  status_t status;
+  int hangs, null_handle, is_missing;
+} fault = {.function = -1};
+
+typedef status_t (*callback_t)(long, long, long);
+
+static int happens(int function) {
+  const long number = __atomic_fetch_add(&calls[function], 1, __ATOMIC_SEQ_CST);
+  return function == fault.function && (fault.number < 0 || fault.number == number);
+}
+
+static status_t call(int function, long a, long b, long c, long d, long e, long f, long g, long h) {
+  if (happens(function)) {
+    if (fault.hangs) {
+      return 0;
+    }
+    if (!fault.null_handle) {
+      return fault.status;
+    }
+    if (function == NUMBER_iterate_loaded_code_objects) {
+      ((callback_t)b)(a, 0, c);
+    } else {
+      ((callback_t)a)(0, b, 0);
+    }
+  }
+  return real[function](a, b, c, d, e, f, g, h);
+}
+
+#define X(name)                                                                                    \
+  static status_t wrapped_##name(long a, long b, long c, long d, long e, long f, long g, long h) { \
+    return call(NUMBER_##name, a, b, c, d, e, f, g, h);                                            \
+  }
+FUNCTIONS(X)
+#undef X
+
+static const function_t wrapped[COUNT] = {
+#define X(name) wrapped_##name,
+    FUNCTIONS(X)
+#undef X
+};
+
+static void wrap(int function, void **slot) {
+  if (*slot && *slot != (void *)wrapped[function]) {
+    real[function] = (function_t)*slot;
+    *slot = (void *)wrapped[function];
+  }
+}
+
+/* The loader's functions come in a table: hsa_ven_amd_loader_1_03_pfn_t. */
+static status_t with_table(long extension, long version, long size, long table, long e, long f,
+                           long g, long h) {
+  const status_t status =
+      wrapped_hsa_system_get_major_extension_table(extension, version, size, table, e, f, g, h);
+  void **functions = (void **)table;
+  if (status == 0 && extension == 0x201 && size >= 56) {
+    wrap(NUMBER_query_host_address, &functions[0]);
+    wrap(NUMBER_iterate_loaded_code_objects, &functions[3]);
+    wrap(NUMBER_loaded_code_object_get_info, &functions[4]);
+    wrap(NUMBER_iterate_executables, &functions[6]);
+  }
+  return status;
+}
+
+void *dlsym(void *handle, const char *name) {
+  static void *(*next)(void *, const char *);
+  if (!next) {
+    next = (void *(*)(void *, const char *))dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+  }
+  void *found = next(handle, name);
+  if (!found || handle == RTLD_NEXT || handle == RTLD_DEFAULT) {
+    return found;
+  }
+  for (int function = 0; function < NUMBER_iterate_executables; function++) {
+    if (strcmp(name, names[function]) == 0) {
+      if (function == fault.function && fault.is_missing) {
+        return next(handle, "no such function");
+      }
+      wrap(function, &found);
+      return function == NUMBER_hsa_system_get_major_extension_table ? (void *)with_table : found;
+    }
+  }
+  return found;
+}
+
+__attribute__((constructor)) static void read_fault(void) {
+  const char *text = getenv("ROCOV_TEST_FAULT");
+  char name[64], number[16], what[16];
+  if (!text || sscanf(text, "%63[^:]:%15[^:]:%15s", name, number, what) != 3) {
+    return;
+  }
+  for (int function = 0; function < COUNT; function++) {
+    if (strcmp(name, names[function]) == 0) {
+      fault.function = function;
+    }
+  }
+  fault.number = strcmp(number, "*") == 0 ? -1 : strtol(number, NULL, 0);
+  fault.hangs = strcmp(what, "hang") == 0;
+  fault.null_handle = strcmp(what, "null") == 0;
+  fault.is_missing = strcmp(what, "missing") == 0;
+  fault.status = (status_t)strtoul(what, NULL, 0);
+}
+
+/* After librocov's last drain, which is an exit handler: destructors run later. */
+__attribute__((destructor)) static void write_calls(void) {
+  const char *path = getenv("ROCOV_TEST_FAULT_CALLS");
+  FILE *file = path ? fopen(path, "w") : NULL;
+  if (!file) {
+    return;
+  }
+  for (int function = 0; function < COUNT; function++) {
+    fprintf(file, "%s %ld\n", names[function], calls[function]);
+  }
+  fclose(file);
+}

@@ -1,0 +1,67 @@
+//! What a drain reads of device memory: a section bounds table and sections of any contents. What is
+//! written of records that pass must be a profile, whatever they claim.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rocov::device::DeviceRange;
+use rocov::profraw::{Parts, RawProfile, Sum, Version, encode};
+use rocov::sections::{Bounds, BoundsTable, NamesChecker, SectionRanges, check_records};
+
+/// Where the code object is loaded: so high that sizes overflow soon.
+const BASE: u64 = u64::MAX - 0xffff;
+
+fuzz_target!(|input: (u64, [u16; 10], &[u8])| {
+    let (word, places, memory) = input;
+    if let Ok(table) = BoundsTable::decode(memory) {
+        let _ = SectionRanges::check(&table.bounds, segment(memory), None);
+        let _ = SectionRanges::check_version(table.version, segment(memory));
+    }
+    let Ok(version) = Version::of_word(word) else {
+        return;
+    };
+    let at = |place: usize| BASE + u64::from(places[place]);
+    let bounds = Bounds {
+        names: (at(0), at(1)),
+        counters: (at(2), at(3)),
+        data: (at(4), at(5)),
+        bitmap: (at(6), at(7)),
+        uniform: (at(8), at(9)),
+    };
+    let Ok(ranges) = SectionRanges::check(&bounds, segment(memory), Some(&version)) else {
+        return;
+    };
+    let bytes = |range: DeviceRange| {
+        let start = range.start.wrapping_sub(BASE) as usize;
+        // An empty section may start anywhere.
+        memory.get(start..start + range.len as usize).unwrap_or(&[])
+    };
+    let records = check_records(
+        bytes(ranges.data),
+        bytes(ranges.counters),
+        &ranges,
+        &version,
+    );
+    let names = bytes(ranges.names);
+    let _ = NamesChecker::default().check(names);
+    let file = encode(&Parts {
+        version,
+        build_id: None,
+        records: &records.bytes,
+        counters: bytes(ranges.counters),
+        bitmap: bytes(ranges.bitmap),
+        uniform: bytes(ranges.uniform),
+        names,
+        names_address: ranges.names.start,
+    });
+    RawProfile::parse(&file).expect("a raw profile");
+    let mut sum = Sum::of(file.clone()).expect("a profile can be added to");
+    sum.add(&file).expect("a profile can be added to itself");
+});
+
+/// All of memory.
+fn segment(memory: &[u8]) -> DeviceRange {
+    DeviceRange {
+        start: BASE,
+        len: memory.len() as u64,
+    }
+}
