@@ -60,16 +60,9 @@ pub(super) fn parse(bytes: &[u8], start: usize) -> Result<Container<'static>, Bu
     let packed_end = match header.size {
         None => bytes.len(),
         Some(size) => {
-            let packed = size.checked_sub(cursor.at as u64);
-            let packed = packed.ok_or(BundleError::PackedSize {
-                what: WHAT,
-                offset: start,
-                declared: size,
-                found: cursor.at as u64,
-            })?;
-            cursor
-                .range("compressed data", cursor.at as u64, packed)?
-                .end
+            cursor.check_size(size)?;
+            let at = cursor.at as u64;
+            cursor.range("compressed data", at, size - at)?.end
         }
     };
     let packed = &bytes[cursor.at..packed_end];

@@ -69,6 +69,22 @@ impl<'a> Cursor<'a> {
         Ok(offset as usize..end as usize)
     }
 
+    /// Refuses a size of the whole container by which it would end before where it is read now, which is
+    /// behind the header.
+    ///
+    /// What has no bytes at all would be found again and again at one place.
+    pub(super) fn check_size(&self, declared: u64) -> Result<(), BundleError> {
+        if declared < self.at as u64 {
+            return Err(BundleError::Size {
+                what: self.what,
+                offset: self.start,
+                declared,
+                header: self.at,
+            });
+        }
+        Ok(())
+    }
+
     /// Refuses numbers of entries that no container has, before they are used for anything.
     pub(super) fn check_count(&self, count: u64, limit: u64) -> Result<(), BundleError> {
         if count > limit {

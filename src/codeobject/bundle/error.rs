@@ -82,6 +82,21 @@ pub enum BundleError {
         /// The method found.
         found: u64,
     },
+    /// It says that it has fewer bytes than its header.
+    #[error(
+        "the {what} at offset {offset:#x} says that it has {declared} bytes, its header alone has \
+         {header}"
+    )]
+    Size {
+        /// The container.
+        what: &'static str,
+        /// Where it starts.
+        offset: usize,
+        /// Bytes by its header.
+        declared: u64,
+        /// Bytes of the header.
+        header: usize,
+    },
     /// It says that more would come out of it than is taken.
     #[error(
         "the {what} at offset {offset:#x} says that it unpacks to {declared} bytes, {limit} are \

@@ -149,11 +149,11 @@ impl<'data> Entries<'data> {
         }
     }
 
-    /// The container of these, which ends with the last image, and at `header_end` at the least.
+    /// The container of these, which ends with the last image, and has the `header_bytes` at the least.
     /// Images that cannot be what they claim to be are left out, and named in its damage.
     pub(super) fn into_container(
         mut self,
-        header_end: usize,
+        header_bytes: usize,
         packing: Packing,
     ) -> Container<'data> {
         self.leave_out_overlapping();
@@ -163,7 +163,7 @@ impl<'data> Entries<'data> {
             .images
             .iter()
             .map(|image| image.offset + image.bytes.len());
-        let end = ends.max().unwrap_or(0).max(header_end);
+        let end = ends.max().unwrap_or(0).max(self.start + header_bytes);
         Container {
             section: None,
             offset: self.start,

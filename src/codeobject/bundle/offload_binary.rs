@@ -56,6 +56,7 @@ pub(super) fn parse<'data>(
         at: MAGIC.len(),
     };
     let header = Header::read(&mut cursor)?;
+    cursor.check_size(header.size)?;
     let end = start + cursor.range("contents", 0, header.size)?.end;
     let mut container = if header.unpacked == 0 {
         entries(file, start..end, &header)?

@@ -47,5 +47,5 @@ pub(super) fn parse<'data>(
         });
         entries.push(image);
     }
-    Ok(entries.into_container(start + cursor.at, Packing::Bundle))
+    Ok(entries.into_container(cursor.at, Packing::Bundle))
 }

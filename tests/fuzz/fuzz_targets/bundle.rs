@@ -6,6 +6,7 @@ use rocov::codeobject::bundle::{containers, images};
 
 fuzz_target!(|file: &[u8]| {
     for container in containers(file).flatten() {
+        assert!(container.size > 0, "the next one is after it");
         for image in &container.images {
             let _ = (image.content(), image.identity());
             if let Some(range) = image.bytes.range_in_file() {

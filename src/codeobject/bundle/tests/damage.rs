@@ -197,8 +197,8 @@ fn declared_sizes_that_are_wrong() {
                  4294967296 are allowed";
     assert_eq!(message(&say((4 << 30) + 1, None)), limit);
     let header =
-        "the compressed bundle at offset 0x0 has 32 bytes of compressed data, its header says";
-    assert!(message(&say(len, Some(31))).starts_with(header));
+        "the compressed bundle at offset 0x0 says that it has 31 bytes, its header alone has 32";
+    assert_eq!(message(&say(len, Some(31))), header);
     let mut trailing = say(len, Some(32 + zlib(&plain).len() as u64 + 3));
     trailing.extend(b"abc");
     let expected = format!(
@@ -277,6 +277,11 @@ fn offload_binaries_with_wrong_numbers() {
             "the contents of the offload binary at offset 0x0 ends at 0xffffffffffffffff",
         ),
         (
+            8,
+            &[0, 0],
+            "the offload binary at offset 0x0 says that it has 0 bytes, its header alone has 32",
+        ),
+        (
             16,
             &huge,
             "the list of entries of the offload binary at offset 0x0 ends at 0xffff",
@@ -322,6 +327,19 @@ fn offload_binaries_with_wrong_numbers() {
     let damaged = patched(declared(1000), 40, &[0; 16]);
     let start = "the offload binary at offset 0x0 cannot be unpacked as zlib: ";
     assert!(message(&damaged).starts_with(start));
+}
+
+/// Two that the fuzzer's `bundle` found: without an image after other bytes, the end was reckoned to be
+/// before the start; of no bytes at all, it was read again and again.
+#[test]
+fn offload_binaries_without_anything() {
+    let empty = offload_binary(2, &[]);
+    let one = offload_binary(2, &[("gfx90a", &code_object("one"))]);
+    let file = [one.clone(), empty.clone(), one].concat();
+    let sizes: Vec<usize> = containers(&file).map(|found| found.unwrap().size).collect();
+    assert_eq!(sizes, [file.len() / 2 - 16, 32, file.len() / 2 - 16]);
+    let nothing = patched(patched(empty, 8, &[0; 8]), 16, &[0; 8]);
+    assert_eq!(containers(&nothing).take(3).count(), 1);
 }
 
 #[test]
