@@ -44,9 +44,4 @@ impl Complete {
     pub(super) fn forget(&mut self, generation: u64) {
         self.since.remove(&generation);
     }
-
-    /// What was drained is not to be relied on any more.
-    pub(super) fn forget_all(&mut self) {
-        self.since.clear();
-    }
 }

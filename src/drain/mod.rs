@@ -297,12 +297,9 @@ impl Session {
     /// The runtime is gone, and with it all executables: what was written of them stays.
     pub fn forget_all(&mut self) {
         for generation in std::mem::take(&mut self.loads).into_keys() {
-            self.ledger.settle(generation);
+            self.settle(generation);
         }
         self.registry.unloaded_all(clock::now());
-        self.complete.forget_all();
-        self.marked.forget_all();
-        self.shares.forget_all();
         self.seen.clear();
         self.missed.clear();
         self.agents.clear();
@@ -360,14 +357,21 @@ impl Session {
         let Some(generations) = self.seen.get_mut(&executable) else {
             return;
         };
+        let generations = std::mem::take(generations);
         self.registry.unloaded(executable, clock::now());
-        for generation in generations.drain(..) {
+        for generation in generations {
             self.loads.remove(&generation);
-            self.complete.forget(generation);
-            self.marked.forget(generation);
-            self.shares.forget(generation);
-            self.ledger.settle(generation);
+            self.settle(generation);
         }
+    }
+
+    /// A load is gone, or its counters start from zero: what was written of them stays, and all else
+    /// that is remembered of them ends.
+    fn settle(&mut self, generation: u64) {
+        self.complete.forget(generation);
+        self.marked.forget(generation);
+        self.shares.forget(generation);
+        self.ledger.settle(generation);
     }
 
     /// Drains the loads with these `generations`: while one is written, the next are copied.

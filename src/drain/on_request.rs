@@ -55,16 +55,15 @@ impl Session {
     /// Fails where a load's sections cannot be found or written; the others are zeroed.
     pub fn zero(&mut self, device: &dyn Device) -> Result<(), Error> {
         let mut result = Ok(());
+        let mut zeroed = Vec::with_capacity(self.loads.len());
         for (generation, load) in &self.loads {
             match snapshot::zero(device, load) {
-                Ok(()) => {
-                    self.complete.forget(*generation);
-                    self.marked.forget(*generation);
-                    self.shares.forget(*generation);
-                    self.ledger.settle(*generation);
-                }
+                Ok(()) => zeroed.push(*generation),
                 Err(error) => result = Err(error),
             }
+        }
+        for generation in zeroed {
+            self.settle(generation);
         }
         result
     }

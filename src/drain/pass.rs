@@ -132,12 +132,12 @@ impl<'a> Pass<'a> {
             names,
             names_address,
         };
-        let rest = self.share_out(&parts, &identity, which);
+        let path = self.path(self.name, &identity);
+        let rest = self.share_out(&parts, &identity, &path, which);
         if self.writes == Writes::Labels {
             return Ok(());
         }
         let parts = rest.as_ref().map_or(parts, |rest| parts.counting(rest));
-        let path = self.path(self.name, &identity);
         if self.writes == Writes::New {
             let is_new = create_atomic(&path, &encode(&parts))?;
             self.own = is_new.then_some(path);
@@ -160,19 +160,19 @@ impl<'a> Pass<'a> {
     }
 
     /// Gives what was counted since the latest look to the scope. Returns what is for the load's own
-    /// profile, where that is not all.
+    /// profile at `own`, where that is not all.
     fn share_out(
         &mut self,
         parts: &Parts<'_>,
         identity: &Identity,
+        own: &Path,
         which: usize,
     ) -> Option<Counts> {
         let (generation, version) = (self.load.generation, &parts.version);
         let counted = Counted::of_parts(parts);
-        let path = self.path(self.name, identity);
         let share = self.shares.of(generation, which)?;
         share.begin(|| {
-            let contributed = self.ledger.contributed(&path, generation, &counted);
+            let contributed = self.ledger.contributed(own, generation, &counted);
             contributed.unwrap_or_else(|error| {
                 self.causes.push(Cause::Doubt(error.into()));
                 Some(counted.to_counts())

@@ -51,11 +51,6 @@ impl Shares {
     pub(super) fn forget(&mut self, generation: u64) {
         self.loads.remove(&generation);
     }
-
-    /// All loads are gone.
-    pub(super) fn forget_all(&mut self) {
-        self.loads.clear();
-    }
 }
 
 impl Share {

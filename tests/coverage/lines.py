@@ -42,15 +42,16 @@ def ranges(numbers, known):
 
 
 def reasons(path):
-    """The reason of each file there, as lines with two spaces before them."""
+    """Of each file there how many lines are explained, and the reason: `FILE: NUMBER` and lines with two
+    spaces before them."""
     found, name = {}, None
     for line in path.read_text().splitlines():
         if line.startswith("  "):
-            found[name].append(line)
+            found[name][1].append(line)
         elif line and not line.startswith("#"):
-            name = line
-            found[name] = []
-    return {name: "\n".join(lines) for name, lines in found.items()}
+            name, _, number = line.partition(": ")
+            found[name] = (int(number), [])
+    return {name: (number, "\n".join(lines)) for name, (number, lines) in found.items()}
 
 
 def main():
@@ -68,10 +69,14 @@ def main():
         missing += len(missed)
         if missed:
             print(f"{name}: {len(missed)} of {len(lines)} lines: {ranges(missed, lines)}")
-            print(given.get(name, "  (no reason is given)"))
-            unexplained += [name] if name not in given else []
+            number, reason = given.get(name, (0, "  (no reason is given)"))
+            print(reason)
+            if len(missed) > number:
+                unexplained.append(f"{name}: {len(missed)} lines did not run, {number} are explained")
     if total == 0:
         sys.exit("tests/coverage/lines.py: no counts of src and runtime/src")
+    for line in unexplained:
+        print(line, file=sys.stderr)
     percent = 100 * (total - missing) / total
     print(f"{percent:.1f} % of {total} lines ran, at least {REQUIRED} % must")
     sys.exit(1 if percent < REQUIRED or unexplained else 0)

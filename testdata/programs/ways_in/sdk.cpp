@@ -1,6 +1,8 @@
 // Stands in for rocprofiler-sdk, as a tool of ROCr's: has the libraries of ROCP_TOOL_LIBRARIES configure
 // themselves, and calls them back for each code object that is loaded or unloaded. The structures are
 // those of the public headers, in the later layout if ANCESTOR is defined.
+#include "rocr_table.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -95,19 +97,6 @@ static void configure(const std::string &path) {
   std::printf("sdk: %s: %zu %d\n", client.name, result ? result->size : 0, status);
 }
 
-struct CoreTable {
-  uint32_t version[4];
-  void *functions[125];
-};
-
-struct RootTable {
-  uint32_t version[4];
-  CoreTable *core;
-};
-
-constexpr int DESTROY = 84;
-constexpr int FREEZE = 86;
-
 static uint32_t (*next_freeze)(uint64_t, const char *);
 static uint32_t (*next_destroy)(uint64_t);
 
@@ -129,10 +118,8 @@ extern "C" bool OnLoad(void *table, uint64_t, uint64_t, const char *const *) {
     dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
   }
   auto &functions = static_cast<RootTable *>(table)->core->functions;
-  next_freeze = reinterpret_cast<decltype(next_freeze)>(functions[FREEZE]);
-  next_destroy = reinterpret_cast<decltype(next_destroy)>(functions[DESTROY]);
-  functions[FREEZE] = reinterpret_cast<void *>(freeze);
-  functions[DESTROY] = reinterpret_cast<void *>(destroy);
+  take(functions[FREEZE], next_freeze, freeze);
+  take(functions[DESTROY], next_destroy, destroy);
   if (const char *tool = std::getenv("ROCP_TOOL_LIBRARIES")) {
     configure(tool);
   }

@@ -70,7 +70,7 @@ pub(super) fn object(name: &str, arguments: &[&str]) -> PathBuf {
             "-D__HIP_PLATFORM_AMD__",
         ])
         .arguments(arguments)
-        .reads([source("tally.h")])
+        .reads(["tally.h", "rocr_table.h"].map(source))
         .source(source(name))
         .output(&format!("{name}.o"))
 }
