@@ -6,10 +6,11 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use rocov::control::place;
-use rocov::control::words::{Interval, SnapshotSignal};
+use rocov::control::words::{Interval, SnapshotSignal, parse_wait};
 use rocov::filter::Filter;
 use rocov::output::{Expansion, Label, LabelError, PatternError, ProfileName};
 use rocov::registry::{Keeping, Process, SettingError, clock, parse_bytes};
@@ -77,21 +78,11 @@ pub(crate) fn roctx() -> bool {
     variable("ROCOV_ROCTX").is_some_and(|value| value == "1")
 }
 
-/// How long kernels are waited for when code is unloaded: `ROCOV_WAIT`, in seconds.
+/// How long kernels are waited for when code is unloaded: `ROCOV_WAIT`, in seconds. Read once, as it is
+/// asked for at every turn.
 pub(crate) fn patience() -> Duration {
-    const DEFAULT: Duration = Duration::from_secs(10);
-    let Some(value) = variable("ROCOV_WAIT").filter(|value| !value.is_empty()) else {
-        return DEFAULT;
-    };
-    let seconds = value.to_str().and_then(|value| value.parse().ok());
-    seconds.map(Duration::from_secs).unwrap_or_else(|| {
-        log::warn(format_args!(
-            "ROCOV_WAIT={}: not a whole number of seconds; it is {}",
-            value.display(),
-            DEFAULT.as_secs()
-        ));
-        DEFAULT
-    })
+    static PATIENCE: OnceLock<Duration> = OnceLock::new();
+    *PATIENCE.get_or_init(|| setting("ROCOV_WAIT", "10", parse_wait))
 }
 
 /// What is drained: `ROCOV_ONLY` and `ROCOV_SKIP`. If one of them cannot be used, that is said and

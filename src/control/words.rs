@@ -37,6 +37,18 @@ impl FromStr for Interval {
     }
 }
 
+/// How long something is waited for, 0 to 86400 seconds (a day): a whole number.
+///
+/// # Errors
+/// Fails for anything else: what is added to a moment must not be past what a clock can have.
+pub fn parse_wait(word: &str) -> Result<Duration, SettingError> {
+    let seconds = word.parse::<u64>().ok();
+    seconds
+        .map(Duration::from_secs)
+        .filter(|wait| wait.as_millis() <= MAX_MS.into())
+        .ok_or_else(|| refuse(word, "a whole number of seconds, 86400 at most"))
+}
+
 /// As it can be given.
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -20,6 +20,7 @@ mod profiles_accepted;
 mod report_figures;
 mod requests;
 mod sample_report;
+mod settings;
 mod two_gpus;
 mod uninstrumented;
 mod upstream;

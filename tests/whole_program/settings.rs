@@ -1,0 +1,124 @@
+//! Values of the environment that cannot be used: each has a line that names it, what was found and what
+//! may be there. The program ends as it would, and what it counted is drained.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+
+use crate::support::artifacts::{built, names};
+use crate::support::command::{limited, run};
+use crate::support::gpu::Stack;
+use crate::support::profile::raw_profiles;
+use crate::support::program::{Program, TARGET, counts};
+
+/// Calls of the kernel in one launch.
+const CALLS: u64 = 256;
+
+/// Runs the program with this setting alone, and finds `said` on its standard error and its launch counted.
+fn is_said(variable: &str, value: impl Into<OsString>, said: &str) {
+    let program = Program::build(Stack::Debian12, &["guest/guest.hip"], &[], &["-ldl"]);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = directory.path().join("data");
+    fs::create_dir(&data).expect("a directory that can be written to");
+    let mut setting = OsString::from(format!("{variable}="));
+    setting.push(value.into());
+    let libraries =
+        ["librocov_modelgpu.so", "librocov.so"].map(|it| built(it).display().to_string());
+    let mut command = limited("env");
+    command
+        .arg(format!("LD_PRELOAD={}", libraries.join(":")))
+        .arg(format!("ROCOV_MODELGPU={TARGET}x2"))
+        .arg(&setting)
+        .arg(&program.file)
+        .arg("run")
+        .current_dir(&data);
+    let ended = run(&mut command).success();
+    assert_eq!(ended.stderr, format!("rocov: {said}\n"), "{setting:?}");
+    let profiles = raw_profiles(&data);
+    assert_eq!(profiles.len(), 1, "{setting:?}: {profiles:?}");
+    assert_eq!(counts(&profiles[0], "counted"), (CALLS, vec![]));
+    // Nothing else, wherever the value may have led.
+    let profile = profiles[0].file_name().unwrap_or_default();
+    let files = [
+        "default.kernels.json",
+        &profile.to_string_lossy(),
+        "objects",
+    ];
+    assert_eq!(names(&data), files, "{setting:?}");
+    assert_eq!(names(directory.path()), ["data"], "{setting:?}");
+}
+
+#[test]
+fn names_of_profiles() {
+    for (pattern, said) in [
+        (
+            "%q.profraw",
+            "\"%q\" in the profile name \"%q.profraw\" is not known, use %p, %h, %t, %b, %m, %1m to \
+             %9m, or %%",
+        ),
+        (
+            "dir/%c.profraw",
+            "%c in the profile name \"dir/%c.profraw\" maps counters into the file as they change, \
+             which device memory cannot be; leave it out",
+        ),
+        ("dir/", "the profile name \"dir/\" has no file name"),
+    ] {
+        let said = format!("{said}; writing to default.profraw instead");
+        is_said("LLVM_PROFILE_FILE", pattern, &said);
+    }
+    let latin = OsString::from_vec(b"\xff.profraw".to_vec());
+    let said =
+        "LLVM_PROFILE_FILE: \"\\xFF.profraw\" is not UTF-8; writing to default.profraw instead";
+    is_said("LLVM_PROFILE_FILE", latin, said);
+    let said = "ROCOV_LABEL: the label \"../away\" cannot be used: give 1 to 8 names with / between \
+                them, none of them . or .., each of 1 to 128 bytes (as a directory, 1 to 255); \
+                profiles get none";
+    is_said("ROCOV_LABEL", "../away", said);
+}
+
+#[test]
+fn what_is_drained() {
+    let said = "ROCOV_ONLY, ROCOV_SKIP: `[` is not a glob: Pattern syntax error near position 0: \
+                invalid range pattern; everything is drained";
+    is_said("ROCOV_ONLY", "[", said);
+    is_said("ROCOV_SKIP", "[", said);
+}
+
+#[test]
+fn words_and_numbers() {
+    const BYTES: &str = "a number of bytes such as 1000, 64K, 500M or 4G; 4G is used";
+    const WAIT: &str = "a whole number of seconds, 86400 at most; 10 is used";
+    const EVERY: &str = "a time from 10ms to 1440m, such as 500ms, 30s or 5m; it is as if not set";
+    for (variable, value, allowed) in [
+        (
+            "ROCOV_REGISTRY",
+            "yes",
+            "auto, always or none; auto is used",
+        ),
+        (
+            "ROCOV_OBJECTS",
+            "yes",
+            "all, instrumented or none; instrumented is used",
+        ),
+        ("ROCOV_OBJECTS_MAX", "4GB", BYTES),
+        ("ROCOV_OBJECTS_MAX", "18446744073709551616", BYTES),
+        ("ROCOV_WAIT", "1.5", WAIT),
+        // More than can be added to the time of a clock.
+        ("ROCOV_WAIT", "18446744073709551615", WAIT),
+        ("ROCOV_SNAPSHOT_EVERY", "30", EVERY),
+        ("ROCOV_SNAPSHOT_EVERY", "18446744073709551615s", EVERY),
+        (
+            "ROCOV_SNAPSHOT_SIGNAL",
+            "KILL",
+            "HUP, USR1 or USR2; it is as if not set",
+        ),
+        (
+            "ROCOV_CONTROL",
+            "relative",
+            "1, or the absolute path of a directory; it is as if not set",
+        ),
+    ] {
+        let said = format!("{variable}: {value:?} is not known, use {allowed}");
+        is_said(variable, value, &said);
+    }
+}
