@@ -1,67 +1,63 @@
 //! When the thread may use HSA: not while it is being shut down, nor once the process is ending.
 
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError, TryLockError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::{config, process};
 
 /// Locked while the thread uses HSA.
-static GATE: Mutex<Gate> = Mutex::new(Gate {
-    is_paused: false,
-    is_closed: false,
-});
+static GATE: Mutex<()> = Mutex::new(());
 
-struct Gate {
-    is_paused: bool,
-    is_closed: bool,
-}
+/// Whether HSA is being shut down.
+static IS_PAUSED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the process is ending.
+static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Runs `work`, unless HSA is going or gone.
 pub(super) fn pass<T>(work: impl FnOnce() -> T) -> Option<T> {
-    let gate = GATE.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_open = !gate.is_paused && !gate.is_closed;
-    // Under the lock: that is what whoever shuts HSA down waits for.
-    is_open.then(work)
+    // Held meanwhile: that is what whoever shuts HSA down waits for.
+    let _gate = GATE.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_shut = [&IS_PAUSED, &IS_CLOSED].map(|it| it.load(Ordering::Acquire));
+    (is_shut == [false; 2]).then(work)
 }
 
 /// HSA is about to be shut down.
 pub(crate) fn pause() {
-    change(|gate| gate.is_paused = true);
+    shut(&IS_PAUSED);
 }
 
 /// It was, or it has only lost one of its users.
 pub(crate) fn resume() {
-    change(|gate| gate.is_paused = false);
+    if process::is_user() {
+        IS_PAUSED.store(false, Ordering::Release);
+    }
 }
 
 /// The process is ending.
 pub(super) fn close() {
-    change(|gate| gate.is_closed = true);
+    shut(&IS_CLOSED);
 }
 
-fn change(change: impl FnOnce(&mut Gate)) {
-    if process::is_user()
-        && let Some(mut gate) = lock()
-    {
-        change(&mut gate);
+/// Nobody passes from now on, whether or not who has passed comes back in time.
+fn shut(what: &AtomicBool) {
+    if process::is_user() {
+        what.store(true, Ordering::Release);
+        wait();
     }
 }
 
 /// Waits for what the thread is doing, but not for ever: where a library is closed (`dlclose`) whose
 /// destructor shuts HSA down, the thread may be waiting for the dynamic linker's lock.
-fn lock() -> Option<MutexGuard<'static, Gate>> {
+fn wait() {
     const LEAST: Duration = Duration::from_secs(5);
     let mut until = None;
-    loop {
-        match GATE.try_lock() {
-            Ok(gate) => return Some(gate),
-            Err(TryLockError::Poisoned(gate)) => return Some(gate.into_inner()),
-            Err(TryLockError::WouldBlock) => {}
-        }
+    while let Err(TryLockError::WouldBlock) = GATE.try_lock() {
         let until = until.get_or_insert_with(|| Instant::now() + LEAST.max(config::patience()));
         if Instant::now() > *until {
-            return None;
+            return;
         }
         sleep(Duration::from_millis(1));
     }
