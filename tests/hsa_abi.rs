@@ -11,6 +11,10 @@ fn expectations() -> Vec<(&'static str, u64)> {
     vec![
         ("HSA_STATUS_SUCCESS", abi::SUCCESS.into()),
         (
+            "HSA_STATUS_ERROR_NOT_INITIALIZED",
+            abi::NOT_INITIALIZED.into(),
+        ),
+        (
             "HSA_STATUS_ERROR_INVALID_SYMBOL_NAME",
             abi::INVALID_SYMBOL_NAME.into(),
         ),

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rocov::drain::Idle;
 use rocov::hsa::{HsaDevice, Queues};
 
-use crate::{caller, config, log, process};
+use crate::{caller, config, lifecycle, process};
 
 /// A queue that was made, as copies of librocov tell each other.
 #[repr(C)]
@@ -91,7 +91,8 @@ pub(crate) fn finish(device: &HsaDevice, agents: &[u64]) -> Waited {
     let mut queues = queues();
     let finished = queues.finish(device, agents, patience);
     let finished = finished.unwrap_or_else(|error| {
-        log::warn(format_args!("cannot wait for kernels: {error}"));
+        // Once, however many code objects are unloaded.
+        lifecycle::say_once(&format_args!("cannot wait for kernels: {error}"));
         true
     });
     waited(&queues, !finished)

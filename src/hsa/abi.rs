@@ -9,6 +9,8 @@ use std::ffi::{c_char, c_void};
 pub type Status = u32;
 /// The call succeeded.
 pub const SUCCESS: Status = 0;
+/// The runtime is not started, or shut down (`HSA_STATUS_ERROR_NOT_INITIALIZED`).
+pub const NOT_INITIALIZED: Status = 0x100B;
 /// A symbol of that name does not exist (`HSA_STATUS_ERROR_INVALID_SYMBOL_NAME`).
 pub const INVALID_SYMBOL_NAME: Status = 0x1013;
 

@@ -149,8 +149,9 @@ impl Api {
         })
     }
 
-    /// Whether the runtime is started. A closed one answers `HSA_STATUS_ERROR_NOT_INITIALIZED`
-    /// (0x100b); the probe itself starts nothing, unlike `hsa_init`.
+    /// Whether the runtime is started. A closed one says so; the probe itself starts nothing, unlike
+    /// `hsa_init`. With any other failure it is taken for running: what else fails is then said, where
+    /// counts would be lost without a word.
     #[must_use]
     pub(super) fn is_running(&self) -> bool {
         let mut timestamp = 0_u64;
@@ -158,7 +159,7 @@ impl Api {
         let status = unsafe {
             (self.system_get_info)(abi::SYSTEM_INFO_TIMESTAMP, (&raw mut timestamp).cast())
         };
-        status == abi::SUCCESS
+        status != abi::NOT_INITIALIZED
     }
 
     /// The loader extension's functions.

@@ -10,6 +10,7 @@ mod device;
 mod files;
 mod fixture;
 mod runtime;
+mod runtime_table;
 mod scripted;
 mod ways;
 

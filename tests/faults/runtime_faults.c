@@ -1,14 +1,16 @@
-/* Preloaded into a program under librocov: a call of HSA's functions that librocov makes goes wrong.
+/* Preloaded into a program under librocov: calls of HSA's functions that librocov makes go wrong.
  *
  * librocov finds them by dlsym in ROCr's own handle, which is what is interposed here; the program's
  * and HIP's own calls go to ROCr as ever. The environment says what happens:
  *
- *   ROCOV_TEST_FAULT=FUNCTION:NUMBER:WHAT   the call of this number, from 0, or each for `*`
+ *   ROCOV_TEST_FAULT=FUNCTION:NUMBER:WHAT[,...]   the call of this number, from 0, or each for `*`
  *     WHAT a number   the function is not called and returns it as its status
  *     WHAT `hang`     the function is not called and returns success: a copy that never ends
+ *     WHAT `fail`     the same, and its signal says that the copy has ended badly
  *     WHAT `null`     the callback gets a null handle first
  *     WHAT `missing`  dlsym does not find the function
- *   ROCOV_TEST_FAULT_CALLS=FILE             gets a line for each function: its name and calls
+ *   ROCOV_TEST_FAULT_CALLS=FILE   gets a line for each function, with its name and calls, and one for
+ *                                 each fault, with its text and how often it struck
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -18,8 +20,9 @@
 #include <string.h>
 
 typedef uint32_t status_t;
-/* Eight integers or pointers: what a function has not, it does not look at. */
-typedef status_t (*function_t)(long, long, long, long, long, long, long, long);
+/* Eight integers or pointers: what a function has not, it does not look at. Who wants a status looks
+ * at the lower half of what is returned. */
+typedef long (*function_t)(long, long, long, long, long, long, long, long);
 
 #define FUNCTIONS(X)                                                                               \
   X(hsa_iterate_agents)                                                                            \
@@ -33,6 +36,13 @@ typedef status_t (*function_t)(long, long, long, long, long, long, long, long);
   X(hsa_amd_memory_lock)                                                                           \
   X(hsa_amd_memory_unlock)                                                                         \
   X(hsa_signal_create)                                                                             \
+  X(hsa_signal_destroy)                                                                            \
+  X(hsa_signal_load_scacquire)                                                                     \
+  X(hsa_signal_store_screlease)                                                                    \
+  X(hsa_signal_wait_scacquire)                                                                     \
+  X(hsa_queue_load_read_index_scacquire)                                                           \
+  X(hsa_queue_load_write_index_scacquire)                                                          \
+  X(hsa_queue_cas_write_index_scacq_screl)                                                         \
   X(hsa_system_get_info)                                                                           \
   X(hsa_system_get_major_extension_table)                                                          \
   X(iterate_executables)                                                                           \
@@ -55,27 +65,48 @@ static const char *const names[COUNT] = {
 static function_t real[COUNT];
 static long calls[COUNT];
 
-static struct {
-  int function; /* -1: none */
-  long number;  /* -1: each */
+enum { MOST = 4 };
+
+static struct fault {
+  char text[128];
+  int function;
+  long number; /* -1: each */
   status_t status;
-  int hangs, null_handle, is_missing;
-} fault = {.function = -1};
+  int hangs, fails, null_handle, is_missing;
+  long struck;
+} faults[MOST];
+static int fault_count;
 
 typedef status_t (*callback_t)(long, long, long);
 
-static int happens(int function) {
-  const long number = __atomic_fetch_add(&calls[function], 1, __ATOMIC_SEQ_CST);
-  return function == fault.function && (fault.number < 0 || fault.number == number);
+static void strike(struct fault *fault) {
+  __atomic_fetch_add(&fault->struck, 1, __ATOMIC_SEQ_CST);
 }
 
-static status_t call(int function, long a, long b, long c, long d, long e, long f, long g, long h) {
-  if (happens(function)) {
-    if (fault.hangs) {
+/* The fault of this call, or NULL. */
+static const struct fault *fault_of(int function) {
+  const long number = __atomic_fetch_add(&calls[function], 1, __ATOMIC_SEQ_CST);
+  for (struct fault *fault = faults; fault < faults + fault_count; fault++) {
+    if (function == fault->function && (fault->number < 0 || fault->number == number)) {
+      strike(fault);
+      return fault;
+    }
+  }
+  return NULL;
+}
+
+static long call(int function, long a, long b, long c, long d, long e, long f, long g, long h) {
+  const struct fault *fault = fault_of(function);
+  if (fault) {
+    if (fault->fails) {
+      /* Of a copy, the last argument. */
+      real[NUMBER_hsa_signal_store_screlease](h, -1, 0, 0, 0, 0, 0, 0);
+    }
+    if (fault->hangs || fault->fails) {
       return 0;
     }
-    if (!fault.null_handle) {
-      return fault.status;
+    if (!fault->null_handle) {
+      return fault->status;
     }
     if (function == NUMBER_iterate_loaded_code_objects) {
       ((callback_t)b)(a, 0, c);
@@ -87,7 +118,7 @@ static status_t call(int function, long a, long b, long c, long d, long e, long 
 }
 
 #define X(name)                                                                                    \
-  static status_t wrapped_##name(long a, long b, long c, long d, long e, long f, long g, long h) { \
+  static long wrapped_##name(long a, long b, long c, long d, long e, long f, long g, long h) {     \
     return call(NUMBER_##name, a, b, c, d, e, f, g, h);                                            \
   }
 FUNCTIONS(X)
@@ -107,9 +138,9 @@ static void wrap(int function, void **slot) {
 }
 
 /* The loader's functions come in a table: hsa_ven_amd_loader_1_03_pfn_t. */
-static status_t with_table(long extension, long version, long size, long table, long e, long f,
-                           long g, long h) {
-  const status_t status =
+static long with_table(long extension, long version, long size, long table, long e, long f,
+                       long g, long h) {
+  const status_t status = (status_t)
       wrapped_hsa_system_get_major_extension_table(extension, version, size, table, e, f, g, h);
   void **functions = (void **)table;
   if (status == 0 && extension == 0x201 && size >= 56) {
@@ -132,8 +163,11 @@ void *dlsym(void *handle, const char *name) {
   }
   for (int function = 0; function < NUMBER_iterate_executables; function++) {
     if (strcmp(name, names[function]) == 0) {
-      if (function == fault.function && fault.is_missing) {
-        return next(handle, "no such function");
+      for (struct fault *fault = faults; fault < faults + fault_count; fault++) {
+        if (function == fault->function && fault->is_missing) {
+          strike(fault);
+          return next(handle, "no such function");
+        }
       }
       wrap(function, &found);
       return function == NUMBER_hsa_system_get_major_extension_table ? (void *)with_table : found;
@@ -142,22 +176,48 @@ void *dlsym(void *handle, const char *name) {
   return found;
 }
 
-__attribute__((constructor)) static void read_fault(void) {
-  const char *text = getenv("ROCOV_TEST_FAULT");
+static void give_up(const char *why, const char *text) {
+  fprintf(stderr, "runtime_faults: %s: %s\n", why, text);
+  abort();
+}
+
+static void add_fault(const char *text) {
   char name[64], number[16], what[16];
-  if (!text || sscanf(text, "%63[^:]:%15[^:]:%15s", name, number, what) != 3) {
-    return;
+  if (fault_count == MOST || strlen(text) >= sizeof faults->text ||
+      sscanf(text, "%63[^:]:%15[^:]:%15s", name, number, what) != 3) {
+    give_up("not a fault, or one too many", text);
   }
+  struct fault *fault = &faults[fault_count];
+  strcpy(fault->text, text);
+  fault->function = -1;
   for (int function = 0; function < COUNT; function++) {
     if (strcmp(name, names[function]) == 0) {
-      fault.function = function;
+      fault->function = function;
     }
   }
-  fault.number = strcmp(number, "*") == 0 ? -1 : strtol(number, NULL, 0);
-  fault.hangs = strcmp(what, "hang") == 0;
-  fault.null_handle = strcmp(what, "null") == 0;
-  fault.is_missing = strcmp(what, "missing") == 0;
-  fault.status = (status_t)strtoul(what, NULL, 0);
+  if (fault->function < 0) {
+    give_up("no such function", text);
+  }
+  fault->number = strcmp(number, "*") == 0 ? -1 : strtol(number, NULL, 0);
+  fault->hangs = strcmp(what, "hang") == 0;
+  fault->fails = strcmp(what, "fail") == 0;
+  fault->null_handle = strcmp(what, "null") == 0;
+  fault->is_missing = strcmp(what, "missing") == 0;
+  fault->status = (status_t)strtoul(what, NULL, 0);
+  if (!fault->status && !fault->hangs && !fault->fails && !fault->null_handle &&
+      !fault->is_missing) {
+    give_up("nothing that goes wrong", text);
+  }
+  fault_count++;
+}
+
+__attribute__((constructor)) static void read_faults(void) {
+  const char *text = getenv("ROCOV_TEST_FAULT");
+  char *list = strdup(text ? text : ""), *rest = NULL;
+  for (char *one = strtok_r(list, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
+    add_fault(one);
+  }
+  free(list);
 }
 
 /* After librocov's last drain, which is an exit handler: destructors run later. */
@@ -169,6 +229,9 @@ __attribute__((destructor)) static void write_calls(void) {
   }
   for (int function = 0; function < COUNT; function++) {
     fprintf(file, "%s %ld\n", names[function], calls[function]);
+  }
+  for (int fault = 0; fault < fault_count; fault++) {
+    fprintf(file, "%s %ld\n", faults[fault].text, faults[fault].struck);
   }
   fclose(file);
 }
