@@ -23,6 +23,9 @@ impl Api {
         unsafe { self.copy(address as *mut _, from.as_ptr().cast(), from.len()) }
     }
 
+    /// This wait has no end of ours: the runtime waits within the call, and a thread that could be left
+    /// behind with it is not a guest's to start. Where a copy has not ended in time, it is not called.
+    ///
     /// # Safety
     /// Each pointer is a device address in one allocation, or host memory, of `len` bytes.
     unsafe fn copy(
