@@ -1,6 +1,7 @@
 /* Preloaded into a process that drains: a call of the C library on files below one directory goes
  * wrong. The process itself says which, by the functions at the end. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,14 +10,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { OPEN, WRITE, READ, PWRITE, PREAD, RENAME, LINK, MKDIR, UNLINK, LOCK, STAT, CLOSE, COUNT };
+enum {
+  OPEN, WRITE, READ, PWRITE, PREAD, SEEK, RENAME, LINK, MKDIR, UNLINK, LOCK, FLOCK, OPENDIR, READDIR,
+  STAT, CLOSE, COUNT
+};
 
-static const char *const names[COUNT] = {"open", "write", "read",   "pwrite", "pread", "rename",
-                                         "link", "mkdir", "unlink", "lock",   "stat",  "close"};
+static const char *const names[COUNT] = {
+    "open",   "write", "read",  "pwrite",  "pread",   "seek", "rename", "link", "mkdir",
+    "unlink", "lock",  "flock", "opendir", "readdir", "stat", "close"};
 static long calls[COUNT];
 static char directory[PATH_MAX];
 static int is_paused;
@@ -38,8 +44,11 @@ static int is_of(int file) {
   if (!*directory) {
     return 0;
   }
+  /* Who reads a directory tells its end from a failure by that. */
+  const int before = errno;
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
   const ssize_t length = readlink(link, path, sizeof path - 1);
+  errno = before;
   if (length < 0) {
     return 0;
   }
@@ -101,6 +110,10 @@ ssize_t pread64(int file, void *bytes, size_t length, off64_t place) {
   CALL(PREAD, is_of(file), NEXT(pread64)(file, bytes, length, place));
 }
 
+off64_t lseek64(int file, off64_t place, int from) {
+  CALL(SEEK, is_of(file), NEXT(lseek64)(file, place, from));
+}
+
 int rename(const char *from, const char *to) { CALL(RENAME, is_below(to), NEXT(rename)(from, to)); }
 
 int renameat2(int from_at, const char *from, int to_at, const char *to, unsigned flags) {
@@ -131,6 +144,25 @@ int unlink(const char *path) { CALL(UNLINK, is_below(path), NEXT(unlink)(path));
   }
 FCNTL_LIKE(fcntl)
 FCNTL_LIKE(fcntl64)
+
+int flock(int file, int how) { CALL(FLOCK, is_of(file), NEXT(flock)(file, how)); }
+
+/* Both return a null pointer where they fail. */
+DIR *opendir(const char *path) {
+  if (is_below(path) && happens(OPENDIR)) {
+    fails();
+    return NULL;
+  }
+  return NEXT(opendir)(path);
+}
+
+struct dirent64 *readdir64(DIR *entries) {
+  if (is_of(dirfd(entries)) && happens(READDIR)) {
+    fails();
+    return NULL;
+  }
+  return NEXT(readdir64)(entries);
+}
 
 int stat64(const char *path, struct stat64 *into) { CALL(STAT, is_below(path), NEXT(stat64)(path, into)); }
 

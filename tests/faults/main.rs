@@ -4,9 +4,11 @@
 //! Each file here is a place where faults are put, and prints how many it put and saw survived:
 //! `cargo test --test faults -- --nocapture | grep '^figure: '`.
 
+mod account;
 mod allocation;
 mod case;
 mod device;
+mod file_faults;
 mod files;
 mod fixture;
 mod runtime;

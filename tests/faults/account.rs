@@ -1,0 +1,161 @@
+//! What a process that drains again and again must find in its files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rocov::device::{Device, Executable};
+use rocov::drain::{Outcome, Session};
+use rocov::filter::Filter;
+use rocov::output::ProfileName;
+use rocov::profraw::RawProfile;
+use rocov::registry::{DocumentWhen, Keeper, Keeping, ObjectsKept, Process};
+
+use crate::fake_device::FakeDevice;
+use crate::file_faults::Faults;
+use crate::fixture::image;
+
+/// The same code object twice on one agent, so that they share a file, and another.
+pub(crate) const LOADED: [(Executable, &str); 3] = [
+    (Executable(0x61), "vecadd"),
+    (Executable(0x62), "vecadd"),
+    (Executable(0x63), "collatz"),
+];
+
+/// A process that drains again and again, and what must be in its files.
+pub(crate) struct Account<'a> {
+    faults: &'a Faults,
+    device: FakeDevice,
+    pub(crate) session: Session,
+    name: &'a ProfileName,
+    directory: PathBuf,
+    /// Of each kernel: what every counter in its files must be.
+    written: BTreeMap<&'static str, u64>,
+    /// Of each load: what it has counted that is in no file yet.
+    pending: BTreeMap<Executable, u64>,
+    /// What was said.
+    pub(crate) lines: Vec<String>,
+    what: &'a str,
+}
+
+impl Account<'_> {
+    pub(crate) fn new<'a>(faults: &'a Faults, name: &'a ProfileName, what: &'a str) -> Account<'a> {
+        let keeping = Keeping {
+            document: DocumentWhen::Always,
+            objects: ObjectsKept::All,
+            objects_max: 1 << 30,
+        };
+        let mut account = Account {
+            faults,
+            device: FakeDevice::new(1),
+            session: Session::filtered(Filter::default()).with_keeper(Keeper::new(
+                keeping,
+                Process::default(),
+                name,
+            )),
+            name,
+            directory: name.directory(),
+            written: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            lines: Vec::new(),
+            what,
+        };
+        LOADED.into_iter().for_each(|load| account.load(load));
+        account
+    }
+
+    pub(crate) fn load(&mut self, (executable, kernel): (Executable, &'static str)) {
+        self.device.load(executable, 0, &image(kernel));
+        let outcome = self.session.loaded(&self.device, executable);
+        let outcome = outcome.expect("the device does not fail");
+        self.say(&outcome);
+        self.pending.insert(executable, 0);
+    }
+
+    /// Everything that is loaded counts: each of its counters the same.
+    pub(crate) fn count(&mut self, by: u64) {
+        for (address, size) in self.device.counters() {
+            for at in (address..address + size).step_by(8) {
+                let old = self.device.peek(at, 8).try_into().expect("8 bytes");
+                let new = u64::from_le_bytes(old) + by;
+                self.device.poke(at, &new.to_le_bytes());
+            }
+        }
+        self.pending.values_mut().for_each(|pending| *pending += by);
+    }
+
+    pub(crate) fn drain(&mut self) {
+        let outcome = self.session.drain(&self.device, self.name);
+        let loads = LOADED
+            .into_iter()
+            .filter(|(it, _)| self.pending.contains_key(it));
+        self.settle(&outcome, &loads.collect::<Vec<_>>());
+    }
+
+    pub(crate) fn unload(&mut self, (executable, kernel): (Executable, &'static str)) {
+        let outcome = self.session.unloading(&self.device, executable, self.name);
+        self.settle(&outcome, &[(executable, kernel)]);
+        self.device.unload(executable);
+        self.pending.remove(&executable);
+    }
+
+    /// Whoever is not named as lost has all its counts in its file.
+    fn settle(&mut self, outcome: &Outcome, loads: &[(Executable, &'static str)]) {
+        self.say(outcome);
+        for (executable, kernel) in loads {
+            let loaded = self.device.code_objects(*executable).expect("loaded");
+            let lost = |line: &&String| {
+                line.starts_with(&loaded[0].uri) && line.contains("counts are lost: ")
+            };
+            let losses: Vec<String> = outcome.losses.iter().map(ToString::to_string).collect();
+            let is_lost = match losses.iter().filter(lost).count() {
+                0 => false,
+                1 => true,
+                _ => panic!("said twice: {losses:?}, {}", self.what),
+            };
+            if !is_lost {
+                let pending = self.pending.get_mut(executable).expect("loaded");
+                *self.written.entry(kernel).or_default() += std::mem::take(pending);
+            }
+        }
+        self.faults.apart(|| self.check());
+    }
+
+    fn say(&mut self, outcome: &Outcome) {
+        let losses = outcome.losses.iter().map(ToString::to_string);
+        let not_kept = outcome.not_kept.iter().map(ToString::to_string);
+        self.lines.extend(losses.chain(not_kept));
+    }
+
+    /// Every counter of every file is what the account says; a kernel of which all was lost has none.
+    fn check(&self) {
+        let mut found: BTreeMap<&str, u64> = BTreeMap::new();
+        for (path, contents) in profiles(&self.directory) {
+            let profile = RawProfile::parse(&contents)
+                .unwrap_or_else(|error| panic!("{}: {error}: {}", path.display(), self.what));
+            let counters = contents[profile.counters].chunks_exact(8);
+            let mut counters =
+                counters.map(|it| u64::from_le_bytes(it.try_into().expect("8 bytes")));
+            let first = counters.next().expect("a counter");
+            assert!(counters.all(|it| it == first), "torn: {}", self.what);
+            // vecadd.hip has two functions, collatz.hip one.
+            let kernel = match profile.records.len() / 64 {
+                1 => "collatz",
+                _ => "vecadd",
+            };
+            *found.entry(kernel).or_default() += first;
+        }
+        found.retain(|_, count| *count > 0);
+        let mut written = self.written.clone();
+        written.retain(|_, count| *count > 0);
+        assert_eq!(found, written, "{}: {:#?}", self.what, self.lines);
+    }
+}
+
+/// The profiles in a directory, with their contents.
+pub(crate) fn profiles(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let paths = crate::support::profile::raw_profiles(directory).into_iter();
+    paths
+        .map(|path| (path.clone(), fs::read(&path).expect("a profile")))
+        .collect()
+}
