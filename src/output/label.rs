@@ -191,7 +191,9 @@ mod tests {
             let error = text.parse::<Label>().unwrap_err();
             assert_eq!(error, LabelError(text.to_owned()));
         }
-        for text in [&long[1..], &wide[2..], &deep[2..]] {
+        // Each name may be as long as that.
+        let names = [&long[1..]; 2].join("/");
+        for text in [&long[1..], &wide[2..], &deep[2..], &names] {
             directory(text);
         }
     }

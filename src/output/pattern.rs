@@ -275,7 +275,8 @@ mod tests {
     #[test]
     fn profiles_of_a_label_lie_below_and_registries_do_not() {
         let label = "unit tests/add".parse().ok();
-        let labelled = name("d/%p.profraw").unwrap().with_label(label);
+        let labelled = name("d/%p.profraw").unwrap().with_label(label.clone());
+        assert_eq!(labelled.label(), label.as_ref());
         let identity = Identity::of_sections([b"x".as_slice()]);
         let profile = labelled.for_load("gfx90a", &identity, 0);
         let below = format!("d/labels/unit%20tests/add/gfx90a.{identity}.0.42.profraw");

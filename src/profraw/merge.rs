@@ -297,6 +297,18 @@ mod tests {
         assert!(counts(&[2, 2]).is_below(&counts(&[1, 3]), &ten));
         assert!(!news.is_nothing(&version));
         assert!(reached(&[0xff, 0xff]).is_nothing(&version));
+        let [none, counters] = [0, 1].map(|count| counts(&[count]));
+        let bitmap = Counts {
+            bitmap: vec![0, 1],
+            ..none.clone()
+        };
+        let uniform = Counts {
+            uniform: vec![0, 1],
+            ..none.clone()
+        };
+        let some = [counters, bitmap, uniform];
+        assert!(some.iter().all(|some| !some.is_nothing(&ten)));
+        assert!(with(none, 0).is_nothing(&ten));
     }
 
     #[test]
