@@ -8,6 +8,8 @@ mod modules;
 mod origins;
 mod programs;
 mod registry;
+mod reports;
+mod sample;
 #[path = "../whole_program/support/mod.rs"]
 #[allow(
     dead_code,

@@ -2,6 +2,7 @@
 //! sanitizers nor Valgrind find anything in librocov.
 
 use crate::programs::{launches_in, object, source};
+use crate::reports;
 use crate::support::artifacts::{built, files_with_extension, repository};
 use crate::support::command::{Ended, limited, run};
 use crate::support::compile::Compilation;
@@ -16,10 +17,11 @@ const LOADING: u64 = 4;
 
 /// The program, with librocov from `directory` linked in.
 fn program(directory: &Path, flags: &[&str]) -> PathBuf {
-    let mut search = std::ffi::OsString::from("-Wl,-rpath,");
+    // Before LD_LIBRARY_PATH, where cargo puts the librocov beside the tests.
+    let mut search = std::ffi::OsString::from("-Wl,--disable-new-dtags,-rpath,");
     search.push(directory);
     Compilation::by("clang-22")
-        .arguments(["-O1", "-g", "-Wall", "-Wextra", "-I"])
+        .arguments(["-O1", "-gdwarf-4", "-Wall", "-Wextra", "-I"])
         .arguments([repository(HELPERS)])
         .arguments(flags)
         .source(source("threads.c"))
@@ -29,23 +31,25 @@ fn program(directory: &Path, flags: &[&str]) -> PathBuf {
         .output("threads")
 }
 
-/// Runs `command`, which is the program or starts it, with so many rounds on two modelled GPUs, and finds
-/// every launch counted: in files of its own, and in pools.
+/// Has `command`, which is the program or starts it, run so many rounds on two modelled GPUs.
+fn prepare(mut command: Command, rounds: u64, pattern: &Path) -> Command {
+    command
+        .arg(object("count.hip", Stack::Debian12))
+        .arg(rounds.to_string())
+        .env("ROCOV_MODELGPU", "gfx90ax2")
+        // A process has little address space under Valgrind.
+        .env("ROCOV_MODELGPU_VRAM_MIB", "64")
+        .env("LD_PRELOAD", built("librocov_modelgpu.so"))
+        .env("LLVM_PROFILE_FILE", pattern);
+    command
+}
+
+/// Runs it so and finds every launch counted: in files of its own, and in pools.
 fn counts(command: &dyn Fn() -> Command, rounds: u64, check: &mut dyn FnMut(Ended)) {
-    let stack = Stack::Debian12;
-    let object = object("count.hip", stack);
     for pattern in ["%p.profraw", "%m.profraw"] {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = directory.path().join("data");
-        let mut command = command();
-        command
-            .arg(&object)
-            .arg(rounds.to_string())
-            .env("ROCOV_MODELGPU", "gfx90ax2")
-            // A process has little address space under Valgrind.
-            .env("ROCOV_MODELGPU_VRAM_MIB", "64")
-            .env("LD_PRELOAD", built("librocov_modelgpu.so"))
-            .env("LLVM_PROFILE_FILE", data.join(pattern));
+        let mut command = prepare(command(), rounds, &data.join(pattern));
         let ended = run(&mut command).success();
         assert_eq!(ended.stdout, "finished, failures: 0\n", "{ended}");
         check(ended);
@@ -57,69 +61,131 @@ fn counts(command: &dyn Fn() -> Command, rounds: u64, check: &mut dyn FnMut(Ende
     }
 }
 
+/// Runs it so with something planted for a tool to find: without it, nothing found would mean nothing.
+fn with_planted(what: &str, command: Command) -> Ended {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let pattern = directory.path().join("%p.profraw");
+    // What is planted may put profiles where the program is.
+    run(prepare(command, 1, &pattern)
+        .arg(what)
+        .current_dir(directory.path()))
+}
+
 fn beside() -> PathBuf {
     let library = built("librocov.so");
     library.parent().expect("a file is in a directory").into()
 }
 
+/// The program with the address sanitizer, which ends it at a bad access.
+fn with_address_sanitizer() -> Command {
+    let flags = ["-fsanitize=address,undefined"];
+    let mut command = limited(program(&beside(), &flags));
+    // Stacks name the libraries instead of functions. Leaks are counted here.
+    command.env("ASAN_OPTIONS", "symbolize=0:exitcode=0");
+    command
+}
+
 #[test]
 fn address_sanitizer_finds_nothing() {
-    let program = program(&beside(), &["-fsanitize=address,undefined"]);
-    counts(&|| limited(&program), 10, &mut |ended| {
-        ended.silently();
+    let (mut lost, mut errors) = (0, 0);
+    let mut said = String::new();
+    counts(&with_address_sanitizer, 10, &mut |ended| {
+        lost += reports::lost(&reports::leaks(&ended.stderr));
+        errors += reports::errors(&ended.stderr);
+        said += &ended.stderr;
     });
-    println!("figure: leaks 0");
+    println!("\nfigure: leaks {lost}\nfigure: bad_accesses {errors}");
+    assert_eq!(said, "");
+}
+
+#[test]
+fn address_sanitizer_finds_what_is_planted() {
+    let ended = with_planted("leak", with_address_sanitizer()).success();
+    let leaks = reports::leaks(&ended.stderr);
+    assert_eq!(leaks.len(), 1, "{ended}");
+    assert_eq!((leaks[0].bytes, leaks[0].allocations), (4321, 1), "{ended}");
+
+    let ended = with_planted("access", with_address_sanitizer()).says(&["heap-use-after-free"]);
+    assert_eq!(reports::errors(&ended.stderr), 1, "{ended}");
+    let mut stack = ended.stderr.lines().filter(|line| line.contains(" #1 "));
+    let caller = stack.next().unwrap_or_default();
+    assert!(caller.contains("librocov.so+"), "{ended}");
+}
+
+/// What librocov keeps is led to by its variables alone: where these do not count, all of it is lost.
+#[test]
+fn leak_sanitizer_sees_what_librocov_allocates() {
+    let mut command = with_address_sanitizer();
+    command.env("LSAN_OPTIONS", "use_globals=0");
+    let ended = with_planted("leak", command).success();
+    let leaks = reports::leaks(&ended.stderr);
+    let mut allocated = leaks.iter().filter_map(|leak| leak.stack.get(1));
+    assert!(allocated.any(|it| it.contains("librocov.so+")), "{ended}");
+}
+
+fn with_valgrind(log: &Path) -> Command {
+    let mut valgrind = reports::valgrind(log);
+    valgrind.arg(program(&reports::without_lines(), &[]));
+    valgrind
 }
 
 #[test]
 fn valgrind_finds_nothing() {
-    let program = program(&beside(), &[]);
     let directory = tempfile::tempdir().expect("a temporary directory");
     let log = directory.path().join("log");
-    let valgrind = || {
-        let mut valgrind = limited("valgrind");
-        valgrind
-            // Leaks are for the address sanitizer: Valgrind looks for pointers in all of the GPUs' memory.
-            .args(["--quiet", "--leak-check=no", "--num-callers=40"])
-            .arg(format!("--log-file={}", log.display()))
-            .arg(&program);
-        valgrind
-    };
-    counts(&valgrind, 2, &mut |_| {
-        let found = std::fs::read_to_string(&log).expect("Valgrind writes its log");
-        let mut ours = reports(&found);
-        ours.retain(|report| report.contains("librocov.so"));
-        assert!(ours.is_empty(), "{}", ours.join("\n\n"));
+    let mut found = Vec::new();
+    counts(&|| with_valgrind(&log), 2, &mut |_| {
+        found.extend(reports::of_librocov(&log));
     });
+    println!("\nfigure: bad_accesses {}", found.len());
+    assert!(found.is_empty(), "{}", found.join("\n\n"));
 }
 
-/// Valgrind's reports, which have an empty line between them. Each line starts with `==PID== `.
-fn reports(log: &str) -> Vec<String> {
-    let text = |line: &str| line.splitn(3, "==").nth(2).unwrap_or_default().to_owned();
-    let lines: Vec<_> = log.lines().map(text).collect();
-    let reports = lines.split(|line| line.trim().is_empty());
-    reports.map(|report| report.join("\n")).collect()
+#[test]
+fn valgrind_finds_what_is_planted() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let log = directory.path().join("log");
+    let ended = with_planted("access", with_valgrind(&log)).success();
+    let found = reports::of_librocov(&log);
+    let is_planted = |report: &String| report.contains("Invalid read") && report.contains("free'd");
+    assert!(
+        found.iter().any(is_planted),
+        "{ended}\n{}",
+        found.join("\n\n")
+    );
 }
 
-/// With the librocov that tools/races has built.
+/// The program with the librocov that tools/races has built, both with the thread sanitizer.
+fn with_thread_sanitizer() -> Command {
+    let library = std::env::var_os("ROCOV_RACES_LIBRARY").expect("tools/races sets it");
+    let mut command = limited(program(Path::new(&library), &["-fsanitize=thread"]));
+    // Reports are counted here. What is not instrumented, ROCr and the model, is not looked into.
+    command.env(
+        "TSAN_OPTIONS",
+        "exitcode=0 ignore_noninstrumented_modules=1",
+    );
+    command
+}
+
 #[test]
 #[ignore = "needs a librocov that is built with ThreadSanitizer: tools/races"]
 fn thread_sanitizer_finds_no_race() {
-    let library = std::env::var_os("ROCOV_RACES_LIBRARY").expect("tools/races sets it");
-    let program = program(Path::new(&library), &["-fsanitize=thread"]);
     let mut races = 0;
-    let command = || {
-        let mut command = limited(&program);
-        // Reports are counted here. What is not instrumented, ROCr and the model, is not looked into.
-        command.env(
-            "TSAN_OPTIONS",
-            "exitcode=0 ignore_noninstrumented_modules=1",
-        );
-        command
-    };
-    counts(&command, 50, &mut |ended| {
-        races += ended.stderr.matches("WARNING: ThreadSanitizer").count();
-        assert_eq!(races, 0, "{ended}");
+    let mut said = String::new();
+    counts(&with_thread_sanitizer, 50, &mut |ended| {
+        races += reports::races(&ended.stderr);
+        said += &ended.stderr;
     });
-    println!("figure: races {races}");
+    println!("\nfigure: races {races}");
+    assert_eq!(races, 0, "{said}");
+}
+
+#[test]
+#[ignore = "needs a librocov that is built with ThreadSanitizer: tools/races"]
+fn thread_sanitizer_finds_what_is_planted() {
+    let ended = with_planted("race", with_thread_sanitizer()).success();
+    let reports = ended.stderr.split("WARNING: ThreadSanitizer: ").skip(1);
+    let is_planted =
+        |report: &str| report.starts_with("data race") && report.contains("librocov.so+");
+    assert!(reports.clone().any(is_planted), "{ended}");
 }

@@ -1,8 +1,9 @@
 // Threads that load, launch and unload at the same time, on HSA alone, while others ask for drains.
 //
-//   threads CODE_OBJECT ROUNDS
+//   threads CODE_OBJECT ROUNDS [PLANT]
 //
 // THREADS threads load the code object ROUNDS times each, launch its kernel `count` once, and unload it.
+// PLANT is something for the tools that look for it to find: a `leak`, an `access` or a `race`.
 #include "hsa_check.h"
 
 #include <dlfcn.h>
@@ -59,6 +60,40 @@ static void *drain(void *unused) {
   return unused;
 }
 
+// librocov reads the name pattern that it is given.
+static void *set_file(void *pattern) {
+  int (*set_file)(const char *) = (int (*)(const char *))dlsym(RTLD_DEFAULT, "rocov_set_file");
+  CHECK(set_file != NULL);
+  if (set_file)
+    set_file(pattern);
+  return NULL;
+}
+
+static void *lose_memory(void *unused) {
+  void *volatile lost = malloc(4321);
+  lost = NULL;
+  (void)lost;
+  return unused;
+}
+
+static void plant(const char *what) {
+  char *pattern = strdup("planted.profraw");
+  void *(*work)(void *) = set_file;
+  pthread_t thread;
+  if (strcmp(what, "leak") == 0) // on a stack that goes: nothing is left that leads to it
+    work = lose_memory;
+  else if (strcmp(what, "access") == 0)
+    free(pattern);
+  else
+    CHECK(strcmp(what, "race") == 0);
+  CHECK(pthread_create(&thread, NULL, work, pattern) == 0);
+  if (strcmp(what, "race") == 0)
+    *(volatile char *)pattern = 'P';
+  CHECK(pthread_join(thread, NULL) == 0);
+  if (strcmp(what, "access") != 0)
+    free(pattern);
+}
+
 int main(int argc, char **argv) {
   pthread_t threads[THREADS + 2];
   FILE *file = argc > 2 ? fopen(argv[1], "rb") : NULL;
@@ -75,6 +110,8 @@ int main(int argc, char **argv) {
   for (int number = 0; number < THREADS + 2; number++) {
     CHECK(pthread_join(threads[number], NULL) == 0);
   }
+  if (argc > 3)
+    plant(argv[3]);
   CHECK_HSA(hsa_shut_down());
   return finish();
 }
