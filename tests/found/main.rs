@@ -10,6 +10,7 @@ mod programs;
 mod registry;
 mod reports;
 mod sample;
+mod state;
 #[path = "../whole_program/support/mod.rs"]
 #[allow(
     dead_code,

@@ -59,6 +59,22 @@ fn the_programs_state_is_as_before() {
 }
 
 #[test]
+fn requests_leave_no_file_open() {
+    for pattern in ["%p.profraw", "%m.profraw"] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let data = data(directory.path());
+        let program = program(&["-ldl"]);
+        let mut command = program.with_pattern(TARGET, &data.join(pattern));
+        run(command.arg("requests")).success().silently();
+        for (data, launches) in [(data.join("labels/asked"), 5), (data, 6)] {
+            let profiles = device_profiles(&data);
+            assert_eq!(profiles.len(), 1, "{profiles:?}");
+            assert_eq!(counts(&profiles[0], "counted").0, launches * CALLS);
+        }
+    }
+}
+
+#[test]
 fn a_drain_needs_no_deep_stack() {
     is_counted("stack");
 }

@@ -55,5 +55,5 @@ pub(crate) fn leave() {
 pub(crate) fn forked() {
     signals::give_back();
     socket::close_in_child();
-    wake::close_in_child();
+    wake::close();
 }

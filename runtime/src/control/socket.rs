@@ -105,6 +105,12 @@ pub(super) fn remove() {
     }
 }
 
+/// The same where nobody will answer: the listener is closed, and its number may be another file's soon.
+pub(super) fn gone() {
+    LISTENING.store(-1, Ordering::Relaxed);
+    remove();
+}
+
 /// A child of a fork that kept it would keep the name alive, and answer nobody.
 pub(super) fn close_in_child() {
     let listening: RawFd = LISTENING.swap(-1, Ordering::Relaxed);

@@ -47,16 +47,14 @@ pub(super) fn start(asked: Asked) -> bool {
         let error =
             libc::pthread_create(&raw mut thread, &raw const attributes, run, service.cast());
         libc::pthread_attr_destroy(&raw mut attributes);
-        if error == 0 {
-            libc::pthread_setname_np(thread, c"rocov".as_ptr());
-        }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
         error
     };
     if error != 0 {
         // SAFETY: no thread has it.
         drop(unsafe { Box::from_raw(service) });
-        socket::remove();
+        socket::gone();
+        wake::close();
         log::warn(format_args!(
             "cannot start a thread: {}; there are no snapshots and no answers",
             std::io::Error::from_raw_os_error(error)
@@ -68,6 +66,9 @@ pub(super) fn start(asked: Asked) -> bool {
 extern "C" fn run(service: *mut c_void) -> *mut c_void {
     // SAFETY: what `start` has made for this thread.
     let mut service = unsafe { Box::from_raw(service.cast::<Service>()) };
+    // By another thread, the C library would open a file for it, which is not close-on-exec.
+    // SAFETY: the name is NUL terminated.
+    unsafe { libc::prctl(libc::PR_SET_NAME, c"rocov".as_ptr()) };
     caller::this_is_our_thread();
     while service.step() {}
     wake::forget();

@@ -97,8 +97,8 @@ pub(super) fn forget() -> c_int {
     EVENT.swap(-1, Ordering::Relaxed)
 }
 
-/// The child of a fork has nothing to wake.
-pub(super) fn close_in_child() {
+/// There is no thread, or this is the child of a fork: there is nothing to wake.
+pub(super) fn close() {
     let event = forget();
     if event >= 0 {
         // SAFETY: a descriptor of ours, which nobody uses any more.

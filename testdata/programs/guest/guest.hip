@@ -42,6 +42,11 @@ static int drain() {
   return drain ? drain() : -1;
 }
 
+static int dump(const char *label) {
+  auto dump = reinterpret_cast<int (*)(const char *)>(dlsym(RTLD_DEFAULT, "rocov_dump"));
+  return dump ? dump(label) : -1;
+}
+
 static std::string open_files() {
   std::string files;
   DIR *directory = opendir("/proc/self/fd");
@@ -89,6 +94,21 @@ static int state() {
   int device = 0;
   check(hipGetDevice(&device) == hipSuccess && device == 1, "HIP's device has changed");
   check(open_files() == files, "open files have changed");
+  return 0;
+}
+
+// Eleven launches, each written at once: six without a label, five with one.
+static int requests() {
+  run_counted();
+  check(drain() == 0, "rocov_drain");
+  const std::string files = open_files();
+  for (int round = 0; round < 5; round++) {
+    run_counted();
+    check(drain() == 0, "rocov_drain");
+    run_counted();
+    check(dump("asked") == 0, "rocov_dump");
+    check(open_files() == files, "open files have changed");
+  }
   return 0;
 }
 
@@ -143,6 +163,9 @@ int main(int argc, char **argv) {
   if (what == "stack") {
     return stack();
   }
+  if (what == "requests") {
+    return requests();
+  }
   if (what == "sandbox") {
     return sandbox();
   }
@@ -150,7 +173,7 @@ int main(int argc, char **argv) {
     sandbox();
     return chdir("/");
   }
-  check(what == "run", "state, stack, sandbox, forbidden or run");
+  check(what == "run", "state, stack, requests, sandbox, forbidden or run");
   run_counted();
   return 0;
 }

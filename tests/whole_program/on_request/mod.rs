@@ -2,6 +2,7 @@
 //! times and on a signal, and what becomes of signals that end programs.
 
 mod asked;
+mod descriptors;
 mod dumps;
 mod server;
 mod signals;

@@ -4,6 +4,7 @@ use crate::support::artifacts::built;
 use crate::support::gpu::Stack;
 use crate::support::profile::{functions, merge, raw_profiles};
 use crate::support::program::{Program, TARGET};
+use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -40,6 +41,7 @@ pub(super) struct Starting {
     term: &'static str,
     directory: tempfile::TempDir,
     variables: Vec<(&'static str, String)>,
+    under: Vec<OsString>,
     with_rocov: bool,
 }
 
@@ -52,6 +54,7 @@ pub(super) fn server(term: &'static str, variables: &[(&'static str, &str)]) -> 
         variables: variables
             .map(|(name, value)| (*name, (*value).into()))
             .collect(),
+        under: Vec::new(),
         with_rocov: true,
     }
 }
@@ -77,6 +80,17 @@ impl Starting {
         self
     }
 
+    /// Where profiles go.
+    pub(super) fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    /// Under a command that becomes the program.
+    pub(super) fn under<T: Into<OsString>>(mut self, words: impl IntoIterator<Item = T>) -> Self {
+        self.under = words.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// Starts it.
     pub(super) fn start(self) -> Server {
         self.start_after(|_, _| {})
@@ -88,7 +102,8 @@ impl Starting {
         // The number of the shell is that of the program which it becomes.
         let mut command = Command::new("sh");
         command
-            .args(["-c", r#"read go; exec "$0" "$@""#])
+            .args(["-c", r#"read go; exec "$@""#, "sh"])
+            .args(self.under)
             .arg(&program)
             .arg(self.term)
             .env("ROCOV_MODELGPU", TARGET)

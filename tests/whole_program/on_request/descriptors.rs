@@ -1,0 +1,162 @@
+//! Files and sockets that librocov opens: no program that is started meanwhile gets them, and none stay.
+
+use super::server::{Server, controlled, make_own, server, until};
+use crate::support::command::run;
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+/// System calls that make a descriptor, or take its mark away.
+const CALLS: &str = "open,openat,openat2,creat,socket,socketpair,accept,accept4,eventfd,eventfd2,\
+                     epoll_create,epoll_create1,pipe,pipe2,dup,dup2,dup3,fcntl,memfd_create,\
+                     inotify_init,inotify_init1,signalfd,signalfd4,timerfd_create,pidfd_open";
+
+/// A system call as strace writes it, and the libraries that it came through, the innermost first.
+#[derive(Debug)]
+struct Call {
+    line: String,
+    through: Vec<String>,
+}
+
+impl Call {
+    /// Whether librocov made it, by the C library or by the model's functions, which stand before that.
+    /// Where the model makes it by itself, what called it is not known.
+    fn is_librocovs(&self) -> bool {
+        let mut through = self.through.iter().map(String::as_str);
+        let caller = through.find(|it| !["libc.so.6", "librocov_modelgpu.so"].contains(it));
+        caller == Some("librocov.so")
+    }
+
+    /// Whether other programs get its descriptor.
+    fn is_for_others(&self) -> bool {
+        let other = ["F_DUPFD,", "F_SETFD,"];
+        let makes_one =
+            !self.line.starts_with("fcntl(") || other.iter().any(|it| self.line.contains(it));
+        makes_one && !self.line.contains("CLOEXEC") && !self.line.starts_with("+++ ")
+    }
+
+    /// Its name and arguments, without numbers.
+    fn what(&self) -> String {
+        let what = self.line.rsplit_once(" = ").map_or(&*self.line, |it| it.0);
+        what.replace(|it: char| it.is_ascii_digit(), "")
+    }
+}
+
+/// What strace has seen in the threads of a process, each in a file of its own: calls, below them their
+/// stacks as ` > LIBRARY(FUNCTION+OFFSET) [ADDRESS]`.
+fn calls(directory: &Path) -> Vec<Call> {
+    let mut calls: Vec<Call> = Vec::new();
+    for entry in fs::read_dir(directory).expect("strace's directory") {
+        let log = fs::read_to_string(entry.expect("an entry").path()).expect("text");
+        for line in log.lines() {
+            let Some(frame) = line.strip_prefix(" > ") else {
+                let (line, through) = (line.to_owned(), Vec::new());
+                calls.push(Call { line, through });
+                continue;
+            };
+            let library = frame.split_once('(').map_or(frame, |it| it.0);
+            let name = Path::new(library).file_name().unwrap_or_default();
+            let call = calls.last_mut().expect("a call is above its stack");
+            call.through.push(name.to_string_lossy().into_owned());
+        }
+    }
+    calls
+}
+
+/// The calls of a server that launches twice, and in between is asked for a dump if it has librocov.
+fn calls_of_a_server(with_rocov: bool) -> Vec<Call> {
+    let traced = tempfile::tempdir().expect("a temporary directory");
+    let log = traced.path().join("log");
+    // Not the tracer's child, so that the server has the number that was told.
+    let strace = ["strace", "-D", "-ff", "-k", "-q", "-e", "signal=none", "-e"];
+    let strace = strace.into_iter().map(str::to_owned);
+    let strace = strace.chain([
+        format!("trace={CALLS}"),
+        "-o".into(),
+        log.display().to_string(),
+    ]);
+    let mut starting = controlled().under(strace);
+    if !with_rocov {
+        starting = starting.without_rocov();
+    }
+    // Profiles that are shared, and so locked.
+    let pattern = starting.data().join("%m.profraw").display().to_string();
+    let starting = starting.with("LLVM_PROFILE_FILE", &pattern);
+    let mut server = starting.start_after(|directory, pid| {
+        // Another has left its socket behind: whether it listens is asked.
+        make_own(directory);
+        let left = UnixListener::bind(directory.join(format!("{pid}.sock")));
+        drop(left.expect("a socket"));
+    });
+    server.launch(1, 1);
+    if with_rocov {
+        run(&mut server.rocov(&["dump", "--label", "one"])).success();
+    }
+    server.launch(1, 2);
+    let main = log.with_extension(server.pid().to_string());
+    assert_eq!(server.quits().all(), if with_rocov { 2 } else { 0 });
+    // The tracer is nobody's child.
+    until("strace has written all", || {
+        fs::read_to_string(&main).is_ok_and(|log| log.ends_with(" +++\n"))
+    });
+    calls(traced.path())
+}
+
+#[test]
+fn all_are_closed_when_another_program_starts() {
+    let calls = calls_of_a_server(true);
+    let without = calls_of_a_server(false);
+    let hips: BTreeSet<_> = without.iter().map(Call::what).collect();
+    let mut left_open = calls.iter().filter(|call| call.is_for_others());
+    let ours = left_open.find(|it| it.is_librocovs() || !hips.contains(&it.what()));
+    assert!(ours.is_none(), "{ours:?}");
+    // All of them were seen: the socket and that of who asks, what wakes the thread, directories, files for
+    // one use, locked ones, copies.
+    let lines: Vec<_> = calls.iter().map(|call| call.line.as_str()).collect();
+    for (call, what) in [
+        ("accept4(", ""),
+        ("eventfd2(", ""),
+        ("openat(", "labels/one"),
+        ("openat(", "/data/.rocov-"),
+        ("openat(", ".profraw\", O_RDWR"),
+    ] {
+        let is_it = |line: &&str| line.starts_with(call) && line.contains(what);
+        assert!(lines.iter().any(is_it), "{call}..{what}: {lines:#?}");
+    }
+    assert!(calls.iter().any(Call::is_librocovs), "{calls:#?}");
+}
+
+/// The descriptors of a process, and what they are.
+fn open(server: &Server) -> Vec<(PathBuf, PathBuf)> {
+    let directory = format!("/proc/{}/fd", server.pid());
+    let entries = fs::read_dir(directory).expect("the server lives");
+    let entries = entries.map(|entry| entry.expect("an entry").path());
+    let mut open: Vec<_> = entries
+        // Gone since it was listed.
+        .filter_map(|entry| Some((entry.clone(), fs::read_link(entry).ok()?)))
+        .collect();
+    open.sort();
+    open
+}
+
+#[test]
+fn requests_leave_none_open() {
+    let mut server = server("default", &[("ROCOV_SNAPSHOT_SIGNAL", "USR2")])
+        .listening()
+        .start();
+    server.launch(1, 1);
+    let before = open(&server);
+    let mine = |it: &(PathBuf, PathBuf)| it.1.to_string_lossy().contains("eventfd");
+    assert!(before.iter().any(mine), "{before:?}");
+    for round in 1..=10 {
+        run(&mut server.rocov(&["dump"])).success();
+        run(&mut server.rocov(&["status"])).success();
+        assert!(server.sends(b"garbage\n").contains("error"));
+        server.launch(1, 1 + round);
+        server.signal(libc::SIGUSR2);
+        // Somebody is answered after he is hung up on.
+        until("the descriptors are as before", || open(&server) == before);
+    }
+    assert_eq!(server.quits().all(), 11);
+}
