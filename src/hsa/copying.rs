@@ -37,25 +37,32 @@ impl Copying {
         self.stuck().clear();
     }
 
-    pub(super) fn patience(&self) -> Duration {
-        self.patience
+    /// How long `agent` is waited for, with nothing coming: not again where it was once.
+    pub(super) fn patience_with(&self, agent: u64) -> Duration {
+        match self.stuck().contains(&agent) {
+            true => Duration::ZERO,
+            false => self.patience,
+        }
     }
 
     /// Fails where `agent` has a copy that did not end.
     pub(super) fn check(&self, agent: u64) -> Result<(), DeviceError> {
         match self.stuck().contains(&agent) {
-            true => Err(self.error(agent)),
+            true => Err(self.stuck_on(agent)),
             false => Ok(()),
         }
     }
 
     /// `agent` has one now.
-    pub(super) fn give_up(&self, agent: u64) -> DeviceError {
-        self.stuck().push(agent);
-        self.error(agent)
+    pub(super) fn give_up(&self, agent: u64) {
+        let mut stuck = self.stuck();
+        if !stuck.contains(&agent) {
+            stuck.push(agent);
+        }
     }
 
-    fn error(&self, agent: u64) -> DeviceError {
+    /// What is said of `agent` then.
+    pub(super) fn stuck_on(&self, agent: u64) -> DeviceError {
         DeviceError::Stuck {
             agent,
             waited: self.patience,

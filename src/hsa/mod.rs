@@ -2,26 +2,28 @@
 //!
 //! All unsafe code of the library is here: [`abi`] mirrors the C types, [`load`] finds the
 //! runtime in the process, [`loader`] asks it what is loaded, [`image`] reads the ELFs behind it,
-//! [`memory`] copies, [`window`] many ranges at a time, as long as [`copying`] says; [`queue`] waits
-//! for kernels.
+//! [`memory`] copies, [`window`] many ranges at a time, on a [`lane`] for each agent and as long as
+//! [`copying`] says; [`queue`] waits for kernels.
 //!
 //! Nothing here starts HSA: a process that never used a GPU is left as it was.
 
 pub mod abi;
 mod copying;
 mod image;
+mod lane;
 mod load;
 mod loader;
 mod memory;
 mod queue;
 mod window;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 pub use copying::Copying;
 use load::Api;
 pub use load::{HSA_LIBRARY, is_loaded};
 pub use queue::Queues;
+use window::Copies;
 
 use crate::device::{
     Agent, Device, DeviceError, DeviceRange, Executable, Image, LoadedCodeObject, Symbol, Take,
@@ -39,6 +41,7 @@ pub fn is_running() -> bool {
 pub struct HsaDevice {
     api: Api,
     copying: Arc<Copying>,
+    copies: OnceLock<Copies>,
 }
 
 impl HsaDevice {
@@ -52,7 +55,23 @@ impl HsaDevice {
             return Ok(None);
         };
         let copying = copying.clone();
-        Ok(api.is_running().then_some(HsaDevice { api, copying }))
+        Ok(api.is_running().then(|| HsaDevice {
+            api,
+            copying,
+            copies: OnceLock::new(),
+        }))
+    }
+
+    /// What copies take, which is looked up once; where that fails, it is looked up again.
+    fn copies(&self) -> Result<&Copies, DeviceError> {
+        if let Some(copies) = self.copies.get() {
+            return Ok(copies);
+        }
+        let found = Copies {
+            api: self.api.copies()?,
+            cpu: self.api.cpu_agent()?,
+        };
+        Ok(self.copies.get_or_init(|| found))
     }
 }
 

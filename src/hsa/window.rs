@@ -5,12 +5,13 @@
 //! is taken, the agents' own copy engines fill the other. So the window bounds the memory, whatever
 //! there is to copy, several agents copy at a time, and waiting has an end ([`Copying`]).
 //!
-//! What does not come this way (a range that is larger than a half, a copy that fails or does not end)
-//! is copied alone, through a window of its own, so that one agent which is stuck costs no other its
-//! counts. Where memory cannot be pinned, or a copy fails alone too, `hsa_memory_copy` has the last
-//! word, and its failure is the one that is told.
+//! The copies of each agent into a half have a signal of their own ([`Lane`]), so that one agent which is
+//! stuck costs no other its counts. What does not come this way (a range that is larger than a half, a
+//! copy that fails) is copied alone, through a window of its own. Where memory cannot be pinned, or a copy
+//! fails alone too, `hsa_memory_copy` has the last word, and its failure is the one that is told.
 //!
 //! [`Copying`]: super::Copying
+//! [`Lane`]: super::lane::Lane
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -18,20 +19,20 @@ use std::time::Instant;
 
 use super::HsaDevice;
 use super::abi;
-use super::load::{Api, CopyApi, check};
+use super::lane::{Ended, Lane};
+use super::load::{CopyApi, check};
 use crate::device::{DeviceError, DeviceRange, Take, zeroed};
 
 /// Bytes of each half, at most: 40 microseconds of a PCIe 4 link.
 const HALF: usize = 1 << 20;
 
-/// How long the runtime waits until we look at the clock, in ticks of its own: 10 to 100 milliseconds,
-/// as a tick is 1 to 10 nanoseconds.
-const SLICE: u64 = 10_000_000;
-
 impl HsaDevice {
     /// Copies `ranges`, and hands each to `take` in their order.
     pub(super) fn copy_each(&self, ranges: &[DeviceRange], take: &mut Take<'_>) {
-        let mut window = Window::open(self, total(ranges)).ok();
+        let total = total(ranges);
+        let mut window = (total > 0)
+            .then(|| Window::open(self, total).ok())
+            .flatten();
         let mut under_way = None;
         for (number, places) in fillings(ranges).enumerate() {
             let filling = match &mut window {
@@ -49,16 +50,20 @@ impl HsaDevice {
 
     fn take_all(
         &self,
-        window: Option<&mut Window<'_>>,
+        mut window: Option<&mut Window<'_>>,
         filling: &Filling,
         ranges: &[DeviceRange],
         take: &mut Take<'_>,
     ) {
-        let window = window
-            .and_then(|window| (window.wait(filling.half) == Ended::Well).then_some(&*window));
-        for (place, start) in filling.places.clone().zip(&filling.starts) {
-            match start.zip(window) {
-                Some((start, window)) => take(place, Ok(window.bytes(start, ranges[place]))),
+        if let Some(window) = &mut window {
+            window.wait(filling.half);
+        }
+        for (place, sent) in filling.places.clone().zip(&filling.sent) {
+            let sent = sent.as_ref().zip(window.as_deref());
+            let come =
+                sent.and_then(|(sent, window)| window.come(filling.half, sent, ranges[place]));
+            match come {
+                Some(bytes) => take(place, Ok(bytes)),
                 None => self.copy_alone(place, ranges[place], take),
             }
         }
@@ -86,10 +91,10 @@ impl HsaDevice {
         self.copying.check(agent)?;
         if let Ok(mut window) = Window::open(self, from.len()) {
             window.memory[..from.len()].copy_from_slice(from);
-            match window.send_alone(range, Direction::In) {
+            match window.send_alone(range, agent, Direction::In) {
                 Ended::Well => return Ok(()),
                 Ended::Badly => {}
-                Ended::Never => return Err(self.copying.give_up(agent)),
+                Ended::Never => return Err(self.copying.stuck_on(agent)),
             }
         }
         self.api.wait_for_copy_to(start, from)
@@ -106,13 +111,13 @@ impl HsaDevice {
             let agent = self.api.check_allocated(range.start, len)?;
             self.copying.check(agent)?;
             if let Ok(mut window) = Window::open(self, len) {
-                match window.send_alone(range, Direction::Out) {
+                match window.send_alone(range, agent, Direction::Out) {
                     Ended::Well => {
                         take(place, Ok(window.bytes(0, range)));
                         return Ok(());
                     }
                     Ended::Badly => {}
-                    Ended::Never => return Err(self.copying.give_up(agent)),
+                    Ended::Never => return Err(self.copying.stuck_on(agent)),
                 }
             }
             let mut bytes = zeroed(range.len)?;
@@ -164,15 +169,23 @@ fn total(ranges: &[DeviceRange]) -> usize {
 struct Filling {
     half: usize,
     places: Range<usize>,
-    /// Where in the window each comes to; `None` for those that are not on their way.
-    starts: Vec<Option<usize>>,
+    /// `None` for those that are not on their way.
+    sent: Vec<Option<Sent>>,
+}
+
+/// A copy that is on its way.
+struct Sent {
+    /// Where in the window it comes to.
+    at: usize,
+    /// The place of its lane among those of the half.
+    lane: usize,
 }
 
 impl Filling {
     fn empty(places: Range<usize>) -> Filling {
         Filling {
             half: 0,
-            starts: vec![None; places.len()],
+            sent: places.clone().map(|_| None).collect(),
             places,
         }
     }
@@ -185,191 +198,160 @@ enum Direction {
     In,
 }
 
-/// How copies ended.
-#[derive(Clone, Copy, PartialEq)]
-enum Ended {
-    Well,
-    /// One has failed: nobody knows then when the others are done.
-    Badly,
-    /// One is still under way, and nothing has come for a long time.
-    Never,
-}
-
 /// Pinned host memory that agents copy to.
 struct Window<'a> {
     device: &'a HsaDevice,
-    copies: CopyApi,
-    cpu: u64,
+    copies: &'a Copies,
     memory: Vec<u8>,
     /// Address of the memory as agents see it.
     seen_at: *mut c_void,
-    halves: [Half; 2],
-    /// How its copies have ended so far.
-    ended: Ended,
+    /// The lanes into each half, one for each agent.
+    halves: [Vec<Lane>; 2],
 }
 
-#[derive(Clone, Copy, Default)]
-struct Half {
-    /// Counts down the copies that are under way; 0 is no signal.
-    signal: u64,
-    /// Its value when all have come.
-    done: i64,
+/// What copies take of the runtime.
+#[derive(Debug)]
+pub(super) struct Copies {
+    pub(super) api: CopyApi,
+    /// Handle of the agent whose memory the window is.
+    pub(super) cpu: u64,
 }
 
 impl<'a> Window<'a> {
-    /// A window of `len` bytes.
+    /// A window of `len` bytes. Of none, the runtime makes none.
     fn open(device: &'a HsaDevice, len: usize) -> Result<Window<'a>, DeviceError> {
-        let api: &Api = &device.api;
-        let copies = api.copies()?;
-        let cpu = api.cpu_agent()?;
-        let len = len.max(1);
+        let copies = device.copies()?;
         let mut window = Window {
             device,
             copies,
-            cpu,
             memory: zeroed(len as u64)?,
             seen_at: std::ptr::null_mut(),
-            halves: [Half::default(); 2],
-            ended: Ended::Well,
+            halves: [const { Vec::new() }; 2],
         };
         let memory = window.memory.as_mut_ptr().cast();
         // SAFETY: the memory is the window's, which unlocks it before it is freed; all agents get
         // access.
         check("hsa_amd_memory_lock", unsafe {
-            (window.copies.lock_memory)(memory, len, std::ptr::null(), 0, &raw mut window.seen_at)
+            (copies.api.lock_memory)(memory, len, std::ptr::null(), 0, &raw mut window.seen_at)
         })?;
-        for half in &mut window.halves {
-            // SAFETY: a signal that anybody may wait for; its handle is written to `signal`.
-            check("hsa_signal_create", unsafe {
-                (window.copies.create_signal)(0, 0, std::ptr::null(), &raw mut half.signal)
-            })?;
-        }
         Ok(window)
     }
 
-    /// Sends the ranges with these `places` on their way into a half.
+    /// Sends the ranges with these `places` on their way into a half, of which all has been waited for.
+    /// Not where something may still come in: it would come over them.
     fn fill(&mut self, half: usize, ranges: &[DeviceRange], places: Range<usize>) -> Filling {
         let mut filling = Filling::empty(places);
-        if self.ended != Ended::Well {
+        filling.half = half;
+        if !self.halves[half].iter().all(Lane::is_free) {
             return filling;
         }
-        filling.half = half;
-        let goes = |place: usize| in_window(ranges[place]) > 0;
-        let count = filling.places.clone().filter(|place| goes(*place)).count();
-        self.expect(half, count);
         let mut at = half * HALF;
-        let mut refused = 0;
-        for (start, place) in filling.starts.iter_mut().zip(filling.places.clone()) {
-            if !goes(place) {
-                continue;
+        for (sent, place) in filling.sent.iter_mut().zip(filling.places.clone()) {
+            let range = ranges[place];
+            let room = in_window(range);
+            if room > 0 {
+                let owner = self
+                    .device
+                    .api
+                    .check_allocated(range.start, range.len as usize);
+                let lane = owner.ok().and_then(|owner| {
+                    let way = Direction::Out;
+                    self.send(half, range, owner, way, at)
+                });
+                *sent = lane.map(|lane| Sent { at, lane });
             }
-            match self.send(ranges[place], Direction::Out, at, self.halves[half].signal) {
-                Ok(()) => *start = Some(at),
-                Err(_) => refused += 1,
-            }
-            at += in_window(ranges[place]);
+            at += room;
         }
-        self.halves[half].done = refused;
         filling
     }
 
-    /// Copies one range from or to the start of the window.
-    fn send_alone(&mut self, range: DeviceRange, direction: Direction) -> Ended {
-        self.expect(0, 1);
-        match self.send(range, direction, 0, self.halves[0].signal) {
-            Ok(()) => self.wait(0),
-            Err(_) => {
-                self.halves[0].done = 1;
-                Ended::Badly
+    /// Copies one range, which `owner` has, from or to the start of the window.
+    fn send_alone(&mut self, range: DeviceRange, owner: u64, direction: Direction) -> Ended {
+        match self.send(0, range, owner, direction, 0) {
+            Some(lane) => {
+                self.wait(0);
+                self.halves[0][lane].ended()
             }
+            None => Ended::Badly,
         }
     }
 
-    /// So many copies are going to be under way into a half.
-    fn expect(&mut self, half: usize, count: usize) {
-        // SAFETY: a signal of this window, for which nothing is under way.
-        unsafe { (self.copies.store_signal)(self.halves[half].signal, count as i64) };
-    }
-
+    /// Sends a range, which lies in one allocation of `owner`'s, on its way. Returns its lane's place;
+    /// `None` where that is refused.
     fn send(
-        &self,
+        &mut self,
+        half: usize,
         range: DeviceRange,
+        owner: u64,
         direction: Direction,
         at: usize,
-        signal: u64,
-    ) -> Result<(), DeviceError> {
-        let len = range.len as usize;
-        let owner = self.device.api.check_allocated(range.start, len)?;
-        self.device.copying.check(owner)?;
+    ) -> Option<usize> {
+        self.device.copying.check(owner).ok()?;
+        let Copies { api, cpu } = self.copies;
+        let lanes = &mut self.halves[half];
+        let place = lanes.iter().position(|lane| lane.agent == owner);
+        let place = place.unwrap_or(lanes.len());
+        if place == lanes.len() {
+            lanes.push(Lane::new(api, owner).ok()?);
+        }
+        let signal = lanes[place].signal(api)?;
         // SAFETY: inside the memory.
-        let place = unsafe { self.seen_at.cast::<u8>().add(at) }.cast::<c_void>();
+        let here = unsafe { self.seen_at.cast::<u8>().add(at) }.cast::<c_void>();
         let outside = range.start as *mut c_void;
         let (to, to_agent, from, from_agent) = match direction {
-            Direction::Out => (place, self.cpu, outside, owner),
-            Direction::In => (outside, owner, place, self.cpu),
+            Direction::Out => (here, *cpu, outside, owner),
+            Direction::In => (outside, owner, here, *cpu),
         };
         // SAFETY: the device's range lies in one allocation of its owner, the host's in the window at
         // a place of its own; the window waits for the signal before it goes.
-        check("hsa_amd_memory_async_copy", unsafe {
-            let none = std::ptr::null();
-            (self.copies.async_copy)(to, to_agent, from, from_agent, len, 0, none, signal)
+        let status = unsafe {
+            let (len, none) = (range.len as usize, std::ptr::null());
+            (api.async_copy)(to, to_agent, from, from_agent, len, 0, none, signal)
+        };
+        (status == abi::SUCCESS).then(|| {
+            lanes[place].has_sent();
+            place
         })
     }
 
     /// Waits until all that is on its way into a half has come, or nothing comes any more.
-    fn wait(&mut self, half: usize) -> Ended {
-        let Half { signal, done } = self.halves[half];
-        let mut last = None;
+    fn wait(&mut self, half: usize) {
         let mut since = Instant::now();
-        while self.ended == Ended::Well && signal != 0 {
-            // SAFETY: a signal of this window.
-            let value = unsafe {
-                (self.copies.wait_signal)(
-                    signal,
-                    abi::SIGNAL_LESS,
-                    done + 1,
-                    SLICE,
-                    abi::WAIT_BLOCKED,
-                )
-            };
-            if value == done {
-                break;
-            }
-            if value < done {
-                self.ended = Ended::Badly;
-            } else if last.replace(value) != Some(value) {
-                since = Instant::now();
-            } else if since.elapsed() >= self.device.copying.patience() {
-                self.ended = Ended::Never;
-            }
+        for lane in &mut self.halves[half] {
+            lane.wait(&self.copies.api, &self.device.copying, &mut since);
         }
-        self.ended
+    }
+
+    /// What has come of `range`, which was sent to a half.
+    fn come(&self, half: usize, sent: &Sent, range: DeviceRange) -> Option<&[u8]> {
+        let has_come = self.halves[half][sent.lane].ended() == Ended::Well;
+        has_come.then(|| self.bytes(sent.at, range))
     }
 
     /// What has come of `range` to `start`.
     fn bytes(&self, start: usize, range: DeviceRange) -> &[u8] {
-        // SAFETY: inside the memory, where no copy is under way to: other halves are apart from it.
+        // SAFETY: inside the memory, where no copy is under way to: other halves are apart from it, and
+        // so is what was sent to this one with other lanes.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(start), range.len as usize) }
     }
 }
 
 impl Drop for Window<'_> {
     fn drop(&mut self) {
-        if [0, 1]
-            .into_iter()
-            .any(|half| self.wait(half) != Ended::Well)
-        {
-            // Something may still come in: memory and signals stay.
+        for half in [0, 1] {
+            self.wait(half);
+        }
+        let api = &self.copies.api;
+        let mut is_free = true;
+        for lane in std::mem::take(&mut self.halves).into_iter().flatten() {
+            is_free &= lane.close(api);
+        }
+        if !is_free {
+            // Something may still come in: the memory stays.
             std::mem::forget(std::mem::take(&mut self.memory));
-            return;
-        }
-        for half in self.halves.iter().filter(|half| half.signal != 0) {
-            // SAFETY: a signal of this window; all its copies have been waited for.
-            unsafe { (self.copies.destroy_signal)(half.signal) };
-        }
-        if !self.seen_at.is_null() {
+        } else if !self.seen_at.is_null() {
             // SAFETY: it was locked by this address.
-            unsafe { (self.copies.unlock_memory)(self.memory.as_mut_ptr().cast()) };
+            unsafe { (api.unlock_memory)(self.memory.as_mut_ptr().cast()) };
         }
     }
 }

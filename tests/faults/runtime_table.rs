@@ -77,6 +77,15 @@ const fn once(function: &'static str, whats: &'static [&'static str], costs: Cos
     row(function, whats, Strikes::Once, costs)
 }
 
+const fn at(
+    number: usize,
+    function: &'static str,
+    whats: &'static [&'static str],
+    costs: Costs,
+) -> Row {
+    row(function, whats, Strikes::At(number), costs)
+}
+
 const fn always(function: &'static str, whats: &'static [&'static str], costs: Costs) -> Row {
     row(function, whats, Strikes::Always, costs)
 }
@@ -157,9 +166,12 @@ pub(crate) const TABLE: &[Row] = {
             &[ERROR, "fail", "missing"],
             Nothing,
         ),
-        // The first is one of the copies that go together, this the same range alone.
-        row("hsa_amd_memory_async_copy", &["hang"], Strikes::At(2), One)
-            .behind("hsa_amd_memory_async_copy:0:hang"),
+        // The first copies are one for each GPU, which go together; then each is unloaded. A GPU whose
+        // copies hang is not asked again.
+        at(0, "hsa_amd_memory_async_copy", &["hang"], One),
+        at(1, "hsa_amd_memory_async_copy", &["hang"], One),
+        at(2, "hsa_amd_memory_async_copy", &["hang"], NothingButWords),
+        at(3, "hsa_amd_memory_async_copy", &["hang"], NothingButWords),
         always("hsa_amd_memory_async_copy", &["hang"], All),
         once("hsa_amd_memory_lock", &[ERROR], Nothing),
         always("hsa_amd_memory_lock", &[ERROR, SHORT, "missing"], Nothing),

@@ -1,0 +1,263 @@
+//! Copies of one agent that are under way together, and what became of them.
+
+use std::time::Instant;
+
+use super::abi;
+use super::copying::Copying;
+use super::load::{CopyApi, check};
+use crate::device::DeviceError;
+
+/// How long the runtime waits until we look at the clock, in ticks of its own: 10 to 100 milliseconds,
+/// as a tick is 1 to 10 nanoseconds.
+const SLICE: u64 = 10_000_000;
+
+/// More copies than can ever be under way: a signal counts down from here.
+const MANY: i64 = 1 << 32;
+
+/// How copies ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Ended {
+    Well,
+    /// One has failed: where there are others, nobody knows when these are done.
+    Badly,
+    /// One is still under way, and nothing has come for a long time.
+    Never,
+}
+
+/// Copies from or to one agent.
+#[derive(Debug)]
+pub(super) struct Lane {
+    /// The agent's handle.
+    pub(super) agent: u64,
+    /// Counts down from [`MANY`] with each copy that is done, and is negative where one has failed.
+    signal: u64,
+    /// Copies that may be under way.
+    sent: i64,
+    /// How those have ended that were waited for.
+    ended: Ended,
+}
+
+impl Lane {
+    /// One without copies.
+    pub(super) fn new(api: &CopyApi, agent: u64) -> Result<Lane, DeviceError> {
+        let mut signal = 0;
+        // SAFETY: a signal that anybody may wait for; its handle is written to `signal`.
+        check("hsa_signal_create", unsafe {
+            (api.create_signal)(MANY, 0, std::ptr::null(), &raw mut signal)
+        })?;
+        Ok(Lane {
+            agent,
+            signal,
+            sent: 0,
+            ended: Ended::Well,
+        })
+    }
+
+    /// The signal for one more copy; `None` where something may be under way that cannot be waited for.
+    pub(super) fn signal(&mut self, api: &CopyApi) -> Option<u64> {
+        if self.sent == 0 {
+            // SAFETY: a signal of ours, for which nothing is under way.
+            unsafe { (api.store_signal)(self.signal, MANY) };
+            self.ended = Ended::Well;
+        }
+        (self.ended == Ended::Well).then_some(self.signal)
+    }
+
+    /// A copy with that signal is on its way.
+    pub(super) fn has_sent(&mut self) {
+        self.sent += 1;
+    }
+
+    /// Waits until all have come, or nothing comes any more. Since when that is so is for all lanes that
+    /// are waited for together: several that are stuck take no longer than one.
+    pub(super) fn wait(&mut self, api: &CopyApi, copying: &Copying, since: &mut Instant) {
+        let done = MANY - self.sent;
+        let mut last = MANY;
+        while self.sent > 0 && self.ended == Ended::Well {
+            // SAFETY: a signal of ours.
+            let value = unsafe {
+                let (less, how) = (abi::SIGNAL_LESS, abi::WAIT_BLOCKED);
+                (api.wait_signal)(self.signal, less, done + 1, SLICE, how)
+            };
+            if value == done {
+                self.sent = 0;
+            } else if value < done {
+                self.ended = Ended::Badly;
+                if self.sent == 1 {
+                    // There is no other that could still come.
+                    self.sent = 0;
+                }
+            } else if last != value {
+                last = value;
+                *since = Instant::now();
+            } else if since.elapsed() >= copying.patience_with(self.agent) {
+                self.ended = Ended::Never;
+                copying.give_up(self.agent);
+            }
+        }
+    }
+
+    /// How those have ended that were waited for.
+    pub(super) fn ended(&self) -> Ended {
+        self.ended
+    }
+
+    /// Whether nothing is under way.
+    pub(super) fn is_free(&self) -> bool {
+        self.sent == 0
+    }
+
+    /// Lets go of the signal, unless something may be under way. Returns whether nothing is.
+    pub(super) fn close(self, api: &CopyApi) -> bool {
+        if self.is_free() {
+            // SAFETY: a signal of ours, which goes with this; all its copies have been waited for.
+            unsafe { (api.destroy_signal)(self.signal) };
+        }
+        self.is_free()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::ffi::c_void;
+    use std::time::Duration;
+
+    const AGENT: u64 = 0xa000;
+
+    thread_local! {
+        /// The value of the signal.
+        static VALUE: Cell<i64> = const { Cell::new(0) };
+        /// How often it was waited for, and signals that are not destroyed.
+        static WAITS: Cell<usize> = const { Cell::new(0) };
+        static SIGNALS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    unsafe extern "C" fn create(value: i64, _: u32, _: *const u64, signal: *mut u64) -> u32 {
+        VALUE.set(value);
+        SIGNALS.set(SIGNALS.get() + 1);
+        // SAFETY: where the caller wants it.
+        unsafe { *signal = 1 };
+        abi::SUCCESS
+    }
+
+    unsafe extern "C" fn destroy(_: u64) -> u32 {
+        SIGNALS.set(SIGNALS.get() - 1);
+        abi::SUCCESS
+    }
+
+    unsafe extern "C" fn store(_: u64, value: i64) {
+        VALUE.set(value);
+    }
+
+    unsafe extern "C" fn wait(_: u64, _: u32, _: i64, _: u64, _: u32) -> i64 {
+        WAITS.set(WAITS.get() + 1);
+        VALUE.get()
+    }
+
+    unsafe extern "C" fn copy(
+        _: *mut c_void,
+        _: u64,
+        _: *const c_void,
+        _: u64,
+        _: usize,
+        _: u32,
+        _: *const u64,
+        _: u64,
+    ) -> u32 {
+        unreachable!("lanes do not copy themselves")
+    }
+
+    unsafe extern "C" fn lock(
+        _: *mut c_void,
+        _: usize,
+        _: *const u64,
+        _: i32,
+        _: *mut *mut c_void,
+    ) -> u32 {
+        unreachable!("nor do they lock")
+    }
+
+    unsafe extern "C" fn unlock(_: *mut c_void) -> u32 {
+        unreachable!("nor unlock")
+    }
+
+    const API: CopyApi = CopyApi {
+        async_copy: copy,
+        lock_memory: lock,
+        unlock_memory: unlock,
+        create_signal: create,
+        destroy_signal: destroy,
+        store_signal: store,
+        wait_signal: wait,
+    };
+
+    /// A lane with so many copies, of which the signal says `value` when it is waited for, so long ago
+    /// that nobody has patience any more.
+    fn waited(copying: &Copying, copies: usize, value: impl Fn(i64) -> i64) -> Lane {
+        let mut lane = Lane::new(&API, AGENT).unwrap();
+        for _ in 0..copies {
+            lane.signal(&API).unwrap();
+            lane.has_sent();
+        }
+        VALUE.set(value(VALUE.get()));
+        let mut since = Instant::now() - Duration::from_secs(60);
+        lane.wait(&API, copying, &mut since);
+        lane
+    }
+
+    #[test]
+    fn copies_that_have_ended_leave_nothing() {
+        let copying = Copying::default();
+        // The one that fails is the only one.
+        for (copies, value, ended) in [
+            (3, MANY - 3, Ended::Well),
+            (0, MANY, Ended::Well),
+            (1, -1, Ended::Badly),
+        ] {
+            let mut lane = waited(&copying, copies, |_| value);
+            assert_eq!(lane.ended(), ended);
+            assert!(lane.is_free());
+            assert_eq!(lane.signal(&API), Some(1), "it may be used again");
+            assert_eq!(VALUE.get(), MANY);
+            assert!(lane.close(&API));
+            assert_eq!(SIGNALS.get(), 0);
+        }
+        assert!(copying.check(AGENT).is_ok());
+    }
+
+    #[test]
+    fn copies_that_may_be_under_way_keep_their_signal() {
+        let copying = Copying::default();
+        let mut lane = waited(&copying, 2, |_| -1);
+        assert_eq!(lane.ended(), Ended::Badly);
+        assert_eq!(lane.signal(&API), None);
+        assert!(!lane.close(&API));
+        assert!(copying.check(AGENT).is_ok());
+        let mut lane = waited(&copying, 2, |value| value);
+        assert_eq!(lane.ended(), Ended::Never);
+        assert_eq!(lane.signal(&API), None);
+        assert!(!lane.close(&API));
+        assert_eq!(SIGNALS.get(), 2);
+    }
+
+    #[test]
+    fn an_agent_that_is_stuck_is_waited_for_once() {
+        let copying = Copying::default();
+        let mut lanes = [(); 2].map(|()| {
+            let mut lane = Lane::new(&API, AGENT).unwrap();
+            lane.signal(&API).unwrap();
+            lane.has_sent();
+            lane
+        });
+        let long_ago = || Instant::now() - Duration::from_secs(60);
+        lanes[0].wait(&API, &copying, &mut long_ago());
+        assert!(copying.check(AGENT).is_err());
+        // Its other copies are looked at once more, whenever that began.
+        let before = WAITS.get();
+        lanes[1].wait(&API, &copying, &mut Instant::now());
+        assert_eq!(lanes[1].ended(), Ended::Never);
+        assert_eq!(WAITS.get() - before, 1);
+    }
+}
