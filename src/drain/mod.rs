@@ -186,7 +186,7 @@ impl Session {
         let is_missed = self.missed.contains(&executable);
         let missed = is_missed.then(|| self.look_late(device, executable));
         let generations = self.seen.get(&executable).cloned().unwrap_or_default();
-        let mut outcome = self.drain_those(device, name, &generations, Writes::All);
+        let (mut outcome, _) = self.drain_those(device, name, &generations, Writes::All);
         outcome.absorb(missed.unwrap_or_default());
         outcome.not_kept.extend(self.gone(executable, name));
         outcome
@@ -234,7 +234,7 @@ impl Session {
     fn drain_all(&mut self, device: &dyn Device, name: &ProfileName, writes: Writes) -> Outcome {
         let unseen = self.look_for_unseen(device);
         let generations: Vec<u64> = self.loads.keys().copied().collect();
-        let mut outcome = self.drain_those(device, name, &generations, writes);
+        let (mut outcome, _) = self.drain_those(device, name, &generations, writes);
         outcome.absorb(unseen);
         outcome
     }
@@ -374,14 +374,15 @@ impl Session {
         self.ledger.settle(generation);
     }
 
-    /// Drains the loads with these `generations`: while one is written, the next are copied.
+    /// Drains the loads with these `generations`: while one is written, the next are copied. Returns
+    /// besides those of which nothing is to be said.
     fn drain_those(
         &mut self,
         device: &dyn Device,
         name: &ProfileName,
         generations: &[u64],
         writes: Writes,
-    ) -> Outcome {
+    ) -> (Outcome, Vec<u64>) {
         let loads: Vec<&Load> = generations
             .iter()
             .filter_map(|generation| self.loads.get(generation))
@@ -394,6 +395,7 @@ impl Session {
             copied: Vec::with_capacity(loads.len()),
             ..Outcome::default()
         };
+        let mut well = Vec::with_capacity(loads.len());
         let ranges: Vec<_> = loads.iter().map(|load| first_look(load)).collect();
         device.read_each(&ranges, &mut |place, read| {
             let load = loads[place];
@@ -410,13 +412,16 @@ impl Session {
             }
             outcome.files.append(&mut pass.files);
             outcome.copied.append(&mut pass.copied);
+            if pass.causes.is_empty() {
+                well.push(load.generation);
+            }
             let losses = pass.causes.into_iter().map(|cause| Loss {
                 code_object: load.to_string(),
                 cause,
             });
             outcome.losses.extend(losses);
         });
-        outcome
+        (outcome, well)
     }
 }
 

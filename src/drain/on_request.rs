@@ -18,7 +18,8 @@ impl Session {
     /// Gives what was counted since the latest mark or drain to `scope`: what is of a label is written
     /// (files with its name, added to where they are there), what is left out is remembered, and what
     /// has no label is for the next drain to write. Nothing is written to the device. Loads of which
-    /// nothing can have run since, as their agents have been `idle`, are not looked at.
+    /// nothing can have run since, as their agents have been `idle`, are not looked at, but for those of
+    /// which something was to be said.
     ///
     /// What cannot be written for its label goes to the profiles without one.
     pub fn mark(
@@ -33,12 +34,14 @@ impl Session {
         let is_due = |(_, load): &(&u64, &_)| !self.marked.has(load, idle);
         let due: Vec<u64> = self.loads.iter().filter(is_due).map(|it| *it.0).collect();
         let current = std::mem::replace(&mut self.scope, scope);
-        let mut outcome = self.drain_those(device, name, &due, Writes::Labels);
+        let (mut outcome, well) = self.drain_those(device, name, &due, Writes::Labels);
         self.scope = current;
-        outcome.absorb(unseen);
-        if outcome.losses.is_empty() {
-            self.marked.record(self.loads.values(), idle);
+        // A walk that broke off may have missed code that is loaded, and launched, past the hooks.
+        if unseen.losses.is_empty() {
+            let well = well.iter().filter_map(|it| self.loads.get(it));
+            self.marked.record(well, idle);
         }
+        outcome.absorb(unseen);
         outcome
     }
 

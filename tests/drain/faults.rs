@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use rocov::drain::{Outcome, Session};
+use rocov::device::Device;
+use rocov::drain::{Idle, Outcome, Scope, Session};
 
 use crate::fake_device::FakeDevice;
 use crate::{FIRST, SAXPY, SECOND, VECADD, collatz, counts, loaded, merged, output};
@@ -288,4 +289,33 @@ fn a_file_that_cannot_be_written_is_named_and_tried_again() {
     let outcome = session.drain(&device, &name);
     assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
     assert_eq!(counts(&merged(directory.path()), VECADD), [4, 1]);
+}
+
+/// One that is marked stays so beside one that cannot be: it is looked at when it may have counted more.
+#[test]
+fn what_cannot_be_read_has_nothing_else_read_again() {
+    let (_directory, name) = output();
+    let mut device = loaded();
+    device.load(SECOND, 0, &collatz());
+    device.break_reads(FIRST);
+    let mut session = Session::default();
+    session.loaded(&device, FIRST).unwrap();
+    session.loaded(&device, SECOND).unwrap();
+    let agent = device.agents().unwrap()[0].handle;
+    let (first, _) = device.find(FIRST, &format!("__profc_{VECADD}"));
+    let (second, _) = device.find(SECOND, &format!("__profc_{COLLATZ}"));
+    let mut mark = |moment| {
+        device.reads.borrow_mut().clear();
+        let idle = Idle::from([(agent, moment)]);
+        let outcome = session.mark(&device, &name, Scope::Unlabelled, &idle);
+        assert_eq!(outcome.losses.len(), 1, "{:?}", outcome.losses);
+        let reads = device.reads.borrow();
+        [first, second].map(|counters| {
+            let has = |(at, len): &(u64, usize)| (*at..at + *len as u64).contains(&counters);
+            reads.iter().any(has)
+        })
+    };
+    assert_eq!(mark(7), [true, true]);
+    assert_eq!(mark(7), [true, false]);
+    assert_eq!(mark(8), [true, true]);
 }
