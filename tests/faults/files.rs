@@ -196,49 +196,54 @@ fn places(calls: c_long) -> BTreeSet<c_long> {
     }
 }
 
+/// Tells the process under the preloaded library which way it goes, by its number.
+const WAY: &str = "ROCOV_TEST_WAY";
+
+/// Begins the lines with functions that were called, and with those whose failures cost something.
+const CALLED: &str = "called: ";
+const TOLD: &str = "told: ";
+
 #[test]
 #[ignore = "runs within the test below, under a preloaded library"]
 fn under_a_preloaded_library() {
+    let number = std::env::var(WAY).expect("the number of a way");
+    let way = &WAYS[number.parse::<usize>().expect("a number")];
     let faults = Faults::find();
+    faults.only_links(way.only_links);
     let mut survived = 0;
-    let mut called = BTreeSet::new();
-    // Functions whose failures cost something, once at least.
-    let mut told = BTreeSet::new();
-    for way in &WAYS {
-        faults.only_links(way.only_links);
-        for function in FUNCTIONS {
-            let quiet = Fault {
-                function,
-                number: -1,
-                error: 0,
-                is_late: false,
-            };
-            let ran = run_under(&faults, &quiet, way, &Place::new(&faults, way));
-            assert!(ran.lines.is_empty(), "{:?}", ran.lines);
-            for number in places(ran.calls) {
-                called.insert(function);
-                for (error, is_late) in errors_of(function) {
-                    let fault = Fault {
-                        number,
-                        error,
-                        is_late,
-                        ..quiet
-                    };
-                    let place = Place::new(&faults, way);
-                    let lines = run_under(&faults, &fault, way, &place).lines;
-                    are_clear(&lines, &fault, way);
-                    if !lines.is_empty() {
-                        told.insert(function);
-                    }
-                    are_read(place.directory.path(), survived);
-                    survived += 1;
-                }
+    for function in FUNCTIONS {
+        let quiet = Fault {
+            function,
+            number: -1,
+            error: 0,
+            is_late: false,
+        };
+        let ran = run_under(&faults, &quiet, way, &Place::new(&faults, way));
+        assert!(ran.lines.is_empty(), "{:?}", ran.lines);
+        let mut told = 0;
+        for number in places(ran.calls) {
+            for (error, is_late) in errors_of(function) {
+                let fault = Fault {
+                    number,
+                    error,
+                    is_late,
+                    ..quiet
+                };
+                let place = Place::new(&faults, way);
+                let lines = run_under(&faults, &fault, way, &place).lines;
+                are_clear(&lines, &fault, way);
+                told += lines.len();
+                are_read(place.directory.path(), survived);
+                survived += 1;
             }
         }
+        if ran.calls > 0 {
+            println!("\n{CALLED}{function}");
+        }
+        if told > 0 {
+            println!("\n{TOLD}{function}");
+        }
     }
-    assert_eq!(called, FUNCTIONS.into());
-    let untold: BTreeSet<_> = called.difference(&told).copied().collect();
-    assert_eq!(untold, UNTOLD.into(), "nobody has noticed");
     figure("file_faults", survived);
 }
 
@@ -258,12 +263,28 @@ fn every_call_on_files_may_fail() {
     let source = repository("tests/faults/file_faults.c");
     let library = preloaded(&source);
     let this = std::env::current_exe().expect("a test knows its own path");
-    let mut command = limited(this);
-    command
-        .args(["--exact", "files::under_a_preloaded_library"])
-        .args(["--ignored", "--nocapture", "--test-threads=1"])
-        .env("LD_PRELOAD", library);
-    pass_on_figures(&run(&mut command).success());
+    let (mut called, mut told) = (BTreeSet::new(), BTreeSet::new());
+    for number in 0..WAYS.len() {
+        let mut command = limited(&this);
+        command
+            .args(["--exact", "files::under_a_preloaded_library"])
+            .args(["--ignored", "--nocapture", "--test-threads=1"])
+            .env("LD_PRELOAD", &library)
+            .env(WAY, number.to_string());
+        let ended = run(&mut command).success();
+        let after = |start| {
+            ended
+                .stdout
+                .lines()
+                .filter_map(move |it| it.strip_prefix(start))
+        };
+        called.extend(after(CALLED).map(str::to_owned));
+        told.extend(after(TOLD).map(str::to_owned));
+        pass_on_figures(&ended);
+    }
+    assert_eq!(called, FUNCTIONS.map(str::to_owned).into());
+    let untold: BTreeSet<_> = called.difference(&told).cloned().collect();
+    assert_eq!(untold, UNTOLD.map(str::to_owned).into(), "nobody noticed");
 }
 
 /// Makes a library of a C source here.
