@@ -38,4 +38,5 @@ pub mod output;
 mod pauses;
 pub mod profraw;
 pub mod registry;
+pub mod reserve;
 pub mod sections;

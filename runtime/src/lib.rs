@@ -31,3 +31,11 @@ mod requests;
 mod roctx;
 mod table;
 mod unloaded;
+
+use std::alloc::System;
+
+use rocov::reserve::Reserve;
+
+/// Where memory is short, it is not for a guest to end the program.
+#[global_allocator]
+static ALLOCATOR: Reserve<System> = Reserve::of(System);

@@ -1,8 +1,8 @@
 //! Memory that runs out: at every allocation of a drain, and for whatever is larger than what is left.
 //!
 //! What a device says the size of is asked for in a way that may fail: its code object is lost then,
-//! with a line, and all others are drained. Where a small allocation fails, the process ends as Rust
-//! has it, by abort; what is on disk then is whole, the old or the new.
+//! with a line, and all others are drained. What is small comes from a reserve then, as in librocov.
+//! What is on disk is whole, the old or the new.
 //!
 //! Each drain runs in a forked child of one process, so that its end can be looked at.
 
@@ -10,12 +10,13 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rocov::device::Executable;
 use rocov::drain::Session;
 use rocov::output::{PARTIAL, ProfileName};
 use rocov::profraw::RawProfile;
+use rocov::reserve::Reserve;
 
 use crate::fake_device::FakeDevice;
 use crate::figure;
@@ -29,11 +30,13 @@ struct Failing;
 
 /// How many allocations go well until one fails.
 static UNTIL: AtomicUsize = AtomicUsize::new(usize::MAX);
+/// Whether all those after it fail too.
+static FOR_GOOD: AtomicBool = AtomicBool::new(false);
 /// Whatever is larger fails, in bytes.
 static LARGEST: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 #[global_allocator]
-static ALLOCATOR: Failing = Failing;
+static ALLOCATOR: Reserve<Failing> = Reserve::of(Failing);
 
 impl Failing {
     fn fails(size: usize) -> bool {
@@ -41,7 +44,8 @@ impl Failing {
             return true;
         }
         let left = UNTIL.load(Ordering::Relaxed);
-        if left != usize::MAX {
+        let stays = left == 0 && FOR_GOOD.load(Ordering::Relaxed);
+        if left != usize::MAX && !stays {
             UNTIL.store(left.wrapping_sub(1), Ordering::Relaxed);
         }
         left == 0
@@ -87,13 +91,10 @@ enum Ended {
     Whole,
     /// This many losses were said.
     Losses(i32),
-    /// By abort.
-    Aborted,
     /// Before it came to the allocation that was to fail.
     Before,
 }
 
-const SIGABRT: i32 = 6;
 /// The status of a child that panicked.
 const PANICKED: i32 = 101;
 /// The status of one for [`Ended::Before`].
@@ -110,7 +111,9 @@ fn in_child(until: usize, largest: usize, drain: impl FnOnce() -> usize) -> Ende
         UNTIL.store(until, Ordering::Relaxed);
         LARGEST.store(largest, Ordering::Relaxed);
         let losses = catch_unwind(AssertUnwindSafe(drain));
-        let is_before = until != usize::MAX && UNTIL.load(Ordering::Relaxed) != usize::MAX;
+        let left = UNTIL.load(Ordering::Relaxed);
+        let has_failed = left == usize::MAX || left == 0 && FOR_GOOD.load(Ordering::Relaxed);
+        let is_before = until != usize::MAX && !has_failed;
         let status = match losses {
             Ok(0) if is_before => BEFORE,
             Ok(losses) => i32::try_from(losses).expect("a few"),
@@ -126,7 +129,6 @@ fn in_child(until: usize, largest: usize, drain: impl FnOnce() -> usize) -> Ende
         (0, 0) => Ended::Whole,
         (0, BEFORE) => Ended::Before,
         (0, losses) if losses < PANICKED => Ended::Losses(losses),
-        (SIGABRT, _) => Ended::Aborted,
         _ => panic!("wait status {status:#x} at allocation {until}, at most {largest} bytes"),
     }
 }
@@ -256,19 +258,27 @@ fn in_new(pattern: &str, other: &[u8], run: impl Fn(&mut Drained<'_>) -> usize) 
 
 fn at_every_allocation(drained: &mut Drained<'_>) -> usize {
     let whole = drained.whole();
+    [false, true]
+        .map(|for_good| from_each(drained, &whole, for_good))
+        .iter()
+        .sum()
+}
+
+/// At one allocation after the other, that one alone or all from there on.
+fn from_each(drained: &mut Drained<'_>, whole: &Files, for_good: bool) -> usize {
+    FOR_GOOD.store(for_good, Ordering::Relaxed);
     let mut until = 0;
     loop {
         let (ended, after) = drained.drain(until, usize::MAX);
         are_whole(
             &drained.before,
-            &whole,
+            whole,
             &after,
             &format!("allocation {until}, {ended:?}"),
         );
         match ended {
-            Ended::Aborted => {}
-            Ended::Losses(losses) => assert_eq!(losses, 1, "allocation {until}"),
-            Ended::Whole => assert_eq!(after, whole, "allocation {until}"),
+            Ended::Losses(losses) => assert!(losses == 1 || for_good, "allocation {until}"),
+            Ended::Whole => assert_eq!(&after, whole, "allocation {until}"),
             Ended::Before => return until,
         }
         until += 1;
