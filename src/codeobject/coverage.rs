@@ -30,6 +30,8 @@ const VERSIONS: std::ops::RangeInclusive<u32> = 3..=6;
 const WITH_DIRECTORY: u32 = 5;
 /// Most bytes of a list of files that is compressed: names of a hundred thousand files.
 const MAX_LIST: u64 = 16 << 20;
+/// Most bytes of a path, directory and all: Linux opens none that is longer (`PATH_MAX`).
+const MAX_PATH: usize = 4096;
 
 /// What is wrong with a coverage mapping.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -75,6 +77,12 @@ pub enum CoverageError {
         /// What the decoder says.
         reason: String,
     },
+    /// A path that no file can have.
+    #[error("damaged coverage mapping: a path of {found} bytes, expected at most {MAX_PATH}")]
+    Path {
+        /// Its bytes with those of the directory.
+        found: usize,
+    },
     /// A function in a file that the list does not have.
     #[error("damaged coverage mapping: a function in file {found} of a list of {len}")]
     File {
@@ -111,15 +119,10 @@ pub(super) fn sources(
         }
         // One list at a time: together they could be large.
         if let Some(functions) = in_list.remove(&name_ref(list)) {
-            let files = files(list, version)?;
+            let wanted = functions.iter().map(|(_, file)| *file).collect();
+            let paths = paths(list, version, &wanted)?;
             for (name, file) in functions {
-                let place = usize::try_from(file).ok();
-                let path = place.and_then(|place| files.get(place));
-                let path = path.ok_or(CoverageError::File {
-                    found: file,
-                    len: files.len(),
-                })?;
-                sources.insert(name, path.clone());
+                sources.insert(name, paths[&file].clone());
             }
         }
     }
@@ -163,8 +166,13 @@ fn mapped(functions: &[u8], wanted: &HashSet<u64>) -> Result<HashMap<u64, Mapped
     Ok(found)
 }
 
-/// The paths of a list, as llvm-cov has them.
-fn files(list: &[u8], version: u32) -> Result<Vec<String>, CoverageError> {
+/// The paths of the files `wanted` of a list, by their places in it, as llvm-cov has them. No others are
+/// put together: with the directory before each, a small list would make large ones.
+fn paths(
+    list: &[u8],
+    version: u32,
+    wanted: &HashSet<u64>,
+) -> Result<HashMap<u64, String>, CoverageError> {
     let mut reader = Reader::new(COVMAP, list);
     let count = reader.number()?;
     let [size, compressed] = [reader.number()?, reader.number()?];
@@ -175,32 +183,48 @@ fn files(list: &[u8], version: u32) -> Result<Vec<String>, CoverageError> {
         inflated = inflate(reader.take(compressed)?, size)?;
         Reader::new(COVMAP, &inflated)
     };
-    let mut files: Vec<String> = Vec::new();
-    for _ in 0..count {
+    let mut directory = None;
+    let mut paths = HashMap::new();
+    // Each takes a byte at the least: this ends with the bytes that there are, whatever the count.
+    for place in 0..count {
         let len = names.number()?;
-        let name = String::from_utf8_lossy(names.take(len)?);
-        files.push(match files.first() {
-            Some(directory) if version >= WITH_DIRECTORY => within(directory, &name),
-            _ => name.into_owned(),
-        });
+        let name = names.take(len)?;
+        if wanted.contains(&place) {
+            paths.insert(place, within(directory, name)?);
+        }
+        if place == 0 && version >= WITH_DIRECTORY {
+            directory = Some(name);
+        }
     }
-    Ok(files)
+    match wanted.iter().find(|place| **place >= count) {
+        Some(place) => Err(CoverageError::File {
+            found: *place,
+            len: count as usize,
+        }),
+        None => Ok(paths),
+    }
 }
 
-/// `name` from `directory`, without `.` and `..`.
-fn within(directory: &str, name: &str) -> String {
-    if name.starts_with('/') {
-        return name.to_owned();
+/// `name` from `directory`, without `.` and `..`; as it is where there is none, or it is from the root.
+fn within(directory: Option<&[u8]>, name: &[u8]) -> Result<String, CoverageError> {
+    let directory = directory.filter(|_| !name.starts_with(b"/"));
+    let found = directory.map_or(0, <[u8]>::len) + name.len();
+    if found > MAX_PATH {
+        return Err(CoverageError::Path { found });
     }
+    let name = String::from_utf8_lossy(name);
+    let Some(directory) = directory.map(String::from_utf8_lossy) else {
+        return Ok(name.into_owned());
+    };
     let mut path = PathBuf::new();
-    for component in Path::new(directory).join(name).components() {
+    for component in Path::new(&*directory).join(&*name).components() {
         match component {
             Component::ParentDir => _ = path.pop(),
             Component::CurDir => {}
             other => path.push(other),
         }
     }
-    path.to_string_lossy().into_owned()
+    Ok(path.to_string_lossy().into_owned())
 }
 
 fn inflate(data: &[u8], size: u64) -> Result<Vec<u8>, CoverageError> {

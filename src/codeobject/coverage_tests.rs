@@ -186,3 +186,42 @@ fn a_stand_in_gives_way_to_the_function() {
         "no file"
     );
 }
+
+/// A list of a directory, two files in it and one from the root, deflated.
+fn with_directory(directory: &str) -> Vec<u8> {
+    let files = ["a".repeat(96), "b".repeat(97)];
+    let plain = names(&[directory, &files[0], &files[1], "/c"]);
+    let small = deflated(&plain);
+    list(4, plain.len() as u64, small.len() as u64, &small)
+}
+
+#[test]
+fn paths_are_no_longer_than_files_can_have() {
+    let too_long = |found: usize| {
+        Err(format!(
+            "damaged coverage mapping: a path of {found} bytes, expected at most 4096"
+        ))
+    };
+    let directory = format!("/{}", "d".repeat(3999));
+    let list = with_directory(&directory);
+    let of = |list: &[u8], file: u8| source_in(&covmap(list), &covfun("f", 1, list, &[1, file]));
+    let longest = format!("{directory}/{}", "a".repeat(96));
+    assert_eq!(of(&list, 1), Ok(Some(longest)));
+    assert_eq!(of(&list, 2), too_long(4097));
+    assert_eq!(of(&list, 3), Ok(Some("/c".into())));
+    // One that is as long as can be has its own bytes, and lends them to nobody.
+    let list = with_directory(&"d".repeat(1 << 20));
+    assert_eq!(of(&list, 0), too_long(1 << 20));
+    assert_eq!(of(&list, 1), too_long((1 << 20) + 96));
+    assert_eq!(of(&list, 3), Ok(Some("/c".into())));
+}
+
+#[test]
+fn only_paths_that_are_asked_for_are_put_together() {
+    let mut all = vec!["/directory"];
+    all.extend(["a"; 1000]);
+    let list = list(1001, 0, 0, &names(&all));
+    let found = paths(&list, WITH_DIRECTORY, &HashSet::from([7, 999])).unwrap();
+    let path = || "/directory/a".to_owned();
+    assert_eq!(found, HashMap::from([(7, path()), (999, path())]));
+}
