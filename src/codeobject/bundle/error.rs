@@ -59,6 +59,20 @@ pub enum BundleError {
         /// The id's bytes, 64 at most.
         found: Vec<u8>,
     },
+    /// A target id that is longer than any.
+    #[error(
+        "a target id of the {what} at offset {offset:#x} has {found} bytes, {limit} are allowed"
+    )]
+    LongId {
+        /// The container.
+        what: &'static str,
+        /// Where it starts.
+        offset: usize,
+        /// Bytes of the id.
+        found: usize,
+        /// The most that an id may have.
+        limit: usize,
+    },
     /// A version of a format that is not known.
     #[error("the {what} at offset {offset:#x} has version {found}, expected 1 to {newest}")]
     Version {

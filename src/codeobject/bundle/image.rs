@@ -11,6 +11,9 @@ use super::{Container, Packing, starts_container};
 use crate::codeobject::{CodeObjectError, Identity};
 use crate::order::in_order;
 
+/// Most bytes of a target id: triple, processor and features take a hundred.
+const MAX_ID: usize = 1024;
+
 /// What a container holds for one target.
 #[derive(Clone, Debug)]
 pub struct Image<'data> {
@@ -129,9 +132,18 @@ impl<'data> Entries<'data> {
         }
     }
 
-    /// A target id as text.
+    /// A target id as text. Entries may all have theirs in the same bytes, so that its length counts for
+    /// each of them.
     pub(super) fn id(&self, id: &[u8]) -> Result<String, BundleError> {
         const SHOWN: usize = 64;
+        if id.len() > MAX_ID {
+            return Err(BundleError::LongId {
+                what: self.what,
+                offset: self.start,
+                found: id.len(),
+                limit: MAX_ID,
+            });
+        }
         str::from_utf8(id)
             .map(str::to_owned)
             .map_err(|_| BundleError::TargetId {

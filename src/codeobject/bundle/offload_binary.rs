@@ -40,6 +40,9 @@ const NEWEST_VERSION: u64 = 3;
 /// Strings of an entry: clang writes two to four.
 const MAX_STRINGS: u64 = 64;
 
+/// Bytes of the longest key that is looked for.
+const LONGEST_KEY: usize = "triple".len();
+
 /// Bits of the producer, in their order.
 const PRODUCERS: [&str; 4] = ["openmp", "cuda", "hip", "sycl"];
 
@@ -223,28 +226,32 @@ impl Entry {
         while strings.at < table.end {
             let key = strings.number::<8>("strings")?;
             let value = strings.number::<8>("strings")?;
-            let value = match version {
-                1 => until_zero(cursor, value)?,
-                _ => {
-                    let size = strings.number::<8>("strings")?;
-                    &cursor.bytes[cursor.range("strings", value, size)?]
-                }
+            let size = match version {
+                1 => None,
+                _ => Some(strings.number::<8>("strings")?),
             };
-            match until_zero(cursor, key)? {
-                b"triple" => triple = entries.id(value)?,
-                b"arch" => arch = entries.id(value)?,
-                _ => {}
-            }
+            // The key first: a value that is not wanted costs nothing, however long it is.
+            let wanted = match until_zero(cursor, key, LONGEST_KEY + 1)? {
+                b"triple" => &mut triple,
+                b"arch" => &mut arch,
+                _ => continue,
+            };
+            let value = match size {
+                None => until_zero(cursor, value, usize::MAX)?,
+                Some(size) => &cursor.bytes[cursor.range("strings", value, size)?],
+            };
+            *wanted = entries.id(value)?;
         }
         let triple = triple.trim_end_matches('-');
         Ok(format!("{}-{triple}--{arch}", producer(self.producer)))
     }
 }
 
-/// The bytes from `offset` to the next zero.
-fn until_zero<'a>(cursor: &Cursor<'a>, offset: u64) -> Result<&'a [u8], BundleError> {
+/// The bytes from `offset` to the next zero, `most` of them.
+fn until_zero<'a>(cursor: &Cursor<'a>, offset: u64, most: usize) -> Result<&'a [u8], BundleError> {
     let start = cursor.range("strings", offset, 0)?.start;
     let rest = &cursor.bytes[start..];
+    let rest = &rest[..rest.len().min(most)];
     let len = rest.iter().position(|byte| *byte == 0);
     Ok(&rest[..len.unwrap_or(rest.len())])
 }

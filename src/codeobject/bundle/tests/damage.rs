@@ -349,3 +349,55 @@ fn much_damage_is_not_told_forever() {
     assert_eq!(said.len(), 17);
     assert_eq!(said[16], "16 damaged containers: the rest is not looked at");
 }
+
+/// The strings of any number of entries may be the same bytes.
+#[test]
+fn ids_that_are_longer_than_any() {
+    const ENTRIES: usize = 100;
+    let entries = 32;
+    let strings = entries + 40 * ENTRIES;
+    let keys = strings + 2 * 24;
+    let value = keys + 16;
+    let length = 1 << 20;
+    let with = |key: &[u8; 8], size: usize| {
+        let mut file = vec![0x10, 0xff, 0x10, 0xad, 2, 0, 0, 0];
+        file.extend(words(&[length as u64, entries as u64, ENTRIES as u64]));
+        for _ in 0..ENTRIES {
+            file.extend(words(&[4 << 16, strings as u64, 2, 0, 0]));
+        }
+        file.extend(words(&[keys as u64, value as u64, 4]));
+        file.extend(words(&[keys as u64 + 8, value as u64, size as u64]));
+        file.extend(b"triple\0\0");
+        file.extend(key);
+        file.resize(length, b'x');
+        let container = containers(&file).next().unwrap().unwrap();
+        let ids: Vec<String> = container.images.into_iter().map(|it| it.id).collect();
+        let said = container.damage.iter().map(ToString::to_string);
+        (ids, said.collect::<Vec<_>>())
+    };
+    let too_long = |found: usize| {
+        format!(
+            "a target id of the offload binary at offset 0x0 has {found} bytes, 1024 are allowed"
+        )
+    };
+    let all = length - value;
+    assert_eq!(
+        with(b"arch\0\0\0\0", all),
+        (vec![], vec![too_long(all); ENTRIES])
+    );
+    assert_eq!(
+        with(b"arch\0\0\0\0", 1025),
+        (vec![], vec![too_long(1025); ENTRIES])
+    );
+    // The longest.
+    let (ids, said) = with(b"arch\0\0\0\0", 1024);
+    let longest = format!("hip-xxxx--{}", "x".repeat(1024));
+    assert!(ids == vec![longest; ENTRIES] && said.is_empty(), "{said:?}");
+    // What no one asks for is not looked at, not even where it is not there.
+    for key in [b"kind\0\0\0\0", b"triplex\0"] {
+        assert_eq!(
+            with(key, usize::MAX),
+            (vec!["hip-xxxx--".into(); ENTRIES], vec![])
+        );
+    }
+}
