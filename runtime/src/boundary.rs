@@ -4,10 +4,11 @@ use std::arch::asm;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::exports::RocovStatus;
-use crate::log;
+use crate::{log, shield};
 
 /// Runs `work` on behalf of the program: a panic ends here as a line on standard error, and `errno`
-/// and the floating-point exceptions are as before.
+/// and the floating-point exceptions are as before. Meanwhile the thread is not cancelled, and a file above
+/// the limit, or a pipe that nobody reads, does not end the program.
 pub(crate) fn guest(place: &str, work: impl FnOnce()) {
     run(place, work);
 }
@@ -19,12 +20,15 @@ pub(crate) fn call(function: &str, work: impl FnOnce() -> RocovStatus) -> RocovS
 
 fn run<T>(place: &str, work: impl FnOnce() -> T) -> Option<T> {
     let (errno, floating_point) = (errno(), floating_point());
-    let result = catch_unwind(AssertUnwindSafe(work)).ok();
-    if result.is_none() {
-        log::warn(format_args!(
-            "a fault of rocov's own in {place}; counts may be lost"
-        ));
-    }
+    let result = shield::behind(|| {
+        let result = catch_unwind(AssertUnwindSafe(work)).ok();
+        if result.is_none() {
+            log::warn(format_args!(
+                "a fault of rocov's own in {place}; counts may be lost"
+            ));
+        }
+        result
+    });
     set_errno(errno);
     set_floating_point(floating_point);
     result

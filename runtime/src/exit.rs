@@ -86,6 +86,11 @@ extern "C" fn unseen() {
 }
 
 extern "C" fn late() {
+    UNDER_WAY.store(true, Ordering::Relaxed);
+    // A program that uses no GPU may be in a sandbox that allows it little.
+    if !process::is_user() && !is_loaded() {
+        return;
+    }
     boundary::guest("the late exit drain", || {
         drain(lifecycle::exiting);
         lifecycle::ended();

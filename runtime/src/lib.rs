@@ -29,6 +29,7 @@ mod process;
 mod queues;
 mod requests;
 mod roctx;
+mod shield;
 mod table;
 mod unloaded;
 

@@ -26,8 +26,8 @@ pub(crate) const SWEEPING: [&str; 6] = ["open", "unlink", "flock", "opendir", "r
 pub(crate) const UNTOLD: [&str; 6] = ["close", "flock", "opendir", "readdir", "seek", "unlink"];
 
 pub(crate) const EINTR: c_int = 4;
-/// EIO, EACCES, EMFILE, ENOSPC, EROFS, ENAMETOOLONG, and the one that nobody needs to know of.
-const ERRORS: [c_int; 7] = [5, 13, 24, 28, 30, 36, EINTR];
+/// EIO, EACCES, EMFILE, EFBIG, ENOSPC, EROFS, ENAMETOOLONG, and the one that nobody needs to know of.
+const ERRORS: [c_int; 8] = [5, 13, 24, 27, 28, 30, 36, EINTR];
 /// EAGAIN, as somebody else has the lock, and ENOLCK, as the file system has none.
 const OF_LOCKS: [c_int; 2] = [11, 37];
 

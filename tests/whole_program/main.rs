@@ -13,6 +13,7 @@ mod kernels_match_host;
 mod labels;
 mod never_unloaded;
 mod no_gpu_use;
+mod not_ended;
 mod on_request;
 mod optimized;
 mod per_test;
