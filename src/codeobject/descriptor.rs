@@ -1,7 +1,7 @@
 //! Kernel descriptors: where kernels are in their code object (LLVM's AMDGPUUsage, "Kernel
 //! Descriptor").
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use byteorder::{ByteOrder, LittleEndian};
 use object::read::ReadRef;
@@ -67,9 +67,13 @@ impl<'data, 'elf, R: ReadRef<'data>> Descriptors<'data, 'elf, R> {
     pub(super) fn of(code_object: &'elf CodeObject<'data, R>) -> Result<Self, CodeObjectError> {
         let symbols = code_object.symbols()?.into_iter();
         let descriptors = symbols.filter(|symbol| symbol.name.ends_with(b".kd"));
+        let symbols: HashMap<_, _> = descriptors.map(|symbol| (symbol.name, symbol)).collect();
+        // Each of their sections is read as a whole.
+        let sections: HashSet<usize> = symbols.values().map(|symbol| symbol.section).collect();
+        code_object.check_sections("sections with kernel descriptors", sections.into_iter())?;
         Ok(Descriptors {
             code_object,
-            symbols: descriptors.map(|symbol| (symbol.name, symbol)).collect(),
+            symbols,
         })
     }
 

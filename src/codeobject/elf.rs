@@ -2,7 +2,8 @@
 
 use object::LittleEndian;
 use object::elf::{
-    EM_AMDGPU, FileHeader64, NT_GNU_BUILD_ID, NoteType, PF_W, PF_X, PT_LOAD, SHF_ALLOC, SHT_DYNSYM,
+    EM_AMDGPU, FileHeader64, NT_GNU_BUILD_ID, NoteType, PF_W, PF_X, PT_LOAD, PT_NOTE,
+    ProgramHeader64, SHF_ALLOC, SHT_DYNSYM,
 };
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};
 use object::read::{ReadRef, SectionIndex, StringTable};
@@ -24,6 +25,28 @@ pub enum CodeObjectError {
     WrongMachine {
         /// `e_machine` as found.
         found: u16,
+    },
+    /// More program headers than a linker writes, which could all be of the same bytes.
+    #[error("the code object has {found} program headers, {MAX_SEGMENTS} are allowed")]
+    Segments {
+        /// How many there are.
+        found: usize,
+    },
+    /// Parts that share bytes with each other.
+    #[error("the {parts} of the code object have {found} bytes, all of it has {len}")]
+    Shared {
+        /// Which parts.
+        parts: &'static str,
+        /// Bytes of all of them.
+        found: u64,
+        /// Bytes of the file.
+        len: u64,
+    },
+    /// There is no memory for it.
+    #[error("no memory for the code object: {bytes} bytes are needed")]
+    NoMemory {
+        /// How much it takes, in bytes.
+        bytes: u64,
     },
     /// A segment that is not in the file as a whole, or whose contents are longer than it.
     #[error("a segment of the code object is cut short")]
@@ -52,6 +75,9 @@ pub enum CodeObjectError {
     #[error(transparent)]
     Coverage(#[from] CoverageError),
 }
+
+/// Most program headers: lld writes a dozen for this machine.
+const MAX_SEGMENTS: usize = 256;
 
 /// What comes before the number where a clang says its version.
 const CLANG_VERSION: &str = "clang version ";
@@ -138,6 +164,17 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         })
     }
 
+    /// The program headers.
+    pub(super) fn segments(
+        &self,
+    ) -> Result<&'data [ProgramHeader64<LittleEndian>], CodeObjectError> {
+        let segments = self.header.program_headers(LittleEndian, self.data)?;
+        match segments.len() {
+            found if found > MAX_SEGMENTS => Err(CodeObjectError::Segments { found }),
+            _ => Ok(segments),
+        }
+    }
+
     /// The GNU build id, where the linker was told to write one (`--build-id`).
     ///
     /// # Errors
@@ -154,7 +191,9 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         kind: NoteType,
     ) -> Result<Vec<&'data [u8]>, CodeObjectError> {
         let mut found = Vec::new();
-        for segment in self.header.program_headers(LittleEndian, self.data)? {
+        let segments = self.segments()?;
+        self.check_notes(segments)?;
+        for segment in segments {
             let Some(mut notes) = segment.notes(LittleEndian, self.data)? else {
                 continue;
             };
@@ -167,17 +206,60 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         Ok(found)
     }
 
-    /// What stays on the device as it is in the file: address and bytes of the segments that are
-    /// not writable, no bytes where the file is too short for them.
+    /// Refuses notes that together are longer than the file: each segment is read by itself.
+    fn check_notes(
+        &self,
+        segments: &[ProgramHeader64<LittleEndian>],
+    ) -> Result<(), CodeObjectError> {
+        let notes = segments
+            .iter()
+            .filter(|it| it.p_type(LittleEndian) == PT_NOTE);
+        self.check_total("notes", notes.map(|it| it.p_filesz(LittleEndian)))
+    }
+
+    /// The same for the sections with these numbers, as far as there are any.
+    pub(super) fn check_sections(
+        &self,
+        parts: &'static str,
+        indices: impl Iterator<Item = usize>,
+    ) -> Result<(), CodeObjectError> {
+        let sections = indices.filter_map(|it| self.sections.section(SectionIndex(it)).ok());
+        let ranges = sections.filter_map(|it| it.file_range(LittleEndian));
+        self.check_total(parts, ranges.map(|(_, size)| size))
+    }
+
+    fn check_total(
+        &self,
+        parts: &'static str,
+        sizes: impl Iterator<Item = u64>,
+    ) -> Result<(), CodeObjectError> {
+        let found = sizes.fold(0, u64::saturating_add);
+        match self.len()? {
+            len if found > len => Err(CodeObjectError::Shared { parts, found, len }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Bytes of all this.
+    fn len(&self) -> Result<u64, CodeObjectError> {
+        self.data.len().map_err(|()| CodeObjectError::Cut)
+    }
+
+    /// What stays on the device as it is in the file: address and the first bytes, `most` at most, of
+    /// the segments that are not writable, no bytes where the file is too short for them.
     ///
     /// # Errors
     /// Fails where the program headers are damaged.
-    pub fn constant_segments(&self) -> Result<Vec<(u64, &'data [u8])>, CodeObjectError> {
+    pub fn constant_segments(&self, most: u64) -> Result<Vec<(u64, &'data [u8])>, CodeObjectError> {
+        let len = self.len()?;
         let mut constant = Vec::new();
-        for segment in self.header.program_headers(LittleEndian, self.data)? {
+        for segment in self.segments()? {
             let is_writable = segment.p_flags(LittleEndian).0 & PF_W.0 != 0;
             if segment.p_type(LittleEndian) == PT_LOAD && !is_writable {
-                let bytes = segment.data(LittleEndian, self.data).unwrap_or_default();
+                let (start, size) = segment.file_range(LittleEndian);
+                let is_whole = start.checked_add(size).is_some_and(|end| end <= len);
+                let bytes = is_whole.then(|| self.data.read_bytes_at(start, size.min(most)));
+                let bytes = bytes.and_then(Result::ok).unwrap_or_default();
                 constant.push((segment.p_vaddr(LittleEndian), bytes));
             }
         }
@@ -292,8 +374,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
 
     /// Whether instructions may be at an address.
     pub(super) fn is_code(&self, address: u64) -> Result<bool, CodeObjectError> {
-        let segments = self.header.program_headers(LittleEndian, self.data)?;
-        Ok(segments.iter().any(|segment| {
+        Ok(self.segments()?.iter().any(|segment| {
             let is_executable = segment.p_flags(LittleEndian).0 & PF_X.0 != 0;
             let offset = address.checked_sub(segment.p_vaddr(LittleEndian));
             segment.p_type(LittleEndian) == PT_LOAD
@@ -333,3 +414,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         Some(line.trim().to_owned())
     }
 }
+
+#[cfg(test)]
+#[path = "elf_tests.rs"]
+mod tests;

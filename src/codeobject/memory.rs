@@ -3,9 +3,10 @@
 use object::LittleEndian;
 use object::elf::{PT_LOAD, RelocationType};
 use object::read::ReadRef;
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+use object::read::elf::{ProgramHeader, SectionHeader};
 
 use super::{CodeObject, CodeObjectError};
+use crate::device::room;
 
 /// `R_AMDGPU_RELATIVE64`, the one relocation of a linked code object beside those for symbols of
 /// others: the load address plus the addend ("User Guide for AMDGPU Backend", "Relocation
@@ -21,7 +22,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// # Errors
     /// Fails where program headers or relocations are damaged, or reach too far.
     pub fn memory(&self) -> Result<Vec<u8>, CodeObjectError> {
-        let segments = self.header.program_headers(LittleEndian, self.data)?;
+        let segments = self.segments()?;
         let loaded = || {
             let all = segments.iter();
             all.filter(|it| it.p_type(LittleEndian) == PT_LOAD)
@@ -32,6 +33,9 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
             let end = start.checked_add(len).filter(|end| *end <= MAX_BYTES);
             size = size.max(end.ok_or(CodeObjectError::Oversized { max: MAX_BYTES })?);
         }
+        // Asked for first: `vec!` ends the process where there is none, and takes none of it until it is
+        // written to.
+        room(size).map_err(|_| CodeObjectError::NoMemory { bytes: size })?;
         let mut memory = vec![0; size as usize];
         for segment in loaded() {
             let contents = segment

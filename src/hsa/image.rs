@@ -12,7 +12,7 @@ use crate::device::{Image, LoadedCodeObject};
 
 /// Bytes of each segment that are compared, at most. A code object that is not the one in question
 /// differs in its headers already, unless it is compiled from nearly the same source.
-const COMPARED: usize = 64 << 10;
+const COMPARED: u64 = 64 << 10;
 
 /// Opens the ELF in the first place where it still is: the storage that the loader reports, or the
 /// file of the URI.
@@ -46,11 +46,11 @@ fn is_loaded(
 ) -> io::Result<bool> {
     let image: Box<dyn Image> = Box::new(part.reopen()?);
     let image = ReadCache::new(image);
-    let Ok(segments) = CodeObject::parse(&image).and_then(|elf| elf.constant_segments()) else {
+    let segments = CodeObject::parse(&image).and_then(|elf| elf.constant_segments(COMPARED));
+    let Ok(segments) = segments else {
         return Ok(false);
     };
     for (address, bytes) in segments {
-        let bytes = &bytes[..bytes.len().min(COMPARED)];
         let Some(host) = loaded(address.wrapping_add(code_object.load_delta)) else {
             continue;
         };
