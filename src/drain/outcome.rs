@@ -78,6 +78,8 @@ pub enum Cause {
     Failed(Error),
     /// One record of it was left out.
     Record(RecordDefect),
+    /// This many more records of it were left out.
+    MoreRecords(usize),
     /// What says where its sections are is in part unusable; all the same they were found.
     Doubt(Error),
     /// The pool could not be added to: its counts are in a file of this process's own.
@@ -109,6 +111,8 @@ impl fmt::Display for Loss {
         match &self.cause {
             Cause::Failed(error) => write!(f, "counts are lost: {error}"),
             Cause::Record(defect) => defect.fmt(f),
+            Cause::MoreRecords(1) => f.write_str("… and 1 more record"),
+            Cause::MoreRecords(more) => write!(f, "… and {more} more records"),
             Cause::Doubt(error) => error.fmt(f),
             Cause::Beside { error, path } => {
                 write!(f, "{error}; the counts are in {}", path.display())

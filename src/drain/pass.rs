@@ -16,7 +16,7 @@ use crate::output::{
     ProfileName, add_to_own, add_to_pool, create_atomic, create_beside, write_atomic,
 };
 use crate::profraw::{Counts, Parts, SavedSections, encode};
-use crate::sections::NamesChecker;
+use crate::sections::{MAX_DEFECTS, NamesChecker};
 
 /// What a pass writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub(super) struct Pass<'a> {
     pub(super) files: Vec<PathBuf>,
     /// What is to be said of it.
     pub(super) causes: Vec<Cause>,
+    /// Records that were left out, of which the first are among the causes.
+    left_out: usize,
 }
 
 impl<'a> Pass<'a> {
@@ -68,6 +70,7 @@ impl<'a> Pass<'a> {
             own: None,
             files: Vec::new(),
             causes: Vec::new(),
+            left_out: 0,
         }
     }
 
@@ -94,6 +97,9 @@ impl<'a> Pass<'a> {
             });
             self.causes.extend(written.err().map(Cause::Failed));
         }
+        if let more @ 1.. = self.left_out.saturating_sub(MAX_DEFECTS) {
+            self.causes.push(Cause::MoreRecords(more));
+        }
     }
 
     /// Writes the profiles of bounds number `which`. A code object without a single record has
@@ -106,8 +112,10 @@ impl<'a> Pass<'a> {
             names,
             names_address,
         } = snapshot;
-        self.causes
-            .extend(records.defects.into_iter().map(Cause::Record));
+        let room = MAX_DEFECTS.saturating_sub(self.left_out);
+        self.left_out += records.defects.len() + records.more_defects;
+        let said = records.defects.into_iter().take(room);
+        self.causes.extend(said.map(Cause::Record));
         let records = &records.bytes;
         self.copied.push(Copied {
             counters: counted.counters.len(),

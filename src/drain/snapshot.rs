@@ -43,6 +43,10 @@ pub(super) struct Located {
 }
 
 impl Located {
+    /// Different tables that are looked at, with those that cannot be read. A linker resolves the symbols
+    /// of all units to the same places.
+    const MAX_TABLES: usize = 100;
+
     /// Asks the ELF's section headers and the tables. The headers win: the table is in memory
     /// that kernels can write to. Without an ELF every table counts that has other bounds than
     /// those before it; the tables of translation units that were linked together are all alike.
@@ -50,6 +54,11 @@ impl Located {
         let mut doubts = Vec::new();
         let mut tables: Vec<BoundsTable> = Vec::new();
         for table in &load.tables {
+            if tables.len() + doubts.len() == Self::MAX_TABLES {
+                let max = Self::MAX_TABLES;
+                doubts.push(SectionsError::ManyTables { max }.into());
+                break;
+            }
             match read_table(copies, *table) {
                 Ok(table) if tables.iter().any(|known| known.bounds == table.bounds) => {}
                 Ok(table) => tables.push(table),
@@ -168,7 +177,7 @@ fn save(load: &Load, word: u64, ranges: &SectionRanges, contents: [&[u8]; 5]) ->
 
 /// Checks that there is memory for what is made of these sections: records that are sorted, a file
 /// that is put together and added to another, counts that are remembered. Together they take no more
-/// than four times as much. Where one of these steps finds none all the same, the process ends, as
+/// than four times as much; of bad records no more is remembered than can be said. Where one of these steps finds none all the same, the process ends, as
 /// Rust has it.
 fn check_room(sections: &[&[u8]]) -> Result<(), DeviceError> {
     let total: usize = sections.iter().map(|section| section.len()).sum();

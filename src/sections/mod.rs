@@ -10,7 +10,7 @@ mod table;
 
 pub use bounds::{Bounds, MAX_SECTION_BYTES, Section, SectionRanges};
 pub use names::NamesChecker;
-pub use records::{CheckedRecords, RecordDefect, check_records};
+pub use records::{CheckedRecords, MAX_DEFECTS, RecordDefect, check_records};
 pub use table::{BoundsTable, Layout, OWN_VERSION_SYMBOL, TABLE_SYMBOL, VERSION_SYMBOL};
 
 use thiserror::Error;
@@ -30,6 +30,12 @@ pub enum SectionsError {
     UnknownTable {
         /// The symbol's size in bytes.
         found: u64,
+    },
+    /// More tables than the code of one program has.
+    #[error("more than {max} different {TABLE_SYMBOL}; the rest is not looked at")]
+    ManyTables {
+        /// How many are looked at.
+        max: usize,
     },
     /// A section ends before it starts.
     #[error("the {section} section ends before it starts: {start:#x}..{stop:#x}")]

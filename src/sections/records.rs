@@ -9,6 +9,9 @@ use crate::device::DeviceRange;
 use crate::order::in_order;
 use crate::profraw::{MAX_COUNT, RecordLayout, Version};
 
+/// Bad records that are remembered: there may be millions, and a process says a hundred lines.
+pub const MAX_DEFECTS: usize = 50;
+
 /// A record that is left out, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordDefect {
@@ -87,8 +90,24 @@ pub struct CheckedRecords {
     /// their sections, in bytes; what a file may not carry (addresses of device functions, value
     /// profiling) is cleared.
     pub bytes: Vec<u8>,
-    /// The bad ones.
+    /// The first of the bad ones, [`MAX_DEFECTS`] at most.
     pub defects: Vec<RecordDefect>,
+    /// How many more there are of these.
+    pub more_defects: usize,
+}
+
+impl CheckedRecords {
+    fn leave_out(&mut self, index: usize, record: &[u8], kind: DefectKind) {
+        if self.defects.len() == MAX_DEFECTS {
+            self.more_defects += 1;
+            return;
+        }
+        self.defects.push(RecordDefect {
+            index,
+            name_ref: LittleEndian::read_u64(record),
+            kind,
+        });
+    }
 }
 
 /// Sorts the data records, which are copied from the whole of `ranges.data`: those are good whose
@@ -107,36 +126,28 @@ pub fn check_records(
 ) -> CheckedRecords {
     let layout = version.layout().record;
     let mut claims = Vec::with_capacity(records.len() / layout.bytes as usize);
-    let mut defects = Vec::new();
+    let mut checked = CheckedRecords::default();
     for (index, record) in records.chunks_exact(layout.bytes as usize).enumerate() {
         let address = ranges.data.start.wrapping_add(index as u64 * layout.bytes);
         let claim = Claim::of(index, record, address, ranges, version);
         match claim.and_then(|claim| claim.with_sane(counters, version)) {
             Ok(claim) => claims.push(claim),
-            Err(kind) => defects.push(defect(index, record, kind)),
+            Err(kind) => checked.leave_out(index, record, kind),
         }
     }
-    let mut bytes = Vec::with_capacity(claims.len() * layout.bytes as usize);
+    checked.bytes = Vec::with_capacity(claims.len() * layout.bytes as usize);
     let shared = shared(&claims);
     for (claim, shared) in claims.into_iter().zip(shared) {
         let record = &records[claim.index * layout.bytes as usize..][..layout.bytes as usize];
         if let Some(kind) = shared {
-            defects.push(defect(claim.index, record, kind));
+            checked.leave_out(claim.index, record, kind);
             continue;
         }
-        let at = bytes.len();
-        bytes.extend_from_slice(record);
-        claim.write(&mut bytes[at..], &layout);
+        let at = checked.bytes.len();
+        checked.bytes.extend_from_slice(record);
+        claim.write(&mut checked.bytes[at..], &layout);
     }
-    CheckedRecords { bytes, defects }
-}
-
-fn defect(index: usize, record: &[u8], kind: DefectKind) -> RecordDefect {
-    RecordDefect {
-        index,
-        name_ref: LittleEndian::read_u64(record),
-        kind,
-    }
+    checked
 }
 
 /// What is wrong with each claim: that it overlaps one before it in the counters section.

@@ -244,3 +244,18 @@ fn defects_say_which_and_why() {
     ];
     assert_eq!(said, expected);
 }
+
+#[test]
+fn of_many_defects_the_first_are_remembered() {
+    // Empty ones, and one that shares counters: this is seen last.
+    let mut wanted = vec![at(0, 0); MAX_DEFECTS - 1];
+    wanted.extend([at(0, 1), at(0, 1)]);
+    let found = checked(&wanted, 10, 0);
+    assert_eq!((found.defects.len(), found.more_defects), (MAX_DEFECTS, 0));
+    assert_eq!(found.defects[MAX_DEFECTS - 1].index, MAX_DEFECTS);
+    wanted.extend([at(0, 0), at(0, 1), at(0, 0)]);
+    let found = checked(&wanted, 10, 0);
+    assert_eq!((found.defects.len(), found.more_defects), (MAX_DEFECTS, 3));
+    assert_eq!(found.defects[MAX_DEFECTS - 1].kind, DefectKind::Empty);
+    assert_eq!(found.bytes.len(), 64);
+}

@@ -3,6 +3,7 @@
 //! Code objects are real ones; what they counted is written by the test and read back by
 //! llvm-profdata.
 
+mod amplified;
 #[allow(
     dead_code,
     reason = "shared with the tests of faults, which use all of it"
