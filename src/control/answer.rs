@@ -128,6 +128,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_answer_is_said_as_it_came() {
+        let error = Answer::parse("HTTP/1.1 400 Bad Request\r\nmore\n").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the answer \"HTTP/1.1 400 Bad Request\" is not one of the protocol rocov-1"
+        );
+        let refused = AnswerError::Refused("a window is open".into());
+        assert_eq!(refused.to_string(), "a window is open");
+    }
+
+    #[test]
     fn what_is_refused_says_why() {
         let why = "a window is open\nalready".to_owned();
         let refused = Reply::refused(&why);

@@ -149,6 +149,15 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_known_is_said_with_what_is() {
+        let error = Request::parse("rocov-1 dump all=1").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "\"all=1\" is not known: status, or dump with reset, window=MILLISECONDS, label=LABEL"
+        );
+    }
+
+    #[test]
     fn what_is_no_request_is_refused() {
         for (line, error) in [
             ("", "not a request of the protocol rocov-1"),

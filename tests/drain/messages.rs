@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rocov::device::DeviceRange;
+use rocov::device::{DeviceError, DeviceRange};
 use rocov::drain::Session;
 use rocov::output::{Expansion, Label, OutputError, ProfileName, add_to_pool};
 use rocov::profraw::{
@@ -301,5 +301,60 @@ fn versions() {
     ] {
         let expected = format!("raw profile version {number} is not known, expected 8 to 11");
         assert_eq!(unknown(word), expected);
+    }
+}
+
+#[test]
+fn devices() {
+    let range = |start, len| DeviceRange { start, len };
+    let gone = std::io::Error::new(std::io::ErrorKind::NotFound, "it is not there any more");
+    for (error, said) in [
+        (DeviceError::NoCpu, "the HSA runtime lists no CPU agent"),
+        (
+            DeviceError::UnknownAgent { handle: 0xa1 },
+            "the HSA runtime lists no GPU agent 0xa1",
+        ),
+        (
+            DeviceError::NoMemory { bytes: 1 << 40 },
+            "no memory: 1099511627776 bytes are needed",
+        ),
+        (
+            DeviceError::NotAllocated {
+                range: range(0x1000, 0x20),
+                found: range(0xff0, 0x18),
+            },
+            "0x1000..0x1020 is not inside one device allocation (found 0xff0..0x1008)",
+        ),
+        (
+            DeviceError::Image {
+                uri: "file:///a.co".into(),
+                source: gone,
+            },
+            "the ELF of file:///a.co cannot be read: it is not there any more",
+        ),
+        (
+            DeviceError::Call {
+                call: "hsa_iterate_agents",
+                status: 0x1000,
+            },
+            "hsa_iterate_agents failed with status 0x1000",
+        ),
+        (
+            DeviceError::MissingFunction {
+                library: "libhsa-runtime64.so.1",
+                symbol: "hsa_queue_create",
+                reason: "undefined symbol".into(),
+            },
+            "libhsa-runtime64.so.1 has no hsa_queue_create: undefined symbol",
+        ),
+        (
+            DeviceError::Stuck {
+                agent: 0xa1,
+                waited: Duration::from_millis(60_010),
+            },
+            "a copy from or to GPU agent 0xa1 has not ended in 60 seconds",
+        ),
+    ] {
+        assert_eq!(error.to_string(), said);
     }
 }
