@@ -57,3 +57,22 @@ pub(crate) fn read(mut file: &File, path: &Path) -> Result<Vec<u8>, OutputError>
         .map_err(OutputError::io("read", path))?;
     Ok(contents)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More than any machine has, on a file system that holds files of 16 TiB at most.
+    #[test]
+    fn a_file_larger_than_memory_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sparse");
+        let file = File::create_new(&path).unwrap();
+        file.set_len(15 << 40).unwrap();
+        let file = File::open(&path).unwrap();
+        let said = read(&file, &path).unwrap_err().to_string();
+        let expected = format!("cannot read {}: ", path.display());
+        assert!(said.starts_with(&expected), "{said}");
+        assert!(said.contains("memory"), "{said}");
+    }
+}
