@@ -52,7 +52,7 @@ unsafe extern "C" fn roctxRangePushA(message: *const c_char) -> c_int {
     match *REAL.get_or_init(find) {
         // SAFETY: the caller's argument, passed on.
         Some(real) => unsafe { real(message) },
-        None => LEVEL.replace(LEVEL.get() + 1),
+        None => LEVEL.replace(LEVEL.get().saturating_add(1)),
     }
 }
 

@@ -70,7 +70,8 @@ unsafe extern "C" fn collect(
         unsafe { std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) }
     };
     let load_bias = object.dlpi_addr as usize;
-    let start = |header: &libc::Elf64_Phdr| load_bias + header.p_vaddr as usize;
+    // The difference of two addresses, modulo 2^64: an object may be linked above where it is.
+    let start = |header: &libc::Elf64_Phdr| load_bias.wrapping_add(header.p_vaddr as usize);
     let of_type = |kind| headers.iter().filter(move |header| header.p_type == kind);
     let name = (!object.dlpi_name.is_null())
         // SAFETY: a name that is not null is NUL terminated.
@@ -82,7 +83,10 @@ unsafe extern "C" fn collect(
     objects.push(Object {
         name,
         segments: of_type(libc::PT_LOAD)
-            .map(|header| start(header)..start(header) + header.p_memsz as usize)
+            .map(|header| {
+                let start = start(header);
+                start..start.saturating_add(header.p_memsz as usize)
+            })
             .collect(),
         load_bias,
         dynamic: of_type(libc::PT_DYNAMIC).map(start).next(),
@@ -125,7 +129,7 @@ impl Object {
     pub(crate) fn defines(&self, name: &CStr) -> Option<*mut c_void> {
         // SAFETY: the dynamic linker's own account of an object; those that are unloaded while the
         // program has its calls in them are unloaded under the program too.
-        let symbols = unsafe { Symbols::of(self.load_bias, self.dynamic?) }?;
+        let symbols = unsafe { Symbols::of(self) }?;
         let address = symbols.find(name)? as *mut c_void;
         self.contains(address).then_some(address)
     }
@@ -137,5 +141,44 @@ impl Object {
         let flags = libc::RTLD_NODELETE | libc::RTLD_NOLOAD | libc::RTLD_LAZY;
         // SAFETY: NOLOAD runs no initialiser now; the name is NUL terminated.
         unsafe { libc::dlopen(name.as_ptr(), flags) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// glibc maps an object where there is room, wherever it is linked to be: the difference is
+    /// negative then, or more than half of all addresses.
+    #[test]
+    fn an_object_may_be_linked_above_where_it_is() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        for link_address in ["0xffffffffff700000", "0x7ffffffff0000000", "0"] {
+            let source = directory.path().join("high.c");
+            let library = directory.path().join(format!("libhigh{link_address}.so"));
+            fs::write(&source, "int high(void) { return 42; }\n").expect("a file can be written");
+            let linked = Command::new("cc")
+                .args(["-shared", "-fPIC", "-nostdlib", "-Wl,--hash-style=gnu"])
+                .arg(format!("-Wl,-Ttext-segment={link_address}"))
+                .arg(&source)
+                .arg("-o")
+                .arg(&library)
+                .status();
+            assert!(linked.expect("a C compiler").success());
+            // SAFETY: the library has no initialisers.
+            let opened = unsafe { libloading::Library::new(&library) }.expect("a library");
+            // SAFETY: only its address is looked at.
+            let high = unsafe { opened.get::<*mut c_void>(c"high") }.expect("its function");
+            // SAFETY: as above.
+            let address = unsafe { high.try_as_raw_ptr() }.expect("an address");
+            let object = containing(address).expect("a loaded object");
+            assert_eq!(object.path(), library);
+            assert_eq!(object.mapped_file(), library);
+            assert_eq!(object.defines(c"high"), Some(address), "{link_address}");
+            assert_eq!(object.defines(c"low"), None);
+            // Another test may be looking at all objects.
+            std::mem::forget(opened);
+        }
     }
 }

@@ -4,7 +4,9 @@
 //! while the process exits, glibc (2.36) runs the constructors of an object once more that has been
 //! finalised and is opened so for the first time, `RTLD_NOLOAD` or not.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
+
+use super::Object;
 
 const DT_NULL: i64 = 0;
 const DT_STRTAB: i64 = 5;
@@ -39,11 +41,19 @@ struct GnuHash {
 }
 
 impl Symbols {
-    /// The tables of the object with this dynamic section; `None` where one is missing.
+    /// The tables of `object`; `None` where one is missing.
     ///
     /// # Safety
-    /// `dynamic` is the dynamic section of an object that is loaded at `load_bias` and stays so.
-    pub(super) unsafe fn of(load_bias: usize, dynamic: usize) -> Option<Symbols> {
+    /// The object is still loaded, and stays so.
+    pub(super) unsafe fn of(object: &Object) -> Option<Symbols> {
+        let Object {
+            load_bias,
+            dynamic: Some(dynamic),
+            ..
+        } = *object
+        else {
+            return None;
+        };
         let [mut symbols, mut strings, mut hashes] = [0_usize; 3];
         let mut entry = dynamic as *const Dynamic;
         // SAFETY: a dynamic section ends with a DT_NULL.
@@ -52,10 +62,9 @@ impl Symbols {
         {
             // glibc has made addresses of them, except in the kernel's own object.
             let value = *value as usize;
-            let address = if value < load_bias {
-                value + load_bias
-            } else {
-                value
+            let address = match object.contains(value as *const c_void) {
+                true => value,
+                false => load_bias.wrapping_add(value),
             };
             match *tag {
                 DT_SYMTAB => symbols = address,
@@ -88,7 +97,7 @@ impl Symbols {
                 (self.hashes.of(index), symbol, CStr::from_ptr(name))
             };
             if found | 1 == hash | 1 && symbol.st_shndx != 0 && symbols_name == name {
-                return Some(self.load_bias + symbol.st_value as usize);
+                return Some(self.load_bias.wrapping_add(symbol.st_value as usize));
             }
             if found & 1 == 1 {
                 return None;
