@@ -180,11 +180,14 @@ impl Queue {
         // A slot is only taken where there is one: a queue whose slot is taken and not filled
         // stands still for ever.
         let index = loop {
+            // First how much is read: what others launch meanwhile, and the GPU takes, would make it
+            // more than was written.
+            let read = api.read_index(self.address);
             let index = api.write_index(self.address);
             if self.idle_at == Some(index) {
                 return Ok(Put::NotNeeded);
             }
-            if index - api.read_index(self.address) < size && api.take_slot(self.address, index) {
+            if index.wrapping_sub(read) < size && api.take_slot(self.address, index) {
                 break index;
             }
             if !pauses.take() {
@@ -274,5 +277,71 @@ impl QueueApi {
     fn destroy_signal(&self, signal: u64) {
         // SAFETY: as above; the packet processor is done with it.
         unsafe { (self.destroy_signal)(signal) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    static WRITTEN: AtomicU64 = AtomicU64::new(5);
+
+    /// Each time that somebody has looked, another thread launches a kernel and the GPU takes it.
+    unsafe extern "C" fn write_index(_: u64) -> u64 {
+        WRITTEN.fetch_add(1, Ordering::SeqCst)
+    }
+
+    unsafe extern "C" fn read_index(_: u64) -> u64 {
+        WRITTEN.fetch_add(1, Ordering::SeqCst)
+    }
+
+    unsafe extern "C" fn cas_write_index(_: u64, expected: u64, new: u64) -> u64 {
+        let taken = WRITTEN.compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst);
+        taken.unwrap_or_else(|found| found)
+    }
+
+    unsafe extern "C" fn create(_: i64, _: u32, _: *const u64, _: *mut u64) -> u32 {
+        1
+    }
+
+    unsafe extern "C" fn destroy(_: u64) -> u32 {
+        0
+    }
+
+    unsafe extern "C" fn load(_: u64) -> i64 {
+        0
+    }
+
+    unsafe extern "C" fn store(_: u64, _: i64) {}
+
+    #[test]
+    fn what_is_launched_and_taken_meanwhile_is_no_fault() {
+        let api = QueueApi {
+            load_read_index: read_index,
+            load_write_index: write_index,
+            cas_write_index,
+            create_signal: create,
+            destroy_signal: destroy,
+            load_signal: load,
+            store_signal: store,
+        };
+        let memory = abi::Queue {
+            kind: 0,
+            features: 0,
+            base: 0,
+            doorbell: 0,
+            size: 64,
+        };
+        let mut queue = Queue {
+            agent: 1,
+            address: &raw const memory as u64,
+            pending: None,
+            idle_at: None,
+        };
+        let mut pauses = Pauses::new(Duration::ZERO, Duration::ZERO, Duration::ZERO);
+        // Always somebody else is first to take the slot.
+        let put = queue.put_barrier(&api, &mut pauses);
+        assert!(matches!(put, Ok(Put::Stuck)));
     }
 }
