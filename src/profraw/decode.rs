@@ -121,7 +121,11 @@ impl RawProfile {
             at: layout.header_bytes() as u64,
             file,
         };
-        cursor.take("binary ids", header.word(Word::BinaryIdsSize), 1)?;
+        let binary_ids = header.word(Word::BinaryIdsSize);
+        if !binary_ids.is_multiple_of(8) {
+            return Err(ProfileError::BinaryIds { bytes: binary_ids });
+        }
+        cursor.take("binary ids", binary_ids, 1)?;
         let records = cursor.take("data", header.word(Word::NumData), layout.record.bytes)?;
         cursor.take("padding", header.word(Word::PaddingBeforeCounters), 1)?;
         let size = header.version.counter_bytes();

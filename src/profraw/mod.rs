@@ -50,6 +50,13 @@ pub enum ProfileError {
         /// The file's size in bytes.
         found: u64,
     },
+    /// The binary ids are not what any writer makes, and LLVM refuses: what follows would lie elsewhere
+    /// in a file that is written anew.
+    #[error("raw profile has {bytes} bytes of binary ids, which is no multiple of 8")]
+    BinaryIds {
+        /// Their size by the header, in bytes.
+        bytes: u64,
+    },
     /// Saved sections of another format than this library's.
     #[error("saved sections of format {found}, expected {expected}")]
     SavedFormat {

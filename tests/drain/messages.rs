@@ -41,6 +41,14 @@ fn raw_profiles() {
         parse(&version),
         "raw profile version 7 is not known, expected 8 to 11"
     );
+    // Ids of 4 bytes would move all that follows by 4 in a file that is written anew.
+    let mut ids = good.clone();
+    ids[16] = 4;
+    ids.splice(128..128, [0; 4]);
+    assert_eq!(
+        parse(&ids),
+        "raw profile has 4 bytes of binary ids, which is no multiple of 8"
+    );
     // The words of the header, by their places: binary ids, records, padding, counters, padding,
     // bitmap, padding, names. What comes before each has this many bytes.
     let parts = [
@@ -55,6 +63,8 @@ fn raw_profiles() {
     ];
     for (word, size, before, part) in parts {
         for count in [1 << 32, u64::MAX] {
+            // Binary ids are whole words.
+            let count = if word == 2 { count & !7 } else { count };
             let mut file = good.clone();
             file[8 * word..][..8].copy_from_slice(&count.to_le_bytes());
             let end = u64::checked_mul(count, size).and_then(|len| len.checked_add(128 + before));
