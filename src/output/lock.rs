@@ -2,27 +2,39 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, fcntl_lock};
 
 use super::OutputError;
+use super::interrupted::uninterrupted;
 use crate::pauses::Pauses;
 
-/// How long another process may hold the lock. It is held for reading, adding and writing one
-/// file: a process that needs longer is stuck.
+/// How long another process may hold a lock. It is held for reading, adding and writing one file: a
+/// process that needs longer is stuck, or does not want others to go on.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What excludes the threads of this process from each other: fcntl's lock is the process's.
-static THREADS: Mutex<()> = Mutex::new(());
+static LOCKS: Locks = Locks::with_patience(PATIENCE);
+
+/// What a process knows of the locks that it takes.
+///
+/// Who may read a file may lock it, and hold up whoever adds to it. So only one lock is waited for in
+/// vain; while that one is held, others are tried once.
+#[derive(Debug)]
+struct Locks {
+    patience: Duration,
+    /// Excludes the threads of this process from each other: fcntl's lock is the process's. It holds
+    /// the file that was waited for in vain.
+    threads: Mutex<Option<PathBuf>>,
+}
 
 /// A file whose lock is held until this goes. The file is closed before another thread can lock it:
 /// closing gives back the locks of the process, whoever took them.
 pub(super) struct Locked {
     pub(super) file: File,
-    _threads: MutexGuard<'static, ()>,
+    threads: MutexGuard<'static, Option<PathBuf>>,
 }
 
 /// Takes the lock that compiler-rt takes on a file it merges into: fcntl's, for writing, on all of
@@ -31,34 +43,132 @@ pub(super) struct Locked {
 /// Asks again and again instead of waiting in the kernel, which could not be bounded without a
 /// signal: in somebody else's process that is not ours to send.
 pub(super) fn lock(file: File, path: &Path) -> Result<Locked, OutputError> {
-    let _threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
-    let locked = Locked { file, _threads };
-    let mut pauses = Pauses::new(
-        PATIENCE,
-        Duration::from_micros(100),
-        Duration::from_millis(10),
-    );
-    loop {
-        match fcntl_lock(&locked.file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(locked),
-            Err(error) => {
-                let error = io::Error::from(error);
-                let held = matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock
-                        | io::ErrorKind::PermissionDenied
-                        | io::ErrorKind::Interrupted
-                );
-                if !held {
-                    return Err(OutputError::io("lock", path)(error));
-                }
+    LOCKS.lock(file, path)
+}
+
+impl Locks {
+    const fn with_patience(patience: Duration) -> Locks {
+        Locks {
+            patience,
+            threads: Mutex::new(None),
+        }
+    }
+
+    fn lock(&'static self, file: File, path: &Path) -> Result<Locked, OutputError> {
+        let stuck = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = match *stuck {
+            Some(_) => Duration::ZERO,
+            None => self.patience,
+        };
+        let mut locked = Locked {
+            file,
+            threads: stuck,
+        };
+        let mut pauses = Pauses::new(
+            waited,
+            Duration::from_micros(100),
+            Duration::from_millis(10),
+        );
+        while !is_taken(&locked.file).map_err(OutputError::io("lock", path))? {
+            if !pauses.take() {
+                locked.threads.get_or_insert_with(|| path.to_owned());
+                return Err(OutputError::Locked {
+                    path: path.to_owned(),
+                    waited,
+                });
             }
         }
-        if !pauses.take() {
-            return Err(OutputError::Locked {
-                path: path.to_owned(),
-                waited: PATIENCE,
-            });
+        // The one that was stuck goes on.
+        locked.threads.take_if(|stuck| stuck == path);
+        Ok(locked)
+    }
+}
+
+/// Takes the lock, if nobody else has it.
+fn is_taken(file: &File) -> io::Result<bool> {
+    let take = || Ok(fcntl_lock(file, FlockOperation::NonBlockingLockExclusive)?);
+    match uninterrupted(take) {
+        Ok(()) => Ok(true),
+        Err(error) => match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::PermissionDenied => Ok(false),
+            _ => Err(error),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::process::{Child, Command, Stdio};
+
+    /// What the process that holds locks is told: the directory of its files.
+    const HELD: &str = "ROCOV_TEST_HELD";
+
+    #[test]
+    #[ignore = "runs within the other test here, as another process"]
+    fn a_process_that_may_only_read() {
+        let directory = PathBuf::from(std::env::var_os(HELD).expect("a directory"));
+        let files = ["one", "other"].map(|name| File::open(directory.join(name)).expect("a file"));
+        for file in &files {
+            fcntl_lock(file, FlockOperation::NonBlockingLockShared).expect("a lock");
         }
+        io::stderr().write_all(b".").expect("a pipe");
+        io::stdin().read_to_end(&mut Vec::new()).expect("a pipe");
+    }
+
+    fn holds(directory: &Path) -> Child {
+        let mut child = Command::new(std::env::current_exe().expect("this program"))
+            .args([
+                "--ignored",
+                "--exact",
+                "output::lock::tests::a_process_that_may_only_read",
+            ])
+            .env(HELD, directory)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a process");
+        let said = child.stderr.as_mut().expect("a pipe");
+        said.read_exact(&mut [0]).expect("its locks");
+        child
+    }
+
+    #[test]
+    fn one_lock_alone_is_waited_for_in_vain() {
+        static LOCKS: Locks = Locks::with_patience(Duration::from_millis(50));
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let paths = ["one", "other", "free"].map(|name| directory.path().join(name));
+        let [one, other, free] = &paths;
+        let waited = |path: &Path| {
+            let file = File::options().read(true).write(true).open(path);
+            match LOCKS.lock(file.expect("a file"), path) {
+                Ok(_) => None,
+                Err(OutputError::Locked { waited, .. }) => Some(waited),
+                Err(error) => panic!("{error}"),
+            }
+        };
+        for path in &paths {
+            std::fs::write(path, "").expect("a file");
+        }
+        let mut holder = holds(directory.path());
+        assert_eq!(waited(free), None);
+        assert_eq!(waited(one), Some(LOCKS.patience));
+        assert_eq!(waited(other), Some(Duration::ZERO));
+        assert_eq!(waited(free), None);
+        assert_eq!(waited(one), Some(Duration::ZERO));
+        drop(holder.stdin.take());
+        assert!(holder.wait().expect("its end").success());
+        assert_eq!(waited(other), None);
+        assert_eq!(waited(one), None);
+        let mut holder = holds(directory.path());
+        assert_eq!(
+            waited(other),
+            Some(LOCKS.patience),
+            "nothing is stuck any more"
+        );
+        drop(holder.stdin.take());
+        assert!(holder.wait().expect("its end").success());
     }
 }

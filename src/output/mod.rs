@@ -45,11 +45,11 @@ pub enum OutputError {
         source: std::io::Error,
     },
     /// Another process has held the lock of a pooled file for too long.
-    #[error("cannot lock {}: held by another process for {} seconds", path.display(), waited.as_secs())]
+    #[error("cannot lock {}: held by another process{}", path.display(), after(waited))]
     Locked {
         /// The file.
         path: PathBuf,
-        /// How long was waited.
+        /// How long was waited: not at all where a lock before was waited for in vain.
         waited: Duration,
     },
     /// What is in the place of a file to add to is something else. It is left as it is, and not followed.
@@ -81,5 +81,12 @@ impl OutputError {
             path,
             source,
         }
+    }
+}
+
+fn after(waited: &Duration) -> String {
+    match waited.is_zero() {
+        true => ", as is one that was waited for before".into(),
+        false => format!(" for {} seconds", waited.as_secs()),
     }
 }

@@ -145,6 +145,14 @@ fn pools() {
         locked.to_string(),
         "cannot lock d/pool: held by another process for 60 seconds"
     );
+    let not_again = OutputError::Locked {
+        path: PathBuf::from("d/other"),
+        waited: Duration::ZERO,
+    };
+    assert_eq!(
+        not_again.to_string(),
+        "cannot lock d/other: held by another process, as is one that was waited for before"
+    );
 }
 
 #[test]
