@@ -4,12 +4,13 @@
 use std::fmt::Display;
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::RawFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use rocov::control::{REQUEST_MAX, Reply, Request};
 
+use super::own::Owner;
 use super::socket;
 use crate::log;
 
@@ -19,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Somebody who has not been answered yet.
 #[derive(Debug)]
 pub(super) struct Connection {
-    stream: UnixStream,
+    stream: Owner<UnixStream>,
     received: Vec<u8>,
     pub(super) deadline: Instant,
 }
@@ -28,12 +29,13 @@ impl Connection {
     /// `None` where that is somebody who may not ask, who is told so.
     pub(super) fn new(stream: UnixStream) -> Option<Connection> {
         stream.set_nonblocking(true).ok()?;
+        let admitted = socket::admits(&stream);
         let connection = Connection {
-            stream,
+            stream: Owner::new(stream)?,
             received: Vec::new(),
             deadline: Instant::now() + PATIENCE,
         };
-        match socket::admits(&connection.stream) {
+        match admitted {
             Ok(()) => Some(connection),
             Err(why) => {
                 connection.refuse(&why);
@@ -43,7 +45,12 @@ impl Connection {
     }
 
     pub(super) fn descriptor(&self) -> RawFd {
-        self.stream.as_raw_fd()
+        self.stream.number()
+    }
+
+    /// Whether the program has left it alone.
+    pub(super) fn is_ours(&self) -> bool {
+        self.stream.is_ours()
     }
 
     /// Reads what has come. `None` while there is no whole line, and time left.
@@ -52,13 +59,14 @@ impl Connection {
     /// Fails where no request will come of it.
     pub(super) fn request(&mut self) -> Option<Result<Request, String>> {
         let mut bytes = [0; REQUEST_MAX];
+        let mut stream = self.stream.get()?;
         loop {
             let end = self.received.iter().position(|byte| *byte == b'\n');
             if let Some(end) = end {
                 let line = String::from_utf8_lossy(&self.received[..end]);
                 return Some(Request::parse(&line).map_err(|error| error.to_string()));
             }
-            let why = match self.stream.read(&mut bytes[self.received.len()..]) {
+            let why = match stream.read(&mut bytes[self.received.len()..]) {
                 Ok(0) if self.received.len() == REQUEST_MAX => {
                     "a request is a line of 4096 bytes at most"
                 }
@@ -83,17 +91,20 @@ impl Connection {
     }
 
     /// Answers, and hangs up. Who does not read is not waited for: the socket has room for answers.
-    pub(super) fn answer(mut self, reply: &Reply) {
-        let _ = self.stream.write_all(reply.as_bytes());
+    pub(super) fn answer(self, reply: &Reply) {
+        let Some(mut stream) = self.stream.get() else {
+            return;
+        };
+        let _ = stream.write_all(reply.as_bytes());
         // What is not read would make the answer's last part an error on the other side.
-        let _ = self.stream.shutdown(Shutdown::Write);
+        let _ = stream.shutdown(Shutdown::Write);
         let mut rest = [0; 512];
         for _ in 0..64 {
-            if !self.stream.read(&mut rest).is_ok_and(|more| more > 0) {
+            if !stream.read(&mut rest).is_ok_and(|more| more > 0) {
                 break;
             }
         }
         // A child that was forked meanwhile has the descriptor too.
-        let _ = self.stream.shutdown(Shutdown::Both);
+        let _ = stream.shutdown(Shutdown::Both);
     }
 }

@@ -8,6 +8,7 @@
 mod asked;
 mod connection;
 mod gate;
+mod own;
 mod signals;
 mod socket;
 mod thread;

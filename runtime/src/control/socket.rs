@@ -3,16 +3,17 @@
 use std::ffi::CString;
 use std::fs::{DirBuilder, Permissions, set_permissions, symlink_metadata};
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rocov::control::{peer, place};
 
+use super::own::Own;
 use crate::log;
 use crate::process::user;
 
@@ -20,8 +21,10 @@ use crate::process::user;
 static PATH: OnceLock<CString> = OnceLock::new();
 /// Whether it is there.
 static IS_THERE: AtomicBool = AtomicBool::new(false);
-/// Its descriptor; -1 without one.
-static LISTENING: AtomicI32 = AtomicI32::new(-1);
+/// Its descriptor.
+static LISTENER: OnceLock<Own> = OnceLock::new();
+/// Whether somebody listens.
+static LISTENS: AtomicBool = AtomicBool::new(false);
 
 /// Listens below `directory`. Where that cannot be, it is said, and nobody can ask for anything.
 pub(super) fn listen(directory: &Path) -> Option<UnixListener> {
@@ -36,7 +39,9 @@ pub(super) fn listen(directory: &Path) -> Option<UnixListener> {
             return None;
         }
     };
-    LISTENING.store(listener.as_raw_fd(), Ordering::Relaxed);
+    let own = Own::new(listener.as_raw_fd());
+    let is_set = own.is_some_and(|own| LISTENER.set(own).is_ok());
+    LISTENS.store(is_set, Ordering::Release);
     if let Ok(path) = CString::new(path.as_os_str().as_bytes()) {
         IS_THERE.store(PATH.set(path).is_ok(), Ordering::Release);
     }
@@ -105,17 +110,17 @@ pub(super) fn remove() {
     }
 }
 
-/// The same where nobody will answer: the listener is closed, and its number may be another file's soon.
+/// The same where nobody will answer: the listener is closed.
 pub(super) fn gone() {
-    LISTENING.store(-1, Ordering::Relaxed);
+    LISTENS.store(false, Ordering::Relaxed);
     remove();
 }
 
 /// A child of a fork that kept it would keep the name alive, and answer nobody.
 pub(super) fn close_in_child() {
-    let listening: RawFd = LISTENING.swap(-1, Ordering::Relaxed);
-    if listening >= 0 {
-        // SAFETY: the child's copy of a descriptor that only the thread uses, which it has not.
-        unsafe { libc::close(listening) };
+    if LISTENS.swap(false, Ordering::Relaxed)
+        && let Some(listener) = LISTENER.get()
+    {
+        listener.close();
     }
 }

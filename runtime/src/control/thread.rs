@@ -2,7 +2,6 @@
 
 use std::ffi::{c_int, c_void};
 use std::io::ErrorKind;
-use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixListener;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -13,6 +12,7 @@ use rocov::output::LabelError;
 
 use super::asked::Asked;
 use super::connection::Connection;
+use super::own::{self, Owner};
 use super::{gate, signals, socket, wake};
 use crate::exports::RocovStatus;
 use crate::requests::{self, Dumped, Status};
@@ -27,11 +27,16 @@ const STACK: usize = 1 << 20;
 /// Starts the thread, with all signals blocked: the program's are for the program's threads.
 pub(super) fn start(asked: Asked) -> bool {
     let service = Box::into_raw(Box::new(Service {
-        listener: asked.directory.as_deref().and_then(socket::listen),
+        listener: asked
+            .directory
+            .as_deref()
+            .and_then(socket::listen)
+            .and_then(Owner::new),
         connection: None,
         window: None,
         every: asked.every,
         due: asked.every.map(|every| Instant::now() + every),
+        says_to: own::file(libc::STDERR_FILENO),
     }));
     // SAFETY: the sets and the attributes are initialised before they are used, and the thread
     // gets the service, which is nobody else's.
@@ -72,11 +77,12 @@ extern "C" fn run(service: *mut c_void) -> *mut c_void {
     caller::this_is_our_thread();
     while service.step() {}
     wake::forget();
+    service.give_up();
     std::ptr::null_mut()
 }
 
 struct Service {
-    listener: Option<UnixListener>,
+    listener: Option<Owner<UnixListener>>,
     /// Who is being listened to. Others wait.
     connection: Option<Connection>,
     /// The dump of what is being counted now.
@@ -84,6 +90,8 @@ struct Service {
     /// The time between snapshots, and when the next is due.
     every: Option<Duration>,
     due: Option<Instant>,
+    /// The file that standard error was.
+    says_to: Option<(u64, u64)>,
 }
 
 /// A dump of what is counted in some time.
@@ -106,21 +114,45 @@ impl Service {
         };
         let asking = match (&self.connection, &self.listener) {
             (Some(connection), _) => connection.descriptor(),
-            (None, Some(listener)) => listener.as_raw_fd(),
+            (None, Some(listener)) => listener.number(),
             (None, None) => -1,
         };
-        let mut descriptors = [wake::event(), asking].map(waits_for);
+        let Some(event) = wake::event() else {
+            return false;
+        };
+        let mut descriptors = [event, asking].map(waits_for);
         // SAFETY: two descriptions, that live.
         unsafe { libc::poll(descriptors.as_mut_ptr(), 2, self.timeout()) };
-        if descriptors
-            .iter()
-            .any(|it| it.revents & libc::POLLNVAL != 0)
-        {
+        // What is told may be of other files by now.
+        if !self.are_ours() {
             return false;
         }
         wake::clear();
         boundary::guest("a request", || self.serve());
         true
+    }
+
+    /// Whether the program has left the descriptors alone. A pipe that it has closed ends the wait.
+    fn are_ours(&self) -> bool {
+        let of_window = self.window.as_ref().map(|window| &window.connection);
+        let mut connections = self.connection.iter().chain(of_window);
+        wake::event().is_some()
+            && self.listener.as_ref().is_none_or(Owner::is_ours)
+            && connections.all(Connection::is_ours)
+    }
+
+    /// The descriptors are gone, and with them whoever has asked.
+    fn give_up(self) {
+        socket::gone();
+        // The program may be taking its number just now: it stays open.
+        std::mem::forget(self.listener);
+        // Standard error may be another file, too.
+        if own::file(libc::STDERR_FILENO) == self.says_to {
+            log::warn(format_args!(
+                "the program has closed descriptors of rocov's: there are no more snapshots and no \
+                 answers"
+            ));
+        }
     }
 
     /// Milliseconds until something is to be done anyway; -1 for never.
@@ -152,7 +184,7 @@ impl Service {
             window.connection.answer(&dumped(close));
         }
         if self.connection.is_none()
-            && let Some(listener) = &self.listener
+            && let Some(listener) = self.listener.as_ref().and_then(Owner::get)
         {
             self.connection = match listener.accept() {
                 Ok((stream, _)) => Connection::new(stream),

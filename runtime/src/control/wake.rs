@@ -1,44 +1,67 @@
 //! Waking the thread, and waiting until it is done: async-signal-safe, for signal handlers.
 //!
-//! The thread polls an eventfd. Who waits for it does so on a word (a futex): several may, each for
+//! The thread polls a pipe. Who waits for it does so on a word (a futex): several may, each for
 //! what was asked for after its own signal.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::os::fd::RawFd;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// The eventfd; -1 without one.
-static EVENT: AtomicI32 = AtomicI32::new(-1);
+use super::own::Own;
+
+/// Its ends, for reading and for writing. An eventfd would be one descriptor, but could not be told from
+/// others.
+static PIPE: OnceLock<[Own; 2]> = OnceLock::new();
+/// Whether there is a thread that polls it.
+static IS_POLLED: AtomicBool = AtomicBool::new(false);
 /// How often a drain was asked for that somebody waits for.
 static WANTED: AtomicU32 = AtomicU32::new(0);
 /// Which of them is done.
 static DONE: AtomicU32 = AtomicU32::new(0);
 
-/// Makes the eventfd. False where there is none to be had.
+/// Makes the pipe. False where there is none to be had.
 pub(super) fn open() -> bool {
-    // SAFETY: plain system call.
-    let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-    EVENT.store(event, Ordering::Release);
-    event >= 0
+    let mut ends = [-1; 2];
+    // SAFETY: stores two numbers, for which there is room.
+    unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) };
+    let [Some(read), Some(write)] = ends.map(Own::new) else {
+        return false;
+    };
+    let is_there = PIPE.set([read, write]).is_ok();
+    IS_POLLED.store(is_there, Ordering::Release);
+    is_there
 }
 
-/// What the thread is to poll.
-pub(super) fn event() -> c_int {
-    EVENT.load(Ordering::Acquire)
+/// The pipe, if it is polled and both ends are still ours.
+fn ends() -> Option<[RawFd; 2]> {
+    let [read, write] = PIPE.get().filter(|_| IS_POLLED.load(Ordering::Acquire))?;
+    Some([read.get()?, write.get()?])
 }
 
-/// Wakes the thread, if there is one.
-pub(super) fn wake() {
-    let one = 1_u64;
-    // SAFETY: writes eight bytes, which `one` has; without an eventfd the call fails.
-    unsafe { libc::write(event(), (&raw const one).cast(), 8) };
+/// What the thread is to poll. `None` where the program has closed it.
+pub(super) fn event() -> Option<RawFd> {
+    ends().map(|[read, _]| read)
 }
 
-/// The thread has nobody left to wake it.
+/// Wakes the thread. False where there is none that could be.
+pub(super) fn wake() -> bool {
+    let Some([_, write]) = ends() else {
+        return false;
+    };
+    // SAFETY: writes a byte, which is there. A full pipe wakes it as well.
+    unsafe { libc::write(write, c"".as_ptr().cast(), 1) };
+    true
+}
+
+/// The thread has nobody left to wake it, or is woken again.
 pub(super) fn clear() {
-    let mut count = 0_u64;
-    // SAFETY: reads eight bytes at most, for which there is room.
-    unsafe { libc::read(event(), (&raw mut count).cast(), 8) };
+    let mut bytes = [0_u8; 64];
+    if let Some(read) = event() {
+        // SAFETY: reads as many bytes at most as there is room for.
+        unsafe { libc::read(read, bytes.as_mut_ptr().cast(), bytes.len()) };
+    }
 }
 
 /// The drain that somebody waits for now, if anybody does.
@@ -62,11 +85,10 @@ pub(super) fn done(wanted: u32) {
 
 /// Asks for a drain, and waits for it, or until `patience` is over.
 pub(super) fn drain_within(patience: Duration) {
-    if event() < 0 {
+    let mine = WANTED.fetch_add(1, Ordering::AcqRel).wrapping_add(1);
+    if !wake() {
         return;
     }
-    let mine = WANTED.fetch_add(1, Ordering::AcqRel).wrapping_add(1);
-    wake();
     let until = Instant::now() + patience;
     loop {
         let done = DONE.load(Ordering::Acquire);
@@ -92,16 +114,14 @@ unsafe fn futex(operation: c_int, value: u32, timeout: *const libc::timespec) {
     unsafe { libc::syscall(libc::SYS_futex, DONE.as_ptr(), operation, value, timeout) };
 }
 
-/// There is no thread any more. Returns what is to be closed.
-pub(super) fn forget() -> c_int {
-    EVENT.swap(-1, Ordering::Relaxed)
+/// There is no thread any more.
+pub(super) fn forget() {
+    IS_POLLED.store(false, Ordering::Relaxed);
 }
 
 /// There is no thread, or this is the child of a fork: there is nothing to wake.
 pub(super) fn close() {
-    let event = forget();
-    if event >= 0 {
-        // SAFETY: a descriptor of ours, which nobody uses any more.
-        unsafe { libc::close(event) };
+    if IS_POLLED.swap(false, Ordering::Relaxed) {
+        PIPE.get().into_iter().flatten().for_each(|end| end.close());
     }
 }

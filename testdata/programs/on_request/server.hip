@@ -4,6 +4,8 @@
 //   endless    launches a kernel that runs until the process is gone
 //   fork       answers with the process id of a child that waits to be killed, and serves nobody
 //   exec       becomes `sleep`
+//   take FD    closes a descriptor that it has not opened, and has one of its own at that number
+//   taken      answers with what there is to read, in bytes, at each of these, and at the other end of it
 //   quit       returns from main
 //
 // Its argument says what SIGTERM does: "default", "ignore", or "handler", which answers "handler"
@@ -16,7 +18,10 @@
 #include <cstdlib>
 #include <iostream>
 #include <string>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
+#include <vector>
 
 constexpr int GROUPS = 4;
 constexpr int GROUP = 64;
@@ -62,6 +67,27 @@ static void dispose(const std::string &term) {
   sigaction(SIGTERM, &action, nullptr);
 }
 
+// Numbers of sockets, and the other ends.
+static std::vector<int> taken;
+
+static void take(int number) {
+  int ends[2];
+  const bool good = socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 &&
+                    write(ends[1], "0123456789abcdef", 16) == 16 && dup2(ends[0], number) == number &&
+                    close(ends[0]) == 0;
+  taken.insert(taken.end(), {number, ends[1]});
+  std::printf(good ? "taken\n" : "not taken\n");
+}
+
+static void print_taken() {
+  for (int number : taken) {
+    int bytes = -1;
+    ioctl(number, FIONREAD, &bytes);
+    std::printf("%d ", bytes);
+  }
+  std::printf("\n");
+}
+
 int main(int, char **arguments) {
   dispose(arguments[1]);
   unsigned *memory = nullptr;
@@ -96,6 +122,12 @@ int main(int, char **arguments) {
       std::printf("%d\n", child);
     } else if (request == "exec") {
       execlp("sleep", "sleep", "60", nullptr);
+    } else if (request == "take") {
+      int number = -1;
+      std::cin >> number;
+      take(number);
+    } else if (request == "taken") {
+      print_taken();
     }
     std::fflush(nullptr);
   }

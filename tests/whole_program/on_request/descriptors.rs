@@ -1,6 +1,7 @@
-//! Files and sockets that librocov opens: no program that is started meanwhile gets them, and none stay.
+//! Files and sockets that librocov opens: no program that is started meanwhile gets them, none stay, and a
+//! program that closes them has their numbers for files of its own.
 
-use super::server::{Server, controlled, make_own, server, until};
+use super::server::{Server, controlled, make_own, send, server, until};
 use crate::support::artifacts::cache_directory;
 use crate::support::command::run;
 use std::collections::BTreeSet;
@@ -124,7 +125,7 @@ fn all_are_closed_when_another_program_starts() {
     let lines: Vec<_> = calls.iter().map(|call| call.line.as_str()).collect();
     for (call, what) in [
         ("accept4(", ""),
-        ("eventfd2(", ""),
+        ("pipe2(", ""),
         ("openat(", "labels/one"),
         ("openat(", "/data/.rocov-"),
         ("openat(", ".profraw\", O_RDWR"),
@@ -149,6 +150,29 @@ fn open(server: &Server) -> Vec<(PathBuf, PathBuf)> {
     open
 }
 
+/// The numbers of librocov's: a pipe and the socket. What it has from its parent is for others, too.
+#[track_caller]
+fn ours(server: &Server) -> Vec<String> {
+    let is_ours = |(path, file): &(PathBuf, PathBuf)| {
+        let file = file.to_string_lossy();
+        let info = path.to_string_lossy().replace("/fd/", "/fdinfo/");
+        let info = fs::read_to_string(info).unwrap_or_default();
+        let mut words = info.split_whitespace();
+        let flags = words.find(|it| *it == "flags:").and(words.next());
+        let flags = flags.and_then(|it| i32::from_str_radix(it, 8).ok());
+        let for_others = flags.unwrap_or_default() & libc::O_CLOEXEC == 0;
+        !for_others && ["pipe:", "socket:"].iter().any(|it| file.starts_with(it))
+    };
+    let number = |(path, _): (PathBuf, PathBuf)| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    };
+    let open = open(server).into_iter();
+    let ours: Vec<_> = open.filter(is_ours).map(number).collect();
+    assert_eq!(ours.len(), 3, "{ours:?}");
+    ours
+}
+
 #[test]
 fn requests_leave_none_open() {
     let mut server = server("default", &[("ROCOV_SNAPSHOT_SIGNAL", "USR2")])
@@ -156,8 +180,7 @@ fn requests_leave_none_open() {
         .start();
     server.launch(1, 1);
     let before = open(&server);
-    let mine = |it: &(PathBuf, PathBuf)| it.1.to_string_lossy().contains("eventfd");
-    assert!(before.iter().any(mine), "{before:?}");
+    ours(&server);
     for round in 1..=10 {
         run(&mut server.rocov(&["dump"])).success();
         run(&mut server.rocov(&["status"])).success();
@@ -168,4 +191,49 @@ fn requests_leave_none_open() {
         until("the descriptors are as before", || open(&server) == before);
     }
     assert_eq!(server.quits().all(), 11);
+}
+
+/// Whether librocov's thread lives.
+fn has_thread(server: &Server) -> bool {
+    let tasks = format!("/proc/{}/task", server.pid());
+    let tasks = fs::read_dir(tasks).expect("the server lives");
+    let mut names = tasks.map(|it| fs::read_to_string(it.expect("an entry").path().join("comm")));
+    // One that has just ended has none.
+    names.any(|name| name.is_ok_and(|name| name == "rocov\n"))
+}
+
+/// As daemons do: they close all that they have not opened, and the numbers are their own files' then.
+#[test]
+fn those_that_the_program_takes_are_left_alone() {
+    let mut server = server("default", &[("ROCOV_SNAPSHOT_SIGNAL", "USR2")])
+        .listening()
+        .start();
+    server.launch(1, 1);
+    assert!(has_thread(&server));
+    let numbers = ours(&server);
+    for number in &numbers {
+        assert_eq!(server.ask(&format!("take {number}")), "taken");
+    }
+    server.signal(libc::SIGUSR2);
+    until("the thread has ended", || !has_thread(&server));
+    assert!(!server.socket().exists(), "nobody listens");
+    // What a handler, and a child that is forked, do without it.
+    server.signal(libc::SIGUSR2);
+    server.launch(1, 2);
+    let child: u32 = server.ask("fork").parse().expect("a number");
+    for number in &numbers {
+        let file = |pid| fs::read_link(format!("/proc/{pid}/fd/{number}")).ok();
+        assert_eq!(file(child), file(server.pid()));
+    }
+    send(child, libc::SIGKILL);
+    assert_eq!(server.ask("taken"), "16 0 16 0 16 0 ");
+    server.tell("quit");
+    let (status, said) = server.ended();
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(
+        said,
+        "rocov: the program has closed descriptors of rocov's: there are no more snapshots and no \
+         answers\n"
+    );
+    assert_eq!(server.written().all(), 2);
 }
