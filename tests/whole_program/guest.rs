@@ -79,6 +79,29 @@ fn a_drain_needs_no_deep_stack() {
     is_counted("stack");
 }
 
+/// What is loaded may have long names, which demanglers take much stack for.
+#[test]
+fn code_is_loaded_on_a_small_stack() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = data(directory.path());
+    let program = program(&["-ldl"]);
+    run(program.under_rocov(TARGET, &data).arg("load"))
+        .success()
+        .silently();
+    assert_counted(&data);
+    let mut kernels = limited(built("rocov"));
+    kernels.args(["kernels", "--json"]).arg(&data);
+    let numbers: Vec<String> = (100..240).map(|it| it.to_string()).collect();
+    let names = [
+        format!("void wide<{}>()", numbers.join(", ")),
+        format!("deep(unsigned int{})", "*".repeat(56)),
+    ];
+    let listed = run(&mut kernels).success().silently().stdout;
+    for name in names {
+        assert!(listed.contains(&format!("\"{name}\"")), "{listed}");
+    }
+}
+
 #[test]
 fn a_sandbox_may_forbid_what_is_not_needed() {
     is_counted("sandbox");

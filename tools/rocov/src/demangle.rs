@@ -1,12 +1,20 @@
-//! Names of kernels as people write them, where the process that they ran in did not know.
+//! Names of kernels as people write them, where the process that they ran in did not know: librocov
+//! leaves the long ones to this.
 
-use cpp_demangle::Symbol;
+use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
+
+/// How deep a name may be nested: templates of templates take five to eight levels each. This many need
+/// less than 1 MiB of stack; a thread has 2.
+const DEPTH: u32 = 512;
 
 /// `scale(float*, int, float)` for `_Z5scalePfif`; `None` for what is not mangled.
 pub(crate) fn demangle(name: &str) -> Option<String> {
     // Types are mangled too: of a kernel `extern "C" i` the demangler would make `int`.
     let name = name.starts_with("_Z").then_some(name)?;
-    Symbol::new(name).ok()?.demangle().ok()
+    let parsing = ParseOptions::default().recursion_limit(DEPTH);
+    let writing = DemangleOptions::default().recursion_limit(DEPTH);
+    let symbol = Symbol::new_with_options(name, &parsing).ok()?;
+    symbol.demangle_with_options(&writing).ok()
 }
 
 /// The same, or the name itself for what is not mangled.
@@ -34,6 +42,10 @@ mod tests {
         ] {
             assert_eq!(demangle(name).as_deref(), demangled, "{name:?}");
         }
+        let nested = |depth: usize| format!("_Z1f{}i{}", "1aI".repeat(depth), "E".repeat(depth));
+        let templates = format!("f({}int{}>)", "a<".repeat(60), "> ".repeat(59));
+        assert_eq!(demangle(&nested(60)), Some(templates));
+        assert_eq!(demangle(&nested(1 << 18)), None);
         // As deep as a name may be that somebody made to break demanglers.
         assert_eq!(demangle(&format!("_Z1f{}i", "P".repeat(1 << 20))), None);
     }
