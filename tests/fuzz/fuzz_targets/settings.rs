@@ -1,10 +1,14 @@
-//! Words of the environment and of the runtime: name patterns, filters, sizes, labels, URIs, targets.
+//! Words of the environment, the runtime and the control socket: name patterns, filters, sizes, times,
+//! signals, labels, URIs, targets, requests.
 #![no_main]
 
 use std::path::{Component, Path};
+use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use rocov::codeobject::{FileUri, Identity, runs_on, sanitize_target};
+use rocov::control::words::{Interval, SnapshotSignal, parse_wait};
+use rocov::control::{Answer, REQUEST_MAX, Request, place};
 use rocov::filter::Filter;
 use rocov::output::{Expansion, LABELS, Label, ProfileName};
 use rocov::registry::parse_bytes;
@@ -42,8 +46,35 @@ fuzz_target!(|words: (&str, &str)| {
         let _ = filter.admits(Some(Path::new(other)));
     }
     label(one);
+    control(one, other);
+    control(other, one);
     let _ = (parse_bytes(one), FileUri::parse(one), runs_on(one, other));
 });
+
+/// What happens at times, on signals and on request: what is taken is read again as it is written.
+fn control(one: &str, other: &str) {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    if let Ok(wait) = parse_wait(one) {
+        assert!(wait <= DAY, "{wait:?}");
+    }
+    if let Ok(interval) = one.parse::<Interval>() {
+        assert!((Duration::from_millis(10)..=DAY).contains(&interval.0), "{interval}");
+        assert_eq!(interval.to_string().parse(), Ok(interval));
+    }
+    if let Ok(signal) = one.parse::<SnapshotSignal>() {
+        assert_eq!(signal.to_string().parse(), Ok(signal));
+    }
+    if let Ok(Some(directory)) = place::directory(one.as_ref(), Some(other.as_ref()), 4711) {
+        assert!(directory.is_absolute(), "{directory:?}");
+        assert!(place::socket(&directory, 1).starts_with(&directory));
+    }
+    if let Ok(request) = Request::parse(one) {
+        let line = request.to_string();
+        assert!(line.len() < REQUEST_MAX && !line.contains('\n'), "{line:?}");
+        assert_eq!(Request::parse(&line), Ok(request));
+    }
+    let _ = Answer::parse(one);
+}
 
 /// A label, and what may lie on disk where directories of labels are.
 fn label(text: &str) {
