@@ -34,7 +34,10 @@ pub(crate) fn of_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
     {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    let mut bytes = vec![0; size as usize];
+    // A file can be of any size, and have far fewer bytes on disk.
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(size as usize)?;
+    bytes.resize(size as usize, 0);
     file.read_exact_at(&mut bytes, offset)?;
     Ok(Some(bytes))
 }
