@@ -9,6 +9,10 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    // The profile `small`: functions with one code are one. For LLD, by which Rust links here.
+    if std::env::var("OPT_LEVEL").is_ok_and(|level| level == "z") {
+        println!("cargo::rustc-cdylib-link-arg=-Wl,--icf=all");
+    }
     let compiler = std::env::var("CC").unwrap_or_else(|_| "gcc".into());
     let output = Command::new(&compiler)
         .arg("-print-file-name=libgcc_eh.a")

@@ -19,19 +19,24 @@ pub(crate) fn call(function: &str, work: impl FnOnce() -> RocovStatus) -> RocovS
 }
 
 fn run<T>(place: &str, work: impl FnOnce() -> T) -> Option<T> {
+    let (mut work, mut result) = (Some(work), None);
+    guarded(place, &mut || result = work.take().map(|work| work()));
+    result
+}
+
+/// Once for all kinds of work, of which there are many.
+#[inline(never)]
+fn guarded(place: &str, work: &mut dyn FnMut()) {
     let (errno, floating_point) = (errno(), floating_point());
-    let result = shield::behind(|| {
-        let result = catch_unwind(AssertUnwindSafe(work)).ok();
-        if result.is_none() {
+    shield::behind(&mut || {
+        if catch_unwind(AssertUnwindSafe(&mut *work)).is_err() {
             log::warn(format_args!(
                 "a fault of rocov's own in {place}; counts may be lost"
             ));
         }
-        result
     });
     set_errno(errno);
     set_floating_point(floating_point);
-    result
 }
 
 fn errno() -> i32 {

@@ -20,7 +20,7 @@ const AT_ONCE: usize = 4096;
 pub(crate) fn warn(message: Arguments<'_>) {
     let line = format!("rocov: {message}\n");
     // Also here, for what is said by constructors.
-    shield::behind(|| write(line.as_bytes()));
+    shield::behind(&mut || write(line.as_bytes()));
 }
 
 /// Says what happens, where `LLVM_PROFILE_VERBOSE` or `ROCOV_VERBOSE` asks for it.

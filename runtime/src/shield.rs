@@ -31,11 +31,10 @@ struct Before {
 }
 
 /// Runs `work` with these kept off. Async-signal-safe, if `work` is.
-pub(crate) fn behind<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn behind(work: &mut dyn FnMut()) {
     let before = raise();
-    let result = work();
+    work();
     lower(&before);
-    result
 }
 
 #[inline(never)]
