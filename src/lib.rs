@@ -18,7 +18,8 @@
 //! interface to whatever holds the counters, [`hsa`] its implementation on the real runtime, and
 //! [`at_rest`] the one for code objects that were never loaded.
 //!
-//! [`control`] is how a running process is asked for a drain.
+//! [`control`] is how a running process is asked for a drain; [`reserve`] is memory for small allocations
+//! where the system has none left.
 //!
 //! The library has no process-wide state but what keeps its files apart, exports no C symbol and prints
 //! nothing: what hooks into a program is the crate `rocov-runtime`, what people type is the crate
