@@ -64,7 +64,10 @@ fn control(one: &str, other: &str) {
         assert!(wait <= DAY, "{wait:?}");
     }
     if let Ok(interval) = one.parse::<Interval>() {
-        assert!((Duration::from_millis(10)..=DAY).contains(&interval.0), "{interval}");
+        assert!(
+            (Duration::from_millis(10)..=DAY).contains(&interval.0),
+            "{interval}"
+        );
         assert_eq!(interval.to_string().parse(), Ok(interval));
     }
     if let Ok(signal) = one.parse::<SnapshotSignal>() {
