@@ -36,7 +36,7 @@ pub mod hsa;
 pub mod load;
 mod order;
 pub mod output;
-mod pauses;
+pub mod pauses;
 pub mod profraw;
 pub mod registry;
 pub mod reserve;

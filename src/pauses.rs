@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Patience is over when the clock says so, or when so much was slept: a clock that stands still or
 /// goes backwards makes nobody wait for ever.
 #[derive(Debug)]
-pub(crate) struct Pauses {
+pub struct Pauses {
     patience: Duration,
     since: Instant,
     slept: Duration,
@@ -19,7 +19,8 @@ pub(crate) struct Pauses {
 
 impl Pauses {
     /// Pauses from `first` to `longest`, for `patience` from now on.
-    pub(crate) fn new(patience: Duration, first: Duration, longest: Duration) -> Pauses {
+    #[must_use]
+    pub fn new(patience: Duration, first: Duration, longest: Duration) -> Pauses {
         Pauses {
             patience,
             since: Instant::now(),
@@ -31,7 +32,7 @@ impl Pauses {
     }
 
     /// Makes a pause. False where patience is over.
-    pub(crate) fn take(&mut self) -> bool {
+    pub fn take(&mut self) -> bool {
         if self.since.elapsed().max(self.slept) >= self.patience {
             return false;
         }
@@ -42,7 +43,7 @@ impl Pauses {
     }
 
     /// Something else is waited for in what is left: pauses are short again.
-    pub(crate) fn start_short(&mut self) {
+    pub fn start_short(&mut self) {
         self.next = self.first;
     }
 }

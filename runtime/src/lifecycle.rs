@@ -53,8 +53,7 @@ pub(crate) fn frozen(executable: Executable) {
             .loaded_by(&device, executable, loader.as_deref());
         match loaded {
             Ok(outcome) => {
-                report_losses(&outcome);
-                report_not_kept(&outcome.not_kept);
+                report_missing(&outcome);
                 log::verbose(format_args!(
                     "executable {:#x} loaded: {} code objects, {} instrumented, {} left out",
                     executable.0, outcome.pairs, outcome.found, outcome.skipped
@@ -85,8 +84,7 @@ pub(crate) fn look() -> RocovStatus {
 
 fn look_for_unseen(state: &mut State, device: &HsaDevice) {
     let outcome = state.session.look_for_unseen(device);
-    report_losses(&outcome);
-    report_not_kept(&outcome.not_kept);
+    report_missing(&outcome);
 }
 
 /// An executable is about to be destroyed.
@@ -345,12 +343,25 @@ fn lost_sight(error: &DeviceError) {
     ));
 }
 
-pub(crate) fn report_losses(outcome: &Outcome) {
+/// Says what a pass could not read, or not keep.
+pub(crate) fn report_missing(outcome: &Outcome) {
+    report_losses(outcome);
+    report_not_kept(&outcome.not_kept);
+}
+
+fn report_losses(outcome: &Outcome) {
     outcome.losses.iter().for_each(say_once);
 }
 
-pub(crate) fn report_not_kept(errors: &[KeepError]) {
+fn report_not_kept(errors: &[KeepError]) {
     errors.iter().for_each(say_once);
+}
+
+/// Says which files a pass has written.
+pub(crate) fn report_files(outcome: &Outcome) {
+    for file in &outcome.files {
+        log::verbose(format_args!("wrote {}", file.display()));
+    }
 }
 
 /// Says what is missing, each thing once: code objects are drained again and again. After many different
@@ -386,9 +397,7 @@ pub(crate) fn report(outcome: &Outcome) {
             copied.counters, copied.data, copied.names, copied.uniform
         ));
     }
-    for file in &outcome.files {
-        log::verbose(format_args!("wrote {}", file.display()));
-    }
+    report_files(outcome);
     log::verbose(format_args!(
         "HSA walk complete: agents={} pairs={} found={} drained={} iter-failures={}",
         outcome.agents,

@@ -259,11 +259,8 @@ fn turn(change: &mut dyn FnMut(&mut Scopes) -> RocovStatus) -> RocovStatus {
 /// Gives what was counted since the last mark to `scope`.
 fn mark(state: &mut State, device: &HsaDevice, scope: Scope, idle: &Idle) -> Outcome {
     let outcome = state.session.mark(device, &state.name, scope, idle);
-    lifecycle::report_losses(&outcome);
-    lifecycle::report_not_kept(&outcome.not_kept);
-    for file in &outcome.files {
-        log::verbose(format_args!("wrote {}", file.display()));
-    }
+    lifecycle::report_missing(&outcome);
+    lifecycle::report_files(&outcome);
     outcome
 }
 

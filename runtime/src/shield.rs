@@ -17,9 +17,8 @@ const SIGNALS: [c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 const CANCEL_DISABLE: c_int = 1;
 
 unsafe extern "C" {
-    /// Both are missing from the libc crate for Linux.
+    /// Missing from the libc crate for Linux.
     fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
-    fn sigpending(set: *mut libc::sigset_t) -> c_int;
 }
 
 /// The calling thread as it was before.
@@ -60,7 +59,7 @@ fn raise() -> Before {
         // One that was not blocked cannot have been pending.
         if SIGNALS.into_iter().any(was_blocked) {
             let mut pending = zeroed();
-            sigpending(&raw mut pending);
+            libc::sigpending(&raw mut pending);
             for signal in SIGNALS {
                 if libc::sigismember(&raw const pending, signal) == 1 {
                     libc::sigdelset(&raw mut before.ours, signal);

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use rocov::pauses::Pauses;
 
 use crate::{config, process};
 
@@ -53,12 +54,10 @@ fn shut(what: &AtomicBool) {
 /// destructor shuts HSA down, the thread may be waiting for the dynamic linker's lock.
 fn wait() {
     const LEAST: Duration = Duration::from_secs(5);
-    let mut until = None;
-    while let Err(TryLockError::WouldBlock) = GATE.try_lock() {
-        let until = until.get_or_insert_with(|| Instant::now() + LEAST.max(config::patience()));
-        if Instant::now() > *until {
-            return;
-        }
-        sleep(Duration::from_millis(1));
+    const PAUSE: Duration = Duration::from_millis(1);
+    let is_taken = || matches!(GATE.try_lock(), Err(TryLockError::WouldBlock));
+    if is_taken() {
+        let mut pauses = Pauses::new(LEAST.max(config::patience()), PAUSE, PAUSE);
+        while is_taken() && pauses.take() {}
     }
 }

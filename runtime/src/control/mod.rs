@@ -39,10 +39,8 @@ pub(crate) fn start() {
 
 /// The process ends: nothing more is drained here, and nobody can ask for it.
 pub(crate) fn close() {
-    if process::is_user() {
-        gate::close();
-        socket::remove();
-    }
+    gate::close();
+    leave();
 }
 
 /// The process is about to end, or to become another program. Async-signal-safe.
