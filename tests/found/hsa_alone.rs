@@ -1,22 +1,15 @@
 //! Programs on HSA alone, without HIP: code objects come from wherever a reader can be made of, and
 //! readers and their buffers may be gone before the executable is frozen.
 
-use crate::programs::{Ran, launches, object, part, source};
-use crate::support::artifacts::{files_with_extension, repository};
+use crate::programs::{Ran, launches, object, on_hsa, part, source};
 use crate::support::compile::INSTRUMENTATION;
-use crate::support::compile::{CLANG, Compilation, device_header, device_only};
+use crate::support::compile::{CLANG, device_header, device_only};
 use crate::support::gpu::Stack;
 use rocov::codeobject::Identity;
 use std::path::{Path, PathBuf};
 
-const HELPERS: &str = "tools/modelgpu/kfd/tests/programs";
-
 fn program(stack: Stack) -> PathBuf {
-    Compilation::by("clang-22")
-        .arguments(["-O1", "-Wall", "-Wextra", "-I"])
-        .arguments([repository(HELPERS)])
-        .source(source("hsa_only.c"))
-        .reads(files_with_extension(HELPERS, "h"))
+    on_hsa("hsa_only")
         .arguments(stack.linking())
         .arguments(["-lhsa-runtime64"])
         .output("hsa_only")

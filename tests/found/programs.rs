@@ -1,6 +1,6 @@
 //! The programs of testdata/programs/found, and runs of them.
 
-use crate::support::artifacts::repository;
+use crate::support::artifacts::{files_with_extension, repository};
 use crate::support::command::{Ended, run};
 use crate::support::compile::{CLANG, Compilation, code_object_of};
 use crate::support::gpu::Stack;
@@ -22,6 +22,17 @@ pub(crate) fn source(name: &str) -> PathBuf {
 pub(crate) fn object(name: &str, stack: Stack) -> PathBuf {
     let version = stack.code_object_version();
     code_object_of(&source(name), "gfx90a", "-O1", version)
+}
+
+/// The C program there of this name, which uses HSA alone, to be linked with that.
+pub(crate) fn on_hsa(name: &str) -> Compilation {
+    const HELPERS: &str = "tools/modelgpu/kfd/tests/programs";
+    Compilation::by("clang-22")
+        .arguments(["-O1", "-Wall", "-Wextra", "-I"])
+        .arguments([repository(HELPERS)])
+        .source(source(name).with_extension("c"))
+        .reads(files_with_extension(HELPERS, "h"))
+        .reads([source("count.h")])
 }
 
 /// The program that does steps with modules.

@@ -1,15 +1,13 @@
 //! What a thread finds after HSA's functions that librocov hooks is what it finds without librocov, also
 //! where librocov cannot have a thread of its own.
 
-use crate::programs::{COUNT, WORK_ITEMS, object, source};
-use crate::support::artifacts::{built, files_with_extension, names, repository};
+use crate::programs::{COUNT, WORK_ITEMS, object, on_hsa};
+use crate::support::artifacts::{built, names};
 use crate::support::command::{limited, run};
-use crate::support::compile::Compilation;
 use crate::support::gpu::Stack;
 use crate::support::profile::{functions, raw_profiles};
 use std::path::PathBuf;
 
-const HELPERS: &str = "tools/modelgpu/kfd/tests/programs";
 /// Those that are hooked.
 const FUNCTIONS: [&str; 6] = [
     "hsa_init",
@@ -21,12 +19,8 @@ const FUNCTIONS: [&str; 6] = [
 ];
 
 fn program(name: &str) -> PathBuf {
-    Compilation::by("clang-22")
-        .arguments(["-O1", "-frounding-math", "-Wall", "-Wextra", "-I"])
-        .arguments([repository(HELPERS)])
-        .source(source(name).with_extension("c"))
-        .reads(files_with_extension(HELPERS, "h"))
-        .arguments(["-lhsa-runtime64", "-lpthread", "-lm"])
+    on_hsa(name)
+        .arguments(["-frounding-math", "-lhsa-runtime64", "-lpthread", "-lm"])
         .output(name)
 }
 

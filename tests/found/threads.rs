@@ -1,17 +1,15 @@
 //! Threads that load, launch, drain and unload at the same time: nothing is lost, and neither the
 //! sanitizers nor Valgrind find anything in librocov.
 
-use crate::programs::{launches_in, object, source};
+use crate::programs::{launches_in, object, on_hsa};
 use crate::reports;
-use crate::support::artifacts::{built, files_with_extension, repository};
+use crate::support::artifacts::built;
 use crate::support::command::{Ended, limited, run};
-use crate::support::compile::Compilation;
 use crate::support::gpu::Stack;
 use crate::support::profile::{functions, merge, raw_profiles};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const HELPERS: &str = "tools/modelgpu/kfd/tests/programs";
 /// Threads that load, in the program.
 const LOADING: u64 = 4;
 
@@ -20,12 +18,9 @@ fn program(directory: &Path, flags: &[&str]) -> PathBuf {
     // Before LD_LIBRARY_PATH, where cargo puts the librocov beside the tests.
     let mut search = std::ffi::OsString::from("-Wl,--disable-new-dtags,-rpath,");
     search.push(directory);
-    Compilation::by("clang-22")
-        .arguments(["-O1", "-gdwarf-4", "-Wall", "-Wextra", "-I"])
-        .arguments([repository(HELPERS)])
+    on_hsa("threads")
+        .arguments(["-gdwarf-4"])
         .arguments(flags)
-        .source(source("threads.c"))
-        .reads(files_with_extension(HELPERS, "h"))
         .arguments(["-L".into(), directory.as_os_str().to_owned(), search])
         .arguments(["-lrocov", "-lhsa-runtime64", "-lpthread"])
         .output("threads")

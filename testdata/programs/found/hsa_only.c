@@ -10,14 +10,12 @@
 //
 // With `keep` the executables are not destroyed. With `again` all is done eight times. The address
 // of the bounds table is printed each time, and the kernel object after the word `kernel`.
-#include "hsa_check.h"
+#include "count.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { GRID = 128, GROUP = 64 };
 
 struct storage {
   int file;
@@ -68,25 +66,15 @@ static hsa_executable_t load_from(const char *path, const char *how, const char 
   return executable;
 }
 
-struct count_arguments {
-  void *out;
-  unsigned rounds;
-};
-
 static void run(int gpu, hsa_executable_t executable) {
   hsa_queue_t *queue = new_queue(gpus[gpu]);
-  hsa_signal_t done = new_signal(1);
-  struct count_arguments *arguments = allocate_arguments(sizeof *arguments);
-  *arguments = (struct count_arguments){allocate_device(gpu, GRID * sizeof(unsigned)), 1};
+  struct count_arguments *arguments = new_arguments(gpu);
   printf("%#lx\n", address_of(executable, "__llvm_profile_sections", gpus[gpu]));
-  uint64_t kernel = address_of(executable, "_Z5countPjj.kd", gpus[gpu]);
+  uint64_t kernel = count_kernel(executable, gpu);
   printf("kernel %#lx\n", kernel);
-  launch(queue, kernel, arguments, GRID, GROUP, done);
-  wait_done(done);
-  CHECK_HSA(hsa_signal_destroy(done));
+  count(queue, kernel, arguments);
   CHECK_HSA(hsa_queue_destroy(queue));
-  CHECK_HSA(hsa_amd_memory_pool_free(arguments->out));
-  CHECK_HSA(hsa_amd_memory_pool_free(arguments));
+  free_arguments(arguments);
 }
 
 int main(int argc, char **argv) {

@@ -2,9 +2,8 @@
 // before to what no program has by chance.
 //
 //   state CODE_OBJECT
-#include "hsa_check.h"
+#include "count.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fenv.h>
 #include <locale.h>
@@ -12,16 +11,6 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <xmmintrin.h>
-
-static int open_files(void) {
-  int files = 0;
-  DIR *directory = opendir("/proc/self/fd");
-  CHECK(directory != NULL);
-  while (directory && readdir(directory))
-    files++;
-  closedir(directory);
-  return files;
-}
 
 static void set_state(void) {
   sigset_t blocked;
@@ -72,10 +61,6 @@ static void load_launch_and_unload(const char *path) {
   hsa_code_object_reader_t reader;
   hsa_executable_t executable;
   hsa_queue_t *queue;
-  struct {
-    void *out;
-    unsigned rounds;
-  } *arguments;
   FILE *file = fopen(path, "rb");
   size_t size = file ? fread(bytes, 1, sizeof bytes, file) : 0;
   CHECK(size > 0 && size < sizeof bytes && fclose(file) == 0);
@@ -86,13 +71,7 @@ static void load_launch_and_unload(const char *path) {
   SHOW(hsa_executable_freeze(executable, NULL));
   SHOW(hsa_queue_create(gpus[0], 1024, HSA_QUEUE_TYPE_MULTI, NULL, NULL, UINT32_MAX, UINT32_MAX,
                         &queue));
-  arguments = allocate_arguments(sizeof *arguments);
-  arguments->out = allocate_device(0, 128 * sizeof(unsigned));
-  arguments->rounds = 1;
-  hsa_signal_t done = new_signal(1);
-  launch(queue, address_of(executable, "_Z5countPjj.kd", gpus[0]), arguments, 128, 64, done);
-  wait_done(done);
-  CHECK_HSA(hsa_signal_destroy(done));
+  count(queue, count_kernel(executable, 0), new_arguments(0));
   CHECK_HSA(hsa_code_object_reader_destroy(reader));
   SHOW(hsa_executable_destroy(executable));
   SHOW(hsa_queue_destroy(queue));

@@ -1,9 +1,8 @@
 // Loads a code object and launches its kernel `count` in a sandbox (seccomp) that allows no new threads.
 //
 //   threadless CODE_OBJECT
-#include "hsa_check.h"
+#include "count.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -11,16 +10,6 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-
-static int open_files(void) {
-  int files = 0;
-  DIR *directory = opendir("/proc/self/fd");
-  CHECK(directory != NULL);
-  while (directory && readdir(directory))
-    files++;
-  closedir(directory);
-  return files;
-}
 
 // They fail from here on.
 static void forbid_threads(void) {
@@ -46,18 +35,12 @@ static void copy(void *to, hsa_agent_t its, const void *from, hsa_agent_t other)
 static void *nothing(void *unused) { return unused; }
 
 int main(int argc, char **argv) {
-  struct {
-    void *out;
-    unsigned rounds;
-  } *arguments;
   pthread_t thread;
   if (argc != 2)
     return 2;
   start();
   hsa_queue_t *queue = new_queue(gpus[0]);
-  arguments = allocate_arguments(sizeof *arguments);
-  arguments->out = allocate_device(0, 128 * sizeof(unsigned));
-  arguments->rounds = 1;
+  struct count_arguments *arguments = new_arguments(0);
   // ROCr has queues of its own for copies, and the model a thread for each, made when they are needed.
   unsigned *host = allocate_host(sizeof *host);
   copy(host, cpu, arguments->out, gpus[0]);
@@ -67,10 +50,7 @@ int main(int argc, char **argv) {
   CHECK(pthread_create(&thread, NULL, nothing, NULL) == EPERM);
   hsa_executable_t executable = load(argv[1], gpus[0]);
   CHECK(open_files() == files);
-  hsa_signal_t done = new_signal(1);
-  launch(queue, address_of(executable, "_Z5countPjj.kd", gpus[0]), arguments, 128, 64, done);
-  wait_done(done);
-  CHECK_HSA(hsa_signal_destroy(done));
+  count(queue, count_kernel(executable, 0), arguments);
   CHECK_HSA(hsa_executable_destroy(executable));
   CHECK_HSA(hsa_queue_destroy(queue));
   CHECK(open_files() == files);

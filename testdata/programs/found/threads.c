@@ -4,12 +4,12 @@
 //
 // THREADS threads load the code object ROUNDS times each, launch its kernel `count` once, and unload it.
 // PLANT is something for the tools that look for it to find: a `leak`, an `access` or a `race`.
-#include "hsa_check.h"
+#include "count.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 
-enum { THREADS = 4, GRID = 128, GROUP = 64 };
+enum { THREADS = 4 };
 
 static char object[1 << 20];
 static size_t object_size;
@@ -27,27 +27,17 @@ static hsa_executable_t load_object(hsa_agent_t gpu) {
   return executable;
 }
 
-struct count_arguments {
-  void *out;
-  unsigned rounds;
-};
-
 static void *load_and_unload(void *number) {
   int gpu = (int)((intptr_t)number % gpu_count);
   hsa_queue_t *queue = new_queue(gpus[gpu]);
-  struct count_arguments *arguments = allocate_arguments(sizeof *arguments);
-  *arguments = (struct count_arguments){allocate_device(gpu, GRID * sizeof(unsigned)), 1};
+  struct count_arguments *arguments = new_arguments(gpu);
   for (int round = 0; round < rounds; round++) {
     hsa_executable_t executable = load_object(gpus[gpu]);
-    hsa_signal_t done = new_signal(1);
-    launch(queue, address_of(executable, "_Z5countPjj.kd", gpus[gpu]), arguments, GRID, GROUP, done);
-    wait_done(done);
-    CHECK_HSA(hsa_signal_destroy(done));
+    count(queue, count_kernel(executable, gpu), arguments);
     CHECK_HSA(hsa_executable_destroy(executable));
   }
   CHECK_HSA(hsa_queue_destroy(queue));
-  CHECK_HSA(hsa_amd_memory_pool_free(arguments->out));
-  CHECK_HSA(hsa_amd_memory_pool_free(arguments));
+  free_arguments(arguments);
   return NULL;
 }
 
