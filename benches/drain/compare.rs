@@ -1,4 +1,4 @@
-//! A drain beside LLVM's own, and beside copying and writing alone.
+//! A drain beside copying and writing alone.
 
 use std::cell::Cell;
 use std::fs;
@@ -9,31 +9,27 @@ use rocov::device::{
     Agent, Device, DeviceError, DeviceRange, Executable, Image, LoadedCodeObject, Symbol, Take,
 };
 
-use crate::baseline::{self, Runtime};
 use crate::clock::{best, millis, timed};
 use crate::loads::session;
 
-/// What the columns are. Times are the best of several drains, each with files in a new directory;
-/// "ratio" is rocov's to LLVM's, "to floor" to the floor's; reads are copies for each code object.
-pub(crate) const HEADS: &str =
-    "    n  rocov ms     (cpu)  LLVM's ms     (cpu)   ratio   floor ms  to floor  reads";
+/// Times are the best of several drains, each with files in a new directory. "to floor" is rocov's time
+/// to the floor's; reads are copies for each code object.
+pub(crate) const HEADS: &str = "    n  rocov ms     (cpu)   floor ms  to floor  reads";
 
-/// Prints what draining `executables` takes here, there, and without any logic. Calls of a runtime
-/// in memory have prices: what `spent` returns.
+/// Prints what draining `executables` takes, with and without any logic. Calls of a runtime in memory have
+/// prices: what `spent` returns.
 pub(crate) fn compare(
     executables: &[Executable],
     device: &dyn Device,
-    runtime: &dyn Runtime,
     spent: impl Fn() -> Option<Duration>,
 ) {
-    // Half an hour would be LLVM's for three times a thousand.
-    let (times, theirs) = (3, if executables.len() < 1_000 { 3 } else { 1 });
+    const TIMES: usize = 3;
     let counting = Counting {
         device,
         reads: Cell::new(0),
     };
     let mut plan = Plan::default();
-    let ours = best(times, |directory| {
+    let ours = best(TIMES, |directory| {
         let (mut session, name) = session(directory);
         for executable in executables {
             session.loaded(device, *executable).expect("it is loaded");
@@ -50,24 +46,15 @@ pub(crate) fn compare(
         plan = Plan::of(&outcome.files, executables, device);
         time
     });
-    let floor = best(times, |directory| {
+    let floor = best(TIMES, |directory| {
         spent();
         timed(&spent, || plan.carry_out(device, directory)).1
     });
-    let theirs = best(theirs, |directory| {
-        spent();
-        let (files, time) = timed(&spent, || baseline::drain(runtime, directory));
-        assert_eq!(files, executables.len());
-        time
-    });
     println!(
-        "{:>5} {:>9.2} ({:>7.2}) {:>10.2} ({:>8.2}) {:>7.4} {:>10.2} {:>9.2} {:>6.2}",
+        "{:>5} {:>9.2} ({:>7.2}) {:>10.2} {:>9.2} {:>6.2}",
         executables.len(),
         millis(ours.wall),
         millis(ours.cpu),
-        millis(theirs.wall),
-        millis(theirs.cpu),
-        ours.wall.as_secs_f64() / theirs.wall.as_secs_f64(),
         millis(floor.wall),
         ours.wall.as_secs_f64() / floor.wall.as_secs_f64(),
         counting.reads.get() as f64 / executables.len() as f64,

@@ -11,7 +11,6 @@ use rocov::device::{
     Agent, Device, DeviceError, DeviceRange, Executable, Image, LoadedCodeObject, Symbol, Take,
 };
 
-use crate::baseline::Runtime;
 use crate::fake_device::FakeDevice;
 use crate::numbered;
 
@@ -128,11 +127,6 @@ impl Fake {
             add(&mut into[self.counters - at..][..8], counted);
         }
     }
-
-    fn symbol_of(&self, symbol: u64) -> &(String, u64, u64) {
-        self.spend(self.prices.query);
-        &self.symbols[(symbol & 0xffff) as usize]
-    }
 }
 
 fn add(word: &mut [u8], more: u64) {
@@ -208,43 +202,5 @@ impl Device for Fake {
 
     fn write(&self, _address: u64, _from: &[u8]) -> Result<(), DeviceError> {
         unreachable!("a drain writes nothing")
-    }
-}
-
-impl Runtime for Fake {
-    fn agents(&self) -> Vec<(u64, String)> {
-        let agents = Device::agents(self).expect("agents").into_iter();
-        agents.map(|agent| (agent.handle, agent.name)).collect()
-    }
-
-    fn segments(&self) -> Vec<(u64, u64)> {
-        let executables = 0..self.count as u64;
-        executables
-            .map(|executable| (self.agent_of(executable), executable))
-            .collect()
-    }
-
-    fn each_symbol(&self, executable: u64, _agent: u64, visit: &mut dyn FnMut(u64)) {
-        (0..self.symbols.len() as u64).for_each(|symbol| visit(executable << 16 | symbol));
-    }
-
-    fn is_variable(&self, symbol: u64) -> bool {
-        !self.symbol_of(symbol).0.ends_with(".kd")
-    }
-
-    fn name_len(&self, symbol: u64) -> usize {
-        self.symbol_of(symbol).0.len()
-    }
-
-    fn name(&self, symbol: u64, _len: usize) -> Vec<u8> {
-        self.symbol_of(symbol).0.as_bytes().to_vec()
-    }
-
-    fn address(&self, symbol: u64) -> u64 {
-        BASE + (symbol >> 16) * self.stride() + self.symbol_of(symbol).1
-    }
-
-    fn copy(&self, address: u64, into: &mut [u8]) {
-        self.read(address, into).expect("device memory");
     }
 }

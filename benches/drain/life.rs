@@ -5,7 +5,6 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::baseline::Runtime;
 use crate::clock::{computed, micros, millis, now};
 use crate::numbered;
 use crate::rocr::Rocr;
@@ -31,7 +30,7 @@ pub(crate) fn live(image: &[u8], count: usize) {
     let rocr = Rocr::start();
     // Before the first load, after which librocov registers its own: that one is called first.
     at_exit(destroy);
-    let agent = Runtime::agents(&rocr)[0].0;
+    let agent = rocr.first_agent();
     // Where there is one, librocov can tell that nothing runs.
     rocr.make_queue(agent);
     let images = (0..count as u64).map(|number| &*numbered(image, number).leak());

@@ -1,4 +1,4 @@
-//! What a drain costs, beside LLVM's own and beside no drain at all: `cargo bench -p rocov --bench
+//! What a drain costs, beside copying and writing alone and beside no drain at all: `cargo bench -p rocov --bench
 //! drain`, or `tools/bench`. See benches/README.md for what the tables say.
 //!
 //! - the real ROCr over the modelled GPU, in a process of its own;
@@ -7,8 +7,8 @@
 //! - what labels, windows and dumps take;
 //! - lives of a program with librocov and without.
 //!
-//! The words `drains`, `loads`, `requests` and `lives` choose among them. `--long` goes on to 1,000 code objects on the real ROCr, which takes minutes, most of them the
-//! other drain's, and to 10,000 in memory.
+//! The words `drains`, `loads`, `requests` and `lives` choose among them. `--long` goes on to 1,000 code
+//! objects on the real ROCr, which takes minutes, and to 10,000 in memory.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -18,7 +18,6 @@ use rocov::device::{Device, DeviceRange, Executable};
 
 #[path = "../support/allocated.rs"]
 mod allocated;
-mod baseline;
 mod clock;
 mod compare;
 mod fake;
@@ -39,7 +38,6 @@ mod rocr;
 )]
 mod support;
 
-use baseline::Runtime;
 use clock::{median, micros};
 use compare::{HEADS, compare};
 use fake::{Fake, Prices};
@@ -141,7 +139,7 @@ fn run_on_the_real(is_long: bool) -> Prices {
 
 fn on_the_real(image: &[u8], counts: &[usize]) {
     let rocr = Rocr::start();
-    let agent = Runtime::agents(&rocr)[0].0;
+    let agent = rocr.first_agent();
     println!("\nthe real ROCr over the modelled GPU");
     println!("{HEADS}");
     let mut executables = Vec::new();
@@ -150,7 +148,7 @@ fn on_the_real(image: &[u8], counts: &[usize]) {
             let image = numbered(image, executables.len() as u64).leak();
             executables.push(Executable(rocr.load(image, agent)));
         }
-        compare(&executables, rocr.device(), &rocr, || None);
+        compare(&executables, rocr.device(), || None);
     }
     let prices = prices(&rocr, executables[0].0, agent);
     println!();
@@ -165,13 +163,15 @@ fn on_the_real(image: &[u8], counts: &[usize]) {
 /// What a copy takes alone and among others, and a question about a symbol.
 fn prices(rocr: &Rocr, executable: u64, agent: u64) -> [Duration; 3] {
     const MANY: u32 = 64;
-    let mut symbols = Vec::new();
-    rocr.each_symbol(executable, agent, &mut |symbol| symbols.push(symbol));
+    let symbols = rocr.symbols(executable, agent);
     let variable = symbols.iter().find(|symbol| rocr.is_variable(**symbol));
     let start = rocr.address(*variable.expect("a variable"));
     let ranges = [DeviceRange { start, len: 8 }; MANY as usize];
     [
-        median(9, || rocr.copy(start, &mut [0; 8])),
+        median(9, || {
+            let copied = rocr.device().read(start, &mut [0; 8]);
+            copied.expect("device memory");
+        }),
         median(9, || rocr.device().read_each(&ranges, &mut |_, _| {})) / MANY,
         median(9, || {
             (0..MANY).for_each(|_| assert!(rocr.name_len(symbols[0]) > 0));
@@ -185,6 +185,6 @@ fn in_memory(title: &str, image: &[u8], counts: &[usize], prices: Prices) {
     for count in counts {
         let fake = Fake::new(image, *count, 1, prices);
         let executables = fake.executables().expect("executables");
-        compare(&executables, &fake, &fake, || Some(fake.take_spent()));
+        compare(&executables, &fake, || Some(fake.take_spent()));
     }
 }

@@ -1,17 +1,13 @@
-//! The real ROCr: loads code objects into this process, and answers what the baseline asks.
+//! The real ROCr: loads code objects into this process, and measures what its calls take.
 
 use std::ffi::c_void;
-use std::mem::size_of;
 use std::sync::Arc;
 
 use libloading::os::unix::Library;
 use rocov::device::Device;
 use rocov::hsa::{HSA_LIBRARY, HsaDevice, abi};
 
-use crate::baseline::Runtime;
-
 const SYMBOL_INFO_NAME_LENGTH: u32 = 1;
-const SYMBOL_INFO_NAME: u32 = 2;
 
 type InitFn = unsafe extern "C" fn() -> abi::Status;
 type ReaderFn = unsafe extern "C" fn(*const u8, usize, *mut u64) -> abi::Status;
@@ -23,19 +19,6 @@ type QueueFn =
     unsafe extern "C" fn(u64, u32, u32, *const u8, *const u8, u32, u32, *mut u64) -> abi::Status;
 type SymbolCallback = unsafe extern "C" fn(u64, u64, u64, *mut c_void) -> abi::Status;
 type SymbolsFn = unsafe extern "C" fn(u64, u64, SymbolCallback, *mut c_void) -> abi::Status;
-type SegmentsFn = unsafe extern "C" fn(*mut Segment, *mut usize) -> abi::Status;
-
-/// `hsa_ven_amd_loader_segment_descriptor_t`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct Segment {
-    agent: u64,
-    executable: u64,
-    storage_type: u32,
-    storage: [u64; 3],
-    base: u64,
-    size: usize,
-}
 
 /// ROCr, started.
 pub(crate) struct Rocr {
@@ -127,74 +110,47 @@ impl Rocr {
     }
 }
 
-impl Runtime for Rocr {
-    fn agents(&self) -> Vec<(u64, String)> {
-        let agents = self.device.agents().expect("agents").into_iter();
-        agents.map(|agent| (agent.handle, agent.name)).collect()
+impl Rocr {
+    /// Handle of the first GPU agent.
+    pub(crate) fn first_agent(&self) -> u64 {
+        self.device.agents().expect("agents")[0].handle
     }
 
-    fn segments(&self) -> Vec<(u64, u64)> {
-        let mut table = abi::LoaderTable::default();
-        // SAFETY: hsa.h declares the function so.
-        let extension = unsafe {
-            self.function::<abi::ExtensionTableFn>("hsa_system_get_major_extension_table")
-        };
-        let (kind, size) = (abi::EXTENSION_AMD_LOADER, size_of::<abi::LoaderTable>());
-        // SAFETY: the table has the size that is told.
-        succeeds(unsafe { extension(kind, 1, size, (&raw mut table).cast()) });
-        let query = table.query_segment_descriptors.expect("a function");
-        // SAFETY: hsa_ven_amd_loader.h declares the function so.
-        let query = unsafe { std::mem::transmute::<unsafe extern "C" fn(), SegmentsFn>(query) };
-        let mut count = 0;
-        // SAFETY: null asks for the number.
-        succeeds(unsafe { query(std::ptr::null_mut(), &raw mut count) });
-        let mut segments = vec![Segment::default(); count];
-        // SAFETY: there is room for as many.
-        succeeds(unsafe { query(segments.as_mut_ptr(), &raw mut count) });
-        let pair = |segment: Segment| (segment.agent, segment.executable);
-        segments.into_iter().map(pair).collect()
-    }
-
-    fn each_symbol(&self, executable: u64, agent: u64, visit: &mut dyn FnMut(u64)) {
-        unsafe extern "C" fn call(_: u64, _: u64, symbol: u64, data: *mut c_void) -> abi::Status {
-            // SAFETY: `data` is the address of the reference below.
-            unsafe { (*data.cast::<&mut dyn FnMut(u64)>())(symbol) };
+    /// The symbols that `executable` has on `agent`.
+    pub(crate) fn symbols(&self, executable: u64, agent: u64) -> Vec<u64> {
+        unsafe extern "C" fn push(_: u64, _: u64, symbol: u64, data: *mut c_void) -> abi::Status {
+            // SAFETY: `data` is the address of the vector below.
+            unsafe { (*data.cast::<Vec<u64>>()).push(symbol) };
             abi::SUCCESS
         }
         // SAFETY: hsa.h declares the function so.
         let iterate = unsafe { self.function::<SymbolsFn>("hsa_executable_iterate_agent_symbols") };
-        let mut visit = visit;
+        let mut symbols: Vec<u64> = Vec::new();
         // SAFETY: the callback is called before this returns.
-        succeeds(unsafe { iterate(executable, agent, call, (&raw mut visit).cast()) });
+        succeeds(unsafe { iterate(executable, agent, push, (&raw mut symbols).cast()) });
+        symbols
     }
 
-    fn is_variable(&self, symbol: u64) -> bool {
+    /// Whether a symbol is a variable.
+    pub(crate) fn is_variable(&self, symbol: u64) -> bool {
         let mut kind = 0_u32;
         self.symbol_info(symbol, abi::SYMBOL_INFO_TYPE, (&raw mut kind).cast());
         kind == abi::SYMBOL_KIND_VARIABLE
     }
 
-    fn name_len(&self, symbol: u64) -> usize {
+    /// Bytes of a symbol's name.
+    pub(crate) fn name_len(&self, symbol: u64) -> usize {
         let mut len = 0_u32;
         self.symbol_info(symbol, SYMBOL_INFO_NAME_LENGTH, (&raw mut len).cast());
         len as usize
     }
 
-    fn name(&self, symbol: u64, len: usize) -> Vec<u8> {
-        let mut name = vec![0; len];
-        self.symbol_info(symbol, SYMBOL_INFO_NAME, name.as_mut_ptr().cast());
-        name
-    }
-
-    fn address(&self, symbol: u64) -> u64 {
+    /// Device address of a variable.
+    pub(crate) fn address(&self, symbol: u64) -> u64 {
         let mut address = 0_u64;
         let attribute = abi::SYMBOL_INFO_VARIABLE_ADDRESS;
         self.symbol_info(symbol, attribute, (&raw mut address).cast());
         address
-    }
-
-    fn copy(&self, address: u64, into: &mut [u8]) {
-        self.device.read(address, into).expect("device memory");
     }
 }
 
