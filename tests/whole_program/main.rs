@@ -18,6 +18,7 @@ mod on_request;
 mod optimized;
 mod per_test;
 mod profiles_accepted;
+mod readme;
 mod report_figures;
 mod requests;
 mod sample_report;
