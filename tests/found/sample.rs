@@ -54,6 +54,8 @@ fn valgrind_finds_nothing() {
         .env("ROCOV_MODELGPU", "gfx90a")
         // A process has little address space under Valgrind.
         .env("ROCOV_MODELGPU_VRAM_MIB", "64")
+        // A kernel takes long under Valgrind on a busy machine. librocov shall not give up on it.
+        .env("ROCOV_WAIT", "300")
         .env("LD_PRELOAD", preloaded.join(OsStr::new(":")))
         .env("LLVM_PROFILE_FILE", data.join("%p.profraw"));
     let ended = run(&mut valgrind).success().silently();

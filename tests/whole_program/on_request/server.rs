@@ -15,8 +15,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long anything may take that is waited for.
-const LIMIT: Duration = Duration::from_secs(60);
+/// How long anything may take. A busy machine makes it slow, so only a failure comes near this.
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// Calls and turns of the branch in one launch.
 const CALLS: u64 = 256;
@@ -99,10 +99,13 @@ impl Starting {
     /// Starts it once `prepare` has been told where the sockets are to be and its process id.
     pub(super) fn start_after(self, prepare: impl FnOnce(&Path, u32)) -> Server {
         let program = program();
-        // The number of the shell is that of the program which it becomes.
-        let mut command = Command::new("sh");
+        // Shells start background jobs with SIGINT ignored, and nohup ignores SIGHUP. The server would
+        // inherit that, and librocov leaves an ignored signal alone.
+        let mut command = Command::new("env");
         command
-            .args(["-c", r#"read go; exec "$@""#, "sh"])
+            .arg("--default-signal")
+            // The number of the shell is that of the program which it becomes.
+            .args(["sh", "-c", r#"read go; exec "$@""#, "sh"])
             .args(self.under)
             .arg(&program)
             .arg(self.term)

@@ -33,9 +33,11 @@ struct Running {
 }
 
 impl Running {
-    /// Runs a shell script, which says "ready" first.
+    /// Runs a shell script, which prints "ready" first. Signals have their default actions in it: a
+    /// caller may ignore some, as nohup does.
     fn script(script: &str) -> Self {
-        Self::start(|_| vec!["sh".into(), "-c".into(), script.into()])
+        let words = ["env", "--default-signal", "sh", "-c", script];
+        Self::start(|_| words.map(OsString::from).to_vec())
     }
 
     /// Runs the command that `command` makes, if need be in the directory that it is given.
