@@ -5,7 +5,7 @@
 
 use std::io::Cursor;
 
-use crate::codeobject::{CodeObject, CodeObjectError};
+use crate::codeobject::{CodeObject, CodeObjectError, Identity};
 use crate::device::{
     Agent, Device, DeviceError, DeviceRange, Executable, Image, LoadedCodeObject, Symbol,
 };
@@ -18,6 +18,7 @@ const EXECUTABLE: Executable = Executable(1);
 pub struct AtRest {
     agent: Agent,
     uri: String,
+    identity: Identity,
     elf: Vec<u8>,
     memory: Vec<u8>,
 }
@@ -33,9 +34,20 @@ impl AtRest {
         Ok(AtRest {
             agent,
             uri,
+            identity: Identity::of(&elf)?,
             elf,
             memory,
         })
+    }
+
+    /// The agent that would have it loaded.
+    pub(crate) fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
+    /// Its identity.
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
     }
 
     /// The bytes in `range`, which must lie in the code object.

@@ -63,9 +63,10 @@ fn label() -> Result<Option<Label>, LabelError> {
         .transpose()
 }
 
-/// Whether code that was never loaded gets a profile too: `ROCOV_ZERO=1`.
+/// Whether code that was never launched counts as zero: unless `ROCOV_ZERO=0`. Asked by constructors.
 pub(crate) fn zero() -> bool {
-    variable("ROCOV_ZERO").is_some_and(|value| value == "1")
+    static ZERO: OnceLock<bool> = OnceLock::new();
+    *ZERO.get_or_init(|| variable("ROCOV_ZERO").is_none_or(|value| value != "0"))
 }
 
 /// Whether nothing counts until the program opens a window: `ROCOV_PAUSED=1`.

@@ -222,6 +222,12 @@ pub(crate) fn drains() -> bool {
     std::ptr::eq(claim(&control().drainer), receive as *const c_void)
 }
 
+/// The same, without becoming the one that drains if there is none yet.
+pub(crate) fn may_drain() -> bool {
+    let drainer = control().drainer.load(Ordering::Acquire);
+    drainer.is_null() || std::ptr::eq(drainer, receive as *const c_void)
+}
+
 /// The drainer's side of [`send`].
 unsafe extern "C" fn receive(event: c_int, argument: u64) -> c_int {
     let status = boundary::call("the drain", || {

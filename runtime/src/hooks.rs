@@ -15,7 +15,7 @@ use crate::calls::{
     self, DestroyFn, FreezeFn, InitFn, QueueCreateFn, QueueDestroyFn, QueueErrorFn, ShutDownFn,
 };
 use crate::election::{self, Event};
-use crate::{control, process};
+use crate::{control, objects, process};
 
 /// The function by which we tell who gets the program's calls.
 const FREEZE: &CStr = c"hsa_executable_freeze";
@@ -267,6 +267,17 @@ pub(crate) fn find_behind(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: the name is NUL terminated.
     let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
     (!found.is_null()).then_some(found)
+}
+
+/// The function that a call is meant for: behind us in the search order, or in a library that was
+/// loaded with `RTLD_LOCAL`, as below a Python extension.
+pub(crate) fn find_meant(name: &CStr) -> Option<*mut c_void> {
+    find_behind(name).or_else(|| {
+        let objects = objects::all().into_iter();
+        objects
+            .filter_map(|object| object.defines(name))
+            .find(|address| !election::is_a_copys(*address))
+    })
 }
 
 fn find_next(name: &CStr) -> Option<*mut c_void> {

@@ -20,6 +20,7 @@ mod election;
 mod exec;
 mod exit;
 pub mod exports;
+mod fat_binaries;
 mod hooks;
 mod lifecycle;
 mod log;
@@ -31,7 +32,8 @@ mod requests;
 mod roctx;
 mod shield;
 mod table;
-mod unloaded;
+mod topology;
+mod zeros;
 
 use std::alloc::System;
 

@@ -13,7 +13,7 @@ use crate::demangle::demangle;
 use crate::exports::RocovStatus;
 use crate::neighbour::{Neighbour, Stance};
 use crate::queues::{self, Waited};
-use crate::{caller, config, election, exit, log, process, unloaded};
+use crate::{caller, config, election, exit, log, process, zeros};
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
@@ -31,6 +31,11 @@ impl State {
     pub(crate) fn stands_down(&self) -> bool {
         self.neighbour.stance() == Stance::StandDown
     }
+
+    /// The same, looked for anew.
+    pub(crate) fn stands_aside(&mut self) -> bool {
+        self.neighbour.look() == Stance::StandDown
+    }
 }
 
 /// An executable was frozen: its code objects are loaded.
@@ -39,7 +44,7 @@ pub(crate) fn frozen(executable: Executable) {
         return;
     }
     let Some(device) = attach() else { return };
-    unloaded::note_agents(&device);
+    zeros::note_agents(&device);
     with_state(|state| {
         if state.session.knows(&device, executable) {
             return;
@@ -268,17 +273,10 @@ fn drains_at_exit() -> bool {
 
 /// The last that happens in a process that ends: no more code will be loaded.
 pub(crate) fn ended() {
-    if !process::is_user() || !election::drains() {
-        return;
+    if process::is_user() && election::drains() {
+        zeros::of_process();
+        keep();
     }
-    with_state(|state| {
-        if !state.stands_down() {
-            unloaded::write_zeros(&mut state.session, &state.name, |outcome| {
-                report(outcome);
-                report_not_kept(&outcome.not_kept);
-            });
-        }
-    });
 }
 
 /// Runs `work` on the state, unless there is nothing to do in this process.

@@ -6,12 +6,12 @@
 //! sees what it saw before. Where there is none, they answer as that does without a profiler.
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::mem::transmute;
 use std::sync::OnceLock;
 
 use crate::election::{self, Event};
-use crate::{config, hooks, objects};
+use crate::{config, hooks};
 
 type MarkFn = unsafe extern "C" fn(*const c_char);
 type PushFn = unsafe extern "C" fn(*const c_char) -> c_int;
@@ -31,7 +31,9 @@ unsafe extern "C" fn roctxMarkA(message: *const c_char) {
     static REAL: OnceLock<Option<MarkFn>> = OnceLock::new();
     tell(Event::Dump(message));
     // SAFETY: roctx.h declares the function so.
-    let find = || find(c"roctxMarkA").map(|it| unsafe { transmute::<*mut c_void, MarkFn>(it) });
+    let find = || {
+        hooks::find_meant(c"roctxMarkA").map(|it| unsafe { transmute::<*mut c_void, MarkFn>(it) })
+    };
     if let Some(real) = *REAL.get_or_init(find) {
         // SAFETY: the caller's argument, passed on.
         unsafe { real(message) };
@@ -47,8 +49,10 @@ unsafe extern "C" fn roctxRangePushA(message: *const c_char) -> c_int {
     static REAL: OnceLock<Option<PushFn>> = OnceLock::new();
     tell(Event::LabelPush(message));
     // SAFETY: roctx.h declares the function so.
-    let find =
-        || find(c"roctxRangePushA").map(|it| unsafe { transmute::<*mut c_void, PushFn>(it) });
+    let find = || {
+        hooks::find_meant(c"roctxRangePushA")
+            .map(|it| unsafe { transmute::<*mut c_void, PushFn>(it) })
+    };
     match *REAL.get_or_init(find) {
         // SAFETY: the caller's argument, passed on.
         Some(real) => unsafe { real(message) },
@@ -65,7 +69,9 @@ unsafe extern "C" fn roctxRangePop() -> c_int {
     static REAL: OnceLock<Option<PopFn>> = OnceLock::new();
     tell(Event::LabelPop);
     // SAFETY: roctx.h declares the function so.
-    let find = || find(c"roctxRangePop").map(|it| unsafe { transmute::<*mut c_void, PopFn>(it) });
+    let find = || {
+        hooks::find_meant(c"roctxRangePop").map(|it| unsafe { transmute::<*mut c_void, PopFn>(it) })
+    };
     match *REAL.get_or_init(find) {
         // SAFETY: there are no arguments.
         Some(real) => unsafe { real() },
@@ -83,15 +89,4 @@ fn tell(event: Event<'_>) {
         // What is wrong with a label is said; ROCTx has no word for it.
         election::send(event);
     }
-}
-
-/// The function that a call is meant for: behind us in the search order, or in a library that was
-/// loaded with `RTLD_LOCAL`, as below a Python extension.
-fn find(name: &CStr) -> Option<*mut c_void> {
-    hooks::find_behind(name).or_else(|| {
-        let objects = objects::all().into_iter();
-        objects
-            .filter_map(|object| object.defines(name))
-            .find(|address| !election::is_a_copys(*address))
-    })
 }

@@ -21,7 +21,7 @@ pub use elf::{CodeObject, CodeObjectError, ElfRange, ProfileSections, Section};
 pub use identity::{Identity, file_name, sanitize_target};
 pub use kernel::Kernel;
 pub use metadata::MetadataError;
-pub use target::runs_on;
+pub use target::{is_generic, processor_of_version, runs_on};
 pub(crate) use unpack::Inflate;
 pub use uri::FileUri;
 pub(crate) use uri::percent_decode;

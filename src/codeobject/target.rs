@@ -62,15 +62,63 @@ const PROCESSORS: [(u8, &str); 55] = [
     (0x5f, "gfx9-4-generic"),
 ];
 
+/// Generic processors, each with those that its code runs on (LLVM's AMDGPUUsage, "Generic
+/// processors").
+const GENERIC: [(&str, &[&str]); 6] = [
+    (
+        "gfx9-generic",
+        &["gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"],
+    ),
+    ("gfx9-4-generic", &["gfx940", "gfx941", "gfx942", "gfx950"]),
+    (
+        "gfx10-1-generic",
+        &["gfx1010", "gfx1011", "gfx1012", "gfx1013"],
+    ),
+    (
+        "gfx10-3-generic",
+        &[
+            "gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036",
+        ],
+    ),
+    (
+        "gfx11-generic",
+        &[
+            "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153",
+        ],
+    ),
+    ("gfx12-generic", &["gfx1200", "gfx1201"]),
+];
+
 /// Whether a loader takes code for `target`, such as `gfx90a:xnack-`, for an agent with the
-/// instruction set `isa`, such as `amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-`: the processor is the
-/// same, and every feature that the target names is set likewise.
+/// instruction set `isa`, such as `amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-`: the code is for the
+/// agent's processor, or for a generic one that includes it, and the agent has every feature set as
+/// the target names it.
 #[must_use]
 pub fn runs_on(target: &str, isa: &str) -> bool {
     let isa = isa.rsplit_once("--").map_or(isa, |(_triple, isa)| isa);
     let mut of_agent = isa.split(':');
     let mut of_code = target.split(':');
-    of_code.next() == of_agent.next() && of_code.all(|it| of_agent.clone().any(|has| has == it))
+    let agents = of_agent.next().unwrap_or_default();
+    let takes = |codes: &str| {
+        let generic = GENERIC.iter().find(|(name, _)| *name == codes);
+        codes == agents || generic.is_some_and(|(_, processors)| processors.contains(&agents))
+    };
+    of_code.next().is_some_and(takes) && of_code.all(|it| of_agent.clone().any(|has| has == it))
+}
+
+/// Whether `target` is a generic processor. A loader prefers code for the very processor.
+#[must_use]
+pub fn is_generic(target: &str) -> bool {
+    let processor = target.split(':').next();
+    GENERIC.iter().any(|(name, _)| Some(*name) == processor)
+}
+
+/// The processor with a version number of the Linux driver (`gfx_target_version`: major * 10000 +
+/// minor * 100 + stepping): 90010 is gfx90a. `None` for 0, which is what a CPU has.
+#[must_use]
+pub fn processor_of_version(version: u64) -> Option<String> {
+    let (major, minor, stepping) = (version / 10_000, version / 100 % 100, version % 100);
+    (version > 0).then(|| format!("gfx{major}{minor:x}{stepping:x}"))
 }
 
 /// Processor and features, such as `gfx90a:xnack-`; `None` for a processor that is not known.
@@ -99,7 +147,7 @@ pub(super) fn of_flags(flags: u32, abi_version: u8) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::runs_on;
+    use super::{GENERIC, PROCESSORS, is_generic, processor_of_version, runs_on};
 
     #[test]
     fn code_runs_where_its_features_are_as_it_says() {
@@ -117,5 +165,36 @@ mod tests {
         }
         assert!(runs_on("gfx90a", "gfx90a"));
         assert!(!runs_on("gfx90a:xnack-", "gfx90a"));
+    }
+    #[test]
+    fn generic_code_runs_on_the_processors_that_it_includes() {
+        let isa = "amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-";
+        assert!(runs_on("gfx9-4-generic", isa));
+        assert!(runs_on("gfx9-4-generic:xnack-", isa));
+        assert!(!runs_on("gfx9-4-generic:xnack+", isa));
+        assert!(!runs_on("gfx9-generic", isa));
+        assert!(is_generic("gfx9-4-generic:xnack-") && !is_generic("gfx942"));
+        let is_known = |name| PROCESSORS.iter().any(|(_, known)| *known == name);
+        for (generic, processors) in GENERIC {
+            assert!(is_known(generic), "{generic}");
+            assert!(processors.iter().all(|it| is_known(it)), "{generic}");
+        }
+        let generic = PROCESSORS
+            .iter()
+            .filter(|(_, name)| name.ends_with("-generic"));
+        assert_eq!(generic.count(), GENERIC.len());
+    }
+
+    #[test]
+    fn processors_have_the_drivers_version_numbers() {
+        for (version, processor) in [
+            (0, None),
+            (90_010, Some("gfx90a")),
+            (90_402, Some("gfx942")),
+            (100_306, Some("gfx1036")),
+            (110_501, Some("gfx1151")),
+        ] {
+            assert_eq!(processor_of_version(version).as_deref(), processor);
+        }
     }
 }

@@ -34,7 +34,7 @@ use crate::device::{Agent, Device, DeviceError, Executable};
 use crate::filter::{Filter, file_of};
 use crate::load::{Demangle, Discovery, Elfs, Load, discover};
 use crate::output::{OutputError, ProfileName, move_beside};
-use crate::registry::{KeepError, Keeper, Registry, clock};
+use crate::registry::{KeepError, Keeper, NeverLoaded, Registry, clock};
 use crate::sections::NamesChecker;
 use complete::Complete;
 use copies::{Copies, first_look};
@@ -239,16 +239,43 @@ impl Session {
         outcome
     }
 
-    /// Writes profiles of zeros for code objects that were never loaded, as they are on `device`, and
-    /// keeps their ELFs. A file that is there already is left alone, whatever it holds: they have
-    /// counted nothing, and would only take its counts away. In the registry they are not.
-    pub fn drain_unloaded(&mut self, device: &AtRest, name: &ProfileName) -> Outcome {
-        let mut apart = Session {
-            keeper: std::mem::take(&mut self.keeper),
-            ..Session::default()
+    /// Writes a profile of zeros for a code object of `file` that an agent of `device` could have
+    /// loaded, unless this process has, and keeps its ELF. The registry lists it.
+    ///
+    /// All processes share such a profile: one that is there already is left alone.
+    pub fn drain_never_loaded(
+        &mut self,
+        device: &AtRest,
+        file: &Arc<Path>,
+        name: &ProfileName,
+    ) -> Outcome {
+        let (agent, identity) = (device.agent(), device.identity());
+        if self.registry.has_loaded(identity, agent.index) {
+            return Outcome::default();
+        }
+        let name = name.for_zeros();
+        let place = name.for_load(&agent.name, identity, agent.index);
+        let (mut outcome, mut elf) = (Outcome::default(), None);
+        if !place.exists() {
+            let mut apart = Session {
+                keeper: std::mem::take(&mut self.keeper),
+                elfs: std::mem::take(&mut self.elfs),
+                ..Session::default()
+            };
+            outcome = apart.drain_all(device, &name, Writes::New);
+            elf = apart.registry.loads()[..]
+                .first()
+                .and_then(|load| load.code_object.clone());
+            (self.keeper, self.elfs) = (apart.keeper, apart.elfs);
+        }
+        let never = NeverLoaded {
+            file: file.clone(),
+            agent: agent.index,
+            identity: identity.clone(),
+            code_object: elf,
         };
-        let outcome = apart.drain_all(device, name, Writes::New);
-        self.keeper = apart.keeper;
+        let agent = Arc::new(agent.clone());
+        self.registry.was_not_loaded(&agent, never, clock::now());
         outcome
     }
 

@@ -18,7 +18,7 @@ pub use label::{LABELS, Label, LabelError};
 pub(crate) use leftovers::sweep_once;
 pub use leftovers::{PARTIAL, hold, partial_prefix, sweep};
 pub(crate) use own::add_to_own;
-pub use pattern::{Expansion, PatternError, ProfileName, REGISTRY};
+pub use pattern::{Expansion, PatternError, ProfileName, REGISTRY, is_of_zeros};
 pub use pool::add_to_pool;
 pub(crate) use pool::update_pooled;
 pub(crate) use regular::read;

@@ -10,6 +10,10 @@ use crate::codeobject::{Identity, sanitize_target};
 /// What the names of registries end in.
 pub const REGISTRY: &str = ".kernels.json";
 
+/// What the name of a profile of zeros has in the place of the pattern's last part:
+/// `gfx90a.0f3c9b.0.zero.profraw`. All processes that write to a directory share it.
+const ZERO: &str = "zero";
+
 /// What the specifiers stand for in this process.
 #[derive(Clone, Debug, Default)]
 pub struct Expansion {
@@ -60,6 +64,7 @@ pub struct ProfileName {
     /// The pattern around each `%b`.
     pieces: Vec<String>,
     pooled: bool,
+    is_of_zeros: bool,
     label: Option<Label>,
 }
 
@@ -135,6 +140,7 @@ impl ProfileName {
         Ok(ProfileName {
             pieces,
             pooled,
+            is_of_zeros: false,
             label: None,
         })
     }
@@ -143,6 +149,18 @@ impl ProfileName {
     #[must_use]
     pub fn with_label(self, label: Option<Label>) -> ProfileName {
         ProfileName { label, ..self }
+    }
+
+    /// The same for code that was never launched: its profiles of zeros have one name in all
+    /// processes, and belong to no label.
+    #[must_use]
+    pub fn for_zeros(&self) -> ProfileName {
+        ProfileName {
+            pooled: false,
+            is_of_zeros: true,
+            label: None,
+            ..self.clone()
+        }
     }
 
     /// The label of the profiles.
@@ -182,12 +200,24 @@ impl ProfileName {
         let expanded = PathBuf::from(self.pieces.join(identity.as_str()));
         let arch = sanitize_target(target);
         let base = expanded.file_name().unwrap_or_default().to_string_lossy();
+        let base = match (self.is_of_zeros, expanded.extension()) {
+            (false, _) => base.into_owned(),
+            (true, None) => ZERO.to_owned(),
+            (true, Some(extension)) => format!("{ZERO}.{}", extension.to_string_lossy()),
+        };
         let name = format!("{arch}.{identity}.{agent}.{base}");
         match &self.label {
             Some(label) => expanded.with_file_name(label.directory()).join(name),
             None => expanded.with_file_name(name),
         }
     }
+}
+
+/// Whether `base`, the part of a device profile's name behind the index of the agent, is that of a
+/// profile of zeros: of code that was never launched.
+#[must_use]
+pub fn is_of_zeros(base: &str) -> bool {
+    base.split('.').next() == Some(ZERO)
 }
 
 /// A host name as a part of a file name, out of which it cannot lead: anything may be set as one.
@@ -284,6 +314,26 @@ mod tests {
         let registry = Path::new("/work dir/d/42.kernels.json");
         assert_eq!(labelled.for_registry(), registry);
         assert_eq!(labelled.directory(), Path::new("/work dir/d"));
+    }
+
+    #[test]
+    fn profiles_of_zeros_have_one_name_in_all_processes() {
+        let identity = Identity::of_sections([b"x".as_slice()]);
+        for (pattern, expected) in [
+            ("d/%p.profraw", "d/gfx90a.ID.0.zero.profraw"),
+            ("d/raw-%4m", "d/gfx90a.ID.0.zero"),
+            ("%b/a.b", "ID/gfx90a.ID.0.zero.b"),
+        ] {
+            let label = "unit tests/add".parse().ok();
+            let zeros = name(pattern).unwrap().with_label(label).for_zeros();
+            assert!(!zeros.is_pooled());
+            let profile = zeros.for_load("gfx90a", &identity, 0);
+            let expected = expected.replace("ID", identity.as_str());
+            assert_eq!(profile, Path::new("/work dir").join(expected), "{pattern}");
+            let base = profile.to_str().unwrap().rsplit(".0.").next().unwrap();
+            assert!(is_of_zeros(base), "{base}");
+        }
+        assert!(!is_of_zeros("4711.profraw") && !is_of_zeros("zeros.profraw"));
     }
 
     #[test]

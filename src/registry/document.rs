@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::model::{
-    AgentRecord, CodeObjectRecord, Document, KernelAddress, LoadRecord, ProcessRecord,
+    AgentRecord, CodeObjectRecord, Document, KernelAddress, LoadRecord, NeverLoadedRecord,
+    ProcessRecord,
 };
 use super::record::{Loaded, Registry};
 use crate::codeobject::Kernel;
@@ -31,16 +32,17 @@ pub(super) fn document(
     directory: &Path,
     kept: impl Fn(&ElfFacts) -> Option<String>,
 ) -> Document {
-    let elfs = registry
-        .loads()
-        .iter()
-        .filter_map(|load| load.code_object.as_deref());
+    let loaded = registry.loads().iter();
+    let loaded = loaded.filter_map(|load| load.code_object.as_deref());
+    let never = registry.never_loaded();
+    let never = never.filter_map(|never| never.code_object.as_deref());
+    let elfs = loaded.chain(never);
     let mut distinct = BTreeMap::new();
     distinct.extend(elfs.map(|elf| ((&elf.identity, &elf.target), elf)));
     let process = ProcessRecord {
         pid: process.pid,
         host: process.host.clone(),
-        start: registry.loads().first().map_or(0, |load| load.time),
+        start: registry.start(),
         epoch: process.epoch,
         command: process.command.clone(),
         agents: registry.agents().map(agent).collect(),
@@ -49,6 +51,7 @@ pub(super) fn document(
             .iter()
             .map(|it| load(it, directory))
             .collect(),
+        never_loaded: never_loaded(registry),
     };
     Document {
         code_objects: distinct
@@ -58,6 +61,23 @@ pub(super) fn document(
         processes: vec![process],
         ..Document::default()
     }
+}
+
+/// What was not loaded, by file and agent.
+fn never_loaded(registry: &Registry) -> Vec<NeverLoadedRecord> {
+    let mut files: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for never in registry.never_loaded() {
+        let of_file = files.entry((&never.file, never.agent)).or_default();
+        of_file.push(never.identity.to_string());
+    }
+    let files = files.into_iter();
+    files
+        .map(|((file, agent), code_objects)| NeverLoadedRecord {
+            file: file.to_string_lossy().into_owned(),
+            agent,
+            code_objects,
+        })
+        .collect()
 }
 
 fn code_object(elf: &ElfFacts, file: Option<String>) -> CodeObjectRecord {

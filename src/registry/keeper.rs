@@ -169,7 +169,7 @@ impl Keeper {
     ) -> Result<(), KeepError> {
         let is_asked_for = match self.when {
             DocumentWhen::Auto => registry.is_instrumented(),
-            DocumentWhen::Always => !registry.loads().is_empty(),
+            DocumentWhen::Always => registry.is_instrumented() || !registry.loads().is_empty(),
             DocumentWhen::None => false,
         };
         let path = name.for_registry();

@@ -24,6 +24,6 @@ pub use json::DocumentError;
 pub use keeper::{KeepError, Keeper};
 pub use objects::OBJECTS;
 pub use pool::Merged;
-pub use record::{Loaded, Registry, Resolved};
+pub use record::{Loaded, NeverLoaded, Registry, Resolved};
 pub(crate) use settings::refuse;
 pub use settings::{DocumentWhen, Keeping, ObjectsKept, SettingError, parse_bytes};

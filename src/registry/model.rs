@@ -59,7 +59,7 @@ pub struct ProcessRecord {
     pub pid: u32,
     /// Name of its host.
     pub host: String,
-    /// When its program first loaded a code object, in nanoseconds of the host's boot clock
+    /// When its program first loaded a code object, or left one unloaded, in nanoseconds of the host's boot clock
     /// (`CLOCK_BOOTTIME`), which is the clock of all times here and of HSA's time stamps. A program
     /// that takes a process over (`execve`) has a record of its own.
     pub start: u64,
@@ -71,6 +71,9 @@ pub struct ProcessRecord {
     pub agents: Vec<AgentRecord>,
     /// What it loaded, by generation.
     pub loads: Vec<LoadRecord>,
+    /// What it could have loaded and did not: it launched none of these kernels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub never_loaded: Vec<NeverLoadedRecord>,
 }
 
 /// A GPU agent.
@@ -121,6 +124,19 @@ pub struct LoadRecord {
     pub kernels: Vec<KernelAddress>,
     /// Its end, where that was before the registry was written.
     pub unload: Option<Unload>,
+}
+
+/// The code objects of one file that an agent of the process could have loaded, and never did. Only
+/// those that count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NeverLoadedRecord {
+    /// The program or library that they are in.
+    pub file: String,
+    /// Index of the agent: of those with one instruction set, the first.
+    pub agent: usize,
+    /// Their identities, in the order of the file. Those that another process has written down are
+    /// not in [`Document::code_objects`].
+    pub code_objects: Vec<String>,
 }
 
 /// Where a kernel is while its code object is loaded.

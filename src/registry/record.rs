@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::model::Unload;
 use super::places::Places;
-use crate::codeobject::Kernel;
+use crate::codeobject::{Identity, Kernel};
 use crate::device::{Agent, DeviceRange, Executable};
 use crate::load::{ElfFacts, Found};
 
@@ -26,9 +26,24 @@ pub struct Registry {
     places: Places,
     /// Each path once.
     profiles: HashSet<Arc<Path>>,
+    never_loaded: Vec<NeverLoaded>,
+    start: Option<u64>,
     is_instrumented: bool,
     generation: u64,
     changes: u64,
+}
+
+/// A code object that counts, and that the process could have loaded and did not.
+#[derive(Clone, Debug)]
+pub struct NeverLoaded {
+    /// The program or library that it is in.
+    pub file: Arc<Path>,
+    /// Index of the agent that it is for.
+    pub agent: usize,
+    /// Its identity.
+    pub identity: Identity,
+    /// What its ELF says; `None` if another process has written that down.
+    pub code_object: Option<Arc<ElfFacts>>,
 }
 
 /// A code object on an agent, from its load to its unload.
@@ -87,7 +102,34 @@ impl Registry {
         &self.loads
     }
 
-    /// Whether one of them counts anything.
+    /// When the first code object was loaded, or seen not to be, in nanoseconds of the boot clock; 0
+    /// before.
+    #[must_use]
+    pub fn start(&self) -> u64 {
+        self.start.unwrap_or_default()
+    }
+
+    /// What could have been loaded and was not.
+    pub fn never_loaded(&self) -> impl Iterator<Item = &NeverLoaded> {
+        let never = self.never_loaded.iter();
+        // A library may be closed, opened again, and used then.
+        never.filter(|it| !self.has_loaded(&it.identity, it.agent))
+    }
+
+    /// Whether a code object was loaded, on the agent with this index or on another of its name.
+    #[must_use]
+    pub fn has_loaded(&self, identity: &Identity, agent: usize) -> bool {
+        let name = |index| {
+            let agent = self.agents.iter().find(|it| it.index == index);
+            agent.map(|agent| &agent.name)
+        };
+        self.loads.iter().any(|load| {
+            let elf = load.code_object.as_ref();
+            elf.is_some_and(|elf| elf.identity == *identity) && name(load.agent) == name(agent)
+        })
+    }
+
+    /// Whether a code object was loaded that counts, or could have been.
     #[must_use]
     pub fn is_instrumented(&self) -> bool {
         self.is_instrumented
@@ -109,10 +151,28 @@ impl Registry {
         }
     }
 
+    /// Notes at `time` that a code object for `agent` was not loaded.
+    pub fn was_not_loaded(&mut self, agent: &Arc<Agent>, never: NeverLoaded, time: u64) {
+        let is_known = |it: &NeverLoaded| {
+            (it.agent, &it.identity, &it.file) == (never.agent, &never.identity, &never.file)
+        };
+        if self.never_loaded.iter().any(is_known) {
+            return;
+        }
+        if !self.agents.iter().any(|it| it.index == agent.index) {
+            self.see_agents(std::slice::from_ref(agent));
+        }
+        self.start.get_or_insert(time);
+        self.never_loaded.push(never);
+        self.is_instrumented = true;
+        self.changes += 1;
+    }
+
     /// Notes a load at `time`. Returns its generation.
     pub fn loaded(&mut self, found: &Found, time: u64) -> u64 {
         let code_object = &found.code_object;
         let generation = self.next();
+        self.start.get_or_insert(time);
         self.is_instrumented |= found.is_instrumented();
         self.places.insert(code_object.segment, generation);
         let of_executable = self.live.entry(code_object.executable).or_default();

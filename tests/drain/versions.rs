@@ -350,7 +350,8 @@ fn code_at_rest_has_counted_nothing() {
         let agent = device.agents().unwrap().remove(0);
         let at_rest = AtRest::new(agent, "branch.co".into(), elf).unwrap();
         let (directory, name) = output();
-        let outcome = Session::default().drain_unloaded(&at_rest, &name);
+        let outcome =
+            Session::default().drain_never_loaded(&at_rest, &Path::new("branch").into(), &name);
         assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
         assert_eq!(outcome.files[0].file_name(), profile.file_name());
         let text = |profile: &Path, directory: &TempDir| {

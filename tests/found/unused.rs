@@ -1,6 +1,7 @@
-//! `ROCOV_ZERO=1`: code objects that were never loaded have a profile of zeros, and a report shows
-//! their functions as not run.
+//! Code objects that were never loaded have a profile of zeros, unless `ROCOV_ZERO=0`, also those that
+//! nobody has registered with HIP: a report shows their functions as not run.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::programs::{COUNT, Ran, launches, modules, object, part};
@@ -14,7 +15,7 @@ use tempfile::TempDir;
 
 /// Sources of testdata/kernels that nobody uses.
 const UNUSED: [&str; 3] = ["branches", "calls", "templates"];
-const ZERO: (&str, &str) = ("ROCOV_ZERO", "1");
+const NO_ZERO: (&str, &str) = ("ROCOV_ZERO", "0");
 
 /// A library with code objects as clang puts them there: for each a bundle, on a page of its own.
 /// `target` is what the bundle says of them.
@@ -36,13 +37,17 @@ fn library(directory: &Path, code_objects: &[(PathBuf, &str)]) -> PathBuf {
     }
     let contents = directory.join("section");
     std::fs::write(&contents, section).expect("a file can be written");
+    let source = directory.join("unused.s");
+    let assembly = format!(
+        ".section .hip_fatbin, \"a\"\n.balign 4096\n.incbin \"{}\"\n",
+        contents.display()
+    );
+    std::fs::write(&source, assembly).expect("a file can be written");
     let library = directory.join("libunused.so");
     run(limited("gcc")
-        .args(["-shared", "-x", "c", "/dev/null", "-o"])
-        .arg(&library))
-    .success();
-    run(limited("llvm-objcopy-22")
-        .arg(format!("--add-section=.hip_fatbin={}", contents.display()))
+        .arg("-shared")
+        .arg(&source)
+        .arg("-o")
         .arg(&library))
     .success();
     library
@@ -99,10 +104,10 @@ fn functions_of_unused_code_are_reported_as_not_run() {
     for stack in Stack::all() {
         let directory = TempDir::new().expect("a temporary directory");
         let library = all_unused(directory.path(), stack);
-        let without = with_library(stack, &library, &[]);
+        let without = with_library(stack, &library, &[NO_ZERO]);
         assert_eq!(launches(&without.profile()), 1);
 
-        let ran = with_library(stack, &library, &[ZERO]);
+        let ran = with_library(stack, &library, &[]);
         let Data {
             profiles,
             registries,
@@ -113,11 +118,21 @@ fn functions_of_unused_code_are_reported_as_not_run() {
         let used = |profile: &&PathBuf| functions(profile).contains_key(COUNT);
         let used = profiles.iter().find(used).expect("count");
         assert_eq!(launches(used), 1);
-        // It alone was loaded.
+        // It alone was loaded, and the registry says of the others that they were not.
         let recorded = registries.iter().flat_map(|it| &it.code_objects);
-        let recorded = recorded.filter(|it| it.instrumented);
-        let recorded: Vec<_> = recorded.map(|it| &it.identity).collect();
-        assert_eq!(recorded, [&part(used, 1)]);
+        assert_eq!(
+            recorded.filter(|it| it.instrumented).count(),
+            profiles.len()
+        );
+        let used = part(used, 1);
+        let processes = || registries.iter().flat_map(|it| &it.processes);
+        let loads = processes().flat_map(|it| &it.loads);
+        let loaded: BTreeSet<_> = loads.filter_map(|it| it.code_object.as_ref()).collect();
+        assert!(loaded.contains(&used));
+        let never = processes().flat_map(|it| &it.never_loaded);
+        let never: BTreeSet<_> = never.flat_map(|it| &it.code_objects).collect();
+        assert_eq!(never.len(), UNUSED.len());
+        assert!(never.is_disjoint(&loaded));
 
         // By the device ELFs that were kept alone.
         let mut report = limited(built("rocov"));
@@ -150,7 +165,7 @@ fn device_elfs_of_unused_code_are_kept_as_those_of_used_code_are() {
     let library = all_unused(directory.path(), stack);
     let used = object("count.hip", stack).metadata().expect("its size");
     let kept = |setting: (&str, &str)| {
-        let ran = with_library(stack, &library, &[ZERO, setting]);
+        let ran = with_library(stack, &library, &[setting]);
         assert_eq!(ran.profiles().len(), 1 + UNUSED.len(), "{}", ran.ended);
         (Data::of(&ran.data()).elfs.len(), ran.ended.stderr)
     };
@@ -190,6 +205,6 @@ fn zeros_replace_nothing() {
         loads(&other, "load", "1");
         assert_eq!(launches(counted), 1, "{pattern}");
         let all = raw_profiles(directory.path());
-        assert_eq!(all.len(), 2 + UNUSED.len(), "{all:?}");
+        assert_eq!(all.len(), 3 + UNUSED.len(), "{all:?}");
     }
 }

@@ -42,6 +42,47 @@ pub(crate) fn containing(address: *const c_void) -> Option<Object> {
     all().into_iter().find(|object| object.contains(address))
 }
 
+/// Where the segment ends that `address` lies in.
+pub(crate) fn segment_end(address: usize) -> Option<usize> {
+    let mut place = (address, None);
+    // SAFETY: the callback matches the interface and gets the address of `place`.
+    unsafe { libc::dl_iterate_phdr(Some(find_segment), (&raw mut place).cast()) };
+    place.1
+}
+
+/// Looks for the segment of an address in one object, without taking memory.
+unsafe extern "C" fn find_segment(
+    object: *mut libc::dl_phdr_info,
+    _size: usize,
+    place: *mut c_void,
+) -> c_int {
+    // SAFETY: the dynamic linker passes a valid object, `segment_end` its variable.
+    let (object, (address, end)) =
+        unsafe { (&*object, &mut *place.cast::<(usize, Option<usize>)>()) };
+    // SAFETY: as `program_headers` wants it.
+    for header in unsafe { program_headers(object) } {
+        let start = (object.dlpi_addr as usize).wrapping_add(header.p_vaddr as usize);
+        let segment = start..start.saturating_add(header.p_memsz as usize);
+        if header.p_type == libc::PT_LOAD && segment.contains(address) {
+            *end = Some(segment.end);
+            return 1;
+        }
+    }
+    0
+}
+
+/// The program headers of an object.
+///
+/// # Safety
+/// The dynamic linker has passed it to a callback, which has not returned.
+unsafe fn program_headers(object: &libc::dl_phdr_info) -> &[libc::Elf64_Phdr] {
+    if object.dlpi_phdr.is_null() {
+        return &[];
+    }
+    // SAFETY: the object has this many program headers there.
+    unsafe { std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) }
+}
+
 /// Whether two addresses lie in one object.
 pub(crate) fn are_together(one: *const c_void, other: *const c_void) -> bool {
     let base = |address: *const c_void| {
@@ -63,12 +104,8 @@ unsafe extern "C" fn collect(
 ) -> c_int {
     // SAFETY: the dynamic linker passes a valid object.
     let object = unsafe { &*object };
-    let headers = if object.dlpi_phdr.is_null() {
-        &[]
-    } else {
-        // SAFETY: the object has this many program headers there.
-        unsafe { std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) }
-    };
+    // SAFETY: this is such a callback.
+    let headers = unsafe { program_headers(object) };
     let load_bias = object.dlpi_addr as usize;
     // The difference of two addresses, modulo 2^64: an object may be linked above where it is.
     let start = |header: &libc::Elf64_Phdr| load_bias.wrapping_add(header.p_vaddr as usize);
@@ -123,6 +160,16 @@ impl Object {
         let start = self.segments.first().map(|segment| segment.start);
         let file = start.and_then(|start| caller::file_at(start, &maps));
         file.unwrap_or_else(|| self.path())
+    }
+
+    /// The bytes of a section that lies in its memory, by its place in the file.
+    pub(crate) fn memory(&self, address: u64, size: u64) -> Option<&'static [u8]> {
+        let start = self.load_bias.wrapping_add(usize::try_from(address).ok()?);
+        let end = start.checked_add(usize::try_from(size).ok()?)?;
+        let holds = |segment: &Range<usize>| segment.start <= start && end <= segment.end;
+        // SAFETY: the segment is mapped. Objects stay while the process ends.
+        let bytes = || unsafe { std::slice::from_raw_parts(start as *const u8, end - start) };
+        self.segments.iter().any(holds).then(bytes)
     }
 
     /// The address of what this object itself exports as `name`.

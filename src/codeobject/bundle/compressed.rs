@@ -48,15 +48,20 @@ impl fmt::Display for Method {
     }
 }
 
-/// Parses the compressed bundle that `bytes` starts with, which is at `start` in the file.
-pub(super) fn parse(bytes: &[u8], start: usize) -> Result<Container<'static>, BundleError> {
+/// Parses the compressed bundle that `bytes` starts with, which is at `start` in the file, if it unpacks
+/// to no more than `room` bytes.
+pub(super) fn parse(
+    bytes: &[u8],
+    start: usize,
+    room: u64,
+) -> Result<Container<'static>, BundleError> {
     let mut cursor = Cursor {
         bytes,
         what: WHAT,
         start,
         at: MAGIC.len(),
     };
-    let header = Header::read(&mut cursor)?;
+    let header = Header::read(&mut cursor, room.min(MAX_UNPACKED_BYTES))?;
     let packed_end = match header.size {
         None => bytes.len(),
         Some(size) => {
@@ -115,7 +120,7 @@ struct Header {
 }
 
 impl Header {
-    fn read(cursor: &mut Cursor<'_>) -> Result<Header, BundleError> {
+    fn read(cursor: &mut Cursor<'_>, limit: u64) -> Result<Header, BundleError> {
         let offset = cursor.start;
         let version = cursor.number::<2>("header")?;
         let method = match cursor.number::<2>("header")? {
@@ -144,12 +149,12 @@ impl Header {
         };
         // The sum is bytes, which are written in their order.
         let hash = cursor.number::<8>("header")?.swap_bytes();
-        if unpacked > MAX_UNPACKED_BYTES {
+        if unpacked > limit {
             return Err(BundleError::TooLarge {
                 what: WHAT,
                 offset,
                 declared: unpacked,
-                limit: MAX_UNPACKED_BYTES,
+                limit,
             });
         }
         Ok(Header {

@@ -130,6 +130,7 @@ pub fn containers(file: &[u8]) -> Containers<'_> {
         error,
         is_scanning: false,
         damaged: 0,
+        room: u64::MAX,
     }
 }
 
@@ -153,6 +154,8 @@ pub struct Containers<'data> {
     is_scanning: bool,
     /// How many were damaged.
     damaged: usize,
+    /// How many bytes may still be unpacked.
+    room: u64,
 }
 
 impl<'data> Iterator for Containers<'data> {
@@ -178,6 +181,19 @@ impl<'data> Iterator for Containers<'data> {
 }
 
 impl<'data> Containers<'data> {
+    /// The same, of which compressed bundles for more than `room` bytes are refused
+    /// ([`BundleError::TooLarge`]): what they unpack to, all together.
+    #[must_use]
+    pub fn unpacking_at_most(self, room: u64) -> Self {
+        Containers { room, ..self }
+    }
+
+    /// How many bytes of that are left.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        self.room
+    }
+
     /// Parses the next container and leaves in `sections` what comes after it.
     fn parse_next(&mut self) -> Option<Result<Container<'data>, BundleError>> {
         loop {
@@ -194,7 +210,14 @@ impl<'data> Containers<'data> {
                 continue;
             };
             section.place.start += skipped;
-            let found = parse(&self.file, section.place.clone());
+            let found = parse(&self.file, section.place.clone(), self.room);
+            if let Ok(Container {
+                packing: Packing::Compressed { unpacked, .. },
+                ..
+            }) = &found
+            {
+                self.room = self.room.saturating_sub(*unpacked);
+            }
             // One that cannot be read has at least its magic.
             let size = found.as_ref().map_or(1, |container| container.size);
             section.place.start += size;
@@ -222,16 +245,18 @@ fn next_magic(bytes: &[u8], start: usize) -> Option<usize> {
     })
 }
 
-/// Parses the container at the start of the stretch `place` of `file`.
+/// Parses the container at the start of the stretch `place` of `file`, if it unpacks to no more than
+/// `room` bytes.
 fn parse<'data>(
     file: &Bytes<'data>,
     place: std::ops::Range<usize>,
+    room: u64,
 ) -> Result<Container<'data>, BundleError> {
     let bytes = &file[place.clone()];
     if bytes.starts_with(plain::MAGIC) {
         plain::parse(file, place)
     } else if bytes.starts_with(compressed::MAGIC) {
-        compressed::parse(bytes, place.start)
+        compressed::parse(bytes, place.start, room)
     } else if bytes.starts_with(offload_binary::MAGIC) {
         offload_binary::parse(file, place)
     } else if image::is_code_object(bytes) {

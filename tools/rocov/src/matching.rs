@@ -97,11 +97,13 @@ impl<'a> Matching<'a> {
             .retain(|identity, profiles| is_asked(&profiles[0].arch) && is_wanted(identity));
     }
 
-    /// The labels of the profiles, and `None` if some have none.
+    /// The labels of the profiles, and `None` if some have none. Code that was never launched is of no
+    /// test.
     pub(crate) fn labels(&self) -> BTreeSet<Option<&'a Label>> {
         let objects = self.archs.values().flat_map(OfArch::values);
         let profiles = objects.flat_map(|object| &object.profiles);
-        profiles.map(|profile| profile.label.as_ref()).collect()
+        let counted = profiles.filter(|profile| !profile.is_of_zeros());
+        counted.map(|profile| profile.label.as_ref()).collect()
     }
 
     /// The same with the profiles of labels that are wanted alone.
@@ -204,6 +206,12 @@ impl CodeObject<'_> {
     pub(crate) fn paths(&self) -> Vec<&Path> {
         let profiles = self.profiles.iter();
         profiles.map(|profile| profile.path.as_path()).collect()
+    }
+
+    /// The number of its profiles, without those of zeros.
+    pub(crate) fn counted(&self) -> usize {
+        let profiles = self.profiles.iter();
+        profiles.filter(|profile| !profile.is_of_zeros()).count()
     }
 
     fn leave_out_damaged(&mut self, check: impl Fn(&Path) -> Result<()>) -> Vec<String> {

@@ -38,7 +38,7 @@ pub(crate) struct Object<'a> {
     /// Where it lies by itself.
     pub(crate) elf: PathBuf,
     pub(crate) profile: PathBuf,
-    /// The number of its raw profiles.
+    /// The number of its raw profiles, without those of zeros: 0 if it was never launched.
     pub(crate) raw: usize,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Merged<'a> {
                 file: object.file,
                 elf: elfs[&(*arch, **identity)].clone(),
                 profile,
-                raw: object.profiles.len(),
+                raw: object.counted(),
             })
         })?;
         let mut archs: Vec<Arch<'_>> = Vec::new();

@@ -81,7 +81,9 @@ pub(crate) fn missing(
     let registries = Registries::read_any(directory)?;
     let unread = registries.unread.iter();
     missing.extend(unread.map(|error| format!("what was loaded is not known: {error:#}")));
-    let profiled: BTreeSet<_> = profiles().map(|it| (&*it.arch, &*it.identity)).collect();
+    // A process that launched it is not answered for by one that did not.
+    let counted = profiles().filter(|it| !it.is_of_zeros());
+    let profiled: BTreeSet<_> = counted.map(|it| (&*it.arch, &*it.identity)).collect();
     for (arch, identity) in loaded(&registries.document) {
         if is_asked(&arch)
             && components.have(identity)

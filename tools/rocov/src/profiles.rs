@@ -1,8 +1,8 @@
 //! The data directory: which raw profiles are in it, and of which code object and GPU.
 
 use rocov::codeobject::Identity;
-use rocov::output::{LABELS, Label};
-use std::ffi::OsString;
+use rocov::output::{LABELS, Label, is_of_zeros};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -141,6 +141,13 @@ impl Listing {
 }
 
 impl DeviceProfile {
+    /// Whether it is of code that was never launched.
+    pub(crate) fn is_of_zeros(&self) -> bool {
+        let name = self.path.file_name().and_then(OsStr::to_str);
+        let base = name.and_then(|name| name.splitn(4, '.').nth(3));
+        base.is_some_and(is_of_zeros)
+    }
+
     /// `None` when the name is not one that librocov gives.
     fn from_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;

@@ -267,11 +267,17 @@ fn show_source(asked: &Asked<'_>, arch: &Arch<'_>, tools: &Tools) -> Result<Foun
 fn heading(arch: &Arch<'_>) -> String {
     let raw = arch.objects.iter().map(|object| object.raw).sum();
     let mut heading = format!(
-        "{}: {} of {}\n",
+        "{}: {} of {}",
         arch.name,
         count(raw, "profile"),
         count(arch.objects.len(), "code object"),
     );
+    let never = arch.objects.iter().filter(|object| object.raw == 0);
+    match never.count() {
+        0 => {}
+        never => heading += &format!(", {never} never launched"),
+    }
+    heading.push('\n');
     for object in &arch.objects {
         heading += &format!("  device ELF      {}\n", object.elf.display());
     }

@@ -23,6 +23,7 @@ const LABEL_VARIABLE: &str = "ROCOV_LABEL";
 const EVERY_VARIABLE: &str = "ROCOV_SNAPSHOT_EVERY";
 const SIGNAL_VARIABLE: &str = "ROCOV_SNAPSHOT_SIGNAL";
 const ROCTX_VARIABLE: &str = "ROCOV_ROCTX";
+const ZERO_VARIABLE: &str = "ROCOV_ZERO";
 
 /// Profiles of several processes, runs included, must not overwrite each other: %p is the process
 /// id.
@@ -96,6 +97,9 @@ impl Environment {
         }
         if arguments.roctx {
             variables.push((ROCTX_VARIABLE, "1".into()));
+        }
+        if arguments.no_zero {
+            variables.push((ZERO_VARIABLE, "0".into()));
         }
         let directory = data_directory(arguments)?;
         if let Some(directory) = &directory {

@@ -103,6 +103,13 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     pub(crate) paused: bool,
 
+    /// Leave code that was never launched out of the report
+    ///
+    /// Without this option, kernels that no process launches count as not run: those of the program
+    /// and of every library that was in a process, also of libraries that were closed again.
+    #[arg(long)]
+    pub(crate) no_zero: bool,
+
     /// Say on standard error what is set, what the drain does and how many profiles there are
     #[arg(short, long)]
     pub(crate) verbose: bool,

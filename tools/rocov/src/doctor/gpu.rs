@@ -1,6 +1,7 @@
 //! What GPU code runs on: the machine's GPUs, or the modelled one.
 
 use super::finding::Finding;
+use rocov::codeobject::processor_of_version;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -95,16 +96,10 @@ fn gpu(node: &Path) -> Option<(u64, Gpu)> {
         values.next()?.1.trim().parse().ok()
     };
     let gpu = Gpu {
-        arch: arch(property("gfx_target_version")?)?,
+        arch: processor_of_version(property("gfx_target_version")?)?,
         render_minor: property("drm_render_minor"),
     };
     Some((number, gpu))
-}
-
-/// The target of a version as the driver has it: 90010 is gfx90a. A CPU has 0.
-fn arch(version: u64) -> Option<String> {
-    let (major, minor, stepping) = (version / 10_000, version / 100 % 100, version % 100);
-    (version > 0).then(|| format!("gfx{major}{minor:x}{stepping:x}"))
 }
 
 #[cfg(test)]

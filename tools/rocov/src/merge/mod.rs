@@ -114,7 +114,9 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
                     if !gathered.archs.contains(&profile.arch) {
                         gathered.archs.insert(profile.arch.clone());
                     }
-                    if wanted(&profile.arch) {
+                    // clang would optimize for size what was not launched in one run.
+                    let is_left_out = arguments.pgo.is_some() && profile.is_of_zeros();
+                    if wanted(&profile.arch) && !is_left_out {
                         adder.add(profile);
                     }
                 }

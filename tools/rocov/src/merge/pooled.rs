@@ -70,7 +70,11 @@ impl Pool {
         for (CodeObject { arch, identity }, summed) in code_objects {
             let identity = Identity::from_digits(identity)
                 .with_context(|| format!("`{identity}` is not an identity"))?;
-            let path = pool.name.for_load(arch, &identity, AGENT);
+            let name = match summed.is_of_zeros {
+                true => pool.name.for_zeros(),
+                false => pool.name.clone(),
+            };
+            let path = name.for_load(arch, &identity, AGENT);
             write_new(&path, summed.sum.bytes())?;
             pool.profiles.entry(arch.clone()).or_default().push(path);
         }

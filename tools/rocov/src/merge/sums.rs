@@ -10,7 +10,7 @@ use std::fs::{self, File, Metadata};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -31,6 +31,8 @@ pub(super) struct Summed {
     pub(super) sum: Sum,
     /// Number of the profiles in it.
     pub(super) profiles: usize,
+    /// Whether all of them are of zeros: of code that was never launched.
+    pub(super) is_of_zeros: bool,
 }
 
 /// The sums, and what is in none of them.
@@ -51,6 +53,7 @@ struct Growing {
     /// Size of each profile in bytes.
     size: usize,
     profiles: AtomicUsize,
+    is_of_zeros: AtomicBool,
 }
 
 /// A file to be added.
@@ -116,6 +119,7 @@ pub(super) fn add_all<T>(
                 .into_inner()
                 .unwrap_or_else(PoisonError::into_inner),
             profiles: growing.profiles.into_inner(),
+            is_of_zeros: growing.is_of_zeros.into_inner(),
         };
         (code_object, summed)
     });
@@ -130,6 +134,7 @@ pub(super) fn add_all<T>(
 impl Adder<'_> {
     /// Adds a profile, now or later.
     pub(super) fn add(&mut self, profile: DeviceProfile) {
+        let is_of_zeros = profile.is_of_zeros();
         let code_object = CodeObject {
             arch: profile.arch,
             identity: profile.identity,
@@ -137,6 +142,7 @@ impl Adder<'_> {
         let path = profile.path;
         if let Some(to) = self.growing.get(&code_object) {
             let to = Arc::clone(to);
+            to.is_of_zeros.fetch_and(is_of_zeros, Ordering::Relaxed);
             self.batch.push(Job { path, to });
             if self.batch.len() == BATCH {
                 self.send();
@@ -147,6 +153,10 @@ impl Adder<'_> {
         // first, another could be named as damaged the next time.
         match self.first(&path) {
             Ok(Some(growing)) => {
+                let growing = Growing {
+                    is_of_zeros: is_of_zeros.into(),
+                    ..growing
+                };
                 self.growing.insert(code_object, Arc::new(growing));
             }
             Ok(None) => {}
@@ -177,6 +187,7 @@ impl Adder<'_> {
             size,
             sum: Mutex::new(sum),
             profiles: AtomicUsize::new(1),
+            is_of_zeros: AtomicBool::new(false),
         }))
     }
 
