@@ -153,6 +153,7 @@ mod tests {
             command: vec!["app".into()],
             agents: vec![agent],
             loads: vec![load],
+            never_loaded: Vec::new(),
         };
         Document {
             processes: vec![process],

@@ -76,6 +76,7 @@ mod tests {
             command: Vec::new(),
             agents: Vec::new(),
             loads,
+            never_loaded: Vec::new(),
         }
     }
 

@@ -106,6 +106,7 @@ pub(crate) fn document(pid: u32, objects: &[CodeObjectRecord], loads: Vec<LoadRe
             command: vec!["app".to_owned(), "a b".to_owned()],
             agents: vec![agent],
             loads,
+            never_loaded: Vec::new(),
         }],
         ..Document::default()
     }
