@@ -13,6 +13,13 @@
  *                             records of version 8, 17 and 18 of 9, 19 to 22 of 10, 23 of 11),
  *                             no variant bits: front-end instrumentation
  *
+ * clang 23 adds to a counter by a call instead of by an atomic instruction of its own, and emits a
+ * table for each translation unit, which refers to a version word:
+ *
+ *   __llvm_profile_instrument_gpu(counter, uniform counter, step)
+ *   __llvm_profile_sampling_gpu(n)  whether this block is one of the 1 in 2^n that are to be counted
+ *   __llvm_profile_raw_version
+ *
  * All of it is weak: LLVM's own device runtime, where it is linked, has the last word, and the
  * translation units of one -fgpu-rdc code object share one table.
  *
@@ -83,6 +90,58 @@ extern __attribute__((device, weak, visibility("protected"))) struct __rocov_sec
 __attribute__((device, weak, visibility("protected"))) int __llvm_profile_runtime = 0;
 __attribute__((device, weak, visibility("protected"))) const unsigned long long __rocov_raw_version =
     __clang_major__ < 17 ? 8 : __clang_major__ < 19 ? 9 : __clang_major__ < 23 ? 10 : 11;
+#if __clang_major__ >= 23
+/* As LLVM's own: each lane that is here counts, and counts as uniform if its whole wave is here. A
+ * wave that the block does not fill never is. Lanes are not added up here: the back end does that for
+ * every atomic, unless at -O0. Inlined from -O1 on, because a kernel that calls needs more registers.
+ *
+ * Inline functions of C++ are weak symbols, but their bodies count as final, so LLVM inlines them. */
+#ifdef __cplusplus
+inline
+#else
+__attribute__((weak))
+#endif
+__attribute__((device, used, no_profile_instrument_function, visibility("protected")
+#ifdef __OPTIMIZE__
+, always_inline
+#endif
+)) void __llvm_profile_instrument_gpu(unsigned long long *counter, unsigned long long *uniform,
+                                      unsigned long long step) {
+  typedef __attribute__((address_space(1))) unsigned long long Global;
+  __scoped_atomic_fetch_add((Global *)counter, step, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+  if (uniform && __builtin_amdgcn_read_exec() == ~0ull >> (64 - __builtin_amdgcn_wavefrontsize()))
+    __scoped_atomic_fetch_add((Global *)uniform, step, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+}
+
+/* All of them are counted: coverage is exact. */
+#ifdef __cplusplus
+inline
+#else
+__attribute__((weak))
+#endif
+__attribute__((device, used, no_profile_instrument_function, visibility("protected")
+#ifdef __OPTIMIZE__
+, always_inline
+#endif
+)) int __llvm_profile_sampling_gpu(int bits) {
+  (void)bits;
+  return 1;
+}
+
+/* Nobody calls it: it gives our version word the name to which the compiler's tables refer, within this
+ * object file. If the module has a variable of that name (-fprofile-generate), the assembler lets its
+ * label, which comes after all functions, replace an assignment. */
+#ifdef __cplusplus
+inline
+#else
+__attribute__((weak))
+#endif
+__attribute__((device, used, noinline, no_profile_instrument_function, visibility("protected"))) void
+__rocov_name_raw_version(void) {
+  __asm__(".set __llvm_profile_raw_version, __rocov_raw_version");
+}
+#endif
+
 /* Protected, not hidden: ROCr's loader finds symbols of .dynsym by name, and hidden ones become
  * local. `used`, because nothing in the program refers to the table. */
 __attribute__((device, weak, used, visibility("protected"))) struct __rocov_section_bounds __llvm_profile_sections = {
