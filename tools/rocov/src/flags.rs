@@ -1,13 +1,16 @@
 //! `rocov flags`: the compile flags that make GPU code drainable, for one clang, and those that link
 //! the drain itself.
 
+mod asked;
+
 use crate::cli::FlagsArguments;
 use crate::llvm_tools::Clang;
 use crate::status::Outcome;
 use crate::{child, libraries};
 use anyhow::{Result, anyhow, bail};
+use asked::Asked;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A target that every clang with an AMDGPU back end knows, to ask about its flags.
@@ -44,8 +47,15 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> Outcome {
         )
         .into());
     }
-    let header = libraries::find_header()?;
-    let line = line(form, arguments, &header)?;
+    let asked = Asked::of(&clang, form, &arguments.offload_arch)?;
+    let own = Own {
+        header: libraries::find_header()?,
+        linker: match asked.units_clash {
+            true => Some(libraries::find_linker()?),
+            false => None,
+        },
+    };
+    let line = line(form, arguments, &asked, &own)?;
     child::print(&line)?;
     Ok(0)
 }
@@ -114,15 +124,31 @@ fn each_after(prefix: &'static str, flags: [&'static str; 3]) -> Vec<&'static st
     flags.into_iter().flat_map(|flag| [prefix, flag]).collect()
 }
 
+/// What of rocov's own a compilation takes.
+struct Own {
+    /// The device header.
+    header: PathBuf,
+    /// What links units whose symbols clash.
+    linker: Option<PathBuf>,
+}
+
 /// All flags on one line, separated by spaces.
-fn line(form: Form, arguments: &FlagsArguments, header: &Path) -> Result<Vec<u8>> {
+fn line(form: Form, arguments: &FlagsArguments, asked: &Asked, own: &Own) -> Result<Vec<u8>> {
     let mut words: Vec<OsString> = form
         .instrumentation(arguments.host)
         .into_iter()
         .map(OsString::from)
         .collect();
+    words.extend(asked.flags(form).into_iter().map(OsString::from));
     words.push("-include".into());
-    words.push(header.as_os_str().to_owned());
+    words.push(own.header.as_os_str().to_owned());
+    // clang takes `lld` for device code from the directories of -B first. It takes the linker of host
+    // code too, but none of its names is there.
+    if let Some(directory) = own.linker.as_deref().and_then(Path::parent) {
+        let mut word = OsString::from("-B");
+        word.push(directory);
+        words.push(word);
+    }
     for arch in &arguments.offload_arch {
         words.push(format!("--offload-arch={arch}").into());
     }
@@ -173,14 +199,28 @@ pub(crate) fn joined(words: &[OsString]) -> Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn line_of(form: Form, host: bool, archs: &[&str]) -> String {
-        let arguments = FlagsArguments {
+    fn arguments(host: bool, archs: &[&str]) -> FlagsArguments {
+        FlagsArguments {
             clang: None,
             offload_arch: archs.iter().map(ToString::to_string).collect(),
             host,
             link: false,
+        }
+    }
+
+    fn own(linker: bool) -> Own {
+        Own {
+            header: "/r/rocov_device.h".into(),
+            linker: linker.then(|| "/r/rdc/lld".into()),
+        }
+    }
+
+    fn line_of(form: Form, host: bool, archs: &[&str]) -> String {
+        let nothing = Asked {
+            options: Vec::new(),
+            units_clash: false,
         };
-        let line = line(form, &arguments, Path::new("/r/rocov_device.h")).unwrap();
+        let line = line(form, &arguments(host, archs), &nothing, &own(false)).unwrap();
         String::from_utf8(line).unwrap()
     }
 
@@ -209,15 +249,38 @@ mod tests {
     }
 
     #[test]
-    fn a_header_path_that_a_shell_would_split_is_refused() {
-        let arguments = FlagsArguments {
-            clang: None,
-            offload_arch: Vec::new(),
-            host: false,
-            link: false,
+    fn options_of_device_code_are_for_the_device() {
+        let asked = Asked {
+            options: vec!["-one=0", "-two=0"],
+            units_clash: true,
         };
-        let header = Path::new("/a b/rocov_device.h");
-        let error = line(Form::Driver, &arguments, header).unwrap_err();
+        let line_of = |form| {
+            let line = line(form, &arguments(true, &[]), &asked, &own(true)).unwrap();
+            String::from_utf8(line).unwrap()
+        };
+        let options = "-Xarch_device -mllvm=-one=0 -Xarch_device -mllvm=-two=0";
+        let ending = "-include /r/rocov_device.h -B/r/rdc\n";
+        let line = line_of(Form::Driver);
+        assert!(
+            line.ends_with(&format!("=atomic {options} {ending}")),
+            "{line}"
+        );
+        let line = line_of(Form::FrontEnd);
+        let quiet = format!("--start-no-unused-arguments {options} --end-no-unused-arguments");
+        assert!(line.ends_with(&format!(" {quiet} {ending}")), "{line}");
+    }
+
+    #[test]
+    fn a_header_path_that_a_shell_would_split_is_refused() {
+        let own = Own {
+            header: "/a b/rocov_device.h".into(),
+            linker: None,
+        };
+        let asked = Asked {
+            options: Vec::new(),
+            units_clash: false,
+        };
+        let error = line(Form::Driver, &arguments(false, &[]), &asked, &own).unwrap_err();
         assert!(error.to_string().contains("/a b/"), "{error}");
     }
 }

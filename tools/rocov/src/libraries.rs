@@ -21,6 +21,9 @@ const STATIC_DRAIN: &str = "static/librocov.a";
 
 const HEADER: &str = "rocov_device.h";
 
+/// What links device code whose units clash, by the name that clang looks for.
+const LINKER: &str = "lld";
+
 /// Finds the library `name`.
 ///
 /// # Errors
@@ -64,17 +67,31 @@ fn find_built(name: &str, command: &str) -> Result<PathBuf> {
 ///
 /// When it is in none of the places, which the message names.
 pub(crate) fn find_header() -> Result<PathBuf> {
+    find_for_device("include", "", HEADER)
+}
+
+/// Finds what stands in for lld where clang links several units of device code.
+///
+/// # Errors
+///
+/// When it is in none of the places, which the message names.
+pub(crate) fn find_linker() -> Result<PathBuf> {
+    find_for_device("libexec/rocov/rdc", "rdc", LINKER)
+}
+
+/// Finds `name` in a directory of an installation, or in a folder of `runtime/device`: of the source
+/// tree around target/release, or of the tree that this command was built from when the build
+/// directory is elsewhere (`CARGO_TARGET_DIR`).
+fn find_for_device(installed: &str, folder: &str, name: &str) -> Result<PathBuf> {
     let beside = command_directory()?;
-    // An installation's include directory, the source tree around target/release, or the tree this
-    // command was built from when the build directory is elsewhere (CARGO_TARGET_DIR).
     let prefix = beside.parent().unwrap_or(&beside);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let directories = [
-        prefix.join("include"),
-        prefix.join("../runtime/device"),
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../runtime/device"),
+        prefix.join(installed),
+        prefix.join("../runtime/device").join(folder),
+        source.join("runtime/device").join(folder),
     ];
-    find_in(&directories, HEADER)
-        .with_context(|| format!("{HEADER} is not in {}", list(&directories)))
+    find_in(&directories, name).with_context(|| format!("{name} is not in {}", list(&directories)))
 }
 
 /// The value of `LD_PRELOAD` that loads `libraries` before those that `existing` asks for.
