@@ -246,6 +246,34 @@ fn defects_say_which_and_why() {
 }
 
 #[test]
+fn a_record_that_repeats_another_is_no_defect() {
+    for word in [8, 9, 10, 11] {
+        let version = Version::of_word(word).unwrap();
+        let bytes = version.layout().record.bytes as usize;
+        let found = |wanted: &[Wanted], same: usize| {
+            let mut records = records(wanted, &version);
+            // The hash of the name as the first record has it; that of the structure is the same.
+            records.copy_within(0..same, bytes);
+            let ranges = ranges(wanted.len(), &version, 0);
+            let counters = [0; COUNTERS_LEN as usize];
+            check_records(&records, &counters, &ranges, &version)
+        };
+        let twice = found(&[at(8, 2), at(8, 2), at(24, 1)], 8);
+        assert_eq!(kinds(&twice), []);
+        assert_eq!(twice.bytes.len(), 2 * bytes);
+        // Of another function, or with other counters, it is one.
+        let others = [
+            found(&[at(8, 2), at(8, 2)], 0),
+            found(&[at(8, 2), at(8, 1)], 8),
+            found(&[at(8, 2), at(16, 2)], 8),
+        ];
+        for other in others {
+            assert_eq!(other.defects.len(), 1, "{other:?}");
+        }
+    }
+}
+
+#[test]
 fn of_many_defects_the_first_are_remembered() {
     // Empty ones, and one that shares counters: this is seen last.
     let mut wanted = vec![at(0, 0); MAX_DEFECTS - 1];
