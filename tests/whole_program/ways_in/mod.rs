@@ -3,6 +3,7 @@
 
 mod beside_llvm;
 mod beside_tools;
+mod closed;
 mod late;
 mod linked;
 mod loaded;

@@ -19,8 +19,8 @@ const LIMIT: usize = 1 << 20;
 /// No instruction, in an index page.
 const VACANT: u32 = u32::MAX;
 
-/// A cache of decoded instructions.
-pub(crate) struct Code {
+/// A cache of decoded instructions, which whoever runs kernels keeps from one dispatch to the next.
+pub struct Code {
     target: Target,
     entries: Vec<Entry>,
     pages: Vec<[u32; PAGE]>,
@@ -44,7 +44,8 @@ pub(crate) struct Decoded {
 }
 
 impl Code {
-    pub(crate) fn new(target: Target) -> Code {
+    /// An empty cache for code of `target`.
+    pub fn new(target: Target) -> Code {
         Code {
             target,
             entries: Vec::new(),
@@ -53,6 +54,11 @@ impl Code {
             current: None,
             dispatch: 0,
         }
+    }
+
+    /// The processor that the code is for.
+    pub(crate) fn target(&self) -> Target {
+        self.target
     }
 
     /// Memory may have changed since the last dispatch.

@@ -1,8 +1,6 @@
 //! Runs a kernel dispatch: splits the grid into workgroups and gives each wave the registers
 //! that hardware would (LLVM's AMDGPUUsage, "Initial Kernel Execution State").
 
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
 use crate::code::Code;
@@ -55,7 +53,7 @@ pub struct Statistics {
     pub workgroups: u64,
 }
 
-/// Runs one AQL kernel dispatch to its end on the calling thread.
+/// Runs one AQL kernel dispatch to its end on the calling thread, on the target of `code`.
 ///
 /// Workgroups run one after another: a kernel in which an earlier workgroup waits for a later one
 /// does not end until it is cancelled.
@@ -64,24 +62,7 @@ pub struct Statistics {
 /// [`DispatchError`] says what the kernel did wrong or what is not modelled; everything that ran
 /// before has had its effect on memory.
 pub fn dispatch(
-    target: Target,
-    memory: &dyn AddressSpace,
-    packet: &DispatchPacket,
-    context: &DispatchContext<'_>,
-) -> Result<Statistics, DispatchError> {
-    thread_local! {
-        static CODE: RefCell<HashMap<Target, Code>> = RefCell::default();
-    }
-    CODE.with_borrow_mut(|codes| {
-        let code = codes.entry(target).or_insert_with(|| Code::new(target));
-        dispatch_with(code, target, memory, packet, context)
-    })
-}
-
-/// [`dispatch`](fn@dispatch) with a cache of decoded code.
-pub(crate) fn dispatch_with(
     code: &mut Code,
-    target: Target,
     memory: &dyn AddressSpace,
     packet: &DispatchPacket,
     context: &DispatchContext<'_>,
@@ -98,7 +79,7 @@ pub(crate) fn dispatch_with(
     })?;
     check(packet, &descriptor).map_err(launch_error)?;
     let dispatch = Dispatch {
-        target,
+        target: code.target(),
         packet,
         descriptor,
         context,

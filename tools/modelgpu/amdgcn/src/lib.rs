@@ -27,6 +27,7 @@ mod target;
 mod wave;
 mod workgroup;
 
+pub use code::Code;
 pub use dispatch::{DispatchContext, Statistics, dispatch};
 pub use error::{Access, DispatchError, Fault, LaunchProblem, Site, Space};
 pub use listing::Listed;

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::code::Code;
 use crate::code_object::{KernelMetadata, LoadError, LoadedObject, Parameter, ParameterKind};
-use crate::dispatch::{DispatchContext, Statistics, dispatch_with};
+use crate::dispatch::{DispatchContext, Statistics, dispatch};
 use crate::error::DispatchError;
 use crate::isa::decode;
 use crate::listing::Listed;
@@ -193,8 +193,7 @@ impl Program {
             cancelled: &AtomicBool::new(false),
         };
         self.launches += 1;
-        let target = self.object.target;
-        let result = dispatch_with(&mut self.code, target, &self.arena, &packet, &context);
+        let result = dispatch(&mut self.code, &self.arena, &packet, &context);
         self.mnemonics.extend(self.code.mnemonics());
         Ok(result?)
     }

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use common::{AssemblyKernel, assemble};
 use modelgpu_amdgcn::memory::{AddressSpace, Arena, Region};
 use modelgpu_amdgcn::{
-    Argument, DispatchContext, DispatchError, DispatchPacket, Launch, Program, Target, dispatch,
+    Argument, Code, DispatchContext, DispatchError, DispatchPacket, Launch, Program, Target,
+    dispatch,
 };
 
 /// Each work-item writes its packed ids and its workgroup's at the place that its grid
@@ -190,7 +191,8 @@ fn run_entry_point(
         dispatch_id: 0xabc_0000_0001,
         cancelled,
     };
-    dispatch(target, &Watched(program.arena()), &packet, &context)?;
+    let mut code = Code::new(target);
+    dispatch(&mut code, &Watched(program.arena()), &packet, &context)?;
     let bytes = program.arena().read(output, 16).expect("the output");
     Ok(bytes
         .chunks_exact(4)

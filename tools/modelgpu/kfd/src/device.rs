@@ -1,9 +1,10 @@
 //! One GPU as its queues see it.
 
 use std::fmt::Arguments;
+use std::sync::{Mutex, PoisonError};
 
 use modelgpu_amdgcn::memory::AddressSpace;
-use modelgpu_amdgcn::{Statistics, Target};
+use modelgpu_amdgcn::{Code, Statistics, Target};
 use modelgpu_queue::gpu::{Gpu, Launch};
 use modelgpu_queue::{Fault, kernel};
 
@@ -13,25 +14,30 @@ use crate::memory::GpuMemory;
 use crate::model::Model;
 use crate::sys;
 
-/// A GPU of the model.
+/// A GPU of the model, as one of its queues has it.
 pub(crate) struct Device {
     model: &'static Model,
     index: usize,
     target: Target,
     memory: GpuMemory,
+    /// The code that the queue's kernels have run. Not a thread's own variable, see the threads of
+    /// `modelgpu-queue`.
+    code: Mutex<Code>,
 }
 
 impl Device {
     /// GPU number `index`, which must exist.
     pub(crate) fn new(model: &'static Model, index: usize) -> Device {
+        let target = model.config.gpus[index];
         Device {
             model,
             index,
-            target: model.config.gpus[index],
+            target,
             memory: GpuMemory {
                 memory: &model.memory,
                 gpu: index,
             },
+            code: Mutex::new(Code::new(target)),
         }
     }
 }
@@ -60,7 +66,8 @@ impl Gpu for Device {
             shared: SHARED_APERTURE,
             private: PRIVATE_APERTURE,
         };
-        kernel::run(self, self.target, apertures, launch)
+        let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
+        kernel::run(self, &mut code, apertures, launch)
     }
 
     fn memory_fault(&self, address: u64) {

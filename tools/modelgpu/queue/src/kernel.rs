@@ -3,7 +3,7 @@
 use std::fmt;
 
 use modelgpu_amdgcn::code_object::KernelIdentity;
-use modelgpu_amdgcn::{DispatchContext, DispatchError, DispatchPacket, Statistics, Target};
+use modelgpu_amdgcn::{Code, DispatchContext, DispatchError, DispatchPacket, Statistics};
 
 use crate::fault::{Fault, QueueError};
 use crate::gpu::{Gpu, Launch};
@@ -17,10 +17,10 @@ pub struct Apertures {
     pub private: u64,
 }
 
-/// Runs a kernel on the calling thread.
+/// Runs a kernel on the calling thread, on the target of `code`.
 pub fn run(
     gpu: &dyn Gpu,
-    target: Target,
+    code: &mut Code,
     apertures: Apertures,
     launch: &Launch<'_>,
 ) -> Result<Statistics, Fault> {
@@ -33,7 +33,7 @@ pub fn run(
         dispatch_id: launch.dispatch_id,
         cancelled: launch.cancelled,
     };
-    modelgpu_amdgcn::dispatch(target, gpu.memory(), &packet, &context).map_err(fault)
+    modelgpu_amdgcn::dispatch(code, gpu.memory(), &packet, &context).map_err(fault)
 }
 
 /// Displays the symbol of a kernel, which is looked for only then.

@@ -16,6 +16,7 @@ pub mod processor;
 pub mod sdma;
 mod sigmask;
 pub mod signal;
+mod thread;
 
 pub use fault::{Fault, QueueError};
 pub use gpu::Gpu;

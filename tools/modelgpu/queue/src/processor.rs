@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use crate::aql;
@@ -14,8 +14,8 @@ use crate::fault::{Fault, QueueError};
 use crate::gpu::Gpu;
 use crate::memory::Memory;
 use crate::sdma;
-use crate::sigmask;
 use crate::signal::Signal;
+use crate::thread::Thread;
 
 /// Offset of `read_dispatch_id` in `amd_queue_t`: the driver is told that field's address, the
 /// kernels need the queue's.
@@ -60,7 +60,7 @@ pub struct QueueLayout {
 /// A running queue. Dropping it ends the queue's thread.
 pub struct Processor {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<Thread>,
 }
 
 struct Shared {
@@ -83,13 +83,7 @@ impl Processor {
             suspended: AtomicBool::new(false),
         });
         let runner = Arc::clone(&shared);
-        // The host program's signals are for its own threads: this one must never run a handler,
-        // so it is born with all of them blocked.
-        let thread = sigmask::with_signals_blocked(|| {
-            thread::Builder::new()
-                .name(format!("modelgpu q{}", layout.id))
-                .spawn(move || runner.run())
-        })?;
+        let thread = Thread::start(&format!("modelgpu q{}", layout.id), move || runner.run())?;
         Ok(Processor {
             shared,
             thread: Some(thread),
@@ -106,8 +100,7 @@ impl Drop for Processor {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has said so on standard error already.
-            let _ = thread.join();
+            thread.join();
         }
     }
 }

@@ -13,7 +13,7 @@ const BARRIER_OR: u64 = 5;
 const VENDOR: u64 = 0;
 
 /// A kernel dispatch: the object at 32, the completion signal at 56.
-fn dispatch(object: u64, signal: u64) -> [u64; 8] {
+pub(crate) fn dispatch(object: u64, signal: u64) -> [u64; 8] {
     [DISPATCH, 0, 0, 0, object, 0, 0, signal]
 }
 

@@ -4,4 +4,5 @@
 mod aql;
 mod errors;
 mod gpu;
+mod loader_lock;
 mod sdma;
