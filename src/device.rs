@@ -74,6 +74,15 @@ impl DeviceRange {
             _ => false,
         }
     }
+
+    /// Whether a byte lies in both ranges.
+    #[must_use]
+    pub fn overlaps(&self, other: &DeviceRange) -> bool {
+        let begins_in = |inner: &DeviceRange, outer: &DeviceRange| {
+            inner.start >= outer.start && inner.start - outer.start < outer.len
+        };
+        self.len > 0 && other.len > 0 && (begins_in(self, other) || begins_in(other, self))
+    }
 }
 
 impl fmt::Display for DeviceRange {

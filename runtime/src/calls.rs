@@ -7,6 +7,7 @@ use rocov::device::Executable;
 use rocov::hsa::abi::{SUCCESS, Status};
 
 use crate::election::{self, Event};
+use crate::exports::RocovStatus;
 use crate::process;
 use crate::queues::NewQueue;
 
@@ -55,19 +56,30 @@ pub(crate) fn freeze(executable: u64, call: impl FnOnce() -> Status) -> Status {
 /// The authoritative drain: HIP destroys the executables of static fat binaries in its module
 /// destructors, before a preloaded library's exit handler runs, and those of a module when it is
 /// unloaded.
+///
+/// An executable that a copy may still read stays as it is, which the program need not know: nobody
+/// uses its handle again, and HSA gives it to no other executable.
 pub(crate) fn destroy(executable: u64, call: impl FnOnce() -> Status) -> Status {
-    election::send(Event::Destroying(Executable(executable)));
-    call()
+    match election::send(Event::Destroying(Executable(executable))) {
+        RocovStatus::Loss => SUCCESS,
+        _ => call(),
+    }
 }
 
 /// The program's own shutdown, or HIP's: from 6.2 on it does so in a static destructor. If it is
 /// the last reference, all executables go with the runtime.
 pub(crate) fn shut_down(call: impl FnOnce() -> Status) -> Status {
-    election::send(Event::ShuttingDown);
-    let status = call();
-    if status == SUCCESS {
-        process::stopped();
-    }
+    let status = match election::send(Event::ShuttingDown) {
+        // HSA goes on: memory that a copy may still read would be freed with it.
+        RocovStatus::Loss => SUCCESS,
+        _ => {
+            let status = call();
+            if status == SUCCESS {
+                process::stopped();
+            }
+            status
+        }
+    };
     election::send(Event::ShutDown);
     status
 }

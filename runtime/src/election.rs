@@ -26,9 +26,9 @@ use crate::{boundary, exit, lifecycle, process, requests};
 pub(crate) enum Event<'a> {
     /// An executable was frozen.
     Frozen(Executable),
-    /// An executable is about to be destroyed.
+    /// An executable is about to be destroyed. [`RocovStatus::Loss`] if it must not be.
     Destroying(Executable),
-    /// HSA is about to be shut down, perhaps for good.
+    /// HSA is about to be shut down, perhaps for good. [`RocovStatus::Loss`] if it must not be.
     ShuttingDown,
     /// It was.
     ShutDown,
@@ -251,7 +251,7 @@ unsafe extern "C" fn receive(event: c_int, argument: u64) -> c_int {
                 lifecycle::frozen(executable);
                 crate::control::start();
             }
-            Event::Destroying(executable) => lifecycle::destroying(executable),
+            Event::Destroying(executable) => return lifecycle::destroying(executable),
             Event::ShutDown => {
                 lifecycle::shut_down();
                 crate::control::resume();
@@ -264,7 +264,7 @@ unsafe extern "C" fn receive(event: c_int, argument: u64) -> c_int {
             Event::QueueDestroying(queue) => queues::destroying(queue),
             Event::ShuttingDown => {
                 crate::control::pause();
-                return lifecycle::ending();
+                return lifecycle::shutting_down();
             }
             Event::Exiting => {
                 let status = lifecycle::ending();

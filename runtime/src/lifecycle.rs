@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
-use rocov::device::{DeviceError, Executable};
+use rocov::device::{DeviceError, DeviceRange, Executable};
 use rocov::drain::{Idle, Outcome, Scopes, Session, Window};
 use rocov::hsa::{self, Copying, HsaDevice};
 use rocov::output::ProfileName;
@@ -92,8 +92,36 @@ fn look_for_unseen(state: &mut State, device: &HsaDevice) {
     report_missing(&outcome);
 }
 
-/// An executable is about to be destroyed.
-pub(crate) fn destroying(executable: Executable) {
+/// An executable is about to be destroyed. Says whether it may be: a copy that was given up may still
+/// read its memory, which must not be freed then. ROCr takes no copy back.
+pub(crate) fn destroying(executable: Executable) -> RocovStatus {
+    let memory = match process::is_user() {
+        true => with_state(|state| state.session.memory_of(executable)),
+        false => Vec::new(),
+    };
+    drain_destroyed(executable);
+    let is_touched = |range: &DeviceRange| copying().may_touch(Some(*range));
+    may_go(!memory.iter().any(is_touched))
+}
+
+/// The same before HSA is shut down: whatever is still loaded goes with it.
+pub(crate) fn shutting_down() -> RocovStatus {
+    ending();
+    may_go(!process::is_user() || !copying().may_touch(None))
+}
+
+fn may_go(may: bool) -> RocovStatus {
+    if may {
+        return RocovStatus::Ok;
+    }
+    say_once(
+        &"a copy has not ended and may still read what the program unloads now: it stays in GPU \
+         memory until the program ends",
+    );
+    RocovStatus::Loss
+}
+
+fn drain_destroyed(executable: Executable) {
     let idle = wait_and_say(Some(executable));
     let drained = with_owned(|state, device| {
         if !state.session.has_seen(executable) {

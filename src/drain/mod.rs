@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::at_rest::AtRest;
-use crate::device::{Agent, Device, DeviceError, Executable};
+use crate::device::{Agent, Device, DeviceError, DeviceRange, Executable};
 use crate::filter::{Filter, file_of};
 use crate::load::{Demangle, Discovery, Elfs, Load, discover};
 use crate::output::{OutputError, ProfileName, move_beside};
@@ -356,6 +356,13 @@ impl Session {
             }
         }
         agents
+    }
+
+    /// The device memory of an executable's code objects.
+    #[must_use]
+    pub fn memory_of(&self, executable: Executable) -> Vec<DeviceRange> {
+        let loads = self.registry.loads_of(executable);
+        loads.map(|load| load.segment).collect()
     }
 
     /// GPU agents, 0 before the first load.

@@ -3,18 +3,21 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::device::DeviceError;
+use crate::device::{DeviceError, DeviceRange};
 
 /// What a process knows of its copies: one for all its devices.
 ///
-/// A copy that does not end cannot be called back. Its memory stays allocated and locked, and nobody
-/// reads it; its agent is not copied from or to any more, as every copy behind that one would have to
-/// be waited for again.
+/// A copy that does not end cannot be called back. The host memory stays allocated and locked, and nobody
+/// reads it. The device memory must not be freed either, which [`Copying::may_touch`] is asked about. The
+/// agent is not copied from or to any more, as every copy behind that one would have to be waited for
+/// again.
 #[derive(Debug)]
 pub struct Copying {
     patience: Duration,
     /// Handles of agents with a copy that did not end.
     stuck: Mutex<Vec<u64>>,
+    /// Device memory that copies may read or write at any time: they were given up.
+    abandoned: Mutex<Vec<DeviceRange>>,
 }
 
 impl Copying {
@@ -29,12 +32,29 @@ impl Copying {
         Copying {
             patience: patience.max(Copying::LEAST),
             stuck: Mutex::default(),
+            abandoned: Mutex::default(),
         }
     }
 
     /// The runtime is gone, and what was stuck in it.
     pub fn forget_all(&self) {
         self.stuck().clear();
+        self.abandoned().clear();
+    }
+
+    /// Whether a copy that was given up may still read or write device memory: that of `range`, or any.
+    #[must_use]
+    pub fn may_touch(&self, range: Option<DeviceRange>) -> bool {
+        let abandoned = self.abandoned();
+        match range {
+            None => !abandoned.is_empty(),
+            Some(range) => abandoned.iter().any(|it| it.overlaps(&range)),
+        }
+    }
+
+    /// Copies from or to these ranges are given up.
+    pub(super) fn abandon(&self, ranges: &[DeviceRange]) {
+        self.abandoned().extend_from_slice(ranges);
     }
 
     /// How long `agent` is waited for, with nothing coming: not again where it was once.
@@ -71,6 +91,12 @@ impl Copying {
 
     fn stuck(&self) -> MutexGuard<'_, Vec<u64>> {
         self.stuck.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn abandoned(&self) -> MutexGuard<'_, Vec<DeviceRange>> {
+        self.abandoned
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

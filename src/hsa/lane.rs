@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::abi;
 use super::copying::Copying;
 use super::load::{CopyApi, check};
-use crate::device::DeviceError;
+use crate::device::{DeviceError, DeviceRange};
 
 /// How long the runtime waits until we look at the clock, in ticks of its own: 10 to 100 milliseconds,
 /// as a tick is 1 to 10 nanoseconds.
@@ -31,8 +31,8 @@ pub(super) struct Lane {
     pub(super) agent: u64,
     /// Counts down from [`MANY`] with each copy that is done, and is negative where one has failed.
     signal: u64,
-    /// Copies that may be under way.
-    sent: i64,
+    /// What copies from or to that may be under way.
+    sent: Vec<DeviceRange>,
     /// How those have ended that were waited for.
     ended: Ended,
 }
@@ -48,14 +48,14 @@ impl Lane {
         Ok(Lane {
             agent,
             signal,
-            sent: 0,
+            sent: Vec::new(),
             ended: Ended::Well,
         })
     }
 
     /// The signal for one more copy; `None` where something may be under way that cannot be waited for.
     pub(super) fn signal(&mut self, api: &CopyApi) -> Option<u64> {
-        if self.sent == 0 {
+        if self.is_free() {
             // SAFETY: a signal of ours, for which nothing is under way.
             unsafe { (api.store_signal)(self.signal, MANY) };
             self.ended = Ended::Well;
@@ -63,29 +63,29 @@ impl Lane {
         (self.ended == Ended::Well).then_some(self.signal)
     }
 
-    /// A copy with that signal is on its way.
-    pub(super) fn has_sent(&mut self) {
-        self.sent += 1;
+    /// A copy from or to `range` with that signal is on its way.
+    pub(super) fn has_sent(&mut self, range: DeviceRange) {
+        self.sent.push(range);
     }
 
     /// Waits until all have come, or nothing comes any more. Since when that is so is for all lanes that
     /// are waited for together: several that are stuck take no longer than one.
     pub(super) fn wait(&mut self, api: &CopyApi, copying: &Copying, since: &mut Instant) {
-        let done = MANY - self.sent;
+        let done = MANY - self.sent.len() as i64;
         let mut last = MANY;
-        while self.sent > 0 && self.ended == Ended::Well {
+        while !self.is_free() && self.ended == Ended::Well {
             // SAFETY: a signal of ours.
             let value = unsafe {
                 let (less, how) = (abi::SIGNAL_LESS, abi::WAIT_BLOCKED);
                 (api.wait_signal)(self.signal, less, done + 1, SLICE, how)
             };
             if value == done {
-                self.sent = 0;
+                self.sent.clear();
             } else if value < done {
                 self.ended = Ended::Badly;
-                if self.sent == 1 {
+                if self.sent.len() == 1 {
                     // There is no other that could still come.
-                    self.sent = 0;
+                    self.sent.clear();
                 }
             } else if last != value {
                 last = value;
@@ -104,14 +104,17 @@ impl Lane {
 
     /// Whether nothing is under way.
     pub(super) fn is_free(&self) -> bool {
-        self.sent == 0
+        self.sent.is_empty()
     }
 
-    /// Lets go of the signal, unless something may be under way. Returns whether nothing is.
-    pub(super) fn close(self, api: &CopyApi) -> bool {
+    /// Lets go of the signal, unless something may be under way: that is given up. Returns whether
+    /// nothing is.
+    pub(super) fn close(self, api: &CopyApi, copying: &Copying) -> bool {
         if self.is_free() {
             // SAFETY: a signal of ours, which goes with this; all its copies have been waited for.
             unsafe { (api.destroy_signal)(self.signal) };
+        } else {
+            copying.abandon(&self.sent);
         }
         self.is_free()
     }
@@ -125,6 +128,11 @@ mod tests {
     use std::time::Duration;
 
     const AGENT: u64 = 0xa000;
+    /// What is copied from.
+    const RANGE: DeviceRange = DeviceRange {
+        start: 0x1000,
+        len: 0x100,
+    };
 
     thread_local! {
         /// The value of the signal.
@@ -199,7 +207,7 @@ mod tests {
         let mut lane = Lane::new(&API, AGENT).unwrap();
         for _ in 0..copies {
             lane.signal(&API).unwrap();
-            lane.has_sent();
+            lane.has_sent(RANGE);
         }
         VALUE.set(value(VALUE.get()));
         let mut since = Instant::now() - Duration::from_secs(60);
@@ -221,10 +229,11 @@ mod tests {
             assert!(lane.is_free());
             assert_eq!(lane.signal(&API), Some(1), "it may be used again");
             assert_eq!(VALUE.get(), MANY);
-            assert!(lane.close(&API));
+            assert!(lane.close(&API, &copying));
             assert_eq!(SIGNALS.get(), 0);
         }
         assert!(copying.check(AGENT).is_ok());
+        assert!(!copying.may_touch(None));
     }
 
     #[test]
@@ -233,13 +242,26 @@ mod tests {
         let mut lane = waited(&copying, 2, |_| -1);
         assert_eq!(lane.ended(), Ended::Badly);
         assert_eq!(lane.signal(&API), None);
-        assert!(!lane.close(&API));
+        assert!(!copying.may_touch(None), "it is not given up yet");
+        assert!(!lane.close(&API, &copying));
         assert!(copying.check(AGENT).is_ok());
+        assert!(copying.may_touch(None));
         let mut lane = waited(&copying, 2, |value| value);
         assert_eq!(lane.ended(), Ended::Never);
         assert_eq!(lane.signal(&API), None);
-        assert!(!lane.close(&API));
+        assert!(!lane.close(&API, &copying));
         assert_eq!(SIGNALS.get(), 2);
+        for (start, len, touched) in [
+            (0x10ff, 1, true),
+            (0xf00, 0x101, true),
+            (0xf00, 0x100, false),
+            (0x1100, 0x100, false),
+        ] {
+            let range = DeviceRange { start, len };
+            assert_eq!(copying.may_touch(Some(range)), touched, "{range}");
+        }
+        copying.forget_all();
+        assert!(!copying.may_touch(None));
     }
 
     #[test]
@@ -248,7 +270,7 @@ mod tests {
         let mut lanes = [(); 2].map(|()| {
             let mut lane = Lane::new(&API, AGENT).unwrap();
             lane.signal(&API).unwrap();
-            lane.has_sent();
+            lane.has_sent(RANGE);
             lane
         });
         let long_ago = || Instant::now() - Duration::from_secs(60);

@@ -309,7 +309,7 @@ impl<'a> Window<'a> {
             (api.async_copy)(to, to_agent, from, from_agent, len, 0, none, signal)
         };
         (status == abi::SUCCESS).then(|| {
-            lanes[place].has_sent();
+            lanes[place].has_sent(range);
             place
         })
     }
@@ -344,7 +344,7 @@ impl Drop for Window<'_> {
         let api = &self.copies.api;
         let mut is_free = true;
         for lane in std::mem::take(&mut self.halves).into_iter().flatten() {
-            is_free &= lane.close(api);
+            is_free &= lane.close(api, &self.device.copying);
         }
         if !is_free {
             // Something may still come in: the memory stays.

@@ -6,11 +6,14 @@
  *   ROCOV_TEST_FAULT=FUNCTION:NUMBER:WHAT[,...]   the call of this number, from 0, or each for `*`
  *     WHAT a number   the function is not called and returns it as its status
  *     WHAT `hang`     the function is not called and returns success: a copy that never ends
- *     WHAT `fail`     the same, and its signal says that the copy has ended badly
+ *     WHAT `late`     the same, and the copy comes when the program has unloaded something
+ *     WHAT `fail`     as `hang`, and its signal says that the copy has ended badly
  *     WHAT `null`     the callback gets a null handle first
  *     WHAT `missing`  dlsym does not find the function
  *   ROCOV_TEST_FAULT_CALLS=FILE   gets a line for each function, with its name and calls, and one for
- *                                 each fault, with its text and how often it struck
+ *                                 each fault, with its text and how often it struck; besides
+ *                                 `unloaded`, how often ROCr was asked to unload something, and
+ *                                 `freed`, how many late copies had nothing left to read
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -72,7 +75,7 @@ static struct fault {
   int function;
   long number; /* -1: each */
   status_t status;
-  int hangs, fails, null_handle, is_missing;
+  int hangs, is_late, fails, null_handle, is_missing;
   long struck;
 } faults[MOST];
 static int fault_count;
@@ -95,6 +98,69 @@ static const struct fault *fault_of(int function) {
   return NULL;
 }
 
+/* Copies that come late: the arguments of hsa_amd_memory_async_copy. */
+static long late[MOST][8];
+static int late_count;
+static long unloaded, freed;
+
+static void remember_copy(long a, long b, long c, long d, long e, long f, long g, long h) {
+  if (late_count < MOST) {
+    const long arguments[8] = {a, b, c, d, e, f, g, h};
+    memcpy(late[late_count++], arguments, sizeof arguments);
+  }
+}
+
+/* The head of an hsa_amd_pointer_info_t, and room for the rest. */
+struct pointer_info {
+  uint32_t size, type;
+  char rest[120];
+};
+
+/* ROCr was asked to unload something: now the copies come. */
+static void copy_late(void) {
+  unloaded++;
+  while (late_count > 0) {
+    const long *copy = late[--late_count];
+    struct pointer_info source = {.size = sizeof source};
+    real[NUMBER_hsa_amd_pointer_info](copy[2], (long)&source, 0, 0, 0, 0, 0, 0);
+    if (source.type != 1) { /* It is none of ROCr's. */
+      freed++;
+      continue;
+    }
+    const long signal = copy[7];
+    const long before =
+        real[NUMBER_hsa_signal_load_scacquire](signal, 0, 0, 0, 0, 0, 0, 0);
+    real[NUMBER_hsa_amd_memory_async_copy](copy[0], copy[1], copy[2], copy[3], copy[4], copy[5],
+                                           copy[6], signal);
+    real[NUMBER_hsa_signal_wait_scacquire](signal, 2 /* less */, before, -1, 0, 0, 0, 0);
+  }
+}
+
+typedef status_t (*destroy_t)(uint64_t);
+typedef status_t (*shut_down_t)(void);
+
+static void *real_dlsym(void *handle, const char *name) {
+  static void *(*next)(void *, const char *);
+  if (!next) {
+    next = (void *(*)(void *, const char *))dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+  }
+  return next(handle, name);
+}
+
+static status_t destroy_executable(uint64_t executable) {
+  const status_t status = ((destroy_t)real_dlsym(RTLD_NEXT, "hsa_executable_destroy"))(executable);
+  copy_late();
+  return status;
+}
+
+/* The last reference takes everything with it. */
+static status_t shut_down(void) {
+  unloaded++;
+  freed += late_count;
+  late_count = 0;
+  return ((shut_down_t)real_dlsym(RTLD_NEXT, "hsa_shut_down"))();
+}
+
 static long call(int function, long a, long b, long c, long d, long e, long f, long g, long h) {
   const struct fault *fault = fault_of(function);
   if (fault) {
@@ -102,7 +168,10 @@ static long call(int function, long a, long b, long c, long d, long e, long f, l
       /* Of a copy, the last argument. */
       real[NUMBER_hsa_signal_store_screlease](h, -1, 0, 0, 0, 0, 0, 0);
     }
-    if (fault->hangs || fault->fails) {
+    if (fault->is_late) {
+      remember_copy(a, b, c, d, e, f, g, h);
+    }
+    if (fault->hangs || fault->is_late || fault->fails) {
       return 0;
     }
     if (!fault->null_handle) {
@@ -153,11 +222,14 @@ static long with_table(long extension, long version, long size, long table, long
 }
 
 void *dlsym(void *handle, const char *name) {
-  static void *(*next)(void *, const char *);
-  if (!next) {
-    next = (void *(*)(void *, const char *))dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+  /* What the program calls, librocov passes on to what comes behind it. */
+  if (handle == RTLD_NEXT && strcmp(name, "hsa_executable_destroy") == 0) {
+    return (void *)destroy_executable;
   }
-  void *found = next(handle, name);
+  if (handle == RTLD_NEXT && strcmp(name, "hsa_shut_down") == 0) {
+    return (void *)shut_down;
+  }
+  void *found = real_dlsym(handle, name);
   if (!found || handle == RTLD_NEXT || handle == RTLD_DEFAULT) {
     return found;
   }
@@ -166,7 +238,7 @@ void *dlsym(void *handle, const char *name) {
       for (struct fault *fault = faults; fault < faults + fault_count; fault++) {
         if (function == fault->function && fault->is_missing) {
           strike(fault);
-          return next(handle, "no such function");
+          return real_dlsym(handle, "no such function");
         }
       }
       wrap(function, &found);
@@ -200,12 +272,13 @@ static void add_fault(const char *text) {
   }
   fault->number = strcmp(number, "*") == 0 ? -1 : strtol(number, NULL, 0);
   fault->hangs = strcmp(what, "hang") == 0;
+  fault->is_late = strcmp(what, "late") == 0;
   fault->fails = strcmp(what, "fail") == 0;
   fault->null_handle = strcmp(what, "null") == 0;
   fault->is_missing = strcmp(what, "missing") == 0;
   fault->status = (status_t)strtoul(what, NULL, 0);
-  if (!fault->status && !fault->hangs && !fault->fails && !fault->null_handle &&
-      !fault->is_missing) {
+  if (!fault->status && !fault->hangs && !fault->is_late && !fault->fails &&
+      !fault->null_handle && !fault->is_missing) {
     give_up("nothing that goes wrong", text);
   }
   fault_count++;
@@ -233,5 +306,6 @@ __attribute__((destructor)) static void write_calls(void) {
   for (int fault = 0; fault < fault_count; fault++) {
     fprintf(file, "%s %ld\n", faults[fault].text, faults[fault].struck);
   }
+  fprintf(file, "unloaded %ld\nfreed %ld\n", unloaded, freed);
   fclose(file);
 }
