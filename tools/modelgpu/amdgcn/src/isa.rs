@@ -45,6 +45,8 @@ pub(crate) struct Modifiers {
     pub neg: u8,
     /// Bit 3 selects the result's high half.
     pub op_sel: u8,
+    /// A 16-bit result keeps the register's other half, as it does if `op_sel` selects the high one.
+    pub keeps_half: bool,
     /// VOP3P: the selection (and below: the negation) for the high result.
     pub op_sel_hi: u8,
     pub neg_hi: u8,

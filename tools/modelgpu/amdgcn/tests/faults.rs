@@ -171,8 +171,8 @@ fn unmodelled_instructions_are_named() {
 fn unmodelled_forms_are_named() {
     for (body, mnemonic, form) in [
         (
-            "v_add_u32 v2, v1, v0 clamp",
-            "v_add_u32",
+            "v_alignbit_b32 v2, v1, v0, v0 clamp",
+            "v_alignbit_b32",
             "the integer clamp modifier",
         ),
         (

@@ -27,6 +27,8 @@ pub(crate) enum VectorOperation {
     /// Sources and result of at most 32 bits.
     Words {
         run: fn(&[Words; 3], &mut Words),
+        /// Saturates: what the clamp modifier makes of an integer operation.
+        clamped: Option<fn(&[Words; 3], &mut Words)>,
         sources: [Kind; 3],
         result: Kind,
     },
@@ -39,6 +41,8 @@ pub(crate) enum VectorOperation {
     /// With a bit per lane that comes from or goes to a scalar register pair.
     Carry {
         run: fn(&[Longs; 3], u64, &mut Longs) -> u64,
+        /// Saturates, as above.
+        clamped: Option<fn(&[Longs; 3], u64, &mut Longs) -> u64>,
         sources: [Kind; 3],
         result: Kind,
         direction: CarryDirection,
@@ -47,6 +51,8 @@ pub(crate) enum VectorOperation {
     Packed(packed::Packed),
     /// v_fma_mix_f32.
     Mixed,
+    /// v_swap_b32: two registers change places.
+    Swap,
 }
 
 /// What happens with the bit per lane.
@@ -103,6 +109,7 @@ macro_rules! vector {
                     results[$lane] = <$R as Value>::to_bits(result) as u32;
                 }
             },
+            clamped: None,
             sources: kinds!($types),
             result: <$R as Value>::KIND,
         })
@@ -161,11 +168,109 @@ macro_rules! carry {
                 }
                 out
             },
+            clamped: None,
             sources: kinds!($types),
             result: <$R as Value>::KIND,
             direction: CarryDirection::$direction,
         })
     };
+}
+
+/// An integer operation of at most 32 bits from a closure that gives the exact result: it wraps to
+/// the result's type, or saturates with the clamp modifier.
+macro_rules! exact {
+    (|$a:ident: $A:ty, $b:ident: $B:ty| -> $R:ty $body:block) => {
+        exact!(@ [$A, $B], $R, |sources, lane| {
+            let $a = <$A as Value>::from_bits(sources[0][lane].into());
+            let $b = <$B as Value>::from_bits(sources[1][lane].into());
+            $body
+        })
+    };
+    (|$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty| -> $R:ty $body:block) => {
+        exact!(@ [$A, $B, $C], $R, |sources, lane| {
+            let $a = <$A as Value>::from_bits(sources[0][lane].into());
+            let $b = <$B as Value>::from_bits(sources[1][lane].into());
+            let $c = <$C as Value>::from_bits(sources[2][lane].into());
+            $body
+        })
+    };
+    (@ $types:tt, $R:ty, |$sources:ident, $lane:ident| $body:block) => {
+        Operation::Vector(VectorOperation::Words {
+            run: |$sources, results| {
+                for $lane in 0..LANES {
+                    let exact: i64 = $body;
+                    results[$lane] = <$R as Value>::to_bits(exact as $R) as u32;
+                }
+            },
+            clamped: Some(|$sources, results| {
+                for $lane in 0..LANES {
+                    let exact: i64 = $body;
+                    let limited = exact.clamp(<$R>::MIN.into(), <$R>::MAX.into());
+                    results[$lane] = <$R as Value>::to_bits(limited as $R) as u32;
+                }
+            }),
+            sources: kinds!($types),
+            result: <$R as Value>::KIND,
+        })
+    };
+}
+
+/// An integer operation with a carry, from a closure that gives the exact result as a number of the
+/// type named before it. The bit that goes out says that the result's type does not hold it.
+macro_rules! exact_carry {
+    (
+        $direction:ident, $exact:ty,
+        |$a:ident: $A:ty, $b:ident: $B:ty, $in:ident: bool| -> $R:ty $body:block
+    ) => {
+        exact_carry!(@operation $direction, $exact, [$A, $B], $R, |sources, lane, $in| {
+            let $a = <$A as Value>::from_bits(sources[0][lane]);
+            let $b = <$B as Value>::from_bits(sources[1][lane]);
+            $body
+        })
+    };
+    (
+        $direction:ident, $exact:ty,
+        |$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty| -> $R:ty $body:block
+    ) => {
+        exact_carry!(@operation $direction, $exact, [$A, $B, $C], $R, |sources, lane, _carry| {
+            let $a = <$A as Value>::from_bits(sources[0][lane]);
+            let $b = <$B as Value>::from_bits(sources[1][lane]);
+            let $c = <$C as Value>::from_bits(sources[2][lane]);
+            $body
+        })
+    };
+    (
+        @operation $direction:ident, $exact:ty, $types:tt, $R:ty,
+        |$sources:ident, $lane:ident, $in:ident| $body:block
+    ) => {
+        Operation::Vector(VectorOperation::Carry {
+            run: |$sources, mask, results| {
+                exact_carry!(@lanes $exact, $R, $lane, $in, mask, results, $body, |exact| exact)
+            },
+            clamped: Some(|$sources, mask, results| {
+                exact_carry!(@lanes $exact, $R, $lane, $in, mask, results, $body, |exact| {
+                    exact.clamp(<$R>::MIN.into(), <$R>::MAX.into())
+                })
+            }),
+            sources: kinds!($types),
+            result: <$R as Value>::KIND,
+            direction: CarryDirection::$direction,
+        })
+    };
+    (
+        @lanes $exact:ty, $R:ty, $lane:ident, $in:ident, $mask:ident, $results:ident, $body:block,
+        |$number:ident| $limited:expr
+    ) => {{
+        let mut out = 0;
+        for $lane in 0..LANES {
+            let $in = $mask >> $lane & 1 == 1;
+            let $number: $exact = $body;
+            let fits = (<$exact>::from(<$R>::MIN)..=<$R>::MAX.into()).contains(&$number);
+            $results[$lane] = <$R as Value>::to_bits($limited as $R);
+            out |= u64::from(!fits) << $lane;
+        }
+        out
+    }};
 }
 
 /// The operand kinds of one to three types.
@@ -185,16 +290,18 @@ macro_rules! kinds {
     };
 }
 
-use {carry, kinds, vector};
+use {carry, exact, exact_carry, kinds, vector};
 
 impl VectorOperation {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
         match self {
             VectorOperation::Words {
                 run,
+                clamped,
                 sources,
                 result,
             } => {
+                let run = saturating(instruction, result, run, clamped)?;
                 let gather = Gather::new(instruction, wave)?;
                 let mut gathered = [[0; LANES]; 3];
                 for (place, kind) in sources.into_iter().enumerate() {
@@ -210,6 +317,7 @@ impl VectorOperation {
                 sources,
                 result,
             } => {
+                let run = saturating(instruction, result, run, None)?;
                 let gather = Gather::new(instruction, wave)?;
                 let gathered = gather.all_longs(sources)?;
                 let lanes = gather.lanes();
@@ -219,10 +327,12 @@ impl VectorOperation {
             }
             VectorOperation::Carry {
                 run,
+                clamped,
                 sources,
                 result,
                 direction,
             } => {
+                let run = saturating(instruction, result, run, clamped)?;
                 let gather = Gather::new(instruction, wave)?;
                 let gathered = gather.all_longs(sources)?;
                 let lanes = gather.lanes();
@@ -243,8 +353,42 @@ impl VectorOperation {
             VectorOperation::Compare(comparison) => comparison.execute(instruction, wave),
             VectorOperation::Packed(packed) => packed.execute(instruction, wave),
             VectorOperation::Mixed => mixed::execute(instruction, wave),
+            VectorOperation::Swap => swap(instruction, wave),
         }
     }
+}
+
+/// The function that an instruction asks for: `clamped` if it has the clamp modifier and an integer
+/// result. That modifier on a floating-point result is applied where results are written.
+fn saturating<F>(
+    instruction: &Instruction,
+    result: Kind,
+    run: F,
+    clamped: Option<F>,
+) -> Result<F, Fault> {
+    if instruction.modifiers.clamp && !result.is_float() {
+        clamped.ok_or_else(|| unmodelled(instruction, "the integer clamp modifier"))
+    } else {
+        Ok(run)
+    }
+}
+
+/// Exchanges two registers in the active lanes.
+fn swap(instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+    let [first, second] = [
+        indexed(instruction.dst, 3, wave),
+        indexed(instruction.src[0], 0, wave),
+    ];
+    let (Some(first), Some(second)) = (first.vector_index(), second.vector_index()) else {
+        return Err(unmodelled(instruction, "this scalar operand"));
+    };
+    let exec = wave.exec();
+    for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
+        let kept = wave.vectors[first][lane];
+        wave.vectors[first][lane] = wave.vectors[second][lane];
+        wave.vectors[second][lane] = kept;
+    }
+    Ok(())
 }
 
 /// Writes a bit per lane to the instruction's scalar destination; inactive lanes' bits are 0.

@@ -90,7 +90,9 @@ fn arithmetic() -> Vec<Case> {
         })
         .collect();
     type Short2 = fn(u32, u32) -> u32;
-    let shorts: [(&'static str, Short2); 12] = [
+    let shorts: [(&'static str, Short2); 13] = [
+        ("v_add_i16", |a, b| a + b),
+        ("v_sub_i16", |a, b| a + 0x1_0000 - b),
         ("v_add_u16", |a, b| a + b),
         ("v_sub_u16", |a, b| a + 0x1_0000 - b),
         ("v_subrev_u16", |a, b| b + 0x1_0000 - a),
@@ -110,25 +112,43 @@ fn arithmetic() -> Vec<Case> {
             "v_max_i16",
             |a, b| if (a as i16) < b as i16 { b } else { a },
         ),
-        ("v_mad_u16", |a, b| a * b + 7),
     ];
     for (name, run) in shorts {
-        let more = if name == "v_mad_u16" { ", 7" } else { "" };
-        let body = format!("{name} v10, v2, v4{more}");
+        let body = format!("{name} v10, v2, v4");
         cases.push(Case::new(name, body, integers(), move |all, lane| {
             let [a, b, ..] = all[lane].map(|bits| bits as u32 & 0xffff);
             Want::Word(run(a, b) & 0xffff)
         }));
     }
-    cases.push(Case::new(
-        "v_mad_legacy_u16",
-        "v_mad_legacy_u16 v10, v2, v4, v6",
-        integers(),
-        |all, lane| {
-            let [a, b, c, _] = all[lane].map(|bits| u64::from(bits as u16));
-            Want::Word((a * b + c) as u32 & 0xffff)
-        },
-    ));
+    type Short3 = fn([i64; 3]) -> i64;
+    let of_three: [(&'static str, Short3); 10] = [
+        ("v_mad_u16", |[a, b, c]| a * b + c),
+        ("v_mad_i16", |[a, b, c]| a * b + c),
+        ("v_mad_legacy_u16", |[a, b, c]| a * b + c),
+        ("v_mad_legacy_i16", |[a, b, c]| a * b + c),
+        ("v_min3_u16", |all| sorted(all)[0]),
+        ("v_med3_u16", |all| sorted(all)[1]),
+        ("v_max3_u16", |all| sorted(all)[2]),
+        ("v_min3_i16", |all| sorted(all)[0]),
+        ("v_med3_i16", |all| sorted(all)[1]),
+        ("v_max3_i16", |all| sorted(all)[2]),
+    ];
+    for (name, run) in of_three {
+        // What came with gfx9 keeps the high half.
+        let kept = if ["v_mad_u16", "v_mad_i16"].contains(&name) {
+            0x5a5a_0000
+        } else {
+            0
+        };
+        let body = format!("{name} v10, v2, v4, v6");
+        cases.push(Case::new(name, body, integers(), move |all, lane| {
+            let [a, b, c, _] = all[lane].map(|bits| match name.ends_with("i16") {
+                true => i64::from(bits as i16),
+                false => i64::from(bits as u16),
+            });
+            Want::Word(run([a, b, c]) as u32 & 0xffff | kept)
+        }));
+    }
     // The high half of a source, and the high half of the result with the low one kept.
     cases.push(Case::new(
         "v_mad_u16",
@@ -142,6 +162,11 @@ fn arithmetic() -> Vec<Case> {
         },
     ));
     cases
+}
+
+fn sorted(mut values: [i64; 3]) -> [i64; 3] {
+    values.sort();
+    values
 }
 
 /// Instructions on halves with one, three, or differently typed operands.
@@ -185,7 +210,8 @@ fn other_halves() -> Vec<Case> {
         } else {
             ""
         };
-        let body = format!("{prepare}\n{name} v10, v2, v4, v6\n{settle}");
+        // These keep the high half of their register.
+        let body = format!("{prepare}\nv_mov_b32 v10, 0\n{name} v10, v2, v4, v6\n{settle}");
         // Small integers and powers of two, whose quotients and sums a half holds exactly.
         let inputs = halves().map(|lane| {
             lane.map(|bits| {
@@ -210,7 +236,7 @@ fn other_halves() -> Vec<Case> {
             if sum.is_nan() {
                 Want::Any
             } else {
-                want_half(sum)
+                Want::Word(0x5a5a_0000 | u32::from(f64_to_half(sum)))
             }
         },
     ));

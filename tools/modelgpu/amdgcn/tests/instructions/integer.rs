@@ -41,6 +41,8 @@ const BINARY: &[(&str, Binary)] = &[
     ("v_add_u32", |a, b| (u64::from(a) + u64::from(b)) as u32),
     ("v_sub_u32", |a, b| (i64::from(a) - i64::from(b)) as u32),
     ("v_subrev_u32", |a, b| (i64::from(b) - i64::from(a)) as u32),
+    ("v_add_i32", |a, b| (i64::from(a) + i64::from(b)) as u32),
+    ("v_sub_i32", |a, b| (i64::from(a) - i64::from(b)) as u32),
     ("v_min_u32", |a, b| if a < b { a } else { b }),
     ("v_max_u32", |a, b| if a < b { b } else { a }),
     (
@@ -147,6 +149,12 @@ const TERNARY: &[(&str, Ternary)] = &[
     }),
     ("v_mad_i32_i24", |a, b, c| {
         (signed24(a) * signed24(b) + i64::from(c)) as u32
+    }),
+    ("v_mad_u32_u16", |a, b, c| {
+        (u64::from(a % 0x1_0000) * u64::from(b % 0x1_0000) + u64::from(c)) as u32
+    }),
+    ("v_mad_i32_i16", |a, b, c| {
+        (i64::from(a as i16) * i64::from(b as i16) + i64::from(c)) as u32
     }),
     ("v_sad_u32", |a, b, c| {
         ((i64::from(a) - i64::from(b)).unsigned_abs() + u64::from(c)) as u32
@@ -291,6 +299,24 @@ fn wide() -> Vec<Case> {
                 let [a, b, c, _] = all[lane];
                 let sum = u128::from(a as u32) * u128::from(b as u32) + u128::from(c);
                 Want::Word((sum >> 64) as u32)
+            },
+        ),
+        // Lanes that are switched off keep both registers.
+        Case::new(
+            "v_swap_b32",
+            "v_mov_b32 v10, v2
+             v_mov_b32 v11, v4
+             s_mov_b32 exec_lo, 0x55555555
+             s_mov_b32 exec_hi, exec_lo
+             v_swap_b32 v10, v11",
+            integers(),
+            |all, lane| {
+                let [a, b, ..] = all[lane].map(|bits| bits & 0xffff_ffff);
+                Want::Long(if lane % 2 == 0 {
+                    b | a << 32
+                } else {
+                    a | b << 32
+                })
             },
         ),
         Case::new(

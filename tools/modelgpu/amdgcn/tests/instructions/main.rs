@@ -17,6 +17,7 @@ mod integer;
 mod lanes;
 mod memory;
 mod packed;
+mod saturate;
 mod scalar;
 
 use std::collections::BTreeSet;
@@ -45,7 +46,7 @@ mod tests {
 
     families![
         atomics, compare, control, convert, divide, float, half, integer, lanes, memory, packed,
-        scalar
+        saturate, scalar
     ];
 
     /// An instruction that is accepted must have a case, which executes it on a target.

@@ -1,23 +1,24 @@
 //! 16-bit arithmetic. On these targets a 16-bit result clears the register's high half, unless
-//! the high half is selected as its place.
+//! the high half is selected as its place, or the instruction is one of those that keep it
+//! (`Modifiers::keeps_half`).
 
 use super::super::value::{Half, Kind, Value};
 use super::super::{Operation, float};
-use super::{VectorOperation, kinds, vector};
+use super::{VectorOperation, exact, kinds, vector};
 use crate::wave::LANES;
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
         "v_add_u16",
-        vector!(Word, |a: u16, b: u16| -> u16 { a.wrapping_add(b) }),
+        exact!(|a: u16, b: u16| -> u16 { i64::from(a) + i64::from(b) }),
     ),
     (
         "v_sub_u16",
-        vector!(Word, |a: u16, b: u16| -> u16 { a.wrapping_sub(b) }),
+        exact!(|a: u16, b: u16| -> u16 { i64::from(a) - i64::from(b) }),
     ),
     (
         "v_subrev_u16",
-        vector!(Word, |a: u16, b: u16| -> u16 { b.wrapping_sub(a) }),
+        exact!(|a: u16, b: u16| -> u16 { i64::from(b) - i64::from(a) }),
     ),
     (
         "v_mul_lo_u16",
@@ -25,15 +26,27 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ),
     (
         "v_mad_u16",
-        vector!(Word, |a: u16, b: u16, c: u16| -> u16 {
-            a.wrapping_mul(b).wrapping_add(c)
-        }),
+        exact!(|a: u16, b: u16, c: u16| -> u16 { i64::from(a) * i64::from(b) + i64::from(c) }),
     ),
     (
         "v_mad_legacy_u16",
-        vector!(Word, |a: u16, b: u16, c: u16| -> u16 {
-            a.wrapping_mul(b).wrapping_add(c)
-        }),
+        exact!(|a: u16, b: u16, c: u16| -> u16 { i64::from(a) * i64::from(b) + i64::from(c) }),
+    ),
+    (
+        "v_add_i16",
+        exact!(|a: i16, b: i16| -> i16 { i64::from(a) + i64::from(b) }),
+    ),
+    (
+        "v_sub_i16",
+        exact!(|a: i16, b: i16| -> i16 { i64::from(a) - i64::from(b) }),
+    ),
+    (
+        "v_mad_i16",
+        exact!(|a: i16, b: i16, c: i16| -> i16 { i64::from(a) * i64::from(b) + i64::from(c) }),
+    ),
+    (
+        "v_mad_legacy_i16",
+        exact!(|a: i16, b: i16, c: i16| -> i16 { i64::from(a) * i64::from(b) + i64::from(c) }),
     ),
     (
         "v_lshlrev_b16",
@@ -62,6 +75,30 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
         "v_max_i16",
         vector!(Word, |a: i16, b: i16| -> i16 { a.max(b) }),
+    ),
+    (
+        "v_min3_i16",
+        exact!(|a: i16, b: i16, c: i16| -> i16 { a.min(b).min(c).into() }),
+    ),
+    (
+        "v_max3_i16",
+        exact!(|a: i16, b: i16, c: i16| -> i16 { a.max(b).max(c).into() }),
+    ),
+    (
+        "v_med3_i16",
+        exact!(|a: i16, b: i16, c: i16| -> i16 { a.min(b).max(a.max(b).min(c)).into() }),
+    ),
+    (
+        "v_min3_u16",
+        exact!(|a: u16, b: u16, c: u16| -> u16 { a.min(b).min(c).into() }),
+    ),
+    (
+        "v_max3_u16",
+        exact!(|a: u16, b: u16, c: u16| -> u16 { a.max(b).max(c).into() }),
+    ),
+    (
+        "v_med3_u16",
+        exact!(|a: u16, b: u16, c: u16| -> u16 { a.min(b).max(a.max(b).min(c)).into() }),
     ),
     (
         "v_add_f16",

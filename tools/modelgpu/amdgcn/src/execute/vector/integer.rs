@@ -2,13 +2,14 @@
 
 use super::super::Operation;
 use super::super::value::{Kind, Value};
-use super::{CarryDirection, VectorOperation, carry, kinds, vector};
+use super::{CarryDirection, VectorOperation, carry, exact, exact_carry, kinds, vector};
 use crate::wave::LANES;
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     // Moves. The accumulation registers are only told apart by the operands' codes.
     ("v_mov_b32", vector!(Word, |a: u32| -> u32 { a })),
     ("v_mov_b64", vector!(Long, |a: u64| -> u64 { a })),
+    ("v_swap_b32", Operation::Vector(VectorOperation::Swap)),
     ("v_accvgpr_read_b32", vector!(Word, |a: u32| -> u32 { a })),
     ("v_accvgpr_write_b32", vector!(Word, |a: u32| -> u32 { a })),
     ("v_accvgpr_mov_b32", vector!(Word, |a: u32| -> u32 { a })),
@@ -143,15 +144,23 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     // Sums.
     (
         "v_add_u32",
-        vector!(Word, |a: u32, b: u32| -> u32 { a.wrapping_add(b) }),
+        exact!(|a: u32, b: u32| -> u32 { i64::from(a) + i64::from(b) }),
     ),
     (
         "v_sub_u32",
-        vector!(Word, |a: u32, b: u32| -> u32 { a.wrapping_sub(b) }),
+        exact!(|a: u32, b: u32| -> u32 { i64::from(a) - i64::from(b) }),
     ),
     (
         "v_subrev_u32",
-        vector!(Word, |a: u32, b: u32| -> u32 { b.wrapping_sub(a) }),
+        exact!(|a: u32, b: u32| -> u32 { i64::from(b) - i64::from(a) }),
+    ),
+    (
+        "v_add_i32",
+        exact!(|a: i32, b: i32| -> i32 { i64::from(a) + i64::from(b) }),
+    ),
+    (
+        "v_sub_i32",
+        exact!(|a: i32, b: i32| -> i32 { i64::from(a) - i64::from(b) }),
     ),
     (
         "v_add3_u32",
@@ -185,45 +194,43 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ),
     (
         "v_sad_u32",
-        vector!(Word, |a: u32, b: u32, c: u32| -> u32 {
-            a.abs_diff(b).wrapping_add(c)
-        }),
+        exact!(|a: u32, b: u32, c: u32| -> u32 { i64::from(a.abs_diff(b)) + i64::from(c) }),
     ),
     // Sums with a carry or borrow bit per lane.
     (
         "v_add_co_u32",
-        carry!(Out, |a: u32, b: u32, _carry: bool| -> (u32, bool) {
-            a.overflowing_add(b)
+        exact_carry!(Out, i64, |a: u32, b: u32, _carry: bool| -> u32 {
+            i64::from(a) + i64::from(b)
         }),
     ),
     (
         "v_sub_co_u32",
-        carry!(Out, |a: u32, b: u32, _borrow: bool| -> (u32, bool) {
-            a.overflowing_sub(b)
+        exact_carry!(Out, i64, |a: u32, b: u32, _carry: bool| -> u32 {
+            i64::from(a) - i64::from(b)
         }),
     ),
     (
         "v_subrev_co_u32",
-        carry!(Out, |a: u32, b: u32, _borrow: bool| -> (u32, bool) {
-            b.overflowing_sub(a)
+        exact_carry!(Out, i64, |a: u32, b: u32, _carry: bool| -> u32 {
+            i64::from(b) - i64::from(a)
         }),
     ),
     (
         "v_addc_co_u32",
-        carry!(InOut, |a: u32, b: u32, carry: bool| -> (u32, bool) {
-            a.carrying_add(b, carry)
+        exact_carry!(InOut, i64, |a: u32, b: u32, carry: bool| -> u32 {
+            i64::from(a) + i64::from(b) + i64::from(carry)
         }),
     ),
     (
         "v_subb_co_u32",
-        carry!(InOut, |a: u32, b: u32, borrow: bool| -> (u32, bool) {
-            a.borrowing_sub(b, borrow)
+        exact_carry!(InOut, i64, |a: u32, b: u32, carry: bool| -> u32 {
+            i64::from(a) - i64::from(b) - i64::from(carry)
         }),
     ),
     (
         "v_subbrev_co_u32",
-        carry!(InOut, |a: u32, b: u32, borrow: bool| -> (u32, bool) {
-            b.borrowing_sub(a, borrow)
+        exact_carry!(InOut, i64, |a: u32, b: u32, carry: bool| -> u32 {
+            i64::from(b) - i64::from(a) - i64::from(carry)
         }),
     ),
     // Products.
@@ -245,9 +252,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ),
     (
         "v_mul_u32_u24",
-        vector!(Word, |a: u32, b: u32| -> u32 {
-            low24(a).wrapping_mul(low24(b))
-        }),
+        exact!(|a: u32, b: u32| -> u32 { i64::from(low24(a)) * i64::from(low24(b)) }),
     ),
     (
         "v_mul_hi_u32_u24",
@@ -257,9 +262,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ),
     (
         "v_mul_i32_i24",
-        vector!(Word, |a: i32, b: i32| -> i32 {
-            signed24(a).wrapping_mul(signed24(b))
-        }),
+        exact!(|a: i32, b: i32| -> i32 { i64::from(signed24(a)) * i64::from(signed24(b)) }),
     ),
     (
         "v_mul_hi_i32_i24",
@@ -269,26 +272,34 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ),
     (
         "v_mad_u32_u24",
-        vector!(Word, |a: u32, b: u32, c: u32| -> u32 {
-            low24(a).wrapping_mul(low24(b)).wrapping_add(c)
+        exact!(|a: u32, b: u32, c: u32| -> u32 {
+            i64::from(low24(a)) * i64::from(low24(b)) + i64::from(c)
         }),
     ),
     (
         "v_mad_i32_i24",
-        vector!(Word, |a: i32, b: i32, c: i32| -> i32 {
-            signed24(a).wrapping_mul(signed24(b)).wrapping_add(c)
+        exact!(|a: i32, b: i32, c: i32| -> i32 {
+            i64::from(signed24(a)) * i64::from(signed24(b)) + i64::from(c)
         }),
     ),
     (
+        "v_mad_u32_u16",
+        exact!(|a: u16, b: u16, c: u32| -> u32 { i64::from(a) * i64::from(b) + i64::from(c) }),
+    ),
+    (
+        "v_mad_i32_i16",
+        exact!(|a: i16, b: i16, c: i32| -> i32 { i64::from(a) * i64::from(b) + i64::from(c) }),
+    ),
+    (
         "v_mad_u64_u32",
-        carry!(Out, |a: u32, b: u32, c: u64, _carry: bool| -> (u64, bool) {
-            (u64::from(a) * u64::from(b)).overflowing_add(c)
+        exact_carry!(Out, i128, |a: u32, b: u32, c: u64| -> u64 {
+            i128::from(a) * i128::from(b) + i128::from(c)
         }),
     ),
     (
         "v_mad_i64_i32",
-        carry!(Out, |a: i32, b: i32, c: i64, _carry: bool| -> (i64, bool) {
-            (i64::from(a) * i64::from(b)).overflowing_add(c)
+        exact_carry!(Out, i128, |a: i32, b: i32, c: i64| -> i64 {
+            i128::from(a) * i128::from(b) + i128::from(c)
         }),
     ),
     // Minimum, maximum, median.

@@ -3,18 +3,26 @@
 
 use super::super::value::{Half, Kind};
 use super::super::{Operation, float, unmodelled};
+use super::VectorOperation;
 use super::gather::Gather;
-use super::{VectorOperation, scatter};
+use super::scatter::{self, Output};
 use crate::error::Fault;
 use crate::isa::Instruction;
 use crate::wave::{LANES, Longs, Wave, Words};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Packed {
-    /// One half of the result from a half of each source.
-    run: fn([u32; 3]) -> u32,
+    run: Run,
     sources: u8,
     half: HalfKind,
+}
+
+/// One half of the result from a half of each source.
+#[derive(Clone, Copy)]
+enum Run {
+    Bits(fn([u32; 3]) -> u32),
+    /// The exact result, which wraps, or saturates with the clamp modifier.
+    Exact(fn([i64; 3]) -> i64),
 }
 
 /// What a half is.
@@ -22,24 +30,29 @@ pub(crate) struct Packed {
 enum HalfKind {
     Single,
     Word,
-    Short,
+    Unsigned,
+    Signed,
     HalfPrecision,
 }
 
-const fn packed(half: HalfKind, sources: u8, run: fn([u32; 3]) -> u32) -> Operation {
+const fn packed(half: HalfKind, sources: u8, run: Run) -> Operation {
     Operation::Vector(VectorOperation::Packed(Packed { run, sources, half }))
 }
 
 const fn single(sources: u8, run: fn([u32; 3]) -> u32) -> Operation {
-    packed(HalfKind::Single, sources, run)
+    packed(HalfKind::Single, sources, Run::Bits(run))
 }
 
-const fn short(sources: u8, run: fn([u32; 3]) -> u32) -> Operation {
-    packed(HalfKind::Short, sources, run)
+const fn unsigned(sources: u8, run: fn([i64; 3]) -> i64) -> Operation {
+    packed(HalfKind::Unsigned, sources, Run::Exact(run))
+}
+
+const fn signed(sources: u8, run: fn([i64; 3]) -> i64) -> Operation {
+    packed(HalfKind::Signed, sources, Run::Exact(run))
 }
 
 const fn half(sources: u8, run: fn([u32; 3]) -> u32) -> Operation {
-    packed(HalfKind::HalfPrecision, sources, run)
+    packed(HalfKind::HalfPrecision, sources, Run::Bits(run))
 }
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
@@ -56,36 +69,24 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         single(3, |[a, b, c]| f(a).mul_add(f(b), f(c)).to_bits()),
     ),
     // Its low half comes from the first source and its high half from the second.
-    ("v_pk_mov_b32", packed(HalfKind::Word, 2, |[a, _, _]| a)),
-    ("v_pk_add_u16", short(2, |[a, b, _]| a.wrapping_add(b))),
-    ("v_pk_sub_u16", short(2, |[a, b, _]| a.wrapping_sub(b))),
-    ("v_pk_add_i16", short(2, |[a, b, _]| a.wrapping_add(b))),
-    ("v_pk_sub_i16", short(2, |[a, b, _]| a.wrapping_sub(b))),
-    ("v_pk_mul_lo_u16", short(2, |[a, b, _]| a.wrapping_mul(b))),
     (
-        "v_pk_mad_u16",
-        short(3, |[a, b, c]| a.wrapping_mul(b).wrapping_add(c)),
+        "v_pk_mov_b32",
+        packed(HalfKind::Word, 2, Run::Bits(|[a, _, _]| a)),
     ),
-    (
-        "v_pk_mad_i16",
-        short(3, |[a, b, c]| a.wrapping_mul(b).wrapping_add(c)),
-    ),
-    ("v_pk_min_u16", short(2, |[a, b, _]| a.min(b))),
-    ("v_pk_max_u16", short(2, |[a, b, _]| a.max(b))),
-    (
-        "v_pk_min_i16",
-        short(2, |[a, b, _]| (a as i16).min(b as i16) as u32),
-    ),
-    (
-        "v_pk_max_i16",
-        short(2, |[a, b, _]| (a as i16).max(b as i16) as u32),
-    ),
-    ("v_pk_lshlrev_b16", short(2, |[a, b, _]| b << (a & 15))),
-    ("v_pk_lshrrev_b16", short(2, |[a, b, _]| b >> (a & 15))),
-    (
-        "v_pk_ashrrev_i16",
-        short(2, |[a, b, _]| (b as i16 >> (a & 15)) as u32),
-    ),
+    ("v_pk_add_u16", unsigned(2, |[a, b, _]| a + b)),
+    ("v_pk_sub_u16", unsigned(2, |[a, b, _]| a - b)),
+    ("v_pk_add_i16", signed(2, |[a, b, _]| a + b)),
+    ("v_pk_sub_i16", signed(2, |[a, b, _]| a - b)),
+    ("v_pk_mul_lo_u16", unsigned(2, |[a, b, _]| a * b)),
+    ("v_pk_mad_u16", unsigned(3, |[a, b, c]| a * b + c)),
+    ("v_pk_mad_i16", signed(3, |[a, b, c]| a * b + c)),
+    ("v_pk_min_u16", unsigned(2, |[a, b, _]| a.min(b))),
+    ("v_pk_max_u16", unsigned(2, |[a, b, _]| a.max(b))),
+    ("v_pk_min_i16", signed(2, |[a, b, _]| a.min(b))),
+    ("v_pk_max_i16", signed(2, |[a, b, _]| a.max(b))),
+    ("v_pk_lshlrev_b16", unsigned(2, |[a, b, _]| b << (a & 15))),
+    ("v_pk_lshrrev_b16", unsigned(2, |[a, b, _]| b >> (a & 15))),
+    ("v_pk_ashrrev_i16", signed(2, |[a, b, _]| b >> (a & 15))),
     ("v_pk_add_f16", half(2, |[a, b, _]| h(d(a) + d(b)))),
     ("v_pk_mul_f16", half(2, |[a, b, _]| h(d(a) * d(b)))),
     (
@@ -116,9 +117,11 @@ fn h(value: f64) -> u32 {
 
 impl Packed {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
-        if instruction.modifiers.clamp {
+        let clamp = instruction.modifiers.clamp;
+        if clamp && self.half == HalfKind::Word {
             return Err(unmodelled(instruction, "the clamp modifier"));
         }
+        let output = Output::new(instruction, wave, self.kind());
         let gather = Gather::new(instruction, wave)?;
         let lanes = gather.lanes();
         let mut sources = [[[0; LANES]; 2]; 3];
@@ -136,7 +139,7 @@ impl Packed {
                 let source = |place: usize| {
                     let half = usize::from(select >> place & 1);
                     let flip = if negate >> place & 1 == 1 {
-                        self.sign_bit()
+                        self.kind().sign_bit() as u32
                     } else {
                         0
                     };
@@ -147,8 +150,11 @@ impl Packed {
                     (HalfKind::Word, _) => {
                         sources[high][usize::from(modifiers.op_sel >> high & 1)][lane]
                     }
-                    _ => (self.run)([source(0), source(1), source(2)]),
+                    _ => self.half_result([source(0), source(1), source(2)], clamp),
                 };
+                if let Some(output) = &output {
+                    *value = output.apply((*value).into()) as u32;
+                }
             }
         }
         let [low, high] = results;
@@ -167,8 +173,35 @@ impl Packed {
         matches!(self.half, HalfKind::Single | HalfKind::Word)
     }
 
-    fn sign_bit(self) -> u32 {
-        if self.is_wide() { 1 << 31 } else { 1 << 15 }
+    fn kind(self) -> Kind {
+        match self.half {
+            HalfKind::Single => Kind::F32,
+            HalfKind::Word => Kind::B32,
+            HalfKind::Unsigned | HalfKind::Signed => Kind::B16,
+            HalfKind::HalfPrecision => Kind::F16,
+        }
+    }
+
+    fn half_result(self, sources: [u32; 3], clamp: bool) -> u32 {
+        match (self.run, self.half) {
+            (Run::Bits(run), _) => run(sources),
+            (Run::Exact(run), HalfKind::Signed) => {
+                let exact = run(sources.map(|half| (half as i16).into()));
+                (if clamp {
+                    exact.clamp(i16::MIN.into(), i16::MAX.into())
+                } else {
+                    exact
+                }) as u32
+            }
+            (Run::Exact(run), _) => {
+                let exact = run(sources.map(i64::from));
+                (if clamp {
+                    exact.clamp(0, u16::MAX.into())
+                } else {
+                    exact
+                }) as u32
+            }
+        }
     }
 
     /// A source's low and high halves, each widened to 32 bits.
@@ -193,10 +226,9 @@ impl Packed {
             return Ok([[value as u32; LANES], [0; LANES]]);
         }
         if operand.vector_index().is_none() && operand.scalar_index().is_none() {
-            let kind = if self.half == HalfKind::Short {
-                Kind::B32
-            } else {
-                Kind::F16
+            let kind = match self.half {
+                HalfKind::HalfPrecision => Kind::F16,
+                _ => Kind::B32,
             };
             let value = super::super::scalar_source(instruction, place, kind, wave)? as u32;
             return Ok([[value & 0xffff; LANES], [value >> 16; LANES]]);

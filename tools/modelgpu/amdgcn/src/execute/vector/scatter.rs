@@ -16,7 +16,7 @@ pub(super) fn words(
     kind: Kind,
     results: &mut Words,
 ) -> Result<(), Fault> {
-    if let Some(output) = Output::new(instruction, wave, kind)? {
+    if let Some(output) = Output::new(instruction, wave, kind) {
         for word in results.iter_mut() {
             *word = output.apply((*word).into()) as u32;
         }
@@ -28,6 +28,10 @@ pub(super) fn words(
         // The high half is written and the low one kept.
         for (lane, word) in results.iter_mut().enumerate() {
             *word = *word << 16 | wave.lane(operand, lane) & 0xffff;
+        }
+    } else if kind.is_half() && instruction.modifiers.keeps_half {
+        for (lane, word) in results.iter_mut().enumerate() {
+            *word = wave.lane(operand, lane) & 0xffff_0000 | *word & 0xffff;
         }
     }
     write(operand, 0, wave, lanes, results);
@@ -49,7 +53,7 @@ pub(super) fn longs(
     if instruction.sdwa.is_some() {
         return Err(unmodelled(instruction, "SDWA on a 64-bit result"));
     }
-    if let Some(output) = Output::new(instruction, wave, kind)? {
+    if let Some(output) = Output::new(instruction, wave, kind) {
         for long in results.iter_mut() {
             *long = output.apply(*long);
         }
@@ -104,8 +108,9 @@ fn place_part(operand: Operand, wave: &Wave, sdwa: &Sdwa, results: &mut Words) {
     }
 }
 
-/// What happens to a floating-point result before it is written.
-struct Output {
+/// What happens to a floating-point result before it is written. (The clamp modifier of integers
+/// is part of the operation, which alone knows what the result would be if it had more bits.)
+pub(super) struct Output {
     kind: Kind,
     factor: f64,
     clamp: bool,
@@ -115,28 +120,25 @@ struct Output {
 
 impl Output {
     /// `None` when results are written as they are.
-    fn new(instruction: &Instruction, wave: &Wave, kind: Kind) -> Result<Option<Output>, Fault> {
+    pub(super) fn new(instruction: &Instruction, wave: &Wave, kind: Kind) -> Option<Output> {
         let modifiers = &instruction.modifiers;
         if !kind.is_float() {
-            if modifiers.clamp {
-                return Err(unmodelled(instruction, "the integer clamp modifier"));
-            }
-            return Ok(None);
+            return None;
         }
         let flush = wave.mode.flushes_results(kind);
         if modifiers.output == 0 && !modifiers.clamp && !flush {
-            return Ok(None);
+            return None;
         }
-        Ok(Some(Output {
+        Some(Output {
             kind,
             factor: [1.0, 2.0, 4.0, 0.5][usize::from(modifiers.output & 3)],
             clamp: modifiers.clamp,
             clamps_nan: wave.mode.clamps_nan(),
             flush,
-        }))
+        })
     }
 
-    fn apply(&self, bits: u64) -> u64 {
+    pub(super) fn apply(&self, bits: u64) -> u64 {
         let mut bits = bits;
         if self.factor != 1.0 {
             bits = self
