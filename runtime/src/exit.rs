@@ -8,15 +8,16 @@
 //! | when HSA starts or the first code object is loaded | before them: executables are alive |
 //!
 //! So both are registered: [`register_early`] for the case that something on the way down crashes
-//! (HIP and its libraries have), [`at_load`] for what destructors still count.
+//! (HIP and its libraries have), [`at_load`] for what destructors still count. The first drains
+//! everything in one pass. What nothing runs on after it, nobody copies again.
 
 use std::ffi::c_int;
 use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rocov::hsa::is_loaded;
 
-use crate::{boundary, control, hooks, lifecycle, process, queues, table};
+use crate::{boundary, control, hooks, lifecycle, objects, process, queues, table};
 
 /// Registers the late exit drain. Only registers: the process may never use a GPU.
 ///
@@ -27,19 +28,22 @@ use crate::{boundary, control, hooks, lifecycle, process, queues, table};
 fn at_load() {
     register(late);
     process::watch_forks();
-    if !is_loaded() {
+    let first = hooks::first();
+    if !process::came_in(first) {
         queues::are_all_seen();
     }
-    let first = hooks::first();
-    process::came_in(first);
     table::announce(first);
 }
 
-/// Registers the early exit drain once a code object that counts is loaded: what HIP has
-/// registered when it started runs after it.
+/// Registers the early exit drain when a code object that counts is loaded: what HIP has
+/// registered when it started runs after it. HIP also registers what unloads a library's code when
+/// that library is opened, so this registers itself again after libraries were opened.
 pub(crate) fn register_early() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| register(early));
+    static OPENED: AtomicU64 = AtomicU64::new(0);
+    let opened = objects::opened();
+    if OPENED.swap(opened, Ordering::Relaxed) != opened {
+        register(early);
+    }
 }
 
 /// Registers an exit drain when HSA starts, for a process whose loads are not seen. Where they are,
@@ -76,6 +80,10 @@ fn register(handler: extern "C" fn()) {
 }
 
 extern "C" fn early() {
+    static ONCE: AtomicBool = AtomicBool::new(true);
+    if !ONCE.swap(false, Ordering::Relaxed) {
+        return;
+    }
     boundary::guest("the exit drain", || drain(lifecycle::exit_begins));
 }
 

@@ -106,7 +106,9 @@ pub(crate) fn destroying(executable: Executable) -> RocovStatus {
 
 /// The same before HSA is shut down: whatever is still loaded goes with it.
 pub(crate) fn shutting_down() -> RocovStatus {
-    ending();
+    let idle = wait_and_say(None);
+    drain(&idle);
+    keep_before_exit();
     may_go(!process::is_user() || !copying().may_touch(None))
 }
 
@@ -147,7 +149,7 @@ fn drain_destroyed(executable: Executable) {
     }
 }
 
-/// HSA may go, or the process: whatever is loaded is drained once its kernels are done.
+/// The process may go: whatever is loaded is drained once its kernels are done.
 pub(crate) fn ending() -> RocovStatus {
     let idle = wait_and_say(None);
     let status = drain(&idle);
@@ -188,18 +190,20 @@ pub(crate) fn draining() -> RocovStatus {
     status
 }
 
-/// Drains; all is complete then of the agents that have been `idle` since before.
+/// Drains what may have counted since it was last drained: nothing of agents that have been `idle`.
 fn drain(idle: &Idle) -> RocovStatus {
     let drained = with_owned(|state, device| {
         if state.neighbour.look() == Stance::StandDown {
             return RocovStatus::Nothing;
         }
-        let outcome = state.session.drain(device, &state.name);
-        report(&outcome);
-        report_not_kept(&outcome.not_kept);
-        if outcome.losses.is_empty() {
-            state.session.complete(idle);
+        let outcome = state.session.drain_busy(device, &state.name, idle);
+        let is_done = outcome.pairs == 0 && outcome.losses.is_empty() && !state.session.is_empty();
+        if is_done {
+            log::verbose(format_args!("nothing has run since the last drain"));
+        } else {
+            report(&outcome);
         }
+        report_not_kept(&outcome.not_kept);
         state.neighbour.after_drain(&mut state.session, device);
         if !outcome.losses.is_empty() {
             RocovStatus::Loss
@@ -273,7 +277,14 @@ pub(crate) fn shut_down() {
     queues::forget_all();
     copying().forget_all();
     with_state(|state| state.session.forget_all());
-    keep();
+    keep_before_exit();
+}
+
+/// HIP shuts HSA down as the process exits, before our last exit handler or after it: that one keeps.
+fn keep_before_exit() {
+    if !exit::is_under_way() {
+        keep();
+    }
 }
 
 /// The process ends by `exit` or by returning from main. Besides what was seen, what was loaded

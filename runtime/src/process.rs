@@ -42,11 +42,12 @@ extern "C" fn in_child() {
 }
 
 /// librocov has come into the process, where `first` gets the program's calls of HSA: HSA may be
-/// running already.
-pub(crate) fn came_in(first: First) {
+/// running already, which is answered.
+pub(crate) fn came_in(first: First) -> bool {
     let was_running = is_behind_hsa() && hsa::is_running();
     STARTED_UNSEEN.store(was_running, Ordering::Relaxed);
     IS_LATE.store(was_running || first == First::Nobody, Ordering::Relaxed);
+    was_running
 }
 
 /// Whether HSA was loaded before this library. If not, the process is older than its use of HSA.

@@ -46,7 +46,8 @@ pub(crate) fn created(queue: &NewQueue) {
 pub(crate) fn destroying(address: u64) {
     // The forked child of a process that was just waiting would wait for ever.
     if process::may_use_hsa() {
-        queues().destroying(address);
+        let device = lifecycle::attach_own();
+        queues().destroying(device.as_ref(), address);
     }
 }
 

@@ -40,6 +40,11 @@ impl Complete {
         moment.is_some() && self.since.get(&load.generation) == moment
     }
 
+    /// All are to be drained once more.
+    pub(super) fn forget_all(&mut self) {
+        self.since.clear();
+    }
+
     /// The load of this generation is gone.
     pub(super) fn forget(&mut self, generation: u64) {
         self.since.remove(&generation);

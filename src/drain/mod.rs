@@ -192,13 +192,6 @@ impl Session {
         outcome
     }
 
-    /// Records that all loads on the agents in `idle` have been drained since the moment that it has
-    /// for each (see [`crate::hsa::Queues::idle`], asked before the drain).
-    pub fn complete(&mut self, idle: &Idle) {
-        self.complete.record(self.loads.values(), idle);
-        self.marked.record(self.loads.values(), idle);
-    }
-
     /// Whether nothing of `executable` can have run since it was drained, as its agents have been
     /// `idle` since before that.
     #[must_use]
@@ -228,13 +221,41 @@ impl Session {
     /// Drains every load that is still there, those included whose freeze was not seen. What else is
     /// kept, [`Session::keep`] writes.
     pub fn drain(&mut self, device: &dyn Device, name: &ProfileName) -> Outcome {
-        self.drain_all(device, name, Writes::All)
+        self.drain_busy(device, name, &Idle::new())
     }
 
-    fn drain_all(&mut self, device: &dyn Device, name: &ProfileName, writes: Writes) -> Outcome {
+    /// Drains every load that is still there, but for those that were drained before and of which
+    /// nothing can have run since, as their agents have been `idle` (see
+    /// [`crate::hsa::Queues::idle`], which is asked before the drain).
+    pub fn drain_busy(&mut self, device: &dyn Device, name: &ProfileName, idle: &Idle) -> Outcome {
+        self.drain_due(device, name, Writes::All, idle)
+    }
+
+    /// Has a pass over all loads that are due, and remembers which of them are done with as long as
+    /// their agents are `idle`: those of which nothing was to be said.
+    fn drain_due(
+        &mut self,
+        device: &dyn Device,
+        name: &ProfileName,
+        writes: Writes,
+        idle: &Idle,
+    ) -> Outcome {
         let unseen = self.look_for_unseen(device);
-        let generations: Vec<u64> = self.loads.keys().copied().collect();
-        let (mut outcome, _) = self.drain_those(device, name, &generations, writes);
+        let done = match writes {
+            Writes::Labels => &self.marked,
+            Writes::All | Writes::New => &self.complete,
+        };
+        let is_due = |(_, load): &(&u64, &Load)| !done.has(load, idle);
+        let due: Vec<u64> = self.loads.iter().filter(is_due).map(|it| *it.0).collect();
+        let (mut outcome, well) = self.drain_those(device, name, &due, writes);
+        // A walk that broke off may have missed code that is loaded, and launched, past the hooks.
+        if unseen.losses.is_empty() {
+            let well = || well.iter().filter_map(|it| self.loads.get(it));
+            self.marked.record(well(), idle);
+            if writes != Writes::Labels {
+                self.complete.record(well(), idle);
+            }
+        }
         outcome.absorb(unseen);
         outcome
     }
@@ -262,7 +283,7 @@ impl Session {
                 elfs: std::mem::take(&mut self.elfs),
                 ..Session::default()
             };
-            outcome = apart.drain_all(device, &name, Writes::New);
+            outcome = apart.drain_due(device, &name, Writes::New, &Idle::new());
             elf = apart.registry.loads()[..]
                 .first()
                 .and_then(|load| load.code_object.clone());
@@ -289,7 +310,9 @@ impl Session {
     }
 
     /// What is kept of code objects that are loaded from now on goes beside profiles of this name.
+    /// What was drained goes there too, by the next drain.
     pub fn go_on_beside(&mut self, name: &ProfileName) {
+        self.complete.forget_all();
         self.keeper.go_on_in(name);
     }
 

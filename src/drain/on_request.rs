@@ -30,18 +30,9 @@ impl Session {
         idle: &Idle,
     ) -> Outcome {
         self.shares.ask();
-        let unseen = self.look_for_unseen(device);
-        let is_due = |(_, load): &(&u64, &_)| !self.marked.has(load, idle);
-        let due: Vec<u64> = self.loads.iter().filter(is_due).map(|it| *it.0).collect();
         let current = std::mem::replace(&mut self.scope, scope);
-        let (mut outcome, well) = self.drain_those(device, name, &due, Writes::Labels);
+        let outcome = self.drain_due(device, name, Writes::Labels, idle);
         self.scope = current;
-        // A walk that broke off may have missed code that is loaded, and launched, past the hooks.
-        if unseen.losses.is_empty() {
-            let well = well.iter().filter_map(|it| self.loads.get(it));
-            self.marked.record(well, idle);
-        }
-        outcome.absorb(unseen);
         outcome
     }
 

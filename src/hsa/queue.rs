@@ -24,9 +24,11 @@ use crate::pauses::Pauses;
 #[derive(Debug, Default)]
 pub struct Queues {
     queues: Vec<Queue>,
+    /// Agents of which a queue is or was among them.
+    agents: Vec<u64>,
     /// Agents with a queue that is not among them: nobody else can know when it is done.
     secretive: Vec<u64>,
-    /// Grows with all that is known to have changed: queues, and the kernels in them.
+    /// Grows with all that may have run.
     moment: u64,
 }
 
@@ -47,6 +49,7 @@ impl Queues {
     pub const fn new() -> Queues {
         Queues {
             queues: Vec::new(),
+            agents: Vec::new(),
             secretive: Vec::new(),
             moment: 0,
         }
@@ -60,7 +63,6 @@ impl Queues {
     pub unsafe fn created(&mut self, agent: u64, address: u64) {
         // SAFETY: as promised.
         let kind = unsafe { (*(address as *const abi::Queue)).kind };
-        self.moment += 1;
         if kind == abi::QUEUE_TYPE_SINGLE {
             self.secretive.push(agent);
             return;
@@ -73,14 +75,25 @@ impl Queues {
             agent,
             address,
             pending: None,
-            idle_at: None,
+            // Nobody has it yet.
+            idle_at: Some(0),
         });
+        if !self.agents.contains(&agent) {
+            self.agents.push(agent);
+        }
     }
 
-    /// Lets go of a queue that is about to be destroyed.
-    pub fn destroying(&mut self, address: u64) {
-        self.moment += 1;
-        self.queues.retain(|queue| queue.address != address);
+    /// Lets go of a queue that is about to be destroyed. Of one that is idle nothing changes: `device`
+    /// tells, which is there as long as the runtime runs.
+    pub fn destroying(&mut self, device: Option<&HsaDevice>, address: u64) {
+        let api = device.and_then(|device| device.api.queues().ok());
+        self.queues.retain(|queue| {
+            let goes = queue.address == address;
+            if goes && !api.as_ref().is_some_and(|api| queue.is_idle(api)) {
+                self.moment += 1;
+            }
+            !goes
+        });
     }
 
     /// Lets go of all of them: the runtime is gone.
@@ -92,8 +105,8 @@ impl Queues {
     }
 
     /// Those of `agents` that have nothing to do, each with the moment since when that is so: where it
-    /// is the same another time, nothing has run on the agent in between. An agent of which no queue is
-    /// known is not among them, nor is one with a queue that cannot be looked into.
+    /// is the same another time, nothing has run on the agent in between. An agent of which no queue was
+    /// ever known is not among them, nor is one with a queue that cannot be looked into.
     ///
     /// # Errors
     /// Fails where the runtime lacks a function.
@@ -105,12 +118,8 @@ impl Queues {
         let api = device.api.queues()?;
         let is_idle = |agent: &u64| {
             let mut queues = self.queues.iter().filter(|queue| queue.agent == *agent);
-            let mut known = 0;
-            let idle = queues.all(|queue| {
-                known += 1;
-                queue.idle_at == Some(api.write_index(queue.address))
-            });
-            idle && known > 0 && !self.secretive.contains(agent)
+            let is_known = self.agents.contains(agent) && !self.secretive.contains(agent);
+            is_known && queues.all(|queue| queue.is_idle(&api))
         };
         let idle = agents.iter().copied().filter(is_idle);
         Ok(idle.map(|agent| (agent, self.moment)).collect())
@@ -163,6 +172,11 @@ enum Put {
 }
 
 impl Queue {
+    /// Whether nothing was put into it since a barrier was reached, or since it was made.
+    fn is_idle(&self, api: &QueueApi) -> bool {
+        self.idle_at == Some(api.write_index(self.address))
+    }
+
     fn put_barrier(&mut self, api: &QueueApi, pauses: &mut Pauses) -> Result<Put, DeviceError> {
         if let Some(signal) = self.pending {
             if !api.is_reached(signal) {

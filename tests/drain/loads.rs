@@ -235,23 +235,30 @@ fn a_drain_is_complete_until_something_may_have_run() {
     let mut session = Session::default();
     session.loaded(&device, FIRST).unwrap();
     assert!(!session.is_complete(FIRST, &idle), "it was not drained");
-    session.drain(&device, &name);
-    session.complete(&Idle::new());
+    session.drain_busy(&device, &name, &Idle::new());
     assert!(!session.is_complete(FIRST, &idle), "the agent was busy");
-    session.complete(&idle);
+    assert_eq!(session.drain_busy(&device, &name, &idle).copied.len(), 1);
     assert!(session.is_complete(FIRST, &idle));
+    assert_eq!(session.drain_busy(&device, &name, &idle).copied.len(), 0);
+    assert_eq!(session.drain_busy(&device, &name, &later).copied.len(), 1);
+    assert_eq!(session.drain_busy(&device, &name, &idle).copied.len(), 1);
     assert!(!session.is_complete(FIRST, &later) && !session.is_complete(FIRST, &Idle::new()));
     session.zero(&device).unwrap();
     assert!(!session.is_complete(FIRST, &idle), "it counts anew");
-    session.complete(&idle);
+    session.drain_busy(&device, &name, &idle);
+    session.go_on_beside(&name);
+    assert!(
+        !session.is_complete(FIRST, &idle),
+        "its counts go to another name too"
+    );
+    session.drain_busy(&device, &name, &idle);
     session.unloading(&device, FIRST, &name);
     session.loaded(&device, FIRST).unwrap();
     assert!(!session.is_complete(FIRST, &idle), "it is another load");
 
     // Whoever loads past the hooks may launch past them.
     let mut session = Session::default();
-    session.drain(&device, &name);
-    session.complete(&idle);
+    session.drain_busy(&device, &name, &idle);
     assert!(!session.is_complete(FIRST, &idle));
 }
 

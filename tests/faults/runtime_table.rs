@@ -95,7 +95,7 @@ const ERROR: &str = "0x1000";
 const INVALID: &str = "0x1001";
 const SHORT: &str = "0x1008";
 
-/// Each code object is drained twice here, at the beginning of the exit and when HIP unloads it: what
+/// Each code object is drained at the beginning of the exit, and again when HIP unloads it if that failed: what
 /// fails once costs nothing.
 pub(crate) const TABLE: &[Row] = {
     use Costs::{All, Nothing, NothingButWords, NothingOrWords, One};
@@ -166,12 +166,10 @@ pub(crate) const TABLE: &[Row] = {
             &[ERROR, "fail", "missing"],
             Nothing,
         ),
-        // The first copies are one for each GPU, which go together; then each is unloaded. A GPU whose
-        // copies hang is not asked again.
+        // There is one copy for each GPU, and they go together. A GPU whose copies hang is not asked
+        // again.
         at(0, "hsa_amd_memory_async_copy", &["hang"], One),
         at(1, "hsa_amd_memory_async_copy", &["hang"], One),
-        at(2, "hsa_amd_memory_async_copy", &["hang"], NothingButWords),
-        at(3, "hsa_amd_memory_async_copy", &["hang"], NothingButWords),
         always("hsa_amd_memory_async_copy", &["hang"], All),
         once("hsa_amd_memory_lock", &[ERROR], Nothing),
         always("hsa_amd_memory_lock", &[ERROR, SHORT, "missing"], Nothing),

@@ -37,6 +37,26 @@ pub(crate) fn all() -> Vec<Object> {
     objects
 }
 
+/// How many objects were ever loaded, those that are gone included.
+pub(crate) fn opened() -> u64 {
+    unsafe extern "C" fn count(
+        object: *mut libc::dl_phdr_info,
+        size: usize,
+        opened: *mut c_void,
+    ) -> c_int {
+        let has_count = std::mem::offset_of!(libc::dl_phdr_info, dlpi_adds) + size_of::<u64>();
+        if size >= has_count {
+            // SAFETY: a valid object, with this field, and the variable below.
+            unsafe { *opened.cast::<u64>() = (*object).dlpi_adds };
+        }
+        1
+    }
+    let mut opened = 0_u64;
+    // SAFETY: the callback matches the interface and gets the address of `opened`.
+    unsafe { libc::dl_iterate_phdr(Some(count), (&raw mut opened).cast()) };
+    opened
+}
+
 /// The object that `address` lies in.
 pub(crate) fn containing(address: *const c_void) -> Option<Object> {
     all().into_iter().find(|object| object.contains(address))

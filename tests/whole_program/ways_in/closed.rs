@@ -13,7 +13,7 @@ const KERNELS: [&str; 2] = ["tally_one", "tally_two"];
 /// A run in which a copy waits for that lock takes 10 seconds, and loses counts each time.
 const RUNS: usize = 5;
 
-fn library(stack: Stack, kernel: &str) -> PathBuf {
+pub(super) fn library(stack: Stack, kernel: &str) -> PathBuf {
     let kernel = format!("-DTALLY_KERNEL={kernel}");
     let flags = ["-shared", "-fPIC", kernel.as_str()];
     Program::build(stack, &["ways_in/tally.hip"], &[], &flags).file

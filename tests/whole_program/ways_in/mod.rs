@@ -7,6 +7,7 @@ mod closed;
 mod late;
 mod linked;
 mod loaded;
+mod once;
 mod opened;
 mod programs;
 mod rocprofiler;
