@@ -26,8 +26,8 @@ macro_rules! kernels_match_host {
 }
 
 kernels_match_host![
-    atomics, branches, calls, collatz, fmath, grid, image, intdiv, matmul, reduce, saturate,
-    scratch, templates, vecadd, wave, wide,
+    atomics, branches, calls, collatz, fmath, grid, halves, image, intdiv, matmul, reduce,
+    saturate, scratch, templates, vecadd, wave, wide,
 ];
 
 #[test]

@@ -152,6 +152,14 @@ impl Half {
         f32::from_bits(magnitude | sign)
     }
 
+    /// Rounds toward zero; too large a number becomes the largest finite one.
+    pub(crate) fn truncated(value: f32) -> Half {
+        let nearest = Half::from_f64(value.into());
+        // Magnitudes grow with their bits, and the nearest half is the next one at most.
+        let beyond = nearest.to_f32().abs() > value.abs();
+        Half(nearest.0 - u16::from(beyond))
+    }
+
     /// Rounds to nearest even, once: going through single precision would round twice.
     pub(crate) fn from_f64(value: f64) -> Half {
         const INFINITY: u16 = 0x7c00;

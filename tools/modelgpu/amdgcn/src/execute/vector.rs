@@ -5,6 +5,7 @@
 mod compare;
 mod convert;
 mod divide;
+mod dot;
 mod dpp;
 mod gather;
 mod half;
@@ -49,8 +50,8 @@ pub(crate) enum VectorOperation {
     },
     Compare(compare::Comparison),
     Packed(packed::Packed),
-    /// v_fma_mix_f32.
-    Mixed,
+    Mixed(mixed::MixedResult),
+    Dot(dot::Dot),
     /// v_swap_b32: two registers change places.
     Swap,
 }
@@ -67,6 +68,7 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
     [
         convert::OPERATIONS,
         divide::OPERATIONS,
+        dot::OPERATIONS,
         half::OPERATIONS,
         integer::OPERATIONS,
         mixed::OPERATIONS,
@@ -352,7 +354,8 @@ impl VectorOperation {
             }
             VectorOperation::Compare(comparison) => comparison.execute(instruction, wave),
             VectorOperation::Packed(packed) => packed.execute(instruction, wave),
-            VectorOperation::Mixed => mixed::execute(instruction, wave),
+            VectorOperation::Mixed(result) => result.execute(instruction, wave),
+            VectorOperation::Dot(dot) => dot.execute(instruction, wave),
             VectorOperation::Swap => swap(instruction, wave),
         }
     }

@@ -30,9 +30,17 @@ pub(super) fn complete(instruction: &mut Instruction, words: [u32; 2]) {
     if name == "v_readfirstlane_b32" {
         instruction.dst = instruction.dst.to_scalar();
     }
-    // These accumulate into their result.
-    if name.starts_with("v_fmac") || name.starts_with("v_mac_") || name.starts_with("v_pk_fmac") {
+    // These accumulate into their result. The packed ones cannot choose halves.
+    let is_dot = ["v_dot2c_", "v_dot4c_", "v_dot8c_"]
+        .iter()
+        .any(|form| name.starts_with(form));
+    let is_packed = name.starts_with("v_pk_fmac");
+    if name.starts_with("v_fmac") || name.starts_with("v_mac_") || is_packed || is_dot {
         instruction.src[2] = instruction.dst;
+    }
+    if is_packed || is_dot {
+        instruction.modifiers.op_sel = 0;
+        instruction.modifiers.op_sel_hi = 7;
     }
     // The constant is the literal behind the instruction: a * K + b, and a * b + K.
     match name {

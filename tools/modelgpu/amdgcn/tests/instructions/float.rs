@@ -39,7 +39,7 @@ fn greater32(a: f32, b: f32) -> f32 {
     greater(a.into(), b.into()) as f32
 }
 
-fn middle(a: f32, b: f32, c: f32) -> f32 {
+pub(crate) fn middle(a: f32, b: f32, c: f32) -> f32 {
     if a.is_nan() || b.is_nan() || c.is_nan() {
         return lesser32(lesser32(a, b), c);
     }
@@ -49,7 +49,7 @@ fn middle(a: f32, b: f32, c: f32) -> f32 {
 }
 
 /// The power of two that brings a number's magnitude into [0.5, 1).
-fn exponent(value: f64) -> i32 {
+pub(crate) fn exponent(value: f64) -> i32 {
     if value == 0.0 || !value.is_finite() {
         return 0;
     }
@@ -67,7 +67,7 @@ fn exponent(value: f64) -> i32 {
 }
 
 /// Multiplies by two `power` times, in steps that are exact until the last.
-fn scaled(value: f64, power: i32) -> f64 {
+pub(crate) fn scaled(value: f64, power: i32) -> f64 {
     let own = exponent(value);
     if value == 0.0 || !value.is_finite() || own + power > 1024 {
         return if power > 0 && value.is_finite() && value != 0.0 {
@@ -129,6 +129,9 @@ const SINGLE1: &[(&str, Single1)] = &[
         chosen.copysign(a.into()) as f32
     }),
     ("v_fract_f32", |a| {
+        if a.is_nan() {
+            return a;
+        }
         lesser32(a - a.floor(), 1.0 - f32::EPSILON / 2.0)
     }),
     ("v_frexp_mant_f32", |a| {
@@ -196,6 +199,9 @@ const DOUBLE1: &[(&str, Double1)] = &[
         .copysign(a)
     }),
     ("v_fract_f64", |a| {
+        if a.is_nan() {
+            return a;
+        }
         lesser(a - a.floor(), 1.0 - f64::EPSILON / 2.0)
     }),
     ("v_frexp_mant_f64", |a| scaled(a, -exponent(a))),

@@ -24,7 +24,7 @@ pub(crate) fn half_to_f64(bits: u16) -> f64 {
 }
 
 /// The half nearest to a value, ties to even, by search among all of them.
-fn f64_to_half(value: f64) -> u16 {
+pub(crate) fn f64_to_half(value: f64) -> u16 {
     if value.is_nan() {
         return 0x7e00;
     }

@@ -35,6 +35,10 @@ pub(crate) enum Want {
     NearSingle(f32),
     /// v[10:11], within a few units in the last place.
     NearDouble(f64),
+    /// v10 as a half: any NaN for a NaN.
+    Half(u16),
+    /// v10 as a half, within a unit in the last place; zeros of both signs are one.
+    NearHalf(u16),
 }
 
 /// From all lanes' inputs and a lane's number to what it must leave.
@@ -200,10 +204,25 @@ impl Want {
                 Want::Single(want).accepts([r0, r1, r2, r3])
                     || (i64::from(r0) - i64::from(want.to_bits())).abs() <= 2
             }
+            Want::Half(want) => r0 == want.into() || is_nan(r0) && is_nan(want.into()),
+            Want::NearHalf(want) => {
+                // From the lowest number to the highest, one by one.
+                let place = |bits: u32| match bits & 0x8000 {
+                    0 => i64::from(bits),
+                    _ => -i64::from(bits & 0x7fff),
+                };
+                let distance = place(r0) - place(want.into());
+                is_nan(r0) && is_nan(want.into())
+                    || r0 <= 0xffff && !is_nan(r0) && !is_nan(want.into()) && distance.abs() <= 1
+            }
             Want::NearDouble(want) => {
                 Want::Double(want).accepts([r0, r1, r2, r3])
                     || i128::from(long).abs_diff(i128::from(want.to_bits())) <= 2
             }
         }
     }
+}
+
+fn is_nan(half: u32) -> bool {
+    half & 0x7fff > 0x7c00 && half <= 0xffff
 }

@@ -9,8 +9,10 @@ mod compare;
 mod control;
 mod convert;
 mod divide;
+mod dot;
 mod float;
 mod half;
+mod half_functions;
 mod harness;
 mod inputs;
 mod integer;
@@ -45,8 +47,21 @@ mod tests {
     use super::*;
 
     families![
-        atomics, compare, control, convert, divide, float, half, integer, lanes, memory, packed,
-        saturate, scalar
+        atomics,
+        compare,
+        control,
+        convert,
+        divide,
+        dot,
+        float,
+        half,
+        half_functions,
+        integer,
+        lanes,
+        memory,
+        packed,
+        saturate,
+        scalar
     ];
 
     /// An instruction that is accepted must have a case, which executes it on a target.

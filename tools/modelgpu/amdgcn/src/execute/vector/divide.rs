@@ -70,11 +70,21 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
         "v_div_fixup_f16",
         vector!(Word, |a: Half, b: Half, c: Half| -> Half {
-            let [a, b, c] = [a, b, c].map(|half| half.to_f32().into());
-            Half::from_f64(fixup(a, b, c))
+            fixup_half(a, b, c)
+        }),
+    ),
+    (
+        "v_div_fixup_legacy_f16",
+        vector!(Word, |a: Half, b: Half, c: Half| -> Half {
+            fixup_half(a, b, c)
         }),
     ),
 ];
+
+fn fixup_half(a: Half, b: Half, c: Half) -> Half {
+    let [a, b, c] = [a, b, c].map(|half| half.to_f32().into());
+    Half::from_f64(fixup(a, b, c))
+}
 
 /// What depends on the format. Single precision is computed in double, where its denormals and
 /// the scaled values are exact.

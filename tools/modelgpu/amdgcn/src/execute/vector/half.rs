@@ -2,10 +2,15 @@
 //! the high half is selected as its place, or the instruction is one of those that keep it
 //! (`Modifiers::keeps_half`).
 
+use std::f64::consts::TAU;
+
 use super::super::value::{Half, Kind, Value};
 use super::super::{Operation, float};
 use super::{VectorOperation, exact, kinds, vector};
 use crate::wave::LANES;
+
+/// The largest half below 1.
+const BELOW_ONE: f64 = 1.0 - 1.0 / 2048.0;
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
@@ -143,6 +148,12 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         }),
     ),
     (
+        "v_fma_legacy_f16",
+        vector!(Word, |a: Half, b: Half, c: Half| -> Half {
+            rounded(real(a).mul_add(real(b), real(c)))
+        }),
+    ),
+    (
         "v_trunc_f16",
         vector!(Word, |a: Half| -> Half { rounded(real(a).trunc()) }),
     ),
@@ -167,6 +178,83 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
         "v_sqrt_f16",
         vector!(Word, |a: Half| -> Half { rounded(real(a).sqrt()) }),
+    ),
+    (
+        "v_rsq_f16",
+        vector!(Word, |a: Half| -> Half { rounded(1.0 / real(a).sqrt()) }),
+    ),
+    (
+        "v_exp_f16",
+        vector!(Word, |a: Half| -> Half { rounded(real(a).exp2()) }),
+    ),
+    (
+        "v_log_f16",
+        vector!(Word, |a: Half| -> Half { rounded(real(a).log2()) }),
+    ),
+    (
+        "v_sin_f16",
+        vector!(Word, |a: Half| -> Half { rounded(turn(a).sin()) }),
+    ),
+    (
+        "v_cos_f16",
+        vector!(Word, |a: Half| -> Half { rounded(turn(a).cos()) }),
+    ),
+    // Below 1 even if the subtraction rounds up to it. LLVM takes a NaN for the fraction of a NaN.
+    (
+        "v_fract_f16",
+        vector!(Word, |a: Half| -> Half {
+            let a = real(a);
+            rounded(if a.is_nan() {
+                a
+            } else {
+                float::min(a - a.floor(), BELOW_ONE)
+            })
+        }),
+    ),
+    (
+        "v_frexp_mant_f16",
+        vector!(Word, |a: Half| -> Half { rounded(float::frexp(real(a)).0) }),
+    ),
+    (
+        "v_frexp_exp_i16_f16",
+        vector!(Word, |a: Half| -> i16 { float::frexp(real(a)).1 as i16 }),
+    ),
+    (
+        "v_ldexp_f16",
+        vector!(Word, |a: Half, b: i16| -> Half {
+            rounded(float::ldexp(real(a), b.into()))
+        }),
+    ),
+    (
+        "v_min3_f16",
+        vector!(Word, |a: Half, b: Half, c: Half| -> Half {
+            rounded(float::min(float::min(real(a), real(b)), real(c)))
+        }),
+    ),
+    (
+        "v_max3_f16",
+        vector!(Word, |a: Half, b: Half, c: Half| -> Half {
+            rounded(float::max(float::max(real(a), real(b)), real(c)))
+        }),
+    ),
+    (
+        "v_med3_f16",
+        vector!(Word, |a: Half, b: Half, c: Half| -> Half {
+            rounded(float::median(real(a), real(b), real(c)))
+        }),
+    ),
+    (
+        "v_pack_b32_f16",
+        vector!(Word, |a: Half, b: Half| -> u32 {
+            u32::from(a.0) | u32::from(b.0) << 16
+        }),
+    ),
+    (
+        "v_cvt_pkrtz_f16_f32",
+        vector!(Word, |a: f32, b: f32| -> u32 {
+            let [low, high] = [a, b].map(|value| Half::truncated(value).0);
+            u32::from(low) | u32::from(high) << 16
+        }),
     ),
     (
         "v_cvt_f16_u16",
@@ -195,4 +283,9 @@ fn real(half: Half) -> f64 {
 /// large that it decides nothing but the direction from a number that is no tie.
 fn rounded(value: f64) -> Half {
     Half::from_f64(value)
+}
+
+/// The hardware's angles count full turns, of which only the last one matters.
+fn turn(half: Half) -> f64 {
+    real(half).fract() * TAU
 }

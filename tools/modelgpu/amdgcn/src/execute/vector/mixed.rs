@@ -1,32 +1,74 @@
 //! Multiply-adds of mixed precision: each source is single precision, or one half of a register
 //! in half precision. op_sel_hi tells which, op_sel which half; neg_hi stands for abs.
 
+use super::super::Operation;
 use super::super::value::{Half, Kind};
-use super::super::{Operation, unmodelled};
 use super::gather::Gather;
 use super::{VectorOperation, scatter};
 use crate::error::Fault;
 use crate::isa::{Instruction, Modifiers};
 use crate::wave::{LANES, Wave, Words};
 
-pub(super) const OPERATIONS: &[(&str, Operation)] =
-    &[("v_fma_mix_f32", Operation::Vector(VectorOperation::Mixed))];
+/// Where the result goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MixedResult {
+    /// A register, in single precision.
+    Single,
+    /// The low half of a register, in half precision; the other half stays.
+    Low,
+    /// The high half.
+    High,
+}
 
-pub(super) fn execute(instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+const fn mixed(result: MixedResult) -> Operation {
+    Operation::Vector(VectorOperation::Mixed(result))
+}
+
+pub(super) const OPERATIONS: &[(&str, Operation)] = &[
+    ("v_fma_mix_f32", mixed(MixedResult::Single)),
+    ("v_fma_mixlo_f16", mixed(MixedResult::Low)),
+    ("v_fma_mixhi_f16", mixed(MixedResult::High)),
+];
+
+impl MixedResult {
+    pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+        let gather = Gather::new(instruction, wave)?;
+        let lanes = gather.lanes();
+        let [a, b, c] = sources(instruction, &gather)?;
+        let sums: [f32; LANES] = std::array::from_fn(|lane| a[lane].mul_add(b[lane], c[lane]));
+        // What was applied to the sources is no modifier of the result.
+        let modifiers = Modifiers {
+            clamp: instruction.modifiers.clamp,
+            keeps_half: true,
+            op_sel: if self == MixedResult::High { 8 } else { 0 },
+            ..Modifiers::default()
+        };
+        let plain = Instruction {
+            modifiers,
+            ..*instruction
+        };
+        // A half is rounded from the sum in single precision: the compiler takes the instruction for
+        // a conversion of v_fma_mix_f32's result.
+        let (kind, mut results): (Kind, Words) = match self {
+            MixedResult::Single => (Kind::F32, sums.map(f32::to_bits)),
+            _ => (
+                Kind::F16,
+                sums.map(|sum| Half::from_f64(sum.into()).0.into()),
+            ),
+        };
+        scatter::words(&plain, wave, lanes, kind, &mut results)
+    }
+}
+
+fn sources(instruction: &Instruction, gather: &Gather<'_>) -> Result<[[f32; LANES]; 3], Fault> {
     let modifiers = instruction.modifiers;
-    let gather = Gather::new(instruction, wave)?;
-    let lanes = gather.lanes();
     let mut sources = [[0f32; LANES]; 3];
     for (place, values) in sources.iter_mut().enumerate() {
         let of_halves = modifiers.op_sel_hi >> place & 1 == 1;
-        if of_halves && instruction.src[place].vector_index().is_none() {
-            return Err(unmodelled(
-                instruction,
-                "a scalar operand in half precision",
-            ));
-        }
+        // A constant is one of its format; a half's fills the low half.
+        let kind = if of_halves { Kind::F16 } else { Kind::F32 };
         let mut words: Words = [0; LANES];
-        gather.raw(place, Kind::F32, &mut words)?;
+        gather.raw(place, kind, &mut words)?;
         for (value, word) in values.iter_mut().zip(words) {
             *value = if of_halves {
                 Half((word >> (16 * (modifiers.op_sel >> place & 1))) as u16).to_f32()
@@ -41,16 +83,5 @@ pub(super) fn execute(instruction: &Instruction, wave: &mut Wave) -> Result<(), 
             }
         }
     }
-    let [a, b, c] = sources;
-    let mut results: Words =
-        std::array::from_fn(|lane| a[lane].mul_add(b[lane], c[lane]).to_bits());
-    // What was applied to the sources is no modifier of the result.
-    let plain = Instruction {
-        modifiers: Modifiers {
-            clamp: modifiers.clamp,
-            ..Modifiers::default()
-        },
-        ..*instruction
-    };
-    scatter::words(&plain, wave, lanes, Kind::F32, &mut results)
+    Ok(sources)
 }

@@ -94,6 +94,10 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         half(3, |[a, b, c]| h(d(a).mul_add(d(b), d(c)))),
     ),
     (
+        "v_pk_fmac_f16",
+        half(3, |[a, b, c]| h(d(a).mul_add(d(b), d(c)))),
+    ),
+    (
         "v_pk_min_f16",
         half(2, |[a, b, _]| h(float::min(d(a), d(b)))),
     ),

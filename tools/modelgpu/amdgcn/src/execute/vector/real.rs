@@ -97,11 +97,15 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         "v_rndne_f32",
         vector!(Word, |a: f32| -> f32 { a.round_ties_even() }),
     ),
-    // Below 1 even where the subtraction rounds up to it.
+    // Below 1 even if the subtraction rounds up to it. LLVM takes a NaN for the fraction of a NaN.
     (
         "v_fract_f32",
         vector!(Word, |a: f32| -> f32 {
-            min(a - a.floor(), f32::from_bits(0x3f7f_ffff))
+            if a.is_nan() {
+                a
+            } else {
+                min(a - a.floor(), f32::from_bits(0x3f7f_ffff))
+            }
         }),
     ),
     (
@@ -179,7 +183,11 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
         "v_fract_f64",
         vector!(Long, |a: f64| -> f64 {
-            float::min(a - a.floor(), f64::from_bits(0x3fef_ffff_ffff_ffff))
+            if a.is_nan() {
+                a
+            } else {
+                float::min(a - a.floor(), f64::from_bits(0x3fef_ffff_ffff_ffff))
+            }
         }),
     ),
     (

@@ -1,0 +1,198 @@
+//! Dot products.
+
+use modelgpu_amdgcn::Target;
+
+use crate::half::half_to_f64;
+use crate::harness::{Case, Want};
+use crate::inputs::{halves, integers};
+
+/// gfx942 has no choice of halves.
+const GFX90A: &[Target] = &[Target::Gfx90a];
+
+/// Mnemonic, number of elements, and whether they are signed.
+const OF_INTEGERS: &[(&str, u32, bool)] = &[
+    ("v_dot2_i32_i16", 2, true),
+    ("v_dot2_u32_u16", 2, false),
+    ("v_dot4_i32_i8", 4, true),
+    ("v_dot4_u32_u8", 4, false),
+    ("v_dot8_i32_i4", 8, true),
+    ("v_dot8_u32_u4", 8, false),
+];
+
+/// Those that add to their result.
+const ACCUMULATING: &[(&str, u32)] = &[
+    ("v_dot2c_i32_i16", 2),
+    ("v_dot4c_i32_i8", 4),
+    ("v_dot8c_i32_i4", 8),
+];
+
+/// The exact sum, by digits of base 2^(32 / count).
+fn sum(a: u64, b: u64, c: u64, count: u32, signed: bool) -> i128 {
+    let base = 1i128 << (32 / count);
+    let digits = |word: u64| {
+        let mut rest = i128::from(word as u32);
+        std::iter::repeat_with(move || {
+            let digit = rest.rem_euclid(base);
+            rest = rest.div_euclid(base);
+            if signed && digit >= base / 2 {
+                digit - base
+            } else {
+                digit
+            }
+        })
+    };
+    let addend = if signed {
+        i128::from(c as i32)
+    } else {
+        i128::from(c as u32)
+    };
+    let products = digits(a).zip(digits(b)).map(|(a, b)| a * b);
+    products.take(count as usize).sum::<i128>() + addend
+}
+
+/// Three halves' products and a number, all small: every order of addition gives one result.
+fn half_sum(a: [u64; 2], b: [u64; 2], c: f64) -> Want {
+    let [a, b] = [a, b].map(|pair| pair.map(|bits| half_to_f64(bits as u16)));
+    Want::Single((a[0] * b[0] + a[1] * b[1] + c) as f32)
+}
+
+/// Halves that are small integers, from the bytes of random numbers.
+const SMALL_HALVES: &str = "v_cvt_f16_u16 v14, v0
+     v_bfe_i32 v15, v2, 0, 6
+     v_cvt_f16_i16 v15, v15
+     v_lshl_or_b32 v14, v15, 16, v14
+     v_bfe_i32 v16, v4, 0, 8
+     v_cvt_f16_i16 v16, v16
+     v_bfe_i32 v17, v6, 0, 7
+     v_cvt_f16_i16 v17, v17
+     v_lshl_or_b32 v15, v17, 16, v16
+     v_cvt_f32_i32 v16, v0";
+
+/// The four halves of `SMALL_HALVES`, and the number.
+fn small(all: [u64; 4], lane: usize) -> [f64; 5] {
+    let field = |bits: u64, width: u32| f64::from((bits as i32) << (32 - width) >> (32 - width));
+    let [a, b, c, _] = all;
+    [
+        lane as f64,
+        field(a, 6),
+        field(b, 8),
+        field(c, 7),
+        lane as f64,
+    ]
+}
+
+pub(crate) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (name, count, signed) in OF_INTEGERS.iter().copied() {
+        let body = format!("{name} v10, v2, v4, v6");
+        cases.push(Case::new(name, body, integers(), move |all, lane| {
+            let [a, b, c, _] = all[lane];
+            Want::Word(sum(a, b, c, count, signed) as u32)
+        }));
+        let body = format!("{name} v10, v2, v4, v6 clamp");
+        cases.push(Case::new(name, body, integers(), move |all, lane| {
+            let [a, b, c, _] = all[lane];
+            let exact = sum(a, b, c, count, signed);
+            Want::Word(match signed {
+                true => i32::try_from(exact).unwrap_or(if exact < 0 { i32::MIN } else { i32::MAX })
+                    as u32,
+                false => u32::try_from(exact).unwrap_or(u32::MAX),
+            })
+        }));
+        let body = format!("{name} v10, v2, -1, 7");
+        cases.push(Case::new(name, body, integers(), move |all, lane| {
+            Want::Word(sum(all[lane][0], u64::MAX, 7, count, signed) as u32)
+        }));
+    }
+    for (name, count) in ACCUMULATING.iter().copied() {
+        let body = format!("v_mov_b32 v10, v6\n{name} v10, v2, v4");
+        cases.push(Case::new(name, body, integers(), move |all, lane| {
+            let [a, b, c, _] = all[lane];
+            Want::Word(sum(a, b, c, count, true) as u32)
+        }));
+        // Each lane multiplies with what its neighbour holds.
+        let body = format!(
+            "v_mov_b32 v10, v6
+             {name} v10, v2, v4 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf"
+        );
+        cases.push(Case::new(name, body, integers(), move |all, lane| {
+            let [_, b, c, _] = all[lane];
+            Want::Word(sum(all[lane ^ 1][0], b, c, count, true) as u32)
+        }));
+    }
+    cases.extend(selected());
+    cases.extend(of_halves());
+    cases
+}
+
+/// 16-bit elements that are chosen otherwise: the first product takes a's high and b's low half,
+/// the second a's low and b's high one.
+fn selected() -> Vec<Case> {
+    [("v_dot2_i32_i16", true), ("v_dot2_u32_u16", false)]
+        .into_iter()
+        .map(|(name, signed)| {
+            let body = format!("{name} v10, v2, v4, v6 op_sel:[1,0,0] op_sel_hi:[0,1,0]");
+            Case::new(name, body, integers(), move |all, lane| {
+                let [a, b, c, _] = all[lane];
+                let swapped = u64::from((a as u32).rotate_left(16));
+                Want::Word(sum(swapped, b, c, 2, signed) as u32)
+            })
+            .only(GFX90A)
+        })
+        .collect()
+}
+
+fn of_halves() -> Vec<Case> {
+    let plain = |[a0, a1, b0, b1, c]: [f64; 5]| a0 * b0 + a1 * b1 + c;
+    let case = |mnemonic, text: &str, want: fn([f64; 5]) -> f64| {
+        let body = format!("{SMALL_HALVES}\n{text}");
+        Case::new(mnemonic, body, integers(), move |all, lane| {
+            Want::Single(want(small(all[lane], lane)) as f32)
+        })
+    };
+    vec![
+        case("v_dot2_f32_f16", "v_dot2_f32_f16 v10, v14, v15, v16", plain),
+        case(
+            "v_dot2_f32_f16",
+            "v_dot2_f32_f16 v10, v14, v15, v16 op_sel:[1,0,0] op_sel_hi:[0,1,0]",
+            |[a0, a1, b0, b1, c]| a1 * b0 + a0 * b1 + c,
+        )
+        .only(GFX90A),
+        case(
+            "v_dot2_f32_f16",
+            "v_dot2_f32_f16 v10, v14, v15, v16 neg_lo:[1,0,0] neg_hi:[0,1,0]",
+            |[a0, a1, b0, b1, c]| -a0 * b0 - a1 * b1 + c,
+        ),
+        case(
+            "v_dot2_f32_f16",
+            "v_dot2_f32_f16 v10, v14, v15, 2.0 clamp",
+            |[a0, a1, b0, b1, _]| (a0 * b0 + a1 * b1 + 2.0).clamp(0.0, 1.0),
+        ),
+        case(
+            "v_dot2c_f32_f16",
+            "v_mov_b32 v10, v16\nv_dot2c_f32_f16 v10, v14, v15",
+            plain,
+        ),
+        // A denormal addend is 0, and so is a denormal sum.
+        Case::new(
+            "v_dot2_f32_f16",
+            "v_mov_b32 v14, 0\nv_mov_b32 v15, 0x400\nv_dot2_f32_f16 v10, v14, v14, v15",
+            integers(),
+            |_, _| Want::Word(0),
+        ),
+        // Infinities and NaNs among the halves.
+        Case::new(
+            "v_dot2_f32_f16",
+            "v_dot2_f32_f16 v10, v2, v4, 0",
+            halves(),
+            |all, lane| {
+                let [a, b, ..] = all[lane];
+                let want = half_sum([a, a >> 16], [b, b >> 16], 0.0);
+                match want {
+                    Want::Single(value) if value.is_finite() => Want::Any,
+                    special => special,
+                }
+            },
+        ),
+    ]
+}
