@@ -30,9 +30,10 @@ thread_local! {
 unsafe extern "C" fn roctxMarkA(message: *const c_char) {
     static REAL: OnceLock<Option<MarkFn>> = OnceLock::new();
     tell(Event::Dump(message));
-    // SAFETY: roctx.h declares the function so.
     let find = || {
-        hooks::find_meant(c"roctxMarkA").map(|it| unsafe { transmute::<*mut c_void, MarkFn>(it) })
+        let real = hooks::find_meant(c"roctxMarkA")?;
+        // SAFETY: roctx.h declares the function so.
+        Some(unsafe { transmute::<*mut c_void, MarkFn>(real) })
     };
     if let Some(real) = *REAL.get_or_init(find) {
         // SAFETY: the caller's argument, passed on.
@@ -48,10 +49,10 @@ unsafe extern "C" fn roctxMarkA(message: *const c_char) {
 unsafe extern "C" fn roctxRangePushA(message: *const c_char) -> c_int {
     static REAL: OnceLock<Option<PushFn>> = OnceLock::new();
     tell(Event::LabelPush(message));
-    // SAFETY: roctx.h declares the function so.
     let find = || {
-        hooks::find_meant(c"roctxRangePushA")
-            .map(|it| unsafe { transmute::<*mut c_void, PushFn>(it) })
+        let real = hooks::find_meant(c"roctxRangePushA")?;
+        // SAFETY: roctx.h declares the function so.
+        Some(unsafe { transmute::<*mut c_void, PushFn>(real) })
     };
     match *REAL.get_or_init(find) {
         // SAFETY: the caller's argument, passed on.
@@ -68,9 +69,10 @@ unsafe extern "C" fn roctxRangePushA(message: *const c_char) -> c_int {
 unsafe extern "C" fn roctxRangePop() -> c_int {
     static REAL: OnceLock<Option<PopFn>> = OnceLock::new();
     tell(Event::LabelPop);
-    // SAFETY: roctx.h declares the function so.
     let find = || {
-        hooks::find_meant(c"roctxRangePop").map(|it| unsafe { transmute::<*mut c_void, PopFn>(it) })
+        let real = hooks::find_meant(c"roctxRangePop")?;
+        // SAFETY: roctx.h declares the function so.
+        Some(unsafe { transmute::<*mut c_void, PopFn>(real) })
     };
     match *REAL.get_or_init(find) {
         // SAFETY: there are no arguments.

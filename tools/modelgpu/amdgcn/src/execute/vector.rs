@@ -22,6 +22,9 @@ use crate::isa::{Instruction, Operand};
 use crate::wave::{LANES, Longs, Wave, Words};
 use gather::Gather;
 
+/// Computes all lanes from three sources and a bit per lane that comes in; returns the bits that go out.
+type Carrying = fn(&[Longs; 3], u64, &mut Longs) -> u64;
+
 /// The semantics of a vector instruction, for one whole wave.
 #[derive(Clone, Copy)]
 pub(crate) enum VectorOperation {
@@ -41,9 +44,9 @@ pub(crate) enum VectorOperation {
     },
     /// With a bit per lane that comes from or goes to a scalar register pair.
     Carry {
-        run: fn(&[Longs; 3], u64, &mut Longs) -> u64,
+        run: Carrying,
         /// Saturates, as above.
-        clamped: Option<fn(&[Longs; 3], u64, &mut Longs) -> u64>,
+        clamped: Option<Carrying>,
         sources: [Kind; 3],
         result: Kind,
         direction: CarryDirection,
