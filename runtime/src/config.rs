@@ -5,7 +5,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -165,10 +165,15 @@ pub(crate) fn process() -> Process {
     }
 }
 
-/// A name pattern with the values of this process and this moment, and its label.
+/// A name pattern with the values of this process and this moment, its label, and the data directory
+/// that it is of: `ROCOV_DATA`, if that is it.
 pub(crate) fn parse_name(pattern: &str) -> Result<ProfileName, PatternError> {
     let directory = env::current_dir().unwrap_or_default();
     let name = ProfileName::parse(pattern, &expansion(), &directory)?;
+    let name = match variable("ROCOV_DATA") {
+        Some(data) => name.in_data(Path::new(&data)),
+        None => name,
+    };
     Ok(name.with_label(label().unwrap_or_default()))
 }
 

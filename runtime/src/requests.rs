@@ -198,7 +198,7 @@ pub(crate) fn status() -> Status {
             (Scope::Unlabelled, Some(label)) => Scope::Labelled(label.clone()),
             (scope, _) => scope,
         },
-        directory: state.name.directory(),
+        directory: state.name.layout().directory().to_owned(),
     })
 }
 

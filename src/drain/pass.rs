@@ -257,8 +257,8 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Saves sections that are not understood, and says why, beside where their profile would be. A file
-    /// for each load: what cannot be read cannot be added up.
+    /// Saves sections that are not understood, and says why. A file for each load: what cannot be read
+    /// cannot be added up.
     fn save(&mut self, saved: &SavedSections, error: Error) -> Result<(), Error> {
         let identity = match &self.load.elf {
             Some(elf) => elf.identity.clone(),
@@ -270,8 +270,9 @@ impl<'a> Pass<'a> {
                     .map(|section| section.bytes.as_slice()),
             ),
         };
-        let path = self.path(self.name, &identity);
-        let path = path.with_extension(format!("{}.sections", self.load.generation));
+        let (agent, generation) = (&self.load.agent, self.load.generation);
+        let name = self.name;
+        let path = name.for_sections(&agent.name, &identity, agent.index, generation);
         let place = self.ledger.place(&path).to_owned();
         let place = if self.name.is_pooled() && place == path {
             // The name is that of every process's first load, second load and so on.

@@ -11,8 +11,8 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::OutputError;
 use super::interrupted::uninterrupted;
+use super::layout::REGISTRY;
 use super::leftovers::{hold, partial_prefix, sweep_once};
-use super::pattern::REGISTRY;
 
 /// Writes `contents` to `path`, making its directories. The file is written under another name in
 /// the same directory and renamed, so that whoever opens `path` finds the old contents or the

@@ -1,10 +1,11 @@
-//! Where profiles go: the user's name pattern ([`pattern`]) and label ([`label`]), files that are
-//! whole or not there ([`atomic`]) and what is left of those where a process was killed ([`leftovers`]),
+//! Where profiles go: the user's name pattern ([`pattern`]) and label ([`label`]), where that puts
+//! everything ([`layout`]), files that are whole or not there ([`atomic`]) and what is left of those where a process was killed ([`leftovers`]),
 //! and files that several loads ([`own`]) or processes ([`pool`]) add to, where these are files ([`regular`]).
 
 mod atomic;
 mod interrupted;
 mod label;
+pub mod layout;
 mod leftovers;
 mod lock;
 mod own;
@@ -18,7 +19,7 @@ pub use label::{LABELS, Label, LabelError};
 pub(crate) use leftovers::sweep_once;
 pub use leftovers::{PARTIAL, hold, partial_prefix, sweep};
 pub(crate) use own::add_to_own;
-pub use pattern::{Expansion, PatternError, ProfileName, REGISTRY, is_of_zeros};
+pub use pattern::{Expansion, PatternError, ProfileName, is_of_zeros};
 pub use pool::add_to_pool;
 pub(crate) use pool::update_pooled;
 pub(crate) use regular::read;

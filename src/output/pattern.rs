@@ -1,14 +1,12 @@
 //! `LLVM_PROFILE_FILE`: the user's pattern for profile names.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use thiserror::Error;
 
 use super::Label;
+use super::layout::{Layout, PROFRAW, REGISTRIES, REGISTRY, SECTIONS};
 use crate::codeobject::{Identity, sanitize_target};
-
-/// What the names of registries end in.
-pub const REGISTRY: &str = ".kernels.json";
 
 /// What the name of a profile of zeros has in the place of the pattern's last part:
 /// `gfx90a.0f3c9b.0.zero.profraw`. All processes that write to a directory share it.
@@ -66,6 +64,7 @@ pub struct ProfileName {
     pooled: bool,
     is_of_zeros: bool,
     label: Option<Label>,
+    layout: Layout,
 }
 
 impl ProfileName {
@@ -79,16 +78,20 @@ impl ProfileName {
     /// files; it stands for the number in the pool. (LLVM puts the binary's signature there as
     /// well; device profiles have the identity in their names already.)
     ///
-    /// A relative pattern is taken from `directory`.
+    /// A relative pattern is taken from `directory`. All that is no profile goes to the side of the
+    /// pattern's directory ([`Layout::of_pattern`]): of the one before the first specifier that differs
+    /// between processes, so that one side has all that belongs to the pattern.
     ///
     /// # Errors
-    /// Fails for other specifiers, and where no file name is left.
+    /// Fails for other specifiers, and if no file name is left.
     pub fn parse(
         pattern: &str,
         values: &Expansion,
         directory: &Path,
     ) -> Result<ProfileName, PatternError> {
         let mut pieces = vec![String::new()];
+        // Bytes of the first piece that are the same in all processes, if not all of it are.
+        let mut fixed = None;
         let mut pooled = false;
         let mut characters = pattern.chars();
         while let Some(character) = characters.next() {
@@ -97,7 +100,11 @@ impl ProfileName {
                 piece.push(character);
                 continue;
             }
-            match characters.next() {
+            let specifier = characters.next();
+            if !matches!(specifier, Some('t' | '%')) {
+                fixed.get_or_insert(piece.len());
+            }
+            match specifier {
                 Some('p') => piece.push_str(&values.pid.to_string()),
                 Some('h') => piece.push_str(&name_part(&values.host)),
                 Some('t') => piece.push_str(&values.tmpdir),
@@ -136,13 +143,31 @@ impl ProfileName {
             });
         }
         let start = &mut pieces[0];
+        let fixed = &start[..fixed.unwrap_or(start.len())];
+        let named = &fixed[..fixed.rfind('/').map_or(0, |slash| slash + 1)];
+        let is_unnamed = Path::new(named)
+            .components()
+            .all(|it| it == Component::CurDir);
+        let layout = Layout::of_pattern(&directory.join(named), is_unnamed);
         *start = directory.join(&*start).to_string_lossy().into_owned();
         Ok(ProfileName {
             pieces,
             pooled,
             is_of_zeros: false,
             label: None,
+            layout,
         })
+    }
+
+    /// The same name, if it is one of the profiles of the data directory `data`: then all else lies there
+    /// too. A name that is none keeps its own place for that: a program may have chosen it for itself.
+    #[must_use]
+    pub fn in_data(mut self, data: &Path) -> ProfileName {
+        let layout = Layout::of_data(data);
+        if layout.has(&self.layout) {
+            self.layout = layout;
+        }
+        self
     }
 
     /// The same for profiles of this label.
@@ -175,22 +200,40 @@ impl ProfileName {
         self.pooled
     }
 
-    /// `<directory>/<base name>.kernels.json`, where the base name loses its `.profraw`: the registry
+    /// Where the files lie.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// `<side>/registry/<base name>.kernels.json`, where the base name loses its `.profraw`: the registry
     /// of all that this process loads, so that `%b` is `all`.
     #[must_use]
     pub fn for_registry(&self) -> PathBuf {
         let expanded = PathBuf::from(self.pieces.join("all"));
         let base = expanded.file_name().unwrap_or_default().to_string_lossy();
-        let base = base.strip_suffix(".profraw").unwrap_or(&base);
-        expanded.with_file_name(format!("{base}{REGISTRY}"))
+        let base = base
+            .strip_suffix(PROFRAW)
+            .and_then(|it| it.strip_suffix('.'))
+            .unwrap_or(&base);
+        let folder = self.layout.beside(&expanded, REGISTRIES);
+        folder.join(format!("{base}{REGISTRY}"))
     }
 
-    /// The directory that the registry and the device ELFs go to, and the profiles, unless `%b` is
-    /// in its name.
+    /// `<side>/sections/...`: for sections of load `generation` that are saved as they are, by the name
+    /// that their profile would have.
     #[must_use]
-    pub fn directory(&self) -> PathBuf {
-        let registry = self.for_registry();
-        registry.parent().map(PathBuf::from).unwrap_or_default()
+    pub fn for_sections(
+        &self,
+        target: &str,
+        identity: &Identity,
+        agent: usize,
+        generation: u64,
+    ) -> PathBuf {
+        let profile = self.for_load(target, identity, agent);
+        let name = profile.with_extension(format!("{generation}.{SECTIONS}"));
+        let folder = self.layout.beside(&profile, SECTIONS);
+        folder.join(name.file_name().unwrap_or_default())
     }
 
     /// `<directory>/<arch>.<identity>.<agent index>.<base name>`, in the directory of the label if
@@ -259,8 +302,14 @@ mod tests {
                 ..Expansion::default()
             };
             let name = ProfileName::parse("%h/x.profraw", &values, Path::new("/d")).unwrap();
-            let expected = format!("{expected}{REGISTRY}");
-            assert_eq!(name.for_registry(), Path::new(&expected), "{host:?}");
+            let identity = Identity::of_sections([b"x".as_slice()]);
+            let profile = name.for_load("gfx90a", &identity, 0);
+            let expected = Path::new(expected);
+            assert_eq!(profile.parent(), expected.parent(), "{host:?}");
+            let registry = expected.strip_prefix("/d").unwrap();
+            let registry = Path::new("/.rocov/d/registry").join(registry);
+            let registry = registry.with_file_name("x.kernels.json");
+            assert_eq!(name.for_registry(), registry, "{host:?}");
         }
     }
 
@@ -287,19 +336,60 @@ mod tests {
     }
 
     #[test]
-    fn a_registry_lies_beside_the_profiles() {
+    fn a_registry_lies_in_the_side_of_the_profiles() {
         let registry = |pattern: &str| name(pattern).unwrap().for_registry();
         for (pattern, expected) in [
-            ("%t/%p.profraw", "/tmp/42.kernels.json"),
-            ("raw-%m", "/work dir/raw-0.kernels.json"),
-            ("a.b", "/work dir/a.b.kernels.json"),
-            ("d/%b.profraw", "/work dir/d/all.kernels.json"),
-            ("%b/x", "/work dir/all/x.kernels.json"),
-            (".profraw", "/work dir/.kernels.json"),
+            ("%t/%p.profraw", "/tmp.rocov/registry/42.kernels.json"),
+            ("raw-%m", "/.rocov/work dir/registry/raw-0.kernels.json"),
+            ("./a.b", "/.rocov/work dir/registry/a.b.kernels.json"),
+            ("../%p", "/.rocov/registry/42.kernels.json"),
+            (
+                "d/%b.profraw",
+                "/work dir/d.rocov/registry/all.kernels.json",
+            ),
+            (
+                "d/.//%p/e/x-%h",
+                "/work dir/d.rocov/registry/42/e/x-node7.kernels.json",
+            ),
+            ("d/e-%p/x", "/work dir/d.rocov/registry/e-42/x.kernels.json"),
+            ("d%%/x", "/work dir/d%.rocov/registry/x.kernels.json"),
+            ("%b/x", "/.rocov/work dir/registry/all/x.kernels.json"),
+            ("/x", "/.rocov/registry/x.kernels.json"),
+            (".profraw", "/.rocov/work dir/registry/.kernels.json"),
         ] {
             assert_eq!(registry(pattern), Path::new(expected), "{pattern}");
         }
-        assert_eq!(name("d/%p").unwrap().directory(), Path::new("/work dir/d"));
+        let directory = |pattern: &str| name(pattern).unwrap().layout().directory().to_owned();
+        assert_eq!(directory("d/%p/x"), Path::new("/work dir/d"));
+        assert_eq!(directory("x"), Path::new("/work dir"));
+    }
+
+    #[test]
+    fn a_data_directory_has_the_names_that_are_its_own() {
+        let data = Path::new("/data");
+        let name = |pattern: &str| name(pattern).unwrap().in_data(data);
+        for (pattern, expected) in [
+            ("/data/profraw/%p.profraw", "/data/registry/42.kernels.json"),
+            (
+                "/data/profraw/a/%p/x.profraw",
+                "/data/registry/a/42/x.kernels.json",
+            ),
+            ("/data/%p.profraw", "/data.rocov/registry/42.kernels.json"),
+            (
+                "/data/profraws/%p",
+                "/data/profraws.rocov/registry/42.kernels.json",
+            ),
+        ] {
+            assert_eq!(
+                name(pattern).for_registry(),
+                Path::new(expected),
+                "{pattern}"
+            );
+        }
+        let identity = Identity::of_sections([b"x".as_slice()]);
+        let sections = name("/data/profraw/%p.profraw").for_sections("gfx90a", &identity, 0, 3);
+        let expected = format!("/data/sections/gfx90a.{identity}.0.42.3.sections");
+        assert_eq!(sections, Path::new(&expected));
     }
 
     #[test]
@@ -311,9 +401,8 @@ mod tests {
         let profile = labelled.for_load("gfx90a", &identity, 0);
         let below = format!("d/labels/unit%20tests/add/gfx90a.{identity}.0.42.profraw");
         assert_eq!(profile, Path::new("/work dir").join(below));
-        let registry = Path::new("/work dir/d/42.kernels.json");
+        let registry = Path::new("/work dir/d.rocov/registry/42.kernels.json");
         assert_eq!(labelled.for_registry(), registry);
-        assert_eq!(labelled.directory(), Path::new("/work dir/d"));
     }
 
     #[test]

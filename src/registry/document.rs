@@ -1,7 +1,6 @@
 //! From the registry of a running process to the document.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use super::model::{
     AgentRecord, CodeObjectRecord, Document, KernelAddress, LoadRecord, NeverLoadedRecord,
@@ -11,6 +10,7 @@ use super::record::{Loaded, Registry};
 use crate::codeobject::Kernel;
 use crate::device::Agent;
 use crate::load::ElfFacts;
+use crate::output::layout::Layout;
 
 /// The process that a registry is of, as far as the registry does not know it.
 #[derive(Clone, Debug, Default)]
@@ -25,11 +25,11 @@ pub struct Process {
     pub epoch: u64,
 }
 
-/// The document of one process, to lie in `directory`; `kept` tells where in it an ELF is kept.
+/// The document of one process, to lie in the side of `layout`; `kept` tells where in it an ELF is kept.
 pub(super) fn document(
     registry: &Registry,
     process: &Process,
-    directory: &Path,
+    layout: &Layout,
     kept: impl Fn(&ElfFacts) -> Option<String>,
 ) -> Document {
     let loaded = registry.loads().iter();
@@ -46,11 +46,7 @@ pub(super) fn document(
         epoch: process.epoch,
         command: process.command.clone(),
         agents: registry.agents().map(agent).collect(),
-        loads: registry
-            .loads()
-            .iter()
-            .map(|it| load(it, directory))
-            .collect(),
+        loads: registry.loads().iter().map(|it| load(it, layout)).collect(),
         never_loaded: never_loaded(registry),
     };
     Document {
@@ -103,7 +99,7 @@ fn agent(agent: &Agent) -> AgentRecord {
     }
 }
 
-fn load(load: &Loaded, directory: &Path) -> LoadRecord {
+fn load(load: &Loaded, layout: &Layout) -> LoadRecord {
     let elf = load.code_object.as_deref();
     let loaded = |address: u64| address.wrapping_add(load.load_delta);
     let kernel = |kernel: &Kernel| KernelAddress {
@@ -122,10 +118,7 @@ fn load(load: &Loaded, directory: &Path) -> LoadRecord {
         size: load.segment.len,
         delta: load.load_delta,
         code_object: elf.map(|elf| elf.identity.to_string()),
-        profile: profile.map(|path| {
-            let path = path.strip_prefix(directory).unwrap_or(path);
-            path.to_string_lossy().into_owned()
-        }),
+        profile: profile.map(|path| layout.relative(path).to_string_lossy().into_owned()),
         kernels: elf
             .map_or(&[][..], |elf| elf.kernels.by_name())
             .iter()

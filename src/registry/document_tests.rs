@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use super::super::record::tests::{elf, found};
 use super::*;
 use crate::device::Executable;
@@ -19,13 +21,17 @@ pub(in crate::registry) fn registry(start: u64) -> Registry {
     registry.loaded(&found(2, 0x9000, 0x2000, Some(&one)), start + 1);
     registry.loaded(&found(3, 0xb000, 0x2000, Some(&one)), start + 2);
     registry.unloaded(Executable(2), start + 3);
-    registry.profiled(2, Path::new("/data/gfx90a.31.0.app.profraw"));
+    registry.profiled(2, Path::new("/data/profraw/gfx90a.31.0.app.profraw"));
     registry.profiled(3, Path::new("/elsewhere/gfx90a.31.0.app.profraw"));
     registry
 }
 
+pub(in crate::registry) fn layout() -> Layout {
+    Layout::of_data(Path::new("/data"))
+}
+
 pub(in crate::registry) fn document_of(pid: u32, start: u64) -> Document {
-    document(&registry(start), &process(pid), Path::new("/data"), |elf| {
+    document(&registry(start), &process(pid), &layout(), |elf| {
         elf.clang.map(|_| format!("objects/{}.elf", elf.identity))
     })
 }
@@ -80,7 +86,7 @@ fn a_document_has_each_code_object_once_and_each_load_with_its_addresses() {
         .collect();
     let expected = [
         None,
-        Some("gfx90a.31.0.app.profraw"),
+        Some("profraw/gfx90a.31.0.app.profraw"),
         Some("/elsewhere/gfx90a.31.0.app.profraw"),
     ];
     assert_eq!(profiles, expected);

@@ -3,7 +3,7 @@
 //! All of it is apart from the drain: what fails here is said, and costs no counts.
 
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -48,6 +48,18 @@ pub enum KeepError {
         /// The file.
         place: PathBuf,
     },
+    /// Nothing can be kept, as its place cannot be written to.
+    #[error(
+        "cannot write to {}: {source}; device ELFs and the kernel registry are not kept: make it \
+         writable, or give `rocov report` the files that ran with --object",
+        place.display()
+    )]
+    NoPlace {
+        /// The directory of all that is no profile.
+        place: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A device ELF cannot be read or written.
     #[error("the device ELF of code object {identity} is not kept: {source}")]
     NotKept {
@@ -77,6 +89,33 @@ pub enum KeepError {
     },
 }
 
+impl KeepError {
+    /// The same error, as one that is the same for everything that would go to `place`, if the system
+    /// lets nothing be written there.
+    pub(super) fn at(self, place: &Path) -> KeepError {
+        let no_place = |source| {
+            let place = place.to_owned();
+            KeepError::NoPlace { place, source }
+        };
+        match self {
+            KeepError::NotWritten(OutputError::Io { source, .. })
+            | KeepError::NotKept {
+                source: Error::Output(OutputError::Io { source, .. }),
+                ..
+            } if is_refusal(&source) => no_place(source),
+            error => error,
+        }
+    }
+}
+
+/// Whether the system lets nobody, or not this user, write to a place.
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::NotADirectory
+    )
+}
+
 /// Keeps what a session's settings ask for.
 #[derive(Debug, Default)]
 pub struct Keeper {
@@ -100,7 +139,7 @@ impl Keeper {
             when: keeping.document,
             which: keeping.objects,
             process,
-            objects: Objects::new(name.directory(), keeping.objects_max),
+            objects: Objects::new(name.layout().side().to_owned(), keeping.objects_max),
             ..Keeper::default()
         }
     }
@@ -132,7 +171,7 @@ impl Keeper {
 
     /// Device ELFs that are loaded from now on go to the directory of `name`.
     pub(crate) fn go_on_in(&mut self, name: &ProfileName) {
-        self.objects.go_on_in(name.directory());
+        self.objects.go_on_in(name.layout().side().to_owned());
     }
 
     /// The directory of `name` gets the device ELFs of what was loaded before, too.
@@ -180,7 +219,7 @@ impl Keeper {
         if !is_asked_for || is_written {
             return Ok(());
         }
-        let document = document(registry, &self.process, &name.directory(), |elf| {
+        let document = document(registry, &self.process, name.layout(), |elf| {
             self.objects.file(elf)
         });
         let result = match self.moved.get(&path) {
@@ -195,7 +234,7 @@ impl Keeper {
             Err(KeepError::Beside { place, .. } | KeepError::Elsewhere { place, .. }) => {
                 self.moved.insert(path.clone(), place.clone());
             }
-            Err(_) => return result,
+            Err(_) => return result.map_err(|error| error.at(name.layout().side())),
         }
         self.written = Some((path, registry.changes()));
         result

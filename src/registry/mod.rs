@@ -22,7 +22,6 @@ mod settings;
 pub use document::Process;
 pub use json::DocumentError;
 pub use keeper::{KeepError, Keeper};
-pub use objects::OBJECTS;
 pub use pool::Merged;
 pub use record::{Loaded, NeverLoaded, Registry, Resolved};
 pub(crate) use settings::refuse;

@@ -43,8 +43,8 @@ pub struct CodeObjectRecord {
     pub clang: Option<u32>,
     /// Whether it counts anything.
     pub instrumented: bool,
-    /// Where its ELF is kept, from the directory of the registry: `objects/gfx90a.<identity>.elf`.
-    /// `None` where it is not.
+    /// Where its ELF is kept, from the data directory on: `objects/gfx90a.<identity>.elf`; of a user's
+    /// own pattern, from its side on. `None` if it is not kept.
     pub file: Option<String>,
     /// Its kernels, by name.
     pub kernels: Vec<Kernel>,
@@ -116,9 +116,9 @@ pub struct LoadRecord {
     /// Identity of the code object; `None` where its ELF was out of reach. Those of one identity
     /// and several targets are told apart by the agent's name.
     pub code_object: Option<String>,
-    /// Its profile, once there is one: the path from the directory of the registry, or an absolute
-    /// one where the profile is not in that directory. In a merged registry, as the process has
-    /// called it: a merged profile has another name.
+    /// Its profile, once there is one: the path from where that of `file` begins, or a whole one, if the
+    /// profile belongs to another directory. In a merged registry, as the process has called it: a
+    /// merged profile has another name.
     pub profile: Option<String>,
     /// Where its kernels are, by name.
     pub kernels: Vec<KernelAddress>,

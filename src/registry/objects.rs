@@ -9,10 +9,8 @@ use super::keeper::KeepError;
 use crate::codeobject::{Identity, file_name};
 use crate::error::Error;
 use crate::load::ElfFacts;
+use crate::output::layout::OBJECTS;
 use crate::output::{OutputError, sweep_once, write_atomic};
-
-/// The directory of the kept device ELFs, in the directory of the profiles.
-pub const OBJECTS: &str = "objects";
 
 /// The device ELFs that this process has kept.
 #[derive(Debug, Default)]
@@ -144,7 +142,7 @@ impl Objects {
                 identity: identity.clone(),
             });
         }
-        write_atomic(path, &bytes).map_err(|error| not_kept(error.into()))?;
+        write_atomic(path, &bytes).map_err(|error| not_kept(error.into()).at(&self.directory))?;
         self.left -= size;
         Ok(true)
     }

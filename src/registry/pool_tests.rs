@@ -1,7 +1,5 @@
-use std::path::Path;
-
 use super::super::document::document;
-use super::super::document::tests::{document_of, process, registry};
+use super::super::document::tests::{document_of, layout, process, registry};
 use super::super::model::Document;
 use super::*;
 
@@ -16,7 +14,7 @@ fn a_process_that_writes_again_replaces_its_own_record() {
     pool = merged(&pool, &document_of(8, 50));
     let mut later = registry(100);
     later.unloaded_all(200);
-    let later = document(&later, &process(7), Path::new("/data"), |_| None);
+    let later = document(&later, &process(7), &layout(), |_| None);
     let expected = later.processes[0].clone();
     pool = merged(&pool, &later);
     assert_eq!(pool.processes.len(), 2);

@@ -33,6 +33,7 @@ use std::path::{Path, PathBuf};
 
 use fake_device::FakeDevice;
 use rocov::device::Executable;
+use rocov::output::layout::PROFRAW;
 use rocov::output::{Expansion, ProfileName};
 use support::compile::code_object;
 use support::profile::{Function, Functions, functions, merge, raw_profiles};
@@ -44,12 +45,14 @@ const SECOND: Executable = Executable(0x52);
 const VECADD: &str = "_Z6vecaddPKfS0_Pfj";
 const SAXPY: &str = "_Z5saxpyfPKfPfj";
 
+/// The name of the profiles of a data directory by this pattern.
 fn profile_name(directory: &Path, pattern: &str) -> ProfileName {
     let values = Expansion {
         pid: std::process::id(),
         ..Expansion::default()
     };
-    ProfileName::parse(pattern, &values, directory).expect("a good pattern")
+    let name = ProfileName::parse(pattern, &values, &directory.join(PROFRAW));
+    name.expect("a good pattern").in_data(directory)
 }
 
 fn vecadd() -> Vec<u8> {

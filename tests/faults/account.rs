@@ -54,7 +54,7 @@ impl Account<'_> {
                 name,
             )),
             name,
-            directory: name.directory(),
+            directory: name.layout().directory().to_owned(),
             written: BTreeMap::new(),
             pending: BTreeMap::new(),
             lines: Vec::new(),

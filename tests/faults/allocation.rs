@@ -182,7 +182,7 @@ impl Drained<'_> {
             device,
             session,
             name,
-            before: files(&name.directory()),
+            before: files(name.layout().directory()),
         }
     }
 
@@ -199,8 +199,8 @@ impl Drained<'_> {
         let ended = in_child(until, largest, || {
             self.session.drain(&self.device, self.name).losses.len()
         });
-        let directory = self.name.directory();
-        let after = files(&directory);
+        let directory = self.name.layout().directory();
+        let after = files(directory);
         for (name, contents) in &after {
             if self.before.get(name) != Some(contents) {
                 fs::remove_file(directory.join(name)).expect("a file can be removed");

@@ -9,8 +9,8 @@ use std::ffi::c_long;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use rocov::output::layout::{OBJECTS, PROFRAW, REGISTRIES, REGISTRY};
 use rocov::output::{PARTIAL, hold, partial_prefix};
-use rocov::registry::OBJECTS;
 use rocov::registry::model::Document;
 use tempfile::TempDir;
 
@@ -62,10 +62,9 @@ const WAYS: [Way; 5] = {
 const ABANDONED: &str = "-abandoned";
 const HELD: &str = "-held";
 
-/// The directories of profiles and of device ELFs.
-fn written_to(directory: &Path, way: &Way) -> [PathBuf; 2] {
-    let profiles = name_in(directory, way.pattern).directory();
-    [profiles.join(OBJECTS), profiles]
+/// The folders of a data directory.
+fn written_to(directory: &Path) -> [PathBuf; 3] {
+    [OBJECTS, REGISTRIES, PROFRAW].map(|folder| directory.join(folder))
 }
 
 /// A directory to drain to.
@@ -88,7 +87,7 @@ impl Place {
                 account.session.keep(&name);
             }
             Found::Leftovers => {
-                for directory in written_to(directory.path(), way) {
+                for directory in written_to(directory.path()) {
                     fs::create_dir_all(&directory).expect("a directory");
                     let make = |end| {
                         let path = directory.join(format!("{}{end}", partial_prefix()));
@@ -106,8 +105,8 @@ impl Place {
 
     /// Nothing is left that nobody writes, but by a fault in the way of that, and nobody else's file is
     /// gone.
-    fn check(&self, way: &Way, function: &str, what: &str) {
-        for directory in written_to(self.directory.path(), way) {
+    fn check(&self, function: &str, what: &str) {
+        for directory in written_to(self.directory.path()) {
             let entries = fs::read_dir(directory).into_iter().flatten();
             let names = entries.map(|it| it.expect("an entry").file_name());
             let names: Vec<String> = names.map(|it| it.to_string_lossy().into_owned()).collect();
@@ -163,14 +162,16 @@ fn run_under(faults: &Faults, fault: &Fault, way: &Way, place: &Place) -> Ran {
     account.drain();
     assert_eq!(account.lines.len(), said, "{what}: {:?}", account.lines);
     assert!(account.session.keep(&name).is_empty(), "{what}");
-    let is_registry = |path: &PathBuf| path.to_string_lossy().ends_with(".kernels.json");
-    let entries = fs::read_dir(name.directory()).expect("the directory");
+    let is_registry = |path: &PathBuf| path.to_string_lossy().ends_with(REGISTRY);
+    let entries = fs::read_dir(directory.join(REGISTRIES)).expect("the directory");
     let paths: Vec<PathBuf> = entries.map(|it| it.expect("an entry").path()).collect();
-    for registry in paths.iter().filter(|path| is_registry(path)) {
+    let registries: Vec<_> = paths.iter().filter(|path| is_registry(path)).collect();
+    assert!(!registries.is_empty(), "{what}: {paths:?}");
+    for registry in registries {
         let text = fs::read(registry).expect("a registry");
         Document::parse(&text).unwrap_or_else(|error| panic!("{what}: {error}"));
     }
-    place.check(way, fault.function, &what);
+    place.check(fault.function, &what);
     Ran {
         calls,
         lines: account.lines,

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rocov::device::{Device, Executable};
 use rocov::drain::Session;
+use rocov::output::layout::{PROFRAW, REGISTRIES, SECTIONS};
 use rocov::output::{Expansion, ProfileName};
 
 use crate::fake_device::FakeDevice;
@@ -69,20 +70,22 @@ pub(crate) fn name_in(directory: &Path, pattern: &str) -> ProfileName {
         pid: 4711,
         ..Expansion::default()
     };
-    ProfileName::parse(pattern, &values, directory).expect("a good pattern")
+    let name = ProfileName::parse(pattern, &values, &directory.join(PROFRAW));
+    name.expect("a good pattern").in_data(directory)
 }
 
-/// All files in a directory.
+/// The profiles, registries and saved sections in a data directory, by their paths there.
 pub(crate) fn files(directory: &Path) -> Files {
-    let entries = fs::read_dir(directory).expect("a directory that can be listed");
-    let paths = entries.map(|entry| entry.expect("an entry").path());
-    let files = paths.filter(|path| path.is_file());
+    let mut files = Files::new();
+    for folder in [PROFRAW, REGISTRIES, SECTIONS] {
+        let entries = fs::read_dir(directory.join(folder)).into_iter().flatten();
+        for path in entries.map(|entry| entry.expect("an entry").path()) {
+            let name = path.strip_prefix(directory).expect("a path in it");
+            let name = name.to_string_lossy().into_owned();
+            files.insert(name, fs::read(&path).expect("a file"));
+        }
+    }
     files
-        .map(|path| {
-            let name = path.file_name().expect("a name").to_string_lossy();
-            (name.into_owned(), fs::read(&path).expect("a file"))
-        })
-        .collect()
 }
 
 /// What each of them leaves when nothing fails: the file's name and contents.

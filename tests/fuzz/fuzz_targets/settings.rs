@@ -29,10 +29,10 @@ fuzz_target!(|words: (&str, &str)| {
         let file = file.to_string_lossy();
         assert!(file.starts_with(&sanitize_target(other)), "{file}");
         assert!(file.contains(identity.as_str()), "{file}");
-        assert!(name.for_registry().starts_with(name.directory()));
+        assert!(name.for_registry().starts_with(name.layout().side()));
     }
     let name = ProfileName::parse("%h/%p", &values, Path::new(DIRECTORY)).expect("a good pattern");
-    let directory = name.directory();
+    let directory = name.layout().directory().to_owned();
     let below = directory.strip_prefix(DIRECTORY).expect("below it");
     let mut names = below.components();
     assert!(

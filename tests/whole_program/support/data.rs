@@ -3,7 +3,7 @@
 use super::command::{limited, run};
 use super::profile::{PROFDATA, raw_profiles};
 use rocov::codeobject::Identity;
-use rocov::registry::OBJECTS;
+use rocov::output::layout::{OBJECTS, PROFRAW, REGISTRIES, REGISTRY};
 use rocov::registry::model::Document;
 use std::path::{Path, PathBuf};
 
@@ -35,16 +35,27 @@ impl Data {
                 "{identity}: {name}"
             );
         }
-        let mut registries = Vec::new();
-        for path in entries(directory) {
-            if path.to_string_lossy().ends_with(".kernels.json") {
+        let registries = entries(&directory.join(REGISTRIES))
+            .into_iter()
+            .map(|path| {
+                assert!(
+                    path.to_string_lossy().ends_with(REGISTRY),
+                    "{}",
+                    path.display()
+                );
                 let text = std::fs::read(&path).expect("a registry");
                 let registry = Document::parse(&text);
-                registries.push(registry.unwrap_or_else(|it| panic!("{}: {it}", path.display())));
-            } else if !profiles.contains(&path) {
-                let is_objects = path.file_name().is_some_and(|name| name == OBJECTS);
-                assert!(is_objects, "{} was not expected", path.display());
-            }
+                registry.unwrap_or_else(|it| panic!("{}: {it}", path.display()))
+            });
+        let registries = registries.collect();
+        let among_profiles = entries(&directory.join(PROFRAW));
+        assert_eq!(among_profiles, profiles, "and nothing else");
+        for path in entries(directory) {
+            let folders = [PROFRAW, OBJECTS, REGISTRIES];
+            let is_folder = path
+                .file_name()
+                .is_some_and(|name| folders.iter().any(|it| name == *it));
+            assert!(is_folder, "{} was not expected", path.display());
         }
         Self {
             profiles,

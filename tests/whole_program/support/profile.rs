@@ -1,6 +1,7 @@
 //! Profiles as llvm-profdata reads them.
 
 use super::command::{limited, run};
+use rocov::output::layout::PROFRAW;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -19,14 +20,17 @@ pub(crate) struct Function {
 /// Functions by their (mangled) names.
 pub(crate) type Functions = BTreeMap<String, Function>;
 
-/// The raw profiles in a directory that may not exist, sorted by name.
+/// The raw profiles of a data directory, or in a directory of profiles alone, sorted by name. It may not
+/// exist.
 pub(crate) fn raw_profiles(directory: &Path) -> Vec<PathBuf> {
+    let within = directory.join(PROFRAW);
+    let directory = if within.is_dir() { &within } else { directory };
     let Ok(entries) = std::fs::read_dir(directory) else {
         return Vec::new();
     };
     let mut profiles: Vec<PathBuf> = entries
         .map(|entry| entry.expect("a folder that opens can be listed").path())
-        .filter(|path| path.extension().is_some_and(|it| it == "profraw"))
+        .filter(|path| path.extension().is_some_and(|it| it == PROFRAW))
         .collect();
     profiles.sort();
     profiles

@@ -1,7 +1,7 @@
 //! Components: the code objects that came from one library or executable.
 
+use crate::data::Origins;
 use crate::objects::ObjectFile;
-use crate::origins::Origins;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

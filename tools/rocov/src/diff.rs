@@ -4,8 +4,8 @@ use crate::child;
 use crate::cli::DiffArguments;
 use crate::components::Components;
 use crate::coverage::{self, By, Comparison, ComparisonFormat, View};
+use crate::data::{DataDirectory, Origins};
 use crate::llvm_tools::Installed;
-use crate::origins::Origins;
 use crate::report;
 use crate::status::{self, Outcome};
 use anyhow::{Context, Result, anyhow};
@@ -53,15 +53,23 @@ fn view(path: &Path, arguments: &DiffArguments) -> Result<View> {
     let selection = filters.selection()?;
     if path.is_file() {
         let mut sources = coverage::read_saved(path, |path| selection.place(path))?;
-        report::check_archs(sources.iter().map(|it| &*it.arch), &filters.arch, path)?;
+        report::check_archs(
+            sources.iter().map(|it| &*it.arch),
+            &filters.arch,
+            &path.display(),
+        )?;
         sources.retain(|source| filters.arch.is_empty() || filters.arch.contains(&source.arch));
         return Ok(View::new(sources, By::Arch, |path| selection.admits(path)));
     }
     let mut installed = Installed::find(arguments.llvm_bin.as_deref())?;
-    let inputs = report::read(path, &arguments.objects, &filters.arch)?;
+    let inputs = report::read(
+        DataDirectory::open(&[path])?,
+        &arguments.objects,
+        &filters.arch,
+    )?;
     let all = Components::default();
-    let (mut matching, _) = report::matched(&inputs, path, &filters.arch, &all, &mut installed)?;
-    let (merged, _) = report::merged(&mut matching, path, &installed)?;
+    let (mut matching, _) = report::matched(&inputs, &filters.arch, &all, &mut installed)?;
+    let (merged, _) = report::merged(&mut matching, &inputs, &installed)?;
     let report = report::of_device(&merged, &inputs, &Origins::default());
     let (view, warnings) = report.view(&selection, By::Arch, &installed)?;
     child::say(&warnings);

@@ -1,35 +1,33 @@
 //! What the profiles of a data directory are shown with: read once, for every command that does.
 
 use crate::child;
-use crate::kept::Kept;
+use crate::data::{DataDirectory, DeviceProfile, Kept};
 use crate::objects::ObjectFile;
 use crate::profdata;
-use crate::profiles::{self, DeviceProfile, Listing};
-use anyhow::{Context, Result};
-use std::path::{Path, PathBuf};
+use anyhow::Result;
+use std::path::PathBuf;
 
 /// Profiles, and the files that their device ELFs are looked for in.
 pub(crate) struct Inputs {
-    /// The profiles; those of device code have coverage.
-    pub(crate) listing: Listing,
+    /// What lies there; the profiles of device code have coverage.
+    pub(crate) data: DataDirectory,
     /// Device profiles of `-fprofile-generate`, which have none.
     pub(crate) ir_level: Vec<DeviceProfile>,
-    /// Device ELFs in the directory.
+    /// Device ELFs that were kept there.
     pub(crate) kept: Kept,
     /// Files that the user named.
     pub(crate) named: Vec<ObjectFile>,
 }
 
 impl Inputs {
-    /// Reads `directory` and opens `objects`. Says which device ELFs are damaged or refused.
+    /// Opens what belongs to the profiles of `data`, and `objects`. Says which device ELFs are damaged or
+    /// refused.
     ///
     /// # Errors
     ///
-    /// When one of them cannot be read.
-    pub(crate) fn read(directory: &Path, objects: &[PathBuf]) -> Result<Self> {
-        let mut listing = profiles::list(directory)
-            .with_context(|| format!("cannot read {}", directory.display()))?;
-        let ir_level = listing
+    /// When one of `objects` cannot be read.
+    pub(crate) fn of(mut data: DataDirectory, objects: &[PathBuf]) -> Result<Self> {
+        let ir_level = data
             .device
             .extract_if(.., |profile| profdata::is_ir_level(&profile.path))
             .collect();
@@ -43,14 +41,14 @@ impl Inputs {
                 child::say(&[format!("left out: a part of {path}: {error}")]);
             }
         }
-        let wanted = listing.device.iter();
+        let wanted = data.device.iter();
         let wanted = wanted.map(|profile| profile.identity.as_str()).collect();
-        let kept = Kept::find(directory, &wanted)?;
+        let kept = Kept::find(&data, &wanted);
         for refused in &kept.refused {
             child::say(&[format!("refused: {refused:#}")]);
         }
         Ok(Self {
-            listing,
+            data,
             ir_level,
             kept,
             named,

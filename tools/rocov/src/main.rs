@@ -4,9 +4,8 @@
 //! Where to start reading: [`cli`] is what a user can type; one file per subcommand does it
 //! ([`run`], [`mod@control`], [`report`], [`which`], [`diff`], [`merge`], [`kernels`], [`export`], [`extract`],
 //! [`show`], [`flags`], [`doctor`]); the other modules each know one outside thing: [`signals`] the child
-//! process, [`libraries`] where rocov's own files lie, [`ctest`] how ctest has its tests, [`profiles`] the
-//! data directory, [`registries`] the kernel registries in it, [`objects`] where device ELFs come from,
-//! [`llvm_tools`] LLVM's tools, [`git`] repositories.
+//! process, [`libraries`] where rocov's own files lie, [`ctest`] how ctest has its tests, [`data`] data
+//! directories, [`objects`] where device ELFs come from, [`llvm_tools`] LLVM's tools, [`git`] repositories.
 //!
 //! Every failure is one line on standard error that says what to do next; the statuses are in
 //! [`status`].
@@ -17,6 +16,7 @@ mod components;
 mod control;
 mod coverage;
 mod ctest;
+mod data;
 mod demangle;
 mod diff;
 mod doctor;
@@ -29,7 +29,6 @@ mod git;
 mod gpu;
 mod indexed;
 mod inputs;
-mod kept;
 mod kernels;
 mod libraries;
 mod llvm_tools;
@@ -39,13 +38,10 @@ mod merge;
 mod merged;
 mod missing;
 mod objects;
-mod origins;
 mod parallel;
 mod per_test;
 mod profdata;
-mod profiles;
 mod progress;
-mod registries;
 mod report;
 mod run;
 mod show;

@@ -1,11 +1,10 @@
 //! Which profile belongs to which device ELF: those of one identity.
 
+use crate::data::{DataDirectory, DeviceProfile};
 use crate::objects::{DeviceElf, ObjectFile};
-use crate::profiles::DeviceProfile;
 use crate::words::count;
 use anyhow::Result;
 use rocov::output::Label;
-use rocov::registry::OBJECTS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -147,7 +146,7 @@ impl<'a> Matching<'a> {
     }
 
     /// One line for each thing that is not in the report, though it could be expected there.
-    pub(crate) fn left_out(&self, data_directory: &Path) -> Vec<String> {
+    pub(crate) fn left_out(&self, data: &DataDirectory) -> Vec<String> {
         let mut lines = Vec::new();
         let mut stale = BTreeSet::new();
         for (identity, profiles) in &self.strangers {
@@ -158,7 +157,6 @@ impl<'a> Matching<'a> {
                 count(profiles.len(), "profile"),
                 first.arch,
             );
-            let place = data_directory.join(OBJECTS);
             match self.unused.iter().find_map(|it| others(it, first)) {
                 Some((file, found)) => {
                     line += &format!(
@@ -172,9 +170,8 @@ impl<'a> Matching<'a> {
                 }
                 None => {
                     line += &format!(
-                        "its device ELF is neither in {} nor in a given object: give the file with \
-                         its kernels, as it was when they ran, with --object",
-                        place.display()
+                        "its device ELF is neither kept in {data} nor in a given object: give the file \
+                         with its kernels, as it was when they ran, with --object"
                     );
                 }
             }

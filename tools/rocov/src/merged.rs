@@ -16,8 +16,8 @@ use tempfile::TempDir;
 /// Everything that was merged.
 pub(crate) struct Merged<'a> {
     pub(crate) archs: Vec<Arch<'a>>,
-    /// The directory of the profiles of code objects that are not alone on their arch.
-    _parts: TempDir,
+    /// Has the files that are made for this.
+    directory: TempDir,
 }
 
 /// What was merged of one arch.
@@ -43,27 +43,21 @@ pub(crate) struct Object<'a> {
 }
 
 impl<'a> Merged<'a> {
-    /// Merges what belongs together into `output`, or a temporary directory, and puts device ELFs
-    /// where llvm-cov can read them: in the data directory `directory`. Profiles that llvm-profdata
-    /// refuses are taken out of `matching`; their number comes with the result, and standard error
-    /// says which.
+    /// Merges what belongs together, and puts device ELFs that lie in other files where llvm-cov can read
+    /// them: all in a temporary directory. Profiles that llvm-profdata refuses are taken out of
+    /// `matching`; their number comes with the result, and standard error says which.
     ///
     /// # Errors
     ///
     /// When a file cannot be read or written, or no installed tool reads a profile.
-    pub(crate) fn of(
-        matching: &mut Matching<'a>,
-        directory: &Path,
-        output: Option<&Path>,
-        installed: &Installed,
-    ) -> Result<(Self, usize)> {
-        let parts = TempDir::new().context("cannot make a temporary directory")?;
-        let output = output.unwrap_or(parts.path());
+    pub(crate) fn of(matching: &mut Matching<'a>, installed: &Installed) -> Result<(Self, usize)> {
+        let directory = TempDir::new().context("cannot make a temporary directory")?;
+        let output = directory.path();
         // Before the merges, as llvm-cov warns of objects that are newer than the profile.
         let mut elfs = BTreeMap::new();
         for (arch, objects) in &matching.archs {
             for (identity, object) in objects {
-                let elf = object.file.place(object.elf, arch, directory)?;
+                let elf = object.file.place(object.elf, arch, output)?;
                 elfs.insert((*arch, *identity), elf);
             }
         }
@@ -79,7 +73,7 @@ impl<'a> Merged<'a> {
             let profile = if *is_alone {
                 of_arch(output, arch)
             } else {
-                let part = of_arch(parts.path(), &format!("{arch}.{identity}"));
+                let part = of_arch(output, &format!("{arch}.{identity}"));
                 merge_object(object, &part, installed)?;
                 part
             };
@@ -102,17 +96,30 @@ impl<'a> Merged<'a> {
                 }),
             }
         }
-        let merged = Self {
-            archs,
-            _parts: parts,
-        };
+        let merged = Self { archs, directory };
         Ok((merged, refused))
+    }
+
+    /// A directory for files that are needed as long as this.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// Whether a code object is among what was merged.
     pub(crate) fn has(&self, identity: &str) -> bool {
         let mut objects = self.archs.iter().flat_map(|arch| &arch.objects);
         objects.any(|object| object.identity == identity)
+    }
+}
+
+impl Object<'_> {
+    /// What the user calls the device ELF.
+    pub(crate) fn name(&self) -> String {
+        let file = self.file.path.display();
+        match self.elf == self.file.path {
+            true => file.to_string(),
+            false => format!("{file}: code object {}", self.identity),
+        }
     }
 }
 

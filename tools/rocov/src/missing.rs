@@ -4,40 +4,33 @@
 //! with the profiles.
 
 use crate::components::Components;
+use crate::data::Kept;
 use crate::inputs::Inputs;
-use crate::kept::Kept;
 use crate::matching::Matching;
 use crate::objects::{DeviceElf, ObjectFile};
-use crate::registries::Registries;
 use crate::words::count;
-use anyhow::Result;
 use rocov::codeobject::sanitize_target;
 use rocov::registry::model::Document;
 use std::collections::BTreeSet;
-use std::path::Path;
 
 /// One line for each kind of thing that is not in the report of `matching`, though it ran or should
 /// have run. `damaged` profiles were left out. What is of no arch of `archs`, unless that is empty, or
 /// of no component that is asked for is not missing.
-///
-/// # Errors
-///
-/// When the kept device ELFs or the registries cannot be listed.
 pub(crate) fn missing(
-    directory: &Path,
     inputs: &Inputs,
     matching: &Matching<'_>,
     archs: &[String],
     components: &Components,
     damaged: usize,
-) -> Result<Vec<String>> {
+) -> Vec<String> {
     let mut missing = Vec::new();
     let mut left_out = |number: usize, what: &str| {
         if number > 0 {
             missing.push(format!("{} left out: see above", count(number, what)));
         }
     };
-    left_out(inputs.listing.sections.len(), "file of sections");
+    left_out(inputs.data.sections.len(), "file of sections");
+    left_out(inputs.data.damaged.len(), "directory");
     left_out(inputs.kept.refused.len(), "kept device ELF");
     left_out(matching.strangers(), "code object without a device ELF");
     left_out(damaged, "damaged profile");
@@ -45,12 +38,12 @@ pub(crate) fn missing(
     left_out(damage.sum(), "damaged part of an object");
 
     // What is for optimization was said to have no coverage: it is not lost.
-    let profiles = || inputs.listing.device.iter().chain(&inputs.ir_level);
+    let profiles = || inputs.data.device.iter().chain(&inputs.ir_level);
     let profiled: BTreeSet<_> = profiles().map(|it| it.identity.as_str()).collect();
     let is_asked = |arch: &str| archs.is_empty() || archs.iter().any(|it| it == arch);
     // A program is compiled for more archs than it runs on: of the others nothing is missing.
     let is_reported = |arch: &str| matching.archs.contains_key(arch);
-    let unused = Kept::others(directory, &profiled)?;
+    let unused = Kept::others(&inputs.data, &profiled);
     let mut said = BTreeSet::new();
     let kept = unused.iter().map(|file| (file, true));
     for (file, is_kept) in kept.chain(inputs.named.iter().map(|file| (file, false))) {
@@ -78,7 +71,7 @@ pub(crate) fn missing(
         }
     }
 
-    let registries = Registries::read_any(directory)?;
+    let registries = inputs.data.asked_registries();
     let unread = registries.unread.iter();
     missing.extend(unread.map(|error| format!("what was loaded is not known: {error:#}")));
     // A process that launched it is not answered for by one that did not.
@@ -96,7 +89,7 @@ pub(crate) fn missing(
             ));
         }
     }
-    Ok(missing)
+    missing
 }
 
 /// The code objects with counters that were loaded: of each the agent, as in the names of profiles, and

@@ -5,8 +5,7 @@ use anyhow::{Context, Result, bail};
 use memmap2::Mmap;
 use rocov::codeobject::CodeObject;
 use rocov::codeobject::bundle::{self, BundleError};
-use rocov::output::write_if_changed;
-use rocov::registry::OBJECTS;
+use rocov::output::write_atomic;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -80,24 +79,18 @@ impl ObjectFile {
         CodeObject::parse(self.bytes(elf)).ok()?.compiler()
     }
 
-    /// A path at which `elf` lies by itself: the file's own, or one in `data_directory` that it is
-    /// copied to.
+    /// A path at which `elf` lies by itself: the file's own, or one in `directory` that it is copied to.
     ///
     /// # Errors
     ///
     /// When it cannot be written there.
-    pub(crate) fn place(
-        &self,
-        elf: &DeviceElf,
-        arch: &str,
-        data_directory: &Path,
-    ) -> Result<PathBuf> {
+    pub(crate) fn place(&self, elf: &DeviceElf, arch: &str, directory: &Path) -> Result<PathBuf> {
         if elf.bytes == Bytes::InFile(0..self.contents.len()) {
             return Ok(self.path.clone());
         }
         let name = format!("{arch}.{}.elf", elf.identity);
-        let path = data_directory.join(OBJECTS).join(name);
-        write_if_changed(&path, self.bytes(elf))?;
+        let path = directory.join(name);
+        write_atomic(&path, self.bytes(elf))?;
         Ok(path)
     }
 

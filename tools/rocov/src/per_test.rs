@@ -1,12 +1,12 @@
 //! What single tests counted: the profiles of each label.
 
+use crate::data::DataDirectory;
 use crate::llvm_tools::Installed;
 use crate::matching::Matching;
 use crate::merged::Merged;
 use anyhow::{Result, bail};
 use rocov::output::Label;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 /// What stands for the label of profiles that have none.
 pub(crate) const UNLABELLED: &str = "(no label)";
@@ -26,14 +26,11 @@ pub(crate) struct Test<'a> {
 /// When no profile has a label.
 pub(crate) fn labels<'a>(
     matching: &Matching<'a>,
-    directory: &Path,
+    data: &DataDirectory,
 ) -> Result<BTreeSet<Option<&'a Label>>> {
     let labels = matching.labels();
     if labels.iter().all(Option::is_none) {
-        bail!(
-            "no labelled profiles in {}: run each test under `rocov run --label NAME`",
-            directory.display()
-        );
+        bail!("no labelled profiles in {data}: run each test under `rocov run --label NAME`");
     }
     Ok(labels)
 }
@@ -58,11 +55,11 @@ pub(crate) fn name(test: Option<&Label>) -> String {
 /// When no profile has a label, or a tool fails.
 pub(crate) fn merged<'a>(
     matching: &Matching<'a>,
-    directory: &Path,
+    data: &DataDirectory,
     installed: &Installed,
 ) -> Result<Vec<Test<'a>>> {
     let mut others: BTreeMap<Option<Label>, BTreeSet<Option<Label>>> = BTreeMap::new();
-    for label in labels(matching, directory)? {
+    for label in labels(matching, data)? {
         let tests = sharing(label);
         for test in &tests {
             let more = tests.iter().filter(|other| *other != test).cloned();
@@ -71,7 +68,7 @@ pub(crate) fn merged<'a>(
     }
     let test = |(test, others): (Option<Label>, BTreeSet<Option<Label>>)| {
         let mut matching = matching.of_labels(|label| sharing(label).contains(&test));
-        let (merged, _) = Merged::of(&mut matching, directory, None, installed)?;
+        let (merged, _) = Merged::of(&mut matching, installed)?;
         Ok(Test {
             name: name(test.as_ref()),
             shared_with: others.iter().map(|it| name(it.as_ref())).collect(),

@@ -3,22 +3,21 @@
 use crate::cli::ReportArguments;
 use crate::components::Components;
 use crate::coverage::{self, llvm_cov};
+use crate::data::{DataDirectory, DeviceProfile, Origins};
 use crate::inputs::Inputs;
 use crate::llvm_tools::{Installed, Tools};
 use crate::matching::Matching;
 use crate::merged::{Arch, Merged, Object};
 use crate::missing::missing;
 use crate::objects::ObjectFile;
-use crate::origins::Origins;
-use crate::profiles::{DeviceProfile, Listing};
 use crate::sources::{Asked, Found};
 use crate::status::{self, Outcome};
 use crate::words::count;
 use crate::{child, per_test, profdata};
 use anyhow::{Error, Result, anyhow, bail};
-use rocov::registry::OBJECTS;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::fmt::Display;
+use std::path::PathBuf;
 
 /// Prints the report.
 pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
@@ -28,14 +27,14 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
     let texts = arguments.options.texts()?;
     let asked = Asked::of(arguments, &texts)?;
     let change = arguments.options.change()?;
-    let directory = &arguments.directory;
     let archs = &arguments.options.filters.arch;
-    let inputs = read(directory, &arguments.objects, archs)?;
-    let mut origins = Origins::read(directory)?;
+    let data = DataDirectory::open(&arguments.directories)?;
+    let inputs = read(data, &arguments.objects, archs)?;
+    let mut origins = inputs.data.origins();
     let components = Components::of(&arguments.options.component, &mut origins)?;
     let mut installed = Installed::find(arguments.llvm_bin.as_deref())?;
-    let (mut matching, damaged) = matched(&inputs, directory, archs, &components, &mut installed)?;
-    let (merged, refused) = merged(&mut matching, directory, &installed)?;
+    let (mut matching, damaged) = matched(&inputs, archs, &components, &mut installed)?;
+    let (merged, refused) = merged(&mut matching, &inputs, &installed)?;
     let absent = components.absent(|identity| merged.has(identity));
     child::say(&absent);
     if arguments.show.is_some() {
@@ -52,16 +51,16 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
         report.add_component(name, component.identities.clone());
     }
     let tests = match arguments.options.per_test {
-        true => per_test::merged(&matching, directory, &installed)?,
+        true => per_test::merged(&matching, &inputs.data, &installed)?,
         false => Vec::new(),
     };
     for test in &tests {
         let (name, shared_with) = (test.name.clone(), test.shared_with.clone());
         report.add_test(name, shared_with, &test.merged.archs);
     }
-    add_host(&mut report, arguments, &inputs.listing, &installed)?;
+    add_host(&mut report, arguments, &inputs.data, &merged, &installed)?;
     let mut missing = match arguments.options.gates.are_set() {
-        true => missing(directory, &inputs, &matching, archs, &components, damaged)?,
+        true => missing(&inputs, &matching, archs, &components, damaged),
         false => Vec::new(),
     };
     missing.extend(absent);
@@ -82,27 +81,27 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
     })
 }
 
-/// Reads a data directory that has something to report of `archs`, or of any if that is empty. Says
+/// Reads data directories that have something to report of `archs`, or of any if that is empty. Says
 /// what has to be left out.
 ///
 /// # Errors
 ///
 /// When there is nothing to report.
-pub(crate) fn read(directory: &Path, objects: &[PathBuf], archs: &[String]) -> Result<Inputs> {
-    let inputs = Inputs::read(directory, objects)?;
-    let listing = &inputs.listing;
-    check_archs(listing.device.iter().map(|it| &*it.arch), archs, directory)?;
-    for file in &listing.sections {
+pub(crate) fn read(data: DataDirectory, objects: &[PathBuf], archs: &[String]) -> Result<Inputs> {
+    let inputs = Inputs::of(data, objects)?;
+    let data = &inputs.data;
+    check_archs(data.device.iter().map(|it| &*it.arch), archs, data)?;
+    for file in &data.sections {
         child::say(&[format!(
             "left out: {0}: sections of a raw version that is not known, saved as they are: see \
              `rocov show {0}`",
             file.display()
         )]);
     }
-    match without_coverage(&inputs.ir_level, directory) {
-        Some(error) if listing.device.is_empty() => return Err(error),
+    match without_coverage(&inputs.ir_level, data) {
+        Some(error) if data.device.is_empty() => return Err(error),
         Some(error) => child::say(&[format!("left out: {error}")]),
-        None if listing.device.is_empty() => return Err(nothing_to_report(directory, listing)),
+        None if data.device.is_empty() => return Err(nothing_to_report(data)),
         None => {}
     }
     Ok(inputs)
@@ -116,24 +115,23 @@ pub(crate) fn read(directory: &Path, objects: &[PathBuf], archs: &[String]) -> R
 /// When no device ELF belongs to a profile.
 pub(crate) fn matched<'a>(
     inputs: &'a Inputs,
-    directory: &Path,
     archs: &[String],
     components: &Components,
     installed: &mut Installed,
 ) -> Result<(Matching<'a>, usize)> {
-    let mut matching = Matching::of(&inputs.listing.device, &inputs.kept.files, &inputs.named);
+    let mut matching = Matching::of(&inputs.data.device, &inputs.kept.files, &inputs.named);
     let has_any = !matching.archs.is_empty();
     matching.select(archs, |identity| components.have(identity));
     if has_any && matching.archs.is_empty() && !components.are_all() {
-        return Err(not_of_components(directory));
+        return Err(not_of_components(&inputs.data));
     }
     if matching.archs.is_empty() {
-        child::say(&matching.left_out(directory));
-        return Err(no_device_elf(directory));
+        child::say(&matching.left_out(&inputs.data));
+        return Err(no_device_elf(&inputs.data));
     }
     installed.prefer(matching.compilers());
     let damaged = matching.leave_out_damaged(|profile| profdata::check(profile, installed));
-    child::say(&matching.left_out(directory));
+    child::say(&matching.left_out(&inputs.data));
     child::say(&damaged);
     Ok((matching, damaged.len()))
 }
@@ -146,12 +144,12 @@ pub(crate) fn matched<'a>(
 /// When all of it has to be, or a tool fails.
 pub(crate) fn merged<'a>(
     matching: &mut Matching<'a>,
-    directory: &Path,
+    inputs: &Inputs,
     installed: &Installed,
 ) -> Result<(Merged<'a>, usize)> {
-    let (merged, refused) = Merged::of(matching, directory, Some(directory), installed)?;
+    let (merged, refused) = Merged::of(matching, installed)?;
     if merged.archs.is_empty() {
-        return Err(nothing_to_read(directory));
+        return Err(nothing_to_read(&inputs.data));
     }
     Ok((merged, refused))
 }
@@ -177,8 +175,8 @@ pub(crate) fn of_device(
     report
 }
 
-/// Checks that the archs that were asked for are among those that a data directory has, or a report in
-/// JSON.
+/// Checks that the archs that were asked for are among those that `place` has: data directories, or a
+/// report in JSON.
 ///
 /// # Errors
 ///
@@ -186,15 +184,14 @@ pub(crate) fn of_device(
 pub(crate) fn check_archs<'a>(
     known: impl Iterator<Item = &'a str>,
     archs: &[String],
-    path: &Path,
+    place: &dyn Display,
 ) -> Result<()> {
     let known: BTreeSet<_> = known.collect();
     if let Some(missing) = archs.iter().find(|arch| !known.contains(arch.as_str())) {
         let known: Vec<_> = known.into_iter().collect();
         bail!(
-            "no profile of {missing} in {}: run the program there, or ask for one of those that \
+            "no profile of {missing} in {place}: run the program there, or ask for one of those that \
              are: {}",
-            path.display(),
             known.join(", ")
         );
     }
@@ -209,28 +206,24 @@ pub(crate) fn check_archs<'a>(
 fn add_host(
     report: &mut coverage::Report,
     arguments: &ReportArguments,
-    listing: &Listing,
+    data: &DataDirectory,
+    merged: &Merged<'_>,
     installed: &Installed,
 ) -> Result<()> {
     let binaries = &arguments.options.host_binary;
     if binaries.is_empty() {
         return Ok(());
     }
-    let directory = &arguments.directory;
-    let profiles: Vec<_> = listing.other.iter().map(PathBuf::as_path).collect();
+    let profiles: Vec<_> = data.host.iter().map(PathBuf::as_path).collect();
     if profiles.is_empty() {
-        bail!(
-            "no profile of host code in {}: compile with what `rocov flags --host` prints",
-            directory.display()
-        );
+        bail!("no profile of host code in {data}: compile with what `rocov flags --host` prints");
     }
-    let merged = directory.join("host.profdata");
+    let merged = merged.directory().join("host.profdata");
     profdata::merge(&profiles, &merged, installed, &[])?;
     let mut about = format!("host: {}\n", count(profiles.len(), "profile"));
     for binary in binaries {
         about += &format!("  binary          {}\n", binary.display());
     }
-    about += &format!("  merged profile  {}\n", merged.display());
     report.add_host(binaries, &merged, about);
     Ok(())
 }
@@ -279,66 +272,56 @@ fn heading(arch: &Arch<'_>) -> String {
     }
     heading.push('\n');
     for object in &arch.objects {
-        heading += &format!("  device ELF      {}\n", object.elf.display());
+        heading += &format!("  device ELF      {}\n", object.name());
     }
-    heading += &format!("  merged profile  {}\n", arch.profile.display());
     heading
 }
 
 /// Says what to do with profiles that have no coverage.
-fn without_coverage(profiles: &[DeviceProfile], directory: &Path) -> Option<Error> {
+fn without_coverage(profiles: &[DeviceProfile], data: &DataDirectory) -> Option<Error> {
     profiles.first()?;
     Some(anyhow!(
-        "{} of -fprofile-generate in {1}: for optimization, without coverage: optimize with what \
-         `rocov merge {1} --pgo OUT` prints, or compile with what `rocov flags` prints",
+        "{} of -fprofile-generate in {data}: for optimization, without coverage: optimize with what \
+         `rocov merge {data} --pgo OUT` prints, or compile with what `rocov flags` prints",
         count(profiles.len(), "profile"),
-        directory.display(),
     ))
 }
 
 /// Says that no profile is of what was asked for.
-fn not_of_components(directory: &Path) -> Error {
+fn not_of_components(data: &DataDirectory) -> Error {
     anyhow!(
-        "no profile in {} is of the components and archs that are asked for: they never ran, or were \
-         rebuilt since",
-        directory.display()
+        "no profile in {data} is of the components and archs that are asked for: they never ran, or \
+         were rebuilt since"
     )
 }
 
 /// Says that no device ELF belongs to a profile.
-fn no_device_elf(directory: &Path) -> Error {
+fn no_device_elf(data: &DataDirectory) -> Error {
     anyhow!(
-        "no profile in {0} is of device code in {0}/{1} or in a given object: give the files with \
-         the kernels that ran, as they were when they ran, with --object",
-        directory.display(),
-        OBJECTS,
+        "no profile in {data} is of device code that is kept there or in a given object: give the files \
+         with the kernels that ran, as they were when they ran, with --object"
     )
 }
 
 /// Says that all that there is was left out.
-fn nothing_to_read(directory: &Path) -> Error {
-    anyhow!(
-        "no profile in {} can be read: remove what was left out and run the program again",
-        directory.display()
-    )
+fn nothing_to_read(data: &DataDirectory) -> Error {
+    anyhow!("no profile in {data} can be read: remove what was left out and run the program again")
 }
 
 /// Says why there is nothing, and what to do about it.
-fn nothing_to_report(directory: &Path, listing: &Listing) -> Error {
-    let host = match listing.other.len() {
+fn nothing_to_report(data: &DataDirectory) -> Error {
+    let host = match data.host.len() {
         0 => String::new(),
         number => format!(" (only {}, of host code)", count(number, "profile")),
     };
-    if !listing.sections.is_empty() {
+    if !data.sections.is_empty() {
         return anyhow!(
-            "no device profiles in {}{host}: instrumented GPU code ran, and all that was saved of it \
-             is sections that cannot be reported: compile with a clang that is known here",
-            directory.display()
+            "no device profiles in {data}{host}: instrumented GPU code ran, and all that was saved of \
+             it is sections that cannot be reported: compile with a clang that is known here"
         );
     }
     anyhow!(
-        "no device profiles in {}{host}: no instrumented GPU code ran; compile with the flags that \
-         `rocov flags` prints and run the program under `rocov run`",
-        directory.display()
+        "no device profiles in {data}{host}: no instrumented GPU code ran; compile with the flags that \
+         `rocov flags` prints and run the program under `rocov run`"
     )
 }

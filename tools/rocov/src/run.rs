@@ -3,10 +3,12 @@
 use crate::cli::{DEFAULT_DATA_DIRECTORY, RunArguments, USUAL_CONTROL};
 use crate::control::CONTROL_VARIABLE;
 use crate::ctest::PerTest;
+use crate::data::DataDirectory;
 use crate::status::{self, Failure, Outcome};
 use crate::words::count;
-use crate::{libraries, profiles, signals};
+use crate::{libraries, signals};
 use anyhow::{Context, Result, anyhow, bail};
+use rocov::output::layout::PROFRAW;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -17,6 +19,8 @@ use std::process::Command;
 const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 const PAUSED_VARIABLE: &str = "ROCOV_PAUSED";
 const PROFILE_VARIABLE: &str = "LLVM_PROFILE_FILE";
+/// The data directory: what is no profile lies there too, beside the folder of profiles.
+const DATA_VARIABLE: &str = "ROCOV_DATA";
 const MODEL_VARIABLE: &str = "ROCOV_MODELGPU";
 const VERBOSE_VARIABLE: &str = "ROCOV_VERBOSE";
 const LABEL_VARIABLE: &str = "ROCOV_LABEL";
@@ -103,8 +107,9 @@ impl Environment {
         }
         let directory = data_directory(arguments)?;
         if let Some(directory) = &directory {
-            let pattern = directory.join(PROFILE_NAME);
+            let pattern = directory.join(PROFRAW).join(PROFILE_NAME);
             variables.push((PROFILE_VARIABLE, pattern.into_os_string()));
+            variables.push((DATA_VARIABLE, directory.into()));
         }
         Ok(Self {
             variables,
@@ -116,10 +121,10 @@ impl Environment {
         let Some(directory) = &self.directory else {
             return;
         };
-        match profiles::list(directory) {
-            Ok(listing) if !listing.device.is_empty() => eprintln!(
+        match DataDirectory::open(&[directory]) {
+            Ok(data) if !data.device.is_empty() => eprintln!(
                 "rocov: {} in {}",
-                count(listing.device.len(), "device profile"),
+                count(data.device.len(), "device profile"),
                 directory.display()
             ),
             _ => eprintln!("rocov: no device profiles in {}", directory.display()),

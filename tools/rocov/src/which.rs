@@ -3,9 +3,9 @@
 use crate::cli::{LineOfSource, WhichArguments};
 use crate::components::Components;
 use crate::coverage::{By, Collected, SHARED, Selection, Texts, View, below, here, misfit};
+use crate::data::{DataDirectory, Origins};
 use crate::llvm_tools::Installed;
 use crate::merged::Merged;
-use crate::origins::Origins;
 use crate::status::{self, Outcome};
 use crate::table::{Heading, table};
 use crate::{child, per_test, report};
@@ -55,12 +55,16 @@ pub(crate) fn which(arguments: &WhichArguments) -> Outcome {
     let (lines, directory) = arguments.asked();
     let archs = &arguments.arch;
     let selection = Selection::new(&arguments.path_map, &[], &[])?;
-    let inputs = report::read(directory, &arguments.objects, archs)?;
+    let inputs = report::read(
+        DataDirectory::open(&[directory])?,
+        &arguments.objects,
+        archs,
+    )?;
     let mut installed = Installed::find(arguments.llvm_bin.as_deref())?;
     let all = Components::default();
-    let (mut matching, _) = report::matched(&inputs, directory, archs, &all, &mut installed)?;
-    let labels = per_test::labels(&matching, directory)?;
-    let (merged, _) = report::merged(&mut matching, directory, &installed)?;
+    let (mut matching, _) = report::matched(&inputs, archs, &all, &mut installed)?;
+    let labels = per_test::labels(&matching, &inputs.data)?;
+    let (merged, _) = report::merged(&mut matching, &inputs, &installed)?;
     let collected = |merged: &Merged<'_>| {
         let report = report::of_device(merged, &inputs, &Origins::default());
         report.collected(&selection, &installed)
@@ -88,7 +92,7 @@ pub(crate) fn which(arguments: &WhichArguments) -> Outcome {
     matching.select(&[], |identity| identities.contains(identity));
     for label in labels {
         let mut matching = matching.of_labels(|it| it == label);
-        let (merged, _) = Merged::of(&mut matching, directory, None, &installed)?;
+        let (merged, _) = Merged::of(&mut matching, &installed)?;
         let counted = view(collected(&merged)?.sources);
         for answer in &mut answers {
             answer.add(label, &counted);

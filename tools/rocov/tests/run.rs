@@ -112,7 +112,8 @@ fn options_after_the_program_are_its_own() {
     assert_eq!(stdout(&output), "--gpu x --help -- -v\n");
 }
 
-const SHOW_ENVIRONMENT: &str = r#"echo "$LD_PRELOAD|$LLVM_PROFILE_FILE|${ROCOV_MODELGPU-unset}""#;
+const SHOW_ENVIRONMENT: &str =
+    r#"echo "$LD_PRELOAD|$LLVM_PROFILE_FILE|${ROCOV_DATA-unset}|${ROCOV_MODELGPU-unset}""#;
 
 #[test]
 fn the_program_gets_the_drain_and_an_absolute_profile_name() {
@@ -122,12 +123,12 @@ fn the_program_gets_the_drain_and_an_absolute_profile_name() {
     let drain = place.library(DRAIN);
     assert_eq!(
         stdout(&output),
-        format!("{drain}|{directory}/rocov-data/%p.profraw|unset\n")
+        format!("{drain}|{directory}/rocov-data/profraw/%p.profraw|{directory}/rocov-data|unset\n")
     );
     let output = place.script(&["-o", "some/where"], SHOW_ENVIRONMENT);
     assert_eq!(
         stdout(&output),
-        format!("{drain}|{directory}/some/where/%p.profraw|unset\n")
+        format!("{drain}|{directory}/some/where/profraw/%p.profraw|{directory}/some/where|unset\n")
     );
 }
 
@@ -175,12 +176,12 @@ fn what_the_user_set_is_kept() {
         stdout(&command.output().unwrap())
     };
     let preload = format!("{}:{}", place.library(DRAIN), other.display());
-    assert_eq!(run(&[]), format!("{preload}|mine-%m.profraw|unset\n"));
+    assert_eq!(run(&[]), format!("{preload}|mine-%m.profraw|unset|unset\n"));
     // An option is nearer to the user than the environment.
     let directory = place.directory.path().display();
     assert_eq!(
         run(&["-o", "out"]),
-        format!("{preload}|{directory}/out/%p.profraw|unset\n")
+        format!("{preload}|{directory}/out/profraw/%p.profraw|{directory}/out|unset\n")
     );
 }
 

@@ -1,5 +1,6 @@
 //! Merges.
 
+use crate::profdata;
 use clap::{Args, ValueEnum};
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -30,6 +31,9 @@ pub(crate) struct MergeArguments {
 
     /// Write indexed profiles: OUT/ARCH.profdata for each GPU architecture and OUT/host.profdata, or
     /// the file OUT if that ends in .profdata
+    ///
+    /// A directory OUT gets what --pooled writes too, so that `rocov report OUT` works. If OUT is, has or
+    /// lies in an input, raw profiles stay where they are: they would count twice.
     #[arg(short, long, value_name = "OUT", required_unless_present_any = ["pooled", "pgo"])]
     pub(crate) output: Option<PathBuf>,
 
@@ -42,9 +46,9 @@ pub(crate) struct MergeArguments {
 
     /// Write a directory of raw profiles, one for each code object, to report on or to merge further
     ///
-    /// Device ELFs in objects directories of the inputs go with them, by hard links where possible, and
-    /// the kernel registries (.kernels.json) of the directories, as one. DIR must be empty or not exist;
-    /// it appears when all is in it.
+    /// The profiles go to DIR/profraw. Device ELFs in objects directories of the inputs go with them, by
+    /// hard links where possible, and the kernel registries (.kernels.json) of the directories, as one.
+    /// DIR must be empty or not exist; it appears when all is in it.
     #[arg(long, value_name = "DIR")]
     pub(crate) pooled: Option<PathBuf>,
 
@@ -77,6 +81,12 @@ impl MergeArguments {
     /// Where indexed profiles go, if any are written.
     pub(crate) fn indexed(&self) -> Option<&Path> {
         self.output.as_deref().or(self.pgo.as_deref())
+    }
+
+    /// The directory beside indexed profiles that a report can be made of.
+    pub(crate) fn data(&self) -> Option<&Path> {
+        let output = self.output.as_deref();
+        output.filter(|output| !profdata::is_indexed(output))
     }
 }
 

@@ -13,10 +13,10 @@ use std::str::FromStr;
 
 /// Report which lines of the GPU code ran
 ///
-/// Merges the profiles of DIR per GPU architecture into DIR/ARCH.profdata and prints a table for each
-/// and, for several, of all, with the figures of llvm-cov. The device ELFs are those that librocov
-/// kept in DIR/objects when they were loaded. What is missing there is taken out of the objects that
-/// are given, and kept.
+/// Prints a table for each GPU architecture and, for several, of all, with the figures of llvm-cov. Each
+/// DIR is searched with all directories in it: those of ranks or labels, and what `rocov merge` has
+/// written. The device ELFs are those that librocov kept there when they were loaded, else those in the
+/// objects that are given. Nothing is written to DIR.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0 when a report was printed, also when it had to leave out a damaged profile, a source \
@@ -24,9 +24,9 @@ that is not there or what matches nothing, which standard error says; 1 when the
 report or a tool failed; 2 for a usage error; 3 when a gate did not hold: then what had to be left \
 out counts too.")]
 pub(crate) struct ReportArguments {
-    /// The directory that `rocov run` wrote the profiles to
+    /// The directories that `rocov run` wrote to, or the program by its own `LLVM_PROFILE_FILE`
     #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]
-    pub(crate) directory: PathBuf,
+    pub(crate) directories: Vec<PathBuf>,
 
     /// Look in these files too: the program, libraries with kernels, or device ELFs (.hsaco,
     /// bundled or not)

@@ -4,7 +4,7 @@ mod rocpd;
 mod schema;
 
 use crate::cli::{ExportArguments, Format};
-use crate::registries::Registries;
+use crate::data::DataDirectory;
 use crate::status::{FAILED, Outcome};
 use crate::words::count;
 use crate::{child, files};
@@ -16,7 +16,7 @@ const DEFAULT_FILE: &str = "rocpd.db";
 
 /// Writes the file.
 pub(crate) fn export(arguments: &ExportArguments) -> Outcome {
-    let registries = Registries::read(&arguments.directory)?;
+    let registries = DataDirectory::open(&[&arguments.directory])?.registries()?;
     let is_partial = registries.say_unread();
     let document = &registries.document;
     let output = arguments.output.clone();

@@ -2,6 +2,7 @@
 
 use crate::cli::KernelsArguments;
 use crate::coverage::{self, Function};
+use crate::data::DataDirectory;
 use crate::inputs::Inputs;
 use crate::llvm_tools::Installed;
 use crate::matching::{CodeObject, Matching};
@@ -9,7 +10,6 @@ use crate::merged::merge_object;
 use crate::{child, parallel, profdata};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
-use std::path::Path;
 use tempfile::TempDir;
 
 /// The functions of each code object that there is a profile of, by identity and symbol.
@@ -19,12 +19,11 @@ pub(super) type Measured = BTreeMap<String, BTreeMap<String, Function>>;
 ///
 /// # Errors
 ///
-/// When the directory or an object cannot be read.
-pub(super) fn of(arguments: &KernelsArguments) -> Result<Measured> {
-    let directory = &arguments.directory;
-    let inputs = Inputs::read(directory, &arguments.objects)?;
+/// When an object cannot be read.
+pub(super) fn of(data: DataDirectory, arguments: &KernelsArguments) -> Result<Measured> {
+    let inputs = Inputs::of(data, &arguments.objects)?;
     let mut measured = Measured::new();
-    if inputs.listing.device.is_empty() {
+    if inputs.data.device.is_empty() {
         return Ok(measured);
     }
     let mut installed = match Installed::find(arguments.llvm_bin.as_deref()) {
@@ -34,10 +33,10 @@ pub(super) fn of(arguments: &KernelsArguments) -> Result<Measured> {
             return Ok(measured);
         }
     };
-    let mut matching = Matching::of(&inputs.listing.device, &inputs.kept.files, &inputs.named);
+    let mut matching = Matching::of(&inputs.data.device, &inputs.kept.files, &inputs.named);
     installed.prefer(matching.compilers());
     let damaged = matching.leave_out_damaged(|profile| profdata::check(profile, &installed));
-    child::say(&matching.left_out(directory));
+    child::say(&matching.left_out(&inputs.data));
     child::say(&damaged);
     let archs = matching.archs.iter();
     let objects: Vec<_> = archs
@@ -48,8 +47,7 @@ pub(super) fn of(arguments: &KernelsArguments) -> Result<Measured> {
         })
         .collect();
     let found = parallel::map(&objects, |(arch, _, object)| {
-        let elf = object.file.place(object.elf, arch, directory);
-        Ok(elf.and_then(|elf| functions(&elf, object, &installed)))
+        Ok(functions(object, arch, &installed))
     })?;
     for ((_, identity, _), functions) in objects.iter().zip(found) {
         match functions {
@@ -64,12 +62,13 @@ pub(super) fn of(arguments: &KernelsArguments) -> Result<Measured> {
 
 /// The functions of one code object.
 fn functions(
-    elf: &Path,
     object: &CodeObject<'_>,
+    arch: &str,
     installed: &Installed,
 ) -> Result<BTreeMap<String, Function>> {
     let directory = TempDir::new().context("cannot make a temporary directory")?;
+    let elf = object.file.place(object.elf, arch, directory.path())?;
     let merged = directory.path().join("one.profdata");
     merge_object(object, &merged, installed)?;
-    coverage::functions(installed.newest(), elf, &merged)
+    coverage::functions(installed.newest(), &elf, &merged)
 }

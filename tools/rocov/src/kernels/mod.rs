@@ -10,7 +10,7 @@ pub(crate) use columns::Column;
 
 use crate::child;
 use crate::cli::KernelsArguments;
-use crate::registries::Registries;
+use crate::data::DataDirectory;
 use crate::status::{FAILED, Outcome};
 use crate::words::count;
 use columns::compare;
@@ -31,13 +31,14 @@ struct Document<'a> {
 
 /// Prints the table, or what addresses were.
 pub(crate) fn kernels(arguments: &KernelsArguments) -> Outcome {
-    let registries = Registries::read(&arguments.directory)?;
+    let data = DataDirectory::open(&[&arguments.directory])?;
+    let registries = data.registries()?;
     let is_partial = registries.say_unread();
     if !arguments.address.is_empty() {
         let all_are_known = address::print(&registries.document, arguments)?;
         return Ok(status(is_partial || !all_are_known));
     }
-    let measured = measured::of(arguments)?;
+    let measured = measured::of(data, arguments)?;
     let mut rows = rows(registries.document, &measured);
     let all = rows.len();
     rows.retain(|row| row.is_asked_for(arguments));

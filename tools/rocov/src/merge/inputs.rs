@@ -1,76 +1,87 @@
 //! What the user names: directories, files, globs and lists of them.
 
-use super::Damaged;
+use crate::cli::MergeArguments;
+use crate::data::{DataDirectory, Walk};
 use crate::profdata;
-use crate::profiles::{DeviceProfile, Kind};
-use anyhow::{Context, Error, Result, anyhow, bail};
-use rocov::output::{LABELS, PARTIAL};
-use rocov::registry::OBJECTS;
-use std::collections::HashSet;
+use anyhow::{Context, Result, anyhow, bail};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// One file, as soon as it is found.
-pub(super) enum Found {
-    /// The profile of a code object.
-    Device(DeviceProfile),
-    /// A profile of host code.
-    Host(PathBuf),
-    /// A device ELF that was kept beside profiles.
-    Kept(PathBuf),
-    /// The registry of a process's kernels.
-    Registry(PathBuf),
-    /// Saved sections, which are not merged.
-    Sections(PathBuf),
-    /// An input that cannot be read.
-    Damaged(Damaged),
+/// What is to be merged.
+pub(super) struct Inputs {
+    /// The files that were found, in the order of the inputs.
+    pub(super) data: DataDirectory,
+    /// What was named: directories and files.
+    pub(super) named: Vec<PathBuf>,
 }
 
-/// Walks over the inputs. The order is the same every time.
-pub(super) struct Inputs<'a> {
-    found: &'a mut dyn FnMut(Found),
-    /// Where the output goes.
-    pooled: Option<PathBuf>,
-    /// Device and inode number of every directory that was entered: links can make a circle.
-    entered: HashSet<(u64, u64)>,
-    /// Directories of files that were named by themselves.
-    parents: HashSet<PathBuf>,
-}
-
-impl<'a> Inputs<'a> {
-    /// Gives every file to `found`. `pooled` is the directory that will be written.
-    pub(super) fn new(found: &'a mut dyn FnMut(Found), pooled: Option<&Path>) -> Self {
-        Self {
-            found,
-            pooled: pooled.and_then(|path| std::path::absolute(path).ok()),
-            entered: HashSet::new(),
-            parents: HashSet::new(),
-        }
-    }
-
-    /// Walks over what stands on the command line.
+impl Inputs {
+    /// Finds what the user has named.
     ///
     /// # Errors
     ///
-    /// When the output would be among the inputs of the next merge.
-    pub(super) fn arguments(&mut self, arguments: &[PathBuf]) -> Result<()> {
+    /// When a pooled directory would be among the inputs of the next merge, or a list cannot be read, or
+    /// has a weight.
+    pub(super) fn find(arguments: &MergeArguments) -> Result<Self> {
+        let pooled = arguments.pooled.as_deref();
+        let mut named = Vec::new();
+        let data = DataDirectory::collect(|walk| {
+            let mut inputs = Named {
+                walk,
+                pooled: pooled.and_then(|path| std::path::absolute(path).ok()),
+                named: &mut named,
+            };
+            inputs.arguments(&arguments.inputs)?;
+            match &arguments.input_files {
+                Some(list) => inputs.list(list),
+                None => Ok(()),
+            }
+        })?;
+        Ok(Self { data, named })
+    }
+
+    /// Whether what is written to the directory `output` could be found again among the inputs, or what
+    /// is there is an input.
+    pub(super) fn overlap(&self, output: &Path) -> bool {
+        let Ok(output) = std::path::absolute(output) else {
+            return false;
+        };
+        // It may not be there yet.
+        let mut there = output.ancestors().filter_map(|it| it.canonicalize().ok());
+        let Some(there) = there.next() else {
+            return false;
+        };
+        let is_there = output.exists();
+        let inputs = self.named.iter().filter_map(|it| it.canonicalize().ok());
+        inputs
+            .into_iter()
+            .any(|input| there.starts_with(&input) || is_there && input.starts_with(&there))
+    }
+}
+
+/// Walks over what the user has named. The order is the same every time.
+struct Named<'a, 'b> {
+    walk: &'a mut Walk<'b>,
+    /// Where the output goes.
+    pooled: Option<PathBuf>,
+    named: &'a mut Vec<PathBuf>,
+}
+
+impl Named<'_, '_> {
+    /// Walks over what stands on the command line.
+    fn arguments(&mut self, arguments: &[PathBuf]) -> Result<()> {
         arguments.iter().try_for_each(|path| self.named(path))
     }
 
     /// Walks over what stands in the file `list`, one on each line; lines that start with `#` are
     /// comments, as in lists for llvm-profdata.
-    ///
-    /// # Errors
-    ///
-    /// Also when the list cannot be read, or has a weight.
-    pub(super) fn list(&mut self, list: &Path) -> Result<()> {
+    fn list(&mut self, list: &Path) -> Result<()> {
         let reader: Box<dyn BufRead> = if list == Path::new(STANDARD_INPUT) {
             Box::new(io::stdin().lock())
         } else {
@@ -102,29 +113,33 @@ impl<'a> Inputs<'a> {
                 Ok(path) => self.path(&path)?,
                 Err(error) => {
                     let path = error.path().to_owned();
-                    self.damaged(&path, Error::from(error));
+                    self.walk.damaged(&path, error.into());
                 }
             }
         }
         if is_empty {
-            self.damaged(path, anyhow!("no file matches `{text}`"));
+            self.walk.damaged(path, anyhow!("no file matches `{text}`"));
         }
         Ok(())
     }
 
     /// A path that the user wrote.
     fn path(&mut self, path: &Path) -> Result<()> {
+        self.named.push(path.to_owned());
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
                 self.check_output(path)?;
-                self.directory(path);
+                self.walk.named(path);
             }
             Ok(metadata) if metadata.is_file() => {
                 self.file(path);
-                self.kept_beside(path);
+                self.walk.beside(path);
             }
-            Ok(_) => self.damaged(path, anyhow!("{} is not a file", path.display())),
-            Err(error) => self.unreadable(path, error),
+            Ok(_) => {
+                let error = anyhow!("{} is not a file", path.display());
+                self.walk.damaged(path, error);
+            }
+            Err(error) => self.walk.unreadable(path, error),
         }
         Ok(())
     }
@@ -132,76 +147,19 @@ impl<'a> Inputs<'a> {
     /// A file that the user wants: a profile of host code, whatever its name, unless its name says
     /// something else.
     fn file(&mut self, path: &Path) {
-        let owned = path.to_owned();
-        match Kind::of(path) {
-            Kind::None if profdata::is_indexed(path) => self.damaged(
-                path,
-                anyhow!(
-                    "cannot merge {}: it is an indexed profile, which llvm-profdata merges",
-                    path.display()
-                ),
-            ),
-            Kind::None => (self.found)(Found::Host(owned)),
-            kind => self.entry(kind, owned),
-        }
-    }
-
-    /// A file of a directory.
-    fn entry(&mut self, kind: Kind, path: PathBuf) {
-        (self.found)(match kind {
-            Kind::Device(profile) => Found::Device(profile),
-            Kind::Other | Kind::PooledHost => Found::Host(path),
-            Kind::Sections => Found::Sections(path),
-            Kind::Registry => Found::Registry(path),
-            Kind::None if is_kept(&path) => Found::Kept(path),
-            Kind::None => return,
-        });
-    }
-
-    /// All that lies in a directory and those below it, as llvm-profdata does it. Hidden directories
-    /// are not entered, unless their name is a label's: a merge that was killed may have left one.
-    fn directory(&mut self, directory: &Path) {
-        match fs::metadata(directory) {
-            Ok(metadata) if self.entered.insert((metadata.dev(), metadata.ino())) => {}
-            Ok(_) => return,
-            Err(error) => return self.unreadable(directory, error),
-        }
-        let entries = fs::read_dir(directory).and_then(|entries| {
-            entries
-                .map(|entry| entry.and_then(|entry| Ok((entry.file_type()?, entry.file_name()))))
-                .collect::<io::Result<Vec<_>>>()
-        });
-        let mut entries = match entries {
-            Ok(entries) => entries,
-            Err(error) => return self.unreadable(directory, error),
-        };
-        entries.sort_unstable_by(|(_, a), (_, b)| process_first(a).cmp(&process_first(b)));
-        for (kind, name) in entries {
-            let path = directory.join(&name);
-            // A link is what it leads to; what leads nowhere is of no interest before it is read.
-            let is_directory = kind.is_dir() || kind.is_symlink() && path.is_dir();
-            if !is_directory {
-                // Opening a pipe would wait for somebody to write into it.
-                if kind.is_file() || kind.is_symlink() {
-                    self.entry(Kind::of(&path), path);
-                }
-            } else if is_input(&name, directory) {
-                self.directory(&path);
-            }
-        }
-    }
-
-    /// The device ELFs in the data directory of a file that was named by itself.
-    fn kept_beside(&mut self, path: &Path) {
-        let Some(parent) = path.parent() else { return };
-        if self.parents.contains(parent) {
+        if self.walk.file(path.to_owned()) {
             return;
         }
-        self.parents.insert(parent.to_owned());
-        let objects = parent.join(OBJECTS);
-        if objects.is_dir() {
-            self.directory(&objects);
+        if !profdata::is_indexed(path) {
+            return self.walk.host(path.to_owned());
         }
+        self.walk.damaged(
+            path,
+            anyhow!(
+                "cannot merge {}: it is an indexed profile, which llvm-profdata merges",
+                path.display()
+            ),
+        );
     }
 
     /// A pooled directory among the inputs would be added to them by the next merge.
@@ -223,38 +181,6 @@ impl<'a> Inputs<'a> {
         }
         Ok(())
     }
-
-    fn unreadable(&mut self, path: &Path, error: io::Error) {
-        let error = Error::from(error).context(format!("cannot read {}", path.display()));
-        self.damaged(path, error);
-    }
-
-    fn damaged(&mut self, path: &Path, error: Error) {
-        let path = path.to_owned();
-        (self.found)(Found::Damaged(Damaged { path, error }));
-    }
-}
-
-/// Whether the file is named as kept device ELFs are.
-fn is_kept(path: &Path) -> bool {
-    path.extension().is_some_and(|it| it == "elf")
-        && path.parent().and_then(Path::file_name) == Some(OsStr::new(OBJECTS))
-}
-
-/// Whether the directory `name` in `directory` has inputs. What a merge that was killed has left has not,
-/// nor has what is hidden, unless it is a label.
-fn is_input(name: &OsStr, directory: &Path) -> bool {
-    let name = name.as_bytes();
-    let is_label = || directory.iter().any(|name| name == LABELS);
-    !name.starts_with(PARTIAL.as_bytes()) && (!name.starts_with(b".") || is_label())
-}
-
-/// Orders `ARCH.IDENTITY.AGENT.BASE` by BASE, so that neighbours are of different code objects: they
-/// are added at the same time, and those of one code object have to wait for each other.
-fn process_first(name: &OsStr) -> (&[u8], &[u8]) {
-    let name = name.as_bytes();
-    let base = name.splitn(4, |byte| *byte == b'.').nth(3);
-    (base.unwrap_or(name), name)
 }
 
 /// An entry of a list without its weight, which stands before a comma and must be 1.
@@ -292,26 +218,6 @@ mod tests {
         assert_eq!(
             error,
             "`20,a.profraw` has a weight, and profiles are added as they are: expected 1"
-        );
-    }
-
-    #[test]
-    fn neighbours_are_of_different_code_objects() {
-        let mut names = [
-            "gfx90a.aa.0.1.profraw",
-            "gfx90a.aa.0.2.profraw",
-            "gfx90a.bb.0.1.profraw",
-            "1.profraw",
-        ];
-        names.sort_by(|a, b| process_first(a.as_ref()).cmp(&process_first(b.as_ref())));
-        assert_eq!(
-            names,
-            [
-                "1.profraw",
-                "gfx90a.aa.0.1.profraw",
-                "gfx90a.bb.0.1.profraw",
-                "gfx90a.aa.0.2.profraw",
-            ]
         );
     }
 }

@@ -4,9 +4,9 @@
 //! inputs: names -> sums: one per code object -> outputs: llvm-profdata (-> pgo: flags), or a pooled directory
 //! ```
 //!
-//! Memory is bounded by the code objects, not by the files: of a profile that is added, its device and
-//! inode number are kept, and nothing else. A pooled directory gets what registries say of each
-//! process, too, which is kept until it is written.
+//! Memory is bounded by the code objects, not by what is in the files: of a profile, its name and its
+//! device and inode number are kept. A directory that is written gets what registries say of each
+//! process, too, which is kept until then.
 
 mod inputs;
 mod outputs;
@@ -16,18 +16,17 @@ mod progress;
 mod sums;
 
 use crate::cli::{FailureMode, MergeArguments};
-use crate::kept::identity_in;
+use crate::data::DataDirectory;
 use crate::llvm_tools::Installed;
 use crate::mapped;
 use crate::profdata;
 use crate::status::Outcome;
 use crate::words::count;
 use anyhow::{Context, Error, Result, anyhow};
-use inputs::{Found, Inputs};
+use inputs::Inputs;
 use progress::Progress;
 use rocov::registry::Merged;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ffi::OsString;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -52,10 +51,13 @@ struct Gathered {
     sums: Sums,
     /// Profiles of host code.
     host: Vec<PathBuf>,
-    /// Kept device ELFs by file name: those of one name are the same.
-    kept: BTreeMap<OsString, PathBuf>,
-    /// The registries, where they are wanted.
+    /// Kept device ELFs by identity.
+    kept: BTreeMap<String, PathBuf>,
+    /// The registries, if they are wanted.
     registry: Merged,
+    /// Whether what is written to the output that is no pooled directory would be found there as an
+    /// input, or replace one.
+    overlaps: bool,
     /// Saved sections, which nothing here reads: their number and the first.
     sections: Option<(usize, PathBuf)>,
     /// Architectures of all profiles, also of those that `--arch` leaves out.
@@ -99,59 +101,43 @@ pub(crate) fn merge(arguments: &MergeArguments) -> Outcome {
 
 /// Finds all inputs and adds up those of code objects.
 fn gather(arguments: &MergeArguments) -> Result<Gathered> {
+    let mut inputs = Inputs::find(arguments)?;
+    let mut gathered = Gathered {
+        overlaps: arguments.data().is_some_and(|it| inputs.overlap(it)),
+        ..Gathered::default()
+    };
+    gathered.add_kept(&inputs.data, arguments);
+    let damaged = std::mem::take(&mut inputs.data.damaged).into_iter();
+    let damaged = damaged.map(|(path, error)| Damaged { path, error });
+    gathered.damaged.extend(damaged);
     let threads = arguments
         .num_threads
         .or_else(|| thread::available_parallelism().ok())
         .map_or(1, NonZero::get);
     let progress = Progress::default();
     let is_shown = !arguments.quiet && io::stderr().is_terminal();
-    let mut gathered = Gathered::default();
     let wanted = |arch: &str| arguments.arch.as_deref().is_none_or(|it| it == arch);
-    let (sums, result) = progress.shown(is_shown, || {
+    let DataDirectory { device, host, .. } = inputs.data;
+    let (sums, ()) = progress.shown(is_shown, || {
         sums::add_all(threads, &progress, |adder| {
-            let mut found = |found| match found {
-                Found::Device(profile) => {
-                    if !gathered.archs.contains(&profile.arch) {
-                        gathered.archs.insert(profile.arch.clone());
-                    }
-                    // clang would optimize for size what was not launched in one run.
-                    let is_left_out = arguments.pgo.is_some() && profile.is_of_zeros();
-                    if wanted(&profile.arch) && !is_left_out {
-                        adder.add(profile);
-                    }
+            for profile in device {
+                if !gathered.archs.contains(&profile.arch) {
+                    gathered.archs.insert(profile.arch.clone());
                 }
-                Found::Host(path) => {
-                    gathered.archs.insert(HOST.to_owned());
-                    if wanted(HOST) && adder.is_new(&path) {
-                        gathered.host.push(path);
-                    }
+                // clang would optimize for size what was not launched in one run.
+                let is_left_out = arguments.pgo.is_some() && profile.is_of_zeros();
+                if wanted(&profile.arch) && !is_left_out {
+                    adder.add(profile);
                 }
-                Found::Kept(path) => {
-                    if let Some(name) = path.file_name() {
-                        gathered.kept.entry(name.to_owned()).or_insert(path);
-                    }
+            }
+            for path in host {
+                gathered.archs.insert(HOST.to_owned());
+                if wanted(HOST) && adder.is_new(&path) {
+                    gathered.host.push(path);
                 }
-                // A registry is no part of an indexed profile.
-                Found::Registry(path) if arguments.pooled.is_some() => {
-                    if let Err(error) = add_registry(&mut gathered.registry, &path) {
-                        gathered.damaged.push(Damaged { path, error });
-                    }
-                }
-                Found::Registry(_) => {}
-                Found::Sections(path) => {
-                    gathered.sections.get_or_insert((0, path)).0 += 1;
-                }
-                Found::Damaged(damaged) => gathered.damaged.push(damaged),
-            };
-            let mut inputs = Inputs::new(&mut found, arguments.pooled.as_deref());
-            inputs.arguments(&arguments.inputs)?;
-            match &arguments.input_files {
-                Some(list) => inputs.list(list),
-                None => Ok(()),
             }
         })
     });
-    result?;
     gathered.sums = sums;
     gathered.damaged.append(&mut gathered.sums.damaged);
     Ok(gathered)
@@ -165,6 +151,33 @@ fn add_registry(merged: &mut Merged, path: &Path) -> Result<()> {
 }
 
 impl Gathered {
+    /// Adds what lies beside profiles.
+    fn add_kept(&mut self, data: &DataDirectory, arguments: &MergeArguments) {
+        for (identity, path) in data.elfs() {
+            self.kept.insert(identity.to_owned(), path.to_owned());
+        }
+        if let Some(first) = data.sections.first() {
+            self.sections = Some((data.sections.len(), first.clone()));
+        }
+        // A registry is no part of an indexed profile.
+        if arguments.pooled.is_none() && arguments.data().is_none() {
+            return;
+        }
+        for path in data.asked_registry_files() {
+            let Err(error) = add_registry(&mut self.registry, path) else {
+                continue;
+            };
+            if arguments.pooled.is_none() {
+                eprintln!("rocov: left out: {error:#}");
+            } else {
+                self.damaged.push(Damaged {
+                    path: path.to_owned(),
+                    error,
+                });
+            }
+        }
+    }
+
     fn is_empty(&self) -> bool {
         self.sums.code_objects.is_empty() && self.host.is_empty()
     }
@@ -177,13 +190,9 @@ impl Gathered {
 
     /// Code objects whose device ELFs were kept beside their profiles, with these.
     fn elfs(&self) -> Vec<(&CodeObject, &Path)> {
-        let kept = self.kept.values().map(PathBuf::as_path);
-        let kept: HashMap<_, _> = kept
-            .filter_map(|elf| Some((identity_in(elf)?, elf)))
-            .collect();
         let code_objects = self.sums.code_objects.keys();
         code_objects
-            .filter_map(|it| Some((it, *kept.get(it.identity.as_str())?)))
+            .filter_map(|it| Some((it, self.kept.get(&it.identity)?.as_path())))
             .collect()
     }
 

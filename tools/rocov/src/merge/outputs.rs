@@ -1,14 +1,16 @@
 //! What a merge writes: indexed profiles, a pooled directory, or both.
 
-use super::pooled::Pool;
+use super::pooled::{self, Pool};
 use super::{Gathered, HOST, pgo};
 use crate::child;
 use crate::cli::MergeArguments;
+use crate::data::POOLED_HOST;
+use crate::files;
 use crate::llvm_tools::Installed;
 use crate::profdata;
-use crate::profiles::POOLED_HOST;
 use crate::words::count;
 use anyhow::{Context, Result, bail};
+use rocov::output::layout::PROFRAW;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +44,8 @@ pub(super) fn write(
     installed: Option<&Installed>,
 ) -> Result<()> {
     let pooled = arguments.pooled.as_deref();
-    let pool = Pool::write(&gathered.sums.code_objects, pooled)?;
+    let place = pooled.map(files::parent).or(arguments.data());
+    let pool = Pool::write(&gathered.sums.code_objects, place)?;
     let mut said = String::new();
     let mut flags = None;
     if let (Some(output), Some(installed)) = (arguments.indexed(), installed) {
@@ -60,7 +63,10 @@ pub(super) fn write(
         }
     }
     if let Some(directory) = pooled {
-        said += &write_pooled(directory, gathered, pool, installed, arguments)?;
+        said += &write_pooled(directory, gathered, &pool, installed, arguments)?;
+        pool.put(directory)?;
+    } else if let Some(directory) = arguments.data() {
+        put_beside(directory, gathered, pool)?;
     }
     if arguments.quiet {
         said.clear();
@@ -115,31 +121,51 @@ fn write_indexed<'a>(
     Ok(written)
 }
 
-/// Puts the pooled directory in place.
+/// Completes the pooled directory that is to be put at `directory`.
 fn write_pooled(
     directory: &Path,
     gathered: &Gathered,
-    pool: Pool,
+    pool: &Pool,
     installed: Option<&Installed>,
     arguments: &MergeArguments,
 ) -> Result<String> {
     pool.keep(gathered)?;
     let mut said = String::new();
-    for (arch, group) in groups(gathered, &pool) {
+    for (arch, group) in groups(gathered, pool) {
         let mut place = directory.to_owned();
         if let (HOST, Some(installed)) = (arch, installed) {
-            index(
-                &group.profiles,
-                &pool.path().join(POOLED_HOST),
-                installed,
-                arguments,
-            )?;
-            place.push(POOLED_HOST);
+            let host = pool.profraw().join(POOLED_HOST);
+            index(&group.profiles, &host, installed, arguments)?;
+            place = place.join(PROFRAW).join(POOLED_HOST);
         }
         said += &format!("{arch}: {}: {}\n", group.contents, place.display());
     }
-    pool.put(directory)?;
     Ok(said)
+}
+
+/// Puts what a report needs beside the indexed profiles in `directory`, unless raw profiles are there
+/// that it would replace or add to.
+fn put_beside(directory: &Path, gathered: &Gathered, pool: Pool) -> Result<()> {
+    if gathered.overlaps {
+        return Ok(());
+    }
+    if !pooled::is_of_merges(directory)? {
+        eprintln!(
+            "rocov: {0}/{PROFRAW} has profiles of runs, and stays as it is: `rocov report {0}` is of \
+             those; give another directory to report on what was merged",
+            directory.display()
+        );
+        return Ok(());
+    }
+    pool.keep(gathered)?;
+    if !gathered.host.is_empty() {
+        let [from, to] = [
+            directory.join(format!("{HOST}.profdata")),
+            pool.profraw().join(POOLED_HOST),
+        ];
+        fs::copy(&from, &to).with_context(|| format!("cannot copy {}", from.display()))?;
+    }
+    pool.put_into(directory)
 }
 
 /// The profiles of each arch and of host code.

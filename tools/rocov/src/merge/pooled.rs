@@ -1,21 +1,22 @@
-//! Directories with one raw profile for each code object and one registry, named as `%m` names them:
-//! what a merge makes, `rocov report` reads, and the next merge takes as an input.
+//! Directories with one raw profile for each code object and one registry: what a merge makes, `rocov
+//! report` reads, and the next merge takes as an input.
 
 use super::Gathered;
 use super::sums::{CodeObject, Summed};
+use crate::data::{DataDirectory, DeviceProfile, POOLED_HOST};
 use crate::files::{self, Partial};
 use anyhow::{Context, Result, bail};
 use rocov::codeobject::Identity;
+use rocov::output::layout::{OBJECTS, PROFRAW, REGISTRIES};
 use rocov::output::{Expansion, ProfileName};
-use rocov::registry::OBJECTS;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// What the names of pooled profiles are made of.
-const PATTERN: &str = "%m.profraw";
+/// What the names of pooled profiles end in: another than those of any process.
+const BASE: &str = "merged.profraw";
 /// The GPU in the names: all GPUs' counts are in one file.
 const AGENT: usize = 0;
 
@@ -50,18 +51,22 @@ pub(super) fn check_free(path: &Path) -> Result<()> {
 }
 
 impl Pool {
-    /// Writes the sums into a directory that will be put at `path`, or a temporary one.
+    /// Writes the sums into a new directory, in the directory `place` or a temporary one.
     ///
     /// # Errors
     ///
     /// When it cannot be written.
     pub(super) fn write(
         code_objects: &BTreeMap<CodeObject, Summed>,
-        path: Option<&Path>,
+        place: Option<&Path>,
     ) -> Result<Self> {
-        let directory = make_directory(path)?;
-        let name = ProfileName::parse(PATTERN, &Expansion::default(), directory.path.path())
-            .context("a pattern without a process id")?;
+        let directory = make_directory(place)?;
+        let path = directory.path.path();
+        let profiles = path.join(PROFRAW);
+        make(&profiles)?;
+        let name = ProfileName::parse(BASE, &Expansion::default(), &profiles)
+            .context("a pattern without a specifier")?
+            .in_data(path);
         let mut pool = Self {
             directory,
             name,
@@ -81,9 +86,9 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Where it is now.
-    pub(super) fn path(&self) -> &Path {
-        self.directory.path.path()
+    /// The directory of its profiles, as it is now.
+    pub(super) fn profraw(&self) -> PathBuf {
+        self.directory.path.path().join(PROFRAW)
     }
 
     /// Adds what processes have kept beside the profiles: the registries, as one, and the device ELFs, by
@@ -93,16 +98,18 @@ impl Pool {
     ///
     /// When one cannot be read or written.
     pub(super) fn keep(&self, gathered: &Gathered) -> Result<()> {
+        let path = self.directory.path.path();
         if !gathered.registry.is_empty() {
+            make(&path.join(REGISTRIES))?;
             write_new(&self.name.for_registry(), &gathered.registry.to_json())?;
         }
         if gathered.kept.is_empty() {
             return Ok(());
         }
-        let objects = self.path().join(OBJECTS);
-        fs::create_dir(&objects).with_context(|| cannot_write(&objects))?;
-        for (name, from) in &gathered.kept {
-            let to = objects.join(name);
+        let objects = path.join(OBJECTS);
+        make(&objects)?;
+        for from in gathered.kept.values() {
+            let to = objects.join(from.file_name().unwrap_or_default());
             // Another file system, or one without links.
             if fs::hard_link(from, &to).is_err() {
                 fs::copy(from, &to).with_context(|| {
@@ -119,24 +126,64 @@ impl Pool {
     ///
     /// When something has come there meanwhile.
     pub(super) fn put(self, path: &Path) -> Result<()> {
-        fs::rename(self.path(), path).with_context(|| cannot_write(path))?;
+        fs::rename(self.directory.path.path(), path).with_context(|| cannot_write(path))?;
         // It is elsewhere now, and stays.
         let _ = self.directory.path.keep();
         Ok(())
     }
+
+    /// Puts the folders of the directory into the one at `path`, in the place of those of an earlier
+    /// merge.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be.
+    pub(super) fn put_into(self, path: &Path) -> Result<()> {
+        let made = self.directory.path.path();
+        for folder in [OBJECTS, REGISTRIES, PROFRAW] {
+            let (from, to) = (made.join(folder), path.join(folder));
+            if to.exists() {
+                // It goes with the rest of what was made.
+                let old = made.join(format!("old-{folder}"));
+                fs::rename(&to, old).with_context(|| cannot_write(&to))?;
+            }
+            if from.exists() {
+                fs::rename(&from, &to).with_context(|| cannot_write(&to))?;
+            }
+        }
+        Ok(())
+    }
 }
 
-/// A directory beside `path`, as one cannot be renamed to another file system.
-fn make_directory(path: Option<&Path>) -> Result<Partial<TempDir>> {
-    let Some(path) = path else {
+/// Whether the directory at `path` has no raw profiles but those of an earlier merge.
+///
+/// # Errors
+///
+/// When it cannot be read.
+pub(super) fn is_of_merges(path: &Path) -> Result<bool> {
+    let data = DataDirectory::open(&[path.join(PROFRAW)])?;
+    let is_merged = |profile: &DeviceProfile| {
+        let name = profile.path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.ends_with(&format!(".{BASE}")))
+    };
+    let is_pooled = |path: &PathBuf| path.ends_with(POOLED_HOST);
+    Ok(data.device.iter().all(is_merged) && data.host.iter().all(is_pooled))
+}
+
+/// A directory in `place`, or if there is none a temporary one.
+fn make_directory(place: Option<&Path>) -> Result<Partial<TempDir>> {
+    let Some(place) = place else {
         let made = files::directory_in(&std::env::temp_dir(), 0o700);
         return made.context("cannot make a temporary directory");
     };
-    let parent = files::parent(path);
-    fs::create_dir_all(parent)
+    fs::create_dir_all(place)
         // As for any directory.
-        .and_then(|()| files::directory_in(parent, 0o777))
-        .with_context(|| cannot_write(path))
+        .and_then(|()| files::directory_in(place, 0o777))
+        .with_context(|| cannot_write(place))
+}
+
+fn make(directory: &Path) -> Result<()> {
+    fs::create_dir(directory).with_context(|| cannot_write(directory))
 }
 
 fn write_new(path: &Path, contents: &[u8]) -> Result<()> {

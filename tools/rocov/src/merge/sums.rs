@@ -2,7 +2,7 @@
 
 use super::Damaged;
 use super::progress::Progress;
-use crate::profiles::DeviceProfile;
+use crate::data::DeviceProfile;
 use anyhow::{Context, Result, anyhow, bail};
 use rocov::profraw::{ProfileError, RawProfile, Sum};
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -25,6 +25,7 @@ pub(crate) fn rocov() -> Command {
     for variable in [
         "LD_PRELOAD",
         "LLVM_PROFILE_FILE",
+        "ROCOV_DATA",
         "ROCOV_LIBRARY_DIR",
         "ROCOV_MODELGPU",
     ] {

@@ -3,7 +3,8 @@
 
 use object::{Object, ObjectSection, ObjectSymbol};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The identity that librocov gives a code object without a build id.
 pub(crate) fn identity(elf: &Path) -> String {
@@ -138,4 +139,18 @@ fn relocate(records: &mut [u8], counters_delta: u64) {
             .wrapping_add(8 * u64::from(counters))
             .wrapping_sub(48);
     }
+}
+
+/// What llvm-profdata makes of all raw profiles of an arch that lie directly in `directory`.
+pub(crate) fn indexed(directory: &Path, arch: &str) -> PathBuf {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let of_arch = entries.map(|it| it.unwrap().path()).filter(|path| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.starts_with(&format!("{arch}.")) && name.ends_with(".profraw")
+    });
+    let merged = directory.with_extension(format!("{arch}.profdata"));
+    let mut merge = Command::new("llvm-profdata-22");
+    merge.arg("merge").args(of_arch);
+    super::run(merge.arg("-o").arg(&merged));
+    merged
 }

@@ -130,7 +130,7 @@ fn without_a_registry_it_says_how_to_get_one() {
     assert!(message.contains("`rocov run`"), "{message}");
     assert!(message.contains("ROCOV_REGISTRY=always"), "{message}");
     let message = failure(&command(&place, &["missing"]).output().unwrap(), 1);
-    assert!(message.contains("cannot read missing"), "{message}");
+    assert!(message.contains("missing does not exist"), "{message}");
 }
 
 #[test]

@@ -216,5 +216,5 @@ fn both_kinds_of_instrumentation_are_not_mixed() {
     assert!(message.contains(&identity(&ir_level)), "{message}");
     // In a pooled directory they lie side by side.
     place.merged(&["data", "--pooled", "pooled"]);
-    place.merged(&["pooled/*.profraw", "--pooled", "again"]);
+    place.merged(&["pooled/profraw/*.profraw", "--pooled", "again"]);
 }

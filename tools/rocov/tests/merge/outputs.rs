@@ -77,11 +77,11 @@ fn host_code_goes_through_pooled_directories() {
     place.merged(&["two", "--pooled", "pooled-two"]);
     let said = place.merged(&["pooled-one", "pooled-two", "--pooled", "all", "-o", "out"]);
     assert!(
-        said.ends_with("host: 2 profiles of host code: all/pooled-host.profdata\n"),
+        said.ends_with("host: 2 profiles of host code: all/profraw/pooled-host.profdata\n"),
         "{said}"
     );
     assert_eq!(place.calls("out/host.profdata"), 2);
-    assert_eq!(place.calls("all/pooled-host.profdata"), 2);
+    assert_eq!(place.calls("all/profraw/pooled-host.profdata"), 2);
     assert_eq!(place.calls("out/gfx942.profdata"), 30);
 }
 

@@ -9,7 +9,7 @@ use std::fs;
 /// Ranks with a process each, which has loaded one code object as often as its number says.
 const RANKS: u32 = 4;
 /// What the merged registry is called.
-const POOLED: &str = "0.kernels.json";
+const POOLED: &str = "registry/merged.kernels.json";
 
 /// Data directories `rank1` and so on, and one that has the files of all of them: `all`.
 fn ranks(place: &Place) -> Vec<String> {
@@ -122,7 +122,10 @@ fn a_damaged_registry_is_named() {
     assert_eq!(pooled.matches("\"pid\"").count(), RANKS as usize - 1);
 
     // An indexed profile has nothing of it.
-    place.merged(&["rank2", "-o", "out"]);
+    place.merged(&["rank2", "-o", "out.profdata"]);
+    // What can be reported has all else.
+    let output = run(&mut place.command(&["rank2", "-o", "out"]));
+    assert_eq!(stderr(&output), said);
     // Alone it is nothing to merge.
     let alone = place.merge(&["rank1/1.kernels.json", "--pooled", "alone"]);
     assert!(failure(&alone, 1).contains("no profile in the inputs"));

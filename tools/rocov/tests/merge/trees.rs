@@ -137,9 +137,9 @@ fn compare(variant: &Variant<'_>) {
         check(&output);
         let pooled = |entry: &fs::DirEntry| {
             let name = entry.file_name().into_string().unwrap();
-            name.starts_with("gfx90a.") && name.ends_with(".0.0.profraw")
+            name.starts_with("gfx90a.") && name.ends_with(".0.merged.profraw")
         };
-        let entries = fs::read_dir(place.path(&third[0])).unwrap();
+        let entries = fs::read_dir(place.path(&third[0]).join("profraw")).unwrap();
         let pooled = entries.map(Result::unwrap).filter(pooled).count();
         assert_eq!(pooled, 2, "one for each code object");
     }

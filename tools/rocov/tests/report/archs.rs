@@ -123,7 +123,7 @@ fn the_figures_of_each_arch_are_those_of_llvm_cov() {
     assert!((percent.as_f64().unwrap() - 2100.0 / 22.0).abs() < 1e-9);
     let found = json(text);
     for (index, (arch, elf)) in ARCHS.iter().zip(&elfs).enumerate() {
-        let merged = place.data().join(format!("{arch}.profdata"));
+        let merged = profile::indexed(&place.data(), arch);
         let mut export = Command::new("llvm-cov-22");
         export.arg("export").arg("-instr-profile").arg(merged);
         let expected = json(run(export.arg(elf)).stdout);

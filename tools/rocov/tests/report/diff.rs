@@ -49,7 +49,7 @@ fn counted(place: &Place, name: &str, arch: &str) -> BTreeMap<u32, u64> {
     let elf = elfs.find(|elf| elf.file_name().unwrap().to_str().unwrap().starts_with(arch));
     let mut export = Command::new("llvm-cov-22");
     export.args(["export", "-format=lcov", "-instr-profile"]);
-    export.arg(directory.join(format!("{arch}.profdata")));
+    export.arg(profile::indexed(&directory, arch));
     let tracefile = stdout(&run(export.arg(elf.unwrap())));
     crate::archs::lcov_lines(&tracefile).into_iter().collect()
 }

@@ -7,6 +7,7 @@ mod changed;
 #[path = "../common/mod.rs"]
 mod common;
 mod diff;
+mod directories;
 mod filters;
 mod formats;
 mod gates;

@@ -133,7 +133,7 @@ fn the_figures_are_those_of_llvm_cov_for_each_arch() {
     let index = pages.documents["index.html"].root_element();
     let source = pages.source("archs.hip");
     for (column, arch) in ARCHS.iter().enumerate() {
-        let merged = place.data().join(format!("{arch}.profdata"));
+        let merged = profile::indexed(&place.data(), arch);
         let export = |options: &[&str]| {
             let mut export = Command::new("llvm-cov-22");
             export.arg("export").args(options);

@@ -127,7 +127,7 @@ impl Repository {
 
     /// The counts of a file's lines on an arch, by llvm-cov.
     pub(crate) fn counted(&self, path: &Path, arch: &str) -> BTreeMap<u64, u64> {
-        let merged = self.place.data().join(format!("{arch}.profdata"));
+        let merged = profile::indexed(&self.place.data(), arch);
         let mut export = Command::new("llvm-cov-22");
         export.args(["export", "-format=lcov", "-instr-profile"]);
         export.arg(merged);

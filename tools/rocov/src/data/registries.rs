@@ -2,13 +2,11 @@
 //! all that share a pool, as librocov writes them.
 
 use crate::mapped;
-use crate::profiles::Kind;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use rocov::registry::model::{CodeObjectRecord, Document};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// All registries of a directory as one.
+/// Several registries as one.
 #[derive(Debug)]
 pub(crate) struct Registries {
     /// What those that can be read say.
@@ -18,39 +16,14 @@ pub(crate) struct Registries {
 }
 
 impl Registries {
-    /// Reads the registries in `directory`.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read, or there is no registry in it.
-    pub(crate) fn read(directory: &Path) -> Result<Self> {
-        let files = list(directory)?;
-        if files.is_empty() {
-            return Err(anyhow!(
-                "no kernel registry (.kernels.json) in {}: no program that loaded instrumented GPU \
-                 code ran under `rocov run` there; ROCOV_REGISTRY=always has one written for any",
-                directory.display()
-            ));
-        }
-        Ok(Self::of(files))
-    }
-
-    /// Reads the registries in `directory`, if there are any.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
-    pub(crate) fn read_any(directory: &Path) -> Result<Self> {
-        Ok(Self::of(list(directory)?))
-    }
-
-    fn of(files: Vec<PathBuf>) -> Self {
+    /// Reads the registries in these files.
+    pub(super) fn of<'a>(files: impl Iterator<Item = &'a Path>) -> Self {
         let mut registries = Self {
             document: Document::default(),
             unread: Vec::new(),
         };
         for file in files {
-            match read(&file) {
+            match read(file) {
                 Ok(document) => merge(&mut registries.document, document),
                 Err(error) => registries.unread.push(error),
             }
@@ -78,20 +51,6 @@ fn merge(document: &mut Document, other: Document) {
             document.code_objects.push(object);
         }
     }
-}
-
-/// The registries in `directory`, by name.
-pub(crate) fn list(directory: &Path) -> Result<Vec<PathBuf>> {
-    let cannot_read = || format!("cannot read {}", directory.display());
-    let mut files = Vec::new();
-    for entry in fs::read_dir(directory).with_context(cannot_read)? {
-        let path = entry.with_context(cannot_read)?.path();
-        if matches!(Kind::of(&path), Kind::Registry) {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 fn read(file: &Path) -> Result<Document> {

@@ -1,8 +1,6 @@
 //! Which file a code object was loaded from, as the kernel registries of a data directory tell.
 
 use crate::mapped;
-use crate::registries;
-use anyhow::Result;
 use rocov::codeobject::FileUri;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -30,16 +28,12 @@ struct Load {
 }
 
 impl Origins {
-    /// Reads the registries in `directory`. One that cannot be read tells nothing, and `rocov kernels`
+    /// Reads the registries in these files. One that cannot be read tells nothing, and `rocov kernels`
     /// says why.
-    ///
-    /// # Errors
-    ///
-    /// When the directory cannot be read.
-    pub(crate) fn read(directory: &Path) -> Result<Self> {
+    pub(super) fn read<'a>(files: impl Iterator<Item = &'a Path>) -> Self {
         let mut origins = Self::default();
-        for path in registries::list(directory)? {
-            let document = mapped::map(&path).ok();
+        for path in files {
+            let document = mapped::map(path).ok();
             let document = document.and_then(|text| serde_json::from_slice(&text).ok());
             let Some(Document { processes }) = document else {
                 continue;
@@ -50,7 +44,7 @@ impl Origins {
                 }
             }
         }
-        Ok(origins)
+        origins
     }
 
     /// The file that a code object was loaded from.

@@ -1,0 +1,240 @@
+//! The files of data directories: all below a directory that a user names, and what belongs to it and
+//! lies beside it.
+
+use super::names::{DeviceProfile, Kind, is_searched};
+use anyhow::Error;
+use rocov::output::layout::{OBJECTS, PROFRAW, REGISTRIES, SECTIONS, normal, sides};
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// One file, as soon as it is found.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// The profile of a code object.
+    Device(DeviceProfile),
+    /// A profile of host code.
+    Host(PathBuf),
+    /// A device ELF that was kept, and its identity.
+    Elf(String, PathBuf),
+    /// The registry of a process's kernels.
+    Registry(PathBuf),
+    /// Sections that librocov saved whole.
+    Sections(PathBuf),
+    /// What cannot be read, and why; the path is in that.
+    Damaged(PathBuf, Error),
+}
+
+/// How a file belongs to what the user has named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Belongs {
+    /// It was asked for.
+    Asked,
+    /// It is of more than what was asked for: device ELFs and registries of a whole data directory, of
+    /// which the user has named a part.
+    Beside,
+}
+
+/// Walks over directories. The order is the same every time, and each directory is entered once: links
+/// can make a circle.
+pub(crate) struct Walk<'a> {
+    found: &'a mut dyn FnMut(Found, Belongs),
+    /// Device and inode number.
+    entered: HashSet<(u64, u64)>,
+    belongs: Belongs,
+    /// Device ELFs and registries that were found.
+    kept: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// Gives every file to `found`.
+    pub(crate) fn new(found: &'a mut dyn FnMut(Found, Belongs)) -> Self {
+        Self {
+            found,
+            entered: HashSet::new(),
+            belongs: Belongs::Asked,
+            kept: 0,
+        }
+    }
+
+    /// A directory that the user has named, and what belongs to it: its sides, or if it has the profiles
+    /// of a data directory, what else that has.
+    pub(crate) fn named(&mut self, directory: &Path) {
+        let before = self.kept;
+        self.directory(directory);
+        let whole = whole(directory);
+        // As the user has written it, unless that leads up or nowhere.
+        let written = directory.file_name().map_or(&*whole, |_| directory);
+        sides_of(written)
+            .iter()
+            .for_each(|side| self.if_there(side));
+        if written.file_name() == Some(OsStr::new(PROFRAW)) {
+            self.rest_of(written);
+        }
+        if self.kept == before {
+            self.above(&whole);
+        }
+    }
+
+    /// What belongs to a file that the user has named by itself.
+    pub(crate) fn beside(&mut self, file: &Path) {
+        let whole = whole(file);
+        if let Some(parent) = whole.parent() {
+            self.belongs = Belongs::Beside;
+            self.if_there(&parent.join(OBJECTS));
+            self.above(&whole);
+            self.belongs = Belongs::Asked;
+        }
+    }
+
+    /// A file, by its name. Returns whether that says what it is.
+    pub(crate) fn file(&mut self, path: PathBuf) -> bool {
+        let found = match Kind::of(&path) {
+            Kind::Device(profile) => Found::Device(profile),
+            Kind::Host | Kind::PooledHost => Found::Host(path),
+            Kind::Sections => Found::Sections(path),
+            Kind::Registry => Found::Registry(path),
+            Kind::Elf(identity) => Found::Elf(identity, path),
+            Kind::None => return false,
+        };
+        self.kept += usize::from(matches!(found, Found::Elf(..) | Found::Registry(_)));
+        (self.found)(found, self.belongs);
+        true
+    }
+
+    /// What belongs to a part of a data directory, such as a label, or of what a pattern with a specifier
+    /// in the name of a directory has written: it lies beside one of the directories above. The nearest
+    /// counts.
+    fn above(&mut self, path: &Path) {
+        let before = std::mem::replace(&mut self.belongs, Belongs::Beside);
+        for directory in path.ancestors().skip(1) {
+            let sides = sides_of(directory);
+            if directory.file_name() == Some(OsStr::new(PROFRAW)) {
+                self.rest_of(directory);
+                break;
+            } else if let Some(side) = sides.iter().find(|side| side.is_dir()) {
+                self.if_there(&side.join(OBJECTS));
+                let registries = side.join(REGISTRIES);
+                let below = path.strip_prefix(directory).unwrap_or(Path::new(""));
+                let own = below.ancestors().map(|below| registries.join(below));
+                let own = own.into_iter().find(|directory| directory.is_dir());
+                self.if_there(&own.unwrap_or(registries));
+                break;
+            }
+        }
+        self.belongs = before;
+    }
+
+    /// What a data directory has beside its `profiles`.
+    fn rest_of(&mut self, profiles: &Path) {
+        for folder in [OBJECTS, REGISTRIES, SECTIONS] {
+            self.if_there(&profiles.with_file_name(folder));
+        }
+    }
+
+    fn if_there(&mut self, directory: &Path) {
+        if directory.is_dir() {
+            self.directory(directory);
+        }
+    }
+
+    /// All that lies in a directory and those below it.
+    fn directory(&mut self, directory: &Path) {
+        match fs::metadata(directory) {
+            Ok(metadata) if self.entered.insert((metadata.dev(), metadata.ino())) => {}
+            Ok(_) => return,
+            Err(error) => return self.unreadable(directory, error),
+        }
+        let entries = fs::read_dir(directory).and_then(|entries| {
+            entries
+                .map(|entry| entry.and_then(|entry| Ok((entry.file_type()?, entry.file_name()))))
+                .collect::<io::Result<Vec<_>>>()
+        });
+        let mut entries = match entries {
+            Ok(entries) => entries,
+            Err(error) => return self.unreadable(directory, error),
+        };
+        entries.sort_unstable_by(|(_, a), (_, b)| process_first(a).cmp(&process_first(b)));
+        for (kind, name) in entries {
+            let path = directory.join(&name);
+            // A link is what it leads to; what leads nowhere is of no interest before it is read.
+            let is_directory = kind.is_dir() || kind.is_symlink() && path.is_dir();
+            if !is_directory {
+                // Opening a pipe would wait for somebody to write into it.
+                if kind.is_file() || kind.is_symlink() {
+                    self.file(path);
+                }
+            } else if is_searched(&name, directory) {
+                self.directory(&path);
+            }
+        }
+    }
+
+    /// What cannot be read, as the system says.
+    pub(crate) fn unreadable(&mut self, path: &Path, error: io::Error) {
+        let error = Error::from(error).context(format!("cannot read {}", path.display()));
+        self.damaged(path, error);
+    }
+
+    /// What cannot be used.
+    pub(crate) fn damaged(&mut self, path: &Path, error: Error) {
+        (self.found)(Found::Damaged(path.to_owned(), error), self.belongs);
+    }
+
+    /// A profile of host code, whatever its name.
+    pub(crate) fn host(&mut self, path: PathBuf) {
+        (self.found)(Found::Host(path), self.belongs);
+    }
+}
+
+/// `path` with all directories above it.
+fn whole(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    normal(&absolute)
+}
+
+/// Where the side of a directory may be: beside it, and beside what it leads to if it is a link.
+fn sides_of(directory: &Path) -> Vec<PathBuf> {
+    let real = directory.canonicalize().ok();
+    let real = real.filter(|real| real != directory);
+    let mut all = Vec::from(sides(directory));
+    all.extend(real.iter().flat_map(|real| sides(real)));
+    all
+}
+
+/// Orders `ARCH.IDENTITY.AGENT.BASE` by BASE, so that neighbours are of different code objects: they
+/// are added at the same time, and those of one code object have to wait for each other.
+fn process_first(name: &OsStr) -> (&[u8], &[u8]) {
+    let name = name.as_bytes();
+    let base = name.splitn(4, |byte| *byte == b'.').nth(3);
+    (base.unwrap_or(name), name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_are_of_different_code_objects() {
+        let mut names = [
+            "gfx90a.aa.0.1.profraw",
+            "gfx90a.aa.0.2.profraw",
+            "gfx90a.bb.0.1.profraw",
+            "1.profraw",
+        ];
+        names.sort_by(|a, b| process_first(a.as_ref()).cmp(&process_first(b.as_ref())));
+        assert_eq!(
+            names,
+            [
+                "1.profraw",
+                "gfx90a.aa.0.1.profraw",
+                "gfx90a.bb.0.1.profraw",
+                "gfx90a.aa.0.2.profraw",
+            ]
+        );
+    }
+}

@@ -1,0 +1,191 @@
+//! Which directories a report is made of, and that it leaves them as they are.
+
+use crate::*;
+use std::os::unix::fs::{PermissionsExt, chown};
+
+/// Some user that is not the owner of anything here.
+const SOMEBODY: u32 = 65534;
+
+/// The table of a report on these directories of a place.
+fn table(place: &Place, directories: &[&str]) -> String {
+    let mut command = rocov();
+    command.current_dir(place.path()).arg("report");
+    let said = stdout(&run(command.args(directories)));
+    let (_, table) = said.split_once("\n\n").unwrap();
+    table.to_owned()
+}
+
+/// A place with a kernel's device ELF; its profile, with every counter at `count`, goes to `directory`.
+fn put(place: &Place, elf: &Path, directory: &str, pid: u32, count: u64) {
+    let name = format!("gfx90a.{}.0.{pid}.profraw", profile::identity(elf));
+    let path = place.path().join(directory).join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    profile::write(elf, count, RAW_VERSION, &path);
+}
+
+fn keep(place: &Place, elf: &Path, directory: &str) {
+    let name = format!("gfx90a.{}.elf", profile::identity(elf));
+    let path = place.path().join(directory).join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::copy(elf, path).unwrap();
+}
+
+/// The count of a line that every work-item comes to.
+fn count(place: &Place, directories: &[&str]) -> u64 {
+    let mut command = rocov();
+    command.current_dir(place.path()).arg("report");
+    let output = run(command.args(directories).arg("--lcov"));
+    assert_eq!(stderr(&output), "", "{directories:?}");
+    let counts = crate::archs::lcov_lines(&stdout(&output));
+    counts.into_iter().map(|(_, count)| count).max().unwrap()
+}
+
+#[test]
+fn a_report_works_on_what_only_others_may_write_to_and_writes_nothing() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    put(&place, &elf, "rocov-data/profraw", 1, 1);
+    put(&place, &elf, "rocov-data/profraw/labels/one", 1, 1);
+    let bundle = compile_bundle(place.path(), &["gfx90a"], &INSTRUMENTED);
+    let program = embed(&bundle, place.path());
+    // For others to come here, and not to write.
+    for directory in [place.path().to_owned(), place.data()] {
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let out = place.path().join("out");
+    fs::create_dir(&out).unwrap();
+    chown(&out, Some(SOMEBODY), Some(SOMEBODY)).unwrap();
+    let before = tree(&place.data());
+    for options in [
+        &["--object", "program"][..],
+        &["--object", "program", "--per-test"],
+        &["--object", "program", "--show"],
+        &["--object", "program", "--json"],
+        &["--object", "program", "--html", "out/html"],
+        &["--object", "program", "--fail-under-lines", "50"],
+    ] {
+        let options = options.iter().map(|it| match *it {
+            "program" => program.as_os_str(),
+            other => OsStr::new(other),
+        });
+        let mut command = Command::new("setpriv");
+        command.args([
+            format!("--reuid={SOMEBODY}"),
+            format!("--regid={SOMEBODY}"),
+            "--clear-groups".to_owned(),
+            "--no-new-privs".to_owned(),
+        ]);
+        command
+            .arg("--")
+            .arg(env!("CARGO_BIN_EXE_rocov"))
+            .arg("report");
+        command.args(options).current_dir(place.path());
+        let output = run(&mut command);
+        assert_eq!(stderr(&output), "");
+        assert_eq!(tree(&place.data()), before);
+    }
+    let which = format!("{}:4", data("kernel.hip").display());
+    let mut command = rocov();
+    command.current_dir(place.path()).arg("which").arg(which);
+    command.arg("--object").arg(&program).output().unwrap();
+    assert_eq!(tree(&place.data()), before);
+}
+
+/// All paths in a directory, with the times of their last change.
+fn tree(directory: &Path) -> Vec<(PathBuf, std::time::SystemTime)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        all.push((entry.path(), entry.metadata().unwrap().modified().unwrap()));
+        if entry.file_type().unwrap().is_dir() {
+            all.extend(tree(&entry.path()));
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn nested_directories_are_added_up_and_several_are_too() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    put(&place, &elf, "ranks/0/profraw", 1, 1);
+    put(&place, &elf, "ranks/1/profraw", 1, 2);
+    put(&place, &elf, "ranks/1/profraw/labels/one", 1, 4);
+    put(&place, &elf, "more/profraw", 1, 8);
+    keep(&place, &elf, "ranks/0/objects");
+    keep(&place, &elf, "more/objects");
+    for (directories, expected) in [
+        (&["ranks"][..], 7),
+        (&["ranks/1", "more"], 14),
+        (&["ranks", "more"], 15),
+        (&["more", "ranks", "ranks/1", "."], 15),
+        (&["."], 15),
+        (&["more/profraw"], 8),
+    ] {
+        assert_eq!(count(&place, directories), expected, "{directories:?}");
+    }
+    // What lies above a part of a data directory belongs to it.
+    keep(&place, &elf, "ranks/1/objects");
+    assert_eq!(count(&place, &["ranks/1/profraw/labels/one"]), 4);
+    assert_eq!(count(&place, &["ranks/1/profraw/labels"]), 4);
+}
+
+#[test]
+fn what_belongs_to_an_own_pattern_lies_beside_it() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    put(&place, &elf, "cov/7", 7, 1);
+    put(&place, &elf, "cov/8", 8, 2);
+    keep(&place, &elf, "cov.rocov/objects");
+    put(&place, &elf, "here", 1, 4);
+    keep(&place, &elf, ".rocov/here/objects");
+    assert_eq!(count(&place, &["cov"]), 3);
+    assert_eq!(count(&place, &["cov/8"]), 2);
+    assert_eq!(count(&place, &["here"]), 4);
+    let mut command = rocov();
+    command.current_dir(place.path().join("here"));
+    let said = stdout(&run(command.args(["report", "."])));
+    assert!(
+        said.starts_with("gfx90a: 1 profile of 1 code object"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_a_merge_has_written_can_be_reported() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    for (rank, count) in [(0, 1), (1, 2)] {
+        put(&place, &elf, &format!("ranks/{rank}/profraw"), 1, count);
+        keep(&place, &elf, &format!("ranks/{rank}/objects"));
+    }
+    let merge = |arguments: &[&str]| {
+        let mut command = rocov();
+        command.current_dir(place.path()).arg("merge");
+        stderr(&run(command.args(arguments)))
+    };
+    let expected = table(&place, &["ranks"]);
+    assert_eq!(merge(&["ranks", "-o", "merged"]), "");
+    assert_eq!(table(&place, &["merged"]), expected);
+    assert_eq!(count(&place, &["merged"]), 3);
+    // An earlier merge is replaced, and never added to.
+    assert_eq!(merge(&["ranks", "-o", "merged"]), "");
+    assert_eq!(count(&place, &["merged"]), 3);
+    assert_eq!(merge(&["ranks/0", "-o", "merged"]), "");
+    assert_eq!(count(&place, &["merged"]), 1);
+    // A merge into its own input, or into a place in it or around it, leaves raw profiles as they are.
+    for output in ["ranks", "ranks/merged", "."] {
+        assert_eq!(merge(&["ranks", "-o", output]), "", "{output}");
+        assert_eq!(count(&place, &["ranks"]), 3, "{output}");
+    }
+    // What a run has left stays.
+    put(&place, &elf, "other/profraw", 1, 8);
+    keep(&place, &elf, "other/objects");
+    let said = merge(&["ranks", "-o", "other"]);
+    assert!(
+        said.contains("other/profraw has profiles of runs"),
+        "{said}"
+    );
+    assert_eq!(count(&place, &["other"]), 8);
+}
