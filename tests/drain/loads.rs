@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 
 use rocov::device::Device;
 use rocov::drain::{Idle, Session};
+use rocov::output::layout::PROFRAW;
 
 use crate::fake_device::FakeDevice;
 use crate::support::profile::raw_profiles;
@@ -40,7 +41,7 @@ fn names_tell_arch_identity_and_agent() {
     session.loaded(&device, FIRST).unwrap();
     let outcome = session.drain(&device, &name);
     let file = outcome.files[0]
-        .strip_prefix(directory.path())
+        .strip_prefix(directory.path().join(PROFRAW))
         .unwrap()
         .to_str()
         .unwrap();

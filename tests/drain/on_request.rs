@@ -7,6 +7,7 @@ use std::path::Path;
 use rocov::device::Executable;
 use rocov::drain::{Cause, Idle, Scope, Scopes, Session, Window};
 use rocov::output::ProfileName;
+use rocov::output::layout::PROFRAW;
 
 use crate::fake_device::FakeDevice;
 use crate::support::profile::raw_profiles;
@@ -100,11 +101,16 @@ fn each_label_has_what_was_counted_in_it() {
     asked.device.count(FIRST, VECADD, &[32, 320]);
     asked.unload(FIRST);
 
-    let of = |label: &str| vecadd_counts(&directory.path().join(label));
+    let of = |label: &str| vecadd_counts(&directory.path().join(PROFRAW).join(label));
     assert_eq!(of(""), [33, 320]);
     assert_eq!(of("labels/suite"), [10, 100]);
     assert_eq!(of("labels/suite/a"), [20, 200]);
-    assert!(!directory.path().join("labels/of%20nothing").exists());
+    assert!(
+        !directory
+            .path()
+            .join("profraw/labels/of%20nothing")
+            .exists()
+    );
 }
 
 #[test]
@@ -118,7 +124,7 @@ fn a_dump_has_what_was_counted_since_the_last() {
     }
     asked.device.count(FIRST, VECADD, &[7, 0]);
     asked.drain();
-    let of = |label: &str| vecadd_counts(&directory.path().join(label))[0];
+    let of = |label: &str| vecadd_counts(&directory.path().join(PROFRAW).join(label))[0];
     assert_eq!(
         ["labels/one", "labels/two", "labels/three", ""].map(of),
         [3, 4, 5, 7]
@@ -144,7 +150,10 @@ fn drains_in_between_change_nothing() {
     asked.drain();
     asked.unload(FIRST);
     assert_eq!(vecadd_counts(directory.path())[0], 1);
-    assert_eq!(vecadd_counts(&directory.path().join("labels/a"))[0], 6);
+    assert_eq!(
+        vecadd_counts(&directory.path().join("profraw/labels/a"))[0],
+        6
+    );
 }
 
 #[test]
@@ -172,7 +181,10 @@ fn only_what_is_counted_in_a_window_is_written() {
     asked.unload(FIRST);
     asked.drain();
     assert_eq!(vecadd_counts(directory.path())[0], 2 + 32);
-    assert_eq!(vecadd_counts(&directory.path().join("labels/a"))[0], 4);
+    assert_eq!(
+        vecadd_counts(&directory.path().join("profraw/labels/a"))[0],
+        4
+    );
     let total: u64 = 16 + 32;
     let place = asked.device.find(SECOND, &format!("__profc_{VECADD}")).0;
     assert_eq!(
@@ -198,7 +210,8 @@ fn what_has_no_room_for_its_label_goes_without() {
     let (directory, name) = output();
     let mut asked = Asked::new(loaded(), name);
     asked.session.loaded(&asked.device, FIRST).unwrap();
-    fs::write(directory.path().join("labels"), "not a directory").unwrap();
+    fs::create_dir(directory.path().join(PROFRAW)).unwrap();
+    fs::write(directory.path().join("profraw/labels"), "not a directory").unwrap();
     asked.push("a");
     asked.device.count(FIRST, VECADD, &[5, 0]);
     let outcome = asked.session.unloading(&asked.device, FIRST, &asked.name);
@@ -212,7 +225,7 @@ fn what_has_no_room_for_its_label_goes_without() {
         said.ends_with("what was counted for the label a goes to profiles without it"),
         "{said}"
     );
-    fs::remove_file(directory.path().join("labels")).unwrap();
+    fs::remove_file(directory.path().join("profraw/labels")).unwrap();
     assert_eq!(vecadd_counts(directory.path())[0], 5);
 }
 
@@ -233,7 +246,10 @@ fn zeroed_counters_start_anew_in_labels_too() {
     asked.pop();
     asked.device.count(FIRST, VECADD, &[1, 0]);
     asked.unload(FIRST);
-    assert_eq!(vecadd_counts(&directory.path().join("labels/a"))[0], 12);
+    assert_eq!(
+        vecadd_counts(&directory.path().join("profraw/labels/a"))[0],
+        12
+    );
     assert_eq!(vecadd_counts(directory.path())[0], 1);
 }
 
@@ -259,7 +275,7 @@ fn what_was_drained_before_is_not_dumped_again() {
         asked.drain();
         asked.unload(SECOND);
         assert_eq!(vecadd_counts(directory.path())[0], 30, "{pattern}");
-        let dumped = vecadd_counts(&directory.path().join("labels/x"));
+        let dumped = vecadd_counts(&directory.path().join("profraw/labels/x"));
         assert_eq!(dumped[0], 5, "{pattern}");
     }
 }
@@ -284,7 +300,7 @@ fn a_dump_has_all_of_its_time() {
     asked.device.count(FIRST, VECADD, &[16, 0]);
     asked.unload(FIRST);
     assert_eq!(vecadd_counts(directory.path())[0], 17);
-    let dumped = directory.path().join("labels/x");
+    let dumped = directory.path().join("profraw/labels/x");
     assert_eq!(vecadd_counts(&dumped)[0], 14);
     assert_eq!(asked.session.files_of(&"x".parse().unwrap()), 1);
 }
@@ -377,8 +393,9 @@ fn the_sum_of_all_files_is_what_was_counted() {
         expected.give(&asked.scopes.current(), &[0, 1]);
         asked.drain();
         let mut found = BTreeMap::new();
-        for below in directories(directory.path()) {
-            let count = vecadd_counts(&directory.path().join(&below))[0];
+        let profiles = directory.path().join(PROFRAW);
+        for below in directories(&profiles) {
+            let count = vecadd_counts(&profiles.join(&below))[0];
             found.insert(below, count);
         }
         found.retain(|_, count| *count > 0);

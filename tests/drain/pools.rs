@@ -160,7 +160,7 @@ fn what_is_no_file_is_left_alone_and_counts_and_registry_are_beside_it() {
         let line = not_kept.to_string();
         let beside = directory
             .path()
-            .join(format!("0.{}.kernels.json", std::process::id()));
+            .join(format!("registry/0.{}.kernels.json", std::process::id()));
         let expected = format!("{}registry is in {}", said(&pools[1]), beside.display());
         assert_eq!(line, expected);
         assert!(beside.exists());

@@ -107,7 +107,7 @@ fn a_load_is_written_with_its_profile_and_its_elf() {
         assert_eq!(load.code_object.as_ref(), Some(&identity));
         let profile = load.profile.as_ref().expect("a profile");
         assert!(
-            profile.starts_with(&format!("gfx90a.{identity}.0.")),
+            profile.starts_with(&format!("profraw/gfx90a.{identity}.0.")),
             "{profile}"
         );
         assert!(directory.path().join(profile).exists());
@@ -237,10 +237,10 @@ fn elfs_are_where_the_profiles_go() {
     let device = loaded();
     let mut session = session(ALL, &name);
     session.loaded(&device, FIRST).unwrap();
-    let elsewhere = profile_name(directory.path(), "else/where/app.profraw");
+    let elsewhere = profile_name(&directory.path().join("else/where"), "app.profraw");
     no_complaint(&drain(&mut session, &device, &elsewhere));
     let (document, process) = the_process(&elsewhere);
-    let there = directory.path().join("else/where");
+    let there = elsewhere.layout().side();
     let file = document.code_objects[0].file.as_ref().expect("a kept ELF");
     assert_eq!(fs::read(there.join(file)).unwrap(), vecadd());
     let profile = process.loads[0].profile.as_ref().expect("a profile");
@@ -347,7 +347,7 @@ fn a_directory_in_the_way_costs_what_is_kept_and_no_counts() {
         .path()
         .join(format!("objects/gfx90a.{identity}.elf"));
     fs::create_dir_all(elf).unwrap();
-    fs::create_dir(name.for_registry()).unwrap();
+    fs::create_dir_all(name.for_registry()).unwrap();
     let device = loaded();
     device.count(FIRST, VECADD, &[3, 2]);
     let outcome = drain(&mut session(ALL, &name), &device, &name);
@@ -368,7 +368,7 @@ fn processes_share_a_pool() {
         no_complaint(&session.unloading(&device, FIRST, &name));
         assert!(session.keep(&name).is_empty());
     }
-    let document = document(&directory.path().join("app-0.kernels.json"));
+    let document = document(&directory.path().join("registry/app-0.kernels.json"));
     let pids: Vec<u32> = document.processes.iter().map(|it| it.pid).collect();
     assert_eq!(pids, [12, 11, 13], "by start");
     assert!(
@@ -394,6 +394,7 @@ fn a_pool_that_is_none_is_left_alone_and_named() {
         let directory = tempfile::tempdir().unwrap();
         let name = profile_name(directory.path(), "app-%m.profraw");
         let pool = name.for_registry();
+        fs::create_dir(pool.parent().unwrap()).unwrap();
         fs::write(&pool, text).unwrap();
         let mut device = loaded();
         let mut session = session(ALL, &name);
@@ -406,7 +407,7 @@ fn a_pool_that_is_none_is_left_alone_and_named() {
         let expected = format!("cannot add to {}: {why}", pool.display());
         assert!(line.starts_with(&expected), "{line}");
         let pid = std::process::id();
-        let beside = directory.path().join(format!("app-0.{pid}.kernels.json"));
+        let beside = pool.with_file_name(format!("app-0.{pid}.kernels.json"));
         assert!(
             line.ends_with(&format!("; the registry is in {}", beside.display())),
             "{line}"
@@ -432,7 +433,7 @@ fn a_program_that_is_taken_over_leaves_its_registry_to_the_next() {
     assert!(first.keep(&name).is_empty());
     let place = name.for_registry().with_file_name("app.1.kernels.json");
     let profile = document(&place).processes[0].loads[0].profile.clone();
-    let profile = place.with_file_name(profile.expect("a profile"));
+    let profile = name.layout().side().join(profile.expect("a profile"));
     assert_eq!(moved, [profile, place]);
 
     let mut second = session(ALL, &name);

@@ -332,7 +332,14 @@ fn saved_sections_replace_none_of_others() {
             BTreeSet::from([1, 3]),
             "{pattern}: {files:?}"
         );
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+        let folders = crate::support::artifacts::names(directory.path());
+        assert_eq!(
+            folders,
+            ["sections"],
+            "what is no profile is not among them"
+        );
+        let saved = fs::read_dir(directory.path().join("sections"));
+        assert_eq!(saved.unwrap().count(), 2);
     }
 }
 

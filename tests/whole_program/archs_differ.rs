@@ -7,7 +7,7 @@ use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, run};
 use crate::support::compile::{CLANG, Compilation, device_header};
 use crate::support::gpu::Stack;
-use crate::support::profile::COV;
+use crate::support::profile::{COV, merged_of_arch};
 use scraper::{ElementRef, Html, Selector};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -115,7 +115,7 @@ fn shown_by_llvm_cov(data: &Path, arch: &str) -> Vec<Line> {
     let object = objects.find(is_of_arch).expect("a device ELF of the arch");
     let mut show = limited(COV);
     show.args(["show", "-format=html", "-instr-profile"]);
-    show.arg(data.join(format!("{arch}.profdata"))).arg(object);
+    show.arg(merged_of_arch(data, arch)).arg(object);
     let page = Html::parse_document(&run(&mut show).success().stdout);
     let rows = all(page.root_element(), "tr").into_iter();
     let lines = rows.filter(|row| !all(*row, "td.line-number").is_empty());

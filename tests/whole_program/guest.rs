@@ -125,7 +125,7 @@ fn links_in_the_directory_are_not_followed() {
             run(command.arg("run")).success()
         };
         drain().silently();
-        let written = files_below(&data);
+        let written = files_below(directory.path());
         fs::write(&victim, "precious").expect("a file can be written");
         assert_eq!(written.len(), 3, "profile, registry, ELF: {written:?}");
         for file in &written {

@@ -127,7 +127,7 @@ fn a_label_that_cannot_be_used_loses_nothing() {
         "{said}"
     );
     assert_eq!(raw_profiles(&data).len(), 1);
-    assert!(!data.join("labels").exists());
+    assert!(!data.join("profraw/labels").exists());
 
     let mut command = limited(built("rocov"));
     command.args(["run", "--label", "a//b", "--", "true"]);

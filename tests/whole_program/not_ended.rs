@@ -60,7 +60,8 @@ fn a_file_above_the_limit_is_one_line() {
     assert_eq!(lost.len(), 1, "{ended}");
     assert!(lost[0].contains("File too large"), "{ended}");
     // Nothing half-written: device ELFs were kept before there was a limit.
-    assert_eq!(names(&data), ["objects"], "{ended}");
+    assert_eq!(names(&data), ["objects", "profraw"], "{ended}");
+    assert_eq!(names(&data.join("profraw")), [""; 0], "{ended}");
 }
 
 #[test]
@@ -68,6 +69,6 @@ fn a_thread_is_cancelled_in_its_own_code() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let data = data(directory.path());
     limits("cancel", &data);
-    assert_launches(&data.join("labels/of_a_thread"), 1);
+    assert_launches(&data.join("profraw/labels/of_a_thread"), 1);
     assert_launches(&data, 2);
 }

@@ -5,7 +5,7 @@ use crate::support::command::{limited, run};
 use crate::support::compile::{code_object, host_oracle};
 use crate::support::gpu::{Stack, the_profile};
 use crate::support::json::json;
-use crate::support::profile::{COV, merge};
+use crate::support::profile::{COV, merge, merged_of_arch};
 use crate::support::spec::expand;
 use rocov::codeobject::Identity;
 use std::collections::BTreeMap;
@@ -103,7 +103,7 @@ impl Ran {
     fn each_arch_is_as_llvm_cov_has_it(&self) {
         let found = json(self.report(&["--json"]));
         for (index, target) in TARGETS.iter().enumerate() {
-            let profile = self.data().join(format!("{target}.profdata"));
+            let profile = merged_of_arch(&self.data(), target);
             let expected = json(export(&self.objects[index], &profile, "text"));
             let (found, expected) = (&found["data"][index], &expected["data"][0]);
             for part in ["totals", "functions", "files"] {

@@ -8,7 +8,7 @@ use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, rocov_run, run};
 use crate::support::compile::{CLANG, sample};
 use crate::support::json::json;
-use crate::support::profile::{COV, functions, merge, raw_profiles};
+use crate::support::profile::{COV, functions, merge, merged_of_arch, raw_profiles};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -116,7 +116,7 @@ impl Ran {
     }
 
     fn merged_profile(&self) -> PathBuf {
-        self.data.join("gfx90a.profdata")
+        merged_of_arch(&self.data, "gfx90a")
     }
 
     fn table_counts_the_lines_that_never_run(&self) {

@@ -39,13 +39,12 @@ fn is_said(variable: &str, value: impl Into<OsString>, said: &str) {
     assert_eq!(counts(&profiles[0], "counted"), (CALLS, vec![]));
     // Nothing else, wherever the value may have led.
     let profile = profiles[0].file_name().unwrap_or_default();
-    let files = [
-        "default.kernels.json",
-        &profile.to_string_lossy(),
-        "objects",
-    ];
-    assert_eq!(names(&data), files, "{setting:?}");
-    assert_eq!(names(directory.path()), ["data"], "{setting:?}");
+    assert_eq!(names(&data), [profile.to_string_lossy()], "{setting:?}");
+    assert_eq!(names(directory.path()), [".rocov", "data"], "{setting:?}");
+    let side = directory.path().join(".rocov/data");
+    assert_eq!(names(&side), ["objects", "registry"], "{setting:?}");
+    let registries = names(&side.join("registry"));
+    assert_eq!(registries, ["default.kernels.json"], "{setting:?}");
 }
 
 #[test]

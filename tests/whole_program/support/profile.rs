@@ -48,6 +48,18 @@ pub(crate) fn merge(profiles: &[PathBuf], output: &Path) {
     run(&mut command).success().silently();
 }
 
+/// The profiles of an arch in a data directory, merged into a file beside it.
+pub(crate) fn merged_of_arch(data: &Path, arch: &str) -> PathBuf {
+    let mut profiles = raw_profiles(data);
+    profiles.retain(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(&format!("{arch}."))
+    });
+    let merged = data.with_extension(format!("{arch}.profdata"));
+    merge(&profiles, &merged);
+    merged
+}
+
 /// The counts of an indexed or a raw profile.
 pub(crate) fn functions(profile: &Path) -> Functions {
     let mut command = limited(PROFDATA);

@@ -37,7 +37,7 @@ fn symbols() {
             let program = program(stack, &["step"], &[rdc]);
             let ran = Ran::one(&program, &[]);
             report(&ran, &program);
-            let objects = std::fs::read_dir(ran.data.join("objects"));
+            let objects = std::fs::read_dir(ran.data.with_extension("rocov/objects"));
             for entry in objects.expect("the report keeps device ELFs") {
                 let mut readelf = limited("llvm-readelf-22");
                 readelf

@@ -14,6 +14,9 @@ use super::support::profile::merge;
 use super::support::program::{Program, TARGET, device_profiles};
 use std::path::{Path, PathBuf};
 
+/// What upstream names profiles: its tests merge the directory that they are in.
+const PATTERN: &str = "%p.profraw";
+
 /// How both ways of compiling device code are called.
 const RDC: [&str; 2] = ["-fno-gpu-rdc", "-fgpu-rdc"];
 
@@ -39,7 +42,7 @@ impl Ran {
     fn one(program: &Program, arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = directory.path().join("data");
-        let mut command = program.under_rocov(TARGET, &data);
+        let mut command = program.with_pattern(TARGET, &data.join(PATTERN));
         run(command.args(arguments)).success().silently();
         Self { directory, data }
     }
@@ -49,7 +52,7 @@ impl Ran {
     fn verbose(program: &Program, gpus: &str, arguments: &[&str]) -> (Self, Ended) {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = directory.path().join("data");
-        let mut command = program.under_rocov(gpus, &data);
+        let mut command = program.with_pattern(gpus, &data.join(PATTERN));
         command.env("LLVM_PROFILE_VERBOSE", "1").args(arguments);
         let ended = run(&mut command).success();
         (Self { directory, data }, ended)
@@ -67,11 +70,16 @@ impl Ran {
         the_one(host_profiles(&self.data))
     }
 
-    /// Profiles of device code and of host code, merged.
+    /// Profiles of device code and of host code, merged as upstream does it: by the directory that they
+    /// lie in.
     #[track_caller]
     fn merged(&self) -> PathBuf {
+        assert_eq!(
+            (self.host().parent(), self.device().parent()),
+            (Some(&*self.data), Some(&*self.data))
+        );
         let merged = self.directory.path().join("merged.profdata");
-        merge(&[self.host(), self.device()], &merged);
+        merge(std::slice::from_ref(&self.data), &merged);
         merged
     }
 }

@@ -36,7 +36,7 @@ fn multi_process_merge() {
             let profiles = device_profiles(&data);
             assert_eq!(profiles.len(), files, "{profiles:?}");
             let merged = directory.path().join("merged.profdata");
-            merge(&profiles, &merged);
+            merge(std::slice::from_ref(&data), &merged);
             assert_eq!(
                 counts(&merged, "_Z8classifyPii"),
                 (64 * PROCESSES, vec![0, 32 * PROCESSES]),
