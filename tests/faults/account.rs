@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rocov::codeobject::Identity;
 use rocov::device::{Device, Executable};
 use rocov::drain::{Outcome, Session};
 use rocov::filter::Filter;
@@ -54,7 +55,10 @@ impl Account<'_> {
                 name,
             )),
             name,
-            directory: name.layout().directory().to_owned(),
+            directory: {
+                let profile = name.for_load("gfx90a", &Identity::of_sections([]), 0);
+                profile.parent().expect("a directory").to_owned()
+            },
             written: BTreeMap::new(),
             pending: BTreeMap::new(),
             lines: Vec::new(),

@@ -163,7 +163,7 @@ fn run_under(faults: &Faults, fault: &Fault, way: &Way, place: &Place) -> Ran {
     assert_eq!(account.lines.len(), said, "{what}: {:?}", account.lines);
     assert!(account.session.keep(&name).is_empty(), "{what}");
     let is_registry = |path: &PathBuf| path.to_string_lossy().ends_with(REGISTRY);
-    let entries = fs::read_dir(directory.join(REGISTRIES)).expect("the directory");
+    let entries = fs::read_dir(name.for_registry().parent().expect("a directory")).expect("it");
     let paths: Vec<PathBuf> = entries.map(|it| it.expect("an entry").path()).collect();
     let registries: Vec<_> = paths.iter().filter(|path| is_registry(path)).collect();
     assert!(!registries.is_empty(), "{what}: {paths:?}");
@@ -250,7 +250,9 @@ fn under_a_preloaded_library() {
 
 /// Of some runs, llvm-profdata reads what is there: each is compared with the account anyway.
 fn are_read(directory: &Path, number: usize) {
-    let profiles = [directory, &directory.join("new")].map(profiles).concat();
+    let profiles = ["profraw", "profraw/new"]
+        .map(|it| profiles(&directory.join(it)))
+        .concat();
     if number.is_multiple_of(25) && !profiles.is_empty() {
         let mut command = limited(PROFDATA);
         command.args(["merge", "--failure-mode=any", "-o", "/dev/null"]);

@@ -195,7 +195,8 @@ fn processes_share_a_pool() {
     let stack = Stack::Debian12;
     let object = object("count.hip", stack);
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let pattern = directory.path().join("%m.profraw");
+    let data = directory.path().join("data");
+    let pattern = data.join("%m.profraw");
     for _ in 0..2 {
         let mut command = limited(built("rocov"));
         command.args(["run", "--gpu", "model:gfx90a", "--"]);
@@ -205,8 +206,8 @@ fn processes_share_a_pool() {
             .env("LLVM_PROFILE_FILE", &pattern);
         run(&mut command).success().silently();
     }
-    assert_eq!(raw_profiles(directory.path()).len(), 1);
-    let document = the_registry(directory.path());
+    assert_eq!(raw_profiles(&data).len(), 1);
+    let document = the_registry(&data);
     let [first, second] = document.processes.as_slice() else {
         panic!("two processes: {:?}", document.processes)
     };

@@ -59,7 +59,7 @@ fn counts(command: &dyn Fn() -> Command, rounds: u64, check: &mut dyn FnMut(Ende
 /// Runs it so with something planted for a tool to find: without it, nothing found would mean nothing.
 fn with_planted(what: &str, command: Command) -> Ended {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let pattern = directory.path().join("%p.profraw");
+    let pattern = directory.path().join("data/%p.profraw");
     // What is planted may put profiles where the program is.
     run(prepare(command, 1, &pattern)
         .arg(what)

@@ -184,6 +184,7 @@ fn zeros_replace_nothing() {
     let stack = Stack::Debian12;
     for pattern in ["all.profraw", "%m.profraw"] {
         let directory = TempDir::new().expect("a temporary directory");
+        let data = directory.path().join("data");
         let library = all_unused(directory.path(), stack);
         let loads = |object: &Path, steps: &str, zero: &str| {
             let mut command = limited(built("rocov"));
@@ -191,20 +192,20 @@ fn zeros_replace_nothing() {
                 .args(["run", "--gpu", "model:gfx90a", "--"])
                 .args([modules(stack).as_path(), object])
                 .args(steps.split_whitespace())
-                .env("LLVM_PROFILE_FILE", directory.path().join(pattern))
+                .env("LLVM_PROFILE_FILE", data.join(pattern))
                 .env("LD_PRELOAD", &library)
                 .env("ROCOV_ZERO", zero);
             run(&mut command).success().silently();
         };
         loads(&object("count.hip", stack), "load launch sync", "0");
-        let counted = raw_profiles(directory.path());
+        let counted = raw_profiles(&data);
         let [counted] = counted.as_slice() else {
             panic!("{counted:?}")
         };
         let other = code_object("vecadd", "gfx90a", "-O1", stack.code_object_version());
         loads(&other, "load", "1");
         assert_eq!(launches(counted), 1, "{pattern}");
-        let all = raw_profiles(directory.path());
+        let all = raw_profiles(&data);
         assert_eq!(all.len(), 3 + UNUSED.len(), "{all:?}");
     }
 }

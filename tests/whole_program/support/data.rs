@@ -3,7 +3,7 @@
 use super::command::{limited, run};
 use super::profile::{PROFDATA, raw_profiles};
 use rocov::codeobject::Identity;
-use rocov::output::layout::{OBJECTS, PROFRAW, REGISTRIES, REGISTRY};
+use rocov::output::layout::{OBJECTS, PROFRAW, REGISTRIES, REGISTRY, sides};
 use rocov::registry::model::Document;
 use std::path::{Path, PathBuf};
 
@@ -19,13 +19,21 @@ impl Data {
     /// are what their names say. Nothing else may lie there.
     #[track_caller]
     pub(crate) fn of(directory: &Path) -> Self {
-        let profiles = raw_profiles(directory);
+        // A pattern of one's own has all else beside the directory.
+        let [side, _] = sides(directory);
+        let within = directory.join(PROFRAW);
+        let (among_profiles, rest) = match within.is_dir() {
+            true => (within, directory.to_owned()),
+            false => (directory.to_owned(), side),
+        };
+        let profiles = raw_profiles(&among_profiles);
+        assert_eq!(entries(&among_profiles), profiles, "and nothing else");
         for profile in &profiles {
             run(limited(PROFDATA).arg("show").arg(profile))
                 .success()
                 .silently();
         }
-        let elfs = entries(&directory.join(OBJECTS));
+        let elfs = entries(&rest.join(OBJECTS));
         for elf in &elfs {
             let bytes = std::fs::read(elf).expect("a device ELF");
             let identity = Identity::of(&bytes).expect("a device ELF");
@@ -35,26 +43,16 @@ impl Data {
                 "{identity}: {name}"
             );
         }
-        let registries = entries(&directory.join(REGISTRIES))
-            .into_iter()
-            .map(|path| {
-                assert!(
-                    path.to_string_lossy().ends_with(REGISTRY),
-                    "{}",
-                    path.display()
-                );
-                let text = std::fs::read(&path).expect("a registry");
-                let registry = Document::parse(&text);
-                registry.unwrap_or_else(|it| panic!("{}: {it}", path.display()))
-            });
+        let registries = entries(&rest.join(REGISTRIES)).into_iter().map(|path| {
+            let name = path.to_string_lossy();
+            assert!(name.ends_with(REGISTRY), "{name}");
+            let text = std::fs::read(&path).expect("a registry");
+            Document::parse(&text).unwrap_or_else(|it| panic!("{name}: {it}"))
+        });
         let registries = registries.collect();
-        let among_profiles = entries(&directory.join(PROFRAW));
-        assert_eq!(among_profiles, profiles, "and nothing else");
-        for path in entries(directory) {
+        for path in entries(&rest) {
             let folders = [PROFRAW, OBJECTS, REGISTRIES];
-            let is_folder = path
-                .file_name()
-                .is_some_and(|name| folders.iter().any(|it| name == *it));
+            let is_folder = folders.iter().any(|folder| path.ends_with(folder));
             assert!(is_folder, "{} was not expected", path.display());
         }
         Self {

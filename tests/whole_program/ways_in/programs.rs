@@ -119,8 +119,9 @@ pub(super) fn on_model(data: &Path, preloaded: &[PathBuf]) -> Command {
     command.arg(assignment("LD_PRELOAD", libraries));
     command.arg(assignment(
         "LLVM_PROFILE_FILE",
-        data.join("%m.profraw").into(),
+        data.join("profraw/%m.profraw").into(),
     ));
+    command.arg(assignment("ROCOV_DATA", data.into()));
     command.args(["ROCOV_MODELGPU=gfx90a", "ROCOV_VERBOSE=1"]);
     command
 }

@@ -46,7 +46,7 @@ fn ranges_are_labels_where_asked_for() {
         let preloaded = std::slice::from_ref(&librocov);
         let ended = ended(data.path(), preloaded, &roctx, "ROCOV_ROCTX=1");
         assert!(ended.stdout.ends_with(levels), "{ended}");
-        let of = |label: &str| calls(&data.path().join("labels").join(label));
+        let of = |label: &str| calls(&data.path().join("profraw/labels").join(label));
         let found = ["start%20up", "train", "train/step%201"].map(of);
         assert_eq!((found, calls(data.path())), ([1, 2, 1], 1), "{ended}");
         // What is no label is told.
@@ -68,6 +68,9 @@ fn calls_are_passed_on_as_they_are() {
         let preloaded = [built("librocov.so")];
         let ended = ended(data.path(), &preloaded, &stand_in, opted);
         assert_eq!(ended.stdout, without.stdout, "{ended}");
-        assert_eq!(data.path().join("labels").exists(), opted.ends_with('1'));
+        assert_eq!(
+            data.path().join("profraw/labels").exists(),
+            opted.ends_with('1')
+        );
     }
 }

@@ -155,19 +155,23 @@ impl Pool {
     }
 }
 
-/// Whether the directory at `path` has no raw profiles but those of an earlier merge.
+/// Whether the directory at `path` has nothing of runs: raw profiles and registries of earlier merges
+/// alone, if any.
 ///
 /// # Errors
 ///
 /// When it cannot be read.
 pub(super) fn is_of_merges(path: &Path) -> Result<bool> {
     let data = DataDirectory::open(&[path.join(PROFRAW)])?;
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let is_merged = |profile: &DeviceProfile| {
-        let name = profile.path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.ends_with(&format!(".{BASE}")))
+        profile.is_of_zeros() || name(&profile.path).ends_with(&format!(".{BASE}"))
     };
-    let is_pooled = |path: &PathBuf| path.ends_with(POOLED_HOST);
-    Ok(data.device.iter().all(is_merged) && data.host.iter().all(is_pooled))
+    let own = ProfileName::parse(BASE, &Expansion::default(), path).map(|it| it.for_registry());
+    let registry = own.map(|it| name(&it)).unwrap_or_default();
+    Ok(data.device.iter().all(is_merged)
+        && data.host.iter().all(|path| path.ends_with(POOLED_HOST))
+        && data.asked_registry_files().all(|path| name(path) == registry))
 }
 
 /// A directory in `place`, or if there is none a temporary one.
