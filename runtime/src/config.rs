@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use rocov::control::place;
 use rocov::control::words::{Interval, SnapshotSignal, parse_wait};
+use rocov::drain::Drainer;
 use rocov::filter::Filter;
 use rocov::output::{Expansion, Label, LabelError, PatternError, ProfileName};
 use rocov::registry::{Keeping, Process, SettingError, clock, parse_bytes};
@@ -84,6 +85,13 @@ pub(crate) fn roctx() -> bool {
 pub(crate) fn patience() -> Duration {
     static PATIENCE: OnceLock<Duration> = OnceLock::new();
     *PATIENCE.get_or_init(|| setting("ROCOV_WAIT", "10", parse_wait))
+}
+
+/// Who drains a program that has LLVM's own drain in it: `ROCOV_DRAIN`. Read once, as it is asked for at
+/// every turn.
+pub(crate) fn drainer() -> Option<Drainer> {
+    static DRAINER: OnceLock<Option<Drainer>> = OnceLock::new();
+    *DRAINER.get_or_init(|| asked("ROCOV_DRAIN", |word| word.to_string_lossy().parse()))
 }
 
 /// What is drained: `ROCOV_ONLY` and `ROCOV_SKIP`. If one of them cannot be used, that is said and

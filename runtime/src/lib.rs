@@ -21,6 +21,7 @@ mod exec;
 mod exit;
 pub mod exports;
 mod fat_binaries;
+mod hidden;
 mod hooks;
 mod lifecycle;
 mod log;

@@ -66,22 +66,32 @@ pub(crate) fn frozen(executable: Executable) {
             }
             Err(error) => lost_sight(&error),
         }
-        drain_early(state);
+        came_in(state, &device);
     });
 }
 
-/// Has what counts drained before HIP's destructors run.
-fn drain_early(state: &mut State) {
-    if !state.session.is_empty() && state.neighbour.look() != Stance::StandDown {
+/// After code was loaded: has what counts drained before HIP's destructors run, and kept from LLVM's
+/// own drain, if that is there.
+fn came_in(state: &mut State, device: &HsaDevice) {
+    if !state.session.is_empty() && look_for_neighbour(state, device) != Stance::StandDown {
         exit::register_early();
     }
+}
+
+/// Looks for LLVM's own drain, and leaves nothing for it to find if rocov drains in its stead.
+fn look_for_neighbour(state: &mut State, device: &HsaDevice) -> Stance {
+    let stance = state.neighbour.look();
+    if stance == Stance::TakeOver {
+        report_missing(&state.session.blank_tables(device));
+    }
+    stance
 }
 
 /// Code was loaded past the hooks.
 pub(crate) fn look() -> RocovStatus {
     let looked = with_owned(|state, device| {
         look_for_unseen(state, device);
-        drain_early(state);
+        came_in(state, device);
         RocovStatus::Ok
     });
     looked.unwrap_or(RocovStatus::Nothing)
@@ -193,7 +203,7 @@ pub(crate) fn draining() -> RocovStatus {
 /// Drains what may have counted since it was last drained: nothing of agents that have been `idle`.
 fn drain(idle: &Idle) -> RocovStatus {
     let drained = with_owned(|state, device| {
-        if state.neighbour.look() == Stance::StandDown {
+        if look_for_neighbour(state, device) == Stance::StandDown {
             return RocovStatus::Nothing;
         }
         let outcome = state.session.drain_busy(device, &state.name, idle);
@@ -204,7 +214,8 @@ fn drain(idle: &Idle) -> RocovStatus {
             report(&outcome);
         }
         report_not_kept(&outcome.not_kept);
-        state.neighbour.after_drain(&mut state.session, device);
+        // What has come past the hooks was found only now.
+        look_for_neighbour(state, device);
         if !outcome.losses.is_empty() {
             RocovStatus::Loss
         } else if outcome.found == 0 {
@@ -368,7 +379,7 @@ fn locked() -> MutexGuard<'static, Option<State>> {
             session,
             name,
             scopes,
-            neighbour: Neighbour::default(),
+            neighbour: Neighbour::new(),
         }
     });
     state

@@ -5,7 +5,7 @@
 //! that defines [`HSA_AMD_TOOL_PRIORITY`]; a process that was started with librocov in it gets
 //! both, and takes one.
 //!
-//! The layout is that of `hsa_api_trace.h`: unchanged in the fields below from 5.2.3 to 6.4.3.
+//! The layout is that of `hsa_api_trace.h`: unchanged in the fields below from 5.2.3 to 7.2.4.
 
 use std::ffi::{c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -17,6 +17,7 @@ use crate::calls::{
     self, DestroyFn, FreezeFn, QueueCreateFn, QueueDestroyFn, QueueErrorFn, ShutDownFn,
 };
 use crate::election::{self, Event};
+use crate::hidden::{GetInfoFn, IterateFn, hide_tables};
 use crate::hooks::{self, First};
 use crate::{boundary, exit, log, process, queues};
 
@@ -56,6 +57,10 @@ struct CoreTable {
     destroy: DestroyFn,
     _to_freeze: [u8; 8],
     freeze: FreezeFn,
+    _to_symbol_get_info: [u8; 48],
+    symbol_get_info: GetInfoFn,
+    _to_iterate_agent_symbols: [u8; 232],
+    iterate_agent_symbols: IterateFn,
 }
 
 const _: () = assert!(std::mem::offset_of!(ApiTable, core) == 16);
@@ -64,6 +69,8 @@ const _: () = assert!(std::mem::offset_of!(CoreTable, queue_create) == 72);
 const _: () = assert!(std::mem::offset_of!(CoreTable, queue_destroy) == 88);
 const _: () = assert!(std::mem::offset_of!(CoreTable, destroy) == 688);
 const _: () = assert!(std::mem::offset_of!(CoreTable, freeze) == 704);
+const _: () = assert!(std::mem::offset_of!(CoreTable, symbol_get_info) == 760);
+const _: () = assert!(std::mem::offset_of!(CoreTable, iterate_agent_symbols) == 1000);
 
 /// The root table's major versions that are known to have its core table at 16.
 const ROOT_MAJORS: std::ops::RangeInclusive<u32> = 1..=3;
@@ -102,9 +109,10 @@ unsafe extern "C" fn OnLoad(
         let Some(core) = (unsafe { known(table.cast()) }) else {
             return;
         };
+        hide_tables(&mut core.iterate_agent_symbols, core.symbol_get_info);
         if hooks::first() == First::Hooks {
             log::verbose(format_args!(
-                "HSA's tool table is left alone: its functions are interposed"
+                "HSA's tool table needs no hooks: its functions are interposed"
             ));
         } else if election::hooks_table() {
             patch(core);

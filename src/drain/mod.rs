@@ -9,9 +9,11 @@
 //!
 //! A pass goes on after a failure: what is wrong with one code object costs no other its counts.
 
+mod blank;
 mod complete;
 mod copies;
 mod counted;
+mod drainer;
 mod ledger;
 mod on_request;
 mod outcome;
@@ -22,6 +24,7 @@ mod snapshot;
 mod unseen;
 
 pub use complete::Idle;
+pub use drainer::Drainer;
 pub use outcome::{Cause, Copied, Loss, Outcome};
 pub use scope::{Scope, Scopes, Window};
 

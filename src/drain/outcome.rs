@@ -82,6 +82,8 @@ pub enum Cause {
     MoreRecords(usize),
     /// What says where its sections are is in part unusable; all the same they were found.
     Doubt(Error),
+    /// Its tables could not be blanked ([`super::Session::blank_tables`]).
+    Unblanked(Error),
     /// The pool could not be added to: its counts are in a file of this process's own.
     Beside {
         /// Why.
@@ -114,6 +116,10 @@ impl fmt::Display for Loss {
             Cause::MoreRecords(1) => f.write_str("… and 1 more record"),
             Cause::MoreRecords(more) => write!(f, "… and {more} more records"),
             Cause::Doubt(error) => error.fmt(f),
+            Cause::Unblanked(error) => write!(
+                f,
+                "LLVM's own drain for HIP may write its counts, too: {error}"
+            ),
             Cause::Beside { error, path } => {
                 write!(f, "{error}; the counts are in {}", path.display())
             }

@@ -51,20 +51,10 @@ impl Located {
     /// that kernels can write to. Without an ELF every table counts that has other bounds than
     /// those before it; the tables of translation units that were linked together are all alike.
     pub(super) fn of(copies: &mut Copies<'_>, load: &Load) -> Located {
-        let mut doubts = Vec::new();
-        let mut tables: Vec<BoundsTable> = Vec::new();
-        for table in &load.tables {
-            if tables.len() + doubts.len() == Self::MAX_TABLES {
-                let max = Self::MAX_TABLES;
-                doubts.push(SectionsError::ManyTables { max }.into());
-                break;
-            }
-            match read_table(copies, *table) {
-                Ok(table) if tables.iter().any(|known| known.bounds == table.bounds) => {}
-                Ok(table) => tables.push(table),
-                Err(error) => doubts.push(error),
-            }
-        }
+        let (tables, mut doubts) = match &load.blanked {
+            Some(tables) => (tables.clone(), Vec::new()),
+            None => Self::tables(copies, load),
+        };
         let symbol = load.version.map(|symbol| symbol.address);
         let version = symbol.or_else(|| tables.first().map(|table| table.version));
         let bounds = match &load.elf {
@@ -89,6 +79,25 @@ impl Located {
             version,
             doubts,
         }
+    }
+
+    /// Tables with different bounds, and what stands in the way of reading others.
+    pub(super) fn tables(copies: &mut Copies<'_>, load: &Load) -> (Vec<BoundsTable>, Vec<Error>) {
+        let mut doubts = Vec::new();
+        let mut tables: Vec<BoundsTable> = Vec::new();
+        for table in &load.tables {
+            if tables.len() + doubts.len() == Self::MAX_TABLES {
+                let max = Self::MAX_TABLES;
+                doubts.push(SectionsError::ManyTables { max }.into());
+                break;
+            }
+            match read_table(copies, *table) {
+                Ok(table) if tables.iter().any(|known| known.bounds == table.bounds) => {}
+                Ok(table) => tables.push(table),
+                Err(error) => doubts.push(error),
+            }
+        }
+        (tables, doubts)
     }
 
     /// The version word: the device's own, else that of the clang that the ELF names.

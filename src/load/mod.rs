@@ -17,7 +17,7 @@ use crate::device::{
     Agent, Device, DeviceError, DeviceRange, Executable, LoadedCodeObject, Symbol,
 };
 use crate::error::Error;
-use crate::sections::{TABLE_SYMBOL, VERSION_SYMBOL};
+use crate::sections::{BoundsTable, TABLE_SYMBOL, VERSION_SYMBOL};
 
 /// One instrumented code object, loaded into one executable on one agent.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub struct Load {
     pub version: Option<Symbol>,
     /// What its ELF said, where that could still be read.
     pub elf: Option<Arc<ElfFacts>>,
+    /// What the tables held, if they were blanked on the device.
+    pub(crate) blanked: Option<Vec<BoundsTable>>,
 }
 
 impl Load {
@@ -52,6 +54,13 @@ impl Load {
             start: address,
             len: 8,
         })
+    }
+
+    /// Its tables and those of its translation units, which may be the same.
+    pub(crate) fn all_tables(&self) -> impl Iterator<Item = Symbol> {
+        let of_units = self.elf.iter().flat_map(|elf| &elf.unit_tables);
+        let of_units = of_units.map(|range| loaded(*range, self.load_delta));
+        self.tables.iter().copied().chain(of_units)
     }
 }
 
@@ -115,6 +124,7 @@ impl Found {
             tables,
             version,
             elf: self.elf.filter(|elf| elf.is_instrumented()),
+            blanked: None,
         })
     }
 }

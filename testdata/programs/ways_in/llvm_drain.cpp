@@ -1,6 +1,7 @@
 // Stands in for LLVM's own drain for HIP (clang_rt.profile_rocm): it defines the same symbols, and at
-// exit it reads the counters of all that is loaded and writes their sum to the file $LLVM_DRAIN_FILE.
-// LLVM's is compiled with -fvisibility=hidden.
+// exit it reads the counters of all that is loaded and writes their sum to the file $LLVM_DRAIN_FILE. Code
+// whose sections are empty it passes over, and without any other it writes no file. LLVM's is compiled with
+// -fvisibility=hidden.
 #include <cstdio>
 #include <cstdlib>
 #include <hsa/hsa.h>
@@ -8,9 +9,6 @@
 #include <vector>
 
 using Word = unsigned long long;
-
-// LLVM's runtime has such variables, so that the sections are there in every object that it is in.
-__attribute__((used, section("__llvm_prf_cnts"))) static Word counters_section[1];
 
 static std::vector<hsa_agent_t> gpus;
 static std::vector<hsa_executable_t> executables;
@@ -31,6 +29,8 @@ static hsa_status_t add_executable(hsa_executable_t executable, void *) {
   return HSA_STATUS_SUCCESS;
 }
 
+static int drained;
+
 static Word counted_by(hsa_executable_t executable, hsa_agent_t gpu) {
   hsa_executable_symbol_t symbol;
   if (hsa_executable_get_symbol_by_name(executable, "__llvm_profile_sections", &gpu, &symbol) != HSA_STATUS_SUCCESS) {
@@ -40,6 +40,10 @@ static Word counted_by(hsa_executable_t executable, hsa_agent_t gpu) {
   hsa_executable_symbol_get_info(symbol, HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS, &address);
   Word table[7] = {};
   hsa_memory_copy(table, reinterpret_cast<void *>(address), sizeof(table));
+  if (table[3] == table[2]) {
+    return 0;
+  }
+  drained++;
   std::vector<Word> counters((table[3] - table[2]) / sizeof(Word));
   hsa_memory_copy(counters.data(), reinterpret_cast<void *>(table[2]), counters.size() * sizeof(Word));
   Word sum = 0;
@@ -57,6 +61,7 @@ extern "C" int __llvm_profile_hip_collect_device_data() {
   }
   gpus.clear();
   executables.clear();
+  drained = 0;
   hsa_iterate_agents(add_gpu, nullptr);
   loader.hsa_ven_amd_loader_iterate_executables(add_executable, nullptr);
   Word sum = 0;
@@ -64,6 +69,9 @@ extern "C" int __llvm_profile_hip_collect_device_data() {
     for (hsa_agent_t gpu : gpus) {
       sum += counted_by(executable, gpu);
     }
+  }
+  if (drained == 0) {
+    return 0;
   }
   std::FILE *file = std::fopen(path, "w");
   if (!file) {

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 const HOOKED: &str = "hooked into HSA's tool table";
-const LEFT: &str = "HSA's tool table is left alone: its functions are interposed";
+const LEFT: &str = "HSA's tool table needs no hooks: its functions are interposed";
 const UNKNOWN: &str = "which is not known; left alone";
 
 /// Names tools to ROCr.

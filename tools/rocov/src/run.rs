@@ -8,6 +8,7 @@ use crate::status::{self, Failure, Outcome};
 use crate::words::count;
 use crate::{libraries, signals};
 use anyhow::{Context, Result, anyhow, bail};
+use rocov::drain::Drainer;
 use rocov::output::layout::PROFRAW;
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -26,6 +27,7 @@ const VERBOSE_VARIABLE: &str = "ROCOV_VERBOSE";
 const LABEL_VARIABLE: &str = "ROCOV_LABEL";
 const EVERY_VARIABLE: &str = "ROCOV_SNAPSHOT_EVERY";
 const SIGNAL_VARIABLE: &str = "ROCOV_SNAPSHOT_SIGNAL";
+const DRAIN_VARIABLE: &str = "ROCOV_DRAIN";
 const ROCTX_VARIABLE: &str = "ROCOV_ROCTX";
 const ZERO_VARIABLE: &str = "ROCOV_ZERO";
 
@@ -98,6 +100,13 @@ impl Environment {
         }
         if arguments.paused {
             variables.push((PAUSED_VARIABLE, "1".into()));
+        }
+        let is_chosen = || env::var_os(DRAIN_VARIABLE).is_some_and(|value| !value.is_empty());
+        if let Some(drainer) = arguments
+            .drain
+            .or_else(|| (!is_chosen()).then_some(Drainer::Rocov))
+        {
+            variables.push((DRAIN_VARIABLE, drainer.to_string().into()));
         }
         if arguments.roctx {
             variables.push((ROCTX_VARIABLE, "1".into()));

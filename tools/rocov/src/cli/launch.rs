@@ -4,6 +4,7 @@ use crate::gpu::ModelGpus;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use rocov::control::words::{Interval, SnapshotSignal};
+use rocov::drain::Drainer;
 use rocov::output::Label;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -94,6 +95,13 @@ pub(crate) struct RunArguments {
     /// Drain them on this signal too, HUP, USR1 or USR2, and on SIGTERM and SIGINT
     #[arg(long, value_name = "SIGNAL")]
     pub(crate) snapshot_on: Option<SnapshotSignal>,
+
+    /// Who drains a program with LLVM's own drain for HIP in it: rocov or llvm [default: rocov]
+    ///
+    /// The other one writes nothing. Compilers link LLVM's drain (clang_rt.profile_rocm) from clang 23 on.
+    /// With llvm, rocov writes no profiles of any program, and keeps device ELFs and registries.
+    #[arg(long, value_name = "WHO")]
+    pub(crate) drain: Option<Drainer>,
 
     /// Take the program's ROCTx ranges as labels, and its marks as dumps
     #[arg(long)]
