@@ -163,7 +163,12 @@ impl Pool {
 /// When it cannot be read.
 pub(super) fn is_of_merges(path: &Path) -> Result<bool> {
     let data = DataDirectory::open(&[path.join(PROFRAW)])?;
-    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = |path: &Path| {
+        path.file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    };
     let is_merged = |profile: &DeviceProfile| {
         profile.is_of_zeros() || name(&profile.path).ends_with(&format!(".{BASE}"))
     };
@@ -171,7 +176,9 @@ pub(super) fn is_of_merges(path: &Path) -> Result<bool> {
     let registry = own.map(|it| name(&it)).unwrap_or_default();
     Ok(data.device.iter().all(is_merged)
         && data.host.iter().all(|path| path.ends_with(POOLED_HOST))
-        && data.asked_registry_files().all(|path| name(path) == registry))
+        && data
+            .asked_registry_files()
+            .all(|path| name(path) == registry))
 }
 
 /// A directory in `place`, or if there is none a temporary one.
