@@ -1,16 +1,18 @@
 //! Runs a kernel dispatch: splits the grid into workgroups and gives each wave the registers
 //! that hardware would (LLVM's AMDGPUUsage, "Initial Kernel Execution State").
 
+use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
 
 use crate::code::Code;
 use crate::code_object::{KernelDescriptor, KernelIdentity};
 use crate::error::{DispatchError, LaunchProblem, Site};
-use crate::execute::{PRIVATE_SEGMENT_BUFFER, Surroundings};
+use crate::execute::{LdsAccess, PRIVATE_SEGMENT_BUFFER, Surroundings};
 use crate::isa::Operand;
 use crate::memory::{AddressSpace, View};
 use crate::packet::DispatchPacket;
 use crate::target::Target;
+use crate::warning::BeyondLds;
 use crate::wave::{Apertures, LANES, Mode, State, Wave};
 use crate::workgroup::{self, Interruption};
 
@@ -22,6 +24,8 @@ pub const MAX_LDS: u32 = 65536;
 pub const MAX_SCRATCH: u64 = 1 << 20;
 /// What a kernel with a dynamic stack gets for calls whose depth the compiler could not tell.
 const DYNAMIC_STACK: u64 = 16 * 1024;
+/// LDS is allotted in units of 128 dwords on gfx9 (LLVM's AMDGPUUsage, GRANULATED_LDS_SIZE).
+const LDS_GRANULE: u32 = 512;
 /// LDS holds anything at the start: a pattern that makes reading it before writing visible.
 const LDS_GARBAGE: u8 = 0xa5;
 
@@ -38,6 +42,8 @@ pub struct DispatchContext<'a> {
     pub private_aperture: u64,
     /// The packet's index in its queue.
     pub dispatch_id: u64,
+    /// Is called once for a dispatch that goes beyond its LDS, by the first access that does.
+    pub beyond_lds: &'a dyn Fn(BeyondLds),
     /// Looked at now and then: true ends the dispatch with [`DispatchError::Cancelled`].
     pub cancelled: &'a AtomicBool,
 }
@@ -85,9 +91,26 @@ pub fn dispatch(
         context,
     };
     code.begin_dispatch();
+    let allotted = packet.group_segment_size.next_multiple_of(LDS_GRANULE);
+    let (workgroup, wave) = (Cell::new([0; 3]), Cell::new(0));
+    let told = Cell::new(false);
+    let beyond_lds = |access: LdsAccess| {
+        if !told.replace(true) {
+            (context.beyond_lds)(BeyondLds {
+                site: Box::new(dispatch.site(memory, workgroup.get(), wave.get(), access.pc)),
+                mnemonic: access.mnemonic,
+                access: access.access,
+                size: access.size,
+                address: access.address,
+                requested: packet.group_segment_size,
+                allotted,
+            });
+        }
+    };
     let mut surroundings = Surroundings {
         memory: view,
-        lds: vec![0; packet.group_segment_size as usize],
+        lds: vec![0; allotted as usize],
+        beyond_lds: &beyond_lds,
         instructions: 0,
     };
     let mut statistics = Statistics::default();
@@ -97,12 +120,14 @@ pub fn dispatch(
         for y in 0..groups[1] {
             for x in 0..groups[0] {
                 let group = [x, y, z];
+                workgroup.set(group);
                 let count = dispatch.prepare(group, &mut waves);
                 surroundings.lds.fill(LDS_GARBAGE);
                 workgroup::run(
                     &mut waves[..count],
                     code,
                     &mut surroundings,
+                    &wave,
                     context.cancelled,
                 )
                 .map_err(|interruption| dispatch.error(memory, group, interruption))?;
@@ -268,20 +293,21 @@ impl Dispatch<'_> {
         match interruption {
             Interruption::Cancelled => DispatchError::Cancelled,
             Interruption::Fault { wave, pc, fault } => {
-                let identity = KernelIdentity::find(memory, self.packet.kernel_object);
-                let site = Site {
-                    offset: identity.offset(pc),
-                    kernel: identity.kernel,
-                    code_object: identity.code_object.to_string(),
-                    pc,
-                    workgroup,
-                    wave: wave as u32,
-                };
-                DispatchError::Fault {
-                    site: Box::new(site),
-                    fault,
-                }
+                let site = Box::new(self.site(memory, workgroup, wave, pc));
+                DispatchError::Fault { site, fault }
             }
+        }
+    }
+
+    fn site(&self, memory: &dyn AddressSpace, workgroup: [u32; 3], wave: usize, pc: u64) -> Site {
+        let identity = KernelIdentity::find(memory, self.packet.kernel_object);
+        Site {
+            offset: identity.offset(pc),
+            kernel: identity.kernel,
+            code_object: identity.code_object.to_string(),
+            pc,
+            workgroup,
+            wave: wave as u32,
         }
     }
 }

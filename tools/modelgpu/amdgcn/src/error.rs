@@ -119,7 +119,7 @@ pub enum Fault {
         size: u64,
         /// The address: a device address for global memory, else an offset.
         address: u64,
-        /// Size of LDS or of a work-item's scratch in bytes.
+        /// Size of a work-item's scratch in bytes.
         limit: Option<u64>,
     },
     /// An atomic whose address is not a multiple of its size.

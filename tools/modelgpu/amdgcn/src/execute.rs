@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 
 pub(crate) use memory::PRIVATE_SEGMENT_BUFFER;
 
-use crate::error::Fault;
+use crate::error::{Access, Fault};
 use crate::isa::Instruction;
 use crate::memory::View;
 use crate::wave::Wave;
@@ -66,8 +66,21 @@ pub(crate) struct Surroundings<'a> {
     pub memory: View<'a>,
     /// The workgroup's local data share.
     pub lds: Vec<u8>,
+    /// Is called when an access goes beyond it.
+    pub beyond_lds: &'a dyn Fn(LdsAccess),
     /// Instructions executed so far in this dispatch: the clock.
     pub instructions: u64,
+}
+
+/// An access that goes beyond LDS.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LdsAccess {
+    /// Address of the instruction.
+    pub pc: u64,
+    pub mnemonic: &'static str,
+    pub access: Access,
+    pub size: u64,
+    pub address: u64,
 }
 
 /// Executes one instruction. The program counter already points behind it.

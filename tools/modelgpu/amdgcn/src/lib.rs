@@ -24,6 +24,7 @@ pub mod memory;
 pub mod packet;
 mod program;
 mod target;
+mod warning;
 mod wave;
 mod workgroup;
 
@@ -34,6 +35,7 @@ pub use listing::Listed;
 pub use packet::DispatchPacket;
 pub use program::{Argument, Launch, LaunchError, Program};
 pub use target::{Target, UnknownTarget};
+pub use warning::BeyondLds;
 
 /// The mnemonics of all modelled instructions, sorted.
 pub fn modelled_instructions() -> Vec<&'static str> {

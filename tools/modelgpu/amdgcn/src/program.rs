@@ -1,6 +1,7 @@
 //! A code object that runs without driver and runtime: loaded into an arena of its own, its
 //! kernels launched with arguments that are laid out here, the hidden ones included.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
@@ -12,6 +13,7 @@ use crate::isa::decode;
 use crate::listing::Listed;
 use crate::memory::{Arena, View};
 use crate::packet::DispatchPacket;
+use crate::warning::BeyondLds;
 
 /// The apertures that the Linux driver gives these processors.
 const SHARED_APERTURE: u64 = 1 << 48;
@@ -23,6 +25,7 @@ pub struct Program {
     object: LoadedObject,
     code: Code,
     mnemonics: BTreeSet<&'static str>,
+    warnings: Vec<BeyondLds>,
     launches: u64,
 }
 
@@ -113,6 +116,7 @@ impl Program {
             object,
             code,
             mnemonics: BTreeSet::new(),
+            warnings: Vec::new(),
             launches: 0,
         })
     }
@@ -135,6 +139,11 @@ impl Program {
     /// The mnemonics of all instructions that launches have executed.
     pub fn executed_mnemonics(&self) -> &BTreeSet<&'static str> {
         &self.mnemonics
+    }
+
+    /// What launches so far have warned of.
+    pub fn warnings(&self) -> &[BeyondLds] {
+        &self.warnings
     }
 
     /// Address of every instruction in the code and what it is, in order; the error has the
@@ -183,6 +192,7 @@ impl Program {
             kernarg_address: self.arena.allocate(&arguments),
             completion_signal: 0,
         };
+        let warnings = RefCell::new(Vec::new());
         let context = DispatchContext {
             packet_address: self.arena.allocate(&packet.to_bytes()),
             // There is no queue; a kernel that looks at it faults.
@@ -190,11 +200,13 @@ impl Program {
             shared_aperture: SHARED_APERTURE,
             private_aperture: PRIVATE_APERTURE,
             dispatch_id: self.launches,
+            beyond_lds: &|warning| warnings.borrow_mut().push(warning),
             cancelled: &AtomicBool::new(false),
         };
         self.launches += 1;
         let result = dispatch(&mut self.code, &self.arena, &packet, &context);
         self.mnemonics.extend(self.code.mnemonics());
+        self.warnings.extend(warnings.into_inner());
         Ok(result?)
     }
 }

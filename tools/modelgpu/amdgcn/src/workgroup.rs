@@ -1,5 +1,6 @@
 //! One workgroup: its waves take turns on the calling thread.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::code::Code;
@@ -18,10 +19,13 @@ pub(crate) enum Interruption {
 }
 
 /// Runs the waves until all have ended.
+///
+/// `current` says which wave has its turn, to whom it may concern in between.
 pub(crate) fn run(
     waves: &mut [Wave],
     code: &mut Code,
     surroundings: &mut Surroundings<'_>,
+    current: &Cell<usize>,
     cancelled: &AtomicBool,
 ) -> Result<(), Interruption> {
     loop {
@@ -29,6 +33,7 @@ pub(crate) fn run(
             if cancelled.load(Ordering::Relaxed) {
                 return Err(Interruption::Cancelled);
             }
+            current.set(number);
             take_turn(wave, code, surroundings).map_err(|(pc, fault)| Interruption::Fault {
                 wave: number,
                 pc,

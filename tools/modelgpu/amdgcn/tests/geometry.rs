@@ -189,6 +189,7 @@ fn run_entry_point(
         shared_aperture: 7 << 32,
         private_aperture: 9 << 32,
         dispatch_id: 0xabc_0000_0001,
+        beyond_lds: &|warning| panic!("{warning}"),
         cancelled,
     };
     let mut code = Code::new(target);

@@ -23,6 +23,7 @@ pub(crate) struct Device {
     /// The code that the queue's kernels have run. Not a thread's own variable, see the threads of
     /// `modelgpu-queue`.
     code: Mutex<Code>,
+    warned: kernel::Warned,
 }
 
 impl Device {
@@ -38,6 +39,7 @@ impl Device {
                 gpu: index,
             },
             code: Mutex::new(Code::new(target)),
+            warned: kernel::Warned::default(),
         }
     }
 }
@@ -67,7 +69,7 @@ impl Gpu for Device {
             private: PRIVATE_APERTURE,
         };
         let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
-        kernel::run(self, &mut code, apertures, launch)
+        kernel::run(self, &mut code, apertures, &self.warned, launch)
     }
 
     fn memory_fault(&self, address: u64) {

@@ -1,6 +1,8 @@
 //! Hands a dispatch to the instruction interpreter.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 use modelgpu_amdgcn::code_object::KernelIdentity;
 use modelgpu_amdgcn::{Code, DispatchContext, DispatchError, DispatchPacket, Statistics};
@@ -17,11 +19,23 @@ pub struct Apertures {
     pub private: u64,
 }
 
+/// The kernels that the user was warned of: once each, however often they run.
+#[derive(Debug, Default)]
+pub struct Warned(Mutex<BTreeSet<String>>);
+
+impl Warned {
+    fn is_first(&self, kernel: &str) -> bool {
+        let mut kernels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kernels.insert(kernel.to_owned())
+    }
+}
+
 /// Runs a kernel on the calling thread, on the target of `code`.
 pub fn run(
     gpu: &dyn Gpu,
     code: &mut Code,
     apertures: Apertures,
+    warned: &Warned,
     launch: &Launch<'_>,
 ) -> Result<Statistics, Fault> {
     let packet = DispatchPacket::parse(launch.packet);
@@ -31,6 +45,11 @@ pub fn run(
         shared_aperture: apertures.shared,
         private_aperture: apertures.private,
         dispatch_id: launch.dispatch_id,
+        beyond_lds: &|warning| {
+            if warned.is_first(&warning.site.kernel) {
+                gpu.message(&warning.to_string());
+            }
+        },
         cancelled: launch.cancelled,
     };
     modelgpu_amdgcn::dispatch(code, gpu.memory(), &packet, &context).map_err(fault)

@@ -87,6 +87,9 @@ fn run(object: &str, spec: &str, directory: &Path) -> Result<(), Box<dyn Error>>
             _ => return Err(in_line(format!("neither buf nor launch: {line:?}")).into()),
         }
     }
+    for warning in program.warnings() {
+        eprintln!("amdgcn-run: {warning}");
+    }
     if std::env::var_os("AMDGCN_RUN_STATISTICS").is_some() {
         let seconds = start.elapsed().as_secs_f64();
         let rate = instructions as f64 / seconds / 1e6;

@@ -22,31 +22,34 @@ use crate::isa::{Instruction, Operand};
 use crate::wave::{LANES, Longs, Wave, Words};
 use gather::Gather;
 
-/// Computes all lanes from three sources and a bit per lane that comes in; returns the bits that go out.
-type Carrying = fn(&[Longs; 3], u64, &mut Longs) -> u64;
+/// From all lanes' sources to their results.
+type RunWords = fn(&[Words; 3], &mut Words);
+type RunLongs = fn(&[Longs; 3], &mut Longs);
+/// With a bit per lane that comes in, and one that goes out.
+type RunCarry = fn(&[Longs; 3], u64, &mut Longs) -> u64;
 
 /// The semantics of a vector instruction, for one whole wave.
 #[derive(Clone, Copy)]
 pub(crate) enum VectorOperation {
     /// Sources and result of at most 32 bits.
     Words {
-        run: fn(&[Words; 3], &mut Words),
+        run: RunWords,
         /// Saturates: what the clamp modifier makes of an integer operation.
-        clamped: Option<fn(&[Words; 3], &mut Words)>,
+        clamped: Option<RunWords>,
         sources: [Kind; 3],
         result: Kind,
     },
     /// Some source or the result has 64 bits.
     Longs {
-        run: fn(&[Longs; 3], &mut Longs),
+        run: RunLongs,
         sources: [Kind; 3],
         result: Kind,
     },
     /// With a bit per lane that comes from or goes to a scalar register pair.
     Carry {
-        run: Carrying,
+        run: RunCarry,
         /// Saturates, as above.
-        clamped: Option<Carrying>,
+        clamped: Option<RunCarry>,
         sources: [Kind; 3],
         result: Kind,
         direction: CarryDirection,

@@ -17,6 +17,13 @@ __global__ void halt(int *values) {
   *values = 1;
 }
 
+// Asks for LDS of `count` values, but reads one more.
+__global__ void read_beyond(int *values, int count) {
+  extern __shared__ int shared[];
+  shared[threadIdx.x] = 7;
+  values[threadIdx.x] = shared[threadIdx.x + count];
+}
+
 __global__ void spin(volatile int *flag) {
   while (*flag == 0) {
   }
@@ -31,6 +38,16 @@ int main(int argc, char **argv) {
   if (!std::strcmp(what, "out-of-bounds")) write_far<<<1, 1>>>(values, size_t(1) << 40);
   if (!std::strcmp(what, "trap")) abort_itself<<<1, 1>>>(values);
   if (!std::strcmp(what, "unmodelled")) halt<<<1, 1>>>(values);
+  if (!std::strcmp(what, "beyond-lds")) {
+    // 512 bytes are one unit of LDS, and 500 have 12 behind them that nobody asked for.
+    for (size_t bytes : {512, 512, 500}) {
+      CHECK_HIP(hipMemset(values, 1, 4096));
+      read_beyond<<<1, 64, bytes>>>(values, 128);
+      int read[64];
+      CHECK_HIP(hipMemcpy(read, values, sizeof read, hipMemcpyDeviceToHost));
+      for (int value : read) CHECK(value == 0);
+    }
+  }
   if (!std::strcmp(what, "exit-while-running")) {
     spin<<<1, 1>>>(values);
     std::puts("leaving");

@@ -63,6 +63,22 @@ fn an_unmodelled_instruction_is_an_illegal_one() {
 }
 
 #[test]
+fn lds_beyond_what_a_kernel_has_reads_zero() {
+    let ended = fault("beyond-lds");
+    assert_eq!(ended.status, 0, "{}", ended.text());
+    assert_said(
+        &ended,
+        &[
+            "kernel _Z11read_beyondPii",
+            "read of 4 bytes at LDS address 0x200, beyond the workgroup's 0x200 bytes",
+        ],
+    );
+    // Once, however often the kernel runs.
+    let lines = ended.stderr.lines().filter(|line| line.contains("LDS"));
+    assert_eq!(lines.count(), 1, "{}", ended.text());
+}
+
+#[test]
 fn a_trap_is_an_exception() {
     let ended = fault("trap");
     assert_eq!(ended.status, ABORTED, "{}", ended.text());

@@ -1,6 +1,6 @@
 //! One lane's access: which bytes, in which memory, to and from which registers.
 
-use super::super::Surroundings;
+use super::super::{LdsAccess, Surroundings};
 use super::Part;
 use super::atomic::AtomicFunction;
 use crate::error::{Access, Fault, Space};
@@ -138,10 +138,14 @@ impl Target<'_, '_> {
                 })?,
             // Only this wave or workgroup sees these, and it runs on one thread.
             Space::Lds | Space::Scratch => {
-                let place = self.local_bytes(wave, Access::Atomic, address, size)?;
-                let old = from_bytes(place);
-                to_bytes(place, update(old));
-                old
+                match self.local_bytes(wave, Access::Atomic, address, size)? {
+                    Some(place) => {
+                        let old = from_bytes(place);
+                        to_bytes(place, update(old));
+                        old
+                    }
+                    None => 0,
+                }
             }
         };
         if returns {
@@ -195,12 +199,8 @@ impl Target<'_, '_> {
                 .load(address, size)
                 .map_err(|_| self.out_of_bounds(Access::Read, address, size, None));
         }
-        Ok(from_bytes(self.local_bytes(
-            wave,
-            Access::Read,
-            address,
-            size,
-        )?))
+        let place = self.local_bytes(wave, Access::Read, address, size)?;
+        Ok(place.map_or(0, |place| from_bytes(place)))
     }
 
     fn write(&mut self, wave: &mut Wave, address: u64, size: u64, value: u64) -> Result<(), Fault> {
@@ -211,18 +211,21 @@ impl Target<'_, '_> {
                 .store(address, size, value)
                 .map_err(|_| self.out_of_bounds(Access::Write, address, size, None));
         }
-        to_bytes(self.local_bytes(wave, Access::Write, address, size)?, value);
+        if let Some(place) = self.local_bytes(wave, Access::Write, address, size)? {
+            to_bytes(place, value);
+        }
         Ok(())
     }
 
-    /// Bytes of LDS, or of this lane's scratch.
+    /// Bytes of LDS, or of this lane's scratch. `None` is what lies beyond LDS: AMD's instruction
+    /// set guides say that reads there give 0 and that writes are dropped.
     fn local_bytes<'m>(
         &'m mut self,
         wave: &'m mut Wave,
         access: Access,
         address: u64,
         size: u64,
-    ) -> Result<&'m mut [u8], Fault> {
+    ) -> Result<Option<&'m mut [u8]>, Fault> {
         let limit = match self.space {
             Space::Scratch => wave.scratch.per_lane,
             _ => self.surroundings.lds.len(),
@@ -231,13 +234,23 @@ impl Target<'_, '_> {
             .checked_add(size)
             .is_none_or(|end| end > limit as u64)
         {
+            if self.space == Space::Lds {
+                (self.surroundings.beyond_lds)(LdsAccess {
+                    pc: wave.pc.wrapping_sub(self.instruction.size.into()),
+                    mnemonic: self.instruction.mnemonic,
+                    access,
+                    size,
+                    address,
+                });
+                return Ok(None);
+            }
             return Err(self.out_of_bounds(access, address, size, Some(limit as u64)));
         }
         let (start, size) = (address as usize, size as usize);
-        Ok(match self.space {
+        Ok(Some(match self.space {
             Space::Scratch => &mut wave.scratch.bytes[self.lane * limit + start..][..size],
             _ => &mut self.surroundings.lds[start..][..size],
-        })
+        }))
     }
 
     /// LDS instructions with one offset add it here, where addresses wrap at 32 bits; the

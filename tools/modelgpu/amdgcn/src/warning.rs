@@ -1,0 +1,47 @@
+//! What a kernel does that no hardware would stop it for, but that its author should hear of.
+
+use std::fmt;
+
+use crate::error::{Access, Site};
+
+/// An access to local memory that the workgroup does not have. Hardware reads 0 there and drops
+/// writes, and so does the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BeyondLds {
+    /// Where the first such access of the dispatch happened.
+    pub site: Box<Site>,
+    /// The instruction.
+    pub mnemonic: &'static str,
+    /// Read, write or atomic.
+    pub access: Access,
+    /// Bytes accessed at once.
+    pub size: u64,
+    /// The offset in LDS.
+    pub address: u64,
+    /// Bytes that the dispatch asked for. What the workgroup has is rounded up from that.
+    pub requested: u32,
+    /// Bytes that the workgroup has.
+    pub allotted: u32,
+}
+
+impl fmt::Display for BeyondLds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BeyondLds {
+            site,
+            mnemonic,
+            access,
+            size,
+            address,
+            requested,
+            allotted,
+        } = self;
+        write!(
+            f,
+            "{site}: {mnemonic}: {access} of {size} bytes at LDS address {address:#x}, beyond the \
+             workgroup's {allotted:#x} bytes (the launch asks for {requested:#x}). As on the \
+             hardware, the kernel goes on, reads there give 0 and writes are dropped: check the \
+             index and the size of the shared memory. Further ones of this kernel are not shown"
+        )
+    }
+}
