@@ -26,7 +26,7 @@ macro_rules! kernels_match_host {
 }
 
 kernels_match_host![
-    atomics, branches, calls, collatz, fmath, grid, halves, image, intdiv, matmul, reduce,
+    atomics, branches, calls, collatz, dots, fmath, grid, halves, image, intdiv, matmul, reduce,
     saturate, scratch, templates, vecadd, wave, wide,
 ];
 

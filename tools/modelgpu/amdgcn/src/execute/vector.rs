@@ -7,6 +7,7 @@ mod convert;
 mod divide;
 mod dot;
 mod dpp;
+mod eight;
 mod gather;
 mod half;
 mod integer;
@@ -14,6 +15,7 @@ mod mixed;
 mod packed;
 mod real;
 mod scatter;
+mod trigonometry;
 
 use super::value::Kind;
 use super::{Table, unmodelled};
@@ -75,11 +77,13 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
         convert::OPERATIONS,
         divide::OPERATIONS,
         dot::OPERATIONS,
+        eight::OPERATIONS,
         half::OPERATIONS,
         integer::OPERATIONS,
         mixed::OPERATIONS,
         packed::OPERATIONS,
         real::OPERATIONS,
+        trigonometry::OPERATIONS,
     ]
     .into_iter()
     .chain(compare::TABLES)

@@ -102,11 +102,16 @@ fn complete_long_vector(instruction: &mut Instruction, first: u32) {
         instruction.modifiers.abs = 0;
         instruction.modifiers.op_sel = 0;
     }
-    // These came with gfx9 and leave the other half of their register alone; what gfx8 had already,
+    // These came with gfx9 or later and leave the other half of their register alone; what gfx8 had already,
     // "legacy" in the name of its successors here, clears the high half.
     instruction.modifiers.keeps_half = matches!(
         name,
-        "v_mad_u16" | "v_mad_i16" | "v_fma_f16" | "v_div_fixup_f16"
+        "v_mad_u16"
+            | "v_mad_i16"
+            | "v_fma_f16"
+            | "v_div_fixup_f16"
+            | "v_cvt_pk_fp8_f32"
+            | "v_cvt_pk_bf8_f32"
     );
     if name.starts_with("v_readlane") {
         instruction.dst = instruction.dst.to_scalar();

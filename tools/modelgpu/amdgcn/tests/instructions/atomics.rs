@@ -2,8 +2,9 @@
 
 use modelgpu_amdgcn::Target;
 
+use crate::half::{f64_to_half, half_to_f64};
 use crate::harness::{Case, Inputs, Want};
-use crate::inputs::{doubles, integers, singles};
+use crate::inputs::{self, doubles, integers, singles};
 use crate::memory::{KEPT, SETUP, registers};
 
 const GFX942: &[Target] = &[Target::Gfx942];
@@ -188,6 +189,78 @@ pub(crate) fn cases() -> Vec<Case> {
         }
     }
     cases.extend(compare_swaps());
+    cases.extend(packed_sums());
+    cases
+}
+
+/// The bfloat16 nearest to a value, ties to even, by search among all of them.
+fn f64_to_brain(value: f64) -> u16 {
+    let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
+    let real = |bits: u16| match bits {
+        0x7f80 => 2f64.powi(128),
+        _ => f64::from(f32::from_bits(u32::from(bits) << 16)),
+    };
+    let (mut below, mut above) = (0, 0x7f80);
+    while above - below > 1 {
+        let middle = (below + above) / 2;
+        if real(middle) <= value.abs() {
+            below = middle;
+        } else {
+            above = middle;
+        }
+    }
+    let (down, up) = (value.abs() - real(below), real(above) - value.abs());
+    sign | if down < up || down == up && below % 2 == 0 {
+        below
+    } else {
+        above
+    }
+}
+
+/// Two sums at once, of halves or of bfloat16.
+fn packed_sums() -> Vec<Case> {
+    fn each_half(old: u64, x: u64, sum: fn(u16, u16) -> u16) -> u64 {
+        [0, 16].into_iter().fold(0, |all, shift| {
+            all | u64::from(sum((old >> shift) as u16, (x >> shift) as u16)) << shift
+        })
+    }
+    let halves: Function =
+        |old, x, _| each_half(old, x, |a, b| f64_to_half(half_to_f64(a) + half_to_f64(b)));
+    let brains: Function = |old, x, _| {
+        each_half(old, x, |a, b| {
+            let [a, b] = [a, b].map(|bits| f64::from(f32::from_bits(u32::from(bits) << 16)));
+            f64_to_brain(a + b)
+        })
+    };
+    let mut cases = Vec::new();
+    for (kind, function, special) in [("f16", halves, 0x7c00), ("bf16", brains, 0x7f80)] {
+        // Finite numbers: the exponent that others have is taken away.
+        let inputs = inputs::halves().map(|lane| {
+            lane.map(|bits| {
+                [0, 16, 32, 48].into_iter().fold(bits, |bits, shift| {
+                    let found = bits >> shift & special == special;
+                    bits ^ if found {
+                        (special & 0x4400) << shift
+                    } else {
+                        0
+                    }
+                })
+            })
+        });
+        for (name, returns) in [
+            ("global_atomic_pk_add_", false),
+            ("global_atomic_pk_add_", true),
+            ("flat_atomic_pk_add_", false),
+            ("flat_atomic_pk_add_", true),
+            ("ds_pk_add_", false),
+            ("ds_pk_add_rtn_", true),
+        ] {
+            let on_both = name.starts_with("global") && kind == "f16";
+            let targets = if on_both { &Target::ALL[..] } else { GFX942 };
+            let case = atomic(format!("{name}{kind}"), 4, returns, inputs, function);
+            cases.push(case.only(targets));
+        }
+    }
     cases
 }
 

@@ -10,6 +10,7 @@ mod control;
 mod convert;
 mod divide;
 mod dot;
+mod eight;
 mod float;
 mod half;
 mod half_functions;
@@ -21,6 +22,7 @@ mod memory;
 mod packed;
 mod saturate;
 mod scalar;
+mod trigonometry;
 
 use std::collections::BTreeSet;
 
@@ -53,6 +55,7 @@ mod tests {
         convert,
         divide,
         dot,
+        eight,
         float,
         half,
         half_functions,
@@ -61,7 +64,8 @@ mod tests {
         memory,
         packed,
         saturate,
-        scalar
+        scalar,
+        trigonometry,
     ];
 
     /// An instruction that is accepted must have a case, which executes it on a target.

@@ -1,6 +1,7 @@
 // What HIP offers around kernels: streams, events, symbols, device printf, occupancy, memory info.
 #include <hip/hip_runtime.h>
 
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -53,6 +54,30 @@ static void kernels() {
   reverse<<<1, 256>>>(device);
   CHECK_HIP(hipMemcpy(back.data(), device, 256 * sizeof(int), hipMemcpyDeviceToHost));
   for (int i = 0; i < 256; i++) CHECK(back[i] == 255 - i);
+  CHECK_HIP(hipFree(device));
+}
+
+// Angles so large that their quadrant takes hundreds of bits of pi.
+__global__ void sines(const double *angles, double *results, int count) {
+  int i = threadIdx.x;
+  if (i < count) {
+    results[2 * i] = sin(angles[i]);
+    results[2 * i + 1] = cos(angles[i]);
+  }
+}
+
+static void large_angles() {
+  const int count = 8;
+  const double angles[count] = {0.5, -2e5, 1e9, 123456789012.5, -1e22, 1e100, 4.5e250, 1.7e308};
+  double *device, results[2 * count];
+  CHECK_HIP(hipMalloc(&device, 3 * count * sizeof(double)));
+  CHECK_HIP(hipMemcpy(device, angles, sizeof angles, hipMemcpyHostToDevice));
+  sines<<<1, 64>>>(device, device + count, count);
+  CHECK_HIP(hipMemcpy(results, device + count, sizeof results, hipMemcpyDeviceToHost));
+  for (int i = 0; i < count; i++) {
+    CHECK(std::fabs(results[2 * i] - std::sin(angles[i])) < 1e-15);
+    CHECK(std::fabs(results[2 * i + 1] - std::cos(angles[i])) < 1e-15);
+  }
   CHECK_HIP(hipFree(device));
 }
 
@@ -110,6 +135,7 @@ int main() {
     CHECK_HIP(hipGetDeviceProperties(&properties, device));
     std::printf("device %d: %s\n", device, properties.gcnArchName);
     kernels();
+    large_angles();
     streams();
     memory_info();
   }

@@ -1,6 +1,7 @@
 //! What atomics do with the value in memory.
 
 use super::super::float;
+use super::super::value::Half;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AtomicFunction {
@@ -24,6 +25,9 @@ pub(super) enum AtomicFunction {
     FloatAdd,
     FloatMin,
     FloatMax,
+    /// Two sums, of the low and the high halves.
+    PackedHalfAdd,
+    PackedBrainAdd,
 }
 
 impl AtomicFunction {
@@ -67,11 +71,33 @@ impl AtomicFunction {
             .to_bits()
             .into(),
             F::FloatAdd => (f64::from_bits(old) + f64::from_bits(operand)).to_bits(),
+            F::PackedHalfAdd => of_halves(old, operand, |a, b| {
+                Half::from_f64(f64::from(Half(a).to_f32()) + f64::from(Half(b).to_f32())).0
+            }),
+            F::PackedBrainAdd => of_halves(old, operand, |a, b| {
+                let [a, b] = [a, b].map(|bits| f32::from_bits(u32::from(bits) << 16));
+                brain(a + b)
+            }),
             F::FloatMin => float_function(bytes, old, operand, float::min),
             F::FloatMax => float_function(bytes, old, operand, float::max),
         };
         if bytes == 4 { new & 0xffff_ffff } else { new }
     }
+}
+
+fn of_halves(old: u64, operand: u64, function: fn(u16, u16) -> u16) -> u64 {
+    let half = |shift: u32| function((old >> shift) as u16, (operand >> shift) as u16);
+    u64::from(half(0)) | u64::from(half(16)) << 16
+}
+
+/// The bfloat16 nearest to a number, ties to even: its high half, rounded.
+fn brain(value: f32) -> u16 {
+    let bits = value.to_bits();
+    if value.is_nan() {
+        return (bits >> 16) as u16 | 0x40;
+    }
+    let odd = bits >> 16 & 1;
+    ((bits + 0x7fff + odd) >> 16) as u16
 }
 
 /// A function that is exact in double precision for operands of either size.

@@ -176,6 +176,8 @@ const ATOMICS: &[(&str, Operation)] = atomics! {
     "min_f64": FloatMin, 8;
     "max_f32": FloatMax, 4;
     "max_f64": FloatMax, 8;
+    "pk_add_f16": PackedHalfAdd, 4;
+    "pk_add_bf16": PackedBrainAdd, 4;
 };
 
 const RETURNING_ATOMICS: &[(&str, Operation)] = returning_atomics! {
@@ -213,6 +215,8 @@ const RETURNING_ATOMICS: &[(&str, Operation)] = returning_atomics! {
     "min", "f64": FloatMin, 8;
     "max", "f32": FloatMax, 4;
     "max", "f64": FloatMax, 8;
+    "pk_add", "f16": PackedHalfAdd, 4;
+    "pk_add", "bf16": PackedBrainAdd, 4;
 };
 
 pub(super) const TABLES: [super::Table; 3] = [ACCESSES, ATOMICS, RETURNING_ATOMICS];

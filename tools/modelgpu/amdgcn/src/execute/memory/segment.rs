@@ -257,6 +257,14 @@ macro_rules! atomics {
                 atomic($segment, Function::FloatAdd, 4),
             ),
             (
+                concat!($prefix, "_atomic_pk_add_f16"),
+                atomic($segment, Function::PackedHalfAdd, 4),
+            ),
+            (
+                concat!($prefix, "_atomic_pk_add_bf16"),
+                atomic($segment, Function::PackedBrainAdd, 4),
+            ),
+            (
                 concat!($prefix, "_atomic_add_f64"),
                 atomic($segment, Function::FloatAdd, 8),
             ),

@@ -50,7 +50,10 @@ pub(super) fn longs(
         let mut narrow = results.map(|long| long as u32);
         return words(instruction, wave, lanes, kind, &mut narrow);
     }
-    if instruction.sdwa.is_some() {
+    if instruction
+        .sdwa
+        .is_some_and(|sdwa| sdwa.dst != Selection::Dword)
+    {
         return Err(unmodelled(instruction, "SDWA on a 64-bit result"));
     }
     if let Some(output) = Output::new(instruction, wave, kind) {

@@ -1,0 +1,99 @@
+//! Floating-point numbers of 8 bits, as gfx942 has them: a zero of one sign, no infinities, and one
+//! NaN, 0x80 ("fnuz").
+
+use super::super::value::{Kind, Value};
+use super::super::{Operation, float};
+use super::{VectorOperation, kinds, vector};
+use crate::wave::LANES;
+
+pub(super) const OPERATIONS: &[(&str, Operation)] = &[
+    (
+        "v_cvt_f32_fp8",
+        vector!(Word, |a: u32| -> f32 { FP8.decode(a as u8) }),
+    ),
+    (
+        "v_cvt_f32_bf8",
+        vector!(Word, |a: u32| -> f32 { BF8.decode(a as u8) }),
+    ),
+    (
+        "v_cvt_pk_f32_fp8",
+        vector!(Long, |a: u32| -> u64 { FP8.decode_two(a) }),
+    ),
+    (
+        "v_cvt_pk_f32_bf8",
+        vector!(Long, |a: u32| -> u64 { BF8.decode_two(a) }),
+    ),
+    (
+        "v_cvt_pk_fp8_f32",
+        vector!(Word, |a: f32, b: f32| -> u16 { FP8.encode_two(a, b) }),
+    ),
+    (
+        "v_cvt_pk_bf8_f32",
+        vector!(Word, |a: f32, b: f32| -> u16 { BF8.encode_two(a, b) }),
+    ),
+];
+
+const NAN: u8 = 0x80;
+
+/// How the 7 bits behind the sign are used.
+struct Format {
+    fraction: u32,
+    bias: i32,
+}
+
+const FP8: Format = Format {
+    fraction: 3,
+    bias: 8,
+};
+const BF8: Format = Format {
+    fraction: 2,
+    bias: 16,
+};
+
+impl Format {
+    fn decode(&self, byte: u8) -> f32 {
+        if byte == NAN {
+            return f32::NAN;
+        }
+        let exponent = i32::from((byte & 0x7f) >> self.fraction);
+        let fraction = i32::from(byte) & ((1 << self.fraction) - 1);
+        // Denormal numbers have the smallest normal one's exponent, and no leading 1.
+        let leading = if exponent == 0 { 0 } else { 1 << self.fraction };
+        let scale = exponent.max(1) - self.bias - self.fraction as i32;
+        let magnitude = float::ldexp((leading + fraction).into(), scale) as f32;
+        if byte >> 7 == 1 {
+            -magnitude
+        } else {
+            magnitude
+        }
+    }
+
+    /// Rounds to nearest even. What is too large is a NaN, as infinities are.
+    fn encode(&self, value: f32) -> u8 {
+        let magnitude = f64::from(value.abs());
+        let exponent = float::frexp(magnitude).1 - 1;
+        // The distance of neighbours.
+        let unit = exponent.max(1 - self.bias) - self.fraction as i32;
+        let units = float::ldexp(magnitude, -unit).round_ties_even();
+        // Counted in units, a normal number has its leading 1 above the fraction, and so carries
+        // into the exponent where one is added to it.
+        let exponent = (unit + self.fraction as i32 + self.bias - 1) << self.fraction;
+        let bits = f64::from(exponent) + units;
+        if value.is_nan() || bits > 127.0 {
+            return NAN;
+        }
+        if units == 0.0 {
+            return 0;
+        }
+        bits as u8 | u8::from(value.is_sign_negative()) << 7
+    }
+
+    fn decode_two(&self, word: u32) -> u64 {
+        let [low, high] = [word as u8, (word >> 8) as u8].map(|byte| self.decode(byte).to_bits());
+        u64::from(low) | u64::from(high) << 32
+    }
+
+    fn encode_two(&self, low: f32, high: f32) -> u16 {
+        u16::from(self.encode(low)) | u16::from(self.encode(high)) << 8
+    }
+}

@@ -1,0 +1,118 @@
+//! Floating-point numbers of 8 bits: gfx942 alone has them.
+
+use modelgpu_amdgcn::Target;
+
+use crate::float::f;
+use crate::harness::{Case, Want};
+use crate::inputs::{integers, singles};
+
+const GFX942: &[Target] = &[Target::Gfx942];
+
+/// A format: its name, the bits of its fraction, its bias.
+type Format = (&'static str, u32, i32);
+
+const FORMATS: [Format; 2] = [("fp8", 3, 8), ("bf8", 2, 16)];
+
+/// The value of 8 bits: a sign, an exponent, a fraction, and one NaN where -0 would be.
+fn value((_, width, bias): Format, bits: u32) -> f64 {
+    let bits = bits & 0xff;
+    if bits == 0x80 {
+        return f64::NAN;
+    }
+    let sign = if bits >= 0x80 { -1.0 } else { 1.0 };
+    let (exponent, fraction) = ((bits % 0x80) >> width, bits % (1 << width));
+    let fraction = f64::from(fraction) / f64::from(1 << width);
+    sign * match exponent {
+        0 => fraction * 2f64.powi(1 - bias),
+        _ => (1.0 + fraction) * 2f64.powi(exponent as i32 - bias),
+    }
+}
+
+/// The nearest of all values; of two, the even one; NaN for what is nearer to the power of two
+/// behind the largest one.
+fn nearest(format: Format, number: f32) -> u32 {
+    let magnitude = f64::from(number.abs());
+    let largest = value(format, 0x7f);
+    let behind = largest + (largest - value(format, 0x7e));
+    if magnitude.is_nan() || magnitude >= (largest + behind) / 2.0 {
+        return 0x80;
+    }
+    let distance = |bits: &u32| (value(format, *bits) - magnitude).abs();
+    let found = (0..0x80).min_by(|a, b| {
+        let even = |bits: &u32| bits % 2;
+        distance(a)
+            .total_cmp(&distance(b))
+            .then(even(a).cmp(&even(b)))
+    });
+    match found.unwrap_or(0) {
+        0 => 0,
+        bits if number < 0.0 => bits | 0x80,
+        bits => bits,
+    }
+}
+
+pub(crate) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for format in FORMATS {
+        let name = format.0;
+        let one: &'static str = format!("v_cvt_f32_{name}").leak();
+        let two: &'static str = format!("v_cvt_pk_f32_{name}").leak();
+        let back: &'static str = format!("v_cvt_pk_{name}_f32").leak();
+        for byte in 0..4 {
+            // The low byte takes all values, four lanes' numbers in each.
+            let body = format!(
+                "v_lshl_add_u32 v14, v0, 2, {byte}
+                 v_lshlrev_b32 v14, {}, v14
+                 {one}_sdwa v10, v14 src0_sel:BYTE_{byte}",
+                8 * byte
+            );
+            cases.push(Case::new(one, body, integers(), move |_, lane| {
+                Want::Single(value(format, 4 * lane as u32 + byte) as f32)
+            }));
+        }
+        cases.push(Case::new(
+            one,
+            format!("{one} v10, v2"),
+            integers(),
+            move |all, lane| Want::Single(value(format, all[lane][0] as u32) as f32),
+        ));
+        for (select, shift) in [("", 0), (" src0_sel:WORD_1", 16)] {
+            let form = if shift == 0 { "" } else { "_sdwa" };
+            // NaNs are compared as such in v10, and their bits in v11 are not specified here.
+            let body = format!("{two}{form} v[10:11], v2{select}");
+            cases.push(Case::new(two, body, integers(), move |all, lane| {
+                let bits = all[lane][0] as u32 >> shift;
+                let [low, high] = [bits, bits >> 8].map(|bits| value(format, bits) as f32);
+                match (low.is_nan(), high.is_nan()) {
+                    (false, false) => {
+                        Want::Long(u64::from(low.to_bits()) | u64::from(high.to_bits()) << 32)
+                    }
+                    (_, true) => Want::Single(low),
+                    (true, false) => Want::Single(f32::NAN),
+                }
+            }));
+        }
+        for (select, shift) in [("", 0), (" op_sel:[0,0,1]", 16)] {
+            // Small numbers beside those of single precision: the lane's number and halves of it.
+            for (sources, small) in [("v2, v4", false), ("v14, -v15", true)] {
+                let body = format!(
+                    "v_cvt_f32_u32 v14, v0
+                     v_mul_f32 v15, 0x3d4ccccd, v14
+                     v_mul_f32 v14, v14, v14
+                     v_mul_f32 v14, 0x3dcccccd, v14
+                     {back} v10, {sources}{select}"
+                );
+                cases.push(Case::new(back, body, singles(), move |all, lane| {
+                    let [mut a, mut b, ..] = all[lane].map(f);
+                    if small {
+                        let n = lane as f32;
+                        (a, b) = (n * n * 0.1, -(n * 0.05));
+                    }
+                    let both = nearest(format, a) | nearest(format, b) << 8;
+                    Want::Word(0x5a5a_5a5a & !(0xffff << shift) | both << shift)
+                }));
+            }
+        }
+    }
+    cases.into_iter().map(|case| case.only(GFX942)).collect()
+}
