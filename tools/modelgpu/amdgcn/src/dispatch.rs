@@ -44,6 +44,9 @@ pub struct DispatchContext<'a> {
     pub dispatch_id: u64,
     /// Is called once for a dispatch that goes beyond its LDS, by the first access that does.
     pub beyond_lds: &'a dyn Fn(BeyondLds),
+    /// Is called when a wave sends the host an interrupt, with what the wave says in M0: the low bits
+    /// of an event's id.
+    pub interrupt: &'a dyn Fn(u32),
     /// Looked at now and then: true ends the dispatch with [`DispatchError::Cancelled`].
     pub cancelled: &'a AtomicBool,
 }
@@ -111,6 +114,7 @@ pub fn dispatch(
         memory: view,
         lds: vec![0; allotted as usize],
         beyond_lds: &beyond_lds,
+        interrupt: context.interrupt,
         instructions: 0,
     };
     let mut statistics = Statistics::default();

@@ -68,6 +68,8 @@ pub(crate) struct Surroundings<'a> {
     pub lds: Vec<u8>,
     /// Is called when an access goes beyond it.
     pub beyond_lds: &'a dyn Fn(LdsAccess),
+    /// Is called with M0 when a wave interrupts the host.
+    pub interrupt: &'a dyn Fn(u32),
     /// Instructions executed so far in this dispatch: the clock.
     pub instructions: u64,
 }
@@ -91,7 +93,7 @@ pub(crate) fn execute(
     surroundings: &mut Surroundings<'_>,
 ) -> Result<(), Fault> {
     match operation {
-        Operation::Control(control) => control.execute(instruction, wave),
+        Operation::Control(control) => control.execute(instruction, wave, surroundings),
         Operation::Lane(lane) => lane.execute(instruction, wave),
         Operation::Memory(memory) => memory.execute(instruction, wave, surroundings),
         Operation::Scalar(scalar) => scalar.execute(instruction, wave),

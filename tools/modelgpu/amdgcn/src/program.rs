@@ -26,6 +26,7 @@ pub struct Program {
     code: Code,
     mnemonics: BTreeSet<&'static str>,
     warnings: Vec<BeyondLds>,
+    interrupts: Vec<u32>,
     launches: u64,
 }
 
@@ -117,6 +118,7 @@ impl Program {
             code,
             mnemonics: BTreeSet::new(),
             warnings: Vec::new(),
+            interrupts: Vec::new(),
             launches: 0,
         })
     }
@@ -144,6 +146,11 @@ impl Program {
     /// What launches so far have warned of.
     pub fn warnings(&self) -> &[BeyondLds] {
         &self.warnings
+    }
+
+    /// The interrupts that launches so far have sent: what M0 held.
+    pub fn interrupts(&self) -> &[u32] {
+        &self.interrupts
     }
 
     /// Address of every instruction in the code and what it is, in order; the error has the
@@ -193,6 +200,7 @@ impl Program {
             completion_signal: 0,
         };
         let warnings = RefCell::new(Vec::new());
+        let interrupts = RefCell::new(Vec::new());
         let context = DispatchContext {
             packet_address: self.arena.allocate(&packet.to_bytes()),
             // There is no queue; a kernel that looks at it faults.
@@ -201,12 +209,14 @@ impl Program {
             private_aperture: PRIVATE_APERTURE,
             dispatch_id: self.launches,
             beyond_lds: &|warning| warnings.borrow_mut().push(warning),
+            interrupt: &|data| interrupts.borrow_mut().push(data),
             cancelled: &AtomicBool::new(false),
         };
         self.launches += 1;
         let result = dispatch(&mut self.code, &self.arena, &packet, &context);
         self.mnemonics.extend(self.code.mnemonics());
         self.warnings.extend(warnings.into_inner());
+        self.interrupts.extend(interrupts.into_inner());
         Ok(result?)
     }
 }

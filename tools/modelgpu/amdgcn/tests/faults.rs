@@ -164,6 +164,11 @@ fn unmodelled_forms_are_named() {
             "the integer clamp modifier",
         ),
         (
+            "s_sendmsg sendmsg(MSG_SAVEWAVE)",
+            "s_sendmsg",
+            "a message other than an interrupt",
+        ),
+        (
             "s_getreg_b32 s0, hwreg(HW_REG_HW_ID)",
             "s_getreg_b32",
             "a hardware register other than MODE",
@@ -189,6 +194,20 @@ fn unmodelled_forms_are_named() {
             format!("the instruction {mnemonic} is not modelled with {form}")
         );
     }
+}
+
+#[test]
+fn interrupts_carry_m0() {
+    // Each of the four waves sends its own: M0 is its first work-item's number plus 5.
+    let body = "v_add_u32 v2, 5, v0
+         v_readfirstlane_b32 s20, v2
+         s_mov_b32 m0, s20
+         s_nop 0
+         s_sendmsg sendmsg(MSG_INTERRUPT)";
+    let mut program = program(Target::Gfx942, body);
+    launch(&mut program).expect("the kernel ends well");
+    assert_eq!(program.interrupts(), [5, 69, 5, 69]);
+    assert!(program.executed_mnemonics().contains("s_sendmsg"));
 }
 
 #[test]

@@ -190,6 +190,7 @@ fn run_entry_point(
         private_aperture: 9 << 32,
         dispatch_id: 0xabc_0000_0001,
         beyond_lds: &|warning| panic!("{warning}"),
+        interrupt: &|data| panic!("an interrupt with {data}"),
         cancelled,
     };
     let mut code = Code::new(target);

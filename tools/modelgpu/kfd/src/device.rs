@@ -59,6 +59,10 @@ impl Gpu for Device {
         let _ = self.model.events.set(id);
     }
 
+    fn interrupt(&self, id: u8) {
+        self.model.events.set_ending_in(id);
+    }
+
     fn clock(&self) -> u64 {
         clock()
     }

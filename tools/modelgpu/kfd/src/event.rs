@@ -94,6 +94,21 @@ impl Events {
         Ok(())
     }
 
+    /// Sets the events that belong to signals and whose ids end in these bits, and wakes every
+    /// waiter.
+    pub(crate) fn set_ending_in(&self, low: u8) {
+        let mut slots = self.lock();
+        let ids = (usize::from(low)..LIMIT).step_by(256);
+        for id in ids {
+            if let Some(event) = &mut slots.events[id]
+                && event.kind == event_type::SIGNAL
+            {
+                event.raise([0; 4]);
+            }
+        }
+        self.set.notify_all();
+    }
+
     /// Resets an event.
     pub(crate) fn reset(&self, id: u32) -> Result<(), Errno> {
         self.lock().get(id)?.signalled = false;
@@ -254,6 +269,25 @@ mod tests {
         assert_eq!(events.wait(&mut late, false, 0), Ok(Wait::Complete));
         assert_eq!(late[0].payload[0], 2);
         assert_eq!(events.wait(&mut late, false, 0), Ok(Wait::TimedOut));
+    }
+
+    #[test]
+    fn an_interrupt_sets_every_signal_event_with_its_bits() {
+        let events = Events::new();
+        // Ids run from 1; number 44 is of another kind.
+        let kind = |id| match id {
+            44 => event_type::MEMORY,
+            _ => event_type::SIGNAL,
+        };
+        let ids: Vec<u32> = (1..=600)
+            .map(|id| events.create(kind(id), false).unwrap())
+            .collect();
+        events.set_ending_in(44);
+        let set: Vec<u32> = ids
+            .into_iter()
+            .filter(|id| events.wait(&mut [data(*id, 0)], false, 0) == Ok(Wait::Complete))
+            .collect();
+        assert_eq!(set, [300, 556]);
     }
 
     #[test]

@@ -16,6 +16,10 @@ pub trait Gpu: Send + Sync {
     /// Raises the interrupt of event `id`, as a write to a signal's mailbox does.
     fn raise_event(&self, id: u32);
 
+    /// A kernel's own interrupt: raises every event whose id ends in these 8 bits. A kernel sends no
+    /// more than them; who waits for another event looks at its signal and sleeps again.
+    fn interrupt(&self, id: u8);
+
     /// The GPU's clock, in ticks of 10 ns (the 100 MHz counter that timestamps use).
     fn clock(&self) -> u64;
 

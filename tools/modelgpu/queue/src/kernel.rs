@@ -50,6 +50,7 @@ pub fn run(
                 gpu.message(&warning.to_string());
             }
         },
+        interrupt: &|data| gpu.interrupt(data as u8),
         cancelled: launch.cancelled,
     };
     modelgpu_amdgcn::dispatch(code, gpu.memory(), &packet, &context).map_err(fault)

@@ -2,7 +2,7 @@
 //! completes each access before the next instruction, so waits and cache operations do nothing.
 
 use super::value::Kind;
-use super::{Operation, scalar_source, unmodelled};
+use super::{Operation, Surroundings, scalar_source, unmodelled};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
 use crate::wave::{Mode, State, Wave};
@@ -13,6 +13,7 @@ pub(crate) enum Control {
     End,
     Barrier,
     Trap,
+    SendMessage,
     Branch(Condition),
     GetPc,
     SetPc,
@@ -59,6 +60,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("s_endpgm", control(Control::End)),
     ("s_barrier", control(Control::Barrier)),
     ("s_trap", control(Control::Trap)),
+    ("s_sendmsg", control(Control::SendMessage)),
     ("s_branch", branch(Condition::Always)),
     ("s_cbranch_scc0", branch(Condition::SccIs(false))),
     ("s_cbranch_scc1", branch(Condition::SccIs(true))),
@@ -79,7 +81,12 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
 ];
 
 impl Control {
-    pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+    pub(super) fn execute(
+        self,
+        instruction: &Instruction,
+        wave: &mut Wave,
+        surroundings: &Surroundings<'_>,
+    ) -> Result<(), Fault> {
         let next = wave.pc;
         let target = next.wrapping_add_signed(i64::from(instruction.immediate) * 4);
         match self {
@@ -87,6 +94,14 @@ impl Control {
             Control::End => wave.state = State::Ended,
             Control::Barrier => wave.state = State::AtBarrier,
             Control::Trap => return Err(Fault::Trap(instruction.immediate as u16)),
+            Control::SendMessage => {
+                const MESSAGE: i32 = 0xf;
+                const INTERRUPT: i32 = 1;
+                if instruction.immediate & MESSAGE != INTERRUPT {
+                    return Err(unmodelled(instruction, "a message other than an interrupt"));
+                }
+                (surroundings.interrupt)(wave.m0());
+            }
             Control::Branch(condition) => {
                 if condition.holds(wave) {
                     wave.pc = target;

@@ -71,8 +71,8 @@ mod tests {
     /// An instruction that is accepted must have a case, which executes it on a target.
     #[test]
     fn every_modelled_instruction_has_a_case() {
-        // Ends the kernel with an error: tests/faults.rs.
-        let ending = ["s_trap"];
+        // What ends the kernel, or says something to the host: tests/faults.rs.
+        let ending = ["s_trap", "s_sendmsg"];
         let tested: BTreeSet<&str> = all_cases()
             .iter()
             .map(|case| case.mnemonic)

@@ -105,18 +105,20 @@ pub(crate) fn c_program(name: &str) -> PathBuf {
     compile(name, compiler)
 }
 
+/// How clang 22 compiles for this machine's HIP, which is 5.2.
+pub(crate) const HIP_5_2: [&str; 6] = [
+    "-D__AMDGCN_WAVEFRONT_SIZE=64",
+    "--rocm-path=/usr",
+    "--rocm-device-lib-path=/usr/lib/x86_64-linux-gnu/amdgcn/bitcode",
+    // HIP 5.2 loads nothing newer.
+    "-mcode-object-version=4",
+    "--hip-link",
+    "-lamdhip64",
+];
+
 /// A HIP program for this machine's HIP and gfx90a.
 pub(crate) fn hip_program(name: &str) -> PathBuf {
-    let flags = [
-        "-D__AMDGCN_WAVEFRONT_SIZE=64",
-        "--rocm-path=/usr",
-        "--rocm-device-lib-path=/usr/lib/x86_64-linux-gnu/amdgcn/bitcode",
-        // HIP 5.2 loads nothing newer.
-        "-mcode-object-version=4",
-        "--hip-link",
-        "-lamdhip64",
-    ];
-    hip_program_with(name, name, &["gfx90a"], &flags)
+    hip_program_with(name, name, &["gfx90a"], &HIP_5_2)
 }
 
 /// A HIP program with flags of the caller's choice.

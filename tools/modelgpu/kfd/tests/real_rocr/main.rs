@@ -7,5 +7,6 @@ mod agents;
 mod faults;
 mod files;
 mod harness;
+mod hostcall;
 mod programs;
 mod stacks;

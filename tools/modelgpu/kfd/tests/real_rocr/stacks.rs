@@ -13,7 +13,7 @@ fn tool() -> PathBuf {
     repository().join("tools/stacks")
 }
 
-fn output(arguments: &[&str]) -> String {
+pub(crate) fn output(arguments: &[&str]) -> String {
     let output = Command::new(tool()).args(arguments).output();
     let output = output.expect("tools/stacks can be run");
     assert!(output.status.success(), "tools/stacks {arguments:?}");
@@ -21,7 +21,7 @@ fn output(arguments: &[&str]) -> String {
 }
 
 /// Names of the stacks that are unpacked here.
-fn here() -> Vec<String> {
+pub(crate) fn here() -> Vec<String> {
     let mut names = Vec::new();
     let expected = std::env::var("ROCOV_STACKS_EXPECTED").unwrap_or_default();
     for line in output(&["list"]).lines() {
@@ -45,7 +45,7 @@ fn here() -> Vec<String> {
     names
 }
 
-fn run(stack: &str, program: &Path) -> Run {
+pub(crate) fn run(stack: &str, program: &Path) -> Run {
     let tool = tool();
     let tool = tool.to_str().expect("the repository's path is text");
     Run::under(&[tool, "run", stack, "--"], program).env("ROCOV_MODELGPU", GPUS)

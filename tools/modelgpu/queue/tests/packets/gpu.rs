@@ -141,6 +141,10 @@ impl Gpu for FakeGpu {
         self.note(Happened::Event(id));
     }
 
+    fn interrupt(&self, id: u8) {
+        self.note(Happened::Event(id.into()));
+    }
+
     fn clock(&self) -> u64 {
         self.time.fetch_add(1, Ordering::Relaxed)
     }

@@ -1,0 +1,77 @@
+//! What kernels ask of HIP's service on the host, which their interrupts wake: device printf, assert
+//! and malloc.
+
+use crate::harness::{Ended, FINISHED, HIP_5_2, Run, hip_program_with};
+use crate::stacks;
+
+const ABORTED: i32 = 128 + 6;
+
+/// What kernels that call functions may need of an OpenCL runtime, as far as clang can tell. HIP 5.2
+/// crashes when it looks for that.
+const NO_OPENCL: [&str; 8] = [
+    "-Xclang",
+    "-default-function-attr",
+    "-Xclang",
+    "amdgpu-no-default-queue",
+    "-Xclang",
+    "-default-function-attr",
+    "-Xclang",
+    "amdgpu-no-completion-action",
+];
+
+#[test]
+fn on_this_machines_hip() {
+    let flags = [&HIP_5_2[..], &NO_OPENCL].concat();
+    let program = hip_program_with("hostcall", "hostcall", &["gfx90a"], &flags);
+    is_served("HIP 5.2", |what| Run::new(&program).arg(what).output());
+}
+
+#[test]
+fn on_other_stacks() {
+    for stack in stacks::here() {
+        let flags = stacks::output(&["flags", &stack]);
+        let flags: Vec<&str> = flags.split_whitespace().chain(NO_OPENCL).collect();
+        let name = format!("hostcall.{stack}");
+        let program = hip_program_with("hostcall", &name, &["gfx942", "gfx90a"], &flags);
+        for gpu in ["gfx942", "gfx90a"] {
+            is_served(&format!("{stack}, {gpu}"), |what| {
+                let run = stacks::run(&stack, &program).env("ROCOV_MODELGPU", gpu);
+                run.arg(what).output()
+            });
+        }
+    }
+}
+
+fn is_served(whom: &str, ask: impl Fn(&str) -> Ended) {
+    println!("{whom}");
+    printf_prints(&ask("printf"));
+    ask("malloc").assert_finished();
+    let ended = ask("assert");
+    assert_eq!(ended.status, ABORTED, "{}", ended.text());
+    assert!(
+        ended.stdout.starts_with("two are fine\n"),
+        "{}",
+        ended.text()
+    );
+    for part in [
+        "insist(int *, int): Device-side assertion `count < 3' failed.",
+        "kernel _Z6insistPii",
+        "s_trap 2",
+    ] {
+        assert!(ended.text().contains(part), "{part}: {}", ended.text());
+    }
+}
+
+/// A line of each work-item and no other, in whatever order.
+fn printf_prints(ended: &Ended) {
+    ended.assert_finished();
+    let mut lines: Vec<&str> = ended.stdout.lines().collect();
+    let mut wanted: Vec<String> = (0..200)
+        .map(|i| format!("work-item {i} of 200: half is {:.3}", f64::from(i) / 2.0))
+        .collect();
+    wanted.push("work-item 0 of 1: half is 0.000".to_owned());
+    wanted.push(FINISHED.to_owned());
+    lines.sort_unstable();
+    wanted.sort_unstable();
+    assert_eq!(lines, wanted, "{}", ended.text());
+}
