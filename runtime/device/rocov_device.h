@@ -88,7 +88,7 @@ extern __attribute__((device, weak, visibility("protected"))) const unsigned lon
 extern __attribute__((device, weak, visibility("protected"))) struct __rocov_section_bounds __llvm_profile_sections;
 
 __attribute__((device, weak, visibility("protected"))) int __llvm_profile_runtime = 0;
-__attribute__((device, weak, visibility("protected"))) const unsigned long long __rocov_raw_version =
+__attribute__((device, weak, used, visibility("protected"))) const unsigned long long __rocov_raw_version =
     __clang_major__ < 17 ? 8 : __clang_major__ < 19 ? 9 : __clang_major__ < 23 ? 10 : 11;
 #if __clang_major__ >= 23
 /* As LLVM's own: each lane that is here counts, and counts as uniform if its whole wave is here. A
@@ -128,9 +128,14 @@ __attribute__((device, used, no_profile_instrument_function, visibility("protect
   return 1;
 }
 
-/* Nobody calls it: it gives our version word the name to which the compiler's tables refer, within this
- * object file. If the module has a variable of that name (-fprofile-generate), the assembler lets its
- * label, which comes after all functions, replace an assignment. */
+/* The word to which the compiler's tables refer, and so does ours. The \001 keeps LLVM from seeing the
+ * name: it would rename the variable of -fprofile-generate. */
+extern __attribute__((device, visibility("hidden"))) const unsigned long long
+__rocov_named_raw_version __asm__("\001__llvm_profile_raw_version");
+
+/* Nobody calls it: it gives our version word that name, within this object file. If the module has a
+ * variable of that name (-fprofile-generate), the assembler lets its label, which comes after all
+ * functions, replace an assignment. */
 #ifdef __cplusplus
 inline
 #else
@@ -148,9 +153,10 @@ __attribute__((device, weak, used, visibility("protected"))) struct __rocov_sect
     __start___llvm_prf_names, __stop___llvm_prf_names, __start___llvm_prf_cnts, __stop___llvm_prf_cnts,
     __start___llvm_prf_data,  __stop___llvm_prf_data,
 #if __clang_major__ >= 23
-    __start___llvm_prf_ucnts, __stop___llvm_prf_ucnts,
-#endif
+    __start___llvm_prf_ucnts, __stop___llvm_prf_ucnts, &__rocov_named_raw_version};
+#else
     &__rocov_raw_version};
+#endif
 
 #ifdef __cplusplus
 }

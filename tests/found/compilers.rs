@@ -2,25 +2,48 @@
 //! without the device header; with MC/DC.
 
 use crate::programs::{COUNT, Ran, WORK_ITEMS, source};
-use crate::support::artifacts::{built, repository};
+use crate::support::artifacts::repository;
 use crate::support::command::{limited, run};
 use crate::support::compile::{
     CLANG, INSTRUMENTATION, device_header, device_only, host_oracle_with,
 };
 use crate::support::gpu::{Stack, the_profile};
 use crate::support::profile::{COV, functions, merge};
+use crate::support::program::flags_for;
 use crate::support::spec::expand;
+use crate::support::unpacked::{Clang23, not_run};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// A compiler and the raw version that it writes.
-const COMPILERS: [(&str, &str, u64); 3] = [
+/// A compiler, the tool that reads its profiles, and the raw version that it writes.
+type Compiler = (&'static str, &'static str, u64);
+
+const COMPILERS: [Compiler; 3] = [
     ("clang++-15", "llvm-profdata-15", 8),
     ("clang++-19", "llvm-profdata-19", 10),
     ("clang++-22", "llvm-profdata-22", 10),
 ];
 
+/// What keeps HIP 5.2 from a crash at -O0: see testdata/sample/debian12.cfg.
+const FOR_HIP_5: [&str; 8] = [
+    "-Xclang",
+    "-default-function-attr",
+    "-Xclang",
+    "amdgpu-no-default-queue",
+    "-Xclang",
+    "-default-function-attr",
+    "-Xclang",
+    "amdgpu-no-completion-action",
+];
+
+/// These, and clang 23 if it is here.
+fn compilers() -> Vec<Compiler> {
+    let newest = Clang23::find().map(|it| (it.clang, it.tool("llvm-profdata"), 11));
+    COMPILERS.into_iter().chain(newest).collect()
+}
+
 /// count.hip for HIP 5.2 by this compiler, with these flags.
-fn compiled(compiler: &'static str, flags: impl IntoIterator<Item = String>) -> PathBuf {
+fn compiled(compiler: &'static str, flags: impl IntoIterator<Item = OsString>) -> PathBuf {
     device_only(compiler, &["gfx90a"], Stack::Debian12.code_object_version())
         .arguments(["-O1"])
         .arguments(flags)
@@ -49,33 +72,96 @@ fn is_read_by(profdata: &str, version: u64, object: &Path) {
     ran.ended.silently();
 }
 
-/// What `rocov flags` prints for the compiler.
-fn flags(compiler: &str) -> Vec<String> {
-    let mut flags = limited(built("rocov"));
-    flags.args(["flags", "--clang", compiler]);
-    let flags = run(&mut flags).success().silently().stdout;
-    flags.split_whitespace().map(String::from).collect()
-}
-
 #[test]
 fn each_by_its_own_flags_and_tools() {
-    for (compiler, profdata, version) in COMPILERS {
-        is_read_by(profdata, version, &compiled(compiler, flags(compiler)));
+    for (compiler, profdata, version) in compilers() {
+        is_read_by(
+            profdata,
+            version,
+            &compiled(compiler, flags_for(compiler, &[])),
+        );
     }
 }
 
 #[test]
 fn without_the_device_header() {
     // There is no table then, and no version word: section headers say where, and the compiler's
-    // name says which version. (clang 15 calls functions of the header, and does not link without.)
+    // name says which version. (clang 15 and 23 call functions of the header, and do not link without.)
     for (compiler, profdata, version) in &COMPILERS[1..] {
-        let mut flags = flags(compiler);
+        let mut flags = flags_for(compiler, &[]);
         let include = flags.iter().position(|flag| flag == "-include");
         let include = include.expect("the device header is among the flags");
         flags.drain(include..include + 2);
         let object = compiled(compiler, flags);
         assert!(!symbols(&object).contains("__llvm_profile_sections"));
         is_read_by(profdata, *version, &object);
+    }
+}
+
+/// What llvm-profdata of clang 23 shows, indexed, of one launch of a code object.
+fn shown_by_23(newest: &Clang23, object: &Path) -> String {
+    let ran = Ran::steps(Stack::Debian12, "gfx90a", object, "load launch sync unload");
+    let merged = ran.directory.path().join("merged.profdata");
+    let profdata = newest.tool("llvm-profdata");
+    let mut merge = limited(profdata);
+    merge.arg("merge").arg(ran.profile()).arg("-o").arg(&merged);
+    run(&mut merge).success().silently();
+    let mut show = limited(profdata);
+    show.args(["show", "--all-functions", "--counts"])
+        .arg(merged);
+    run(&mut show).success().silently().stdout
+}
+
+/// Compiles count.hip by clang 23 with the device header and these flags.
+fn by_23(newest: &Clang23, flags: &[&str]) -> PathBuf {
+    let mut all: Vec<OsString> = flags.iter().map(OsString::from).collect();
+    all.extend(FOR_HIP_5.map(OsString::from));
+    all.extend(["-include".into(), device_header().into()]);
+    compiled(newest.clang, all)
+}
+
+#[test]
+fn clang_23_counts_exactly_at_every_level() {
+    let Some(newest) = Clang23::find() else {
+        return not_run("counts by clang 23");
+    };
+    // Without the flag that turns sampling off: the header counts every block all the same.
+    for level in ["-O0", "-O1", "-O2", "-O3"] {
+        let flags = [level, "-fprofile-instr-generate", "-fcoverage-mapping"];
+        let object = by_23(newest, &flags);
+        is_read_by(newest.tool("llvm-profdata"), 11, &object);
+    }
+}
+
+#[test]
+fn clang_23_instruments_its_ir_too() {
+    let Some(newest) = Clang23::find() else {
+        return not_run("-fprofile-generate of clang 23");
+    };
+    for level in ["-O0", "-O1", "-O3"] {
+        let object = by_23(newest, &[level, "-fprofile-generate"]);
+        let shown = shown_by_23(newest, &object);
+        assert!(
+            shown.contains("Instrumentation level: IR"),
+            "{level}: {shown}"
+        );
+        assert!(shown.contains(COUNT), "{level}: {shown}");
+    }
+}
+
+#[test]
+fn clang_23_tells_divergent_code_from_uniform() {
+    let Some(newest) = Clang23::find() else {
+        return not_run("uniformity by clang 23");
+    };
+    for level in ["-O0", "-O1", "-O3"] {
+        let object = by_23(newest, &[level, "-fprofile-instr-generate"]);
+        let shown = shown_by_23(newest, &object);
+        // All work-items of a wave make the rounds, a quarter of them takes the branch.
+        assert!(
+            shown.contains("Block uniformity: [U, D]"),
+            "{level}: {shown}"
+        );
     }
 }
 

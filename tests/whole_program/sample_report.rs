@@ -5,12 +5,15 @@
 //! prints how often its loop must have turned.
 
 use crate::support::artifacts::{built, repository};
-use crate::support::command::{limited, rocov_run, run};
-use crate::support::compile::{CLANG, sample};
+use crate::support::command::{limited, run};
+use crate::support::compile::{CLANG, sample_on};
+use crate::support::gpu::Stack;
 use crate::support::json::json;
-use crate::support::profile::{COV, functions, merge, merged_of_arch, raw_profiles};
-use std::ffi::OsString;
-use std::path::PathBuf;
+use crate::support::profile::{COV, PROFDATA, functions, merge, merged_of_arch_by, raw_profiles};
+use crate::support::program::flags_for;
+use crate::support::unpacked::{Clang23, not_run};
+use std::env;
+use std::path::{Path, PathBuf};
 
 const SOURCES: [&str; 3] = ["main.hip", "statistics.h", "statistics.hip"];
 
@@ -43,6 +46,52 @@ fn is_right_for_clang_19() {
 #[test]
 fn is_right_for_clang_15() {
     run_sample("clang++-15", &[]).is_right();
+}
+
+/// The newest, on the newest HIP: all is as clang 22 has it, and nobody warns of anything.
+#[test]
+fn of_clang_23_on_hip_7_is_that_of_clang_22() {
+    let (Some(stack), Some(newest)) = (Stack::hip_7(), Clang23::find()) else {
+        return not_run("the sample by clang 23 on HIP 7.2.4");
+    };
+    let tools = Tools {
+        directory: Some(newest.directory()),
+        profdata: newest.tool("llvm-profdata"),
+    };
+    let ran = run_sample_on(stack, "gfx942", newest.clang, &[]).read_by(tools);
+    ran.table_counts_the_lines_that_never_run();
+    ran.source_is_shown_with_0_exactly_where_it_never_runs();
+    let before = run_sample_on(stack, "gfx942", CLANG, &[]);
+    let figures = |ran: &Ran| {
+        // Before the table are the names of files.
+        let report = ran.report(&[]);
+        let from = report.find("Filename").expect("a table");
+        report[from..].to_owned()
+    };
+    assert_eq!(figures(&ran), figures(&before));
+    let lines = |ran: &Ran| {
+        let shown = ran.report(&["--show"]);
+        SOURCES.map(|source| counts_beside_lines(&shown, source))
+    };
+    assert_eq!(lines(&ran), lines(&before));
+    assert_eq!(ran.counts_of_functions(), before.counts_of_functions());
+}
+
+/// ROCr 7.2.4 says how many signals are missing when it is shut down: some of its own.
+#[test]
+fn on_hip_7_no_signal_is_left_behind() {
+    let Some(stack) = Stack::hip_7() else {
+        return not_run("the sample on HIP 7.2.4");
+    };
+    let ran = run_sample_on(stack, "gfx942", CLANG, &[]);
+    let mut alone = limited("env");
+    alone.arg(format!(
+        "LD_PRELOAD={}",
+        built("librocov_modelgpu.so").display()
+    ));
+    alone.arg("ROCOV_MODELGPU=gfx942").args(stack.starter());
+    let alone = run(alone.arg(&ran.program)).success().silently();
+    assert_eq!(ran.leaked_signals, alone.leaked_signals);
 }
 
 #[test]
@@ -78,30 +127,60 @@ struct Ran {
     data: PathBuf,
     program: PathBuf,
     stdout: String,
+    leaked_signals: u64,
+    target: &'static str,
+    tools: Tools,
+}
+
+/// LLVM's tools that read the profiles.
+#[derive(Clone, Copy)]
+struct Tools {
+    /// Where `rocov report` has to look for them first.
+    directory: Option<&'static Path>,
+    profdata: &'static str,
 }
 
 fn run_sample(compiler: &'static str, options: &[&str]) -> Ran {
-    let mut flags = limited(built("rocov"));
-    flags.args(["flags", "--clang", compiler]).args(options);
-    let flags = run(&mut flags).success().silently().stdout;
-    let flags: Vec<OsString> = flags.split_whitespace().map(OsString::from).collect();
-    let program = sample(compiler, &flags);
+    run_sample_on(Stack::Debian12, "gfx90a", compiler, options)
+}
+
+fn run_sample_on(
+    stack: Stack,
+    target: &'static str,
+    compiler: &'static str,
+    options: &[&str],
+) -> Ran {
+    let mut flags = flags_for(compiler, options);
+    flags.push(format!("--offload-arch={target}").into());
+    let program = sample_on(stack, compiler, &flags);
     let directory = tempfile::tempdir().expect("a temporary directory");
     let data = directory.path().join("data");
-    let mut command = rocov_run(Some("model"), &data);
+    let mut command = stack.launcher(target, &data);
     command
         .arg(&program)
         .args(["--exit-status", &STATUS.to_string()]);
-    let stdout = run(&mut command).with_status(STATUS).silently().stdout;
+    let ended = run(&mut command).with_status(STATUS).silently();
     Ran {
         _directory: directory,
         data,
         program,
-        stdout,
+        stdout: ended.stdout,
+        leaked_signals: ended.leaked_signals,
+        target,
+        tools: Tools {
+            directory: None,
+            profdata: PROFDATA,
+        },
     }
 }
 
 impl Ran {
+    /// Reads its profiles by these tools.
+    fn read_by(mut self, tools: Tools) -> Self {
+        self.tools = tools;
+        self
+    }
+
     fn is_right(&self) {
         self.table_counts_the_lines_that_never_run();
         self.source_is_shown_with_0_exactly_where_it_never_runs();
@@ -112,11 +191,41 @@ impl Ran {
     fn report(&self, arguments: &[&str]) -> String {
         let mut report = limited(built("rocov"));
         report.arg("report").arg(&self.data).args(arguments);
+        if let Some(directory) = self.tools.directory {
+            let path = env::var_os("PATH").unwrap_or_default();
+            let mut places = vec![directory.to_owned()];
+            places.extend(env::split_paths(&path));
+            report.env(
+                "PATH",
+                env::join_paths(places).expect("paths without colons"),
+            );
+        }
         run(&mut report).success().silently().stdout
     }
 
     fn merged_profile(&self) -> PathBuf {
-        merged_of_arch(&self.data, "gfx90a")
+        merged_of_arch_by(self.tools.profdata, &self.data, self.target)
+    }
+
+    /// All functions and their counts, as llvm-profdata prints them, sorted.
+    fn counts_of_functions(&self) -> Vec<String> {
+        let mut show = limited(self.tools.profdata);
+        show.args(["show", "--all-functions", "--counts"]);
+        show.arg(self.merged_profile());
+        let shown = run(&mut show).success().silently().stdout;
+        let (functions, _) = shown
+            .split_once("Instrumentation level")
+            .expect("a summary");
+        let mut functions: Vec<String> = functions.split("\n  _").map(String::from).collect();
+        // Which clang 22 does not know of.
+        for function in &mut functions {
+            let kept = function
+                .lines()
+                .filter(|line| !line.contains("Block uniformity"));
+            *function = kept.collect::<Vec<_>>().join("\n");
+        }
+        functions.sort();
+        functions
     }
 
     fn table_counts_the_lines_that_never_run(&self) {

@@ -2,6 +2,7 @@
 
 use super::artifacts::{cache_directory, files_with_extension, repository};
 use super::command::{limited, run};
+use super::gpu::Stack;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
@@ -210,12 +211,18 @@ pub(crate) fn module_runner(linking: &[OsString]) -> PathBuf {
         .output("module_runner")
 }
 
-/// testdata/sample as a program, compiled with these flags beside those that HIP wants.
+/// testdata/sample as a program for Debian 12's HIP, compiled with these flags beside those that it
+/// wants.
 pub(crate) fn sample(compiler: &'static str, flags: &[OsString]) -> PathBuf {
+    sample_on(Stack::Debian12, compiler, flags)
+}
+
+/// testdata/sample as a program for another HIP; the flags name the GPU, unless it is Debian 12's.
+pub(crate) fn sample_on(stack: Stack, compiler: &'static str, flags: &[OsString]) -> PathBuf {
     let folder = repository("testdata/sample");
     Compilation::by(compiler)
-        .arguments(["--config"])
-        .source(folder.join("debian12.cfg"))
+        .arguments(stack.flags())
+        .reads([folder.join("debian12.cfg")])
         .arguments(["-O1"])
         .arguments(flags)
         .source(folder.join("main.hip"))

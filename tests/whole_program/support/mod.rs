@@ -11,3 +11,4 @@ pub(crate) mod json;
 pub(crate) mod profile;
 pub(crate) mod program;
 pub(crate) mod spec;
+pub(crate) mod unpacked;

@@ -38,25 +38,29 @@ pub(crate) fn raw_profiles(directory: &Path) -> Vec<PathBuf> {
 
 /// Merges raw profiles into `output`; llvm-profdata must have nothing to say about them.
 pub(crate) fn merge(profiles: &[PathBuf], output: &Path) {
+    merge_by(PROFDATA, profiles, output);
+}
+
+fn merge_by(profdata: &str, profiles: &[PathBuf], output: &Path) {
     assert!(
         !profiles.is_empty(),
         "no profile was written for {}",
         output.display()
     );
-    let mut command = limited(PROFDATA);
+    let mut command = limited(profdata);
     command.arg("merge").args(profiles).arg("-o").arg(output);
     run(&mut command).success().silently();
 }
 
-/// The profiles of an arch in a data directory, merged into a file beside it.
-pub(crate) fn merged_of_arch(data: &Path, arch: &str) -> PathBuf {
+/// The profiles of an arch in a data directory, which this llvm-profdata merges into a file beside it.
+pub(crate) fn merged_of_arch_by(profdata: &str, data: &Path, arch: &str) -> PathBuf {
     let mut profiles = raw_profiles(data);
     profiles.retain(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with(&format!("{arch}."))
     });
     let merged = data.with_extension(format!("{arch}.profdata"));
-    merge(&profiles, &merged);
+    merge_by(profdata, &profiles, &merged);
     merged
 }
 

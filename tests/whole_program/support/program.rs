@@ -90,8 +90,13 @@ pub(crate) fn without_rocov() -> Command {
 
 /// What `rocov flags` prints for the compiler of the tests.
 pub(crate) fn rocov_flags(options: &[&str]) -> Vec<OsString> {
+    flags_for(CLANG, options)
+}
+
+/// What `rocov flags` prints for another compiler.
+pub(crate) fn flags_for(compiler: &str, options: &[&str]) -> Vec<OsString> {
     let mut flags = limited(built("rocov"));
-    flags.args(["flags", "--clang", CLANG]).args(options);
+    flags.args(["flags", "--clang", compiler]).args(options);
     let flags = run(&mut flags).success().silently().stdout;
     flags.split_whitespace().map(OsString::from).collect()
 }
