@@ -16,9 +16,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// A compiler, the tool that reads its profiles, and the raw version that it writes.
-type Compiler = (&'static str, &'static str, u64);
+pub(crate) type Compiler = (&'static str, &'static str, u64);
 
-const COMPILERS: [Compiler; 3] = [
+pub(crate) const COMPILERS: [Compiler; 3] = [
     ("clang++-15", "llvm-profdata-15", 8),
     ("clang++-19", "llvm-profdata-19", 10),
     ("clang++-22", "llvm-profdata-22", 10),

@@ -1,11 +1,14 @@
 //! Programs of several translation units: a code object for each, or one of all with `-fgpu-rdc`.
 
+use crate::compilers::{COMPILERS, Compiler};
 use crate::programs::{Ran, source};
 use crate::support::artifacts::repository;
-use crate::support::command::{limited, run};
-use crate::support::compile::{CLANG, Compilation, INSTRUMENTATION, device_header};
+use crate::support::compile::{Compilation, device_header};
 use crate::support::gpu::Stack;
-use crate::support::profile::{functions, merge};
+use crate::support::profile::{functions_by, merge_by};
+use crate::support::program::flags_for;
+use crate::support::unpacked::{Clang23, not_run};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Units of the program without `-fgpu-rdc`.
@@ -13,25 +16,97 @@ const UNITS: usize = 12;
 /// Work-items of each unit's launch.
 const WORK_ITEMS: u64 = 64;
 
-/// Compiles a unit, or links units, for HIP 5.2.
-fn compilation(flags: &[&str]) -> Compilation {
-    Compilation::by(CLANG)
-        .arguments(["--config"])
-        .source(repository("testdata/sample/debian12.cfg"))
-        .arguments(["-O1"])
-        .arguments(flags.iter().copied())
+/// How units are compiled, linked, run and read.
+#[derive(Clone, Copy)]
+struct Toolchain {
+    stack: Stack,
+    target: &'static str,
+    compiler: &'static str,
+    profdata: &'static str,
 }
 
-fn unit(number: usize, flags: &[&str]) -> PathBuf {
-    let instrumentation = INSTRUMENTATION.map(|flag| ["-Xarch_device", flag]);
-    let compiled = compilation(flags)
-        .arguments(instrumentation.concat())
-        .arguments(["-include"])
-        .source(device_header())
-        .arguments([format!("-DUNIT={number}"), "-c".into()])
-        .source(source("unit.hip"))
-        .output(&format!("unit{number}"));
-    placed(&compiled.with_extension("o"), &compiled)
+impl Toolchain {
+    /// A compiler of Debian 12, for its HIP.
+    fn debian((compiler, profdata, _): Compiler) -> Self {
+        Self {
+            stack: Stack::Debian12,
+            target: "gfx90a",
+            compiler,
+            profdata,
+        }
+    }
+
+    /// clang 23 for HIP 7.2.4, if both are here.
+    fn newest() -> Option<Self> {
+        let (stack, clang) = (Stack::hip_7()?, Clang23::find()?);
+        Some(Self {
+            stack,
+            target: "gfx942",
+            compiler: clang.clang,
+            profdata: clang.tool("llvm-profdata"),
+        })
+    }
+
+    /// Compiles or links by the flags that `rocov flags` prints: nothing comes between the two.
+    fn compilation(self, stack: Vec<OsString>, flags: &[&str]) -> Compilation {
+        Compilation::by(self.compiler)
+            .arguments(stack)
+            .reads([repository("testdata/sample/debian12.cfg")])
+            .arguments([format!("--offload-arch={}", self.target), "-O1".into()])
+            .arguments(flags_for(self.compiler, &[]))
+            .reads([device_header(), repository("runtime/device/rdc/lld")])
+            .arguments(flags.iter().copied())
+    }
+
+    fn unit(self, number: usize, flags: &[&str]) -> PathBuf {
+        let compiled = self
+            .compilation(self.stack.compile_flags(), flags)
+            .arguments([format!("-DUNIT={number}"), "-c".into()])
+            .source(source("unit.hip"))
+            .output(&format!("unit{number}"));
+        placed(&compiled.with_extension("o"), &compiled)
+    }
+
+    fn linked(self, units: &[PathBuf], flags: &[&str]) -> PathBuf {
+        let mut program = self
+            .compilation(self.stack.flags(), flags)
+            // clang 15 lets it be missing where it embeds the code object.
+            .arguments(["--hip-link", "-Wl,-z,noexecstack"]);
+        for unit in units {
+            program = program.source(unit);
+        }
+        program.source(source("units.cpp")).output("units")
+    }
+
+    /// Runs the program; each unit's kernel must have been counted once. Gives the number of profiles.
+    fn all_are_counted(self, program: PathBuf, units: usize) -> usize {
+        let ran = Ran::new(self.stack, self.target, &[], [program]);
+        let profiles = ran.profiles();
+        let merged = ran.directory.path().join("merged.profdata");
+        merge_by(self.profdata, &profiles, &merged);
+        let functions = functions_by(self.profdata, &merged);
+        for unit in 0..units {
+            let kernel = &functions[&format!("unit_{unit}")];
+            let taken = vec![unit as u64 + 1];
+            assert_eq!(
+                (kernel.calls, &kernel.blocks),
+                (WORK_ITEMS, &taken),
+                "{unit}"
+            );
+        }
+        ran.ended.silently();
+        profiles.len()
+    }
+
+    /// Units that call each other are one code object, and count as they do in a code object each.
+    fn links_units_of_one_code_object(self) {
+        const RDC: &[&str] = &["-fgpu-rdc", "-DSHARED"];
+        let compiled = |flags| -> Vec<PathBuf> { (0..3).map(|it| self.unit(it, flags)).collect() };
+        let apart = self.linked(&compiled(&[]), &[]);
+        assert_eq!(self.all_are_counted(apart, 3), 3);
+        let together = self.linked(&compiled(RDC), RDC);
+        assert_eq!(self.all_are_counted(together, 3), 1);
+    }
 }
 
 /// Puts a copy of an object where clang knows it by its extension, whole at any time.
@@ -43,60 +118,33 @@ fn placed(path: &Path, object: &Path) -> PathBuf {
     path.to_owned()
 }
 
-fn linked(units: &[PathBuf], flags: &[&str]) -> PathBuf {
-    let mut program = compilation(flags).arguments(["--hip-link"]);
-    for unit in units {
-        program = program.source(unit);
-    }
-    program.source(source("units.cpp")).output("units")
-}
-
-/// Runs the program; each unit's kernel must have been counted once. Gives the number of profiles.
-fn all_are_counted(program: PathBuf, units: usize) -> usize {
-    let ran = Ran::new(Stack::Debian12, "gfx90a", &[], [program]);
-    let profiles = ran.profiles();
-    let merged = ran.directory.path().join("merged.profdata");
-    merge(&profiles, &merged);
-    let functions = functions(&merged);
-    for unit in 0..units {
-        let kernel = &functions[&format!("unit_{unit}")];
-        let taken = vec![unit as u64 + 1];
-        assert_eq!(
-            (kernel.calls, &kernel.blocks),
-            (WORK_ITEMS, &taken),
-            "{unit}"
-        );
-    }
-    ran.ended.silently();
-    profiles.len()
-}
-
 #[test]
 fn each_unit_is_a_code_object() {
-    let units: Vec<PathBuf> = (0..UNITS).map(|number| unit(number, &[])).collect();
-    let program = linked(&units, &[]);
-    assert_eq!(all_are_counted(program, UNITS), UNITS);
+    let clang = Toolchain::debian(COMPILERS[2]);
+    let units: Vec<PathBuf> = (0..UNITS).map(|number| clang.unit(number, &[])).collect();
+    let program = clang.linked(&units, &[]);
+    assert_eq!(clang.all_are_counted(program, UNITS), UNITS);
 }
 
 #[test]
 fn one_unit_with_rdc() {
-    let program = linked(&[unit(0, &["-fgpu-rdc"])], &["-fgpu-rdc"]);
-    assert_eq!(all_are_counted(program, 1), 1);
+    let clang = Toolchain::debian(COMPILERS[2]);
+    let program = clang.linked(&[clang.unit(0, &["-fgpu-rdc"])], &["-fgpu-rdc"]);
+    assert_eq!(clang.all_are_counted(program, 1), 1);
 }
 
 #[test]
 fn units_with_rdc_are_one_code_object() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let mut units = Vec::new();
-    for number in 0..3 {
-        let compiled = unit(number, &["-fgpu-rdc", "-DSHARED"]);
-        let own = placed(&directory.path().join("unit.o"), &compiled);
-        // As the README has it.
-        let rename = format!("s/__llvm_prf_nm/__llvm_prf_{number:02}/g");
-        run(limited("sed").args(["-i", &rename]).arg(&own)).success();
-        // Beside the other, so that the program is linked once and kept.
-        units.push(placed(&compiled.with_extension("renamed.o"), &own));
+    for compiler in COMPILERS {
+        println!("{compiler:?}");
+        Toolchain::debian(compiler).links_units_of_one_code_object();
     }
-    let program = linked(&units, &["-fgpu-rdc"]);
-    assert_eq!(all_are_counted(program, 3), 1);
+}
+
+#[test]
+fn units_with_rdc_are_one_code_object_by_clang_23() {
+    match Toolchain::newest() {
+        Some(newest) => newest.links_units_of_one_code_object(),
+        None => not_run("-fgpu-rdc by clang 23 on HIP 7.2.4"),
+    }
 }

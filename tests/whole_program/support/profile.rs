@@ -41,7 +41,8 @@ pub(crate) fn merge(profiles: &[PathBuf], output: &Path) {
     merge_by(PROFDATA, profiles, output);
 }
 
-fn merge_by(profdata: &str, profiles: &[PathBuf], output: &Path) {
+/// Merges raw profiles of another compiler, by its own llvm-profdata.
+pub(crate) fn merge_by(profdata: &str, profiles: &[PathBuf], output: &Path) {
     assert!(
         !profiles.is_empty(),
         "no profile was written for {}",
@@ -50,6 +51,11 @@ fn merge_by(profdata: &str, profiles: &[PathBuf], output: &Path) {
     let mut command = limited(profdata);
     command.arg("merge").args(profiles).arg("-o").arg(output);
     run(&mut command).success().silently();
+}
+
+/// The profiles of an arch in a data directory, merged into a file beside it.
+pub(crate) fn merged_of_arch(data: &Path, arch: &str) -> PathBuf {
+    merged_of_arch_by(PROFDATA, data, arch)
 }
 
 /// The profiles of an arch in a data directory, which this llvm-profdata merges into a file beside it.
@@ -66,7 +72,12 @@ pub(crate) fn merged_of_arch_by(profdata: &str, data: &Path, arch: &str) -> Path
 
 /// The counts of an indexed or a raw profile.
 pub(crate) fn functions(profile: &Path) -> Functions {
-    let mut command = limited(PROFDATA);
+    functions_by(PROFDATA, profile)
+}
+
+/// The counts of a profile of another compiler, by its own llvm-profdata.
+pub(crate) fn functions_by(profdata: &str, profile: &Path) -> Functions {
+    let mut command = limited(profdata);
     command
         .args(["show", "--all-functions", "--counts"])
         .arg(profile);
