@@ -2,6 +2,7 @@
 //! kernels count is in a profile, once.
 
 mod beside_llvm;
+mod beside_released;
 mod beside_tools;
 mod closed;
 mod late;
