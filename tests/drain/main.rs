@@ -4,6 +4,7 @@
 //! llvm-profdata.
 
 mod amplified;
+mod blank;
 #[allow(
     dead_code,
     reason = "shared with the tests of faults, which use all of it"
