@@ -58,20 +58,9 @@ impl Toolchain {
             .arguments(flags.iter().copied())
     }
 
-    /// The stack's flags without those that only a linker wants.
-    fn compile_flags(self) -> Vec<OsString> {
-        const FOR_LINKING: [&str; 5] = ["-L", "-l", "-Wl,", "--hip-link", "-no-hip-rt"];
-        let mut flags = self.stack.flags();
-        flags.retain(|flag| {
-            let flag = flag.to_string_lossy();
-            !FOR_LINKING.iter().any(|start| flag.starts_with(start))
-        });
-        flags
-    }
-
     fn unit(self, number: usize, flags: &[&str]) -> PathBuf {
         let compiled = self
-            .compilation(self.compile_flags(), flags)
+            .compilation(self.stack.compile_flags(), flags)
             .arguments([format!("-DUNIT={number}"), "-c".into()])
             .source(source("unit.hip"))
             .output(&format!("unit{number}"));

@@ -138,6 +138,17 @@ impl Stack {
         }
     }
 
+    /// Those of them that are for compiling without linking.
+    pub(crate) fn compile_flags(self) -> Vec<OsString> {
+        const FOR_LINKING: [&str; 5] = ["-L", "-l", "-Wl,", "--hip-link", "-no-hip-rt"];
+        let mut flags = self.flags();
+        flags.retain(|flag| {
+            let flag = flag.to_string_lossy();
+            !FOR_LINKING.iter().any(|start| flag.starts_with(start))
+        });
+        flags
+    }
+
     /// The words before a program that make it run on this stack.
     pub(crate) fn starter(self) -> Vec<OsString> {
         match self {
