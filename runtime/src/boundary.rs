@@ -4,6 +4,7 @@ use std::arch::asm;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::exports::RocovStatus;
+use crate::journal::{self, Note};
 use crate::{log, shield};
 
 /// Runs `work` on behalf of the program: a panic ends here as a line on standard error, and `errno`
@@ -30,6 +31,7 @@ fn guarded(place: &str, work: &mut dyn FnMut()) {
     let (errno, floating_point) = (errno(), floating_point());
     shield::behind(&mut || {
         if catch_unwind(AssertUnwindSafe(&mut *work)).is_err() {
+            journal::note(Note::Lost);
             log::warn(format_args!(
                 "a fault of rocov's own in {place}; counts may be lost"
             ));

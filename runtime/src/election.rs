@@ -267,8 +267,7 @@ unsafe extern "C" fn receive(event: c_int, argument: u64) -> c_int {
                 return lifecycle::shutting_down();
             }
             Event::Exiting => {
-                let status = lifecycle::ending();
-                lifecycle::ended();
+                let status = lifecycle::leaving();
                 crate::control::leave();
                 return status;
             }

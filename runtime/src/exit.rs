@@ -99,10 +99,7 @@ extern "C" fn late() {
     if !process::is_user() && !is_loaded() {
         return;
     }
-    boundary::guest("the late exit drain", || {
-        drain(lifecycle::exiting);
-        lifecycle::ended();
-    });
+    boundary::guest("the late exit drain", || drain(lifecycle::exiting));
 }
 
 unsafe extern "C" {

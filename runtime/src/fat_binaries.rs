@@ -9,6 +9,7 @@ use std::mem::transmute;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::journal::{self, Note};
 use crate::{boundary, config, exit, hooks, objects, zeros};
 
 /// What clang calls a `__CudaFatBinaryWrapper` (clang/lib/CodeGen/CGCUDANV.cpp).
@@ -56,6 +57,7 @@ unsafe extern "C" fn __hipRegisterFatBinary(wrapper: *const Wrapper) -> Handle {
     // SAFETY: the caller's argument, passed on.
     let handle = unsafe { register(wrapper) };
     boundary::guest("the registration of a fat binary", || {
+        journal::note(Note::Hip);
         // SAFETY: HIP has read the same wrapper, whose first word says what it is.
         if let Some(binary) = unsafe { binary(wrapper) }
             && config::zero()

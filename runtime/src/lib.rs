@@ -23,6 +23,7 @@ pub mod exports;
 mod fat_binaries;
 mod hidden;
 mod hooks;
+mod journal;
 mod lifecycle;
 mod log;
 mod neighbour;

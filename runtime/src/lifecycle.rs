@@ -11,6 +11,7 @@ use rocov::registry::{KeepError, Keeper};
 
 use crate::demangle::demangle;
 use crate::exports::RocovStatus;
+use crate::journal::{self, Note};
 use crate::neighbour::{Neighbour, Stance};
 use crate::queues::{self, Waited};
 use crate::{caller, config, election, exit, log, process, zeros};
@@ -59,6 +60,7 @@ pub(crate) fn frozen(executable: Executable) {
         match loaded {
             Ok(outcome) => {
                 report_missing(&outcome);
+                note_loads(&outcome);
                 log::verbose(format_args!(
                     "executable {:#x} loaded: {} code objects, {} instrumented, {} left out",
                     executable.0, outcome.pairs, outcome.found, outcome.skipped
@@ -100,6 +102,16 @@ pub(crate) fn look() -> RocovStatus {
 fn look_for_unseen(state: &mut State, device: &HsaDevice) {
     let outcome = state.session.look_for_unseen(device);
     report_missing(&outcome);
+    note_loads(&outcome);
+}
+
+fn note_loads(outcome: &Outcome) {
+    if outcome.pairs > 0 {
+        journal::note(Note::Loaded);
+    }
+    if outcome.found > 0 {
+        journal::note(Note::Counts);
+    }
 }
 
 /// An executable is about to be destroyed. Says whether it may be: a copy that was given up may still
@@ -183,6 +195,7 @@ fn wait_and_say(executable: Option<Executable>) -> Idle {
     // On a thread of the runtime's, nothing was waited for.
     if in_flight && !patience.is_zero() && !caller::is_runtimes_thread() {
         ONCE.call_once(|| {
+            journal::note(Note::Lost);
             log::warn(format_args!(
                 "a kernel still runs after {} s (ROCOV_WAIT) while code is unloaded; if it is of \
                  that code, what it counts from now on is lost",
@@ -191,6 +204,17 @@ fn wait_and_say(executable: Option<Executable>) -> Idle {
         });
     }
     idle
+}
+
+/// The same as the last that is done in this process: no more code will be loaded. What was never
+/// loaded counts as zero.
+pub(crate) fn leaving() -> RocovStatus {
+    let idle = wait_and_say(None);
+    let status = drain(&idle);
+    zeros::of_process();
+    keep();
+    journal::note(Note::Ended);
+    status
 }
 
 /// Whatever is loaded is drained, as it is now.
@@ -302,7 +326,7 @@ fn keep_before_exit() {
 /// past the hooks is looked for.
 pub(crate) fn exiting() {
     if drains_at_exit() {
-        ending();
+        leaving();
     }
 }
 
@@ -319,14 +343,6 @@ fn drains_at_exit() -> bool {
     // Most processes of a test suite use no GPU: this is all that happens in them. Of several copies
     // that saw nothing, one looks.
     hsa::is_loaded() && election::drains() && process::claim()
-}
-
-/// The last that happens in a process that ends: no more code will be loaded.
-pub(crate) fn ended() {
-    if process::is_user() && election::drains() {
-        zeros::of_process();
-        keep();
-    }
 }
 
 /// Runs `work` on the state, unless there is nothing to do in this process.
@@ -398,6 +414,9 @@ pub(crate) fn report_missing(outcome: &Outcome) {
 }
 
 fn report_losses(outcome: &Outcome) {
+    if outcome.failures() > 0 {
+        journal::note(Note::Lost);
+    }
     outcome.losses.iter().for_each(say_once);
 }
 
@@ -407,6 +426,9 @@ fn report_not_kept(errors: &[KeepError]) {
 
 /// Says which files a pass has written.
 pub(crate) fn report_files(outcome: &Outcome) {
+    if !outcome.files.is_empty() {
+        journal::note(Note::Wrote);
+    }
     for file in &outcome.files {
         log::verbose(format_args!("wrote {}", file.display()));
     }

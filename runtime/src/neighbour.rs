@@ -16,6 +16,7 @@ use object::read::elf::{FileHeader, SectionHeader, Sym};
 use rocov::device::Image;
 use rocov::drain::Drainer;
 
+use crate::journal::{self, Note};
 use crate::objects::{self, Object};
 use crate::{config, log};
 
@@ -92,6 +93,7 @@ impl Neighbour {
             ));
             Stance::TakeOver
         } else {
+            journal::note(Note::Neighbour);
             log::warn(format_args!(
                 "LLVM's own drain for HIP (clang_rt.profile_rocm) is in {} and writes the \
                  device profiles; set ROCOV_DRAIN=rocov to let rocov do it",

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use rocov::hsa;
 
 use crate::hooks::First;
-use crate::{control, log, objects};
+use crate::journal::Note;
+use crate::{control, journal, log, objects};
 
 /// The process that has loaded code objects, 0 before the first.
 static USER: AtomicU32 = AtomicU32::new(0);
@@ -39,6 +40,7 @@ extern "C" fn in_child() {
         IS_ORPHAN.store(true, Ordering::Relaxed);
     }
     control::forked();
+    journal::forked();
 }
 
 /// librocov has come into the process, where `first` gets the program's calls of HSA: HSA may be
@@ -62,6 +64,7 @@ fn is_behind_hsa() -> bool {
 
 /// The program is about to call `hsa_init`.
 pub(crate) fn starting() {
+    journal::note(Note::Hip);
     STARTS.fetch_add(1, Ordering::Relaxed);
 }
 

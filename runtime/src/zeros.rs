@@ -23,6 +23,7 @@ use rocov::codeobject::{CodeObject, is_generic, runs_on};
 use rocov::device::{Agent, Device};
 use rocov::hsa::HsaDevice;
 
+use crate::journal::{self, Note};
 use crate::lifecycle::{self, State};
 use crate::objects::{self, fat_binary};
 use crate::{caller, config, election, fat_binaries, log, process, topology};
@@ -111,9 +112,12 @@ fn write_image(state: &mut State, image: &Image<'_>, agent: &Agent, file: &Arc<P
     let uri = format!("{}, never launched", file.display());
     match AtRest::new(agent.clone(), uri, image.bytes.to_vec()) {
         Ok(device) => {
+            journal::note(Note::Zero);
             let outcome = state.session.drain_never_loaded(&device, file, &state.name);
             lifecycle::report_missing(&outcome);
-            lifecycle::report_files(&outcome);
+            for file in &outcome.files {
+                log::verbose(format_args!("wrote {}", file.display()));
+            }
         }
         Err(error) => log::warn(format_args!(
             "code in {} that was never launched is not counted as zero: {error}",

@@ -15,6 +15,7 @@ use super::connection::Connection;
 use super::own::{self, Owner};
 use super::{gate, signals, socket, wake};
 use crate::exports::RocovStatus;
+use crate::journal::{self, Note};
 use crate::requests::{self, Dumped, Status};
 use crate::{boundary, caller, lifecycle, log};
 
@@ -171,6 +172,8 @@ impl Service {
     fn serve(&mut self) {
         if let Some(wanted) = wake::wanted() {
             gate::pass(lifecycle::ending);
+            // Most programs end by the signal that this is for.
+            journal::note(Note::Ended);
             wake::done(wanted);
         }
         let is_due = self.due.is_some_and(|due| due <= Instant::now());

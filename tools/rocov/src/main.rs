@@ -29,6 +29,7 @@ mod git;
 mod gpu;
 mod indexed;
 mod inputs;
+mod journal;
 mod kernels;
 mod libraries;
 mod llvm_tools;
@@ -51,6 +52,7 @@ mod status;
 mod table;
 mod which;
 mod words;
+mod writable;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -1,21 +1,25 @@
 //! `rocov run`: starts a program with librocov preloaded and keeps its exit status.
 
-use crate::cli::{DEFAULT_DATA_DIRECTORY, RunArguments, USUAL_CONTROL};
+use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, RunArguments, USUAL_CONTROL};
 use crate::control::CONTROL_VARIABLE;
 use crate::ctest::PerTest;
-use crate::data::DataDirectory;
+use crate::data::{DataDirectory, DeviceProfile};
+use crate::journal::{Ending, JOURNAL_VARIABLE, Journal};
 use crate::status::{self, Failure, Outcome};
 use crate::words::count;
-use crate::{libraries, signals};
+use crate::{libraries, signals, writable};
 use anyhow::{Context, Result, anyhow, bail};
+use clap::CommandFactory;
 use rocov::drain::Drainer;
 use rocov::output::layout::PROFRAW;
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 const PAUSED_VARIABLE: &str = "ROCOV_PAUSED";
@@ -30,6 +34,9 @@ const SIGNAL_VARIABLE: &str = "ROCOV_SNAPSHOT_SIGNAL";
 const DRAIN_VARIABLE: &str = "ROCOV_DRAIN";
 const ROCTX_VARIABLE: &str = "ROCOV_ROCTX";
 const ZERO_VARIABLE: &str = "ROCOV_ZERO";
+
+/// The file of the GPUs' driver.
+const KFD: &str = "/dev/kfd";
 
 /// Profiles of several processes, runs included, must not overwrite each other: %p is the process
 /// id.
@@ -48,17 +55,36 @@ pub(crate) fn run(arguments: &RunArguments) -> Outcome {
         .unwrap_or(&arguments.command)
         .split_first()
         .ok_or_else(|| Failure::new(status::RUN_FAILED, anyhow!("no program given")))?;
+    let failed = |error| Failure::new(status::RUN_FAILED, error);
+    if let Some(place) = environment.place() {
+        writable::check(&place).map_err(failed)?;
+    }
+    let journal = Journal::new().map_err(failed)?;
+    say_misplaced_option(&arguments.command);
+    let started = SystemTime::now();
     let mut command = Command::new(program);
     command.args(program_arguments);
+    command.env(JOURNAL_VARIABLE, journal.path());
     for (name, value) in &environment.variables {
         command.env(name, value);
         if arguments.verbose {
             eprintln!("rocov: {name}={}", value.display());
         }
     }
-    let ended = signals::run(&mut command).map_err(|error| not_started(program, error))?;
-    if arguments.verbose {
-        environment.say_what_was_written();
+    let (pid, ended) = signals::run(&mut command).map_err(|error| not_started(program, error))?;
+    let ending = Ending {
+        program,
+        pid,
+        status: ended,
+        has_gpu: arguments.gpu.is_some() || Path::new(KFD).exists(),
+        has_snapshots: arguments.snapshot_every.is_some(),
+        has_profiles: &|| environment.has_profiles_since(started),
+    };
+    match journal.closing_line(&ending) {
+        Ok(Some(line)) => eprintln!("rocov: {line}"),
+        Ok(None) if arguments.verbose => environment.say_what_was_written(),
+        Ok(None) => {}
+        Err(error) => eprintln!("rocov: cannot read {}: {error}", journal.path().display()),
     }
     Ok(signals::exit_status(ended, status::SIGNAL_BASE))
 }
@@ -126,17 +152,44 @@ impl Environment {
         })
     }
 
+    /// The directory that the profiles go to, as far as it is known before they are named.
+    fn place(&self) -> Option<PathBuf> {
+        if let Some(directory) = &self.directory {
+            return Some(directory.clone());
+        }
+        let pattern = env::var_os(PROFILE_VARIABLE)?.into_string().ok()?;
+        let start = pattern.split('%').next().unwrap_or_default();
+        let (directory, _) = start.rsplit_once('/').unwrap_or((".", ""));
+        std::path::absolute(if directory.is_empty() { "/" } else { directory }).ok()
+    }
+
+    /// The device profiles in the directory, if it is not the user's own.
+    fn profiles(&self) -> Vec<DeviceProfile> {
+        let directory = self.directory.as_ref();
+        let data = directory.and_then(|directory| DataDirectory::open(&[directory]).ok());
+        data.unwrap_or_default().device
+    }
+
+    /// Whether one of them has counts that were written after that moment. Only asked if no process of the run has said
+    /// so: those on other hosts cannot.
+    fn has_profiles_since(&self, moment: SystemTime) -> bool {
+        // The clock of files lags behind by a tick.
+        let moment = moment - Duration::from_millis(20);
+        let profiles = self.profiles().into_iter();
+        let mut counted = profiles.filter(|profile| !profile.is_of_zeros());
+        counted.any(|profile| {
+            let changed = fs::metadata(&profile.path).and_then(|it| it.modified());
+            changed.is_ok_and(|changed| changed >= moment)
+        })
+    }
+
     fn say_what_was_written(&self) {
-        let Some(directory) = &self.directory else {
-            return;
-        };
-        match DataDirectory::open(&[directory]) {
-            Ok(data) if !data.device.is_empty() => eprintln!(
+        if let Some(directory) = &self.directory {
+            eprintln!(
                 "rocov: {} in {}",
-                count(data.device.len(), "device profile"),
+                count(self.profiles().len(), "device profile"),
                 directory.display()
-            ),
-            _ => eprintln!("rocov: no device profiles in {}", directory.display()),
+            );
         }
     }
 }
@@ -174,6 +227,39 @@ fn control_directory(given: &Path) -> Result<OsString> {
     let directory = std::path::absolute(given)
         .with_context(|| format!("cannot make `{}` absolute", given.display()))?;
     Ok(directory.into_os_string())
+}
+
+/// Says that an option of `rocov run` stands behind the program, which gets it, if nothing shows that
+/// it is meant to.
+fn say_misplaced_option(command: &[OsString]) {
+    let all: Vec<_> = env::args_os().collect();
+    let before = all.len().checked_sub(command.len() + 1);
+    if before.is_some_and(|place| all[place] == "--") {
+        return;
+    }
+    let Some((program, arguments)) = command.split_first() else {
+        return;
+    };
+    let cli = Cli::command();
+    let options: Vec<_> = cli
+        .find_subcommand("run")
+        .into_iter()
+        .flat_map(clap::Command::get_arguments)
+        .filter_map(clap::Arg::get_long)
+        .collect();
+    let is_ours = |argument: &&str| {
+        let name = argument.strip_prefix("--").unwrap_or_default();
+        let name = name.split('=').next().unwrap_or_default();
+        options.contains(&name)
+    };
+    let mut arguments = arguments.iter().filter_map(|it| it.to_str());
+    if let Some(argument) = arguments.find(is_ours) {
+        let program = program.display();
+        eprintln!(
+            "rocov: {program} gets {argument}: an option of `rocov run` comes before the program, as in \
+             `rocov run {argument} ... -- {program}`"
+        );
+    }
 }
 
 /// The failure to start `program`, with the status that env(1) would give.

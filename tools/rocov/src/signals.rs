@@ -33,18 +33,18 @@ const FORWARDED: [libc::c_int; 9] = [
     libc::SIGWINCH,
 ];
 
-/// Starts `command` and waits for its end, forwarding signals meanwhile.
+/// Starts `command` and waits for its end, forwarding signals meanwhile. Returns its process id too.
 ///
 /// # Errors
 ///
 /// When the command could not be started; the kind of the error tells why.
-pub(crate) fn run(command: &mut Command) -> io::Result<ExitStatus> {
+pub(crate) fn run(command: &mut Command) -> io::Result<(u32, ExitStatus)> {
     let inherited = Inherited::take_over()?;
     // SAFETY: the closure runs between fork and exec and makes async-signal-safe system calls only;
     // it touches memory of its own and allocates nothing.
     unsafe { command.pre_exec(move || inherited.restore()) };
     let child = command.spawn();
-    let status = child.and_then(|mut child| wait(&mut child));
+    let status = child.and_then(|mut child| Ok((child.id(), wait(&mut child)?)));
     inherited.restore()?;
     status
 }

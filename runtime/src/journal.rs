@@ -1,0 +1,73 @@
+//! What `rocov run` is told of this process, so that it can say at the end what has become of the
+//! whole run: lines in a file that it names in `ROCOV_JOURNAL`.
+//!
+//! Each line is `PID WORD`, and is written when that becomes so: a process may be killed at any time.
+//! Who runs a program without `rocov run` has no such file.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::config;
+
+/// What has happened. The words are read by tools/rocov/src/journal.rs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Note {
+    /// It has registered device code, or started HSA.
+    Hip,
+    /// It has loaded device code.
+    Loaded,
+    /// It has loaded device code that counts.
+    Counts,
+    /// It has written a profile of what was counted.
+    Wrote,
+    /// It has code that was never launched, which counts as zero.
+    Zero,
+    /// LLVM's own drain writes its profiles.
+    Neighbour,
+    /// Counts are lost.
+    Lost,
+    /// All is drained, and it is about to end.
+    Ended,
+}
+
+impl Note {
+    fn word(self) -> &'static str {
+        match self {
+            Note::Hip => "hip",
+            Note::Loaded => "loaded",
+            Note::Counts => "counts",
+            Note::Wrote => "wrote",
+            Note::Zero => "zero",
+            Note::Neighbour => "neighbour",
+            Note::Lost => "lost",
+            Note::Ended => "ended",
+        }
+    }
+}
+
+/// A bit for each note that was written.
+static WRITTEN: AtomicU32 = AtomicU32::new(0);
+
+/// Writes a note down, once.
+pub(crate) fn note(note: Note) {
+    let bit = 1 << note as u32;
+    if WRITTEN.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
+        return;
+    }
+    let Some(path) = config::variable("ROCOV_JOURNAL").filter(|path| !path.is_empty()) else {
+        return;
+    };
+    // It is gone if `rocov run` has ended before this process. One call of write(2) keeps the lines
+    // of processes apart.
+    if let Ok(mut file) = OpenOptions::new().append(true).open(path) {
+        let line = format!("{} {}\n", process::id(), note.word());
+        let _ = file.write_all(line.as_bytes());
+    }
+}
+
+/// This is a forked child, of which nothing is known.
+pub(crate) fn forked() {
+    WRITTEN.store(0, Ordering::Relaxed);
+}

@@ -1,0 +1,290 @@
+//! What the processes of a run have told of themselves, and the line about it that `rocov run` ends
+//! with.
+//!
+//! librocov appends lines `PID WORD` to a file that is there for the run alone: the directory of the
+//! profiles says neither which run wrote what is in it, nor what is missing.
+
+use crate::words::count;
+use anyhow::{Context, Result};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitStatus;
+use tempfile::NamedTempFile;
+
+/// Tells librocov which file it is.
+pub(crate) const JOURNAL_VARIABLE: &str = "ROCOV_JOURNAL";
+
+/// The file.
+pub(crate) struct Journal(NamedTempFile);
+
+/// What the processes have written there: the words of each, by its number.
+#[derive(Debug, Default)]
+struct Notes(BTreeMap<u32, BTreeSet<String>>);
+
+/// How a run has ended, and under which conditions it was.
+pub(crate) struct Ending<'a> {
+    /// The program as the user wrote it.
+    pub(crate) program: &'a OsStr,
+    /// Its process.
+    pub(crate) pid: u32,
+    /// How it ended.
+    pub(crate) status: ExitStatus,
+    /// Whether there is a GPU, of the machine or modelled.
+    pub(crate) has_gpu: bool,
+    /// Whether there are snapshots.
+    pub(crate) has_snapshots: bool,
+    /// Whether a profile was written that the journal does not know of, as on another host.
+    pub(crate) has_profiles: &'a dyn Fn() -> bool,
+}
+
+impl Journal {
+    /// An empty one.
+    ///
+    /// # Errors
+    ///
+    /// When there is no room for temporary files.
+    pub(crate) fn new() -> Result<Self> {
+        let file = tempfile::Builder::new().prefix("rocov-journal-").tempfile();
+        Ok(Self(file.context("cannot make a temporary file")?))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// What is to be said at the end of the run: nothing, if all is as it should be.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub(crate) fn closing_line(&self, ending: &Ending<'_>) -> io::Result<Option<String>> {
+        let notes = Notes::of(&fs::read_to_string(self.path())?);
+        let is_alive = |pid: u32| Path::new("/proc").join(pid.to_string()).exists();
+        Ok(notes.closing_line(ending, is_alive))
+    }
+}
+
+impl Notes {
+    fn of(text: &str) -> Self {
+        let mut notes = Self::default();
+        for line in text.lines() {
+            if let Some((pid, word)) = line.split_once(' ')
+                && let Ok(pid) = pid.parse()
+            {
+                notes.0.entry(pid).or_default().insert(word.to_owned());
+            }
+        }
+        notes
+    }
+
+    fn any_has(&self, word: &str) -> bool {
+        self.0.values().any(|words| words.contains(word))
+    }
+
+    fn closing_line(&self, ending: &Ending<'_>, is_alive: impl Fn(u32) -> bool) -> Option<String> {
+        let has = |words: &BTreeSet<String>, word: &str| words.contains(word);
+        let is_cut_off = |(pid, words): &(&u32, &BTreeSet<String>)| {
+            let is_over = has(words, "ended") || has(words, "neighbour") || is_alive(**pid);
+            has(words, "counts") && !is_over
+        };
+        let cut_off: Vec<_> = self.0.iter().filter(is_cut_off).collect();
+        if let [(first, words), others @ ..] = cut_off.as_slice() {
+            return Some(ending.cut_off(**first, has(words, "wrote"), others.len()));
+        }
+        if self.any_has("lost") {
+            return Some("counts are lost: the lines above say which and why".to_owned());
+        }
+        if self.any_has("wrote") || self.any_has("neighbour") || (ending.has_profiles)() {
+            return None;
+        }
+        let program = ending.program.display();
+        let why = if self.any_has("zero") {
+            return Some(
+                "no kernel that counts was launched: the report shows all of them as not run"
+                    .to_owned(),
+            );
+        } else if self.any_has("counts") {
+            "what was counted is of no profile: `rocov run -v` says what the drain did".to_owned()
+        } else if self.any_has("hip") && !ending.has_gpu {
+            "this machine has no GPU (no /dev/kfd): `rocov run --gpu model` runs the program on a \
+             modelled one"
+                .to_owned()
+        } else if self.any_has("hip") || self.any_has("loaded") {
+            format!(
+                "no process loaded GPU code that counts: compile it with what `rocov flags` prints, \
+                 and see what `rocov doctor {program}` says"
+            )
+        } else {
+            "no process used a GPU".to_owned()
+        };
+        Some(format!("nothing was drained: {why}"))
+    }
+}
+
+impl Ending<'_> {
+    /// Says that a process, and so many others, have ended before the last drain. It `has_written` a
+    /// profile before.
+    fn cut_off(&self, pid: u32, has_written: bool, others: usize) -> String {
+        let program = self.program.display();
+        let signal = self.status.signal();
+        // A shell that has seen a program die says so by its exit status.
+        let of_status = self.status.code().map(|code| code - 128);
+        let name = signal.or(of_status).and_then(signal_name);
+        let who = if pid == self.pid {
+            format!("`{program}`")
+        } else {
+            format!("process {pid}")
+        };
+        let mut line = match name {
+            Some(name) if pid == self.pid || signal.is_none() => {
+                format!("{who} was killed by {name}")
+            }
+            _ => format!("{who} ended"),
+        };
+        line += match has_written {
+            true => " after its last drain: what it counted since then is lost",
+            false => " before its counters were drained: they are lost",
+        };
+        if others > 0 {
+            line += &format!(", as are those of {}", count(others, "other process"));
+        }
+        line += match self.has_snapshots {
+            true => "; a shorter `--snapshot-every` loses less",
+            false => "; `rocov run --snapshot-every 1s` drains while a program runs",
+        };
+        line
+    }
+}
+
+/// The name of a signal that ends programs.
+fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGINT => "SIGINT",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGILL => "SIGILL",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGUSR1 => "SIGUSR1",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGUSR2 => "SIGUSR2",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGALRM => "SIGALRM",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGXCPU => "SIGXCPU",
+        libc::SIGXFSZ => "SIGXFSZ",
+        libc::SIGSYS => "SIGSYS",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The line after a run with these notes, of which `./app` is process 7.
+    fn line(notes: &str, wait_status: i32, change: impl Fn(&mut Ending<'_>)) -> String {
+        let mut ending = Ending {
+            program: OsStr::new("./app"),
+            pid: 7,
+            status: ExitStatus::from_raw(wait_status),
+            has_gpu: true,
+            has_snapshots: false,
+            has_profiles: &|| false,
+        };
+        change(&mut ending);
+        let notes = Notes::of(&notes.replace(", ", "\n"));
+        notes
+            .closing_line(&ending, |pid| pid == 99)
+            .unwrap_or_default()
+    }
+
+    #[test]
+    fn what_became_of_the_counters_is_one_line() {
+        const SEGV: i32 = libc::SIGSEGV;
+        const EXIT_139: i32 = 139 << 8;
+        let snapshots = "`rocov run --snapshot-every 1s` drains while a program runs";
+        for (notes, status, expected) in [
+            ("7 hip, 7 counts, 7 wrote, 7 ended", 0, String::new()),
+            ("7 hip, 7 counts, 7 wrote, 7 ended", EXIT_139, String::new()),
+            ("8 counts, 8 wrote, 8 ended, 9 hip", 0, String::new()),
+            ("7 counts, 7 neighbour", SEGV, String::new()),
+            ("99 counts, 7 counts, 7 wrote, 7 ended", 0, String::new()),
+            (
+                "7 hip, 7 counts",
+                SEGV,
+                format!(
+                    "`./app` was killed by SIGSEGV before its counters were drained: they are lost; \
+                     {snapshots}"
+                ),
+            ),
+            (
+                "7 counts, 7 wrote",
+                libc::SIGKILL,
+                format!(
+                    "`./app` was killed by SIGKILL after its last drain: what it counted since then is \
+                     lost; {snapshots}"
+                ),
+            ),
+            (
+                "8 counts",
+                EXIT_139,
+                format!(
+                    "process 8 was killed by SIGSEGV before its counters were drained: they are lost; \
+                     {snapshots}"
+                ),
+            ),
+            (
+                "8 counts, 9 counts, 10 counts",
+                1 << 8,
+                format!(
+                    "process 8 ended before its counters were drained: they are lost, as are those of \
+                     2 other processes; {snapshots}"
+                ),
+            ),
+            (
+                "7 counts, 7 wrote, 7 lost, 7 ended",
+                0,
+                "counts are lost: the lines above say which and why".to_owned(),
+            ),
+            (
+                "7 hip, 7 zero, 7 ended",
+                0,
+                "no kernel that counts was launched: the report shows all of them as not run".to_owned(),
+            ),
+            (
+                "7 hip, 7 loaded, 7 ended",
+                0,
+                "nothing was drained: no process loaded GPU code that counts: compile it with what \
+                 `rocov flags` prints, and see what `rocov doctor ./app` says"
+                    .to_owned(),
+            ),
+            (
+                "",
+                0,
+                "nothing was drained: no process used a GPU".to_owned(),
+            ),
+        ] {
+            assert_eq!(line(notes, status, |_| {}), expected, "{notes}");
+        }
+        assert_eq!(
+            line("7 hip", 1 << 8, |it| it.has_gpu = false),
+            "nothing was drained: this machine has no GPU (no /dev/kfd): `rocov run --gpu model` runs \
+             the program on a modelled one"
+        );
+        assert_eq!(line("", 0, |it| it.has_profiles = &|| true), "");
+        let shorter = line("7 counts, 7 wrote", SEGV, |it| it.has_snapshots = true);
+        assert!(
+            shorter.ends_with("lost; a shorter `--snapshot-every` loses less"),
+            "{shorter}"
+        );
+    }
+}
