@@ -47,7 +47,15 @@ fn is_served(whom: &str, ask: impl Fn(&str) -> Ended) {
     printf_prints(&ask("printf"));
     ask("malloc").assert_finished();
     let ended = ask("assert");
-    assert_eq!(ended.status, ABORTED, "{}", ended.text());
+    match whom.starts_with("rocr-7.2.4") {
+        // HIP 7 hands a kernel's end to the program as an error. Earlier releases abort it.
+        true => assert!(
+            ended.status == 1 && ended.stdout.contains("hipDeviceSynchronize(): "),
+            "{}",
+            ended.text()
+        ),
+        false => assert_eq!(ended.status, ABORTED, "{}", ended.text()),
+    }
     assert!(
         ended.stdout.starts_with("two are fine\n"),
         "{}",
