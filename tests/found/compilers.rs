@@ -5,10 +5,10 @@ use crate::programs::{COUNT, Ran, WORK_ITEMS, source};
 use crate::support::artifacts::repository;
 use crate::support::command::{limited, run};
 use crate::support::compile::{
-    CLANG, INSTRUMENTATION, device_header, device_only, host_oracle_with,
+    CLANG, Compilation, INSTRUMENTATION, device_header, device_only, host_oracle_with,
 };
 use crate::support::gpu::{Stack, the_profile};
-use crate::support::profile::{COV, functions, merge};
+use crate::support::profile::{COV, functions, functions_by, merge};
 use crate::support::program::flags_for;
 use crate::support::spec::expand;
 use crate::support::unpacked::{Clang23, not_run};
@@ -162,6 +162,23 @@ fn clang_23_tells_divergent_code_from_uniform() {
             shown.contains("Block uniformity: [U, D]"),
             "{level}: {shown}"
         );
+    }
+}
+
+#[test]
+fn the_device_library_of_math_links() {
+    for (compiler, profdata, _) in COMPILERS {
+        let program = Compilation::by(compiler)
+            .arguments(Stack::Debian12.flags())
+            .reads([repository("testdata/sample/debian12.cfg"), device_header()])
+            .arguments(["-O1"])
+            .arguments(flags_for(compiler, &[]))
+            .source(source("powers.hip"))
+            .output("powers");
+        let ran = Ran::new(Stack::Debian12, "gfx90a", &[], [program]);
+        let counts = functions_by(profdata, &ran.profile());
+        assert_eq!(counts["_Z6powersPKfPf"].calls, 64, "{compiler}");
+        ran.ended.silently();
     }
 }
 

@@ -74,6 +74,68 @@ fn host_code_is_instrumented_by_choice() {
     }
 }
 
+/// The commands that clang would run with these arguments, device code first.
+fn commands(clang: &str, arguments: &[&str], flags: &[String]) -> Vec<String> {
+    let mut command = Command::new(clang);
+    command.args(["-###", "--offload-arch=gfx90a"]);
+    let output = run(command.args(arguments).args(flags));
+    let said = stderr(&output);
+    assert!(!said.contains("warning: "), "{clang}: {said}");
+    let commands = said.lines().filter(|line| line.starts_with(" \""));
+    commands.map(str::to_owned).collect()
+}
+
+#[test]
+fn device_code_reserves_no_registers_for_long_branches() {
+    const OPTION: &str = "-amdgpu-long-branch-factor=0";
+    let directory = tempfile::tempdir().unwrap();
+    let source = common::data("host.hip");
+    let object = directory.path().join("unit.o");
+    let (source, object) = (source.to_str().unwrap(), object.to_str().unwrap());
+    for clang in [OLD, NEW] {
+        let flags = flags(clang, &[]);
+        let compile = [
+            "-x",
+            "hip",
+            "-nogpuinc",
+            "-nogpulib",
+            "-fgpu-rdc",
+            "-c",
+            source,
+            "-o",
+            object,
+        ];
+        let commands_of = |arguments: &[&str]| commands(clang, arguments, &flags);
+        for command in commands_of(&compile) {
+            let is_for_device = command.contains("\"-triple\" \"amdgcn-amd-amdhsa\"");
+            let is_given = command.contains(&format!("\"-mllvm\" \"{OPTION}\""));
+            assert_eq!(is_given, is_for_device, "{clang}: {command}");
+        }
+        // -fgpu-rdc has code made of units by the linker.
+        let mut compiler = Command::new(clang);
+        compiler.arg("--offload-arch=gfx90a");
+        run(compiler.args(compile).args(&flags));
+        let links = commands_of(&["--hip-link", "-fgpu-rdc", object]);
+        let given = format!("\"-plugin-opt={OPTION}\"");
+        let links: Vec<_> = links.iter().filter(|it| it.contains(&given)).collect();
+        assert_eq!(links.len(), 1, "{clang}");
+        // Units whose names clash are linked by what rocov has beside the header.
+        assert!(
+            links[0].contains("/runtime/device/rdc/lld\""),
+            "{}",
+            links[0]
+        );
+        // Without, there is nothing to link for the device, and nothing to warn of.
+        commands_of(&["--hip-link", object]);
+    }
+    // This one reserves none, and knows no such option.
+    assert!(
+        !flags("clang++-15", &[])
+            .iter()
+            .any(|it| it.contains(OPTION))
+    );
+}
+
 #[test]
 fn architectures_are_passed_on() {
     let flags = flags(
