@@ -1,5 +1,6 @@
-//! Raw version 11 (LLVM 23) without that compiler: device memory is put together here word by word, and
-//! the file taken apart word by word, by the field list of LLVM 23's `InstrProfData.inc`. No layout code is shared with the library.
+//! Raw version 11 (LLVM 23) without that compiler: device memory is put together here word by word,
+//! and the file taken apart word by word, by the field list of LLVM 23's `InstrProfData.inc`. No
+//! layout code is shared with the library.
 
 use rocov::device::DeviceRange;
 use rocov::profraw::{Parts, Version, encode};
