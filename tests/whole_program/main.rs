@@ -11,6 +11,7 @@ mod guest;
 mod kernels_known;
 mod kernels_match_host;
 mod labels;
+mod messages;
 mod never_launched;
 mod never_unloaded;
 mod no_gpu_use;

@@ -6,6 +6,9 @@ use crate::support::command::{Ended, rocov_run, run};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
+/// What `rocov run` says of such a program, once.
+const NO_USE: &str = "rocov: nothing was drained: no process used a GPU\n";
+
 const GPU_LIBRARIES: [&str; 4] = ["libhsa", "libamdhip", "libdrm", "libamd_comgr"];
 
 /// Runs a command under `rocov run`, with a model and without; nothing may have been written.
@@ -23,10 +26,17 @@ fn under_rocov(command: &[&str], check: impl Fn(Ended)) {
     }
 }
 
+/// Expects that line and no other.
+#[track_caller]
+fn only(ended: Ended) -> Ended {
+    assert_eq!(ended.stderr, NO_USE, "{ended}");
+    ended
+}
+
 #[test]
 fn no_hsa_library_is_loaded() {
     under_rocov(&["cat", "/proc/self/maps"], |ended| {
-        let maps = ended.success().silently().stdout;
+        let maps = only(ended.success()).stdout;
         assert!(
             maps.contains("librocov.so"),
             "librocov is not preloaded: {maps}"
@@ -60,11 +70,11 @@ fn output_and_status_are_the_programs_own() {
         let ended = ended.with_status(42);
         assert_eq!(
             (ended.stdout.as_str(), ended.stderr.as_str()),
-            ("out\n", "err\n")
+            ("out\n", &*format!("err\n{NO_USE}"))
         );
     });
     under_rocov(&["true"], |ended| {
-        ended.success().silently();
+        only(ended.success());
     });
 }
 
@@ -76,7 +86,7 @@ fn a_killed_program_has_the_status_that_a_shell_gives_it() {
         assert_eq!(shell.status.code(), Some(128 + number));
         under_rocov(&["sh", "-c", &script], |ended| {
             assert_eq!(ended.status.signal(), None, "{ended}");
-            ended.with_status(128 + number).silently();
+            only(ended.with_status(128 + number));
         });
     }
 }

@@ -83,6 +83,11 @@ fn without_leaks(text: &str) -> (String, u64) {
 }
 
 impl Ended {
+    /// Whether this word was among its arguments.
+    pub(crate) fn ran_with(&self, argument: &str) -> bool {
+        self.line.split(' ').any(|word| word == argument)
+    }
+
     /// Expects exit status 0.
     #[track_caller]
     pub(crate) fn success(self) -> Self {

@@ -101,13 +101,18 @@ pub(crate) fn flags_for(compiler: &str, options: &[&str]) -> Vec<OsString> {
     flags.split_whitespace().map(OsString::from).collect()
 }
 
-/// The profiles of device code in a directory.
+/// The profiles of device code in a directory, of what was launched.
 pub(crate) fn device_profiles(data: &Path) -> Vec<PathBuf> {
     let is_device = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("gfx")
+        name.starts_with("gfx") && !is_of_zeros(path)
     };
     raw_profiles(data).into_iter().filter(is_device).collect()
+}
+
+/// Whether this profile of device code is of what was never launched.
+pub(crate) fn is_of_zeros(profile: &Path) -> bool {
+    profile.to_string_lossy().contains(".zero.")
 }
 
 /// What a profile has of one function.

@@ -112,12 +112,20 @@ fn partial<P>(
     });
     let prefix = partial_prefix();
     loop {
-        let (path, file) = make(Builder::new().prefix(&prefix), directory)?;
+        let made = make(Builder::new().prefix(&prefix), directory);
+        let (path, file) = made.map_err(|error| of_system(&error))?;
         // Else it was taken for a leftover before it was locked.
         if hold(&file) {
             return Ok(Partial { path, _file: file });
         }
     }
+}
+
+/// What the system says, without the name of a temporary file: nobody has asked for that.
+pub(crate) fn of_system(error: &io::Error) -> io::Error {
+    let said = error.to_string();
+    let said = said.split(" at path ").next().unwrap_or(&said);
+    io::Error::new(error.kind(), said)
 }
 
 /// The directory that `path` is in.

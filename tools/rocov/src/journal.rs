@@ -116,8 +116,8 @@ impl Notes {
                 .to_owned()
         } else if self.any_has("hip") || self.any_has("loaded") {
             format!(
-                "no process loaded GPU code that counts: compile it with what `rocov flags` prints, \
-                 and see what `rocov doctor {program}` says"
+                "no process loaded GPU code that counts: compile it, or have hipRTC compile it, with \
+                 what `rocov flags` prints, and see what `rocov doctor {program}` says"
             )
         } else {
             "no process used a GPU".to_owned()
@@ -263,8 +263,8 @@ mod tests {
             (
                 "7 hip, 7 loaded, 7 ended",
                 0,
-                "nothing was drained: no process loaded GPU code that counts: compile it with what \
-                 `rocov flags` prints, and see what `rocov doctor ./app` says"
+                "nothing was drained: no process loaded GPU code that counts: compile it, or have hipRTC \
+                 compile it, with what `rocov flags` prints, and see what `rocov doctor ./app` says"
                     .to_owned(),
             ),
             (

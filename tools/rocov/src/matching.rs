@@ -134,6 +134,25 @@ impl<'a> Matching<'a> {
         self.strangers.len()
     }
 
+    /// Takes out code objects that llvm-cov cannot show, and returns a line for each.
+    pub(crate) fn leave_out_unmapped(&mut self) -> Vec<String> {
+        let mut left_out = Vec::new();
+        self.archs.retain(|arch, objects| {
+            objects.retain(|identity, object| {
+                let is_mapped = object.file.is_mapped(object.elf);
+                if !is_mapped {
+                    left_out.push(format!(
+                        "left out: {arch} code object {identity}: it has no coverage mapping, as it was \
+                         compiled without -fcoverage-mapping, or stripped"
+                    ));
+                }
+                is_mapped
+            });
+            !objects.is_empty()
+        });
+        left_out
+    }
+
     /// Takes out the profiles that `check` refuses, and returns a line for each. What is left without
     /// a profile goes with them.
     pub(crate) fn leave_out_damaged(&mut self, check: impl Fn(&Path) -> Result<()>) -> Vec<String> {

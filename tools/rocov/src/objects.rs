@@ -74,6 +74,13 @@ impl ObjectFile {
         code_object.is_ok_and(|it| it.profile_sections().counters.is_some())
     }
 
+    /// Whether `elf` has the mapping from counters to source. One that cannot be read is for others to
+    /// refuse.
+    pub(crate) fn is_mapped(&self, elf: &DeviceElf) -> bool {
+        let sections = CodeObject::parse(self.bytes(elf)).and_then(|it| it.sections());
+        sections.map_or(true, |all| has_mapping(&all))
+    }
+
     /// What the compiler of `elf` says of its version, where that was not stripped.
     pub(crate) fn compiler(&self, elf: &DeviceElf) -> Option<String> {
         CodeObject::parse(self.bytes(elf)).ok()?.compiler()
@@ -100,6 +107,12 @@ impl ObjectFile {
             Bytes::Unpacked(bytes) => bytes,
         }
     }
+}
+
+/// Whether a code object with these sections has the mapping from counters to source.
+pub(crate) fn has_mapping(sections: &[rocov::codeobject::Section]) -> bool {
+    const MAPPING: &str = "__llvm_covfun";
+    sections.iter().any(|it| it.name == MAPPING && it.size > 0)
 }
 
 /// The device ELFs in the bytes of a file, and what is wrong with what is none.

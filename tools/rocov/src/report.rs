@@ -25,7 +25,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
         child::be_quiet();
     }
     let texts = arguments.options.texts()?;
-    let asked = Asked::of(arguments, &texts)?;
+    let asked = Asked::of(arguments, &texts);
     let change = arguments.options.change()?;
     let archs = &arguments.options.filters.arch;
     let data = DataDirectory::open(&arguments.directories)?;
@@ -90,7 +90,12 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
 pub(crate) fn read(data: DataDirectory, objects: &[PathBuf], archs: &[String]) -> Result<Inputs> {
     let inputs = Inputs::of(data, objects)?;
     let data = &inputs.data;
-    check_archs(data.device.iter().map(|it| &*it.arch), archs, data)?;
+    if let Some(error) = data.not_there() {
+        return Err(error);
+    }
+    if !data.device.is_empty() {
+        check_archs(data.device.iter().map(|it| &*it.arch), archs, data)?;
+    }
     for file in &data.sections {
         child::say(&[format!(
             "left out: {0}: sections of a raw version that is not known, saved as they are: see \
@@ -101,7 +106,7 @@ pub(crate) fn read(data: DataDirectory, objects: &[PathBuf], archs: &[String]) -
     match without_coverage(&inputs.ir_level, data) {
         Some(error) if data.device.is_empty() => return Err(error),
         Some(error) => child::say(&[format!("left out: {error}")]),
-        None if data.device.is_empty() => return Err(nothing_to_report(data)),
+        None if data.device.is_empty() => return Err(data.nothing_to_report()),
         None => {}
     }
     Ok(inputs)
@@ -128,6 +133,11 @@ pub(crate) fn matched<'a>(
     if matching.archs.is_empty() {
         child::say(&matching.left_out(&inputs.data));
         return Err(no_device_elf(&inputs.data));
+    }
+    let unmapped = matching.leave_out_unmapped();
+    child::say(&unmapped);
+    if matching.archs.is_empty() {
+        return Err(no_mapping(&inputs.data));
     }
     installed.prefer(matching.compilers());
     let damaged = matching.leave_out_damaged(|profile| profdata::check(profile, installed));
@@ -303,25 +313,17 @@ fn no_device_elf(data: &DataDirectory) -> Error {
     )
 }
 
-/// Says that all that there is was left out.
-fn nothing_to_read(data: &DataDirectory) -> Error {
-    anyhow!("no profile in {data} can be read: remove what was left out and run the program again")
+/// Says that no code object has what coverage takes.
+fn no_mapping(data: &DataDirectory) -> Error {
+    anyhow!(
+        "no code object in {data} has a coverage mapping: compile the program with all the flags that \
+         `rocov flags` prints, -fcoverage-mapping among them, do not strip it, and run it again"
+    )
 }
 
-/// Says why there is nothing, and what to do about it.
-fn nothing_to_report(data: &DataDirectory) -> Error {
-    let host = match data.host.len() {
-        0 => String::new(),
-        number => format!(" (only {}, of host code)", count(number, "profile")),
-    };
-    if !data.sections.is_empty() {
-        return anyhow!(
-            "no device profiles in {data}{host}: instrumented GPU code ran, and all that was saved of \
-             it is sections that cannot be reported: compile with a clang that is known here"
-        );
-    }
+/// Says that all that there is was left out.
+fn nothing_to_read(data: &DataDirectory) -> Error {
     anyhow!(
-        "no device profiles in {data}{host}: no instrumented GPU code ran; compile with the flags that \
-         `rocov flags` prints and run the program under `rocov run`"
+        "no profile in {data} can be read: see the reasons above; if they are damaged, run the program again"
     )
 }

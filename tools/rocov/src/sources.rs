@@ -24,26 +24,15 @@ pub(crate) struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     /// Takes it from the command line; `texts` has the sources.
-    ///
-    /// # Errors
-    ///
-    /// When a source that is named is not there.
-    pub(crate) fn of(arguments: &'a ReportArguments, texts: &'a Texts) -> Result<Self> {
+    pub(crate) fn of(arguments: &'a ReportArguments, texts: &'a Texts) -> Self {
         let sources = arguments.show.as_deref().unwrap_or_default();
-        let is_there = |source: &&PathBuf| texts.are_of_revision() || source.exists();
-        if let Some(missing) = sources.iter().find(|source| !is_there(source)) {
-            bail!(
-                "no source file {}: give its path as seen from here",
-                missing.display()
-            );
-        }
-        Ok(Self {
+        Self {
             sources,
             maps: &arguments.options.filters.path_map,
             texts,
             is_asked: arguments.show.is_some(),
             is_colored: arguments.options.is_colored(),
-        })
+        }
     }
 
     /// Whether `source` is one of those, or in a directory that is.
@@ -114,8 +103,13 @@ impl<'a> Asked<'a> {
     ///
     /// # Errors
     ///
-    /// When source was asked for and none was shown.
+    /// When source was asked for and none was shown, or one that was named is not there.
     pub(crate) fn check(&self, found: &Found) -> Result<()> {
+        let is_missing = |source: &&PathBuf| !self.texts.are_of_revision() && !source.exists();
+        let missing: Vec<_> = self.sources.iter().filter(is_missing).collect();
+        if !missing.is_empty() {
+            return Err(not_known(missing, &found.compiled));
+        }
         if !self.is_asked || !found.shown.is_empty() {
             return Ok(());
         }

@@ -1,6 +1,7 @@
 //! Whether a directory can be written to, found out without leaving anything there: a program that never
 //! uses a GPU leaves no directory.
 
+use crate::files::of_system;
 use anyhow::{Result, anyhow};
 use std::fs;
 use std::io;
@@ -23,13 +24,11 @@ pub(crate) fn check(directory: &Path) -> Result<()> {
         Err(error) => Err(error),
     };
     made.map(drop).map_err(|error| {
-        // That of the system alone: others name the temporary file.
-        let reason = error.raw_os_error().map(io::Error::from_raw_os_error);
-        let reason = reason.unwrap_or_else(|| error.kind().into());
         anyhow!(
-            "profiles cannot be written to {}: {}: {reason}; choose another directory with --output",
+            "profiles cannot be written to {}: {}: {}; choose another directory with --output",
             directory.display(),
             there.display(),
+            of_system(&error),
         )
     })
 }

@@ -53,7 +53,9 @@ fn the_exit_status_is_the_programs() {
     for status in [0, 1, 2, 42, 125, 255] {
         let output = place.script(&[], &format!("exit {status}"));
         assert_eq!(output.status.code(), Some(status));
-        assert_eq!(stderr(&output), "");
+        // Nobody knows better whether it should have used one.
+        let said = "rocov: nothing was drained: no process used a GPU\n";
+        assert_eq!(stderr(&output), said);
     }
 }
 
@@ -191,7 +193,10 @@ fn a_program_without_a_gpu_leaves_nothing_behind() {
     let output = place.script(&["-v"], "true");
     assert_eq!(output.status.code(), Some(0));
     let said = stderr(&output);
-    assert!(said.contains("no device profiles in"), "{said}");
+    assert!(
+        said.ends_with("nothing was drained: no process used a GPU\n"),
+        "{said}"
+    );
     assert_eq!(fs::read_dir(place.directory.path()).unwrap().count(), 0);
 }
 

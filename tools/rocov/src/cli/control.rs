@@ -15,7 +15,7 @@ Exit status: 0, also when nothing was counted; 1 when the program could not be a
 are lost; 2 for a usage error.")]
 pub(crate) struct DumpArguments {
     /// The program's process id
-    #[arg(value_name = "PID")]
+    #[arg(value_name = "PID", value_parser = process_id)]
     pub(crate) pid: u32,
 
     /// The label of the profiles [default: dump-1, dump-2 and so on]
@@ -39,10 +39,17 @@ pub(crate) struct DumpArguments {
 Exit status: 0; 1 when the program could not be asked; 2 for a usage error.")]
 pub(crate) struct StatusArguments {
     /// The program's process id
-    #[arg(value_name = "PID")]
+    #[arg(value_name = "PID", value_parser = process_id)]
     pub(crate) pid: u32,
 
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Reads the number of a process.
+fn process_id(word: &str) -> Result<u32, String> {
+    word.parse().map_err(|_| {
+        format!("a process id is a number; `pgrep -x {word}` prints that of a program by its name")
+    })
 }

@@ -100,7 +100,16 @@ impl WhichArguments {
                 Operand::Directory(path) => directories.push(path.as_path()),
             }
         }
-        let wrong = |kind, message| Cli::command().error(kind, message).exit();
+        let wrong = |kind, message| {
+            let mut cli = Cli::command();
+            // So that it knows its name.
+            cli.build();
+            let which = cli.find_subcommand_mut("which");
+            which
+                .expect("it is this command")
+                .error(kind, message)
+                .exit()
+        };
         match directories[..] {
             _ if lines.is_empty() => {
                 let message = "no FILE:LINE is given: LINE is a number from 1";

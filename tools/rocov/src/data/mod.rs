@@ -6,6 +6,7 @@
 
 mod kept;
 mod names;
+mod nothing;
 mod origins;
 mod registries;
 mod walk;
@@ -18,7 +19,7 @@ pub(crate) use self::walk::Walk;
 
 use self::walk::{Belongs, Found};
 use crate::child;
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Context, Error, Result};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::fs;
@@ -126,11 +127,8 @@ impl DataDirectory {
     ///
     /// When there are none.
     pub(crate) fn registries(&self) -> Result<Registries> {
-        if let Some(absent) = self.absent.first() {
-            bail!(
-                "{} does not exist: give the directory that `rocov run` wrote to",
-                absent.display()
-            );
+        if let Some(error) = self.not_there() {
+            return Err(error);
         }
         let read = Registries::of(self.registries.iter().map(|(path, _)| path.as_path()));
         (!self.registries.is_empty()).then_some(read).with_context(|| {
@@ -153,7 +151,7 @@ impl DataDirectory {
 }
 
 /// Whether there is no such file.
-fn is_missing(error: &Error) -> bool {
+pub(crate) fn is_missing(error: &Error) -> bool {
     let error = error.downcast_ref::<io::Error>();
     error.is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
 }

@@ -4,6 +4,7 @@ use super::finding::Finding;
 use super::host::Host;
 use crate::llvm_tools::Installed;
 use crate::mapped;
+use crate::objects::has_mapping;
 use crate::profdata::{Instrumentation, VERSION_BITS};
 use crate::words::count;
 use anyhow::Result;
@@ -18,8 +19,6 @@ use std::path::Path;
 
 /// The version word that the device header defines.
 const HEADER_VERSION_SYMBOL: &str = "__rocov_raw_version";
-/// The sections without which llvm-cov has no report.
-const MAPPING: &str = "__llvm_covfun";
 /// How the symbols of records start.
 const RECORD: &[u8] = b"__profd_";
 
@@ -95,12 +94,11 @@ impl Facts {
             true => Some(version_word(&code_object)?),
             false => None,
         };
-        let mapping = code_object.sections()?;
         Ok(Self {
             name: format!("{} {}", code_object.target()?, image.identity),
             compiler: code_object.compiler(),
             word,
-            has_mapping: mapping.iter().any(|it| it.name == MAPPING && it.size > 0),
+            has_mapping: has_mapping(&code_object.sections()?),
             records: records(&image.bytes),
         })
     }

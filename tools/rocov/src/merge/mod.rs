@@ -16,7 +16,7 @@ mod progress;
 mod sums;
 
 use crate::cli::{FailureMode, MergeArguments};
-use crate::data::DataDirectory;
+use crate::data::{DataDirectory, is_missing};
 use crate::llvm_tools::Installed;
 use crate::mapped;
 use crate::profdata;
@@ -245,13 +245,32 @@ impl Gathered {
             eprintln!("rocov: {prefix}{:#}", damaged.error);
         }
         if is_fatal && !self.damaged.is_empty() {
-            return Err(anyhow!(
-                "nothing written for {}: --failure-mode=all merges the other {}",
-                count(self.damaged.len(), "damaged input"),
-                count(self.profiles(), "profile"),
-            ));
+            return Err(self.not_written());
         }
         Ok(())
+    }
+
+    /// Says that damaged and missing inputs are why nothing is written.
+    fn not_written(&self) -> Error {
+        let missing = self.damaged.iter().filter(|it| is_missing(&it.error));
+        let missing = missing.count();
+        let mut inputs = Vec::new();
+        if let number @ 1.. = self.damaged.len() - missing {
+            inputs.push(count(number, "damaged input"));
+        }
+        if missing > 0 {
+            inputs.push(count(missing, "missing input"));
+        }
+        let inputs = inputs.join(" and ");
+        match self.profiles() {
+            0 => anyhow!(
+                "nothing written for {inputs}: give profiles, or the directories that `rocov run` wrote to"
+            ),
+            others => anyhow!(
+                "nothing written for {inputs}: --failure-mode=all merges the other {}",
+                count(others, "profile")
+            ),
+        }
     }
 
     /// Says why there is nothing.

@@ -45,6 +45,15 @@ impl Description {
 pub(crate) fn show(arguments: &ShowArguments) -> Outcome {
     let mut status = 0;
     for path in &arguments.files {
+        if path.is_dir() {
+            eprintln!(
+                "rocov: {0} is a directory: `rocov report {0}` reports on it, and `rocov show` takes the \
+                 files in it",
+                path.display()
+            );
+            status = FAILED;
+            continue;
+        }
         let description = match map(path) {
             Ok(file) => describe(path, &file),
             Err(error) => {
@@ -72,9 +81,25 @@ fn describe(path: &Path, file: &[u8]) -> Description {
         raw_profile::describe(file)
     } else if file.trim_ascii_start().starts_with(b"{") {
         registry::describe(path, file)
+    } else if is_text(file) {
+        let mut description = Description::default();
+        description.damaged(
+            "it is text, and no file that rocov knows: give a raw profile, a registry, saved sections, a \
+             device ELF, a bundle, or a program or library with one",
+        );
+        description
     } else {
         containers::describe(file)
     }
+}
+
+/// Whether a file is of words and lines, by how it starts.
+fn is_text(file: &[u8]) -> bool {
+    let start = &file[..file.len().min(512)];
+    let is_printed = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
+    !start.starts_with(b"__CLANG_OFFLOAD_BUNDLE__")
+        && !start.is_empty()
+        && start.iter().all(is_printed)
 }
 
 /// A version word in words: the number, and the variant bits where there are any.
