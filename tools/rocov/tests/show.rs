@@ -85,7 +85,7 @@ fn other_files_are_named_and_the_rest_is_shown() {
     let other = directory.path().join("other");
     fs::write(
         &other,
-        "neither one nor the other, and longer than a header",
+        "\u{1}neither one nor the other, and longer than a header",
     )
     .unwrap();
     let missing = directory.path().join("missing");

@@ -118,7 +118,7 @@ fn nothing_is_left_but_damage() {
     let damage = Damage::new(Vec::clear);
     fs::remove_file(&damage.whole).unwrap();
     for (mode, status, last) in [
-        ("any", 1, "merges the other 0 profiles"),
+        ("any", 1, "or the directories that `rocov run` wrote to"),
         ("all", 1, "nothing written: no input can be merged"),
         ("warn", 0, "nothing written: no input can be merged"),
     ] {

@@ -6,11 +6,14 @@ use crate::*;
 fn nothing_to_report_says_how_to_change_that() {
     let place = Place::new();
     let elf = compile(place.path(), "kernel.elf", "gfx90a", &[]);
-    for directory in ["missing", "rocov-data"] {
+    for (directory, remedy) in [
+        ("missing", "that `rocov run` wrote to"),
+        ("rocov-data", "`rocov flags`"),
+    ] {
         let output = place.report(&[&directory, &"--object", &elf]);
         let message = failure(&output, 1);
         assert!(message.contains(directory), "{message}");
-        assert!(message.contains("`rocov flags`"), "{message}");
+        assert!(message.contains(remedy), "{message}");
         assert_eq!(stdout(&output), "");
     }
     fs::write(place.data().join("4711.profraw"), "").unwrap();
