@@ -22,7 +22,10 @@ impl Data {
         // A pattern of one's own has all else beside the directory.
         let [side, _] = sides(directory);
         let within = directory.join(PROFRAW);
-        let (among_profiles, rest) = match within.is_dir() {
+        // A program that is killed may leave device ELFs alone.
+        let is_side = |folder: &&str| directory.join(folder).is_dir();
+        let has_sides = [PROFRAW, OBJECTS, REGISTRIES].iter().any(is_side);
+        let (among_profiles, rest) = match has_sides {
             true => (within, directory.to_owned()),
             false => (directory.to_owned(), side),
         };
