@@ -107,8 +107,8 @@ impl Ran {
 #[track_caller]
 fn whole_profiles(data: &Path) -> Vec<PathBuf> {
     let data = Data::of(data);
-    let processes = data.registries.iter().flat_map(|it| &it.processes);
-    let used = processes.filter(|process| !process.loads.is_empty());
+    let registries = data.registries.iter();
+    let used = registries.filter(|it| it.processes.iter().any(|it| !it.loads.is_empty()));
     // A parent that leaves the GPU to its child has launched nothing.
     let profiles = data.profiles.into_iter().filter(|path| !is_of_zeros(path));
     let profiles: Vec<_> = profiles.collect();
