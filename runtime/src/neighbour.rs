@@ -58,11 +58,15 @@ pub(crate) struct Neighbour {
 impl Neighbour {
     /// Nothing was searched yet. `ROCOV_DRAIN=llvm` decides in LLVM's favour, whatever is found.
     pub(crate) fn new() -> Neighbour {
+        let stance = match config::drainer() {
+            Some(Drainer::Llvm) => {
+                journal::note(Note::Neighbour);
+                Stance::StandDown
+            }
+            Some(Drainer::Rocov) | None => Stance::Alone,
+        };
         Neighbour {
-            stance: match config::drainer() {
-                Some(Drainer::Llvm) => Stance::StandDown,
-                Some(Drainer::Rocov) | None => Stance::Alone,
-            },
+            stance,
             searched: HashSet::new(),
         }
     }
