@@ -32,6 +32,7 @@ pub mod device;
 pub mod drain;
 pub mod error;
 pub mod filter;
+pub mod host;
 pub mod hsa;
 pub mod load;
 mod order;

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::{hooks, table};
@@ -80,17 +81,29 @@ fn is_hook(address: usize) -> bool {
     [hooks::freeze_entry(), table::freeze_entry()].contains(&function.cast_const())
 }
 
-/// The file mapped at `address`, by the lines of /proc/self/maps: `START-END PERMISSIONS OFFSET
-/// DEVICE INODE PATH`, hexadecimal addresses, spaces in paths as they are.
+/// The file mapped at `address`, by the lines of /proc/self/maps; the name that it had if it was removed.
 pub(crate) fn file_at(address: usize, maps: &str) -> Option<PathBuf> {
+    let mapping = maps.lines().filter_map(mapping);
+    let (_, file) = { mapping }.find(|(range, _)| range.contains(&address))?;
+    file.map(PathBuf::from)
+}
+
+/// Where parts of `file` are mapped, by the same lines: their first addresses.
+pub(crate) fn mappings_of<'a>(file: &'a Path, maps: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let mappings = maps.lines().filter_map(mapping);
+    let of_file = mappings.filter(move |(_, it)| it.is_some_and(|it| Path::new(it) == file));
+    of_file.map(|(range, _)| range.start)
+}
+
+/// A line of /proc/self/maps: `START-END PERMISSIONS OFFSET DEVICE INODE PATH`, hexadecimal addresses,
+/// spaces in paths as they are, and a word behind those that were removed.
+fn mapping(line: &str) -> Option<(Range<usize>, Option<&str>)> {
     let hexadecimal = |text| usize::from_str_radix(text, 16).ok();
-    maps.lines().find_map(|line| {
-        let (range, rest) = line.split_once(' ')?;
-        let (start, end) = range.split_once('-')?;
-        let holds = hexadecimal(start)? <= address && address < hexadecimal(end)?;
-        let path = rest.find('/').map(|at| PathBuf::from(&rest[at..]));
-        path.filter(|_| holds)
-    })
+    let (range, rest) = line.split_once(' ')?;
+    let (start, end) = range.split_once('-')?;
+    let file = rest.find('/').map(|at| &rest[at..]);
+    let file = file.map(|file| file.strip_suffix(" (deleted)").unwrap_or(file));
+    Some((hexadecimal(start)?..hexadecimal(end)?, file))
 }
 
 /// Notes the address of a call: the byte before the one that it returns to.

@@ -11,6 +11,7 @@
 //! `rocov`.
 
 mod boundary;
+mod builds;
 mod caller;
 mod calls;
 mod config;

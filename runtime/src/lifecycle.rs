@@ -14,7 +14,7 @@ use crate::exports::RocovStatus;
 use crate::journal::{self, Note};
 use crate::neighbour::{Neighbour, Stance};
 use crate::queues::{self, Waited};
-use crate::{caller, config, election, exit, log, process, zeros};
+use crate::{builds, caller, config, election, exit, log, process, zeros};
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
@@ -50,13 +50,9 @@ pub(crate) fn frozen(executable: Executable) {
         if state.session.knows(&device, executable) {
             return;
         }
-        let loader = match state.session.filter().is_open() {
-            true => None,
-            false => caller::loader(),
-        };
         let loaded = state
             .session
-            .loaded_by(&device, executable, loader.as_deref());
+            .loaded_by(&device, executable, &caller::loader);
         match loaded {
             Ok(outcome) => {
                 report_missing(&outcome);
@@ -385,7 +381,8 @@ fn locked() -> MutexGuard<'static, Option<State>> {
         let keeper = Keeper::new(config::keeping(), config::process(), &name);
         let mut session = Session::filtered(config::filter())
             .with_keeper(keeper)
-            .with_demangler(demangle);
+            .with_demangler(demangle)
+            .with_files(builds::files());
         let mut scopes = Scopes::new(name.label().cloned());
         if config::paused() {
             scopes.set_window(Window::Closed);

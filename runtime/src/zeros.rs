@@ -10,9 +10,7 @@
 //! of its sections are read where they lie in memory, and nothing is said.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -183,12 +181,8 @@ fn one_of_each(mut agents: Vec<Agent>) -> Vec<Agent> {
 
 /// The file that the memory `bytes` is mapped from, or was before it was removed.
 fn file_of(bytes: &[u8]) -> Option<PathBuf> {
-    const REMOVED: &[u8] = b" (deleted)";
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
-    let file = caller::file_at(bytes.as_ptr() as usize, &maps)?.into_os_string();
-    let file = file.as_bytes();
-    let file = file.strip_suffix(REMOVED).unwrap_or(file);
-    Some(OsStr::from_bytes(file).into())
+    caller::file_at(bytes.as_ptr() as usize, &maps)
 }
 
 /// Says it to those who want to know: most likely, the code counts nothing.

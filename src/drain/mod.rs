@@ -28,6 +28,7 @@ pub use drainer::Drainer;
 pub use outcome::{Cause, Copied, Loss, Outcome};
 pub use scope::{Scope, Scopes, Window};
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use std::sync::Arc;
 use crate::at_rest::AtRest;
 use crate::device::{Agent, Device, DeviceError, DeviceRange, Executable};
 use crate::filter::{Filter, file_of};
+use crate::host::HostFiles;
 use crate::load::{Demangle, Discovery, Elfs, Load, discover};
 use crate::output::{OutputError, ProfileName, move_beside};
 use crate::registry::{KeepError, Keeper, NeverLoaded, Registry, clock};
@@ -66,6 +68,8 @@ pub struct Session {
     missed: HashSet<Executable>,
     filter: Filter,
     names: NamesChecker,
+    /// Where code objects come from.
+    files: HostFiles,
     /// All loads, to be drained or not.
     registry: Registry,
     keeper: Keeper,
@@ -97,6 +101,12 @@ impl Session {
         Session { elfs, ..self }
     }
 
+    /// The same session, which learns so where code objects come from.
+    #[must_use]
+    pub fn with_files(self, files: HostFiles) -> Session {
+        Session { files, ..self }
+    }
+
     /// What is drained.
     #[must_use]
     pub fn filter(&self) -> &Filter {
@@ -119,11 +129,11 @@ impl Session {
         device: &dyn Device,
         executable: Executable,
     ) -> Result<Outcome, DeviceError> {
-        self.loaded_by(device, executable, None)
+        self.loaded_by(device, executable, &|| None)
     }
 
     /// The same for an executable that code in the file `loader` has loaded: the origin of code
-    /// objects that lie in no file.
+    /// objects that lie in no file. It is asked for if there is one.
     ///
     /// # Errors
     /// As for [`Session::loaded`].
@@ -131,7 +141,7 @@ impl Session {
         &mut self,
         device: &dyn Device,
         executable: Executable,
-        loader: Option<&Path>,
+        loader: &dyn Fn() -> Option<PathBuf>,
     ) -> Result<Outcome, DeviceError> {
         // A handle that comes back belongs to a new executable.
         self.forget(executable);
@@ -141,8 +151,10 @@ impl Session {
             self.registry.see_agents(&self.agents);
         }
         let filter = &self.filter;
-        let wanted =
-            |uri: &str| filter.is_open() || filter.admits(file_of(uri).as_deref().or(loader));
+        let asked = OnceCell::new();
+        let loader = || asked.get_or_init(loader).clone();
+        let origin = |uri: &str| file_of(uri).or_else(loader);
+        let wanted = |uri: &str| filter.is_open() || filter.admits(origin(uri).as_deref());
         let Discovery {
             found,
             skipped,
@@ -154,9 +166,12 @@ impl Session {
         let mut not_kept = Vec::new();
         let now = clock::now();
         for found in found {
-            let generation = self.registry.loaded(&found, now);
+            let counts = found.is_instrumented();
+            let host = counts.then(|| self.files.of(origin(&found.code_object.uri)));
+            let host = host.flatten();
+            let generation = self.registry.loaded_from(&found, host.clone(), now);
             not_kept.extend(self.keeper.keep(device, &found).err());
-            if let Some(load) = found.into_load(generation) {
+            if let Some(load) = found.into_load(generation, host) {
                 generations.push(generation);
                 self.loads.insert(generation, load);
             }
@@ -294,6 +309,10 @@ impl Session {
         }
         let never = NeverLoaded {
             file: file.clone(),
+            build: self
+                .files
+                .of(Some(file.to_path_buf()))
+                .map(|host| host.build.clone()),
             agent: agent.index,
             identity: identity.clone(),
             code_object: elf,

@@ -164,7 +164,9 @@ impl<'a> Pass<'a> {
     /// Where a profile of this load goes, by its name.
     fn path(&self, name: &ProfileName, identity: &Identity) -> PathBuf {
         let agent = &self.load.agent;
-        name.for_load(&agent.name, identity, agent.index)
+        let build = self.load.host.as_ref().filter(|_| name.is_pooled());
+        let build = build.map(|host| host.tag());
+        name.for_build(build.as_deref(), &agent.name, identity, agent.index)
     }
 
     /// Gives what was counted since the latest look to the scope. Returns what is for the load's own
@@ -270,9 +272,8 @@ impl<'a> Pass<'a> {
                     .map(|section| section.bytes.as_slice()),
             ),
         };
-        let (agent, generation) = (&self.load.agent, self.load.generation);
-        let name = self.name;
-        let path = name.for_sections(&agent.name, &identity, agent.index, generation);
+        let profile = self.path(self.name, &identity);
+        let path = self.name.for_sections(&profile, self.load.generation);
         let place = self.ledger.place(&path).to_owned();
         let place = if self.name.is_pooled() && place == path {
             // The name is that of every process's first load, second load and so on.

@@ -17,6 +17,7 @@ use crate::device::{
     Agent, Device, DeviceError, DeviceRange, Executable, LoadedCodeObject, Symbol,
 };
 use crate::error::Error;
+use crate::host::HostFile;
 use crate::sections::{BoundsTable, TABLE_SYMBOL, VERSION_SYMBOL};
 
 /// One instrumented code object, loaded into one executable on one agent.
@@ -40,6 +41,8 @@ pub struct Load {
     pub version: Option<Symbol>,
     /// What its ELF said, where that could still be read.
     pub elf: Option<Arc<ElfFacts>>,
+    /// The file of the host that it came from, if that is known.
+    pub host: Option<Arc<HostFile>>,
     /// What the tables held, if they were blanked on the device.
     pub(crate) blanked: Option<Vec<BoundsTable>>,
 }
@@ -103,9 +106,9 @@ impl Found {
         self.counters.is_some() || self.elf.as_ref().is_some_and(|elf| elf.is_instrumented())
     }
 
-    /// It as load `generation`, for the drain; `None` where there is nothing to drain.
+    /// It as load `generation`, from `host`, for the drain; `None` if there is nothing to drain.
     #[must_use]
-    pub fn into_load(self, generation: u64) -> Option<Load> {
+    pub fn into_load(self, generation: u64, host: Option<Arc<HostFile>>) -> Option<Load> {
         let Counters { tables, version } = self.counters?;
         let LoadedCodeObject {
             executable,
@@ -124,6 +127,7 @@ impl Found {
             tables,
             version,
             elf: self.elf.filter(|elf| elf.is_instrumented()),
+            host,
             blanked: None,
         })
     }

@@ -59,12 +59,22 @@ pub enum PatternError {
 /// same for all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfileName {
-    /// The pattern around each `%b`.
-    pieces: Vec<String>,
+    pieces: Vec<Piece>,
     pooled: bool,
     is_of_zeros: bool,
     label: Option<Label>,
     layout: Layout,
+}
+
+/// A part of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    /// As it stands in all names.
+    Text(String),
+    /// `%b`.
+    Identity,
+    /// `%m`: the number of the pool.
+    Pool(u32),
 }
 
 impl ProfileName {
@@ -75,8 +85,8 @@ impl ProfileName {
     /// name: what is no letter, digit, dot, dash or underscore in it becomes an underscore, as does a name
     /// of dots alone.
     /// `%m` asks for one file that all processes add their counts to, `%Nm` for a pool of N such
-    /// files; it stands for the number in the pool. (LLVM puts the binary's signature there as
-    /// well; device profiles have the identity in their names already.)
+    /// files; it stands for the number in the pool, and before that for the build of the program or
+    /// library that the code is from, as LLVM puts the binary's signature there: `0f3c9b21a0457e1d_0`.
     ///
     /// A relative pattern is taken from `directory`. All that is no profile goes to the side of the
     /// pattern's directory ([`Layout::of_pattern`]): of the one before the first specifier that differs
@@ -89,36 +99,38 @@ impl ProfileName {
         values: &Expansion,
         directory: &Path,
     ) -> Result<ProfileName, PatternError> {
-        let mut pieces = vec![String::new()];
-        // Bytes of the first piece that are the same in all processes, if not all of it are.
+        let mut pieces = Vec::new();
+        // What stands before the first specifier that differs between processes.
         let mut fixed = None;
-        let mut pooled = false;
+        let mut piece = String::new();
         let mut characters = pattern.chars();
         while let Some(character) = characters.next() {
-            let piece = pieces.last_mut().expect("there is always one");
             if character != '%' {
                 piece.push(character);
                 continue;
             }
             let specifier = characters.next();
             if !matches!(specifier, Some('t' | '%')) {
-                fixed.get_or_insert(piece.len());
+                fixed.get_or_insert_with(|| piece.clone());
             }
             match specifier {
                 Some('p') => piece.push_str(&values.pid.to_string()),
                 Some('h') => piece.push_str(&name_part(&values.host)),
                 Some('t') => piece.push_str(&values.tmpdir),
                 Some('%') => piece.push('%'),
-                Some('b') => pieces.push(String::new()),
+                Some('b') => {
+                    pieces.push(Piece::Text(std::mem::take(&mut piece)));
+                    pieces.push(Piece::Identity);
+                }
                 Some('m') => {
-                    pooled = true;
-                    piece.push('0');
+                    pieces.push(Piece::Text(std::mem::take(&mut piece)));
+                    pieces.push(Piece::Pool(0));
                 }
                 Some(size @ '1'..='9') if characters.as_str().starts_with('m') => {
                     characters.next();
-                    pooled = true;
                     let size = size.to_digit(10).expect("a digit");
-                    piece.push_str(&(values.pid % size).to_string());
+                    pieces.push(Piece::Text(std::mem::take(&mut piece)));
+                    pieces.push(Piece::Pool(values.pid % size));
                 }
                 Some('c') => {
                     return Err(PatternError::Continuous {
@@ -133,26 +145,24 @@ impl ProfileName {
                 }
             }
         }
-        if pieces
-            .last()
-            .is_some_and(|last| last.is_empty() || last.ends_with('/'))
-            && (pieces.len() == 1 || pieces.last().is_some_and(|last| last.ends_with('/')))
-        {
+        if piece.ends_with('/') || piece.is_empty() && pieces.is_empty() {
             return Err(PatternError::NoFileName {
                 pattern: pattern.to_owned(),
             });
         }
-        let start = &mut pieces[0];
-        let fixed = &start[..fixed.unwrap_or(start.len())];
+        let fixed = fixed.as_ref().unwrap_or(&piece);
         let named = &fixed[..fixed.rfind('/').map_or(0, |slash| slash + 1)];
         let is_unnamed = Path::new(named)
             .components()
             .all(|it| it == Component::CurDir);
         let layout = Layout::of_pattern(&directory.join(named), is_unnamed);
-        *start = directory.join(&*start).to_string_lossy().into_owned();
+        pieces.push(Piece::Text(piece));
+        if let Some(Piece::Text(start)) = pieces.first_mut() {
+            *start = directory.join(&*start).to_string_lossy().into_owned();
+        }
         Ok(ProfileName {
+            pooled: pieces.iter().any(|it| matches!(it, Piece::Pool(_))),
             pieces,
-            pooled,
             is_of_zeros: false,
             label: None,
             layout,
@@ -210,7 +220,7 @@ impl ProfileName {
     /// of all that this process loads, so that `%b` is `all`.
     #[must_use]
     pub fn for_registry(&self) -> PathBuf {
-        let expanded = PathBuf::from(self.pieces.join("all"));
+        let expanded = self.expanded("all", None);
         let base = expanded.file_name().unwrap_or_default().to_string_lossy();
         let base = base
             .strip_suffix(PROFRAW)
@@ -221,18 +231,11 @@ impl ProfileName {
     }
 
     /// `<side>/sections/...`: for sections of load `generation` that are saved as they are, by the name
-    /// that their profile would have.
+    /// that their `profile` would have.
     #[must_use]
-    pub fn for_sections(
-        &self,
-        target: &str,
-        identity: &Identity,
-        agent: usize,
-        generation: u64,
-    ) -> PathBuf {
-        let profile = self.for_load(target, identity, agent);
+    pub fn for_sections(&self, profile: &Path, generation: u64) -> PathBuf {
         let name = profile.with_extension(format!("{generation}.{SECTIONS}"));
-        let folder = self.layout.beside(&profile, SECTIONS);
+        let folder = self.layout.beside(profile, SECTIONS);
         folder.join(name.file_name().unwrap_or_default())
     }
 
@@ -240,7 +243,20 @@ impl ProfileName {
     /// there is one: the same from run to run, and another for each code object and each GPU.
     #[must_use]
     pub fn for_load(&self, target: &str, identity: &Identity, agent: usize) -> PathBuf {
-        let expanded = PathBuf::from(self.pieces.join(identity.as_str()));
+        self.for_build(None, target, identity, agent)
+    }
+
+    /// The same for code from a build with this [`tag`](crate::host::tag), which stands in the names of
+    /// pools.
+    #[must_use]
+    pub fn for_build(
+        &self,
+        build: Option<&str>,
+        target: &str,
+        identity: &Identity,
+        agent: usize,
+    ) -> PathBuf {
+        let expanded = self.expanded(identity.as_str(), build);
         let arch = sanitize_target(target);
         let base = expanded.file_name().unwrap_or_default().to_string_lossy();
         let base = match (self.is_of_zeros, expanded.extension()) {
@@ -253,6 +269,17 @@ impl ProfileName {
             Some(label) => expanded.with_file_name(label.directory()).join(name),
             None => expanded.with_file_name(name),
         }
+    }
+
+    /// The path with this for `%b`, and this build for `%m`.
+    fn expanded(&self, identity: &str, build: Option<&str>) -> PathBuf {
+        let pieces = self.pieces.iter().map(|piece| match (piece, build) {
+            (Piece::Text(text), _) => text.clone(),
+            (Piece::Identity, _) => identity.to_owned(),
+            (Piece::Pool(number), None) => number.to_string(),
+            (Piece::Pool(number), Some(build)) => format!("{build}_{number}"),
+        });
+        PathBuf::from(pieces.collect::<String>())
     }
 }
 
@@ -387,7 +414,9 @@ mod tests {
             );
         }
         let identity = Identity::of_sections([b"x".as_slice()]);
-        let sections = name("/data/profraw/%p.profraw").for_sections("gfx90a", &identity, 0, 3);
+        let name = name("/data/profraw/%p.profraw");
+        let profile = name.for_load("gfx90a", &identity, 0);
+        let sections = name.for_sections(&profile, 3);
         let expected = format!("/data/sections/gfx90a.{identity}.0.42.3.sections");
         assert_eq!(sections, Path::new(&expected));
     }
@@ -434,6 +463,18 @@ mod tests {
         assert_eq!(
             path("a-%4m.profraw"),
             "/work dir/gfx90a-xnack-.ID.3.a-2.profraw"
+        );
+        let identity = Identity::of_sections([b"x".as_slice()]);
+        let pool = name("d/%4m/%b-%m.profraw").unwrap();
+        let profile = pool.for_build(Some("0f3c"), "gfx90a", &identity, 3);
+        let expected = "/work dir/d/0f3c_2/gfx90a.ID.3.ID-0f3c_0.profraw";
+        let expected = expected.replace("ID", identity.as_str());
+        assert_eq!(profile, Path::new(&expected), "each build has its own");
+        let registry = "/work dir/d.rocov/registry/2/all-0.kernels.json";
+        assert_eq!(
+            pool.for_registry(),
+            Path::new(registry),
+            "and all share a registry"
         );
         assert!(name("%m").unwrap().is_pooled());
         assert!(!name("%p").unwrap().is_pooled());

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::model::{
-    AgentRecord, CodeObjectRecord, Document, KernelAddress, LoadRecord, NeverLoadedRecord,
-    ProcessRecord,
+    AgentRecord, CodeObjectRecord, Document, HostRecord, KernelAddress, LoadRecord,
+    NeverLoadedRecord, ProcessRecord,
 };
 use super::record::{Loaded, Registry};
 use crate::codeobject::Kernel;
 use crate::device::Agent;
+use crate::host::HostFile;
 use crate::load::ElfFacts;
 use crate::output::layout::Layout;
 
@@ -39,6 +40,12 @@ pub(super) fn document(
     let elfs = loaded.chain(never);
     let mut distinct = BTreeMap::new();
     distinct.extend(elfs.map(|elf| ((&elf.identity, &elf.target), elf)));
+    let mut hosts: Vec<&HostFile> = Vec::new();
+    for host in registry.loads().iter().filter_map(|it| it.host.as_deref()) {
+        if !hosts.contains(&host) {
+            hosts.push(host);
+        }
+    }
     let process = ProcessRecord {
         pid: process.pid,
         host: process.host.clone(),
@@ -46,7 +53,12 @@ pub(super) fn document(
         epoch: process.epoch,
         command: process.command.clone(),
         agents: registry.agents().map(agent).collect(),
-        loads: registry.loads().iter().map(|it| load(it, layout)).collect(),
+        loads: registry
+            .loads()
+            .iter()
+            .map(|it| load(it, layout, &hosts))
+            .collect(),
+        hosts: hosts.iter().map(|it| host(it)).collect(),
         never_loaded: never_loaded(registry),
     };
     Document {
@@ -63,13 +75,15 @@ pub(super) fn document(
 fn never_loaded(registry: &Registry) -> Vec<NeverLoadedRecord> {
     let mut files: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for never in registry.never_loaded() {
-        let of_file = files.entry((&never.file, never.agent)).or_default();
+        let key = (&never.file, &never.build, never.agent);
+        let of_file = files.entry(key).or_default();
         of_file.push(never.identity.to_string());
     }
     let files = files.into_iter();
     files
-        .map(|((file, agent), code_objects)| NeverLoadedRecord {
+        .map(|((file, build, agent), code_objects)| NeverLoadedRecord {
             file: file.to_string_lossy().into_owned(),
+            build: build.clone(),
             agent,
             code_objects,
         })
@@ -99,7 +113,17 @@ fn agent(agent: &Agent) -> AgentRecord {
     }
 }
 
-fn load(load: &Loaded, layout: &Layout) -> LoadRecord {
+fn host(host: &HostFile) -> HostRecord {
+    HostRecord {
+        path: host.path.to_string_lossy().into_owned(),
+        build: host.build.clone(),
+    }
+}
+
+/// `hosts` are those of the process.
+fn load(load: &Loaded, layout: &Layout, hosts: &[&HostFile]) -> LoadRecord {
+    let host = load.host.as_deref();
+    let host = host.and_then(|host| hosts.iter().position(|it| *it == host));
     let elf = load.code_object.as_deref();
     let loaded = |address: u64| address.wrapping_add(load.load_delta);
     let kernel = |kernel: &Kernel| KernelAddress {
@@ -118,6 +142,7 @@ fn load(load: &Loaded, layout: &Layout) -> LoadRecord {
         size: load.segment.len,
         delta: load.load_delta,
         code_object: elf.map(|elf| elf.identity.to_string()),
+        host,
         profile: profile.map(|path| layout.relative(path).to_string_lossy().into_owned()),
         kernels: elf
             .map_or(&[][..], |elf| elf.kernels.by_name())

@@ -39,6 +39,14 @@ impl Document {
         Ok(serde_json::from_slice(text)?)
     }
 
+    /// Checks that `text` is JSON, and a document of this version.
+    ///
+    /// # Errors
+    /// Fails for what is none, and for documents of other versions.
+    pub fn check(text: &[u8]) -> Result<(), DocumentError> {
+        check_version(text)
+    }
+
     /// The document as text. Equal documents have equal texts.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
@@ -130,6 +138,7 @@ mod tests {
             size: 0x2000,
             delta: u64::MAX - 0xfff,
             code_object: Some("0f3c".into()),
+            host: None,
             profile: None,
             kernels: vec![KernelAddress {
                 name: "k".into(),
@@ -152,6 +161,7 @@ mod tests {
             epoch: 2,
             command: vec!["app".into()],
             agents: vec![agent],
+            hosts: Vec::new(),
             loads: vec![load],
             never_loaded: Vec::new(),
         };

@@ -224,7 +224,7 @@ impl Keeper {
         });
         let result = match self.moved.get(&path) {
             Some(place) => write_atomic(place, &document.to_json()).map_err(KeepError::from),
-            None if name.is_pooled() => add_to_pool(&path, &document),
+            None if name.is_pooled() || self.is_shared(&path) => add_to_pool(&path, &document),
             None => write_atomic(&path, &document.to_json())
                 .map(|()| self.own(&path))
                 .map_err(KeepError::from),
@@ -238,6 +238,13 @@ impl Keeper {
         }
         self.written = Some((path, registry.changes()));
         result
+    }
+
+    /// Whether another process has left a document at `path`, by the number that this one has now, or by
+    /// a name that all have. It is added to: it says which builds the profiles are of that are still
+    /// there.
+    fn is_shared(&self, path: &Path) -> bool {
+        !self.own.iter().any(|own| own == path) && path.exists()
     }
 
     /// Notes a document that is this process's alone.

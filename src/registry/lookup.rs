@@ -54,6 +54,7 @@ mod tests {
             size: 0x2000,
             delta: base,
             code_object: None,
+            host: None,
             profile: None,
             kernels: vec![KernelAddress {
                 name: kernel.to_owned(),
@@ -75,6 +76,7 @@ mod tests {
             epoch: 0,
             command: Vec::new(),
             agents: Vec::new(),
+            hosts: Vec::new(),
             loads,
             never_loaded: Vec::new(),
         }

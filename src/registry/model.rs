@@ -69,6 +69,9 @@ pub struct ProcessRecord {
     pub command: Vec<String>,
     /// Its GPU agents, by index.
     pub agents: Vec<AgentRecord>,
+    /// The files of the host that what counts came from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostRecord>,
     /// What it loaded, by generation.
     pub loads: Vec<LoadRecord>,
     /// What it could have loaded and did not: it launched none of these kernels.
@@ -89,6 +92,16 @@ pub struct AgentRecord {
     pub uuid: Option<String>,
     /// The driver's number of the node.
     pub node: Option<u32>,
+}
+
+/// A file of the host, as it was when code objects were loaded from it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostRecord {
+    /// Where it was.
+    pub path: String,
+    /// Its GNU build id, else a hash of its contents. The names of pools (`%m`) have both, as
+    /// [`crate::host::tag`].
+    pub build: String,
 }
 
 /// One load of a code object: an executable on an agent, from its freeze to its destruction.
@@ -116,6 +129,10 @@ pub struct LoadRecord {
     /// Identity of the code object; `None` where its ELF was out of reach. Those of one identity
     /// and several targets are told apart by the agent's name.
     pub code_object: Option<String>,
+    /// Index of the file that it came from among the `hosts`, if that is known and it counts: the one
+    /// that `uri` names; of one in memory, the one whose code loaded it, else the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<usize>,
     /// Its profile, once there is one: the path from where that of `file` begins, or a whole one, if the
     /// profile belongs to another directory. In a merged registry, as the process has called it: a
     /// merged profile has another name.
@@ -132,6 +149,9 @@ pub struct LoadRecord {
 pub struct NeverLoadedRecord {
     /// The program or library that they are in.
     pub file: String,
+    /// The build of that, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
     /// Index of the agent: of those with one instruction set, the first.
     pub agent: usize,
     /// Their identities, in the order of the file. Those that another process has written down are

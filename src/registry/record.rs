@@ -8,6 +8,7 @@ use super::model::Unload;
 use super::places::Places;
 use crate::codeobject::{Identity, Kernel};
 use crate::device::{Agent, DeviceRange, Executable};
+use crate::host::HostFile;
 use crate::load::{ElfFacts, Found};
 
 /// All code objects that a process has loaded, instrumented or not, and when they were there.
@@ -38,6 +39,8 @@ pub struct Registry {
 pub struct NeverLoaded {
     /// The program or library that it is in.
     pub file: Arc<Path>,
+    /// The build of that, if it is known.
+    pub build: Option<String>,
     /// Index of the agent that it is for.
     pub agent: usize,
     /// Its identity.
@@ -67,6 +70,8 @@ pub struct Loaded {
     pub code_object: Option<Arc<ElfFacts>>,
     /// Whether it counts anything.
     pub instrumented: bool,
+    /// The file of the host that it came from, if that is known and it counts.
+    pub host: Option<Arc<HostFile>>,
     /// The file that its counts were written to last.
     pub profile: Option<Arc<Path>>,
     /// Its end.
@@ -170,6 +175,11 @@ impl Registry {
 
     /// Notes a load at `time`. Returns its generation.
     pub fn loaded(&mut self, found: &Found, time: u64) -> u64 {
+        self.loaded_from(found, None, time)
+    }
+
+    /// The same of one that came from `host`.
+    pub fn loaded_from(&mut self, found: &Found, host: Option<Arc<HostFile>>, time: u64) -> u64 {
         let code_object = &found.code_object;
         let generation = self.next();
         self.start.get_or_insert(time);
@@ -187,6 +197,7 @@ impl Registry {
             load_delta: code_object.load_delta,
             code_object: found.elf.clone(),
             instrumented: found.is_instrumented(),
+            host,
             profile: None,
             unload: None,
         });

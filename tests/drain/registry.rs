@@ -1,7 +1,7 @@
 //! The registry and the device ELFs beside the profiles: right, and never at the cost of counts.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSymbol};
@@ -144,8 +144,8 @@ fn what_is_left_out_of_the_drain_is_in_the_registry() {
     let filter = Filter::new("", "*").unwrap();
     let mut session = Session::filtered(filter).with_keeper(keeper);
     let device = loaded();
-    let loader = Some(Path::new("/usr/bin/app"));
-    let outcome = session.loaded_by(&device, FIRST, loader).unwrap();
+    let loader = || Some(PathBuf::from("/usr/bin/app"));
+    let outcome = session.loaded_by(&device, FIRST, &loader).unwrap();
     assert_eq!((outcome.pairs, outcome.skipped, outcome.found), (1, 1, 0));
     drain(&mut session, &device, &name);
     assert!(raw_profiles(directory.path()).is_empty());

@@ -5,6 +5,7 @@ mod support;
 
 mod agents;
 mod archs_differ;
+mod builds;
 mod endings;
 mod faults;
 mod guest;

@@ -13,6 +13,8 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use rocov::host::build_id_in;
+
 use symbols::Symbols;
 
 use crate::caller;
@@ -101,6 +103,55 @@ unsafe fn program_headers(object: &libc::dl_phdr_info) -> &[libc::Elf64_Phdr] {
     }
     // SAFETY: the object has this many program headers there.
     unsafe { std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) }
+}
+
+/// The file of the program, as it is mapped: if that was started by naming the dynamic linker,
+/// `/proc/self/exe` is that.
+pub(crate) fn executable_file() -> Option<PathBuf> {
+    all().first().map(Object::mapped_file)
+}
+
+/// The GNU build id of the object that `address` lies in, as it is in memory.
+pub(crate) fn build_id_at(address: usize) -> Option<String> {
+    let mut sought = (address, None);
+    // SAFETY: the callback matches the interface and gets the address of `sought`.
+    unsafe { libc::dl_iterate_phdr(Some(find_build_id), (&raw mut sought).cast()) };
+    sought.1
+}
+
+/// Looks for the build id of the object of an address. The object cannot go meanwhile, as the dynamic
+/// linker holds its lock.
+unsafe extern "C" fn find_build_id(
+    object: *mut libc::dl_phdr_info,
+    _size: usize,
+    sought: *mut c_void,
+) -> c_int {
+    // SAFETY: the dynamic linker passes a valid object, `build_id_at` its variable.
+    let (object, (address, id)) =
+        unsafe { (&*object, &mut *sought.cast::<(usize, Option<String>)>()) };
+    // SAFETY: as `program_headers` wants it.
+    let headers = unsafe { program_headers(object) };
+    let range = |header: &libc::Elf64_Phdr| {
+        let start = (object.dlpi_addr as usize).wrapping_add(header.p_vaddr as usize);
+        start..start.saturating_add(header.p_memsz as usize)
+    };
+    let of_type = |kind| headers.iter().filter(move |header| header.p_type == kind);
+    let readable = || of_type(libc::PT_LOAD).filter(|it| it.p_flags & libc::PF_R != 0);
+    if !of_type(libc::PT_LOAD).any(|header| range(header).contains(address)) {
+        return 0;
+    }
+    *id = of_type(libc::PT_NOTE).find_map(|header| {
+        let notes = range(header);
+        let holds =
+            |segment: Range<usize>| segment.start <= notes.start && notes.end <= segment.end;
+        if !readable().map(range).any(holds) {
+            return None;
+        }
+        // SAFETY: a segment that is mapped and can be read has them.
+        let bytes = unsafe { std::slice::from_raw_parts(notes.start as *const u8, notes.len()) };
+        build_id_in(bytes, header.p_align)
+    });
+    1
 }
 
 /// Whether two addresses lie in one object.

@@ -63,7 +63,7 @@ fn view(path: &Path, arguments: &DiffArguments) -> Result<View> {
     }
     let mut installed = Installed::find(arguments.llvm_bin.as_deref())?;
     let inputs = report::read(
-        DataDirectory::open(&[path])?,
+        DataDirectory::open_builds(&[path], filters.all_builds)?,
         &arguments.objects,
         &filters.arch,
     )?;

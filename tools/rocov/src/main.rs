@@ -2,7 +2,7 @@
 //! kernels ran.
 //!
 //! Where to start reading: [`cli`] is what a user can type; one file per subcommand does it
-//! ([`run`], [`mod@control`], [`report`], [`which`], [`diff`], [`merge`], [`kernels`], [`export`], [`extract`],
+//! ([`run`], [`mod@control`], [`report`], [`which`], [`diff`], [`merge`], [`kernels`], [`export`], [`clean`], [`extract`],
 //! [`show`], [`flags`], [`doctor`]); the other modules each know one outside thing: [`signals`] the child
 //! process, [`libraries`] where rocov's own files lie, [`ctest`] how ctest has its tests, [`data`] data
 //! directories, [`objects`] where device ELFs come from, [`llvm_tools`] LLVM's tools, [`git`] repositories.
@@ -11,6 +11,7 @@
 //! [`status`].
 
 mod child;
+mod clean;
 mod cli;
 mod components;
 mod control;
@@ -33,6 +34,7 @@ mod journal;
 mod kernels;
 mod libraries;
 mod llvm_tools;
+mod local_time;
 mod mapped;
 mod matching;
 mod merge;
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         cli::Command::Which(arguments) => which::which(&arguments),
         cli::Command::Diff(arguments) => diff::diff(&arguments),
         cli::Command::Merge(arguments) => merge::merge(&arguments),
+        cli::Command::Clean(arguments) => clean::clean(&arguments),
         cli::Command::Extract(arguments) => extract::extract(&arguments),
         cli::Command::Kernels(arguments) => kernels::kernels(&arguments),
         cli::Command::Export(arguments) => export::export(&arguments),

@@ -4,13 +4,12 @@
 //! with the profiles.
 
 use crate::components::Components;
-use crate::data::Kept;
+use crate::data::{Builds, Kept, Told};
 use crate::inputs::Inputs;
 use crate::matching::Matching;
 use crate::objects::{DeviceElf, ObjectFile};
 use crate::words::count;
 use rocov::codeobject::sanitize_target;
-use rocov::registry::model::Document;
 use std::collections::BTreeSet;
 
 /// One line for each kind of thing that is not in the report of `matching`, though it ran or should
@@ -71,13 +70,13 @@ pub(crate) fn missing(
         }
     }
 
-    let registries = inputs.data.asked_registries();
-    let unread = registries.unread.iter();
+    let told = inputs.data.told();
+    let unread = told.unread.iter();
     missing.extend(unread.map(|error| format!("what was loaded is not known: {error:#}")));
     // A process that launched it is not answered for by one that did not.
     let counted = profiles().filter(|it| !it.is_of_zeros());
     let profiled: BTreeSet<_> = counted.map(|it| (&*it.arch, &*it.identity)).collect();
-    for (arch, identity) in loaded(&registries.document) {
+    for (arch, identity) in loaded(told, &inputs.data.builds) {
         if is_asked(&arch)
             && components.have(identity)
             && !said.contains(identity)
@@ -92,17 +91,21 @@ pub(crate) fn missing(
     missing
 }
 
-/// The code objects with counters that were loaded: of each the agent, as in the names of profiles, and
-/// the identity.
-fn loaded(document: &Document) -> BTreeSet<(String, &str)> {
-    let objects = document.code_objects.iter().filter(|it| it.instrumented);
-    let instrumented: BTreeSet<_> = objects.map(|it| it.identity.as_str()).collect();
+/// The code objects with counters that were loaded from builds that are taken: of each the agent, as in
+/// the names of profiles, and the identity.
+fn loaded<'a>(told: &'a Told, builds: &Builds) -> BTreeSet<(String, &'a str)> {
+    let asked = || told.registries.iter().filter(|it| it.is_asked);
+    let objects = asked().flat_map(|registry| &registry.code_objects);
+    let instrumented = objects.filter(|it| it.instrumented);
+    let instrumented: BTreeSet<_> = instrumented.map(|it| it.identity.as_str()).collect();
     let mut loaded = BTreeSet::new();
-    for process in &document.processes {
+    for process in asked().flat_map(|registry| &registry.processes) {
         for load in &process.loads {
+            let host = process.host(load);
             let agent = process.agents.iter().find(|it| it.index == load.agent);
             if let (Some(agent), Some(identity)) = (agent, load.code_object.as_deref())
                 && instrumented.contains(identity)
+                && host.is_none_or(|host| !builds.is_older(&host.path, &host.build))
             {
                 loaded.insert((sanitize_target(&agent.name), identity));
             }

@@ -28,7 +28,8 @@ pub(crate) fn report(arguments: &ReportArguments) -> Outcome {
     let asked = Asked::of(arguments, &texts);
     let change = arguments.options.change()?;
     let archs = &arguments.options.filters.arch;
-    let data = DataDirectory::open(&arguments.directories)?;
+    let data =
+        DataDirectory::open_builds(&arguments.directories, arguments.options.filters.all_builds)?;
     let inputs = read(data, &arguments.objects, archs)?;
     let mut origins = inputs.data.origins();
     let components = Components::of(&arguments.options.component, &mut origins)?;

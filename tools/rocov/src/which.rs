@@ -56,7 +56,7 @@ pub(crate) fn which(arguments: &WhichArguments) -> Outcome {
     let archs = &arguments.arch;
     let selection = Selection::new(&arguments.path_map, &[], &[])?;
     let inputs = report::read(
-        DataDirectory::open(&[directory])?,
+        DataDirectory::open_builds(&[directory], arguments.all_builds)?,
         &arguments.objects,
         archs,
     )?;

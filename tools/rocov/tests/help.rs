@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// All commands that have options.
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
     "run",
     "dump",
     "status",
@@ -21,6 +21,7 @@ const COMMANDS: [&str; 15] = [
     "merge",
     "kernels",
     "export",
+    "clean",
     "extract",
     "show",
     "flags",

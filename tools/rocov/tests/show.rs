@@ -280,6 +280,7 @@ fn a_registry_is_compared_with_the_files_beside_it() {
         size: 8192,
         delta: 0,
         code_object: Some(code_object.into()),
+        host: None,
         profile: Some(profile.into()),
         kernels: Vec::new(),
         unload: None,
@@ -301,6 +302,7 @@ fn a_registry_is_compared_with_the_files_beside_it() {
             start: 1,
             epoch: 1,
             command: vec!["./app".into(), "1".into()],
+            hosts: Vec::new(),
             agents: vec![AgentRecord {
                 index: 0,
                 name: "gfx90a".into(),

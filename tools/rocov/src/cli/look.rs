@@ -65,6 +65,10 @@ pub(crate) struct KernelsArguments {
     #[arg(long, value_name = "PID", requires = "address")]
     pub(crate) pid: Option<u32>,
 
+    /// Add up the runs of all builds of a program or library, not only those of the newest
+    #[arg(long)]
+    pub(crate) all_builds: bool,
+
     /// Look for device ELFs in these files too, as `rocov report` does
     #[arg(long = "object", value_name = "FILE", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
@@ -106,6 +110,26 @@ pub(crate) struct ExportArguments {
 pub(crate) enum Format {
     /// ROCm's database of a profile.
     Rocpd,
+}
+
+/// Remove what rocov has written, and nothing else
+///
+/// Profiles, device ELFs, kernel registries, what `rocov merge` and `rocov export` have written there, and
+/// what killed processes have left half written; also what lies beside the profiles of an own
+/// `LLVM_PROFILE_FILE`. Files are told by their names and, if need be, by how they start. Everything else
+/// stays, with the directories that it is in. Links are not followed.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0, also when nothing was there; 1 when something could not be removed, which standard error \
+says; 2 for a usage error.")]
+pub(crate) struct CleanArguments {
+    /// The directory that `rocov run` wrote to, or the program by its own `LLVM_PROFILE_FILE`
+    #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]
+    pub(crate) directory: PathBuf,
+
+    /// Remove nothing, and list what would be removed
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
 }
 
 /// Take device ELFs out of the file that holds them

@@ -56,6 +56,10 @@ pub(crate) struct MergeArguments {
     #[arg(long, value_name = "ARCH")]
     pub(crate) arch: Option<String>,
 
+    /// Add up the runs of all builds of a program or library, not only those of the newest
+    #[arg(long)]
+    pub(crate) all_builds: bool,
+
     /// When to fail for inputs that are damaged or missing; each is named
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     pub(crate) failure_mode: FailureMode,

@@ -9,7 +9,7 @@ mod report;
 pub(crate) use self::control::{DumpArguments, StatusArguments};
 pub(crate) use self::launch::{DoctorArguments, FlagsArguments, RunArguments, USUAL_CONTROL};
 pub(crate) use self::look::{
-    ExportArguments, ExtractArguments, Format, KernelsArguments, ShowArguments,
+    CleanArguments, ExportArguments, ExtractArguments, Format, KernelsArguments, ShowArguments,
 };
 pub(crate) use self::merge::{FailureMode, MergeArguments};
 pub(crate) use self::report::{DiffArguments, LineOfSource, ReportArguments, WhichArguments};
@@ -38,6 +38,7 @@ pub(crate) enum Command {
     Merge(MergeArguments),
     Kernels(KernelsArguments),
     Export(ExportArguments),
+    Clean(CleanArguments),
     Extract(ExtractArguments),
     Show(ShowArguments),
     Flags(FlagsArguments),

@@ -76,6 +76,10 @@ pub(crate) struct WhichArguments {
     #[arg(long, value_name = "ARCH")]
     pub(crate) arch: Vec<String>,
 
+    /// Add up the runs of all builds of a program or library, not only those of the newest
+    #[arg(long)]
+    pub(crate) all_builds: bool,
+
     /// Sources that were in FROM when they were compiled are in TO; can be repeated
     #[arg(long, value_name = "FROM=TO")]
     pub(crate) path_map: Vec<PathMap>,

@@ -33,8 +33,8 @@ impl Misfit {
                  --path-map, or take it from git with --source-revision"
             ),
             Self::Stale(stale) => format!(
-                "{path}: stale: it is {stale}: take it from git with --source-revision, or build and \
-                 run it again"
+                "{path}: stale: it is {stale}, but has changed since that build: take it from git with \
+                 --source-revision, or build it and run that"
             ),
         }
     }

@@ -32,10 +32,12 @@ impl Kept {
     }
 
     /// The device ELFs of what was asked for with other identities than `known`, as far as they can be
-    /// read.
+    /// read, and are of builds that are taken.
     pub(crate) fn others(data: &DataDirectory, known: &BTreeSet<&str>) -> Vec<ObjectFile> {
         let others = data.elfs.iter().filter(|(identity, (_, belongs))| {
-            *belongs == Belongs::Asked && !known.contains(identity.as_str())
+            *belongs == Belongs::Asked
+                && !known.contains(identity.as_str())
+                && !data.builds.has_only_older(identity)
         });
         others
             .filter_map(|(identity, (path, _))| open(path, identity).ok())

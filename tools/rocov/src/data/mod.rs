@@ -4,22 +4,27 @@
 //! names: what a name says -> walk: which files there are -> DataDirectory: all of them, each once
 //! ```
 
+mod builds;
 mod kept;
 mod names;
 mod nothing;
 mod origins;
 mod registries;
+mod told;
 mod walk;
 
+pub(crate) use self::builds::Builds;
 pub(crate) use self::kept::Kept;
-pub(crate) use self::names::{DeviceProfile, POOLED_HOST};
+pub(crate) use self::names::{DeviceProfile, Kind, POOLED_HOST, is_searched};
 pub(crate) use self::origins::Origins;
 pub(crate) use self::registries::Registries;
+pub(crate) use self::told::Told;
 pub(crate) use self::walk::Walk;
 
 use self::walk::{Belongs, Found};
 use crate::child;
 use anyhow::{Context, Error, Result};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::fs;
@@ -46,6 +51,10 @@ pub(crate) struct DataDirectory {
     pub(crate) absent: Vec<PathBuf>,
     /// What else cannot be read, and why.
     pub(crate) damaged: Vec<(PathBuf, Error)>,
+    /// What the registries say, once that was asked for.
+    told: OnceCell<Told>,
+    /// Which builds there are, and which are taken.
+    pub(crate) builds: Builds,
 }
 
 impl DataDirectory {
@@ -87,6 +96,17 @@ impl DataDirectory {
         Ok(data)
     }
 
+    /// The same without what is of older builds, unless `all_builds` are wanted. Says what that is.
+    ///
+    /// # Errors
+    ///
+    /// As [`DataDirectory::open`].
+    pub(crate) fn open_builds<P: AsRef<Path>>(directories: &[P], all_builds: bool) -> Result<Self> {
+        let mut data = Self::open(directories)?;
+        child::say(&data.take_builds(all_builds));
+        Ok(data)
+    }
+
     /// Finds what `walk` walks over, in that order.
     ///
     /// # Errors
@@ -106,6 +126,36 @@ impl DataDirectory {
         };
         walk(&mut Walk::new(&mut found))?;
         Ok(data)
+    }
+
+    /// It as what the user calls `names`.
+    pub(crate) fn called(self, names: Vec<PathBuf>) -> Self {
+        Self { names, ..self }
+    }
+
+    /// Takes of each program and library the newest build alone, unless `all` are wanted. Returns a line
+    /// for each of which something is left out.
+    pub(crate) fn take_builds(&mut self, all: bool) -> Vec<String> {
+        self.builds = Builds::of(self.told());
+        if all {
+            self.builds.take_all();
+            return Vec::new();
+        }
+        let builds = &self.builds;
+        let left_out = self
+            .device
+            .extract_if(.., |profile| builds.is_of_older(profile));
+        let left_out: Vec<_> = left_out.collect();
+        self.host.retain(|path| !builds.is_host_of_older(path));
+        builds.about(&left_out, self)
+    }
+
+    /// What the registries say that can be read.
+    pub(crate) fn told(&self) -> &Told {
+        self.told.get_or_init(|| {
+            let files = self.registries.iter();
+            Told::read(files.map(|(path, belongs)| (path.as_path(), *belongs == Belongs::Asked)))
+        })
     }
 
     /// The kept device ELFs by identity.
@@ -139,14 +189,9 @@ impl DataDirectory {
         })
     }
 
-    /// The registries of what was asked for, if there are any: not those of more than that.
-    pub(crate) fn asked_registries(&self) -> Registries {
-        Registries::of(self.asked_registry_files())
-    }
-
     /// The files that code objects were loaded from.
     pub(crate) fn origins(&self) -> Origins {
-        Origins::read(self.registries.iter().map(|(path, _)| path.as_path()))
+        Origins::of_told(self.told())
     }
 }
 
@@ -159,11 +204,16 @@ pub(crate) fn is_missing(error: &Error) -> bool {
 /// What the user calls it.
 impl fmt::Display for DataDirectory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, name) in self.names.iter().enumerate() {
+        /// How many of them are named.
+        const MOST: usize = 4;
+        for (index, name) in self.names.iter().take(MOST).enumerate() {
             let between = if index == 0 { "" } else { ", " };
             write!(f, "{between}{}", name.display())?;
         }
-        Ok(())
+        match self.names.len().saturating_sub(MOST) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
     }
 }
 

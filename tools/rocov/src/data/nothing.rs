@@ -34,9 +34,9 @@ impl DataDirectory {
             0 => String::new(),
             number => format!(" (only {}, of host code)", count(number, "profile")),
         };
-        let document = self.asked_registries().document;
-        let loads = document.processes.iter().flat_map(|it| &it.loads);
-        if loads.count() > 0 {
+        let asked = self.told().registries.iter().filter(|it| it.is_asked);
+        let mut processes = asked.flat_map(|registry| &registry.processes);
+        if processes.any(|process| !process.loads.is_empty()) {
             return anyhow!(
                 "no device profiles in {self}{host}: the GPU code that ran is not instrumented: compile \
                  it, or have hipRTC compile it, with the flags that `rocov flags` prints; `rocov doctor \

@@ -1,8 +1,7 @@
 //! Which file a code object was loaded from, as the kernel registries of a data directory tell.
 
-use crate::mapped;
+use super::told::Told;
 use rocov::codeobject::FileUri;
-use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -10,38 +9,13 @@ use std::path::{Path, PathBuf};
 #[derive(Default)]
 pub(crate) struct Origins(BTreeMap<String, PathBuf>);
 
-/// The part of a registry that is read: the rest of it may be large.
-#[derive(Deserialize)]
-struct Document {
-    processes: Vec<Process>,
-}
-
-#[derive(Deserialize)]
-struct Process {
-    loads: Vec<Load>,
-}
-
-#[derive(Deserialize)]
-struct Load {
-    uri: String,
-    code_object: Option<String>,
-}
-
 impl Origins {
-    /// Reads the registries in these files. One that cannot be read tells nothing, and `rocov kernels`
-    /// says why.
-    pub(super) fn read<'a>(files: impl Iterator<Item = &'a Path>) -> Self {
+    /// By what the registries say.
+    pub(super) fn of_told(told: &Told) -> Self {
         let mut origins = Self::default();
-        for path in files {
-            let document = mapped::map(path).ok();
-            let document = document.and_then(|text| serde_json::from_slice(&text).ok());
-            let Some(Document { processes }) = document else {
-                continue;
-            };
-            for load in processes.into_iter().flat_map(|process| process.loads) {
-                if let (Some(identity), Some(uri)) = (load.code_object, FileUri::parse(&load.uri)) {
-                    origins.0.entry(identity).or_insert(uri.path);
-                }
+        for load in told.processes().flat_map(|(_, process)| &process.loads) {
+            if let (Some(identity), Some(uri)) = (&load.code_object, FileUri::parse(&load.uri)) {
+                origins.0.entry(identity.clone()).or_insert(uri.path);
             }
         }
         origins

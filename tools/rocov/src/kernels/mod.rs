@@ -31,13 +31,15 @@ struct Document<'a> {
 
 /// Prints the table, or what addresses were.
 pub(crate) fn kernels(arguments: &KernelsArguments) -> Outcome {
-    let data = DataDirectory::open(&[&arguments.directory])?;
-    let registries = data.registries()?;
+    let mut data = DataDirectory::open(&[&arguments.directory])?;
+    let mut registries = data.registries()?;
     let is_partial = registries.say_unread();
     if !arguments.address.is_empty() {
         let all_are_known = address::print(&registries.document, arguments)?;
         return Ok(status(is_partial || !all_are_known));
     }
+    child::say(&data.take_builds(arguments.all_builds));
+    data.builds.leave_out(&mut registries.document);
     let measured = measured::of(data, arguments)?;
     let mut rows = rows(registries.document, &measured);
     let all = rows.len();

@@ -43,6 +43,7 @@ impl Inputs {
                 None => Ok(()),
             }
         })?;
+        let data = data.called(named.clone());
         Ok(Self { data, named })
     }
 

@@ -15,6 +15,7 @@ mod pooled;
 mod progress;
 mod sums;
 
+use crate::child;
 use crate::cli::{FailureMode, MergeArguments};
 use crate::data::{DataDirectory, is_missing};
 use crate::llvm_tools::Installed;
@@ -102,6 +103,10 @@ pub(crate) fn merge(arguments: &MergeArguments) -> Outcome {
 /// Finds all inputs and adds up those of code objects.
 fn gather(arguments: &MergeArguments) -> Result<Gathered> {
     let mut inputs = Inputs::find(arguments)?;
+    let left_out = inputs.data.take_builds(arguments.all_builds);
+    if !arguments.quiet {
+        child::say(&left_out);
+    }
     let mut gathered = Gathered {
         overlaps: arguments.data().is_some_and(|it| inputs.overlap(it)),
         ..Gathered::default()
@@ -117,7 +122,12 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
     let progress = Progress::default();
     let is_shown = !arguments.quiet && io::stderr().is_terminal();
     let wanted = |arch: &str| arguments.arch.as_deref().is_none_or(|it| it == arch);
-    let DataDirectory { device, host, .. } = inputs.data;
+    let DataDirectory {
+        device,
+        host,
+        builds,
+        ..
+    } = inputs.data;
     let (sums, ()) = progress.shown(is_shown, || {
         sums::add_all(threads, &progress, |adder| {
             for profile in device {
@@ -127,7 +137,8 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
                 // clang would optimize for size what was not launched in one run.
                 let is_left_out = arguments.pgo.is_some() && profile.is_of_zeros();
                 if wanted(&profile.arch) && !is_left_out {
-                    adder.add(profile);
+                    let build = builds.tag_of(&profile);
+                    adder.add(profile, build);
                 }
             }
             for path in host {

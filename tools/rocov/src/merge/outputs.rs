@@ -11,7 +11,7 @@ use crate::profdata;
 use crate::words::count;
 use anyhow::{Context, Result, bail};
 use rocov::output::layout::PROFRAW;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -174,11 +174,12 @@ fn groups<'a>(gathered: &Gathered, pool: &'a Pool) -> BTreeMap<&'a str, Group> {
     for (arch, profiles) in &pool.profiles {
         let of_arch = |(code_object, _): &(&super::sums::CodeObject, _)| code_object.arch == *arch;
         let summed = gathered.sums.code_objects.iter().filter(of_arch);
-        let number = summed.map(|(_, summed)| summed.profiles).sum();
+        let number = summed.clone().map(|(_, summed)| summed.profiles).sum();
+        let identities: BTreeSet<_> = summed.map(|(it, _)| &it.identity).collect();
         let contents = format!(
             "{} of {}",
             count(number, "profile"),
-            count(profiles.len(), "code object")
+            count(identities.len(), "code object")
         );
         let profiles = profiles.clone();
         groups.insert(arch.as_str(), Group { contents, profiles });

@@ -15,8 +15,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// What the names of pooled profiles end in: another than those of any process.
-const BASE: &str = "merged.profraw";
+/// What the names of pooled profiles are made of.
+const PATTERN: &str = "%m.merged.profraw";
+/// What they end in: not as those of any process do.
+const END: &str = ".merged.profraw";
 /// The GPU in the names: all GPUs' counts are in one file.
 const AGENT: usize = 0;
 
@@ -64,22 +66,27 @@ impl Pool {
         let path = directory.path.path();
         let profiles = path.join(PROFRAW);
         make(&profiles)?;
-        let name = ProfileName::parse(BASE, &Expansion::default(), &profiles)
-            .context("a pattern without a specifier")?
+        let name = ProfileName::parse(PATTERN, &Expansion::default(), &profiles)
+            .context("a pattern without a process id")?
             .in_data(path);
         let mut pool = Self {
             directory,
             name,
             profiles: BTreeMap::new(),
         };
-        for (CodeObject { arch, identity }, summed) in code_objects {
+        for (of, summed) in code_objects {
+            let CodeObject {
+                arch,
+                identity,
+                build,
+            } = of;
             let identity = Identity::from_digits(identity)
                 .with_context(|| format!("`{identity}` is not an identity"))?;
             let name = match summed.is_of_zeros {
                 true => pool.name.for_zeros(),
                 false => pool.name.clone(),
             };
-            let path = name.for_load(arch, &identity, AGENT);
+            let path = name.for_build(build.as_deref(), arch, &identity, AGENT);
             write_new(&path, summed.sum.bytes())?;
             pool.profiles.entry(arch.clone()).or_default().push(path);
         }
@@ -169,10 +176,9 @@ pub(super) fn is_of_merges(path: &Path) -> Result<bool> {
             .to_string_lossy()
             .into_owned()
     };
-    let is_merged = |profile: &DeviceProfile| {
-        profile.is_of_zeros() || name(&profile.path).ends_with(&format!(".{BASE}"))
-    };
-    let own = ProfileName::parse(BASE, &Expansion::default(), path).map(|it| it.for_registry());
+    let is_merged =
+        |profile: &DeviceProfile| profile.is_of_zeros() || name(&profile.path).ends_with(END);
+    let own = ProfileName::parse(PATTERN, &Expansion::default(), path).map(|it| it.for_registry());
     let registry = own.map(|it| name(&it)).unwrap_or_default();
     Ok(data.device.iter().all(is_merged)
         && data.host.iter().all(|path| path.ends_with(POOLED_HOST))

@@ -19,11 +19,13 @@ use std::thread;
 /// queue to cost nothing beside reading them.
 const BATCH: usize = 32;
 
-/// A code object on an architecture.
+/// A code object on an architecture, from one build of a program or library.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct CodeObject {
     pub(super) arch: String,
     pub(super) identity: String,
+    /// What stands for the build of the file that it came from, if that is known.
+    pub(super) build: Option<String>,
 }
 
 /// What all processes counted of one code object.
@@ -133,11 +135,12 @@ pub(super) fn add_all<T>(
 
 impl Adder<'_> {
     /// Adds a profile, now or later.
-    pub(super) fn add(&mut self, profile: DeviceProfile) {
+    pub(super) fn add(&mut self, profile: DeviceProfile, build: Option<String>) {
         let is_of_zeros = profile.is_of_zeros();
         let code_object = CodeObject {
             arch: profile.arch,
             identity: profile.identity,
+            build,
         };
         let path = profile.path;
         if let Some(to) = self.growing.get(&code_object) {

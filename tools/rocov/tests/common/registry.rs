@@ -72,6 +72,7 @@ pub(crate) fn load(
         size: LOAD_BYTES,
         delta: base,
         code_object: Some(object.identity.clone()),
+        host: None,
         profile: None,
         kernels: kernels
             .map(|(number, kernel)| KernelAddress {
@@ -105,6 +106,7 @@ pub(crate) fn document(pid: u32, objects: &[CodeObjectRecord], loads: Vec<LoadRe
             epoch: 1_700_000_000_000_000_000,
             command: vec!["app".to_owned(), "a b".to_owned()],
             agents: vec![agent],
+            hosts: Vec::new(),
             loads,
             never_loaded: Vec::new(),
         }],

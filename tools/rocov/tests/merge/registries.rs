@@ -9,7 +9,7 @@ use std::fs;
 /// Ranks with a process each, which has loaded one code object as often as its number says.
 const RANKS: u32 = 4;
 /// What the merged registry is called.
-const POOLED: &str = "registry/merged.kernels.json";
+const POOLED: &str = "registry/0.merged.kernels.json";
 
 /// Data directories `rank1` and so on, and one that has the files of all of them: `all`.
 fn ranks(place: &Place) -> Vec<String> {

@@ -1,0 +1,301 @@
+//! Builds: what a program or library was compiled from changes, and counts of two builds are not of one
+//! source. Of each file of the host, the newest build is taken, by the start of the processes that had it.
+//!
+//! The kernel registries say which process had which build of which file, and which profile of it is of
+//! code from there. Profiles of pools have the build in their names. What no registry tells of is taken.
+
+use super::names::DeviceProfile;
+use super::told::{Process, Told};
+use crate::coverage::{below, here};
+use crate::local_time;
+use crate::words::count;
+use rocov::host::tag;
+use rocov::output::LABELS;
+use rocov::output::layout::{PROFRAW, normal};
+use rocov::registry::model::Document;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a build in the name of a pool.
+const TAG: usize = 16;
+
+/// A build of a file: its path, and what tells the build from others.
+pub(crate) type Build = (String, String);
+
+/// What is known of builds.
+#[derive(Debug, Default)]
+pub(crate) struct Builds {
+    /// Of each file the builds, and when a process last started that had it.
+    files: BTreeMap<String, BTreeMap<String, u64>>,
+    /// The builds of which newer ones are known.
+    older: BTreeSet<Build>,
+    /// The builds by what stands for them in names.
+    tags: HashMap<String, Build>,
+    /// The builds that the counts in a file are of, and when the process started that wrote it. By
+    /// directory and name, without the directory of a label.
+    profiles: HashMap<(PathBuf, OsString), (u64, Vec<Build>)>,
+    /// The builds in which processes did not load a code object.
+    never_loaded: HashMap<String, BTreeSet<Build>>,
+    /// The code objects of older builds alone.
+    older_code_objects: BTreeSet<String>,
+    /// The processes that had a build.
+    processes: BTreeMap<Build, usize>,
+}
+
+impl Builds {
+    /// What the registries say.
+    pub(crate) fn of(told: &Told) -> Self {
+        let mut builds = Self::default();
+        for (registry, process) in told.processes() {
+            builds.add(process, &registry.side);
+        }
+        for (file, of_file) in &builds.files {
+            let newest = of_file.iter().max_by_key(|(build, last)| (**last, *build));
+            let others = of_file
+                .keys()
+                .filter(|it| Some(*it) != newest.map(|(build, _)| build));
+            let others = others.map(|build| (file.clone(), build.clone()));
+            builds.older.extend(others);
+        }
+        builds.older_code_objects = builds.code_objects_of_older(told);
+        builds
+    }
+
+    fn add(&mut self, process: &Process, side: &Path) {
+        let started = process.started();
+        let mut of_process = BTreeSet::new();
+        for host in &process.hosts {
+            of_process.insert((host.path.clone(), host.build.clone()));
+        }
+        for never in &process.never_loaded {
+            let Some(build) = &never.build else { continue };
+            let build = (never.file.clone(), build.clone());
+            for identity in &never.code_objects {
+                let of_code_object = self.never_loaded.entry(identity.clone()).or_default();
+                of_code_object.insert(build.clone());
+            }
+            of_process.insert(build);
+        }
+        for build in of_process {
+            let (path, id) = build.clone();
+            let last = self.files.entry(path).or_default().entry(id).or_default();
+            *last = started.max(*last);
+            self.tags.insert(tag(&build.0, &build.1), build.clone());
+            *self.processes.entry(build).or_default() += 1;
+        }
+        for load in &process.loads {
+            let (Some(host), Some(profile)) = (process.host(load), &load.profile) else {
+                continue;
+            };
+            let build = (host.path.clone(), host.build.clone());
+            let Some((directory, name)) = key(&side.join(profile)) else {
+                continue;
+            };
+            // LLVM's runtime for the host writes to the name that the pattern gives, as it is.
+            let base = name.to_str().and_then(|name| name.splitn(4, '.').nth(3));
+            if let Some(base) = base {
+                self.wrote((directory.clone(), base.into()), started, &build);
+            }
+            self.wrote((directory, name), started, &build);
+        }
+    }
+
+    /// A process that had a build has written a profile.
+    fn wrote(&mut self, key: (PathBuf, OsString), started: u64, build: &Build) {
+        let (writer, of_file) = self.profiles.entry(key).or_insert((started, Vec::new()));
+        // A later process has written another file of that name.
+        if *writer < started {
+            (*writer, *of_file) = (started, Vec::new());
+        }
+        if *writer == started && !of_file.contains(build) {
+            of_file.push(build.clone());
+        }
+    }
+
+    /// Has no build be an older one.
+    pub(super) fn take_all(&mut self) {
+        self.older.clear();
+        self.older_code_objects.clear();
+    }
+
+    /// The code objects that processes had of older builds alone.
+    fn code_objects_of_older(&self, told: &Told) -> BTreeSet<String> {
+        let (mut older, mut others) = (BTreeSet::new(), BTreeSet::new());
+        for (_, process) in told.processes() {
+            for load in &process.loads {
+                let Some(identity) = &load.code_object else {
+                    continue;
+                };
+                let host = process.host(load);
+                let is_older = host.is_some_and(|host| self.is_older(&host.path, &host.build));
+                let group = if is_older { &mut older } else { &mut others };
+                group.insert(identity.clone());
+            }
+            for never in &process.never_loaded {
+                let build = never.build.as_ref();
+                let is_older = build.is_some_and(|build| self.is_older(&never.file, build));
+                let group = if is_older { &mut older } else { &mut others };
+                group.extend(never.code_objects.iter().cloned());
+            }
+        }
+        older.retain(|identity| !others.contains(identity));
+        older
+    }
+
+    /// Whether a newer build of a file is known.
+    pub(crate) fn is_older(&self, path: &str, build: &str) -> bool {
+        self.older.contains(&(path.to_owned(), build.to_owned()))
+    }
+
+    /// Whether a code object is of older builds alone.
+    pub(crate) fn has_only_older(&self, identity: &str) -> bool {
+        self.older_code_objects.contains(identity)
+    }
+
+    /// The builds that the counts in a profile are of: none if that is not known.
+    pub(crate) fn of_profile(&self, profile: &DeviceProfile) -> Vec<Build> {
+        if profile.is_of_zeros() {
+            let builds = self.never_loaded.get(&profile.identity);
+            return builds.into_iter().flatten().cloned().collect();
+        }
+        if let Some(build) = tag_in(&profile.path).and_then(|tag| self.tags.get(tag)) {
+            return vec![build.clone()];
+        }
+        let key = key(&profile.path);
+        let known = key.and_then(|key| self.profiles.get(&key));
+        known.map(|(_, builds)| builds.clone()).unwrap_or_default()
+    }
+
+    /// What stands for the build of a profile in the names of pools: it is of one, or of none that is
+    /// known.
+    pub(crate) fn tag_of(&self, profile: &DeviceProfile) -> Option<String> {
+        match (profile.is_of_zeros(), &*self.of_profile(profile)) {
+            (false, [(path, build)]) => Some(tag(path, build)),
+            // It may be of a build that only another directory tells of.
+            (false, []) => tag_in(&profile.path).map(str::to_owned),
+            _ => None,
+        }
+    }
+
+    /// Whether a profile is of older builds alone.
+    pub(crate) fn is_of_older(&self, profile: &DeviceProfile) -> bool {
+        let builds = self.of_profile(profile);
+        !builds.is_empty() && builds.iter().all(|build| self.older.contains(build))
+    }
+
+    /// Whether a profile of host code is of a process that had an older build of anything.
+    pub(super) fn is_host_of_older(&self, path: &Path) -> bool {
+        let builds = key(path).and_then(|key| self.profiles.get(&key));
+        builds.is_some_and(|(_, builds)| builds.iter().any(|build| self.older.contains(build)))
+    }
+
+    /// A line for each file of which profiles were left out, being of older builds.
+    pub(super) fn about(&self, left_out: &[DeviceProfile], place: &dyn Display) -> Vec<String> {
+        let counted = left_out.iter().filter(|profile| !profile.is_of_zeros());
+        let left_out: BTreeSet<_> = counted.flat_map(|it| self.of_profile(it)).collect();
+        let files: BTreeSet<_> = left_out.iter().map(|(file, _)| file).collect();
+        let about = |file: &String| {
+            let builds = &self.files[file];
+            let newest = builds.values().max().copied().unwrap_or_default();
+            let runs = left_out.iter().filter(|(path, _)| path == file);
+            let runs = runs.map(|build| self.processes[build]).sum();
+            format!(
+                "{}: {} in {place}: the newest is taken ({}), and {} of older ones left out; \
+                 --all-builds adds them up, `rocov clean` starts anew",
+                below(file, &here()),
+                count(builds.len(), "build"),
+                local_time::of(newest),
+                count(runs, "run"),
+            )
+        };
+        files.into_iter().map(about).collect()
+    }
+
+    /// Takes out of a registry what is of older builds.
+    pub(crate) fn leave_out(&self, document: &mut Document) {
+        for process in &mut document.processes {
+            let hosts = &process.hosts;
+            let is_older = |host: Option<usize>| {
+                let host = host.and_then(|host| hosts.get(host));
+                host.is_some_and(|host| self.is_older(&host.path, &host.build))
+            };
+            process.loads.retain(|load| !is_older(load.host));
+            process.never_loaded.retain(|never| {
+                let build = never.build.as_ref();
+                build.is_none_or(|build| !self.is_older(&never.file, build))
+            });
+        }
+        let objects = &mut document.code_objects;
+        objects.retain(|object| !self.has_only_older(&object.identity));
+    }
+}
+
+/// What tells a profile, and those of its labels, from others.
+fn key(profile: &Path) -> Option<(PathBuf, OsString)> {
+    let absolute = std::path::absolute(profile).ok()?;
+    let absolute = normal(&absolute);
+    let name = absolute.file_name()?.to_owned();
+    let directories: Vec<_> = absolute.parent()?.iter().collect();
+    let profiles = directories.iter().rposition(|name| *name == PROFRAW);
+    let from = profiles.map_or(0, |at| at + 1);
+    let labels = directories[from..].iter().position(|it| *it == LABELS);
+    let end = labels.map_or(directories.len(), |labels| from + labels);
+    let directory: PathBuf = directories[..end].iter().collect();
+    Some((directory.canonicalize().unwrap_or(directory), name))
+}
+
+/// The build in the path of a pool: `0f3c9b21a0457e1d_0`.
+fn tag_in(path: &Path) -> Option<&str> {
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    path.iter()
+        .rev()
+        .filter_map(|it| it.to_str())
+        .find_map(|name| {
+            let mut ends = name.match_indices('_').map(|(at, _)| at);
+            ends.find_map(|end| {
+                let tag = name.get(end.checked_sub(TAG)?..end)?;
+                let is_numbered = name[end + 1..].starts_with(|it: char| it.is_ascii_digit());
+                (is_numbered && tag.as_bytes().iter().all(is_digit)).then_some(tag)
+            })
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn builds_stand_in_the_names_of_pools() {
+        for (path, expected) in [
+            (
+                "d/gfx90a.aa.0.0f3c9b21a0457e1d_0.profraw",
+                Some("0f3c9b21a0457e1d"),
+            ),
+            (
+                "d/gfx90a.aa.0.x_y-0f3c9b21a0457e1d_12",
+                Some("0f3c9b21a0457e1d"),
+            ),
+            (
+                "d/0f3c9b21a0457e1d_0/gfx90a.aa.0.x",
+                Some("0f3c9b21a0457e1d"),
+            ),
+            ("d/gfx90a.aa.0.0.profraw", None),
+            ("d/gfx90a.aa.0.0f3c9b21a0457e1_0.profraw", None),
+            ("d/gfx90a.aa.0.0f3c9b21a0457e1d_x.profraw", None),
+        ] {
+            assert_eq!(tag_in(Path::new(path)), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_profile_and_those_of_its_labels_are_of_one_writer() {
+        let key = |path: &str| key(Path::new(path)).unwrap();
+        let own = key("/n/profraw/7/x.profraw");
+        assert_eq!(key("/n/profraw/7/labels/a/b/x.profraw"), own);
+        assert_eq!(key("/n/registry/../profraw/7/labels/x.profraw"), own);
+        assert_ne!(key("/n/profraw/8/x.profraw"), own);
+        assert_eq!(key("/labels/profraw/x").0, Path::new("/labels/profraw"));
+    }
+}

@@ -1,0 +1,203 @@
+//! `rocov clean`, on directories that the tests make up.
+
+#[path = "common/mod.rs"]
+mod common;
+
+use common::{failure, rocov, run, stderr, stdout};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// What rocov writes, and how it starts if that matters.
+const OWN: [(&str, &str); 13] = [
+    ("profraw/gfx90a.aa.0.4711.profraw", ""),
+    ("profraw/gfx90a.aa.0.zero.profraw", ""),
+    (
+        "profraw/labels/unit%20tests/.add/gfx90a.aa.0.4711.profraw",
+        "",
+    ),
+    ("profraw/4711.profraw", ""),
+    ("profraw/pooled-host.profdata", ""),
+    ("objects/gfx90a.aa.elf", ""),
+    ("registry/4711.kernels.json", "{\"rocov_registry\":1,"),
+    ("sections/gfx90a.aa.0.4711.3.sections", ""),
+    ("7/profraw/gfx90a.aa.0.4711.profraw", ""),
+    ("gfx90a.profdata", ""),
+    ("host.profdata", ""),
+    ("rocpd.db", ""),
+    (".rocov-00000000-abandoned", ""),
+];
+
+/// What only looks like it.
+const FOREIGN: [(&str, &str); 9] = [
+    ("notes.txt", ""),
+    ("profraw/app.profraw", ""),
+    ("4711.profraw", ""),
+    ("gfx90a.aa.elf", ""),
+    ("mine/x.kernels.json", "{\"mine\": 1}"),
+    ("mine/rocpd.db", ""),
+    ("all.profdata", ""),
+    (".hidden/gfx90a.aa.0.4711.profraw", ""),
+    ("report/index.html", ""),
+];
+
+struct Place(TempDir);
+
+impl Place {
+    fn with(files: &[(&str, &str)]) -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        for (name, contents) in files {
+            let path = place.path().join("data").join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, contents).unwrap();
+            let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3601);
+            let file = fs::File::options().write(true).open(path).unwrap();
+            file.set_modified(hour_ago).unwrap();
+        }
+        place
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn clean(&self, arguments: &[&str]) -> Command {
+        let mut command = rocov();
+        command
+            .current_dir(self.path())
+            .arg("clean")
+            .args(arguments);
+        command
+    }
+
+    /// All files below, by their paths in the data directory.
+    fn files(&self) -> Vec<String> {
+        let mut files = Vec::new();
+        let mut directories = vec![self.path().join("data")];
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(directory).into_iter().flatten() {
+                let entry = entry.unwrap();
+                match entry.file_type().unwrap().is_dir() {
+                    true => directories.push(entry.path()),
+                    false => files.push(entry.path()),
+                }
+            }
+        }
+        let data = self.path().join("data");
+        let names = files
+            .iter()
+            .map(|it| it.strip_prefix(&data).unwrap().to_str().unwrap());
+        let mut names: Vec<_> = names.map(str::to_owned).collect();
+        names.sort();
+        names
+    }
+}
+
+fn sorted(files: &[(&str, &str)]) -> Vec<String> {
+    let mut names: Vec<_> = files.iter().map(|(name, _)| (*name).to_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_directory_of_rocovs_goes_as_a_whole() {
+    let place = Place::with(&OWN);
+    let said = stdout(&run(&mut place.clean(&["data"])));
+    assert_eq!(
+        said,
+        "data: removed 1 database, 1 device ELF, 1 file of sections, 1 kernel registry, 3 merged \
+         profiles, 4 profiles, 1 profile of host code, 1 unfinished file\n"
+    );
+    assert!(!place.path().join("data").exists());
+    let said = stdout(&run(&mut place.clean(&["data"])));
+    assert_eq!(said, "data: nothing of rocov's is there\n");
+}
+
+#[test]
+fn what_rocov_did_not_write_stays() {
+    let place = Place::with(&[&OWN[..], &FOREIGN].concat());
+    let elsewhere = place.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::write(elsewhere.join("gfx90a.aa.0.1.profraw"), "").unwrap();
+    symlink(&elsewhere, place.path().join("data/profraw/link")).unwrap();
+    let target = elsewhere.join("gfx90a.aa.0.1.profraw");
+    let link = "profraw/gfx90a.aa.0.9.profraw";
+    symlink(&target, place.path().join("data").join(link)).unwrap();
+    fs::create_dir(place.path().join("data/empty")).unwrap();
+
+    // A dry run says the same, and removes nothing.
+    let before = place.files();
+    let said = stdout(&run(&mut place.clean(&["--dry-run", "data"])));
+    assert_eq!(place.files(), before);
+    let listed: Vec<_> = said
+        .lines()
+        .filter_map(|it| it.strip_prefix("data/"))
+        .collect();
+    let mut listed: Vec<_> = listed.into_iter().map(str::to_owned).collect();
+    listed.sort();
+    assert_eq!(listed, sorted(&OWN));
+
+    let output = run(&mut place.clean(&["data"]));
+    assert!(
+        stdout(&output).contains("that rocov did not write"),
+        "{}",
+        stdout(&output)
+    );
+    let mut expected = sorted(&FOREIGN);
+    expected.extend(["profraw/link".to_owned(), link.to_owned()]);
+    expected.sort();
+    assert_eq!(place.files(), expected);
+    assert!(target.exists() && place.path().join("data/empty").exists());
+    for gone in [
+        "data/objects",
+        "data/registry",
+        "data/7",
+        "data/profraw/labels",
+    ] {
+        assert!(!place.path().join(gone).exists(), "{gone}");
+    }
+}
+
+#[test]
+fn what_lies_beside_an_own_pattern_goes_too() {
+    let place = Place::with(&[("gfx90a.aa.0.x.profraw", ""), ("notes.txt", "")]);
+    let registry = |directory: &str| -> PathBuf {
+        let path = place.path().join(directory).join("registry/x.kernels.json");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "{\"rocov_registry\":1}").unwrap();
+        path
+    };
+    let [mine, hidden, other] = ["data.rocov", ".rocov/data", ".rocov/other"].map(registry);
+    run(&mut place.clean(&["data"]));
+    assert_eq!(place.files(), ["notes.txt"]);
+    assert!(!mine.exists() && !hidden.exists() && other.exists());
+    run(&mut place.clean(&["other"]));
+    assert!(!place.path().join(".rocov").exists());
+}
+
+#[test]
+fn what_is_not_done_is_told() {
+    let place = Place::with(&[("profraw/gfx90a.aa.0.1.profraw", "")]);
+    symlink("data", place.path().join("link")).unwrap();
+    let message = failure(&place.clean(&["link"]).output().unwrap(), 1);
+    assert!(message.contains("link is a symbolic link"), "{message}");
+    fs::write(place.path().join("file"), "").unwrap();
+    let message = failure(&place.clean(&["file"]).output().unwrap(), 1);
+    assert!(message.contains("file is not a directory"), "{message}");
+
+    // Somebody writes it just now.
+    let partial = format!("{}x", rocov::output::partial_prefix());
+    let partial = place.path().join("data/profraw").join(partial);
+    let file = fs::File::create(&partial).unwrap();
+    assert!(rocov::output::hold(&file));
+    let output = place.clean(&["data"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("somebody may still write it"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(partial.exists());
+}
