@@ -222,7 +222,7 @@ pub(crate) fn drains() -> bool {
     std::ptr::eq(claim(&control().drainer), receive as *const c_void)
 }
 
-/// The same, without becoming the one that drains if there is none yet.
+/// Returns whether this copy may drain. It does not become the drainer if there is none yet.
 pub(crate) fn may_drain() -> bool {
     let drainer = control().drainer.load(Ordering::Acquire);
     drainer.is_null() || std::ptr::eq(drainer, receive as *const c_void)

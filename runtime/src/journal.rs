@@ -1,8 +1,8 @@
-//! What `rocov run` is told of this process, so that it can say at the end what has become of the
-//! whole run: lines in a file that it names in `ROCOV_JOURNAL`.
+//! The journal of a run: lines by which each process tells `rocov run` what happened to it, in the file that
+//! `ROCOV_JOURNAL` names. `rocov run` reads them at the end and reports on the whole run.
 //!
-//! Each line is `PID WORD`, and is written when that becomes so: a process may be killed at any time.
-//! Who runs a program without `rocov run` has no such file.
+//! Each line is `PID WORD`. librocov writes it at once, because a process may be killed at any time. Without
+//! `rocov run` there is no such file.
 
 use std::fs::OpenOptions;
 use std::io::Write;

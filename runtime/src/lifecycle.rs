@@ -33,7 +33,7 @@ impl State {
         self.neighbour.stance() == Stance::StandDown
     }
 
-    /// The same, looked for anew.
+    /// Looks for LLVM's runtime again, and returns whether it drains this program.
     pub(crate) fn stands_aside(&mut self) -> bool {
         self.neighbour.look() == Stance::StandDown
     }
@@ -122,7 +122,7 @@ pub(crate) fn destroying(executable: Executable) -> RocovStatus {
     may_go(!memory.iter().any(is_touched))
 }
 
-/// The same before HSA is shut down: whatever is still loaded goes with it.
+/// HSA is about to be shut down: whatever is still loaded is drained, because it goes with HSA.
 pub(crate) fn shutting_down() -> RocovStatus {
     let idle = wait_and_say(None);
     drain(&idle);
@@ -202,8 +202,7 @@ fn wait_and_say(executable: Option<Executable>) -> Idle {
     idle
 }
 
-/// The same as the last that is done in this process: no more code will be loaded. What was never
-/// loaded counts as zero.
+/// The last drain of this process, which loads no more code: code that it never loaded counts as zero.
 pub(crate) fn leaving() -> RocovStatus {
     let idle = wait_and_say(None);
     let status = drain(&idle);

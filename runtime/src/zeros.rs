@@ -1,13 +1,13 @@
 //! Profiles of zeros for code that was never launched.
 //!
 //! HIP loads a code object when one of its kernels is first launched. One that is never used leaves
-//! no profile, and a report does not know of its functions. So the fat binaries of the process are
-//! looked through, those of a library when it is closed and all others as the process ends:
-//! what an agent could have loaded, what counts and what was not loaded gets a profile of zeros.
+//! no profile, and a report does not know of its functions. So librocov looks through the fat binaries of the
+//! process, those of a library when it is closed and all others as the process ends. A code object
+//! gets a profile of zeros if it counts, an agent could have loaded it, and none has.
 //! `ROCOV_ZERO=0` leaves it out.
 //!
-//! Most of a large program is not instrumented. Of such a code object the ELF's header and the names
-//! of its sections are read where they lie in memory, and nothing is said.
+//! Most of a large program is not instrumented. librocov reads the ELF header and the section names of
+//! such a code object in memory, and prints nothing.
 
 use std::collections::BTreeSet;
 use std::fs;

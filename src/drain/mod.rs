@@ -101,7 +101,7 @@ impl Session {
         Session { elfs, ..self }
     }
 
-    /// The same session, which learns so where code objects come from.
+    /// Has the session learn from `files` which host files code objects come from.
     #[must_use]
     pub fn with_files(self, files: HostFiles) -> Session {
         Session { files, ..self }

@@ -169,8 +169,8 @@ impl ProfileName {
         })
     }
 
-    /// The same name, if it is one of the profiles of the data directory `data`: then all else lies there
-    /// too. A name that is none keeps its own place for that: a program may have chosen it for itself.
+    /// Puts device ELFs and registries into the data directory `data`, if profiles of this name lie in it.
+    /// Another name keeps its own place for them: a program may have chosen it for itself.
     #[must_use]
     pub fn in_data(mut self, data: &Path) -> ProfileName {
         let layout = Layout::of_data(data);
@@ -186,8 +186,8 @@ impl ProfileName {
         ProfileName { label, ..self }
     }
 
-    /// The same for code that was never launched: its profiles of zeros have one name in all
-    /// processes, and belong to no label.
+    /// Names profiles of zeros, of code that was never launched. They have one name in all processes, and
+    /// belong to no label.
     #[must_use]
     pub fn for_zeros(&self) -> ProfileName {
         ProfileName {
@@ -246,8 +246,8 @@ impl ProfileName {
         self.for_build(None, target, identity, agent)
     }
 
-    /// The same for code from a build with this [`tag`](crate::host::tag), which stands in the names of
-    /// pools.
+    /// Names the profile of a code object as [`ProfileName::for_load`] does. If it is a pool, the name has
+    /// the [`tag`](crate::host::tag) of the build that the code object came from.
     #[must_use]
     pub fn for_build(
         &self,

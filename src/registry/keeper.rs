@@ -90,8 +90,8 @@ pub enum KeepError {
 }
 
 impl KeepError {
-    /// The same error, as one that is the same for everything that would go to `place`, if the system
-    /// lets nothing be written there.
+    /// Makes one error of all that concern `place`, if the system lets nothing be written there: it is
+    /// reported once, and not for each file.
     pub(super) fn at(self, place: &Path) -> KeepError {
         let no_place = |source| {
             let place = place.to_owned();

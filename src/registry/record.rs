@@ -178,7 +178,7 @@ impl Registry {
         self.loaded_from(found, None, time)
     }
 
-    /// The same of one that came from `host`.
+    /// Notes a load, at `time`, of a code object that came from `host`. Returns its generation.
     pub fn loaded_from(&mut self, found: &Found, host: Option<Arc<HostFile>>, time: u64) -> u64 {
         let code_object = &found.code_object;
         let generation = self.next();

@@ -85,7 +85,7 @@ impl Project {
         self.build("app", &["first.hip", "second.hip", "main.hip"], &["-ldl"]);
     }
 
-    /// The same of the library.
+    /// Edits the library, and builds it anew.
     fn edit_library(&self, edits: usize) {
         self.write("third.hip", &library(edits));
         self.build("libthird.so", &["third.hip"], &["-shared", "-fPIC"]);
@@ -137,7 +137,7 @@ impl Project {
         (ended.stdout, ended.stderr)
     }
 
-    /// The same, which has nothing to say.
+    /// Runs it, and expects nothing on standard error.
     #[track_caller]
     fn silent(&self, data: &[&str], options: &[&str]) -> String {
         let (report, said) = self.report(data, options);

@@ -181,8 +181,8 @@ impl<'data> Iterator for Containers<'data> {
 }
 
 impl<'data> Containers<'data> {
-    /// The same, of which compressed bundles for more than `room` bytes are refused
-    /// ([`BundleError::TooLarge`]): what they unpack to, all together.
+    /// Refuses compressed bundles ([`BundleError::TooLarge`]) that would unpack to more than `room` bytes
+    /// altogether.
     #[must_use]
     pub fn unpacking_at_most(self, room: u64) -> Self {
         Containers { room, ..self }

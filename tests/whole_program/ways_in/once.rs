@@ -84,7 +84,7 @@ fn each_code_object_is_copied_once_and_each_file_written_once() {
     }
 }
 
-/// The same command, with files that come into place noted in `log`.
+/// Notes in `log` the files that `command` puts in place.
 fn under_strace(command: &Command, log: &Path) -> Command {
     let mut traced = limited("strace");
     traced.args([

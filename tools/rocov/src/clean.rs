@@ -179,7 +179,7 @@ impl Cleaner {
         true
     }
 
-    /// The same for a directory that has nothing in it. The working directory stays.
+    /// Removes an empty directory, and returns whether it is gone. The working directory stays.
     fn remove_directory(&mut self, path: &Path) -> bool {
         if self.dry_run || path.file_name().is_none() {
             return self.dry_run;

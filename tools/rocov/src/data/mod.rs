@@ -96,7 +96,8 @@ impl DataDirectory {
         Ok(data)
     }
 
-    /// The same without what is of older builds, unless `all_builds` are wanted. Says what that is.
+    /// Opens directories, leaves out what older builds have counted unless `all_builds` are wanted, and
+    /// prints what it leaves out.
     ///
     /// # Errors
     ///
@@ -128,7 +129,7 @@ impl DataDirectory {
         Ok(data)
     }
 
-    /// It as what the user calls `names`.
+    /// Has messages call the directory by these `names`, which the user gave.
     pub(crate) fn called(self, names: Vec<PathBuf>) -> Self {
         Self { names, ..self }
     }
