@@ -75,7 +75,7 @@ impl DeviceRange {
         }
     }
 
-    /// Whether a byte lies in both ranges.
+    /// Returns whether a byte lies in both ranges.
     #[must_use]
     pub fn overlaps(&self, other: &DeviceRange) -> bool {
         let begins_in = |inner: &DeviceRange, outer: &DeviceRange| {

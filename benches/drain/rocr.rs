@@ -131,7 +131,7 @@ impl Rocr {
         symbols
     }
 
-    /// Whether a symbol is a variable.
+    /// Returns whether a symbol is a variable.
     pub(crate) fn is_variable(&self, symbol: u64) -> bool {
         let mut kind = 0_u32;
         self.symbol_info(symbol, abi::SYMBOL_INFO_TYPE, (&raw mut kind).cast());

@@ -64,7 +64,7 @@ fn label() -> Result<Option<Label>, LabelError> {
         .transpose()
 }
 
-/// Whether code that was never launched counts as zero: unless `ROCOV_ZERO=0`. Asked by constructors.
+/// Returns whether code that was never launched counts as zero: unless `ROCOV_ZERO=0`. Asked by constructors.
 pub(crate) fn zero() -> bool {
     static ZERO: OnceLock<bool> = OnceLock::new();
     *ZERO.get_or_init(|| variable("ROCOV_ZERO").is_none_or(|value| value != "0"))

@@ -97,7 +97,7 @@ unsafe extern "C" fn unless_table(
     unsafe { visit(executable, agent, symbol, *data) }
 }
 
-/// Whether a symbol is a table, of a whole code object or of a unit.
+/// Returns whether a symbol is a table, of a whole code object or of a unit.
 fn is_table(symbol: u64) -> bool {
     let get_info = original().get_info;
     let mut length = 0_u32;

@@ -124,7 +124,7 @@ pub(crate) fn exported_entry() -> Option<unsafe extern "C" fn() -> c_int> {
     Some(unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(entry) })
 }
 
-/// Whether LLVM's drain is in an object. Its functions are hidden, so that they are in the full symbol
+/// Returns whether LLVM's drain is in an object. Its functions are hidden, so that they are in the full symbol
 /// table of the file alone, and not to be seen in a stripped one; a stand-alone drain may export them.
 fn holds_llvms_drain(object: &Object) -> bool {
     let exports = |name| object.defines(name).is_some();
@@ -140,14 +140,14 @@ fn holds_llvms_drain(object: &Object) -> bool {
         .unwrap_or(false)
 }
 
-/// Whether an object seems to have the released drain in it, by what even a stripped one exports. Some
+/// Returns whether an object seems to have the released drain in it, by what even a stripped one exports. Some
 /// other tool may export such functions: that is no reason to leave counts to it.
 fn exports_interceptors(object: &Object) -> bool {
     let exports = |name| object.defines(name).is_some();
     INTERCEPTORS.into_iter().all(exports) && !exports(HIP_ONLY)
 }
 
-/// Whether the full symbol table of a file has LLVM's drain. `None` where the file cannot be read: it
+/// Returns whether the full symbol table of a file has LLVM's drain. `None` where the file cannot be read: it
 /// was deleted, or is the kernel's own.
 ///
 /// Most files are done with after the names of their symbols: looking at all symbols of all libraries

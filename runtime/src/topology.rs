@@ -54,7 +54,7 @@ fn gpu(node: u32, properties: &str) -> Option<Agent> {
     })
 }
 
-/// Whether a list of ROCr's, of places and of the beginnings of UUIDs, has this GPU.
+/// Returns whether a list of ROCr's, of places and of the beginnings of UUIDs, has this GPU.
 fn is_among(visible: &str, place: usize, agent: &Agent) -> bool {
     let words = visible.split(',').map(str::trim);
     let mut words = words.filter(|word| !word.is_empty());

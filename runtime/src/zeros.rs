@@ -140,7 +140,7 @@ fn taken<'a>(
     taken.filter(move |image| !(has_own && is_of_generic(image)) && counts(&image.bytes))
 }
 
-/// Whether `agent` could load code for `target`. If its features are not known, they may be as the
+/// Returns whether `agent` could load code for `target`. If its features are not known, they may be as the
 /// target wants them.
 fn takes(agent: &Agent, target: &str) -> bool {
     match &agent.isa {
@@ -152,7 +152,7 @@ fn takes(agent: &Agent, target: &str) -> bool {
     }
 }
 
-/// Whether the code object `elf` is instrumented.
+/// Returns whether the code object `elf` is instrumented.
 fn counts(elf: &[u8]) -> bool {
     CodeObject::parse(elf).is_ok_and(|elf| elf.profile_sections().are_instrumented())
 }

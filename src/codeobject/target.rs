@@ -106,7 +106,7 @@ pub fn runs_on(target: &str, isa: &str) -> bool {
     of_code.next().is_some_and(takes) && of_code.all(|it| of_agent.clone().any(|has| has == it))
 }
 
-/// Whether `target` is a generic processor. A loader prefers code for the very processor.
+/// Returns whether `target` is a generic processor. A loader prefers code for the very processor.
 #[must_use]
 pub fn is_generic(target: &str) -> bool {
     let processor = target.split(':').next();

@@ -42,7 +42,7 @@ impl Copying {
         self.abandoned().clear();
     }
 
-    /// Whether a copy that was given up may still read or write device memory: that of `range`, or any.
+    /// Returns whether a copy that was given up may still read or write device memory: that of `range`, or any.
     #[must_use]
     pub fn may_touch(&self, range: Option<DeviceRange>) -> bool {
         let abandoned = self.abandoned();

@@ -172,7 +172,7 @@ enum Put {
 }
 
 impl Queue {
-    /// Whether nothing was put into it since a barrier was reached, or since it was made.
+    /// Returns whether nothing was put into it since a barrier was reached, or since it was made.
     fn is_idle(&self, api: &QueueApi) -> bool {
         self.idle_at == Some(api.write_index(self.address))
     }

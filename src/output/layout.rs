@@ -75,7 +75,7 @@ impl Layout {
         &self.side
     }
 
-    /// Whether the profiles of `other` are among those of this.
+    /// Returns whether the profiles of `other` are among those of this.
     #[must_use]
     pub fn has(&self, other: &Layout) -> bool {
         other.profiles.starts_with(&self.profiles)

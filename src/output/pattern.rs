@@ -283,7 +283,7 @@ impl ProfileName {
     }
 }
 
-/// Whether `base`, the part of a device profile's name behind the index of the agent, is that of a
+/// Returns whether `base`, the part of a device profile's name behind the index of the agent, is that of a
 /// profile of zeros: of code that was never launched.
 #[must_use]
 pub fn is_of_zeros(base: &str) -> bool {

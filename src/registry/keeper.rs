@@ -108,7 +108,7 @@ impl KeepError {
     }
 }
 
-/// Whether the system lets nobody, or not this user, write to a place.
+/// Returns whether the system lets nobody, or not this user, write to a place.
 fn is_refusal(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -240,7 +240,7 @@ impl Keeper {
         result
     }
 
-    /// Whether another process has left a document at `path`, by the number that this one has now, or by
+    /// Returns whether another process has left a document at `path`, by the number that this one has now, or by
     /// a name that all have. It is added to: it says which builds the profiles are of that are still
     /// there.
     fn is_shared(&self, path: &Path) -> bool {

@@ -121,7 +121,7 @@ impl Registry {
         never.filter(|it| !self.has_loaded(&it.identity, it.agent))
     }
 
-    /// Whether a code object was loaded, on the agent with this index or on another of its name.
+    /// Returns whether a code object was loaded, on the agent with this index or on another of its name.
     #[must_use]
     pub fn has_loaded(&self, identity: &Identity, agent: usize) -> bool {
         let name = |index| {
@@ -134,7 +134,7 @@ impl Registry {
         })
     }
 
-    /// Whether a code object was loaded that counts, or could have been.
+    /// Returns whether a code object was loaded that counts, or could have been.
     #[must_use]
     pub fn is_instrumented(&self) -> bool {
         self.is_instrumented

@@ -186,7 +186,7 @@ struct Claim {
 }
 
 impl Claim {
-    /// Whether its record says of the same function what the record of `other` says.
+    /// Returns whether its record says of the same function what the record of `other` says.
     fn repeats(&self, other: &Claim, records: &[u8], record_bytes: usize) -> bool {
         // The hashes of the function's name and of its structure come first, in every version.
         let hashes = |claim: &Claim| &records[claim.index * record_bytes..][..16];

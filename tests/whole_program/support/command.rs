@@ -83,7 +83,7 @@ fn without_leaks(text: &str) -> (String, u64) {
 }
 
 impl Ended {
-    /// Whether this word was among its arguments.
+    /// Returns whether this word was among its arguments.
     pub(crate) fn ran_with(&self, argument: &str) -> bool {
         self.line.split(' ').any(|word| word == argument)
     }

@@ -101,7 +101,7 @@ impl Stack {
         ROCR_7_2.is_here().then_some(Self::Unpacked(&ROCR_7_2))
     }
 
-    /// Whether its HIP is a 7, which makes errors of faults on the GPU: earlier ones end the program.
+    /// Returns whether its HIP is a 7, which makes errors of faults on the GPU: earlier ones end the program.
     pub(crate) fn is_hip_7(self) -> bool {
         matches!(self, Self::Unpacked(release) if std::ptr::eq(release, &raw const ROCR_7_2))
     }

@@ -110,7 +110,7 @@ pub(crate) fn device_profiles(data: &Path) -> Vec<PathBuf> {
     raw_profiles(data).into_iter().filter(is_device).collect()
 }
 
-/// Whether this profile of device code is of what was never launched.
+/// Returns whether this profile of device code is of what was never launched.
 pub(crate) fn is_of_zeros(profile: &Path) -> bool {
     profile.to_string_lossy().contains(".zero.")
 }

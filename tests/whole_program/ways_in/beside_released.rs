@@ -121,7 +121,7 @@ impl Tools {
     }
 }
 
-/// Whether a file of device counts has a name that LLVM's drain gives: with the target's features, or
+/// Returns whether a file of device counts has a name that LLVM's drain gives: with the target's features, or
 /// with the place in its walk.
 fn is_of_llvm(name: &str) -> bool {
     name.contains(':') || name.contains(".hsa")

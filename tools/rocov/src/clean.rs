@@ -238,7 +238,7 @@ impl Cleaner {
     }
 }
 
-/// Whether rocov makes directories of this name: then it is rocov's even if nothing is in it.
+/// Returns whether rocov makes directories of this name: then it is rocov's even if nothing is in it.
 fn is_made(directory: &Path) -> bool {
     let name = directory.file_name().and_then(OsStr::to_str);
     let is_of_labels = directory.iter().any(|name| name == LABELS);

@@ -74,7 +74,7 @@ impl ObjectFile {
         code_object.is_ok_and(|it| it.profile_sections().counters.is_some())
     }
 
-    /// Whether `elf` has the mapping from counters to source. One that cannot be read is for others to
+    /// Returns whether `elf` has the mapping from counters to source. One that cannot be read is for others to
     /// refuse.
     pub(crate) fn is_mapped(&self, elf: &DeviceElf) -> bool {
         let sections = CodeObject::parse(self.bytes(elf)).and_then(|it| it.sections());
@@ -109,7 +109,7 @@ impl ObjectFile {
     }
 }
 
-/// Whether a code object with these sections has the mapping from counters to source.
+/// Returns whether a code object with these sections has the mapping from counters to source.
 pub(crate) fn has_mapping(sections: &[rocov::codeobject::Section]) -> bool {
     const MAPPING: &str = "__llvm_covfun";
     sections.iter().any(|it| it.name == MAPPING && it.size > 0)

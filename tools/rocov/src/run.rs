@@ -170,7 +170,7 @@ impl Environment {
         data.unwrap_or_default().device
     }
 
-    /// Whether one of them has counts that were written after that moment. Only asked if no process of the run has said
+    /// Returns whether one of them has counts that were written after that moment. Only asked if no process of the run has said
     /// so: those on other hosts cannot.
     fn has_profiles_since(&self, moment: SystemTime) -> bool {
         // The clock of files lags behind by a tick.

@@ -144,12 +144,12 @@ impl Builds {
         older
     }
 
-    /// Whether a newer build of a file is known.
+    /// Returns whether a newer build of a file is known.
     pub(crate) fn is_older(&self, path: &str, build: &str) -> bool {
         self.older.contains(&(path.to_owned(), build.to_owned()))
     }
 
-    /// Whether a code object is of older builds alone.
+    /// Returns whether a code object is of older builds alone.
     pub(crate) fn has_only_older(&self, identity: &str) -> bool {
         self.older_code_objects.contains(identity)
     }
@@ -179,13 +179,13 @@ impl Builds {
         }
     }
 
-    /// Whether a profile is of older builds alone.
+    /// Returns whether a profile is of older builds alone.
     pub(crate) fn is_of_older(&self, profile: &DeviceProfile) -> bool {
         let builds = self.of_profile(profile);
         !builds.is_empty() && builds.iter().all(|build| self.older.contains(build))
     }
 
-    /// Whether a profile of host code is of a process that had an older build of anything.
+    /// Returns whether a profile of host code is of a process that had an older build of anything.
     pub(super) fn is_host_of_older(&self, path: &Path) -> bool {
         let builds = key(path).and_then(|key| self.profiles.get(&key));
         builds.is_some_and(|(_, builds)| builds.iter().any(|build| self.older.contains(build)))

@@ -196,7 +196,7 @@ impl DataDirectory {
     }
 }
 
-/// Whether there is no such file.
+/// Returns whether there is no such file.
 pub(crate) fn is_missing(error: &Error) -> bool {
     let error = error.downcast_ref::<io::Error>();
     error.is_some_and(|error| error.kind() == io::ErrorKind::NotFound)

@@ -72,7 +72,7 @@ impl Kind {
 }
 
 impl DeviceProfile {
-    /// Whether it is of code that was never launched.
+    /// Returns whether it is of code that was never launched.
     pub(crate) fn is_of_zeros(&self) -> bool {
         let name = self.path.file_name().and_then(OsStr::to_str);
         let base = name.and_then(|name| name.splitn(4, '.').nth(3));
@@ -117,7 +117,7 @@ fn kept_elf(path: &Path) -> Option<&str> {
     is_kept.then_some(identity)
 }
 
-/// Whether the directory `name` in `directory` may have files of a data directory. Hidden ones have none,
+/// Returns whether the directory `name` in `directory` may have files of a data directory. Hidden ones have none,
 /// unless their name is a label's; nor has one that was not finished.
 pub(crate) fn is_searched(name: &OsStr, directory: &Path) -> bool {
     let bytes = name.as_bytes();

@@ -47,7 +47,7 @@ impl Inputs {
         Ok(Self { data, named })
     }
 
-    /// Whether what is written to the directory `output` could be found again among the inputs, or what
+    /// Returns whether what is written to the directory `output` could be found again among the inputs, or what
     /// is there is an input.
     pub(super) fn overlap(&self, output: &Path) -> bool {
         let Ok(output) = std::path::absolute(output) else {

@@ -162,7 +162,7 @@ impl Pool {
     }
 }
 
-/// Whether the directory at `path` has nothing of runs: raw profiles and registries of earlier merges
+/// Returns whether the directory at `path` has nothing of runs: raw profiles and registries of earlier merges
 /// alone, if any.
 ///
 /// # Errors

@@ -93,7 +93,7 @@ fn describe(path: &Path, file: &[u8]) -> Description {
     }
 }
 
-/// Whether a file is of words and lines, by how it starts.
+/// Returns whether a file is of words and lines, by how it starts.
 fn is_text(file: &[u8]) -> bool {
     let start = &file[..file.len().min(512)];
     let is_printed = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
