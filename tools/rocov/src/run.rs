@@ -170,8 +170,8 @@ impl Environment {
         data.unwrap_or_default().device
     }
 
-    /// Returns whether one of them has counts that were written after that moment. Only asked if no process of the run has said
-    /// so: those on other hosts cannot.
+    /// Returns whether one of them has counts that were written after that moment. The caller asks only if
+    /// no process of the run has reported any: processes on other hosts cannot.
     fn has_profiles_since(&self, moment: SystemTime) -> bool {
         // The clock of files lags behind by a tick.
         let moment = moment - Duration::from_millis(20);
