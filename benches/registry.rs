@@ -159,5 +159,6 @@ fn together(image: &[u8], loads: usize) -> Together {
 }
 
 fn profile_name(directory: &Path) -> ProfileName {
-    ProfileName::parse("app.profraw", &Expansion::default(), directory).expect("a good pattern")
+    let name = ProfileName::parse("profraw/app.profraw", &Expansion::default(), directory);
+    name.expect("a good pattern").in_data(directory)
 }

@@ -7,6 +7,7 @@ use crate::support::artifacts::built;
 use crate::support::command::{Ended, limited, run};
 use crate::support::gpu::Stack;
 use crate::support::profile::{functions, merge, raw_profiles};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -60,10 +61,10 @@ fn counts(command: &dyn Fn() -> Command, rounds: u64, check: &mut dyn FnMut(Ende
 fn with_planted(what: &str, command: Command) -> Ended {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let pattern = directory.path().join("data/%p.profraw");
-    // What is planted may put profiles where the program is.
-    run(prepare(command, 1, &pattern)
-        .arg(what)
-        .current_dir(directory.path()))
+    // What is planted may put profiles where the program is, and what belongs to these above.
+    let here = directory.path().join("here");
+    fs::create_dir(&here).expect("a directory can be made");
+    run(prepare(command, 1, &pattern).arg(what).current_dir(here))
 }
 
 fn beside() -> PathBuf {

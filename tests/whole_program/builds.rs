@@ -328,7 +328,8 @@ fn cleaning_removes_what_was_written_and_nothing_else() {
     let mut command = limited(built("rocov"));
     command
         .args(["run", "--gpu", "model", "--"])
-        .arg(project.path("app"));
+        .arg(project.path("app"))
+        .arg("first");
     command.env("LLVM_PROFILE_FILE", "x.profraw");
     run(command.current_dir(&here)).success().silently();
     assert_eq!(names(&project.path(".rocov")), ["here"]);

@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 
 use crate::support::artifacts::{built, names};
 use crate::support::command::{limited, run};
@@ -120,4 +121,62 @@ fn words_and_numbers() {
         let said = format!("{variable}: {value:?} is not known, use {allowed}");
         is_said(variable, value, &said);
     }
+}
+
+/// The place of what belongs to a pattern of one's own cannot be written to: one line says so, and the
+/// counts are there.
+#[test]
+fn a_place_beside_profiles_that_cannot_be_written_to() {
+    const NOBODY: &str = "65534";
+    let program = Program::build(Stack::Debian12, &["guest/guest.hip"], &[], &["-ldl"]);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = directory.path().join("data");
+    fs::create_dir(&data).expect("a directory can be made");
+    chown(&data, Some(65534), Some(65534)).expect("a directory can be given away");
+    let others = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(directory.path(), others).expect("rights can be given");
+    let [file, model] = ["program", "model"].map(|name| directory.path().join(name));
+    fs::copy(&program.file, &file).expect("a file can be copied");
+    fs::create_dir(&model).expect("a directory can be made");
+    chown(&model, Some(65534), Some(65534)).expect("a directory can be given away");
+    let libraries = ["librocov_modelgpu.so", "librocov.so"].map(|name| {
+        let copy = directory.path().join(name);
+        fs::copy(built(name), &copy).expect("a file can be copied");
+        copy.display().to_string()
+    });
+    let mut command = limited("setpriv");
+    command
+        .args([
+            "--reuid",
+            NOBODY,
+            "--regid",
+            NOBODY,
+            "--clear-groups",
+            "env",
+        ])
+        .arg(format!("LD_PRELOAD={}", libraries.join(":")))
+        .arg(format!("ROCOV_MODELGPU={TARGET}"))
+        .arg(format!("ROCOV_MODELGPU_TMP={}", model.display()))
+        .arg(format!("LLVM_PROFILE_FILE={}/%p.profraw", data.display()))
+        .arg(&file)
+        .arg("run")
+        .current_dir(&data);
+    let ended = run(&mut command).success();
+    let side = directory.path().join("data.rocov");
+    assert_eq!(
+        ended.stderr,
+        format!(
+            "rocov: cannot write to {}: Permission denied (os error 13); device ELFs and the kernel \
+             registry are not kept: make it writable, or give `rocov report` the files that ran with \
+             --object\n",
+            side.display()
+        )
+    );
+    assert!(!side.exists());
+    let profiles = raw_profiles(&data);
+    assert_eq!(profiles.len(), 1, "{profiles:?}");
+    assert_eq!(counts(&profiles[0], "counted"), (CALLS, vec![]));
+    let mut report = limited(built("rocov"));
+    report.arg("report").arg(&data).arg("--object").arg(&file);
+    run(&mut report).success();
 }

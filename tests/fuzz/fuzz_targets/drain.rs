@@ -26,8 +26,8 @@ fuzz_target!(|elf: &[u8]| {
     };
     let executables = device.executables().expect("it has one");
     let directory = tempfile::tempdir_in("/dev/shm").expect("memory for files");
-    let name = ProfileName::parse("p.profraw", &Expansion::default(), directory.path());
-    let name = name.expect("a good pattern");
+    let name = ProfileName::parse("profraw/p", &Expansion::default(), directory.path());
+    let name = name.expect("a good pattern").in_data(directory.path());
     let mut session = Session::default();
     for executable in executables {
         let _ = session.loaded(&device, executable);

@@ -32,7 +32,9 @@ fuzz_target!(|words: (&str, &str)| {
         assert!(name.for_registry().starts_with(name.layout().side()));
     }
     let name = ProfileName::parse("%h/%p", &values, Path::new(DIRECTORY)).expect("a good pattern");
-    let directory = name.layout().directory().to_owned();
+    let identity = Identity::of_sections([other.as_bytes()]);
+    let profile = name.for_load("gfx90a", &identity, 0);
+    let directory = profile.parent().expect("a profile has a directory");
     let below = directory.strip_prefix(DIRECTORY).expect("below it");
     let mut names = below.components();
     assert!(
