@@ -13,6 +13,7 @@ use rocov::host::tag;
 use rocov::output::LABELS;
 use rocov::output::layout::{PROFRAW, normal};
 use rocov::registry::model::Document;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -42,6 +43,8 @@ pub(crate) struct Builds {
     older_code_objects: BTreeSet<String>,
     /// The processes that had a build.
     processes: BTreeMap<Build, usize>,
+    /// The directories of profiles by the paths that were asked for: a merge has thousands in one.
+    directories: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
 }
 
 impl Builds {
@@ -90,7 +93,7 @@ impl Builds {
                 continue;
             };
             let build = (host.path.clone(), host.build.clone());
-            let Some((directory, name)) = key(&side.join(profile)) else {
+            let Some((directory, name)) = self.key(&side.join(profile)) else {
                 continue;
             };
             // LLVM's runtime for the host writes to the name that the pattern gives, as it is.
@@ -100,6 +103,26 @@ impl Builds {
             }
             self.wrote((directory, name), started, &build);
         }
+    }
+
+    /// The directory and name of a profile, which it shares with those of its labels.
+    fn key(&self, profile: &Path) -> Option<(PathBuf, OsString)> {
+        let (parent, name) = (profile.parent()?, profile.file_name()?);
+        let mut known = self.directories.borrow_mut();
+        if let Some(directory) = known.get(parent) {
+            return Some((directory.clone()?, name.to_owned()));
+        }
+        let directory = directory_of(parent);
+        known.insert(parent.to_owned(), directory.clone());
+        Some((directory?, name.to_owned()))
+    }
+
+    /// The builds in the file at `path`, and when the process started that wrote it.
+    fn written(&self, path: &Path) -> Option<&(u64, Vec<Build>)> {
+        if self.profiles.is_empty() {
+            return None;
+        }
+        self.profiles.get(&self.key(path)?)
     }
 
     /// A process that had a build has written a profile.
@@ -163,9 +186,9 @@ impl Builds {
         if let Some(build) = tag_in(&profile.path).and_then(|tag| self.tags.get(tag)) {
             return vec![build.clone()];
         }
-        let key = key(&profile.path);
-        let known = key.and_then(|key| self.profiles.get(&key));
-        known.map(|(_, builds)| builds.clone()).unwrap_or_default()
+        self.written(&profile.path)
+            .map(|(_, builds)| builds.clone())
+            .unwrap_or_default()
     }
 
     /// What stands for the build of a profile in the names of pools: it is of one, or of none that is
@@ -187,7 +210,7 @@ impl Builds {
 
     /// Returns whether a profile of host code is of a process that had an older build of anything.
     pub(super) fn is_host_of_older(&self, path: &Path) -> bool {
-        let builds = key(path).and_then(|key| self.profiles.get(&key));
+        let builds = self.written(path);
         builds.is_some_and(|(_, builds)| builds.iter().any(|build| self.older.contains(build)))
     }
 
@@ -232,18 +255,16 @@ impl Builds {
     }
 }
 
-/// What tells a profile, and those of its labels, from others.
-fn key(profile: &Path) -> Option<(PathBuf, OsString)> {
-    let absolute = std::path::absolute(profile).ok()?;
-    let absolute = normal(&absolute);
-    let name = absolute.file_name()?.to_owned();
-    let directories: Vec<_> = absolute.parent()?.iter().collect();
+/// The directory of profiles, and of those of their labels.
+fn directory_of(profiles: &Path) -> Option<PathBuf> {
+    let absolute = normal(&std::path::absolute(profiles).ok()?);
+    let directories: Vec<_> = absolute.iter().collect();
     let profiles = directories.iter().rposition(|name| *name == PROFRAW);
     let from = profiles.map_or(0, |at| at + 1);
     let labels = directories[from..].iter().position(|it| *it == LABELS);
     let end = labels.map_or(directories.len(), |labels| from + labels);
     let directory: PathBuf = directories[..end].iter().collect();
-    Some((directory.canonicalize().unwrap_or(directory), name))
+    Some(directory.canonicalize().unwrap_or(directory))
 }
 
 /// The build in the path of a pool: `0f3c9b21a0457e1d_0`.
@@ -291,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_profile_and_those_of_its_labels_are_of_one_writer() {
-        let key = |path: &str| key(Path::new(path)).unwrap();
+        let key = |path: &str| Builds::default().key(Path::new(path)).unwrap();
         let own = key("/n/profraw/7/x.profraw");
         assert_eq!(key("/n/profraw/7/labels/a/b/x.profraw"), own);
         assert_eq!(key("/n/registry/../profraw/7/labels/x.profraw"), own);
