@@ -20,6 +20,8 @@ pub(crate) enum Note {
     Loaded,
     /// It has loaded device code that counts.
     Counts,
+    /// ROCOV_ONLY or ROCOV_SKIP leave out device code that it has loaded.
+    Skipped,
     /// It has written a profile of what was counted.
     Wrote,
     /// It has code that was never launched, which counts as zero.
@@ -38,6 +40,7 @@ impl Note {
             Note::Hip => "hip",
             Note::Loaded => "loaded",
             Note::Counts => "counts",
+            Note::Skipped => "skipped",
             Note::Wrote => "wrote",
             Note::Zero => "zero",
             Note::Neighbour => "neighbour",

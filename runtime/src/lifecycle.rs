@@ -108,6 +108,9 @@ fn note_loads(outcome: &Outcome) {
     if outcome.found > 0 {
         journal::note(Note::Counts);
     }
+    if outcome.skipped > 0 {
+        journal::note(Note::Skipped);
+    }
 }
 
 /// An executable is about to be destroyed. Says whether it may be: a copy that was given up may still

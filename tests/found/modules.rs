@@ -90,7 +90,8 @@ fn a_kernel_that_does_not_end_is_not_waited_for_for_ever() {
         "load launch sync load launch::4000000000 unload unload",
     );
     let said = "rocov: a kernel still runs after 1 s (ROCOV_WAIT) while code is unloaded; if it is \
-                of that code, what it counts from now on is lost\n";
+                of that code, what it counts from now on is lost\n\
+                rocov: counts are lost: the lines above say which and why\n";
     assert_eq!(ran.ended.stderr, said, "{}", ran.ended);
     let count = &functions(&ran.profile())[COUNT];
     assert_eq!(count.blocks[1], WORK_ITEMS / 4, "{count:?}");

@@ -8,6 +8,7 @@ use crate::support::gpu::Stack;
 use crate::support::json::json;
 use crate::support::profile::{COV, merge, raw_profiles};
 use crate::support::spec::expand;
+use rocov::output::layout::PROFRAW;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
@@ -85,7 +86,7 @@ fn each_test_has_the_figures_of_its_run_alone() {
         run(&mut tests.launching(command, kernels))
             .success()
             .silently();
-        let profiles = raw_profiles(&tests.data().join(below));
+        let profiles = raw_profiles(&tests.data().join(PROFRAW).join(below));
         assert_eq!(profiles.len(), 1, "{label}: {profiles:?}");
         all.extend(profiles);
     }

@@ -60,7 +60,8 @@ fn a_file_above_the_limit_is_one_line() {
     assert_eq!(lost.len(), 1, "{ended}");
     assert!(lost[0].contains("File too large"), "{ended}");
     // Nothing half-written: device ELFs were kept before there was a limit.
-    assert_eq!(names(&data), ["objects", "profraw"], "{ended}");
+    assert_eq!(names(&data), ["objects", "profraw", "registry"], "{ended}");
+    assert_eq!(names(&data.join("registry")), [""; 0], "{ended}");
     assert_eq!(names(&data.join("profraw")), [""; 0], "{ended}");
 }
 

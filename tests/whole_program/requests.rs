@@ -6,6 +6,7 @@ use crate::support::command::{Ended, run};
 use crate::support::gpu::{Stack, data};
 use crate::support::profile::{functions, merge, raw_profiles};
 use crate::support::program::{Program, TARGET};
+use rocov::output::layout::PROFRAW;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -31,7 +32,7 @@ fn requests(stack: Stack, arguments: &[&str], environment: &[(&str, &str)]) -> R
 impl Ran {
     /// The profiles of each label, by its directory; `""` for those of none.
     fn profiles(&self) -> BTreeMap<String, Vec<PathBuf>> {
-        let root = data(self.directory.path());
+        let root = data(self.directory.path()).join(PROFRAW);
         let mut found = BTreeMap::new();
         let mut left = vec![root.clone()];
         while let Some(directory) = left.pop() {

@@ -12,6 +12,7 @@ use crate::support::json::json;
 use crate::support::profile::{Functions, functions, merge, raw_profiles};
 use crate::support::program::{TARGET, rocov_flags};
 use rocov::output::Label;
+use rocov::output::layout::PROFRAW;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -93,7 +94,7 @@ impl Run {
     fn labelled(&self, labels: &[&str]) -> Functions {
         let profiles = labels.iter().flat_map(|label| {
             let label: Label = label.parse().expect("a label");
-            raw_profiles(&self.data().join(label.directory()))
+            raw_profiles(&self.data().join(PROFRAW).join(label.directory()))
         });
         self.counts(&profiles.collect::<Vec<_>>())
     }

@@ -37,8 +37,9 @@ fn symbols() {
             let program = program(stack, &["step"], &[rdc]);
             let ran = Ran::one(&program, &[]);
             report(&ran, &program);
-            let objects = std::fs::read_dir(ran.data.with_extension("rocov/objects"));
-            for entry in objects.expect("the report keeps device ELFs") {
+            let side = ran.data.with_extension("rocov");
+            let objects = std::fs::read_dir(side.join("objects"));
+            for entry in objects.expect("device ELFs are kept") {
                 let mut readelf = limited("llvm-readelf-22");
                 readelf
                     .arg("--dyn-syms")

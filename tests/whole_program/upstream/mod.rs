@@ -11,7 +11,7 @@ mod using;
 use super::support::command::{Ended, run};
 use super::support::gpu::Stack;
 use super::support::profile::merge;
-use super::support::program::{Program, TARGET, device_profiles};
+use super::support::program::{Program, TARGET, device_profiles, is_of_zeros};
 use std::path::{Path, PathBuf};
 
 /// What upstream names profiles: its tests merge the directory that they are in.
@@ -87,7 +87,7 @@ impl Ran {
 fn host_profiles(data: &Path) -> Vec<PathBuf> {
     let device = device_profiles(data);
     let mut profiles = super::support::profile::raw_profiles(data);
-    profiles.retain(|profile| !device.contains(profile));
+    profiles.retain(|profile| !device.contains(profile) && !is_of_zeros(profile));
     profiles
 }
 

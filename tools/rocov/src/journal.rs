@@ -110,6 +110,8 @@ impl Notes {
             );
         } else if self.any_has("counts") {
             "what was counted is of no profile: `rocov run -v` says what the drain did".to_owned()
+        } else if self.any_has("skipped") {
+            "ROCOV_ONLY and ROCOV_SKIP leave out all GPU code that was loaded".to_owned()
         } else if self.any_has("hip") && !ending.has_gpu {
             "this machine has no GPU (no /dev/kfd): `rocov run --gpu model` runs the program on a \
              modelled one"
@@ -265,6 +267,12 @@ mod tests {
                 0,
                 "nothing was drained: no process loaded GPU code that counts: compile it, or have hipRTC \
                  compile it, with what `rocov flags` prints, and see what `rocov doctor ./app` says"
+                    .to_owned(),
+            ),
+            (
+                "7 hip, 7 loaded, 7 skipped, 7 ended",
+                0,
+                "nothing was drained: ROCOV_ONLY and ROCOV_SKIP leave out all GPU code that was loaded"
                     .to_owned(),
             ),
             (
