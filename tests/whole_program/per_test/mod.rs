@@ -87,7 +87,7 @@ impl Run {
 
     /// What was counted in all.
     fn all(&self) -> Functions {
-        self.counts(&profiles_below(&self.data()))
+        self.counts(&profiles_below(&self.data().join(PROFRAW)))
     }
 
     /// What was counted under these labels, of which some may have counted nothing.
