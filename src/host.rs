@@ -43,8 +43,8 @@ pub fn tag(path: &str, build: &str) -> String {
 /// The files of a process, and how it learns of their builds. By default nothing is known.
 #[derive(Clone, Debug)]
 pub struct HostFiles {
-    /// The program's own file.
-    executable: fn() -> Option<PathBuf>,
+    /// The file that code is from, by the one that the runtime names, if it names one.
+    place: fn(Option<PathBuf>) -> Option<PathBuf>,
     /// The build of a file as it is loaded, or lies on the disk.
     build: fn(&Path) -> Option<String>,
     /// Each once.
@@ -53,7 +53,7 @@ pub struct HostFiles {
 
 impl Default for HostFiles {
     fn default() -> HostFiles {
-        HostFiles::new(|| None, |_| None)
+        HostFiles::new(|_| None, |_| None)
     }
 }
 
@@ -61,19 +61,20 @@ impl HostFiles {
     /// Files that are asked for so.
     #[must_use]
     pub fn new(
-        executable: fn() -> Option<PathBuf>,
+        place: fn(Option<PathBuf>) -> Option<PathBuf>,
         build: fn(&Path) -> Option<String>,
     ) -> HostFiles {
         HostFiles {
-            executable,
+            place,
             build,
             known: Vec::new(),
         }
     }
 
-    /// The file that code comes from, if it is known: the executable, if it is not said to be another.
-    pub fn of(&mut self, path: Option<PathBuf>) -> Option<Arc<HostFile>> {
-        let path = path.or_else(self.executable)?;
+    /// The file that code comes from, if it is known. The runtime says that it is from `named`, or does not
+    /// know.
+    pub fn of(&mut self, named: Option<PathBuf>) -> Option<Arc<HostFile>> {
+        let path = (self.place)(named)?;
         let build = (self.build)(&path)?;
         let is_it = |it: &&Arc<HostFile>| *it.path == *path && it.build == build;
         if let Some(known) = self.known.iter().find(is_it) {

@@ -21,7 +21,19 @@ type Known = BTreeMap<(PathBuf, Option<Stamp>), Option<String>>;
 
 /// How a session learns where code comes from.
 pub(crate) fn files() -> HostFiles {
-    HostFiles::new(objects::executable_file, of_file)
+    HostFiles::new(place, of_file)
+}
+
+/// The file that code is from: the program, unless the runtime names another. HIP means the program by
+/// `/proc/self/exe`, which is the dynamic linker if that was named to start it.
+fn place(named: Option<PathBuf>) -> Option<PathBuf> {
+    let own = fs::read_link("/proc/self/exe").ok();
+    let other = named.filter(|named| Some(named) != own.as_ref());
+    let other = other.map(|other| match other.to_str() {
+        Some(name) => caller::without_mark(name).into(),
+        None => other,
+    });
+    other.or_else(objects::executable_file)
 }
 
 /// The build of a file, which is looked for once.
@@ -88,5 +100,11 @@ mod tests {
         let test = std::env::current_exe().expect("a path");
         assert_eq!(objects::executable_file().as_ref(), Some(&test));
         assert_eq!(of_file(&test), build_of(&test).ok());
+        let other = Some(PathBuf::from("/usr/lib/libother.so"));
+        assert_eq!(place(other.clone()), other);
+        let removed = PathBuf::from("/usr/lib/libother.so (deleted)");
+        assert_eq!(place(Some(removed)), other);
+        assert_eq!(place(Some(test.clone())).as_ref(), Some(&test));
+        assert_eq!(place(None), Some(test));
     }
 }

@@ -95,6 +95,11 @@ pub(crate) fn mappings_of<'a>(file: &'a Path, maps: &'a str) -> impl Iterator<It
     of_file.map(|(range, _)| range.start)
 }
 
+/// The name of a file without the mark that the kernel puts behind one that was removed.
+pub(crate) fn without_mark(file: &str) -> &str {
+    file.strip_suffix(" (deleted)").unwrap_or(file)
+}
+
 /// A line of /proc/self/maps: `START-END PERMISSIONS OFFSET DEVICE INODE PATH`, hexadecimal addresses,
 /// spaces in paths as they are, and a word behind those that were removed.
 fn mapping(line: &str) -> Option<(Range<usize>, Option<&str>)> {
@@ -102,7 +107,7 @@ fn mapping(line: &str) -> Option<(Range<usize>, Option<&str>)> {
     let (range, rest) = line.split_once(' ')?;
     let (start, end) = range.split_once('-')?;
     let file = rest.find('/').map(|at| &rest[at..]);
-    let file = file.map(|file| file.strip_suffix(" (deleted)").unwrap_or(file));
+    let file = file.map(without_mark);
     Some((hexadecimal(start)?..hexadecimal(end)?, file))
 }
 

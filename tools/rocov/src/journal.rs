@@ -13,6 +13,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
+use std::time::SystemTime;
 use tempfile::NamedTempFile;
 
 /// Tells librocov which file it is.
@@ -50,6 +51,14 @@ impl Journal {
     pub(crate) fn new() -> Result<Self> {
         let file = tempfile::Builder::new().prefix("rocov-journal-").tempfile();
         Ok(Self(file.context("cannot make a temporary file")?))
+    }
+
+    /// The moment at which it was made, by the clock of files, which lags behind the system's by up to a
+    /// tick.
+    pub(crate) fn made_at(&self) -> SystemTime {
+        let metadata = self.0.as_file().metadata();
+        let made_at = metadata.and_then(|metadata| metadata.modified());
+        made_at.unwrap_or_else(|_| SystemTime::now())
     }
 
     /// Where it is.
@@ -105,7 +114,7 @@ impl Notes {
         let program = ending.program.display();
         let why = if self.any_has("zero") {
             return Some(
-                "no kernel that counts was launched: the report shows all of them as not run"
+                "no kernel that counts was launched: this run adds zeros alone to the report"
                     .to_owned(),
             );
         } else if self.any_has("counts") {
@@ -260,7 +269,7 @@ mod tests {
             (
                 "7 hip, 7 zero, 7 ended",
                 0,
-                "no kernel that counts was launched: the report shows all of them as not run".to_owned(),
+                "no kernel that counts was launched: this run adds zeros alone to the report".to_owned(),
             ),
             (
                 "7 hip, 7 loaded, 7 ended",

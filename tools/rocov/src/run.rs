@@ -19,7 +19,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 const PAUSED_VARIABLE: &str = "ROCOV_PAUSED";
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Outcome {
     }
     let journal = Journal::new().map_err(failed)?;
     say_misplaced_option(&arguments.command);
-    let started = SystemTime::now();
+    let started = journal.made_at();
     let mut command = Command::new(program);
     command.args(program_arguments);
     command.env(JOURNAL_VARIABLE, journal.path());
@@ -170,16 +170,14 @@ impl Environment {
         data.unwrap_or_default().device
     }
 
-    /// Returns whether one of them has counts that were written after that moment. The caller asks only if
-    /// no process of the run has reported any: processes on other hosts cannot.
+    /// Returns whether one of them has counts that were written after that moment, by the clock of files.
+    /// The caller asks only if no process of the run has reported any: processes on other hosts cannot.
     fn has_profiles_since(&self, moment: SystemTime) -> bool {
-        // The clock of files lags behind by a tick.
-        let moment = moment - Duration::from_millis(20);
         let profiles = self.profiles().into_iter();
         let mut counted = profiles.filter(|profile| !profile.is_of_zeros());
         counted.any(|profile| {
             let changed = fs::metadata(&profile.path).and_then(|it| it.modified());
-            changed.is_ok_and(|changed| changed >= moment)
+            changed.is_ok_and(|changed| changed > moment)
         })
     }
 

@@ -13,9 +13,17 @@ impl Origins {
     /// By what the registries say.
     pub(super) fn of_told(told: &Told) -> Self {
         let mut origins = Self::default();
-        for load in told.processes().flat_map(|(_, process)| &process.loads) {
-            if let (Some(identity), Some(uri)) = (&load.code_object, FileUri::parse(&load.uri)) {
-                origins.0.entry(identity.clone()).or_insert(uri.path);
+        for (_, process) in told.processes() {
+            for load in &process.loads {
+                let Some(identity) = &load.code_object else {
+                    continue;
+                };
+                if let Some(uri) = FileUri::parse(&load.uri) {
+                    // HIP may name the dynamic linker instead of a program that it has started.
+                    let host = process.host(load).map(|host| PathBuf::from(&host.path));
+                    let known = origins.0.entry(identity.clone());
+                    known.or_insert(host.unwrap_or(uri.path));
+                }
             }
         }
         origins
