@@ -24,6 +24,7 @@ mod profiles_accepted;
 mod readme;
 mod report_figures;
 mod requests;
+mod run_time;
 mod sample_report;
 mod settings;
 mod two_gpus;

@@ -70,10 +70,9 @@ fn what_matches_nothing_is_said() {
     let moved = format!("--path-map={}=/now", place.path().display());
     for (arguments, expected) in [
         (
-            &["--include=nope*"][..],
-            "--include nope* matches no source",
+            &["--exclude=zzz"][..],
+            "--exclude zzz matches no source",
         ),
-        (&["--exclude=zzz"], "--exclude zzz matches no source"),
         (
             &["--include=*.h", "--include=lost/*.h", "--exclude=*.hip"],
             "--include lost/*.h matches no source",
@@ -93,13 +92,14 @@ fn what_matches_nothing_is_said() {
         (Some(0), String::new())
     );
 
-    let (status, said) = report(&["--include=nope*", "--html=pages"]);
-    assert_eq!(status, Some(1), "{said}");
-    assert!(
-        said.contains("rocov: no source file is left to report"),
-        "{said}"
-    );
-    assert!(!place.path().join("pages").exists());
+    for format in [&[][..], &["--html=pages"], &["--lcov", "--output-path=pages"]] {
+        let (status, said) = report(&[&["--include=nope*"], format].concat());
+        assert_eq!(status, Some(1), "{said}");
+        let expected = "rocov: --include nope* matches no source\n\
+                        rocov: no source file is left to report: nothing was written\n";
+        assert_eq!(said, expected);
+        assert!(!place.path().join("pages").exists());
+    }
 }
 
 #[test]
