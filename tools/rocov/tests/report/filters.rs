@@ -69,10 +69,7 @@ fn what_matches_nothing_is_said() {
     };
     let moved = format!("--path-map={}=/now", place.path().display());
     for (arguments, expected) in [
-        (
-            &["--exclude=zzz"][..],
-            "--exclude zzz matches no source",
-        ),
+        (&["--exclude=zzz"][..], "--exclude zzz matches no source"),
         (
             &["--include=*.h", "--include=lost/*.h", "--exclude=*.hip"],
             "--include lost/*.h matches no source",
@@ -92,7 +89,11 @@ fn what_matches_nothing_is_said() {
         (Some(0), String::new())
     );
 
-    for format in [&[][..], &["--html=pages"], &["--lcov", "--output-path=pages"]] {
+    for format in [
+        &[][..],
+        &["--html=pages"],
+        &["--lcov", "--output-path=pages"],
+    ] {
         let (status, said) = report(&[&["--include=nope*"], format].concat());
         assert_eq!(status, Some(1), "{said}");
         let expected = "rocov: --include nope* matches no source\n\
