@@ -1,8 +1,8 @@
-//! What it takes to read the kernels of a code object: `cargo bench -p rocov --bench kernels`.
+//! The time to read the kernels of a code object: `cargo bench -p rocov --bench kernels`.
 //!
-//! Code objects of more and more instrumented kernels, each with many arguments, are compiled once
-//! and read many times, from memory and from a file as a drain reads them. Times are medians of
-//! whole readings: parsing the ELF, its target, and all its kernels.
+//! The benchmark compiles code objects with 1 to 1000 instrumented kernels, each with many
+//! arguments. It reads each many times, from memory and from a file as a drain does. Times are
+//! medians of whole readings: the ELF, its target, and all its kernels.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -12,13 +12,13 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use object::read::{ReadCache, ReadRef};
-use rocov::codeobject::CodeObject;
+use rocov::format::codeobject::CodeObject;
 
 /// Kernels in a code object.
 const KERNELS: [usize; 3] = [1, 100, 1000];
-/// Arguments of each, besides the compiler's own.
+/// Arguments of each kernel, besides the compiler's own.
 const ARGUMENTS: usize = 32;
-/// Readings of each.
+/// Readings of each code object.
 const READINGS: usize = 101;
 
 fn main() {

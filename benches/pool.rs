@@ -1,8 +1,8 @@
-//! What it costs to add to a pool (`%m`): `cargo bench -p rocov --bench pool`. See benches/many-processes.md
-//! for what the tables say.
+//! The cost of an addition to a pool (`%m`): `cargo bench -p rocov --bench pool`.
+//! benches/many-processes.md explains the tables.
 //!
-//! One process adds to one file; then many processes add to many files at once, whose sums
-//! llvm-profdata must find exact.
+//! First one process adds to one file. Then many processes add to many files at once, and
+//! llvm-profdata must find the exact sums.
 
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -12,28 +12,29 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rocov::output::{add_to_pool, write_atomic};
-use rocov::profraw::{RawProfile, Sum, encode};
+use rocov::format::profraw::{RawProfile, Sum, encode};
+use rocov::store::{add_to_pool, write_atomic};
 
-#[path = "../tests/drain/made_up.rs"]
+#[path = "../tests/fake_device/made_up.rs"]
 mod made_up;
 
 use made_up::MadeUp;
 
 const PROFDATA: &str = "llvm-profdata-22";
-/// Processes of a node, and code objects in each: those of RCCL in a coverage run of it.
+/// Processes of a node, and code objects in each, as in a coverage run of RCCL.
 const PROCESSES: usize = 64;
 const CODE_OBJECTS: usize = 26;
-/// Times that each process adds to each file.
+/// Additions of each process to each file.
 const ROUNDS: usize = 10;
-/// Functions and counters of each: as rocPRIM's, 3 to 800 KB of raw profile.
+/// Functions of each code object and counters of each function, as in rocPRIM: 3 to 800 KB of raw
+/// profile.
 const SHAPES: [(usize, usize); 3] = [(30, 3), (700, 3), (7000, 3)];
-/// Functions of a code object that many processes add to.
+/// The shape of a code object that many processes add to.
 const SHAPE: (usize, usize) = SHAPES[1];
-/// Additions of one process that are timed.
+/// Measured additions of one process.
 const ADDITIONS: usize = 300;
 
-/// How the process that adds is told to: the directory, and the file that it starts with.
+/// The option of a process that adds; the directory and its first file follow.
 const ADD: &str = "--add";
 
 fn main() {
@@ -46,7 +47,7 @@ fn main() {
     }
     let program = std::env::current_exe().expect("a program knows its own path");
     let build = program.parent().expect("a directory").to_owned();
-    // Where tools/bench has files in memory, and a disk.
+    // The directories of tools/bench: one in memory and one on a disk.
     for place in [std::env::temp_dir(), build] {
         println!("in {}\n", place.display());
         one_process(&place);
@@ -82,7 +83,10 @@ fn one_process(place: &Path) {
             let path = directory.path().join(number.to_string());
             write_atomic(&path, &encode(&parts)).expect("it is written");
         });
-        let counts = RawProfile::parse(&ours).expect("a profile").counters;
+        let counts = RawProfile::parse(&ours)
+            .expect("a profile")
+            .sections
+            .counters;
         let mut buffer = vec![0; counts.len()];
         let floor = each(|| {
             let file = File::options().read(true).write(true).open(&pool);
@@ -100,7 +104,7 @@ fn one_process(place: &Path) {
     }
 }
 
-/// Microseconds of `work`: the median, as others use the machine too.
+/// Microseconds of `work`: the median, because other programs use the machine too.
 fn each(mut work: impl FnMut()) -> f64 {
     let mut time = || {
         let start = Instant::now();
@@ -117,11 +121,11 @@ fn pool(directory: &Path, number: usize) -> PathBuf {
     directory.join(format!("gfx90a.{number:02}.0.0.profraw"))
 }
 
-/// Adds to all files, and says how long each addition took, in nanoseconds.
+/// Adds to all files, and prints the time of each addition in nanoseconds.
 fn add_all(directory: &Path, first: usize) {
     let (functions, counters) = SHAPE;
     let profile = MadeUp::new(functions, counters);
-    // All start when the writing end is closed.
+    // All processes start when the parent closes the writing end.
     io::stdin().read_to_end(&mut Vec::new()).expect("it ends");
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
@@ -157,8 +161,8 @@ fn many_processes(place: &Path) {
     }
 }
 
-/// Has all processes add to the files, each starting `step` files after the one before, and returns
-/// the time until all have ended, and of each addition.
+/// Makes all processes add to the files; each starts `step` files after the one before. Returns the
+/// time until all have ended, and the time of each addition.
 fn add_at_once(directory: &Path, step: usize) -> (f64, Vec<Duration>) {
     let (start, writer) = io::pipe().expect("a pipe");
     let mut processes: Vec<_> = (0..PROCESSES)
@@ -172,7 +176,7 @@ fn add_at_once(directory: &Path, step: usize) -> (f64, Vec<Duration>) {
             command.stdout(Stdio::piped()).spawn().expect("it starts")
         })
         .collect();
-    // All of them are waiting by then.
+    // All processes wait by then.
     std::thread::sleep(Duration::from_millis(500));
     let begin = Instant::now();
     drop(writer);
@@ -186,7 +190,7 @@ fn add_at_once(directory: &Path, step: usize) -> (f64, Vec<Duration>) {
     (begin.elapsed().as_secs_f64(), times)
 }
 
-/// Has llvm-profdata look at each file.
+/// Checks each file with llvm-profdata.
 fn check_sums(directory: &Path) {
     for number in 0..CODE_OBJECTS {
         let mut show = Command::new(PROFDATA);

@@ -1,35 +1,36 @@
-//! What the registry costs a program that loads and unloads all the time: `cargo bench --bench
-//! registry`.
+//! The registry's cost for a program that loads and unloads often: `cargo bench --bench registry`.
 //!
-//! One code object is loaded and unloaded again and again on a device in memory, at an address of
-//! its own each time. Shown for each number of loads, per load and unload:
+//! The benchmark loads and unloads one code object many times on a device in memory, each time at a
+//! new address. For each number of loads it prints, per load and unload:
 //!
-//! - look: finding the code object, reading its ELF's headers, and hashing it, as it has no build id;
-//! - record: what the registry does beyond that;
-//! - all: both, with what else a session does, and the writing of the document now and then;
+//! - look: to find the code object, read its ELF's headers, and hash it (it has no build id);
+//! - record: the registry's further work;
+//! - all: both, with the session's other work, and an occasional write of the document;
 //!
-//! then the memory that the registry has and what writing it takes at most, and the time and size of
-//! one writing. Times are the processor's.
+//! then the registry's memory, the peak memory of a write, and the time and size of one write.
+//! Times are CPU times.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rocov::device::{Agent, Device, Executable};
+use rocov::discover::Registry;
+use rocov::discover::{Elfs, Found, discover};
 use rocov::drain::Session;
-use rocov::load::{Elfs, Found, discover};
-use rocov::output::{Expansion, ProfileName};
-use rocov::registry::{DocumentWhen, Keeper, Keeping, ObjectsKept, Process, Registry};
+use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
+use rocov::store::{Expansion, ProfileName};
+use rocov::store::{Keeper, Process};
 
 #[path = "support/allocated.rs"]
 mod allocated;
-#[path = "../tests/drain/fake_device.rs"]
+#[path = "../tests/fake_device/fake_device.rs"]
 #[allow(
     dead_code,
     reason = "shared with the tests of the drain, which use all of it"
 )]
 mod fake_device;
-#[path = "../tests/whole_program/support/mod.rs"]
+#[path = "../tests/support/mod.rs"]
 #[allow(
     dead_code,
     reason = "shared with the whole-program tests, which use all of it"
@@ -65,7 +66,7 @@ fn main() {
     }
 }
 
-/// What the thread has computed so far: other programs' turns do not count.
+/// The thread's CPU time so far; other programs do not count.
 fn computed() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
@@ -80,7 +81,7 @@ fn agents(device: &FakeDevice) -> Vec<Arc<Agent>> {
     agents.into_iter().map(Arc::new).collect()
 }
 
-/// Microseconds of a look and of a record, and the bytes that the records take.
+/// Microseconds of a look and of a record, and the records' bytes.
 fn alone(image: &[u8], loads: usize) -> (f64, f64, usize) {
     let mut device = FakeDevice::new(1);
     let agents = agents(&device);
@@ -113,13 +114,13 @@ fn alone(image: &[u8], loads: usize) -> (f64, f64, usize) {
 
 struct Together {
     micros: f64,
-    /// Bytes beyond those before the last writing.
+    /// The peak of the last write, without earlier bytes.
     peak: usize,
     write: Duration,
     file: u64,
 }
 
-/// The same through a session that keeps everything.
+/// The measurement through a session that keeps everything.
 fn together(image: &[u8], loads: usize) -> Together {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let name = profile_name(directory.path());

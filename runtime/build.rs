@@ -1,18 +1,14 @@
-//! Links the unwinder into librocov.so instead of loading libgcc_s.so with it.
+//! Links the unwinder into librocov.so, in place of libgcc_s.so.
 //!
-//! Panics are caught at the C boundary, so that there must be an unwinder; but a library that is
-//! preloaded into every process of a test suite should not bring another along: it doubled the
-//! system calls of loading librocov. Whole, and ahead of the standard library's own `-lgcc_s`,
+//! Panics are caught at the C boundary, so librocov needs an unwinder. But a library that is preloaded
+//! into every process of a test suite should not load another one: that doubled the system calls of
+//! loading librocov. The unwinder is linked whole and ahead of the standard library's own `-lgcc_s`,
 //! which is then not needed and not recorded (`--as-needed`).
 
 use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    // The profile `small`: functions with one code are one. For LLD, by which Rust links here.
-    if std::env::var("OPT_LEVEL").is_ok_and(|level| level == "z") {
-        println!("cargo::rustc-cdylib-link-arg=-Wl,--icf=all");
-    }
     let compiler = std::env::var("CC").unwrap_or_else(|_| "gcc".into());
     let output = Command::new(&compiler)
         .arg("-print-file-name=libgcc_eh.a")
@@ -27,7 +23,7 @@ fn main() {
             println!("cargo::rustc-link-search=native={directory}");
             println!("cargo::rustc-link-lib=static:+whole-archive,-bundle=gcc_eh");
         }
-        // A library that is not found is answered with its bare name.
+        // The compiler answers with the bare name if it does not find the library.
         None => {
             println!("cargo::warning={compiler} has no libgcc_eh.a; librocov.so needs libgcc_s.so")
         }

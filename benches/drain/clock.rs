@@ -1,20 +1,20 @@
-//! Times.
+//! Clocks.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// What something took.
+/// The times of some work.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Time {
     pub(crate) wall: Duration,
-    /// Of all threads of the process.
+    /// CPU time of all threads of the process.
     pub(crate) cpu: Duration,
 }
 
-/// What `work` returns and takes. Where calls have prices, time is what was computed, and what
-/// `spent` says they have cost: nothing was waited for.
+/// The result and the times of `work`. If calls have prices, the time is the CPU time plus the
+/// prices in `spent`: nothing waits for them.
 pub(crate) fn timed<T>(
     spent: impl Fn() -> Option<Duration>,
     work: impl FnOnce() -> T,
@@ -26,7 +26,8 @@ pub(crate) fn timed<T>(
     (result, Time { wall, cpu })
 }
 
-/// The shortest of these times, each with a new directory: what else the machine does only adds.
+/// The shortest of these times, each with a new directory: other load on the machine only adds
+/// time.
 pub(crate) fn best(times: usize, mut work: impl FnMut(&Path) -> Time) -> Time {
     let mut all: Vec<Time> = (0..times)
         .map(|_| {
@@ -50,13 +51,13 @@ pub(crate) fn median(times: usize, mut work: impl FnMut()) -> Duration {
     all[times / 2]
 }
 
-/// What the process has computed so far.
+/// The process's CPU time so far.
 pub(crate) fn computed() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// What the machine's clock shows, which all processes see.
+/// The machine's clock, which all processes share.
 pub(crate) fn now() -> Duration {
     let time = clock_gettime(ClockId::Monotonic);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

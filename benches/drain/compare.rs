@@ -1,23 +1,21 @@
-//! A drain beside copying and writing alone.
+//! A drain compared with copies and writes only.
 
 use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rocov::device::{
-    Agent, Device, DeviceError, DeviceRange, Executable, Image, LoadedCodeObject, Symbol, Take,
-};
+use rocov::device::{Delegate, Device, DeviceError, DeviceRange, Executable, Take};
 
 use crate::clock::{best, millis, timed};
 use crate::loads::session;
 
-/// Times are the best of several drains, each with files in a new directory. "to floor" is rocov's time
-/// to the floor's; reads are copies for each code object.
+/// Times are the best of several drains, each with files in a new directory. "to floor" is rocov's
+/// time divided by the floor's; "reads" are copies for each code object.
 pub(crate) const HEADS: &str = "    n  rocov ms     (cpu)   floor ms  to floor  reads";
 
-/// Prints what draining `executables` takes, with and without any logic. Calls of a runtime in memory have
-/// prices: what `spent` returns.
+/// Prints the times to drain `executables`, and of copies and writes without any logic. Calls of a
+/// runtime in memory have prices, which `spent` returns.
 pub(crate) fn compare(
     executables: &[Executable],
     device: &dyn Device,
@@ -61,7 +59,7 @@ pub(crate) fn compare(
     );
 }
 
-/// What is copied and written when there is nothing to think about.
+/// The copies and writes without any logic.
 #[derive(Default)]
 struct Plan {
     ranges: Vec<DeviceRange>,
@@ -76,7 +74,7 @@ impl Plan {
             .collect();
         let range = |executable: &Executable| {
             let loaded = device.code_objects(*executable).expect("it is loaded");
-            // As many bytes as are written, to within the header: which ones does not matter.
+            // As many bytes as a drain writes, except for the header; the contents do not matter.
             let DeviceRange { start, len } = loaded[0].segment;
             let len = len.min(files[0].len() as u64);
             DeviceRange { start, len }
@@ -103,30 +101,9 @@ struct Counting<'a> {
     reads: Cell<usize>,
 }
 
-impl Device for Counting<'_> {
-    fn agents(&self) -> Result<Vec<Agent>, DeviceError> {
-        self.device.agents()
-    }
-
-    fn executables(&self) -> Result<Vec<Executable>, DeviceError> {
-        self.device.executables()
-    }
-
-    fn code_objects(&self, executable: Executable) -> Result<Vec<LoadedCodeObject>, DeviceError> {
-        self.device.code_objects(executable)
-    }
-
-    fn symbol(
-        &self,
-        executable: Executable,
-        agent: u64,
-        name: &str,
-    ) -> Result<Option<Symbol>, DeviceError> {
-        self.device.symbol(executable, agent, name)
-    }
-
-    fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn Image>, DeviceError> {
-        self.device.image(code_object)
+impl Delegate for Counting<'_> {
+    fn device(&self) -> &dyn Device {
+        self.device
     }
 
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError> {
@@ -138,9 +115,5 @@ impl Device for Counting<'_> {
         let copied = ranges.iter().filter(|range| range.len > 0);
         self.reads.set(self.reads.get() + copied.count());
         self.device.read_each(ranges, take);
-    }
-
-    fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
-        self.device.write(address, from)
     }
 }

@@ -1,27 +1,27 @@
-//! A runtime in this process with any number of code objects, whose calls have a price.
+//! A runtime in this process with any number of code objects and a price for each call.
 //!
-//! The price is added up and not waited for: that is exact, and quick. Copies of which several are
-//! under way have a price of their own each, as if nothing else went on meanwhile.
+//! The code adds up the prices and does not wait for them: that is exact and quick. Each of several
+//! copies under way has a separate price, as if it were the only one.
 
 use std::cell::Cell;
 use std::io::Cursor;
 use std::time::Duration;
 
 use rocov::device::{
-    Agent, Device, DeviceError, DeviceRange, Executable, Image, LoadedCodeObject, Symbol, Take,
+    Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol, Take,
 };
 
 use crate::fake_device::FakeDevice;
 use crate::numbered;
 
-/// What calls take.
+/// The prices of calls.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Prices {
-    /// A copy, and the wait for it.
+    /// A copy and its wait.
     pub(crate) copy: Duration,
-    /// A copy among others that are under way.
+    /// A copy among others under way.
     pub(crate) flowing: Duration,
-    /// A question about a symbol.
+    /// A query about a symbol.
     pub(crate) query: Duration,
 }
 
@@ -29,26 +29,26 @@ const BASE: u64 = 0x7f00_0000_0000;
 const FIRST: Executable = Executable(1);
 const SECOND: Executable = Executable(2);
 
-/// Code objects that differ in nothing but their number, each in an executable of its own.
+/// Code objects that differ only in their number, each in a separate executable.
 pub(crate) struct Fake {
     count: usize,
     agents: usize,
     prices: Prices,
     spent: Cell<Duration>,
     image: Vec<u8>,
-    /// Memory of one at address 0, with the places of the addresses in it.
+    /// The memory of a code object at address 0, and the positions of addresses in it.
     memory: Vec<u8>,
     addresses: Vec<usize>,
-    /// Where the counters are in it.
+    /// The position of the counters in it.
     counters: usize,
-    /// What the first counter of the first so many executables has counted.
+    /// The first counter's value, and the number of executables that have it, from the first on.
     launched: Cell<(u64, usize)>,
     /// Names, offsets, sizes, in the loader's order; kernels have names that end in `.kd`.
     symbols: Vec<(String, u64, u64)>,
 }
 
 impl Fake {
-    /// `count` times the code object `image`, in turn on each of `agents`.
+    /// Loads the code object `image` `count` times, on each of `agents` in turn.
     pub(crate) fn new(image: &[u8], count: usize, agents: usize, prices: Prices) -> Fake {
         let mut model = FakeDevice::new(1);
         model.load(FIRST, 0, image);
@@ -60,7 +60,7 @@ impl Fake {
             memory.resize(memory.len().next_multiple_of(8), 0);
             memory
         };
-        // What differs between two loads is an address.
+        // Two loads differ in their addresses only.
         let (mut memory, other) = (memory_of(FIRST), memory_of(SECOND));
         let is_address = |at: &usize| memory[*at..*at + 8] != other[*at..*at + 8];
         let addresses: Vec<usize> = (0..memory.len()).step_by(8).filter(is_address).collect();
@@ -68,7 +68,7 @@ impl Fake {
             add(&mut memory[*at..*at + 8], model.base(FIRST).wrapping_neg());
         }
         let names: Vec<String> = model.symbols(FIRST).map(str::to_owned).collect();
-        // ROCr lists kernels and variables, neither functions nor the linker's marks.
+        // ROCr lists kernels and variables, but no functions or linker marks.
         let is_listed =
             |name: &&String| !names.contains(&format!("{name}.kd")) && !name.starts_with("__st");
         let symbol = |name: &String| {
@@ -89,12 +89,12 @@ impl Fake {
         }
     }
 
-    /// Counts once more in each of the first `executables`: always the same.
+    /// Adds the counts of one more launch to each of the first `executables`.
     pub(crate) fn launch(&self, executables: usize) {
         self.launched.set((self.launched.get().0 + 1, executables));
     }
 
-    /// What the calls so far have cost.
+    /// The price of the calls so far; resets it.
     pub(crate) fn take_spent(&self) -> Duration {
         self.spent.take()
     }
@@ -180,7 +180,7 @@ impl Device for Fake {
         }))
     }
 
-    fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn Image>, DeviceError> {
+    fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
         let number = code_object.executable.0;
         Ok(Box::new(Cursor::new(numbered(&self.image, number))))
     }

@@ -1,4 +1,4 @@
-//! Lives of a program that loads code objects, with librocov and without.
+//! Runs of a program that loads code objects, with and without librocov.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -10,13 +10,13 @@ use crate::numbered;
 use crate::rocr::Rocr;
 use crate::support::artifacts::built;
 
-/// How the program is asked for: with the number of code objects.
+/// The option that starts the program; the number of code objects follows.
 pub(crate) const LIVE: &str = "--live";
-/// How long it does nothing.
+/// The idle time of the program.
 const REST: Duration = Duration::from_millis(200);
 
-/// The program: loads code objects, rests, and ends; as those of HIP do, its executables are
-/// destroyed by an exit handler.
+/// The program: loads code objects, rests, and ends. An exit handler destroys its executables, as
+/// in HIP programs.
 pub(crate) fn live(image: &[u8], count: usize) {
     static LIFE: OnceLock<(Rocr, Vec<u64>)> = OnceLock::new();
     extern "C" fn destroy() {
@@ -28,10 +28,11 @@ pub(crate) fn live(image: &[u8], count: usize) {
         }
     }
     let rocr = Rocr::start();
-    // Before the first load, after which librocov registers its own: that one is called first.
+    // Registered before the first load. librocov registers its handler later, so librocov's runs
+    // first.
     at_exit(destroy);
     let agent = rocr.first_agent();
-    // Where there is one, librocov can tell that nothing runs.
+    // With a queue, librocov can see that nothing runs.
     rocr.make_queue(agent);
     let images = (0..count as u64).map(|number| &*numbered(image, number).leak());
     let start = now();
@@ -52,7 +53,7 @@ pub(crate) fn live(image: &[u8], count: usize) {
     );
 }
 
-/// Prints what programs with these numbers of code objects take.
+/// Prints the times of programs with these numbers of code objects.
 pub(crate) fn measure(counts: &[usize]) {
     println!("\na program on the real ROCr over the model; CPU time while it rests for 200 ms");
     println!("    n  librocov  load us each  at rest us  threads  exit ms");

@@ -1,10 +1,10 @@
-//! What a session has in memory, and what it does when code objects come and go.
+//! A session's memory, and its time when code objects come and go.
 
 use std::path::Path;
 
 use rocov::device::{Device, Executable};
 use rocov::drain::Session;
-use rocov::output::{Expansion, ProfileName};
+use rocov::store::{Expansion, ProfileName};
 
 use crate::allocated::{allocated, peak_of};
 use crate::clock::{Time, micros, timed};
@@ -16,8 +16,7 @@ pub(crate) fn session(directory: &Path) -> (Session, ProfileName) {
     (Session::default(), name.expect("a good pattern"))
 }
 
-/// Prints what loads, a drain, a second one and unloads take in memory and time, on one agent and
-/// on eight.
+/// Prints time and memory of loads, a drain, a second drain and unloads, on one agent and on eight.
 pub(crate) fn measure(image: &[u8], counts: &[usize]) {
     println!(
         "\na session, in memory, CPU time for each code object; the drain's memory beyond the"
@@ -42,15 +41,15 @@ pub(crate) fn measure(image: &[u8], counts: &[usize]) {
 }
 
 struct Row {
-    /// Microseconds for each code object; likewise below.
+    /// Microseconds for each code object, as in the fields below.
     load: f64,
     drain: f64,
-    /// A drain when nothing was counted since the last.
+    /// A drain without new counts since the last.
     again: f64,
     unload: f64,
-    /// Bytes that the drain has at most beyond those before and those that stay.
+    /// The drain's peak memory in bytes, without earlier and remaining bytes.
     peak: usize,
-    /// Bytes that stay of each code object.
+    /// Bytes that remain for each code object.
     held: usize,
 }
 

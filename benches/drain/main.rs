@@ -1,14 +1,14 @@
-//! What a drain costs, beside copying and writing alone and beside no drain at all: `cargo bench -p rocov --bench
-//! drain`, or `tools/bench`. See benches/README.md for what the tables say.
+//! The cost of a drain, compared with copies and writes only and with no drain: `cargo bench -p
+//! rocov --bench drain`, or `tools/bench`. benches/README.md explains the tables.
 //!
-//! - the real ROCr over the modelled GPU, in a process of its own;
-//! - a runtime in memory, with the prices of calls that were measured on the real one;
-//! - memory, and what is spent when code objects are loaded;
-//! - what labels, windows and dumps take;
-//! - lives of a program with librocov and without.
+//! - the real ROCr over the modelled GPU, in a separate process;
+//! - a runtime in memory, with the prices of calls as measured on the real one;
+//! - the memory, and the time to load code objects;
+//! - the times of labels, windows and dumps;
+//! - runs of a program with and without librocov.
 //!
-//! The words `drains`, `loads`, `requests` and `lives` choose among them. `--long` goes on to 1,000 code
-//! objects on the real ROCr, which takes minutes, and to 10,000 in memory.
+//! The words `drains`, `loads`, `requests` and `lives` select among them. `--long` continues to
+//! 1,000 code objects on the real ROCr, which takes minutes, and to 10,000 in memory.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ mod allocated;
 mod clock;
 mod compare;
 mod fake;
-#[path = "../../tests/drain/fake_device.rs"]
+#[path = "../../tests/fake_device/fake_device.rs"]
 #[allow(
     dead_code,
     reason = "shared with the tests of the drain, which use all of it"
@@ -31,7 +31,7 @@ mod life;
 mod loads;
 mod requests;
 mod rocr;
-#[path = "../../tests/whole_program/support/mod.rs"]
+#[path = "../../tests/support/mod.rs"]
 #[allow(
     dead_code,
     reason = "shared with the whole-program tests, which use all of it"
@@ -45,13 +45,13 @@ use rocr::Rocr;
 use support::artifacts::built;
 use support::compile::code_object;
 
-/// What a copy costs that goes over a bus, by and large.
+/// The approximate time of a copy over a bus.
 const EVEN: Duration = Duration::from_micros(20);
-/// How the part on the real ROCr is asked for, and how it tells its prices.
+/// The option that starts the part on the real ROCr, and the start of its line of prices.
 const REAL: &str = "--real";
 const PRICES: &str = "prices in ns:";
 
-/// Numbers of code objects on the real ROCr and in memory; the last of each with `--long`.
+/// Numbers of code objects on the real ROCr and in memory; only `--long` runs the last of each.
 const ON_THE_REAL: [usize; 3] = [10, 100, 1_000];
 const IN_MEMORY: [usize; 4] = [10, 100, 1_000, 10_000];
 
@@ -98,8 +98,8 @@ fn main() {
     }
 }
 
-/// The code object `image` as one of its own: with a number in place of the hash that clang gives
-/// each compilation, which stands in the names of symbols that nobody looks up.
+/// The code object `image` with a number instead of the hash that clang gives each compilation. The
+/// hash is part of symbol names that no code looks up.
 fn numbered(image: &[u8], number: u64) -> Vec<u8> {
     const MARK: &[u8] = b"__hip_cuid_";
     let mut numbered = image.to_vec();
@@ -111,7 +111,8 @@ fn numbered(image: &[u8], number: u64) -> Vec<u8> {
     numbered
 }
 
-/// Runs the part on the real ROCr in a process with the modelled GPU, and returns what calls take.
+/// Runs the part on the real ROCr in a process with the modelled GPU, and returns the prices of
+/// calls.
 fn run_on_the_real(is_long: bool) -> Prices {
     let mut command = Command::new(std::env::current_exe().expect("a program knows its path"));
     command
@@ -160,7 +161,7 @@ fn on_the_real(image: &[u8], counts: &[usize]) {
     println!("{PRICES} {}", prices.join(" "));
 }
 
-/// What a copy takes alone and among others, and a question about a symbol.
+/// The times of a single copy, of a copy among others, and of a query about a symbol.
 fn prices(rocr: &Rocr, executable: u64, agent: u64) -> [Duration; 3] {
     const MANY: u32 = 64;
     let symbols = rocr.symbols(executable, agent);

@@ -1,19 +1,20 @@
-//! What labels, windows and dumps take.
+//! The times of labels, windows and dumps.
 
 use std::time::Duration;
 
 use rocov::device::Device;
 use rocov::drain::{Idle, Scope, Session};
-use rocov::output::ProfileName;
+use rocov::store::ProfileName;
 
 use crate::EVEN;
 use crate::clock::{Time, median, micros, millis, timed};
 use crate::fake::{Fake, Prices};
 use crate::loads::session;
 
-/// Prints what is asked for takes with so many code objects loaded, with a price of 20 us for every
-/// copy: a dump where all have counted, a window with all of them, and a label where one has counted,
-/// none, and where the queues show that nothing can have.
+/// Prints the times of requests with these numbers of loaded code objects, at a price of 20 us for
+/// every copy. The requests are a dump after all have counted, a window with all of them, and a
+/// label after one has counted, after none has, and while the queues show that nothing can have
+/// run.
 pub(crate) fn measure(image: &[u8], counts: &[usize]) {
     println!("\nrequests, in memory, 20 us for every copy");
     println!("    n   dump ms  window ms  label us: one counted  none counted  nothing ran");
@@ -61,7 +62,7 @@ pub(crate) fn measure(image: &[u8], counts: &[usize]) {
     }
 }
 
-/// A program with code objects loaded.
+/// A program with loaded code objects.
 struct Program<'a> {
     fake: &'a Fake,
     session: Session,
@@ -69,8 +70,8 @@ struct Program<'a> {
 }
 
 impl Program<'_> {
-    /// What `work` takes after a launch of this number of code objects: the least of some times, as the
-    /// first makes directories and files.
+    /// The time of `work` after a launch of this number of code objects: the least of several,
+    /// because the first makes directories and files.
     fn of(&mut self, launched: usize, mut work: impl FnMut(&mut Self)) -> Time {
         let fake = self.fake;
         let times = (0..5).map(|_| {

@@ -1,11 +1,11 @@
-//! The real ROCr: loads code objects into this process, and measures what its calls take.
+//! The real ROCr: loads code objects into this process, and measures the times of its calls.
 
 use std::ffi::c_void;
 use std::sync::Arc;
 
 use libloading::os::unix::Library;
 use rocov::device::Device;
-use rocov::hsa::{HSA_LIBRARY, HsaDevice, abi};
+use rocov::device::hsa::{HSA_LIBRARY, HsaDevice, abi};
 
 const SYMBOL_INFO_NAME_LENGTH: u32 = 1;
 
@@ -20,20 +20,20 @@ type QueueFn =
 type SymbolCallback = unsafe extern "C" fn(u64, u64, u64, *mut c_void) -> abi::Status;
 type SymbolsFn = unsafe extern "C" fn(u64, u64, SymbolCallback, *mut c_void) -> abi::Status;
 
-/// ROCr, started.
+/// The started ROCr.
 pub(crate) struct Rocr {
     library: Library,
     device: HsaDevice,
 }
 
 impl Rocr {
-    /// Starts it.
+    /// Starts ROCr.
     pub(crate) fn start() -> Rocr {
-        // SAFETY: ROCr's initialisers may run.
+        // SAFETY: ROCr's initialisers may run at any time.
         let library = unsafe { Library::new(HSA_LIBRARY) }.expect("ROCr is installed");
-        // SAFETY: hsa.h declares the function so.
+        // SAFETY: the type is that of hsa.h.
         let init = unsafe { library.get::<InitFn>("hsa_init") }.expect("a function");
-        // SAFETY: there are no arguments.
+        // SAFETY: the function takes no arguments.
         assert_eq!(unsafe { init() }, abi::SUCCESS, "hsa_init");
         let device = HsaDevice::attach(&Arc::default()).expect("ROCr is whole");
         Rocr {
@@ -42,16 +42,16 @@ impl Rocr {
         }
     }
 
-    /// The library's view of it.
+    /// The library's view of ROCr.
     pub(crate) fn device(&self) -> &HsaDevice {
         &self.device
     }
 
-    /// Loads the code object `image`, which must stay, on the agent with this handle. Returns the
-    /// executable's handle.
+    /// Loads the code object `image`, which must stay in memory, on the agent with this handle.
+    /// Returns the executable's handle.
     pub(crate) fn load(&self, image: &'static [u8], agent: u64) -> u64 {
         let (mut reader, mut executable) = (0, 0);
-        // SAFETY: hsa.h declares the functions so.
+        // SAFETY: the types are those of hsa.h.
         let (read, create, load, freeze) = unsafe {
             (
                 self.function::<ReaderFn>("hsa_code_object_reader_create_from_memory"),
@@ -61,7 +61,7 @@ impl Rocr {
             )
         };
         let none = std::ptr::null();
-        // SAFETY: handles are those that the calls before have made; null stands for no options.
+        // SAFETY: the calls above have made the handles; null means no options.
         unsafe {
             succeeds(read(image.as_ptr(), image.len(), &raw mut reader));
             succeeds(create(0, 0, none, &raw mut executable));
@@ -71,41 +71,42 @@ impl Rocr {
         executable
     }
 
-    /// Makes a queue of an agent, which stays.
+    /// Makes a queue of an agent, and keeps it.
     pub(crate) fn make_queue(&self, agent: u64) {
         let mut queue = 0;
         let (none, any) = (std::ptr::null(), u32::MAX);
-        // SAFETY: hsa.h declares the function so.
+        // SAFETY: the type is that of hsa.h.
         let make = unsafe { self.function::<QueueFn>("hsa_queue_create") };
-        // SAFETY: nobody is told of errors; the handle is written to `queue`.
+        // SAFETY: the call has no error callback; it writes the handle to `queue`.
         succeeds(unsafe { make(agent, 64, 0, none, none, any, any, &raw mut queue) });
     }
 
     /// Destroys an executable.
     pub(crate) fn destroy(&self, executable: u64) {
-        // SAFETY: hsa.h declares the function so.
+        // SAFETY: the type is that of hsa.h.
         let destroy = unsafe { self.function::<DestroyFn>("hsa_executable_destroy") };
-        // SAFETY: nothing of it runs.
+        // SAFETY: no kernel of it runs.
         succeeds(unsafe { destroy(executable) });
     }
 
-    /// The function that a program linked with ROCr would call: librocov's, where that is preloaded.
+    /// The function that a program linked with ROCr would call: librocov's, if librocov is
+    /// preloaded.
     ///
     /// # Safety
     /// `T` is the type of a pointer to the function `name`.
     unsafe fn function<T: Copy>(&self, name: &str) -> T {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller's promise.
         if let Ok(found) = unsafe { Library::this().get::<T>(name) } {
             return *found;
         }
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller's promise.
         *unsafe { self.library.get::<T>(name) }.expect("a function of ROCr")
     }
 
     fn symbol_info(&self, symbol: u64, attribute: u32, into: *mut c_void) {
-        // SAFETY: hsa.h declares the function so.
+        // SAFETY: the type is that of hsa.h.
         let info = unsafe { self.function::<abi::GetInfoFn>("hsa_executable_symbol_get_info") };
-        // SAFETY: the callers pass what the attribute needs.
+        // SAFETY: the callers pass a buffer of the attribute's type.
         succeeds(unsafe { info(symbol, attribute, into) });
     }
 }
@@ -123,10 +124,10 @@ impl Rocr {
             unsafe { (*data.cast::<Vec<u64>>()).push(symbol) };
             abi::SUCCESS
         }
-        // SAFETY: hsa.h declares the function so.
+        // SAFETY: the type is that of hsa.h.
         let iterate = unsafe { self.function::<SymbolsFn>("hsa_executable_iterate_agent_symbols") };
         let mut symbols: Vec<u64> = Vec::new();
-        // SAFETY: the callback is called before this returns.
+        // SAFETY: the function makes all callbacks before it returns.
         succeeds(unsafe { iterate(executable, agent, push, (&raw mut symbols).cast()) });
         symbols
     }
@@ -138,7 +139,7 @@ impl Rocr {
         kind == abi::SYMBOL_KIND_VARIABLE
     }
 
-    /// Bytes of a symbol's name.
+    /// Length of a symbol's name in bytes.
     pub(crate) fn name_len(&self, symbol: u64) -> usize {
         let mut len = 0_u32;
         self.symbol_info(symbol, SYMBOL_INFO_NAME_LENGTH, (&raw mut len).cast());

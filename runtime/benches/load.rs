@@ -1,8 +1,8 @@
-//! What librocov costs a process that uses no GPU: `cargo bench -p rocov-runtime`.
+//! The cost of librocov in a process without a GPU: `cargo bench -p rocov-runtime`.
 //!
-//! A program that does nothing is started many times, with librocov.so preloaded and, in turn,
-//! with an empty library. Times are whole lives of the process; the difference of the medians is
-//! what loading librocov costs beyond loading anything at all. System calls are compared by kind.
+//! The benchmark starts a program that does nothing many times, with librocov.so preloaded and, in turn,
+//! with an empty library. It measures the whole life of the process. The difference of the medians is the
+//! cost of loading librocov, beyond loading any library. It also compares system calls by kind.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Starts of each kind. Enough for the median to settle within a few microseconds.
+/// The number of starts of each kind. The median then settles within a few microseconds.
 const STARTS: usize = 1000;
 
 fn main() {
@@ -65,7 +65,7 @@ fn built() -> PathBuf {
     let library = directory.join("librocov.so");
     assert!(
         library.exists(),
-        "{} is not there: cargo build --release",
+        "{} does not exist: run cargo build --release",
         library.display()
     );
     library
@@ -121,7 +121,7 @@ fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
-/// System calls of the program by name, as strace counts them.
+/// Returns the number of system calls of the program by name, as strace lists them.
 fn calls(program: &Path, library: &Path) -> BTreeMap<String, i64> {
     let mut command = Command::new("strace");
     command

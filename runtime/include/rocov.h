@@ -1,26 +1,26 @@
-/* rocov.h: for programs that want a say in when their GPU counters are written.
+/* rocov.h: lets a program choose when rocov writes its GPU counters.
  *
  * Link with -lrocov, or look the functions up with dlsym(RTLD_DEFAULT, ...), so that the program
- * also runs where librocov is not preloaded. Everything here may be called from any thread, and
- * does nothing in a process that uses no GPU.
+ * also runs without librocov. You may call every function from any thread. The functions do nothing in
+ * a process without a GPU.
  *
- * Generated from runtime/src/exports.rs; see tests/header.rs there.
+ * Generated from runtime/src/enter/c_api.rs; see runtime/tests/header.rs.
  */
 
 #ifndef ROCOV_H
 #define ROCOV_H
 
-// What a function of this library answers. A number is never given another meaning.
+// The result of a function of this library. A number never changes its meaning.
 typedef enum {
-  // Done.
+  // The function has done its work.
   ROCOV_STATUS_OK = 0,
   // There was nothing to do: no GPU is in use, or LLVM's own runtime drains this program.
   ROCOV_STATUS_NOTHING = 1,
-  // Some counts could not be read or written; standard error says which and why.
+  // rocov could not read or write some counts. A line on standard error names them and the reason.
   ROCOV_STATUS_LOSS = 2,
-  // An argument is null, not UTF-8 or not a pattern; standard error says what.
+  // An argument is null, not UTF-8 or not a pattern. A line on standard error names the reason.
   ROCOV_STATUS_INVALID = 3,
-  // A fault of this library's own.
+  // An internal error of this library.
   ROCOV_STATUS_INTERNAL = 4,
 } RocovStatus;
 
@@ -28,81 +28,80 @@ typedef enum {
 extern "C" {
 #endif // __cplusplus
 
-// The version of this library, such as "0.1.0": valid for ever, not to be freed.
+// Returns the version of this library, such as "0.1.0". The text is valid for ever; do not free it.
 const char *rocov_version(void);
 
-// Writes the counts of every loaded code object now. Kernels may run meanwhile: what they count
-// later is written by the next drain, at the latest when the code object is unloaded or the
-// process exits. Nothing is counted twice.
+// Writes the counts of every loaded code object now. Kernels may run meanwhile. The next drain writes
+// their later counts, at the latest when the code object is unloaded or the process exits. Nothing is
+// counted twice.
 RocovStatus rocov_drain(void);
 
-// Zeroes the counters of every loaded code object on the device. What was drained before stays
-// written, and later counts are added to it; what was counted since is dropped.
+// Zeroes the counters of every loaded code object on the device. Counts that were drained before stay
+// written, and later counts add to them. Counts since the last drain are dropped.
 RocovStatus rocov_reset(void);
 
-// Sets the name pattern of profiles from now on, as LLVM_PROFILE_FILE has it; NULL goes back to
-// that variable. Files written under another name stay; counts go to the new name whole.
+// Sets the name pattern of profiles from now on, in the format of LLVM_PROFILE_FILE. NULL goes back to
+// that variable. Files under another name stay, and the new name gets all counts.
 //
 // # Safety
 // `pattern` is null or NUL terminated.
 RocovStatus rocov_set_file(const char *pattern);
 
-// Opens a window: only what is counted while one is open is written. What was counted before the
-// first is left out. The device's counters stay as they are.
+// Opens a window. rocov writes only counts inside windows, and leaves out all counts before the first
+// one. The device's counters stay as they are.
 RocovStatus rocov_start(void);
 
-// Closes the window, or all that came before the first: what was counted is written, and what is
-// counted from now on is left out until the next rocov_start. Kernels that still run are waited for
-// as long as ROCOV_WAIT says.
+// Closes the window, or the time before the first one. Writes its counts, and leaves out later counts
+// until the next rocov_start. Waits for running kernels, no longer than ROCOV_WAIT.
 RocovStatus rocov_stop(void);
 
-// Writes what was counted since the last dump or drain, or change of labels or windows, as a profile of
-// `label`, within the labels that are open: into labels/LABEL beside the other profiles. NULL takes
-// dump-1, dump-2 and so on. Each count is in one file alone: the sum of all files is what the device
-// has counted. Kernels are waited for as in rocov_stop. Answers ROCOV_STATUS_NOTHING where nothing
-// was counted.
+// Writes the counts since the last dump or drain, or change of labels or windows, as a profile of
+// `label`, within the open labels: into labels/LABEL beside the other profiles. NULL takes dump-1,
+// dump-2 and so on. Each count is in one file only: the sum of all files is the count of the device.
+// Waits for kernels as rocov_stop does. Returns ROCOV_STATUS_NOTHING if nothing was counted.
 //
 // # Safety
 // `label` is null or NUL terminated.
 RocovStatus rocov_dump(const char *label);
 
-// Opens a label, within the one that the calling thread has opened before: what is counted until its
-// end is written as profiles of that label. One to eight names with / between them, of at most 128
-// bytes each. While several threads have labels open, what is counted is of all of them, as GPU
-// counters do not tell which thread has launched a kernel. Kernels that run at its begin and end are
-// waited for as in rocov_stop.
+// Opens a label, within the last open label of the calling thread. rocov writes the counts up to its
+// end as profiles of that label. A label has one to eight names with / between them, of at most 128
+// bytes each. GPU counters do not tell which thread has launched a kernel: while several threads have
+// open labels, counts belong to all of these labels. Waits at both ends for kernels as rocov_stop does.
 //
-// A label that cannot be used answers ROCOV_STATUS_INVALID, and is to be closed all the same.
+// Returns ROCOV_STATUS_INVALID for a label that cannot be used. Close that one, too.
 //
 // # Safety
 // `label` is null or NUL terminated.
 RocovStatus rocov_label_push(const char *label);
 
-// Closes the label that the calling thread has opened last; ROCOV_STATUS_NOTHING where it has none. What
-// a thread leaves open ends with it.
+// Closes the label that the calling thread has opened last. Returns ROCOV_STATUS_NOTHING if it has none.
+// The open labels of a thread end with the thread.
 RocovStatus rocov_label_pop(void);
 
-// For tools that are told of code objects by others, as by rocprofiler-sdk: one was loaded. It is
-// looked at, unless librocov's own hooks see it.
+// Tells librocov that a code object was loaded. For tools that learn this from others, such as
+// rocprofiler-sdk. Does nothing if librocov's own hooks see loads.
 RocovStatus rocov_code_loaded(void);
 
-// Likewise: a code object is about to be unloaded. What is loaded is drained once its kernels are done,
-// unless librocov's own hooks see that.
+// Tells librocov that a code object is about to be unloaded. Waits for kernels and drains all loaded
+// code. Does nothing if librocov's own hooks see unloads.
 RocovStatus rocov_code_unloading(void);
 
-// LLVM's entry point for an early drain: returns 0, or -1 where counts were lost. Where LLVM's own
-// runtime drains this program, it gets the call, which may be one of its own.
+// Drains early: LLVM's entry point. Returns 0, or -1 if counts were lost. If LLVM's own runtime drains
+// this program, passes the call on to it, because it may be one of its own.
 int __llvm_profile_hip_collect_device_data(void);
 
-// Does nothing: objects compiled for LLVM's earlier drain, which was told of device variables,
-// link and run.
+// Does nothing. With it, objects link and run that were compiled for LLVM's earlier drain, which
+// registered device variables.
 void __llvm_profile_offload_register_shadow_variable(void *variable);
 
-// Does nothing, likewise.
+// Does nothing. Objects for LLVM's earlier drain need it to link.
 void __llvm_profile_offload_register_section_shadow_variable(void *variable);
 
-// Does nothing, likewise: modules are followed through HSA.
-void __llvm_profile_offload_register_dynamic_module(int status, void **module, const void *image);
+// Does nothing: librocov follows modules through HSA. Objects for LLVM's earlier drain need it to link.
+void __llvm_profile_offload_register_dynamic_module(int status,
+                                                    void **module,
+                                                    const void *image);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -1,17 +1,17 @@
-/* Coverage of GPU code by test, for GoogleTest 1.10 or later: labels what each test counts with the
+/* Coverage of GPU code by test, for GoogleTest 1.10 or later. Labels the counts of each test with the
  * test's name, for `rocov report --per-test` and `rocov which`.
  *
- * One line turns it on, in main after InitGoogleTest
+ * Add one line in main, after InitGoogleTest:
  *
  *     rocov::label_tests();
  *
- * or, where the program takes main from gtest_main, at namespace scope in one source:
+ * If the program takes main from gtest_main, add this line at namespace scope in one source:
  *
  *     ROCOV_LABEL_TESTS;
  *
- * The label of a test is `Suite/Test`; of what a suite does in SetUpTestSuite and
- * TearDownTestSuite, `Suite`. librocov is taken as it is in the process: under `rocov run`, or
- * linked. Without it nothing is done, and nothing needs to be linked (before glibc 2.34, -ldl).
+ * The label of a test is `Suite/Test`. The label of SetUpTestSuite and TearDownTestSuite is `Suite`. The
+ * header uses the librocov of the process: preloaded by `rocov run`, or linked. Without librocov it does
+ * nothing. You need not link anything (before glibc 2.34, -ldl).
  */
 #ifndef ROCOV_GTEST_H
 #define ROCOV_GTEST_H
@@ -34,8 +34,8 @@ public:
   void OnTestSuiteEnd(const testing::TestSuite &) override { pop(); }
 
 private:
-  /* Of rocov.h. What they answer is for standard error, where librocov has said it: also a label
-   * that it refuses is to be popped. */
+  /* Functions of rocov.h. librocov prints every error on standard error. A label that it rejects needs a
+   * pop, too. */
   typedef int Push(const char *);
   typedef int Pop();
 
@@ -55,7 +55,7 @@ private:
   Pop *pop_;
 };
 
-/* Labels the tests that run from now on. Returns true. */
+/* Labels the tests from now on. Returns true. */
 inline bool label_tests() {
   testing::UnitTest::GetInstance()->listeners().Append(new TestLabels);
   return true;

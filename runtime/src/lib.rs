@@ -1,47 +1,27 @@
-//! librocov: what is put into a HIP program, by preload or by linking.
+//! librocov: code coverage for HIP programs, preloaded into a program or linked with it.
 //!
-//! It follows the program's executables as they are frozen ([`hooks`], or [`table`]), drains the
-//! counters of their code objects when they are destroyed and at exit ([`lifecycle`]), and is
-//! otherwise not there: no thread, no output unless asked for or something was lost, no HSA call
-//! in a process that does not use a GPU. Of several copies one drains ([`election`]), and none
-//! where LLVM's own drain does ([`neighbour`]). [`exports`] is for programs that want a say,
-//! [`control`] for those outside, who get a thread for it.
+//! The source has four stations. A file imports its own station and earlier ones only.
 //!
-//! Everything that is process-wide lives in this crate; what a drain does is in the library
-//! `rocov`.
+//! 1. [`guest`]: librocov is a guest in the process. It keeps the program's state and prints little.
+//! 2. [`elect`]: of several copies of librocov one drains, and none if LLVM's own drain does.
+//! 3. [`serve`]: the drainer follows loaded code, and writes its counts when code is unloaded, when the
+//!    process ends, and on request. It starts a thread only for requests from outside.
+//! 4. [`enter`]: hooks, exit handlers and the C interface. All exported symbols are here.
+//!
+//! A process without a GPU gets no HSA call, no thread and no output. The library crate `rocov` does the
+//! drain itself; this crate holds everything that is process-wide. A module with unsafe code says why.
 
-mod boundary;
-mod builds;
-mod caller;
-mod calls;
-mod config;
-mod control;
-mod demangle;
-mod election;
-mod exec;
-mod exit;
-pub mod exports;
-mod fat_binaries;
-mod hidden;
-mod hooks;
-mod journal;
-mod lifecycle;
-mod log;
-mod neighbour;
-mod objects;
-mod process;
-mod queues;
-mod requests;
-mod roctx;
-mod shield;
-mod table;
-mod topology;
-mod zeros;
+#![deny(unsafe_code)]
+
+mod elect;
+pub mod enter;
+pub mod guest;
+mod serve;
 
 use std::alloc::System;
 
-use rocov::reserve::Reserve;
+use guest::reserve::Reserve;
 
-/// Where memory is short, it is not for a guest to end the program.
+/// An allocator with a reserve: a guest must not end the program because memory is short.
 #[global_allocator]
 static ALLOCATOR: Reserve<System> = Reserve::of(System);

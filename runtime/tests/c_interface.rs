@@ -1,10 +1,11 @@
-//! rocov.h from C and C++, as strict as their compilers get, under AddressSanitizer and Valgrind.
+//! rocov.h compiles with the strictest options of C and C++ compilers, and works under AddressSanitizer and
+//! Valgrind.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Where cargo puts librocov.so.
+/// Returns the directory of cargo's librocov.so.
 fn artifacts() -> PathBuf {
     let test = std::env::current_exe().expect("a test knows its own path");
     let directory = test
@@ -14,13 +15,13 @@ fn artifacts() -> PathBuf {
     let library = directory.join("librocov.so");
     assert!(
         library.exists(),
-        "{} is not there: tools/test builds the workspace before it runs the tests",
+        "{} does not exist: build the workspace first, as tools/test does",
         library.display()
     );
     directory.to_owned()
 }
 
-/// Compiles no_gpu.c with this compiler and these flags besides.
+/// Compiles no_gpu.c with this compiler and these additional flags.
 fn compile(directory: &Path, compiler: &str, flags: &[&str]) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = directory.join("no_gpu");
@@ -63,7 +64,7 @@ fn succeeds(output: &Output, command: &Command) {
     );
 }
 
-/// Runs the program; besides its own three complaints about patterns it must say nothing.
+/// Runs the program. librocov must print three lines about patterns, and no others.
 #[track_caller]
 fn check(program: impl AsRef<OsStr>, arguments: &[&OsStr]) {
     let mut command = Command::new(program);

@@ -1,4 +1,4 @@
-//! Answers: `rocov-1 ok` and lines of a key, a space and a value; or `rocov-1 error` and why.
+//! Answers: `rocov-1 ok` and lines with a key, a space and a value, or `rocov-1 error` and the reason.
 
 use std::fmt::{Display, Write};
 
@@ -6,24 +6,24 @@ use thiserror::Error;
 
 use super::PROTOCOL;
 
-/// An answer that is being written.
+/// An answer to write.
 #[derive(Debug)]
 pub struct Reply(String);
 
 impl Reply {
-    /// That what was asked for is done.
+    /// The answer for success.
     #[must_use]
     pub fn done() -> Reply {
         Reply(format!("{PROTOCOL} ok\n"))
     }
 
-    /// That it is not, and why.
+    /// The answer for a refusal, with the reason.
     #[must_use]
     pub fn refused(why: &dyn Display) -> Reply {
         Reply(format!("{PROTOCOL} error")).with("", why)
     }
 
-    /// The same with one more line. A line feed in the value is a space there.
+    /// Adds a line. A line feed in the value becomes a space.
     #[must_use]
     pub fn with(mut self, key: &str, value: &dyn Display) -> Reply {
         let start = self.0.len();
@@ -34,7 +34,7 @@ impl Reply {
         self
     }
 
-    /// As it is sent.
+    /// The bytes to send.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
@@ -47,23 +47,23 @@ pub struct Answer {
     lines: Vec<(String, String)>,
 }
 
-/// An answer that says no, or is none.
+/// The error for a refusal, or for a text that is not an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AnswerError {
-    /// The process does not do what was asked for.
+    /// The process refuses the request.
     #[error("{0}")]
     Refused(String),
-    /// This is not what a process with librocov of this version says.
+    /// No process with this version of librocov answers like this.
     #[error("the answer {0:?} is not one of the protocol {PROTOCOL}")]
     Protocol(String),
 }
 
 impl Answer {
-    /// Reads a whole answer.
+    /// Parses a whole answer.
     ///
     /// # Errors
-    /// Fails where it says why something was refused, and where it is no answer.
+    /// Fails if it is a refusal, or not an answer.
     pub fn parse(text: &str) -> Result<Answer, AnswerError> {
         let first = text.lines().next().unwrap_or_default();
         let said = first.strip_prefix(PROTOCOL).unwrap_or_default();
@@ -88,13 +88,13 @@ impl Answer {
         lines.filter_map(move |(its, value)| (its == key).then_some(value.as_str()))
     }
 
-    /// The first value of this key; nothing where it has none.
+    /// The first value of this key. Empty if there is none.
     #[must_use]
     pub fn get(&self, key: &str) -> &str {
         self.all(key).next().unwrap_or_default()
     }
 
-    /// The number that is the value of this key; zero where it has none.
+    /// The first value of this key as a number. Zero if there is none.
     #[must_use]
     pub fn number(&self, key: &str) -> u64 {
         self.get(key).parse().unwrap_or_default()

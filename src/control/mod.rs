@@ -1,15 +1,13 @@
-//! Asking rocov in a running process for something: what librocov, which is asked, and the command,
-//! which asks, have in common.
+//! Requests to rocov in a running process: the parts that librocov, which answers, and the command, which
+//! asks, have in common.
 //!
-//! A process that is told to (`ROCOV_CONTROL`) listens on a Unix socket ([`place`]). Whoever connects
-//! sends one line, a [`Request`], and gets an [`Answer`]: text, so that any tool can ask.
-//! [`words`] are the settings of all that happens without being asked each time.
+//! With `ROCOV_CONTROL`, a process listens on a Unix socket ([`socket_path`]). A client connects, sends one
+//! line, a [`Request`], and gets an [`Answer`]. Both are text, so any tool can be a client.
 
 mod answer;
 pub mod peer;
-pub mod place;
 mod request;
-pub mod words;
+pub mod socket_path;
 
 pub use answer::{Answer, AnswerError, Reply};
 pub use request::{DumpRequest, REQUEST_MAX, Request, RequestError};

@@ -1,23 +1,23 @@
-//! Who is on the other side of a Unix socket, as the kernel says (`SO_PEERCRED`, unix(7)). The one
-//! unsafe block of the library outside of [`crate::hsa`].
+//! The process on the other side of a Unix socket, from the kernel (`SO_PEERCRED`, unix(7)). This has the
+//! only unsafe block of the library outside of [`crate::device::hsa`].
 
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
-/// A process that has connected, or that had listened when somebody connected.
+/// A process that has connected, or that was listening when another one connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its number here; 0 where it has none in this PID namespace.
+    /// Its process id here. 0 if it has none in this PID namespace.
     pub pid: u32,
-    /// Its effective user then.
+    /// Its effective user id at that time.
     pub user: u32,
 }
 
 /// The process at the other end.
 ///
 /// # Errors
-/// Fails where the kernel does not say.
+/// Fails if the kernel does not know.
 pub fn of(stream: &UnixStream) -> io::Result<Peer> {
     let mut peer = libc::ucred {
         pid: 0,
@@ -25,7 +25,7 @@ pub fn of(stream: &UnixStream) -> io::Result<Peer> {
         gid: libc::gid_t::MAX,
     };
     let mut size = size_of_val(&peer) as libc::socklen_t;
-    // SAFETY: the kernel writes no more than `size` bytes to `peer`, which has them.
+    // SAFETY: the kernel writes at most `size` bytes to `peer`, which has that size.
     let result = unsafe {
         libc::getsockopt(
             stream.as_raw_fd(),

@@ -1,7 +1,7 @@
-//! What can be asked for, as a line of text.
+//! Requests, as a line of text.
 //!
-//! `rocov-1 status`, or `rocov-1 dump` and any of `reset`, `window=MILLISECONDS` and `label=LABEL`,
-//! with single spaces between them. A label is written as its directory is.
+//! `rocov-1 status`, or `rocov-1 dump` and any of `reset`, `window=MILLISECONDS` and `label=LABEL`, with
+//! single spaces between them. A label is written like its directory.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,57 +9,57 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::PROTOCOL;
-use super::words::Interval;
-use crate::codeobject::percent_decode;
-use crate::output::{LABELS, Label, LabelError};
-use crate::registry::SettingError;
+use crate::format::codeobject::percent_decode;
+use crate::settings::Interval;
+use crate::settings::SettingError;
+use crate::store::{LABELS, Label, LabelError};
 
-/// Most bytes of a request, with its line feed: labels have room.
+/// The most bytes of a request, with its line feed. Every label fits.
 pub const REQUEST_MAX: usize = 4096;
 
-/// What a process is asked for.
+/// A request to a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// What there is to drain, and where it goes.
+    /// Asks for the state: the loads to drain, and the place of the files.
     Status,
-    /// To write down what was counted.
+    /// Asks for a dump of the counts.
     Dump(DumpRequest),
 }
 
-/// What is to be written down, and as what.
+/// The options of a dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DumpRequest {
-    /// What the counts are of; one is made up where there is none.
+    /// The label of the counts. The process makes one up if there is none.
     pub label: Option<Label>,
-    /// Whether counters start from zero then.
+    /// True if counters start from zero after the dump.
     pub reset: bool,
-    /// Only what is counted from now on until then.
+    /// The length of a window: only counts within it, from now on, are dumped.
     pub window: Option<Duration>,
 }
 
-/// A line that is no request.
+/// The error for a line that is not a request.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// It does not begin as one.
+    /// The line does not start with the protocol's name.
     #[error("not a request of the protocol {PROTOCOL}")]
     Protocol,
-    /// Something is asked for that is not known.
+    /// A word is unknown.
     #[error("{0:?} is not known: status, or dump with reset, window=MILLISECONDS, label=LABEL")]
     Unknown(String),
-    /// The time of a window.
+    /// The time of a window is not valid.
     #[error("window: {0}")]
     Window(#[from] SettingError),
-    /// The label of a dump.
+    /// The label of a dump is not valid.
     #[error(transparent)]
     Label(#[from] LabelError),
 }
 
 impl Request {
-    /// Reads a line, without its line feed.
+    /// Parses a line, without its line feed.
     ///
     /// # Errors
-    /// Fails where it is no request.
+    /// Fails if the line is not a request.
     pub fn parse(line: &str) -> Result<Request, RequestError> {
         let mut words = line.split(' ');
         if words.next() != Some(PROTOCOL) {
@@ -92,7 +92,7 @@ impl Request {
     }
 }
 
-/// As [`Request::parse`] reads it.
+/// Writes the form that [`Request::parse`] reads.
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(PROTOCOL)?;

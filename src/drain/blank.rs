@@ -1,20 +1,22 @@
-//! Keeping another drain in the process from the counts.
+//! Hides the counts from another drain in the process.
 
-use super::copies::Copies;
 use super::outcome::{Cause, Loss};
-use super::snapshot::Located;
 use super::{Outcome, Session};
-use crate::device::{Device, DeviceRange, zeroed};
-use crate::error::Error;
-use crate::load::Load;
-use crate::sections::{BoundsTable, Layout};
+use crate::device::{Device, DeviceRange};
+use crate::discover::Load;
+use crate::format::bounds_table::{BoundsTable, TableLayout};
+use crate::read::ReadError;
+use crate::read::copies::Copies;
+use crate::read::snapshot::Located;
+use crate::support::memory::zeroed;
 
 impl Session {
-    /// Overwrites the section bounds tables of all loads on the device with zeros. LLVM's own drain goes
-    /// by them, and takes a code object whose sections are empty for one with nothing to write. Kernels
-    /// do not look at them. The session remembers what they held: its drains find everything as before.
+    /// Overwrites the section bounds tables of all loads on the device with zeros. LLVM's own drain reads
+    /// them, and writes nothing for a code object whose sections are empty. Kernels do not read them. The
+    /// session remembers their contents, so its own drains still work.
     ///
-    /// The losses of the outcome name what could not be overwritten; the next call tries that again.
+    /// The losses of the outcome name the loads that could not be overwritten. The next call tries them
+    /// again.
     pub fn blank_tables(&mut self, device: &dyn Device) -> Outcome {
         let mut outcome = Outcome::default();
         for load in self.loads.values_mut().filter(|it| it.blanked.is_none()) {
@@ -22,7 +24,7 @@ impl Session {
                 Ok(tables) => load.blanked = Some(tables),
                 Err(error) => outcome.losses.push(Loss {
                     code_object: load.to_string(),
-                    cause: Cause::Unblanked(error),
+                    cause: Cause::Unblanked(error.into()),
                 }),
             }
         }
@@ -30,18 +32,18 @@ impl Session {
     }
 }
 
-/// Returns what the tables held. Those that make no sense, nobody else understands either.
-fn blank(device: &dyn Device, load: &Load) -> Result<Vec<BoundsTable>, Error> {
+/// Returns the contents of the tables. If a table makes no sense, other readers cannot use it either.
+fn blank(device: &dyn Device, load: &Load) -> Result<Vec<BoundsTable>, ReadError> {
     let mut copies = Copies::none(device);
     let (tables, doubts) = Located::tables(&mut copies, load);
     let mut doubts = doubts.into_iter();
-    if let Some(error) = doubts.find(|doubt| matches!(doubt, Error::Device(_))) {
+    if let Some(error) = doubts.find(|doubt| matches!(doubt, ReadError::Device(_))) {
         return Err(error);
     }
     for table in load.all_tables() {
         let (start, len) = (table.address, table.size);
         let is_ours = load.segment.contains(&DeviceRange { start, len });
-        if is_ours && Layout::of_size(len).is_ok() {
+        if is_ours && TableLayout::of_size(len).is_ok() {
             device.write(start, &zeroed(len)?)?;
         }
     }

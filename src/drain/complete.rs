@@ -1,29 +1,28 @@
-//! Which loads have been drained for good, as nothing of them can have run since.
+//! Loads that need no further drain, because nothing of them can have run since the last one.
 
 use std::collections::HashMap;
 
-use crate::load::Load;
+use crate::discover::Load;
 
-/// Agents that have nothing to do, by handle, each with the moment since when that is so
-/// ([`crate::hsa::Queues::idle`]).
+/// Idle agents by handle, each with the moment since when it is idle ([`crate::device::hsa::Queues::idle`]).
 pub type Idle = HashMap<u64, u64>;
 
-/// The loads that were drained while their agents had nothing to do.
+/// The loads that were drained while their agents were idle.
 #[derive(Debug, Default)]
 pub(super) struct Complete {
-    /// Since when the agent of each has been idle, by generation.
+    /// The moment since when each load's agent is idle, by generation.
     since: HashMap<u64, u64>,
-    /// Whether code objects were loaded past the hooks, so that kernels may be launched so, too.
+    /// True if code objects were loaded past the hooks. Then kernels may be launched past them too.
     has_missed: bool,
 }
 
 impl Complete {
-    /// `found` code objects were loaded past the hooks.
+    /// Records that `found` code objects were loaded past the hooks.
     pub(super) fn note_missed(&mut self, found: usize) {
         self.has_missed |= found > 0;
     }
 
-    /// Those of `loads` whose agents are `idle` have been drained since.
+    /// Records that the ones of `loads` with `idle` agents have been drained.
     pub(super) fn record<'a>(&mut self, loads: impl Iterator<Item = &'a Load>, idle: &Idle) {
         if self.has_missed {
             return;
@@ -34,18 +33,18 @@ impl Complete {
         }));
     }
 
-    /// Whether `load` was drained and its agent has been `idle` since before that.
+    /// Returns whether `load` was drained and its agent has been `idle` since before that.
     pub(super) fn has(&self, load: &Load, idle: &Idle) -> bool {
         let moment = idle.get(&load.agent.handle);
         moment.is_some() && self.since.get(&load.generation) == moment
     }
 
-    /// All are to be drained once more.
+    /// Makes all loads due for another drain.
     pub(super) fn forget_all(&mut self) {
         self.since.clear();
     }
 
-    /// The load of this generation is gone.
+    /// Forgets the load of this generation, because it is gone.
     pub(super) fn forget(&mut self, generation: u64) {
         self.since.remove(&generation);
     }

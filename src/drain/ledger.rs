@@ -1,12 +1,12 @@
-//! Who counted what into which file, so that nothing is counted twice and nothing overwritten.
+//! The contributions of loads to files, so that nothing is counted twice and nothing is overwritten.
 //!
-//! A code object that is loaded, unloaded and loaded again has one profile name and starts from
-//! zero each time: the file must hold the sum. A load that is drained twice (on request, then at
-//! exit) has one contribution, the later one.
+//! A code object that is loaded, unloaded and loaded again has one profile name and starts from zero each
+//! time, so the file must hold the sum. If a load is drained twice (on request, then at exit), the later
+//! counts replace the earlier.
 //!
-//! The sum is in the file and nowhere else: a program with thousands of code objects would
-//! otherwise have all their counters in its memory too. What a load has contributed is kept where it
-//! may have to be taken off again: where the file has the counts of others as well.
+//! The sum is only in the file: otherwise a program with thousands of code objects would have all their
+//! counters in its memory too. A load's contribution is kept in memory only if it may have to be subtracted
+//! again, because the file also has the counts of others.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,11 +15,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::counted::{Counted, Digest};
-use crate::output::OutputError;
-use crate::profraw::{Counts, Version};
+use crate::format::profraw::{Counts, Version};
+use crate::read::counted::{Counted, Digest};
+use crate::store::OutputError;
 
-/// What this process has contributed to each file.
+/// This process's contributions to each file.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     files: HashMap<Arc<Path>, File>,
@@ -29,51 +29,51 @@ pub(super) struct Ledger {
 
 #[derive(Debug, Default)]
 struct File {
-    /// The latest contribution of each load that is there, by generation.
+    /// The latest contribution of each current load, by generation.
     live: HashMap<u64, Contribution>,
-    /// Whether it holds the counts of loads that are gone.
+    /// True if the file holds the counts of loads that are gone.
     holds_more: bool,
-    /// Whether all it holds is this process's, under a name that another may take.
+    /// True if everything in it is from this process, under a name that another process may use.
     is_own: bool,
-    /// Where it is, if elsewhere than its name says.
+    /// The place of the file, if it is not the one that its name says.
     place: Option<PathBuf>,
-    /// Which file that was when it was last written, if it is not a pool.
+    /// The inode at the last write. `None` for a pool.
     inode: Option<Inode>,
 }
 
-/// What tells a file from another of its name: device and inode.
+/// The device and inode, which distinguish files of one name.
 type Inode = (u64, u64);
 
 #[derive(Debug)]
 struct Contribution {
     digest: Digest,
-    /// `None` where the file holds just that.
+    /// `None` if the file holds exactly these counts.
     counts: Option<Counts>,
 }
 
-/// What is to be done to a file.
+/// The next step for a file.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Nothing: it holds the counts.
+    /// Nothing: the file holds the counts already.
     Nothing,
-    /// The counts are all that it is to hold.
+    /// Replace the contents of the file by the counts.
     Replace,
-    /// They are to be added to what it holds: these, or all of them.
+    /// Add to the contents of the file: these counts, or all if `None`.
     Add(Option<Counts>),
 }
 
 impl File {
-    /// Whether load `generation` is the only one whose counts it holds, or nobody's are there yet.
+    /// Returns whether the file holds the counts of load `generation` only, or no counts yet.
     fn is_sole(&self, generation: u64) -> bool {
         !self.holds_more && self.live.keys().all(|other| *other == generation)
     }
 
-    /// Where the file called `path` is.
+    /// The place of the file called `path`.
     fn place<'a>(&'a self, path: &'a Path) -> &'a Path {
         self.place.as_deref().unwrap_or(path)
     }
 
-    /// Notes which file the one called `path` is, now that it was written.
+    /// Records the inode of the file called `path` after a write.
     fn note_inode(&mut self, path: &Path, is_pool: bool) {
         self.inode = match is_pool {
             true => None,
@@ -81,10 +81,10 @@ impl File {
         };
     }
 
-    /// Forgets all that was contributed, if the file called `path` is not the one that it went into:
-    /// somebody has taken that away, with what it held, or put another in its place.
+    /// Forgets all contributions if the file called `path` is another one now: somebody has removed it with
+    /// its contents, or put another in its place.
     fn forget_if_taken(&mut self, path: &Path) {
-        // A file that cannot be looked at has not gone.
+        // If the metadata cannot be read, assume that the file is still there.
         let Ok(now) = inode(self.place(path)) else {
             return;
         };
@@ -95,10 +95,10 @@ impl File {
         }
     }
 
-    /// Reads back what the one load has contributed of which only the file called `path` knows.
+    /// Reads back the one load's contribution that only the file called `path` has.
     ///
     /// # Errors
-    /// Fails where the file cannot be read: added to, it would hold the same counts twice one day.
+    /// Fails if the file cannot be read. A further addition could later count something twice.
     fn recall(&mut self, path: &Path) -> Result<(), OutputError> {
         let place = self.place(path).to_owned();
         let mut unknown = self.live.values_mut().filter(|it| it.counts.is_none());
@@ -112,7 +112,7 @@ impl File {
     }
 }
 
-/// Which file is at `path`, if there is one.
+/// The inode of the file at `path`, if there is one.
 fn inode(path: &Path) -> io::Result<Option<Inode>> {
     match fs::metadata(path) {
         Ok(file) => Ok(Some((file.dev(), file.ino()))),
@@ -122,11 +122,11 @@ fn inode(path: &Path) -> io::Result<Option<Inode>> {
 }
 
 impl Ledger {
-    /// What the file at `path` needs, a pool or not, when load `generation` has `counted` this.
-    /// Counters that have gone down were reset: all they show is new.
+    /// The next step for the file at `path`, a pool or not, after load `generation` has `counted`. If
+    /// counters have gone down, they were reset, and all their counts are new.
     ///
     /// # Errors
-    /// Fails where what is in the file has to be known and cannot be read.
+    /// Fails if the contents of the file are needed and cannot be read.
     pub(super) fn step(
         &mut self,
         path: &Path,
@@ -158,12 +158,12 @@ impl Ledger {
         Ok(Step::Add(news))
     }
 
-    /// What load `generation`, which has counted this by now, has contributed to the file called `path`:
-    /// all of it, where nobody can tell any more. `None` where it has contributed nothing, or that was
-    /// taken away.
+    /// The contribution of load `generation` to the file called `path`. `counted` has its current counts: if
+    /// nobody can tell any more, these are the contribution. `None` if there is no contribution, or if it was
+    /// removed.
     ///
     /// # Errors
-    /// Fails where only the file knows, and cannot be read.
+    /// Fails if only the file has the contribution, and cannot be read.
     pub(super) fn contributed(
         &mut self,
         path: &Path,
@@ -181,13 +181,13 @@ impl Ledger {
         Ok(is_known(file).map(|counts| counts.unwrap_or_else(|| counted.to_counts())))
     }
 
-    /// How many files there are in directories that end so.
+    /// The number of files in directories whose path ends in `directory`.
     pub(super) fn files_in(&self, directory: &Path) -> usize {
         let parents = self.files.keys().filter_map(|path| path.parent());
         parents.filter(|parent| parent.ends_with(directory)).count()
     }
 
-    /// Records that the file at `path` now has what load `generation` has `counted`, alone or among
+    /// Records that the file at `path` now has the counts `counted` of load `generation`, with or without
     /// others.
     pub(super) fn written(
         &mut self,
@@ -210,14 +210,14 @@ impl Ledger {
         self.paths.insert(generation, path);
     }
 
-    /// Records that the file at `path` now has counts that nobody will take off again.
+    /// Records that the file at `path` now has counts that are never subtracted again.
     pub(super) fn settled(&mut self, path: &Path, is_pool: bool) {
         let (path, file) = self.file(path);
         file.holds_more = true;
         file.note_inode(&path, is_pool);
     }
 
-    /// Where the file called `path` is.
+    /// The place of the file called `path`.
     pub(super) fn place<'a>(&'a self, path: &'a Path) -> &'a Path {
         self.files.get(path).map_or(path, |file| file.place(path))
     }
@@ -228,7 +228,7 @@ impl Ledger {
         file.is_own = file.place.is_none();
     }
 
-    /// Takes the names of this process's own files, of those that were not moved.
+    /// Returns the names of this process's own files that were not moved, and stops treating them as its own.
     pub(super) fn take_own(&mut self) -> Vec<PathBuf> {
         let files = self.files.iter_mut();
         let own = files.filter_map(|(path, file)| {
@@ -242,8 +242,7 @@ impl Ledger {
         self.file(&path).1.place = Some(place);
     }
 
-    /// Ends the contributions of load `generation`: what it has counted stays, and its next drain
-    /// would be another's.
+    /// Ends the contributions of load `generation`. Its counts stay. Further counts belong to another load.
     pub(super) fn settle(&mut self, generation: u64) {
         let path = self.paths.remove(&generation);
         if let Some(file) = path.and_then(|path| self.files.get_mut(&path)) {
@@ -251,7 +250,7 @@ impl Ledger {
         }
     }
 
-    /// What is known of the file called `path`, and its name.
+    /// The record of the file called `path`, and its name.
     fn file(&mut self, path: &Path) -> (Arc<Path>, &mut File) {
         let known = self.files.get_key_value(path);
         let name = known.map_or_else(|| path.into(), |(name, _)| name.clone());

@@ -1,30 +1,26 @@
-//! One drain pass: from loads to files, and what became of each as a value.
+//! A drain pass: from loads to files, with the result for each as a value.
 //!
 //! ```text
 //! freeze hook  -> Session::loaded    discover
 //! destroy hook -> Session::unloading read, validate, encode, write; then forget the load
-//! exit         -> Session::drain     the same for every load that is still there
-//! on request   -> Session::mark      what was counted since the last one goes to a label
+//! exit         -> Session::drain     drain every load that is still there
+//! on request   -> Session::mark      assign the counts since the last mark to a label
 //! ```
 //!
-//! A pass goes on after a failure: what is wrong with one code object costs no other its counts.
+//! A pass goes on after a failure: an error in one code object costs no other its counts.
 
 mod blank;
 mod complete;
-mod copies;
-mod counted;
-mod drainer;
+pub mod error;
 mod ledger;
 mod on_request;
 mod outcome;
 mod pass;
 mod scope;
 mod shares;
-mod snapshot;
 mod unseen;
 
 pub use complete::Idle;
-pub use drainer::Drainer;
 pub use outcome::{Cause, Copied, Loss, Outcome};
 pub use scope::{Scope, Scopes, Window};
 
@@ -33,53 +29,54 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::at_rest::AtRest;
+use crate::device::elf_file::AtRest;
 use crate::device::{Agent, Device, DeviceError, DeviceRange, Executable};
-use crate::filter::{Filter, file_of};
-use crate::host::HostFiles;
-use crate::load::{Demangle, Discovery, Elfs, Load, discover};
-use crate::output::{OutputError, ProfileName, move_beside};
-use crate::registry::{KeepError, Keeper, NeverLoaded, Registry, clock};
-use crate::sections::NamesChecker;
+use crate::discover::filter::{Filter, file_of};
+use crate::discover::host_files::HostFiles;
+use crate::discover::{Discovery, Elfs, Load, discover};
+use crate::discover::{NeverLoaded, Registry};
+use crate::read::copies::{Copies, first_look};
+use crate::store::{KeepError, Keeper};
+use crate::store::{OutputError, ProfileName, move_beside};
+use crate::support::clock;
+use crate::validate::NamesChecker;
 use complete::Complete;
-use copies::{Copies, first_look};
 use ledger::Ledger;
 use pass::{Pass, Writes};
 use shares::Shares;
 
-/// The loads of a process and what was written of them. Owned by whoever hooks the runtime.
+/// The loads of a process, and its records of written counts. Whoever hooks the runtime owns it.
 #[derive(Debug, Default)]
 pub struct Session {
     agents: Vec<Arc<Agent>>,
     elfs: Elfs,
-    /// Those that are to be drained. By generation, so that files are written in the order of
-    /// loading.
+    /// The loads to drain. Ordered by generation, so that files are written in the order of loading.
     loads: BTreeMap<u64, Load>,
-    /// Executables that were looked at, with the generations of their loads: most have none.
+    /// The examined executables, with the generations of their loads. Most have none.
     seen: HashMap<Executable, Vec<u64>>,
     ledger: Ledger,
     shares: Shares,
-    /// Where what is counted now goes.
+    /// The destination of current counts.
     scope: Scope,
     complete: Complete,
-    /// The same for what was marked.
+    /// The loads that were marked while their agents were idle.
     marked: Complete,
-    /// Executables that could not be looked at.
+    /// Executables that could not be examined.
     missed: HashSet<Executable>,
     filter: Filter,
     names: NamesChecker,
-    /// Where code objects come from.
+    /// The files that code objects come from.
     files: HostFiles,
-    /// All loads, to be drained or not.
+    /// All loads, with or without anything to drain.
     registry: Registry,
     keeper: Keeper,
     is_ending: bool,
-    /// Whether executables have come past the hooks.
+    /// True if executables were loaded past the hooks.
     has_missed: bool,
 }
 
 impl Session {
-    /// A session that drains what `filter` admits.
+    /// Makes a session that drains the code objects that `filter` admits.
     #[must_use]
     pub fn filtered(filter: Filter) -> Session {
         Session {
@@ -88,42 +85,35 @@ impl Session {
         }
     }
 
-    /// The same session, which beside profiles leaves what `keeper` keeps.
+    /// Sets the keeper of files beside the profiles.
     #[must_use]
     pub fn with_keeper(self, keeper: Keeper) -> Session {
         Session { keeper, ..self }
     }
 
-    /// The same session, which has the names of kernels demangled by this.
-    #[must_use]
-    pub fn with_demangler(self, demangle: Demangle) -> Session {
-        let elfs = Elfs::demangled_by(demangle);
-        Session { elfs, ..self }
-    }
-
-    /// Has the session learn from `files` which host files code objects come from.
+    /// Sets the lookup of the host files that code objects come from.
     #[must_use]
     pub fn with_files(self, files: HostFiles) -> Session {
         Session { files, ..self }
     }
 
-    /// What is drained.
+    /// The filter of code objects.
     #[must_use]
     pub fn filter(&self) -> &Filter {
         &self.filter
     }
 
-    /// What was loaded, when and where.
+    /// The record of all loads.
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// Looks at an executable that has just been frozen, and remembers its code objects. Nothing is
-    /// read from the device.
+    /// Examines an executable that has just been frozen, and remembers its code objects. Reads nothing from
+    /// the device.
     ///
     /// # Errors
-    /// Fails where the runtime cannot list agents or code objects.
+    /// Fails if the runtime cannot list agents or code objects.
     pub fn loaded(
         &mut self,
         device: &dyn Device,
@@ -132,18 +122,18 @@ impl Session {
         self.loaded_by(device, executable, &|| None)
     }
 
-    /// The same for an executable that code in the file `loader` has loaded: the origin of code
-    /// objects that lie in no file. It is asked for if there is one.
+    /// Does the work of [`Session::loaded`] for an executable that code in the file `loader` has loaded. That
+    /// file is the origin of code objects in memory. Calls `loader` only if there is such a code object.
     ///
     /// # Errors
-    /// As for [`Session::loaded`].
+    /// Fails as [`Session::loaded`] does.
     pub fn loaded_by(
         &mut self,
         device: &dyn Device,
         executable: Executable,
         loader: &dyn Fn() -> Option<PathBuf>,
     ) -> Result<Outcome, DeviceError> {
-        // A handle that comes back belongs to a new executable.
+        // A reused handle belongs to a new executable.
         self.forget(executable);
         self.missed.insert(executable);
         if self.agents.is_empty() {
@@ -180,7 +170,7 @@ impl Session {
             .into_iter()
             .map(|(code_object, error)| Loss {
                 code_object,
-                cause: Cause::Failed(error),
+                cause: Cause::Failed(error.into()),
             })
             .collect();
         Ok(Outcome {
@@ -210,8 +200,8 @@ impl Session {
         outcome
     }
 
-    /// Whether nothing of `executable` can have run since it was drained, as its agents have been
-    /// `idle` since before that.
+    /// Returns whether nothing of `executable` can have run since it was drained, because its agents have
+    /// been `idle` since before that.
     #[must_use]
     pub fn is_complete(&self, executable: Executable, idle: &Idle) -> bool {
         let Some(generations) = self.seen.get(&executable) else {
@@ -224,7 +214,7 @@ impl Session {
         !generations.is_empty() && generations.iter().all(is_complete)
     }
 
-    /// Forgets an executable that is about to be destroyed, undrained.
+    /// Forgets an executable that is about to be destroyed, without a drain.
     pub fn gone(&mut self, executable: Executable, name: &ProfileName) -> Vec<KeepError> {
         self.forget(executable);
         if self.is_ending {
@@ -236,21 +226,20 @@ impl Session {
         not_kept
     }
 
-    /// Drains every load that is still there, those included whose freeze was not seen. What else is
-    /// kept, [`Session::keep`] writes.
+    /// Drains every current load, even if its freeze was not seen. [`Session::keep`] writes the files beside
+    /// the profiles.
     pub fn drain(&mut self, device: &dyn Device, name: &ProfileName) -> Outcome {
         self.drain_busy(device, name, &Idle::new())
     }
 
-    /// Drains every load that is still there, but for those that were drained before and of which
-    /// nothing can have run since, as their agents have been `idle` (see
-    /// [`crate::hsa::Queues::idle`], which is asked before the drain).
+    /// Drains every current load, except loads that were drained before and of which nothing can have run
+    /// since, because their agents are `idle`. Call [`crate::device::hsa::Queues::idle`] before the drain.
     pub fn drain_busy(&mut self, device: &dyn Device, name: &ProfileName, idle: &Idle) -> Outcome {
         self.drain_due(device, name, Writes::All, idle)
     }
 
-    /// Has a pass over all loads that are due, and remembers which of them are done with as long as
-    /// their agents are `idle`: those of which nothing was to be said.
+    /// Runs a pass over all loads that are due. Remembers the loads without losses as complete while their
+    /// agents are `idle`.
     fn drain_due(
         &mut self,
         device: &dyn Device,
@@ -266,7 +255,7 @@ impl Session {
         let is_due = |(_, load): &(&u64, &Load)| !done.has(load, idle);
         let due: Vec<u64> = self.loads.iter().filter(is_due).map(|it| *it.0).collect();
         let (mut outcome, well) = self.drain_those(device, name, &due, writes);
-        // A walk that broke off may have missed code that is loaded, and launched, past the hooks.
+        // A walk that broke off may have missed code that was loaded, and launched, past the hooks.
         if unseen.losses.is_empty() {
             let well = || well.iter().filter_map(|it| self.loads.get(it));
             self.marked.record(well(), idle);
@@ -278,10 +267,10 @@ impl Session {
         outcome
     }
 
-    /// Writes a profile of zeros for a code object of `file` that an agent of `device` could have
-    /// loaded, unless this process has, and keeps its ELF. The registry lists it.
+    /// Writes a profile of zeros for a code object of `file` that an agent of `device` could have loaded,
+    /// unless this process has loaded it. Keeps its ELF, and lists it in the registry.
     ///
-    /// All processes share such a profile: one that is there already is left alone.
+    /// All processes share such a profile. If it exists already, it does not change.
     pub fn drain_never_loaded(
         &mut self,
         device: &AtRest,
@@ -322,34 +311,34 @@ impl Session {
         outcome
     }
 
-    /// The process is ending: the registry is written by [`Session::keep`] alone from now on, which
-    /// is to be called once more, last of all.
+    /// Marks the end of the process. From now on only [`Session::keep`] writes the registry. Call it once
+    /// more, as the last step.
     ///
-    /// Where a destructor launches a kernel, HIP 5.2 and 5.7 write to a block of the heap that they
-    /// have freed. The more the heap is used before, the likelier that ends the program.
+    /// If a destructor launches a kernel, HIP 5.2 and 5.7 write to a block of the heap that they have freed.
+    /// The more the heap is used before, the more likely this ends the program.
     pub fn ends(&mut self) {
         self.is_ending = true;
     }
 
-    /// What is kept of code objects that are loaded from now on goes beside profiles of this name.
-    /// What was drained goes there too, by the next drain.
+    /// Keeps the files of later loads beside profiles of this name. The next drain also writes the earlier
+    /// ones there.
     pub fn go_on_beside(&mut self, name: &ProfileName) {
         self.complete.forget_all();
         self.keeper.go_on_in(name);
     }
 
-    /// Writes what is kept beside the profiles of this name. The device is not asked.
+    /// Writes the files beside the profiles of this name. Does not use the device.
     pub fn keep(&mut self, name: &ProfileName) -> Vec<KeepError> {
         let mut not_kept = self.keeper.gather_in(name);
         not_kept.extend(self.keeper.write(&self.registry, name).err());
         not_kept
     }
 
-    /// The process is about to be given to another program, which may load the same code objects
-    /// and take the same names: files of this one are renamed ([`move_beside`]), and later drains,
-    /// if it stays, write to them. Pools stay, as everybody adds to them.
+    /// Prepares for another program in this process, which may load the same code objects and use the same
+    /// names. It renames the files of this program, and later drains write to the new names if this program
+    /// stays. Pools keep their names, because all processes add to them.
     ///
-    /// Returns the new names; what could not be renamed is an error.
+    /// Returns the new names, and an error for each file that could not be renamed.
     pub fn hand_over(&mut self) -> Vec<Result<PathBuf, OutputError>> {
         let mut names = HashMap::new();
         let own = self.ledger.take_own().into_iter();
@@ -366,7 +355,7 @@ impl Session {
         renamed
     }
 
-    /// The runtime is gone, and with it all executables: what was written of them stays.
+    /// Forgets all executables, because the runtime is gone. Written counts stay.
     pub fn forget_all(&mut self) {
         for generation in std::mem::take(&mut self.loads).into_keys() {
             self.settle(generation);
@@ -377,13 +366,13 @@ impl Session {
         self.agents.clear();
     }
 
-    /// Whether an executable was looked at, or was to be. Most of them have nothing to drain.
+    /// Returns whether an executable was examined, or an attempt failed. Most of them have nothing to drain.
     #[must_use]
     pub fn has_seen(&self, executable: Executable) -> bool {
         self.seen.contains_key(&executable) || self.missed.contains(&executable)
     }
 
-    /// Handles of the agents on which kernels of `executable` count, or of any.
+    /// The handles of the agents on which kernels of `executable` count. `None` for all executables.
     #[must_use]
     pub fn counting_agents(&self, executable: Option<Executable>) -> Vec<u64> {
         let mut agents = Vec::new();
@@ -410,27 +399,27 @@ impl Session {
         loads.map(|load| load.segment).collect()
     }
 
-    /// GPU agents, 0 before the first load.
+    /// The number of GPU agents. 0 before the first load.
     #[must_use]
     pub fn agents(&self) -> usize {
         self.agents.len()
     }
 
-    /// Loads that are there to be drained.
+    /// The number of current loads to drain.
     #[must_use]
     pub fn loads(&self) -> usize {
         self.loads.len()
     }
 
-    /// Whether there is no load to drain.
+    /// Returns whether there is no load to drain.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.loads.is_empty()
     }
 
-    /// Lets go of an executable's loads. It stays among the seen: until the runtime has destroyed it,
-    /// it is still listed as alive, and a drain on another thread would find it anew and read memory
-    /// that is being freed. When the handle comes back, `loaded` says so.
+    /// Forgets an executable's loads. It stays in `seen`: until the runtime has destroyed it, the runtime
+    /// lists it as alive, and a drain on another thread would find it again and read memory that is being
+    /// freed. When the handle is reused, `loaded` resets it.
     fn forget(&mut self, executable: Executable) {
         self.missed.remove(&executable);
         let Some(generations) = self.seen.get_mut(&executable) else {
@@ -444,8 +433,7 @@ impl Session {
         }
     }
 
-    /// A load is gone, or its counters start from zero: what was written of them stays, and all else
-    /// that is remembered of them ends.
+    /// Ends the records of a load that is gone, or whose counters start from zero. Written counts stay.
     fn settle(&mut self, generation: u64) {
         self.complete.forget(generation);
         self.marked.forget(generation);
@@ -453,8 +441,8 @@ impl Session {
         self.ledger.settle(generation);
     }
 
-    /// Drains the loads with these `generations`: while one is written, the next are copied. Returns
-    /// besides those of which nothing is to be said.
+    /// Drains the loads with these `generations`. While it writes one, the next are being copied. Also
+    /// returns the generations of loads without losses.
     fn drain_those(
         &mut self,
         device: &dyn Device,
@@ -480,7 +468,7 @@ impl Session {
             let load = loads[place];
             let mut copies = match read {
                 Ok(bytes) => Copies::of(device, ranges[place].start, bytes),
-                // What cannot be copied and why shows when it is looked for.
+                // The error of the copy appears later, when its bytes are needed.
                 Err(_) => Copies::none(device),
             };
             let books = (&mut self.ledger, &mut self.shares);

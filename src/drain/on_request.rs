@@ -1,13 +1,13 @@
-//! What the program or a user asks for before the end: labels, windows, zeroed counters.
+//! Requests of the program or a user before the end: labels, windows, zeroed counters.
 
-use super::{Idle, Outcome, Scope, Session, Writes, snapshot};
 use crate::device::Device;
-use crate::error::Error;
-use crate::output::{Label, ProfileName};
+use crate::drain::error::Error;
+use crate::drain::{Idle, Outcome, Scope, Session, Writes};
+use crate::read::snapshot;
+use crate::store::{Label, ProfileName};
 
 impl Session {
-    /// What is counted from now on goes to `scope`. What was counted before, [`Session::mark`] has
-    /// given away.
+    /// Sends counts from now on to `scope`. [`Session::mark`] has already assigned the earlier ones.
     pub fn go_on_in(&mut self, scope: Scope) {
         if scope != Scope::Unlabelled {
             self.shares.ask();
@@ -15,13 +15,12 @@ impl Session {
         self.scope = scope;
     }
 
-    /// Gives what was counted since the latest mark or drain to `scope`: what is of a label is written
-    /// (files with its name, added to where they are there), what is left out is remembered, and what
-    /// has no label is for the next drain to write. Nothing is written to the device. Loads of which
-    /// nothing can have run since, as their agents have been `idle`, are not looked at, but for those of
-    /// which something was to be said.
+    /// Assigns the counts since the latest mark or drain to `scope`. Counts of a label are written at once,
+    /// to files with its name, or added to these. Counts that are left out are remembered. Counts without a
+    /// label are left to the next drain. Nothing is written to the device. Skips loads of which nothing can
+    /// have run since, because their agents have been `idle`, unless they had losses.
     ///
-    /// What cannot be written for its label goes to the profiles without one.
+    /// If the counts of a label cannot be written, they go to the profiles without a label.
     pub fn mark(
         &mut self,
         device: &dyn Device,
@@ -36,24 +35,24 @@ impl Session {
         outcome
     }
 
-    /// How many files there are of `label`.
+    /// The number of files of `label`.
     #[must_use]
     pub fn files_of(&self, label: &Label) -> usize {
         self.ledger.files_in(&label.directory())
     }
 
-    /// Zeroes on the device what every load has counted. What was written stays, and what is
-    /// counted from now on is added to it; what was counted and not drained is gone.
+    /// Zeroes the counts of every load on the device. Written counts stay, and later counts are added to
+    /// them. Counts that were not drained are gone.
     ///
     /// # Errors
-    /// Fails where a load's sections cannot be found or written; the others are zeroed.
+    /// Fails if a load's sections cannot be found or written. The other loads are zeroed.
     pub fn zero(&mut self, device: &dyn Device) -> Result<(), Error> {
         let mut result = Ok(());
         let mut zeroed = Vec::with_capacity(self.loads.len());
         for (generation, load) in &self.loads {
             match snapshot::zero(device, load) {
                 Ok(()) => zeroed.push(*generation),
-                Err(error) => result = Err(error),
+                Err(error) => result = Err(error.into()),
             }
         }
         for generation in zeroed {

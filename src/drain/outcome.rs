@@ -1,36 +1,37 @@
-//! What a pass did, as a value.
+//! The outcome of a pass, as a value.
 
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::error::Error;
-use crate::output::{Label, OutputError};
-use crate::registry::KeepError;
-use crate::sections::RecordDefect;
+use crate::drain::error::Error;
+use crate::format::sections::PerSection;
+use crate::store::KeepError;
+use crate::store::{Label, OutputError};
+use crate::validate::RecordDefect;
 
-/// What one pass did.
+/// The outcome of one pass.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// GPU agents.
+    /// The number of GPU agents.
     pub agents: usize,
-    /// Pairs of code object and agent that were looked at in this pass.
+    /// The number of examined pairs of code object and agent.
     pub pairs: usize,
-    /// Those of them that the filter kept out, unseen.
+    /// The number of them that the filter rejected.
     pub skipped: usize,
-    /// Instrumented loads in this pass.
+    /// The number of instrumented loads in this pass.
     pub found: usize,
-    /// What was copied from the device for each of them.
+    /// The copied bytes of each of them.
     pub copied: Vec<Copied>,
-    /// Files that hold what this pass read.
+    /// The files that hold the counts of this pass.
     pub files: Vec<PathBuf>,
-    /// What is missing from the files, or was doubtful.
+    /// The losses and doubts of this pass.
     pub losses: Vec<Loss>,
-    /// What could not be kept beside the files. No counts are lost by it.
+    /// The files beside the profiles that could not be kept. This costs no counts.
     pub not_kept: Vec<KeepError>,
 }
 
 impl Outcome {
-    /// Adds what another part of the same pass did.
+    /// Adds the outcome of another part of this pass.
     pub(super) fn absorb(&mut self, other: Outcome) {
         self.agents = self.agents.max(other.agents);
         self.pairs += other.pairs;
@@ -38,7 +39,7 @@ impl Outcome {
         self.not_kept.extend(other.not_kept);
     }
 
-    /// Code objects of which nothing was written, and walks that broke off.
+    /// The number of code objects without any written counts, and of walks that broke off.
     #[must_use]
     pub fn failures(&self) -> usize {
         self.losses
@@ -48,59 +49,49 @@ impl Outcome {
     }
 }
 
-/// Sizes in bytes of the sections that were copied for one profile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Copied {
-    /// Counters.
-    pub counters: usize,
-    /// Data records.
-    pub data: usize,
-    /// Function names.
-    pub names: usize,
-    /// Uniform counters, from raw version 11 on.
-    pub uniform: usize,
-}
+/// The copied bytes of each section of one code object. For the records, only the good ones.
+pub type Copied = PerSection<usize>;
 
-/// Something that is to be said of one code object.
+/// A report about one code object.
 #[derive(Debug)]
 pub struct Loss {
-    /// Where the code object came from, its identity, and on which agent it is.
+    /// The URI of the code object, its identity and its agent.
     pub code_object: String,
-    /// What happened.
+    /// The event to report.
     pub cause: Cause,
 }
 
-/// What is to be said of a code object.
+/// The event to report about a code object.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Cause {
-    /// Nothing of it was written.
+    /// None of its counts were written.
     Failed(Error),
-    /// One record of it was left out.
+    /// One of its records was left out.
     Record(RecordDefect),
-    /// This many more records of it were left out.
+    /// This many more of its records were left out.
     MoreRecords(usize),
-    /// What says where its sections are is in part unusable; all the same they were found.
+    /// Some data about the places of its sections is unusable, but they were found.
     Doubt(Error),
     /// Its tables could not be blanked ([`super::Session::blank_tables`]).
     Unblanked(Error),
-    /// The pool could not be added to: its counts are in a file of this process's own.
+    /// rocov could not add to the pool: its counts are in a file of this process's own.
     Beside {
-        /// Why.
+        /// The reason.
         error: OutputError,
         /// The file.
         path: PathBuf,
     },
-    /// What it counted for a label could not be written there: it goes to its own profile.
+    /// Its counts for a label could not be written there: they go to its own profile.
     Unlabelled {
-        /// Why.
+        /// The reason.
         error: Error,
         /// The label.
         label: Label,
     },
-    /// No reader would take a profile of it: its sections were saved as they are.
+    /// No reader would accept a profile of it: its raw sections were saved.
     Saved {
-        /// Why.
+        /// The reason.
         error: Error,
         /// The file.
         path: PathBuf,
@@ -125,7 +116,7 @@ impl fmt::Display for Loss {
             }
             Cause::Unlabelled { error, label } => write!(
                 f,
-                "{error}; what was counted for the label {label} goes to profiles without it"
+                "{error}; the counts for the label {label} go to profiles without it"
             ),
             Cause::Saved { error, path } => {
                 write!(f, "{error}; its sections are saved in {}", path.display())

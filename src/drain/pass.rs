@@ -1,57 +1,59 @@
-//! One load's way through a pass: read, validate, encode, write.
+//! A load in a pass: read, validate, encode, write.
 
 use std::path::{Path, PathBuf};
 
-use super::copies::Copies;
-use super::counted::Counted;
 use super::ledger::{Ledger, Step};
 use super::outcome::{Cause, Copied};
 use super::scope::Scope;
 use super::shares::Shares;
-use super::snapshot::{KnownSnapshot, Located, Snapshot};
-use crate::codeobject::Identity;
-use crate::error::Error;
-use crate::load::Load;
-use crate::output::{
+use crate::discover::Load;
+use crate::drain::error::Error;
+use crate::format::codeobject::Identity;
+use crate::format::profraw::encode;
+use crate::format::profraw::{Counts, Parts, SavedSections};
+use crate::format::sections::PerSection;
+use crate::read::copies::Copies;
+use crate::read::counted::Counted;
+use crate::read::snapshot::{KnownSnapshot, Located, Snapshot};
+use crate::store::{
     ProfileName, add_to_own, add_to_pool, create_atomic, create_beside, write_atomic,
 };
-use crate::profraw::{Counts, Parts, SavedSections, encode};
-use crate::sections::{MAX_DEFECTS, NamesChecker};
+use crate::validate::{MAX_DEFECTS, NamesChecker};
 
-/// What a pass writes.
+/// The output of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Writes {
-    /// Everything that was counted.
+    /// All counts.
     All,
-    /// What was counted for a label.
+    /// Only the counts of a label.
     Labels,
-    /// All, but a file that is there already is left alone.
+    /// All counts, but an existing file does not change.
     New,
 }
 
-/// One load on its way to a file.
+/// A load on its way to a file.
 pub(super) struct Pass<'a> {
     ledger: &'a mut Ledger,
     shares: &'a mut Shares,
     load: &'a Load,
     name: &'a ProfileName,
-    /// Where goes what was counted since the latest look.
+    /// The destination of the counts since the latest look.
     scope: &'a Scope,
     writes: Writes,
-    /// What was copied from the device.
+    /// The bytes that were copied from the device.
     pub(super) copied: Vec<Copied>,
     /// The load's own profile.
     pub(super) own: Option<PathBuf>,
-    /// All files that hold what was counted.
+    /// All files that hold its counts.
     pub(super) files: Vec<PathBuf>,
-    /// What is to be said of it.
+    /// The reports about it.
     pub(super) causes: Vec<Cause>,
-    /// Records that were left out, of which the first are among the causes.
+    /// The number of records that were left out. The first of them are among the causes.
     left_out: usize,
 }
 
 impl<'a> Pass<'a> {
-    /// The way of `load` to files called `name`.
+    /// Makes the pass of `load` to files called `name`.
     pub(super) fn of(
         load: &'a Load,
         name: &'a ProfileName,
@@ -74,27 +76,31 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Locates the sections in what was copied of the load and reads what more it takes; then
-    /// checks, encodes and writes them.
+    /// Finds the sections, with the bytes that were already copied. Copies what is missing, then checks,
+    /// encodes and writes the sections.
     pub(super) fn run(&mut self, copies: &mut Copies<'_>, checker: &mut NamesChecker) {
         let mut located = Located::of(copies, self.load);
         let doubts = std::mem::take(&mut located.doubts);
         if located.bounds.is_empty() {
-            // Nothing else says where the sections are: what was wrong with the tables is fatal.
-            self.causes.extend(doubts.into_iter().map(Cause::Failed));
+            // Nothing else has the places of the sections, so an error in the tables is fatal.
+            self.causes
+                .extend(doubts.into_iter().map(|doubt| Cause::Failed(doubt.into())));
             return;
         }
-        self.causes.extend(doubts.into_iter().map(Cause::Doubt));
+        self.causes
+            .extend(doubts.into_iter().map(|doubt| Cause::Doubt(doubt.into())));
         for (which, bounds) in located.bounds.iter().enumerate() {
             let snapshot = located
                 .version_word(copies, self.load)
                 .and_then(|word| Snapshot::take(copies, self.load, bounds, word, checker));
-            let written = snapshot.and_then(|snapshot| match snapshot {
-                Snapshot::Known(known) => self.write(known, which),
-                // What nobody can read tells nobody that it is zero, or of a label.
-                Snapshot::Unreadable(..) if self.writes != Writes::All => Ok(()),
-                Snapshot::Unreadable(saved, error) => self.save(&saved, error),
-            });
+            let written = snapshot
+                .map_err(Error::from)
+                .and_then(|snapshot| match snapshot {
+                    Snapshot::Known(known) => self.write(known, which),
+                    // Unreadable sections cannot be checked for zeros, or be split between labels.
+                    Snapshot::Unreadable(..) if self.writes != Writes::All => Ok(()),
+                    Snapshot::Unreadable(saved, error) => self.save(&saved, error.into()),
+                });
             self.causes.extend(written.err().map(Cause::Failed));
         }
         if let more @ 1.. = self.left_out.saturating_sub(MAX_DEFECTS) {
@@ -102,14 +108,13 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Writes the profiles of bounds number `which`. A code object without a single record has
-    /// nothing to write: readers refuse such a profile.
+    /// Writes the profiles of bounds number `which`. Writes nothing for a code object without records:
+    /// readers reject such a profile.
     fn write(&mut self, snapshot: KnownSnapshot<'_>, which: usize) -> Result<(), Error> {
         let KnownSnapshot {
             version,
             records,
-            counted,
-            names,
+            sections,
             names_address,
         } = snapshot;
         let room = MAX_DEFECTS.saturating_sub(self.left_out);
@@ -117,27 +122,22 @@ impl<'a> Pass<'a> {
         let said = records.defects.into_iter().take(room);
         self.causes.extend(said.map(Cause::Record));
         let records = &records.bytes;
-        self.copied.push(Copied {
-            counters: counted.counters.len(),
-            data: records.len(),
-            names: names.len(),
-            uniform: counted.uniform.len(),
-        });
+        let sections = PerSection {
+            data: records.as_slice(),
+            ..sections
+        };
+        self.copied.push(sections.map(|section| section.len()));
         if records.is_empty() {
             return Ok(());
         }
         let (identity, build_id) = match &self.load.elf {
             Some(elf) => (elf.identity.clone(), elf.build_id.as_deref()),
-            None => (Identity::of_sections([names, records]), None),
+            None => (Identity::of_sections([sections.names, records]), None),
         };
         let parts = Parts {
             version,
             build_id,
-            records,
-            counters: counted.counters,
-            bitmap: counted.bitmap,
-            uniform: counted.uniform,
-            names,
+            sections,
             names_address,
         };
         let path = self.path(self.name, &identity);
@@ -161,7 +161,7 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Where a profile of this load goes, by its name.
+    /// The path of a profile of this load.
     fn path(&self, name: &ProfileName, identity: &Identity) -> PathBuf {
         let agent = &self.load.agent;
         let build = self.load.host.as_ref().filter(|_| name.is_pooled());
@@ -169,8 +169,8 @@ impl<'a> Pass<'a> {
         name.for_build(build.as_deref(), &agent.name, identity, agent.index)
     }
 
-    /// Gives what was counted since the latest look to the scope. Returns what is for the load's own
-    /// profile at `own`, where that is not all.
+    /// Assigns the counts since the latest look to the scope. Returns the part for the load's own profile at
+    /// `own`. `None` for all of them.
     fn share_out(
         &mut self,
         parts: &Parts<'_>,
@@ -217,7 +217,7 @@ impl<'a> Pass<'a> {
         share.rest(&counted, version)
     }
 
-    /// Brings the counts of `parts` into the file called `path`, and says how.
+    /// Writes the counts of `parts` to the file called `path`. Returns the step that it took.
     fn put(&mut self, path: &Path, parts: &Parts<'_>) -> Result<Step, Error> {
         let (generation, is_pool) = (self.load.generation, self.name.is_pooled());
         let counted = Counted::of_parts(parts);
@@ -236,8 +236,8 @@ impl<'a> Pass<'a> {
         Ok(step)
     }
 
-    /// Adds counts to the file at `path`, a pool or one that has the counts of other loads. Where
-    /// that cannot be done, a new file takes its place: what is there may be of use to others.
+    /// Adds counts to the file at `path`: a pool, or a file with the counts of other loads. If that fails,
+    /// makes a new file beside it: the old one may be of use to others.
     fn add(&mut self, path: &Path, parts: &Parts<'_>) -> Result<(), Error> {
         let place = self.ledger.place(path);
         let added = match self.name.is_pooled() {
@@ -247,7 +247,7 @@ impl<'a> Pass<'a> {
         let Err(error) = added else {
             return Ok(());
         };
-        // If not even a new file can be made, it is the first reason that tells more.
+        // If a new file cannot be made either, the first error is more useful.
         let Ok(place) = create_beside(path, &encode(parts)) else {
             return Err(error.into());
         };
@@ -259,12 +259,12 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Saves sections that are not understood, and says why. A file for each load: what cannot be read
-    /// cannot be added up.
+    /// Saves raw sections that rocov cannot read, and reports why. Each load has its own file, because such
+    /// sections cannot be added up.
     fn save(&mut self, saved: &SavedSections, error: Error) -> Result<(), Error> {
         let identity = match &self.load.elf {
             Some(elf) => elf.identity.clone(),
-            // The first and the last do not change while kernels run: records and names.
+            // The first and the last section do not change while kernels run: records and names.
             None => Identity::of_sections(
                 [saved.sections.first(), saved.sections.last()]
                     .into_iter()
@@ -276,7 +276,7 @@ impl<'a> Pass<'a> {
         let path = self.name.for_sections(&profile, self.load.generation);
         let place = self.ledger.place(&path).to_owned();
         let place = if self.name.is_pooled() && place == path {
-            // The name is that of every process's first load, second load and so on.
+            // Every process uses this name for its first load, its second load and so on.
             let place = create_beside(&path, &saved.encode())?;
             self.ledger.moved(path, place.clone());
             place

@@ -1,46 +1,46 @@
-//! Where what is counted goes: to the profile of its load, to that of a label, or nowhere, while no
-//! window is open.
+//! The destination of counts: the load's own profile, the profile of a label, or nothing while a window is
+//! closed.
 
-use crate::output::{Label, LabelError};
+use crate::store::{Label, LabelError};
 
-/// Where what is counted goes.
+/// The destination of counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// To the profiles as they are named.
+    /// The profiles without a label.
     #[default]
     Unlabelled,
-    /// To those of this label.
+    /// The profiles of this label.
     Labelled(Label),
-    /// Nowhere.
+    /// Nothing: the counts are dropped.
     LeftOut,
 }
 
 /// The labels that the threads of a process have open, and its window.
 #[derive(Debug, Default)]
 pub struct Scopes {
-    /// The label of all that is counted.
+    /// The label of the whole process.
     base: Option<Label>,
-    /// What was opened, the latest last: by which thread, and the label from the outermost on.
+    /// The open labels, the latest last: the thread, and the whole label from the outermost name on.
     open: Vec<(u64, Option<Label>)>,
-    /// The label of the dump that has what is counted now.
+    /// The label of the dump that gets the current counts.
     dump: Option<String>,
     window: Window,
 }
 
-/// Between `start` and `stop` a window is open.
+/// The state of the process's window. It is open between `start` and `stop`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Window {
-    /// Nobody has asked for one: everything counts.
+    /// There is no window: all counts are kept.
     #[default]
     None,
-    /// What is counted now counts.
+    /// The window is open: current counts are kept.
     Open,
-    /// What is counted now does not.
+    /// The window is closed: current counts are dropped.
     Closed,
 }
 
 impl Scopes {
-    /// All is of the label `base`, if any.
+    /// Makes scopes for a process with the label `base`, if any.
     #[must_use]
     pub fn new(base: Option<Label>) -> Scopes {
         Scopes {
@@ -49,7 +49,7 @@ impl Scopes {
         }
     }
 
-    /// Whether a window is open.
+    /// The state of the window.
     #[must_use]
     pub fn window(&self) -> Window {
         self.window
@@ -60,11 +60,11 @@ impl Scopes {
         self.window = window;
     }
 
-    /// A thread opens a label within its innermost.
+    /// Opens a label for a thread, within the thread's innermost label.
     ///
     /// # Errors
-    /// Fails where that is none. What is counted then goes to the thread's innermost label, and
-    /// [`Scopes::pop`] is owed all the same: who opens and closes in pairs need not know.
+    /// Fails if `label` is not valid. Counts then go to the thread's innermost label. Call [`Scopes::pop`] in
+    /// this case too, so that callers can open and close in pairs.
     pub fn push(&mut self, thread: u64, label: &str) -> Result<(), LabelError> {
         let outer = self.innermost(thread);
         let label = within(outer, label);
@@ -74,38 +74,37 @@ impl Scopes {
         label.map(drop)
     }
 
-    /// A thread closes its innermost label. False where it has none.
+    /// Closes a thread's innermost label. Returns false if it has none.
     pub fn pop(&mut self, thread: u64) -> bool {
         let last = self.open.iter().rposition(|(of, _)| *of == thread);
         last.map(|last| self.open.remove(last)).is_some()
     }
 
-    /// Whether a thread has labels open.
+    /// Returns whether a thread has open labels.
     #[must_use]
     pub fn has_open(&self, thread: u64) -> bool {
         self.open.iter().any(|(of, _)| *of == thread)
     }
 
-    /// A thread has ended, and closes what it has open.
+    /// Closes all labels of a thread that has ended.
     pub fn close(&mut self, thread: u64) {
         self.open.retain(|(of, _)| *of != thread);
     }
 
-    /// What is counted from now on is for a dump of this label, within those that are open; `None`: for
-    /// none.
+    /// Assigns counts from now on to a dump of this label, within the open labels. `None` ends that.
     pub fn set_dump(&mut self, label: Option<String>) {
         self.dump = label;
     }
 
-    /// Whether more labels are open than can share a directory, so that counts go to none.
+    /// Returns whether more labels are open than can share a directory. Counts then go to no label.
     #[must_use]
     pub fn are_too_many(&self) -> bool {
         let labels = self.labels();
         !labels.is_empty() && Label::sharing(&labels).is_none()
     }
 
-    /// Where what is counted goes now. GPU counters do not tell which thread has launched a kernel:
-    /// where several have labels, it goes to what these share.
+    /// The current destination of counts. GPU counters do not tell which thread has launched a kernel, so the
+    /// labels of several threads share the counts.
     #[must_use]
     pub fn current(&self) -> Scope {
         match self.window {
@@ -117,10 +116,10 @@ impl Scopes {
         }
     }
 
-    /// The same for what is to have a label of its own within the current one.
+    /// The destination for a label within the current ones.
     ///
     /// # Errors
-    /// Fails where `label` is none.
+    /// Fails if `label` is not valid.
     pub fn below(&self, label: &str) -> Result<Scope, LabelError> {
         if self.window == Window::Closed {
             return Ok(Scope::LeftOut);
@@ -133,13 +132,13 @@ impl Scopes {
         below.map(|labels| self.scope_of(&labels))
     }
 
-    /// The label that `thread` has opened last.
+    /// The latest open label of `thread`.
     fn innermost(&self, thread: u64) -> Option<&Label> {
         let own = self.open.iter().rev().find(|(of, _)| *of == thread);
         own.map_or(self.base.as_ref(), |(_, label)| label.as_ref())
     }
 
-    /// The innermost labels of all threads, in the order of their names.
+    /// The innermost labels of all threads, ordered by name.
     fn labels(&self) -> Vec<Label> {
         let mut labels: Vec<Label> = Vec::new();
         for (thread, _) in &self.open {
@@ -153,7 +152,7 @@ impl Scopes {
         labels
     }
 
-    /// Labels that cannot share a directory get none: the counts are more than what they are of.
+    /// If the labels cannot share a directory, the counts get none: the counts matter more than their labels.
     fn scope_of(&self, labels: &[Label]) -> Scope {
         let shared = Label::sharing(labels).filter(|it| Some(it) != self.base.as_ref());
         shared.map_or(Scope::Unlabelled, Scope::Labelled)

@@ -1,41 +1,41 @@
-//! Of what a load has counted, how much is not for its own profile: counts of labels, and what was
-//! counted outside of windows.
+//! The part of a load's counts that is not for its own profile: counts of labels, and counts from outside of
+//! windows.
 //!
-//! Nothing is written to the device for that: what was counted up to a moment is remembered, and the
-//! difference to a later one is what was counted in between. So each count goes to one place, and the
-//! sum of all is what the device has.
+//! This writes nothing to the device. It remembers the counts at a moment, and the difference to a later
+//! moment gives the counts in between. So each count goes to one place, and all places together have the sum
+//! on the device.
 
 use std::collections::HashMap;
 
-use super::counted::Counted;
-use crate::profraw::{Counts, Version};
+use crate::format::profraw::{Counts, Version};
+use crate::read::counted::Counted;
 
-/// The shares of all loads; empty where nobody asks for labels or windows.
+/// The shares of all loads. Empty unless labels or windows are used.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     is_asked_for: bool,
-    /// By generation, and of its bounds which.
+    /// By generation, and by number of the load's bounds.
     loads: HashMap<u64, Vec<Share>>,
 }
 
-/// What became of the counts of one load.
+/// The split of one load's counts.
 #[derive(Debug, Default)]
 pub(super) struct Share {
-    /// All that was counted at the latest look, if that was not at the load.
+    /// All counts at the latest look. `None` if that was the load.
     seen: Option<Counts>,
-    /// Whether what drains have written before is known.
+    /// True if the output of earlier drains is known.
     has_begun: bool,
-    /// What of that is not for the load's own profile.
+    /// The part of the counts that is not for the load's own profile.
     elsewhere: Option<Counts>,
 }
 
 impl Shares {
-    /// Shares are kept from now on.
+    /// Starts to keep shares.
     pub(super) fn ask(&mut self) {
         self.is_asked_for = true;
     }
 
-    /// The share of load `generation` at its bounds number `which`, if any are kept.
+    /// The share of load `generation` at its bounds number `which`. `None` unless shares are kept.
     pub(super) fn of(&mut self, generation: u64, which: usize) -> Option<&mut Share> {
         if !self.is_asked_for {
             return None;
@@ -47,22 +47,22 @@ impl Shares {
         shares.get_mut(which)
     }
 
-    /// The load is gone, or its counters start from zero.
+    /// Forgets a load that is gone, or whose counters start from zero.
     pub(super) fn forget(&mut self, generation: u64) {
         self.loads.remove(&generation);
     }
 }
 
 impl Share {
-    /// Begins with what the load's own profile has by now, where drains came before: what `written` finds.
+    /// Begins with the counts in the load's own profile from earlier drains, which `written` returns.
     pub(super) fn begin(&mut self, written: impl FnOnce() -> Option<Counts>) {
         if !std::mem::replace(&mut self.has_begun, true) {
             self.seen = written();
         }
     }
 
-    /// A later look at what was counted: what is new. Where counters were reset in between, nothing of
-    /// what is there now has gone elsewhere.
+    /// Takes a later look and returns the new counts. If counters were reset in between, none of the current
+    /// counts have gone elsewhere.
     pub(super) fn advance(&mut self, counted: Counts, version: &Version) -> Counts {
         let news = match &self.seen {
             None => counted.clone(),
@@ -77,7 +77,7 @@ impl Share {
         news
     }
 
-    /// These of the counts are not for the load's own profile.
+    /// Removes these counts from the load's own profile.
     pub(super) fn leave_out(&mut self, counts: Counts, version: &Version) {
         match &mut self.elsewhere {
             None => self.elsewhere = Some(counts),
@@ -88,7 +88,7 @@ impl Share {
         }
     }
 
-    /// What of `counted` is for the load's own profile; `None` where it is all.
+    /// The part of `counted` for the load's own profile. `None` if that is all of it.
     pub(super) fn rest(&self, counted: &Counted<'_>, version: &Version) -> Option<Counts> {
         let elsewhere = self.elsewhere.as_ref()?;
         Some(counted.to_counts().since(elsewhere, version))
@@ -104,7 +104,7 @@ mod tests {
         Counts {
             counters: bytes.collect(),
             bitmap: vec![bitmap],
-            uniform: Vec::new(),
+            ..Counts::default()
         }
     }
 

@@ -1,4 +1,4 @@
-//! What is loaded past the hooks, and goes past them.
+//! Executables that are loaded, and unloaded, past the hooks.
 
 use std::collections::HashSet;
 
@@ -6,11 +6,11 @@ use super::{Outcome, Session, walk_failed};
 use crate::device::{Device, DeviceError, Executable};
 
 impl Session {
-    /// Finds executables whose freeze was not seen, as where librocov comes into a process that has
-    /// loaded code already. Their code objects that are not instrumented are counted here, the others
-    /// when they are drained.
+    /// Finds executables whose freeze was not seen, for example because librocov came into a process that had
+    /// already loaded code. The outcome counts their code objects without counters. A drain counts the
+    /// others.
     ///
-    /// What has come so may go so: then it is forgotten, undrained.
+    /// Executables that came this way may also go this way. This forgets them, without a drain.
     pub fn look_for_unseen(&mut self, device: &dyn Device) -> Outcome {
         let mut all = Outcome::default();
         let executables = match device.executables() {
@@ -32,7 +32,7 @@ impl Session {
         all
     }
 
-    /// Looks at one of them.
+    /// Examines one of them.
     pub(super) fn look_late(&mut self, device: &dyn Device, executable: Executable) -> Outcome {
         match self.loaded(device, executable) {
             Ok(outcome) => {
@@ -48,15 +48,15 @@ impl Session {
         }
     }
 
-    /// Whether an executable was looked at since it was loaded: several copies of librocov on the way of
-    /// one call all tell of it.
+    /// Returns whether an executable was examined since it was loaded. If several copies of librocov see one
+    /// call, each reports it.
     #[must_use]
     pub fn knows(&self, device: &dyn Device, executable: Executable) -> bool {
         self.registry.loads_of(executable).next().is_some()
             && self.is_as_loaded(device, executable).unwrap_or(false)
     }
 
-    /// Forgets executables that are not among the `present` any more, or whose handle is another's.
+    /// Forgets executables that are not `present` any more, or whose handle belongs to another.
     fn forget_vanished(&mut self, device: &dyn Device, present: &[Executable]) {
         let present: HashSet<_> = present.iter().map(|executable| executable.0).collect();
         let mut vanished = Vec::new();
@@ -73,7 +73,7 @@ impl Session {
         }
     }
 
-    /// Whether an executable has the code objects that it was found with.
+    /// Returns whether an executable has the code objects that it was found with.
     fn is_as_loaded(
         &self,
         device: &dyn Device,

@@ -1,5 +1,5 @@
-// A kernel with so many counters that they do not fit where little memory is left: 4,096 cases, each
-// with a counter of its own.
+// A kernel with so many counters that they do not fit into little remaining memory: 4,096 cases,
+// each with its own counter.
 
 #define CASE(n) case n: result += n * 7u; break;
 #define CASES_8(n) \

@@ -24,7 +24,7 @@ __global__ void histogram(const u32 *in, u32 *bins, u64 *total, int *largest, u3
 }
 REGISTER_KERNEL(histogram);
 
-// Each work-item has a word of its own: the first exchange misses, the second hits.
+// Each work-item has its own word: the first exchange misses, the second hits.
 __global__ void compare_exchange(u32 *words, u32 *attempts, u32 n) {
   u32 i = global_x();
   if (i >= n)

@@ -1,8 +1,8 @@
-// Device side of the kernels here, without HIP's headers and device libraries: what is compiled is
-// what the file says. The same sources compile for the host, where host_dev.h takes this place.
+// Device side of the kernels here, without HIP's headers and device libraries: only this code is
+// compiled. The host compiles these sources too, with host_dev.h instead of this file.
 //
-// The helpers are not instrumented: their bodies differ between device and host, and everything
-// that is counted must be counted on both.
+// The helpers are not instrumented: their bodies differ between device and host, and all counted
+// code must have equal counts on both.
 #pragma once
 
 #ifndef __AMDGCN__
@@ -15,7 +15,7 @@
 #define __noinline__ __attribute__((noinline))
 #define HELPER __attribute__((device, always_inline, no_profile_instrument_function))
 
-// Where the host looks kernels up by name; the device has its symbol table for that.
+// The host looks kernels up by name in a list; the device has its symbol table for that.
 #define REGISTER_KERNEL(...)
 
 typedef unsigned char u8;
@@ -37,14 +37,14 @@ static inline HELPER u32 global_x() { return block_x() * block_size_x() + thread
 static inline HELPER u32 global_y() { return block_y() * block_size_y() + thread_y(); }
 static inline HELPER u32 global_z() { return block_z() * block_size_z() + thread_z(); }
 
-// All work-items of the workgroup meet here; their earlier writes are seen after it.
+// All work-items of the workgroup wait here for each other; later code sees their earlier writes.
 static inline HELPER void barrier() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
-// The wave operations below are called with all unfinished lanes of the wave together.
+// All unfinished lanes of the wave call the wave operations below together.
 static inline HELPER u32 lane() {
   return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0));
 }

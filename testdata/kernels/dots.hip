@@ -110,7 +110,7 @@ __global__ void words(const u32 *a, const u32 *b, u32 *out, u32 n) {
   u32 y = b[i];
   int sum = 0;
   u32 unsigned_sum = 0;
-  // Each work-item goes on with the words behind its own.
+  // Each work-item continues with the words after its own.
   for (u32 k = 0; k < 4; ++k) {
     u32 next = b[(i + k) % n];
     sum = dot4(x, next, sum);

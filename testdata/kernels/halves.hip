@@ -95,7 +95,7 @@ __global__ void mixed(const u16 *a, const u16 *b, float *sums, u16 *out, u32 n) 
   float dot = half_dot(first, second, sum);
   sums[i] = sum;
   sums[n + i] = dot;
-  // Multiplied and added in single precision, and then rounded.
+  // Multiplied and added in single precision, then rounded.
   half2 scaled;
   scaled.x = static_cast<half>(__builtin_fmaf(static_cast<float>(first.x), 0.5f, sum));
   scaled.y = static_cast<half>(

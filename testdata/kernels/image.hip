@@ -1,5 +1,5 @@
 // A struct passed by value with members of every size, and loads and stores of bytes and halves,
-// signed and unsigned: what image code looks like.
+// signed and unsigned, as in typical image code.
 #include "dev.h"
 
 struct Filter {

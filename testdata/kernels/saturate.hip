@@ -6,7 +6,7 @@ typedef short i16;
 typedef i16 i16x2 __attribute__((ext_vector_type(2)));
 typedef u16 u16x2 __attribute__((ext_vector_type(2)));
 
-// Sums and differences of two numbers, which are as often too large as not.
+// Sums and differences of two numbers; about half of them do not fit.
 template <class T>
 static __device__ T limited(T a, T b) {
   T sum = __builtin_elementwise_add_sat(a, b);
@@ -84,7 +84,7 @@ __global__ void sorted(const u32 *in, u32 *out, u32 n) {
 }
 REGISTER_KERNEL(sorted);
 
-// Two values take turns for as long as the input says.
+// Two values are exchanged as often as the input says.
 __global__ void turns(const u32 *in, u32 *out, u32 n) {
   u32 i = global_x();
   if (i >= n)

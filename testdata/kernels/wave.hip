@@ -1,5 +1,5 @@
-// What lanes of one wave do together: ballot, lane number, shuffle, the first lane's value; and a
-// dense switch behind it.
+// Operations of all lanes of one wave: ballot, lane number, shuffle, the first lane's value; then a
+// dense switch.
 #include "dev.h"
 
 __global__ void vote(const int *in, int *out, u64 *votes, u32 n) {

@@ -58,7 +58,7 @@ void resume(std::size_t number) {
   swapcontext(&scheduler, &fibres[number].context);
 }
 
-// Makes the fibres of a range runnable if all that have not finished wait in `state`.
+// Makes the fibres of a range runnable if all unfinished ones wait in `state`.
 bool release(std::size_t first, std::size_t end, State state) {
   bool waiting = false;
   for (std::size_t i = first; i < end; ++i) {
@@ -81,8 +81,8 @@ bool release_waiting() {
   return released;
 }
 
-// Posts a value, and calls `read` with the wave's fibres when all of them have posted theirs. The
-// second suspension keeps a fast lane from posting its next value before a slow one has read.
+// Posts a value, and calls `read` with the wave's fibres after all of them have posted. The second
+// suspension keeps a fast lane from posting its next value before a slow one has read.
 template <class Read> auto with_wave(u32 value, Read read) {
   fibres[current].posted = value;
   suspend(State::AtWaveOperation);

@@ -1,4 +1,4 @@
-// Runs one workgroup on the host: a fibre per work-item, resumed in order, suspended where it
+// Runs one workgroup on the host: one fibre per work-item, resumed in order and suspended while it
 // waits for the others of its wave or workgroup.
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace oracle {
 
-// Runs `kernel` once per work-item. Throws std::runtime_error when work-items wait for others
-// that will not come.
+// Runs `kernel` once per work-item. Throws std::runtime_error if work-items wait for others that
+// will never arrive.
 void run_workgroup(Index workgroup, Index size, const std::function<void()> &kernel);
 
 } // namespace oracle

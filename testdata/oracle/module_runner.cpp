@@ -1,5 +1,5 @@
-// Runs a spec's launches from a code object through the HIP runtime: what a program that loads
-// modules does, with nothing in it that knows of coverage.
+// Runs a spec's launches from a code object through the HIP runtime, like a program that loads
+// modules. Nothing in it refers to coverage.
 //
 //   module_runner [--keep-loaded] CODE_OBJECT SPEC OUTDIR [TIMES]...
 //
@@ -38,7 +38,7 @@ void launch(hipModule_t module, const spec::Launch &launch, const std::vector<vo
   CHECK(hipDeviceSynchronize());
 }
 
-// Gives back the buffers' contents after the last launch.
+// Returns the buffers' contents after the last launch.
 std::vector<spec::Bytes> run(hipModule_t module, const spec::Spec &spec) {
   std::vector<void *> buffers;
   for (const spec::Bytes &bytes : spec.buffers) {

@@ -1,5 +1,5 @@
-// What to run: buffers and kernel launches, read from a small text file. The host oracle and the
-// HIP program that runs a code object read the same file, so both do the same work.
+// A spec: buffers and kernel launches from a small text file. The host oracle and the HIP program
+// that runs a code object read one file, so both do the same work.
 //
 //   buf FILE                              the next buffer; its contents are the file's
 //   launch NAME GX GY GZ BX BY BZ ARG...  a grid of GX*GY*GZ workgroups of BX*BY*BZ work-items
@@ -34,7 +34,7 @@ struct Spec {
   std::vector<Launch> launches;
 };
 
-// Throw std::runtime_error with the file, the line and what is wrong.
+// Throw std::runtime_error with the file, the line and the problem.
 Spec read(const std::string &path);
 void write_buffers(const std::vector<Bytes> &buffers, const std::string &directory);
 

@@ -1,5 +1,5 @@
-// A small HIP program: makes up measurements, cleans them on the GPU, computes statistics there
-// and checks everything against the CPU.
+// A small HIP program: makes up measurements, cleans them on the GPU, computes statistics there and
+// checks everything against the CPU.
 //
 //   sample [--exit-status N]      N (default 0) is the exit status when all results are right
 #include "statistics.h"
@@ -11,7 +11,7 @@
 constexpr int COUNT = 1000;
 constexpr float LIMIT = 90.0f;
 
-// Cuts what lies above the limit, and marks values that make no sense.
+// Cuts values above the limit, and marks values that make no sense.
 template <typename T> __global__ void clean_kernel(T *values, int count, T limit) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= count) {
@@ -24,8 +24,8 @@ template <typename T> __global__ void clean_kernel(T *values, int count, T limit
   values[i] = clamp_to(values[i], T(0), limit);
 }
 
-// How many steps each number takes to 1: halved when even, else tripled plus one. And how high it
-// rises on the way, in multiples of where it started.
+// The number of steps from each number to 1: halve it if it is even, else triple it and add one.
+// And its highest value on the way, in multiples of the start.
 __global__ void steps_kernel(const int *numbers, int count, int *steps, int *rises) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= count) {

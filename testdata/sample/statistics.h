@@ -27,7 +27,7 @@ template <typename T> __device__ T clamp_to(T value, T low, T high) {
   return value;
 }
 
-// A device copy of host values.
+// A copy of host values on the device.
 template <typename T> class DeviceArray {
 public:
   explicit DeviceArray(const std::vector<T> &values) : size_(values.size()) {

@@ -1,7 +1,7 @@
 // The kernels that work on shared memory: a histogram and a tree reduction.
 #include "statistics.h"
 
-// The bin that a value falls into; the outermost bins take what lies beyond them.
+// The bin of a value; the outermost bins also take the values beyond them.
 __device__ __noinline__ int bin_of(float value, float low, float width) {
   int bin = static_cast<int>((value - low) / width);
   if (bin < 0) {

@@ -1,14 +1,14 @@
-//! Code objects whose metadata, descriptors or coverage mapping are damaged: each an error that says
-//! what was found and what may be.
+//! Code objects with damaged metadata, descriptors or coverage mapping. Each gives an error that
+//! names the found and the allowed value.
 
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol};
-use rocov::codeobject::CodeObject;
+use rocov::format::codeobject::CodeObject;
 use serde_json::{Value, json};
 
 use crate::{kernels_of, kinds};
 
-/// An ELF of nothing but an AMDGPU metadata note.
+/// An ELF with only an AMDGPU metadata note.
 fn with_note(contents: &[u8]) -> Vec<u8> {
     const NOTE_AT: u64 = 64 + 56;
     let mut note = Vec::new();
@@ -54,7 +54,7 @@ fn of_note(metadata: &Value) -> String {
     message(&with_note(&note))
 }
 
-/// The metadata of one kernel, as it should be.
+/// The valid metadata of one kernel.
 fn kernel() -> Value {
     json!({
         ".name": "k", ".symbol": "k.kd",
@@ -99,7 +99,7 @@ fn metadata_that_is_absent() {
 
 #[test]
 fn fields_that_are_missing_or_wrong() {
-    // As it should be, but for the descriptor.
+    // Valid, except for the descriptor.
     let good = of_note(&metadata(kernel()));
     assert_eq!(
         good,
@@ -248,7 +248,7 @@ fn cut(len: usize) -> String {
 #[test]
 fn counts_and_depths_are_not_believed() {
     let kernels = b"\xaeamdhsa.kernels";
-    // A list, a map in one, text, bytes, each of 2^32 - 1.
+    // A list, a map in a list, text and bytes, each with the size 2^32 - 1.
     for contents in [
         &b"\xdd\xff\xff\xff\xff"[..],
         b"\x91\xdf\xff\xff\xff\xff",
@@ -259,12 +259,12 @@ fn counts_and_depths_are_not_believed() {
         let note = [b"\x81".as_slice(), kernels, contents].concat();
         assert_eq!(message(&with_note(&note)), cut(note.len()));
     }
-    // Lists in lists in lists.
+    // Deeply nested lists.
     let note = [b"\x81\xa1x".as_slice(), &[0x91; 1 << 20]].concat();
     assert_eq!(message(&with_note(&note)), cut(note.len()));
 }
 
-/// kinds.hip by clang 22, and where something is in it.
+/// kinds.hip by clang 22, and the positions of its parts.
 struct Real {
     bytes: Vec<u8>,
 }
@@ -386,7 +386,7 @@ fn coverage_mappings_that_are_damaged_cost_the_sources_alone() {
         }
         assert_eq!(kernels_of(real.bytes.as_slice()).expect("kernels"), without);
     }
-    // A version that is not known is no damage.
+    // An unknown version is not damage.
     for version in [2_u32, 7] {
         let mut real = Real::new();
         real.bytes[map + 12..map + 16].copy_from_slice(&version.to_le_bytes());

@@ -1,9 +1,9 @@
-//! What is instrumented, and where kernels' sources are.
+//! The instrumented functions and the kernels' source places.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rocov::codeobject::CodeObject;
+use rocov::format::codeobject::CodeObject;
 
 use crate::llvm;
 use crate::support::artifacts::repository;
@@ -11,7 +11,7 @@ use crate::support::command::{limited, run};
 use crate::support::compile::CLANG;
 use crate::{SOURCES, all_kinds, all_sources, kernels};
 
-/// Not one kernel of kinds.hip, and all others: of kernels with counters, the symbols of these.
+/// No kernel of kinds.hip, then all the others: for kernels with counters, the counters' symbols.
 #[test]
 fn instrumented_are_those_with_counters() {
     for path in all_kinds().iter().chain(&all_sources()) {
@@ -55,7 +55,7 @@ fn sources_are_those_of_llvm_cov() {
     }
 }
 
-/// A source that is compiled in `directory`, and named from there in a way of its own.
+/// A source compiled in `directory`, with a name relative to it.
 fn compiled_in(directory: &Path, name: &str, text: &str, flags: &[&str]) -> PathBuf {
     std::fs::write(directory.join("kernel.hip"), text).expect("a source");
     let object = directory.join("kernel.co");

@@ -1,4 +1,4 @@
-//! What LLVM's tools print, taken apart.
+//! Parsers for the output of LLVM's tools.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,8 +14,8 @@ fn printed(tool: &str, arguments: &[&str], file: &Path) -> String {
     run(&mut command).success().stdout
 }
 
-/// Kernels of the metadata note, as `llvm-readelf --notes` prints them: YAML, where a kernel starts
-/// with a dash in the third column and its own fields are in the fifth.
+/// Kernels of the metadata note in the YAML of `llvm-readelf --notes`. A kernel starts with a dash
+/// in the third column; its own fields are in the fifth.
 pub(crate) fn notes(file: &Path) -> Vec<Fields> {
     let text = printed("llvm-readelf-22", &["--notes"], file);
     let (_, kernels) = text

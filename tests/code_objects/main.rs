@@ -1,11 +1,11 @@
-//! What a code object says of itself, against what LLVM's tools say of the same file.
+//! Compares the library's reading of a code object with that of LLVM's tools.
 
 mod damage;
 mod functions;
 mod llvm;
 mod memory;
 mod metadata;
-#[path = "../whole_program/support/mod.rs"]
+#[path = "../support/mod.rs"]
 #[allow(
     dead_code,
     reason = "shared with the whole-program tests, which use all of it"
@@ -16,19 +16,19 @@ mod targets;
 use std::path::{Path, PathBuf};
 
 use object::read::{ReadCache, ReadRef};
-use rocov::codeobject::{CodeObject, CodeObjectError, Kernel};
+use rocov::format::codeobject::{CodeObject, CodeObjectError, Kernel};
 use support::artifacts::{files_with_extension, repository};
 use support::compile::{code_object, device_header, device_only};
 
-/// Compilers with the targets that they know.
+/// Compilers and their targets.
 const COMPILERS: [(&str, &[&str]); 3] = [
     ("clang++-15", &["gfx90a"]),
     ("clang++-19", &["gfx90a", "gfx942"]),
     ("clang++-22", &["gfx90a", "gfx942"]),
 ];
 
-/// Instrumentation as the front end has it: the driver of clang up to 19 ignores the usual flags on
-/// the device.
+/// Instrumentation by front-end flags: the driver of clang up to 19 ignores the usual flags on the
+/// device.
 const FRONT_END: [&str; 6] = [
     "-Xclang",
     "-fprofile-instrument=clang",
@@ -61,7 +61,7 @@ fn all_kinds() -> Vec<PathBuf> {
     COMPILERS.iter().flat_map(of).collect()
 }
 
-/// The sources of testdata/kernels for both targets, as they are run elsewhere.
+/// The sources of testdata/kernels for both targets, as other tests run them.
 fn all_sources() -> Vec<PathBuf> {
     let names = files_with_extension("testdata/kernels", "hip");
     let compiled = |path: &PathBuf| {
@@ -76,7 +76,8 @@ fn kernels_of<'data>(data: impl ReadRef<'data>) -> Result<Vec<Kernel>, CodeObjec
     CodeObject::parse(data)?.kernels()
 }
 
-/// The kernels of a code object in a file, the same whether it is read at once or as needed.
+/// The kernels of a code object in a file. Expects one result from a whole read and from a read in
+/// parts.
 fn kernels(path: &Path) -> Vec<Kernel> {
     let bytes = std::fs::read(path).expect("a file");
     let kernels = kernels_of(bytes.as_slice());

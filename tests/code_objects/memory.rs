@@ -1,20 +1,20 @@
-//! Program headers that say what the file has not: a code object that is not loaded, laid out as if it
-//! were, is refused with what is wrong.
+//! Program headers that do not match the file. The library rejects such a code object, which is
+//! laid out as if it were loaded, and names the problem.
 
 use object::LittleEndian;
 use object::elf::PT_LOAD;
 use object::read::elf::{ElfFile64, ProgramHeader};
-use rocov::codeobject::CodeObject;
+use rocov::format::codeobject::CodeObject;
 
 use crate::kinds;
 
-/// Changes a word of each segment that is loaded; what is then said of the code object.
+/// Changes a word of each loadable segment, and returns the error.
 fn message(word: usize, value: u64) -> String {
     let mut image = std::fs::read(kinds("clang++-22", "gfx90a", 4)).expect("a code object");
     let elf = ElfFile64::<LittleEndian>::parse(image.as_slice()).expect("an ELF");
     let headers = elf.elf_program_headers().iter();
     let loaded = headers.map(|it| it.p_type(LittleEndian) == PT_LOAD);
-    // The headers follow that of the file, which has 64 bytes; each has 56.
+    // The program headers follow the ELF header of 64 bytes; each has 56.
     let places: Vec<usize> = loaded
         .enumerate()
         .filter(|(_, is_loaded)| *is_loaded)

@@ -1,9 +1,10 @@
-//! Kernels: names, places, sizes, registers.
+//! Kernels: names, addresses, sizes, registers.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use rocov::codeobject::{Kernel, bundle};
+use rocov::format::bundle;
+use rocov::format::codeobject::Kernel;
 
 use crate::llvm::{self, Fields};
 use crate::support::compile::{device_header, sample};
@@ -50,7 +51,7 @@ fn say_what_the_notes_say(path: &Path) {
     }
 }
 
-/// Addresses against the symbol table; what the hardware is told against the descriptor.
+/// Compares addresses with the symbol table, and the hardware's values with the descriptor.
 fn are_where_the_symbols_are(path: &Path) {
     let (symbols, descriptors) = (llvm::symbols(path), llvm::descriptors(path));
     for kernel in kernels(path) {
@@ -75,7 +76,7 @@ fn are_where_the_symbols_are(path: &Path) {
             kernel.private_size,
             "{name}"
         );
-        // Registers are given out in blocks of eight.
+        // The hardware allots registers in blocks of eight.
         let vgprs = kernel.vgprs.max(1).next_multiple_of(8);
         assert_eq!(
             directive("next_free_vgpr"),
@@ -99,7 +100,7 @@ fn are_where_the_symbols_are(path: &Path) {
     }
 }
 
-/// The code objects in the sample program as it is compiled with these flags, in files.
+/// The code objects in the sample program with these flags, as files.
 fn sample_objects(compiler: &'static str, flags: &[OsString], into: &Path) -> Vec<PathBuf> {
     let program = std::fs::read(sample(compiler, flags)).expect("the sample");
     let objects: Vec<_> = bundle::images(&program)

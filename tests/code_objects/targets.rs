@@ -1,8 +1,8 @@
-//! What code objects are compiled for.
+//! The targets of code objects.
 
 use std::path::Path;
 
-use rocov::codeobject::CodeObject;
+use rocov::format::codeobject::CodeObject;
 
 use crate::support::compile::device_only;
 use crate::{all_kinds, kinds, llvm};
@@ -46,7 +46,7 @@ fn kinds_for(target: &'static str, compiler: &'static str, version: u8) -> std::
         .output("target")
 }
 
-/// The code object without what would name its target: as of version 3.
+/// The code object without the name of its target, as in version 3.
 fn without_a_named_target(path: &Path) -> Vec<u8> {
     let mut bytes = std::fs::read(path).expect("a file");
     let key = b"amdhsa.target";
@@ -55,7 +55,7 @@ fn without_a_named_target(path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// What LLVM says of these flags, and what we do.
+/// LLVM's reading of these flags, and the library's.
 fn read(bytes: &mut [u8], flags: u32, path: &Path) -> (Vec<String>, Result<String, String>) {
     bytes[FLAGS].copy_from_slice(&flags.to_le_bytes());
     std::fs::write(path, &bytes).expect("a file");
@@ -75,7 +75,7 @@ fn without_them_the_flags_name_every_processor_that_llvm_knows() {
                 assert_eq!(target.as_ref(), Ok(processor));
                 known += 1;
             }
-            // gfx940 and gfx941, which LLVM 22 has forgotten.
+            // gfx940 and gfx941, which LLVM 22 no longer knows.
             None if matches!(number, 0x40 | 0x4b) => assert!(target.is_ok()),
             None => {
                 let message = format!(
@@ -96,7 +96,7 @@ fn without_them_the_flags_name_the_features() {
     let path = directory.path().join("object.co");
     for features in 0..16 {
         let (words, target) = read(&mut bytes, 0x4c | features << 8, &path);
-        // LLVM names those that may be either, too.
+        // LLVM also names features that may have either value.
         let mut decided: Vec<String> = words[1..].to_vec();
         decided.retain(|word| word.ends_with(['+', '-']));
         decided.sort();

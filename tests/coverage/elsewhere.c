@@ -1,8 +1,7 @@
-/* Where tools/coverage has the counts of the code under test written to.
+/* Sets the file in which tools/coverage collects the counts of the code under test.
  *
- * By default that is LLVM_PROFILE_FILE. But tests set it for what librocov itself writes, the profiles of
- * device code: the two would lie in one directory, which goes with the test. FILENAME is a pattern as
- * that variable has it.
+ * The default is LLVM_PROFILE_FILE. But tests set it for librocov's own profiles of device code: both would
+ * lie in one directory, and the test removes it. FILENAME is a pattern in the syntax of that variable.
  */
 #include <stdlib.h>
 
@@ -10,15 +9,15 @@ void __llvm_profile_set_filename(const char *pattern);
 void __llvm_profile_reset_counters(void);
 int __llvm_profile_write_file(void);
 
-/* Ahead of the start of LLVM's runtime, which makes an empty file where that variable says. */
+/* Runs before the start of LLVM's runtime, which would create an empty file at the variable's path. */
 __attribute__((constructor(101))) static void write_elsewhere(void) {
   __llvm_profile_set_filename(FILENAME);
-  /* Before LLVM's runtime has its writer called at exit, and so called after it. */
+  /* Registered before LLVM's runtime registers its writer, so it runs after the writer. */
   atexit(__llvm_profile_reset_counters);
 }
 
-/* Once more, what librocov does after that. Each writing adds the file's counts to those in memory: without
- * the reset they would be doubled by each process. */
+/* Writes once more, for librocov's later code. Each write adds the file's counts to those in memory: without
+ * the reset, each process would double them. */
 __attribute__((destructor(101))) static void write_again(void) {
   __llvm_profile_write_file();
 }

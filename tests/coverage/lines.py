@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which lines of the library and of librocov ran, of an lcov file: for tools/coverage."""
+"""Prints the lines of the library and of librocov that ran, from an lcov file: for tools/coverage."""
 
 import itertools
 import re
@@ -9,12 +9,12 @@ from pathlib import Path
 REQUIRED = 90
 ROOT = Path(__file__).parents[2]
 OURS = ("src/", "runtime/src/", "runtime/rocprofiler/src/")
-# Modules of tests in files of their own.
+# Test modules in separate files.
 TESTS = re.compile(r"_tests\.rs$|/tests/")
 
 
 def counts(lcov):
-    """How often each line ran, by file."""
+    """The count of each line, by file."""
     files = {}
     for entry in lcov.read_text().splitlines():
         key, _, value = entry.partition(":")
@@ -27,14 +27,14 @@ def counts(lcov):
 
 
 def without_tests(path, lines):
-    """The lines before a file's unit tests, which are its end."""
+    """The lines before a file's unit tests, which are at its end."""
     text = path.read_text().splitlines()
     end = text.index("#[cfg(test)]") if "#[cfg(test)]" in text else len(text)
     return {number: count for number, count in lines.items() if number <= end}
 
 
 def ranges(numbers, known):
-    """Line numbers as FROM-TO: what has no code between them does not part them."""
+    """Line numbers as FROM-TO. Lines without code do not split a range."""
     missed = set(numbers)
     groups = itertools.groupby(sorted(known), key=lambda number: number in missed)
     runs = [list(group) for is_missed, group in groups if is_missed]
@@ -42,8 +42,8 @@ def ranges(numbers, known):
 
 
 def reasons(path):
-    """Of each file there how many lines are explained, and the reason: `FILE: NUMBER` and lines with two
-    spaces before them."""
+    """The number of explained lines of each file and the reason, from lines `FILE: NUMBER` and the indented
+    lines after each."""
     found, name = {}, None
     for line in path.read_text().splitlines():
         if line.startswith("  "):

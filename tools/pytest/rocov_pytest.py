@@ -11,7 +11,7 @@ import zlib
 
 import pytest
 
-# What librocov takes for a label (src/output/label.rs).
+# What librocov takes for a label (src/store/label.rs).
 MAX_NAMES = 8
 MAX_BYTES = 128
 MAX_ENCODED = 255

@@ -1,10 +1,10 @@
-//! What is used of rocprofiler-sdk's interface, as its public headers declare it: `registration.h`,
-//! `fwd.h`, `context.h` and `callback_tracing.h`, of 2024 to 2025 (ROCm 6.2 to 7.0).
+//! The part of rocprofiler-sdk's interface that this tool uses, as the public headers declare it:
+//! `registration.h`, `fwd.h`, `context.h` and `callback_tracing.h` of 2024 and 2025 (ROCm 6.2 to 7.0).
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::{offset_of, size_of};
 
-/// `rocprofiler_status_t`, of which 0 is success.
+/// `rocprofiler_status_t`; 0 is success.
 pub(crate) type Status = c_int;
 
 /// `ROCPROFILER_CALLBACK_TRACING_CODE_OBJECT` of `rocprofiler_callback_tracing_kind_t`.
@@ -28,7 +28,7 @@ pub(crate) type FinalizeClientFn = unsafe extern "C" fn(ClientId);
 /// `rocprofiler_tool_configure_result_t`.
 #[repr(C)]
 pub struct ConfigureResult {
-    /// Of this structure, in bytes.
+    /// The size of this structure in bytes.
     pub(crate) size: usize,
     pub(crate) initialize: unsafe extern "C" fn(Option<FinalizeClientFn>, *mut c_void) -> c_int,
     pub(crate) finalize: Option<unsafe extern "C" fn(*mut c_void)>,
@@ -40,25 +40,25 @@ const _: () = assert!(offset_of!(ConfigureResult, initialize) == 8);
 const _: () = assert!(offset_of!(ConfigureResult, finalize) == 16);
 const _: () = assert!(offset_of!(ConfigureResult, tool_data) == 24);
 
-/// `rocprofiler_context_id_t`: a structure of one number, which is passed as that.
+/// `rocprofiler_context_id_t`: a structure of one number, passed like a number.
 pub(crate) type ContextId = u64;
 
 pub(crate) type CreateContextFn = unsafe extern "C" fn(*mut ContextId) -> Status;
 pub(crate) type StartContextFn = unsafe extern "C" fn(ContextId) -> Status;
-/// `rocprofiler_callback_tracing_cb_t`: record, data of its user, data of ours.
+/// `rocprofiler_callback_tracing_cb_t`: takes record, data of its user, data of ours.
 pub(crate) type CallbackFn = unsafe extern "C" fn(Record, *mut c_void, *mut c_void);
-/// Context, kind, operations and their number, callback and its data.
+/// Takes context, kind, operations and their number, callback and its data.
 pub(crate) type ConfigureTracingFn =
     unsafe extern "C" fn(ContextId, u32, *const u32, usize, CallbackFn, *mut c_void) -> Status;
 
-/// `rocprofiler_callback_tracing_record_t` up to its phase. There are two of them: in the later one,
-/// `correlation_id` has a third word, `ancestor`, and what follows is 8 bytes further.
+/// `rocprofiler_callback_tracing_record_t` up to its phase. There are two layouts: in the later one,
+/// `correlation_id` has a third word, `ancestor`, and all fields behind it are 8 bytes further.
 #[repr(C)]
 pub(crate) struct Record {
     _context: ContextId,
     _thread: u64,
     _correlation: [u64; 2],
-    /// Kind, operation, phase; or the ancestor in two halves and then these.
+    /// Kind, operation and phase, or the two halves of the ancestor before them.
     rest: [u32; 6],
 }
 
@@ -66,9 +66,9 @@ const _: () = assert!(offset_of!(Record, rest) == 32);
 const _: () = assert!(size_of::<Record>() == 56);
 
 impl Record {
-    /// What happens, if it happens to a code object. Which layout it is shows by the kind and the
-    /// operation, as one alone was asked for: an ancestor of that value would be the four billionth
-    /// call of the process.
+    /// Returns the phase of a code object; `None` for a record of another kind. The kind and the operation
+    /// show the layout, because this tool asks for one kind only. An ancestor with their value would be
+    /// the four billionth call of the process.
     pub(crate) fn phase(&self) -> Option<Phase> {
         let phase = match self.rest {
             [CODE_OBJECT, LOAD, phase, ..] => phase,
@@ -86,8 +86,8 @@ impl Record {
 /// `rocprofiler_callback_phase_t` of code objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// `ROCPROFILER_CALLBACK_PHASE_LOAD`: it is loaded.
+    /// `ROCPROFILER_CALLBACK_PHASE_LOAD`: the code object is loaded.
     Loaded,
-    /// `ROCPROFILER_CALLBACK_PHASE_UNLOAD`: it is about to be unloaded.
+    /// `ROCPROFILER_CALLBACK_PHASE_UNLOAD`: the code object is about to be unloaded.
     Unloading,
 }

@@ -1,10 +1,11 @@
-//! librocov as a tool of rocprofiler-sdk, AMD's library for profilers: it is told there of code objects
-//! that are loaded and unloaded, for processes in which librocov's own hooks see neither.
+//! librocov as a tool of rocprofiler-sdk, AMD's library for profilers. rocprofiler-sdk reports loads and
+//! unloads of code objects, for processes in which librocov's own hooks see neither.
 //!
-//! A library of its own, as [`rocprofiler_configure`] calls rocprofiler-sdk into every process that has
-//! it, and ends those where it is not installed: the ROCm runtimes look for the symbol. So nothing links
-//! with this one; `ROCP_TOOL_LIBRARIES` names it, where rocprofiler-sdk is. librocov itself is the one
-//! that the process has, or that lies beside this library.
+//! This is a library of its own, because the ROCm runtimes look for the symbol
+//! [`rocprofiler_configure`]. They load rocprofiler-sdk into every process that has it, and end the process
+//! if rocprofiler-sdk is not installed. So nothing links with this library. If rocprofiler-sdk is
+//! installed, `ROCP_TOOL_LIBRARIES` names it. It uses the librocov of the process, or the one beside
+//! itself.
 
 mod abi;
 mod librocov;
@@ -16,11 +17,11 @@ use std::ptr::null_mut;
 
 use abi::{ClientId, ConfigureResult, FinalizeClientFn, Phase, Record};
 
-/// Called by rocprofiler-sdk for each tool, before the runtimes have loaded any code: the version is
+/// Registers this tool. rocprofiler-sdk calls it before the runtimes have loaded any code. The version is
 /// 10000 * major + 100 * minor + patch.
 ///
 /// # Safety
-/// As rocprofiler-sdk's `registration.h` has it: `client` is valid.
+/// `client` is valid, as rocprofiler-sdk's `registration.h` promises.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocprofiler_configure(
     _version: u32,
@@ -28,11 +29,11 @@ pub unsafe extern "C" fn rocprofiler_configure(
     _priority: u32,
     client: *mut ClientId,
 ) -> *mut ConfigureResult {
-    // SAFETY: as the caller promises.
+    // SAFETY: the client is null or valid, as the caller promises.
     if let Some(client) = unsafe { client.as_mut() } {
         client.name = c"rocov".as_ptr();
     }
-    // Kept by rocprofiler-sdk to the end of the process.
+    // rocprofiler-sdk keeps it to the end of the process.
     Box::into_raw(Box::new(ConfigureResult {
         size: size_of::<ConfigureResult>(),
         initialize,
@@ -41,28 +42,29 @@ pub unsafe extern "C" fn rocprofiler_configure(
     }))
 }
 
-/// Asks to be told of code objects. 0, or -1: rocprofiler-sdk then goes on without this tool.
+/// Asks for reports of code objects. Returns 0, or -1: then rocprofiler-sdk goes on without this tool.
 unsafe extern "C" fn initialize(
     _finalize: Option<FinalizeClientFn>,
     _tool_data: *mut c_void,
 ) -> c_int {
     let result = catch_unwind(|| {
         librocov::find()?;
-        sdk::trace_code_objects(told)
+        sdk::trace_code_objects(report)
     });
     match result {
         Ok(Ok(())) => 0,
         Ok(Err(error)) => {
-            eprintln!("rocov: rocprofiler-sdk does not tell of code objects: {error}");
+            eprintln!("rocov: rocprofiler-sdk does not report code objects: {error}");
             -1
         }
         Err(_) => -1,
     }
 }
 
-/// A code object was loaded, or is about to be unloaded: its memory can still be read.
-unsafe extern "C" fn told(record: Record, _user_data: *mut c_void, _data: *mut c_void) {
-    // What goes wrong, librocov has said.
+/// Takes the report that a code object was loaded, or is about to be unloaded. Its memory can still be
+/// read.
+unsafe extern "C" fn report(record: Record, _user_data: *mut c_void, _data: *mut c_void) {
+    // librocov has printed every error.
     let _ = catch_unwind(|| match (record.phase(), librocov::find()) {
         (Some(Phase::Loaded), Ok(librocov)) => librocov.code_loaded(),
         (Some(Phase::Unloading), Ok(librocov)) => librocov.code_unloading(),

@@ -1,4 +1,4 @@
-//! librocov: the one that the process has, or the one beside this library.
+//! The librocov of the process, or the one beside this library.
 
 use std::ffi::{CStr, OsStr, c_int};
 use std::os::unix::ffi::OsStrExt;
@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-/// What is called of `rocov.h`. The answers are for programs: what goes wrong is said by librocov.
+/// The functions of `rocov.h` that this tool calls. It ignores their results, because librocov prints
+/// every error.
 #[derive(Clone, Copy)]
 pub(crate) struct Librocov {
     code_loaded: unsafe extern "C" fn() -> c_int,
@@ -15,8 +16,8 @@ pub(crate) struct Librocov {
 }
 
 impl Librocov {
-    fn of(library: &Library) -> Option<Librocov> {
-        // SAFETY: rocov.h declares the functions so.
+    fn in_library(library: &Library) -> Option<Librocov> {
+        // SAFETY: rocov.h declares the functions with these types.
         unsafe {
             Some(Librocov {
                 code_loaded: *library.get(b"rocov_code_loaded\0").ok()?,
@@ -36,34 +37,39 @@ impl Librocov {
     }
 }
 
-/// librocov, looked for once.
+/// Returns librocov. Looks for it once.
 ///
 /// # Errors
-/// Fails where there is none; the text says where it was looked for.
+/// Fails if there is none; the text names the file that was tried.
 pub(crate) fn find() -> Result<Librocov, String> {
     static FOUND: OnceLock<Result<Librocov, String>> = OnceLock::new();
     FOUND
-        .get_or_init(|| Librocov::of(&Library::this()).map_or_else(open, Ok))
+        .get_or_init(|| Librocov::in_library(&Library::this()).map_or_else(open, Ok))
         .clone()
 }
 
 fn open() -> Result<Librocov, String> {
     let path = directory().join("librocov.so");
-    // In a scope of its own: calls that the runtimes have not bound yet would go to its hooks, and others
-    // past them. SAFETY: librocov's constructor registers handlers, no more.
+    // RTLD_LOCAL: otherwise calls that the runtimes have not bound yet would go to its hooks, and others
+    // past them. SAFETY: librocov's constructor only registers handlers.
     let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) };
     let library = library.map_err(|error| error.to_string())?;
-    let found = Librocov::of(&library);
-    // Stays: its functions are called to the end.
+    let found = Librocov::in_library(&library);
+    // The library stays, because this tool calls its functions to the end.
     std::mem::forget(library);
-    found.ok_or_else(|| format!("{} is of another version", path.display()))
+    found.ok_or_else(|| {
+        format!(
+            "{} has another version: install both of one release",
+            path.display()
+        )
+    })
 }
 
-/// Where this library lies.
+/// Returns the directory of this library.
 fn directory() -> PathBuf {
     // SAFETY: an all-zero Dl_info is valid.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: the address is one of this library.
+    // SAFETY: the address lies in this library.
     let found = unsafe { libc::dladdr(directory as *const libc::c_void, &raw mut info) } != 0;
     if !found || info.dli_fname.is_null() {
         return PathBuf::new();

@@ -1,4 +1,4 @@
-/* Uses all of rocov.h in a process without a GPU: nothing to do, nothing said, nothing leaked. */
+/* Calls all of rocov.h in a process without a GPU: there is nothing to do, to print or to leak. */
 #include <rocov.h>
 
 #include <dlfcn.h>

@@ -34,7 +34,7 @@ __global__ void quantise(const float *values, int count, float scale, int *out) 
   }
 }
 
-// Nobody launches this one.
+// No code launches this one.
 __global__ void restore(const int *steps, int count, float scale, float *out) { // never
   int i = blockIdx.x * blockDim.x + threadIdx.x;                                // never
   if (i < count) {                                                              // never

@@ -7,6 +7,6 @@ template <class T> __attribute__((global)) void from_header(T *values, int count
   values[index] = tile[95 - index % 96];
 }
 
-// One whose body is a macro: it is where the macro is used.
+// A kernel with a macro as its body: its place is the use of the macro.
 #define IN_A_MACRO(name)                                                                           \
   __attribute__((global)) void name(int *values) { *values = *values ? 4 : 5; }

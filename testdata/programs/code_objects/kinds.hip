@@ -1,4 +1,4 @@
-// Kernels of all kinds that code objects tell apart, for any clang and without HIP's headers: from
+// Kernels of all kinds that code objects distinguish, for any clang and without HIP's headers: from
 // a header, with C linkage, local to the file, not instrumented, with scratch and spills, large.
 #include "inlined.h"
 
@@ -12,7 +12,7 @@ extern "C" GLOBAL void i(int *values) { values[0] = values[1] > 3 ? 1 : 2; }
 namespace {
 GLOBAL void local(int *values) { values[__builtin_amdgcn_workitem_id_x()] = 7; }
 } // namespace
-// What takes its address keeps it.
+// A use of its address keeps it.
 __attribute__((device, used)) void (*address_of_local)(int *) = local;
 
 __attribute__((global, no_profile_instrument_function)) void uncounted(int *values) { *values = 3; }

@@ -1,5 +1,5 @@
-// Runs a kernel whose counts follow from its launches, then ends in the way that its argument
-// names. Where the ending lets a program choose its status, that is STATUS.
+// Runs a kernel with known counts for each launch, then ends in the way that its argument names. If
+// the program can choose its exit status, it is STATUS.
 
 #include <hip/hip_runtime.h>
 
@@ -27,14 +27,14 @@ static void check(hipError_t error, const char *what) {
   }
 }
 
-// 256 calls a launch, 64 of them in the branch.
+// 256 calls for each launch, 64 of them in the branch.
 extern "C" __global__ void counted(unsigned *sum) {
   if (threadIdx.x < GROUP / 4) {
     atomicAdd(sum, 1);
   }
 }
 
-// The same, for launches while the program is ending.
+// A copy of it, for launches while the program ends.
 extern "C" __global__ void late(unsigned *sum) {
   if (threadIdx.x < GROUP / 4) {
     atomicAdd(sum, 1);
@@ -55,14 +55,14 @@ static void run_counted() {
   check(hipDeviceSynchronize(), "counted");
 }
 
-// False where the runtime takes no more launches.
+// Returns false if the runtime rejects the launch.
 static bool run_late() {
   late<<<GROUPS, GROUP>>>(sum_on_device());
   return hipGetLastError() == hipSuccess && hipDeviceSynchronize() == hipSuccess;
 }
 
-// What the child of a fork does, and how it ended as a status: 128 and the signal, as shells say
-// it.
+// Runs `work` in a forked child and returns the end as a shell's status: the exit status, or 128
+// plus the signal.
 template <typename Work> static int in_child(Work work) {
   std::fflush(nullptr);
   const pid_t child = fork();
@@ -101,8 +101,8 @@ struct LaunchesWhenDestroyed {
 
 static void exit_in_callback(hipStream_t, hipError_t, void *) { std::exit(STATUS); }
 
-// What happens before the first code object is loaded: exit handlers that are registered here run
-// after those of whoever waits for one.
+// Runs before the first load of a code object: exit handlers registered here run after those of a
+// library that registers at that load.
 static void begin(const std::string &ending) {
   if (ending == "destructor") {
     static LaunchesWhenDestroyed destroyed_at_exit;
@@ -183,7 +183,7 @@ static int end(const std::string &ending, char **arguments) {
     std::raise(SIGSEGV);
   }
   if (ending == "fork after") {
-    // The child of a program that has used the GPU cannot, and cannot run its exit handlers.
+    // The child of a program that has used the GPU cannot use it, and cannot run its exit handlers.
     const int child = in_child([] { _exit(STATUS); });
     run_counted();
     return child;
@@ -208,7 +208,7 @@ int main(int, char **arguments) {
     return child;
   }
   if (ending == "fork between") {
-    // HSA is running, and nothing is loaded yet.
+    // HSA runs, and no code object is loaded yet.
     int devices = 0;
     if (hipGetDeviceCount(&devices) != hipSuccess || devices != 1) {
       return 2;

@@ -36,7 +36,7 @@ def main(library, code_object, ending):
     if ending == "os._exit":
         os._exit(STATUS)
     if ending == "subprocess":
-        # Starts a child that shares this process's memory until it has called exec.
+        # Starts a child that shares this process's memory until it calls exec.
         subprocess.run(["sh", "-c", "exit 0"], check=True)
         sys.exit(STATUS)
     if ending == "exception":

@@ -1,5 +1,5 @@
-// Launches a kernel once on the first GPU and twice on the second, prints what it computed, and ends
-// with a status of its own.
+// Launches a kernel once on the first GPU and twice on the second, prints the computed values, and
+// ends with a fixed exit status.
 
 #include <hip/hip_runtime.h>
 
@@ -13,7 +13,7 @@ static void check(bool good, const char *what) {
   }
 }
 
-// 256 calls a launch.
+// 256 calls for each launch.
 extern "C" __global__ void counted(unsigned *sum) { atomicAdd(sum, 3); }
 
 int main() {

@@ -1,4 +1,4 @@
-// Launching the kernel `count` of count.hip through HSA alone, and what a process has open.
+// Launches the kernel `count` of count.hip with HSA only, and lists the process's open files.
 #pragma once
 
 #include "hsa_check.h"
@@ -12,7 +12,7 @@ struct count_arguments {
   unsigned rounds;
 };
 
-// For one round on a GPU.
+// Arguments of one round on a GPU.
 static inline struct count_arguments *new_arguments(int gpu) {
   struct count_arguments *arguments = allocate_arguments(sizeof *arguments);
   *arguments = (struct count_arguments){allocate_device(gpu, GRID * sizeof(unsigned)), 1};
@@ -28,7 +28,7 @@ static inline uint64_t count_kernel(hsa_executable_t executable, int gpu) {
   return address_of(executable, "_Z5countPjj.kd", gpus[gpu]);
 }
 
-// Launches it once, and waits for its end.
+// Launches the kernel once and waits for its end.
 static inline void count(hsa_queue_t *queue, uint64_t kernel, struct count_arguments *arguments) {
   hsa_signal_t done = new_signal(1);
   launch(queue, kernel, arguments, GRID, GROUP, done);

@@ -1,6 +1,6 @@
-// A kernel whose counts are the launch's geometry: of T work-items, all make `rounds` rounds and T
-// / 4 take the branch. SALT makes other code objects of it.
-// Needs no header, so that every clang compiles it.
+// A kernel whose counts follow from the launch's geometry: all of its T work-items make `rounds`
+// loop turns, and T / 4 take the branch. Each value of SALT gives another code object. The source
+// needs no header, so that every clang compiles it.
 #define __global__ __attribute__((global))
 
 #ifndef SALT

@@ -1,15 +1,15 @@
-// Loads a code object through HSA alone and launches its kernel `count` once on each GPU.
+// Loads a code object with HSA only and launches its kernel `count` once on each GPU.
 //
 //   hsa_only CODE_OBJECT memory|unmapped|file [keep|again]
 //   hsa_only CODE_OBJECT reused OTHER
 //
 // memory    the reader's buffer stays as it is
 // unmapped  reader and buffer are gone between the load and the freeze
-// reused    the same, and the code object OTHER, no larger, is where the buffer was
+// reused    like `unmapped`, with the code object OTHER, no larger, at the buffer's place
 // file      a file reader, closed after the load
 //
-// With `keep` the executables are not destroyed. With `again` all is done eight times. The address
-// of the bounds table is printed each time, and the kernel object after the word `kernel`.
+// `keep` does not destroy the executables. `again` repeats everything eight times. The program
+// prints the address of the bounds table each time, and the kernel object after the word `kernel`.
 #include "count.h"
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static struct storage open_file(const char *path) {
   return storage;
 }
 
-// Reads the file; a mapping of the file itself would tell the loader its name.
+// Reads the file, because a mapping of the file would tell the loader its name.
 static void read_file(struct storage *storage) {
   storage->bytes =
       mmap(NULL, storage->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

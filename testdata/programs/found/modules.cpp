@@ -1,13 +1,13 @@
-// Does what it is told with code objects through HIP's module functions:
+// Runs steps on code objects with HIP's module functions:
 //
 //   modules CODE_OBJECT STEP...
 //
-// The steps, of which each works on the module that was loaded last:
-//   device:N  use GPU N        load  hipModuleLoad of the file    data  hipModuleLoadData of its
-//   bytes launch[:KERNEL[:NUMBER]]   the kernel, by default `count`, on 128 work-items, with a
-//   buffer and the
-//                              number, by default 1
-//   sync  hipDeviceSynchronize                                    unload
+// The steps; each works on the module that was loaded last:
+//   device:N  uses GPU N       load  hipModuleLoad of the file    data  hipModuleLoadData of its bytes
+//   launch[:KERNEL[:NUMBER]]   launches the kernel (default `count`) on 128 work-items, with a buffer
+//                              and the number (default 1)
+//   sync  hipDeviceSynchronize
+//   unload
 #include <hip/hip_runtime_api.h>
 
 #include <cstdio>
@@ -54,7 +54,7 @@ struct Program {
   }
 
   void load_data() {
-    // Freed with the program, or overwritten by the next: HIP wants its argument no longer.
+    // Freed with the program, or overwritten by the next load: HIP no longer needs its argument.
     std::ifstream file(path, std::ios::binary);
     bytes.assign(std::istreambuf_iterator<char>(file), {});
     CHECK(hipModuleLoadData(&modules.emplace_back(), bytes.data()));

@@ -1,4 +1,4 @@
-// Kernels that damage what describes their own profile, as a stray store would.
+// Kernels that damage the description of their own profile, like a stray store.
 #include "dev.h"
 
 __global__ void innocent(u32 *out, u32 value) {
@@ -17,10 +17,10 @@ __global__ void damage_table(u32 *, u32 word) {
 }
 REGISTER_KERNEL(damage_table);
 
-// Gives the data record of this number a million counters. Raw version 10: 64 bytes, the number of
-// counters at 48.
+// Gives the data record with this number a million counters. In raw version 10 a record has 64
+// bytes, with the number of counters at byte 48.
 __global__ void damage_record(u32 *, u32 number) {
-  // Not by the symbol, which is constant: a store to it may be left out.
+  // Not through the symbol: it is constant, so the compiler may drop the store.
   u64 *table = reinterpret_cast<u64 *>(&__llvm_profile_sections);
   u32 *records = reinterpret_cast<u32 *>(table[4]);
   if (global_x() == 0) {

@@ -1,4 +1,4 @@
-// Powers of floats by the device's math library, which asks how denormals are treated.
+// Powers of floats with the device's math library, which reads the denormal mode.
 #include <cmath>
 #include <hip/hip_runtime.h>
 

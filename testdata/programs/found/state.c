@@ -1,5 +1,5 @@
-// Prints what each of HSA's functions that librocov hooks leaves of the calling thread's state, which is set
-// before to what no program has by chance.
+// Prints the calling thread's state after each of HSA's functions that librocov hooks. Before each
+// call, the program sets the state to values that no program has by chance.
 //
 //   state CODE_OBJECT
 #include "count.h"
@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
   start();
   load_launch_and_unload(argv[1]);
   load_launch_and_unload(argv[1]);
-  // The last reference is the second.
+  // This releases the last of two references.
   SHOW(hsa_shut_down());
   SHOW(hsa_shut_down());
   return finish();

@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-// They fail from here on.
+// New threads fail from here on.
 static void forbid_threads(void) {
   struct sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
   start();
   hsa_queue_t *queue = new_queue(gpus[0]);
   struct count_arguments *arguments = new_arguments(0);
-  // ROCr has queues of its own for copies, and the model a thread for each, made when they are needed.
+  // ROCr creates its own queues for copies, and the model a thread for each, at their first use.
   unsigned *host = allocate_host(sizeof *host);
   copy(host, cpu, arguments->out, gpus[0]);
   copy(arguments->out, gpus[0], host, cpu);

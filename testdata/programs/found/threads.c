@@ -1,9 +1,9 @@
-// Threads that load, launch and unload at the same time, on HSA alone, while others ask for drains.
+// Threads that load, launch and unload at the same time with HSA only, while others request drains.
 //
 //   threads CODE_OBJECT ROUNDS [PLANT]
 //
-// THREADS threads load the code object ROUNDS times each, launch its kernel `count` once, and unload it.
-// PLANT is something for the tools that look for it to find: a `leak`, an `access` or a `race`.
+// THREADS threads load the code object ROUNDS times each, launch its kernel `count` once, and
+// unload it. PLANT is an error for the checking tools to find: a `leak`, an `access` or a `race`.
 #include "count.h"
 
 #include <dlfcn.h>
@@ -50,7 +50,7 @@ static void *drain(void *unused) {
   return unused;
 }
 
-// librocov reads the name pattern that it is given.
+// librocov reads the given name pattern.
 static void *set_file(void *pattern) {
   int (*set_file)(const char *) = (int (*)(const char *))dlsym(RTLD_DEFAULT, "rocov_set_file");
   CHECK(set_file != NULL);

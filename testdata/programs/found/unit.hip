@@ -1,5 +1,5 @@
-// Translation unit number UNIT of a program, with a kernel of its own: of the work-items, UNIT + 1
-// take the branch. SHARED: it asks unit 0 for its function, as only -fgpu-rdc can link.
+// Translation unit number UNIT of a program, with its own kernel, in which UNIT + 1 work-items take
+// the branch. With SHARED it calls unit 0's function, which only -fgpu-rdc can link.
 #include <hip/hip_runtime.h>
 
 #define PASTE(name, number) name##number

@@ -1,5 +1,5 @@
-// Runs a kernel, then looks at what a drain does to the program that it is a guest in, as its argument
-// names. A drain is asked for by rocov_drain, or comes when the program ends.
+// Runs a kernel, then checks the effect of a drain on its host program, as its argument names. The
+// drain comes from rocov_drain or from the end of the program.
 
 #include <hip/hip_runtime.h>
 
@@ -27,7 +27,7 @@ static void check(bool good, const char *what) {
   }
 }
 
-// 256 calls a launch.
+// 256 calls for each launch.
 extern "C" __global__ void counted(unsigned *sum) { atomicAdd(sum, 1); }
 
 static void run_counted() {
@@ -37,8 +37,8 @@ static void run_counted() {
   check(hipDeviceSynchronize() == hipSuccess, "the kernel");
 }
 
-// The longest name that librocov has demangled where it is loaded, of a kind that takes much stack: 64
-// bytes. And one that libstdc++ needs 96 KiB for, which is just not too long for it.
+// The longest name that librocov demangles at the load, of a kind that needs much stack: 64 bytes.
+// And a name just below the limit, for which libstdc++ needs 96 KiB.
 template <int STARS> struct Stars {
   using Of = typename Stars<STARS - 1>::Of *;
 };
@@ -73,7 +73,7 @@ static std::string open_files() {
   return files;
 }
 
-// What the C library and the CPU keep for a thread, set to what no program has by chance.
+// The thread's state in the C library and the CPU, set to values that no program has by chance.
 static int state() {
   run_counted();
   sigset_t blocked, found;
@@ -112,7 +112,7 @@ static int state() {
   return 0;
 }
 
-// Eleven launches, each written at once: six without a label, five with one.
+// Eleven launches, each written at once: six without a label, five with one label.
 static int requests() {
   run_counted();
   check(drain() == 0, "rocov_drain");
@@ -149,7 +149,7 @@ static int on_a_thread(size_t kib, void *(*work)(void *)) {
   return status;
 }
 
-// From here on each of these system calls ends the program: a sandbox has no need of them.
+// From here on each of these system calls ends the program: a sandbox does not need them.
 static int sandbox() {
   run_counted();
   constexpr int FORBIDDEN[] = {
@@ -181,7 +181,7 @@ int main(int argc, char **argv) {
   }
   if (what == "stack") {
     run_counted();
-    // The smallest stack that a program gives a thread which is to do anything.
+    // The smallest stack of a useful thread.
     return on_a_thread(64, drain_on_thread);
   }
   if (what == "load") {

@@ -21,7 +21,7 @@ static void check(bool good, const char *what) {
   }
 }
 
-// 256 calls a launch.
+// 256 calls for each launch.
 extern "C" __global__ void counted(unsigned *sum) { atomicAdd(sum, 1); }
 
 static void run_counted() {
@@ -31,13 +31,13 @@ static void run_counted() {
   check(hipDeviceSynchronize() == hipSuccess, "the kernel");
 }
 
-// -1 without librocov.
+// Returns -1 without librocov.
 static int ask(const char *function, const char *argument = nullptr) {
   auto found = reinterpret_cast<int (*)(const char *)>(dlsym(RTLD_DEFAULT, function));
   return found ? found(argument) : -1;
 }
 
-// Standard error is a pipe from here on, with or without one who could read it.
+// Standard error is a pipe from here on, with or without a reader.
 static void say_to_a_pipe(bool has_reader) {
   int ends[2];
   check(pipe(ends) == 0 && dup2(ends[1], STDERR_FILENO) == STDERR_FILENO, "a pipe");
@@ -79,7 +79,7 @@ int main(int argc, char **argv) {
     check(ask("rocov_drain") == 0, "rocov_drain");
     check(!is_pending(SIGPIPE), "SIGPIPE is pending");
   } else if (what == "pending") {
-    // The program's own signal, which it looks for later.
+    // The program's own signal, which it checks later.
     sigset_t pipe;
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);

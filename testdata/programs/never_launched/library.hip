@@ -1,4 +1,4 @@
-// A library with a kernel that nobody launches.
+// A library with a kernel that is never launched.
 
 #include "kernels.h"
 

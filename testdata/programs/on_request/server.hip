@@ -1,11 +1,11 @@
 // A server that never ends by itself: each line on standard input is a request, and has an answer.
 //
-//   launch N   launches the kernel N times; answers with the launches so far, which are in its counts
+//   launch N   launches the kernel N times; answers with the number of launches so far
 //   endless    launches a kernel that runs until the process is gone
 //   fork       answers with the process id of a child that waits to be killed, and serves nobody
 //   exec       becomes `sleep`
-//   take FD    closes a descriptor that it has not opened, and has one of its own at that number
-//   taken      answers with what there is to read, in bytes, at each of these, and at the other end of it
+//   take FD    closes a descriptor that it has not opened, and puts a socket at that number
+//   taken      answers with the number of bytes to read at each of these sockets and at its other end
 //   quit       returns from main
 //
 // Its argument says what SIGTERM does: "default", "ignore", or "handler", which answers "handler"
@@ -33,7 +33,7 @@ static void check(hipError_t error, const char *what) {
   }
 }
 
-// 256 calls a launch, 64 of them in the branch.
+// 256 calls for each launch, 64 of them in the branch.
 extern "C" __global__ void counted(unsigned *sum) {
   if (threadIdx.x < GROUP / 4) {
     atomicAdd(sum, 1);
@@ -67,7 +67,7 @@ static void dispose(const std::string &term) {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-// Numbers of sockets, and the other ends.
+// Numbers of sockets and of the other ends.
 static std::vector<int> taken;
 
 static void take(int number) {

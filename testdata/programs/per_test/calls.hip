@@ -1,4 +1,4 @@
-// The sample's statistics of 0, 1, 2, ..., for callers that know no HIP: the tests of a suite.
+// The sample's statistics of 0, 1, 2, ..., for callers without HIP: the tests of a suite.
 #include "calls.h"
 #include "statistics.h"
 

@@ -1,4 +1,4 @@
-"""The same for pytest: kernels in a library that is opened as Python opens its extension modules."""
+"""A pytest suite over kernels in a library, which it opens like Python opens extension modules."""
 
 import ctypes
 import os

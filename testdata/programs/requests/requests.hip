@@ -1,5 +1,5 @@
-// Launches a kernel whose counts follow from its launches, and asks for labels, windows and dumps
-// meanwhile, in the way that its argument names.
+// Launches a kernel with known counts for each launch, and requests labels, windows and dumps in
+// between, in the way that its argument names.
 
 #include <hip/hip_runtime.h>
 
@@ -26,7 +26,7 @@ static void check(hipError_t error, const char *what) {
   }
 }
 
-// 64 calls a launch, 16 of them in the branch; takes long where it is to turn often.
+// 64 calls for each launch, 16 of them in the branch; slow if `turns` is large.
 extern "C" __global__ void counted(unsigned *sum, unsigned turns) {
   for (unsigned turn = 0; turn < turns; turn++) {
     __builtin_amdgcn_s_sleep(1);
@@ -74,7 +74,7 @@ static void launch(int times, unsigned turns = 0, hipStream_t stream = nullptr) 
   check(hipGetLastError(), "counted");
 }
 
-// Nobody waits for the kernels but rocov, where a label or a window ends.
+// Only rocov waits for the kernels, at the end of a label or a window.
 static void labels() {
   push("before the first launch");
   launch(1, 200);
@@ -133,12 +133,12 @@ static void threads() {
   std::thread first(one), second(other);
   first.join();
   second.join();
-  // What a thread leaves open ends with it.
+  // The end of a thread closes its open labels.
   std::thread([] { push("left open"); launch(128); }).join();
   launch(64);
 }
 
-// Dumps while threads launch. Prints what they have launched.
+// Dumps while threads launch. Prints the number of their launches.
 static void load(int dumps) {
   std::atomic<bool> stopped = false;
   std::vector<std::thread> launching;
@@ -172,7 +172,7 @@ static void load(int dumps) {
   std::printf("%ld launches\n", launches.load());
 }
 
-// Does something over and over while another thread starts HIP and launches once.
+// Repeats `work` while another thread starts HIP and launches once.
 template <typename Work> static void while_hip_starts(Work work) {
   std::atomic<bool> started = false;
   std::thread starting([&started] {
@@ -197,7 +197,7 @@ static void starting() {
   });
 }
 
-// The child makes no call but async-signal-safe ones, `work`, and _exit with what that answers.
+// The child calls only async-signal-safe functions, `work`, and _exit with the result of `work`.
 template <typename Work> static void fork_and_wait(Work work) {
   const pid_t child = fork();
   if (child == 0) {
@@ -215,7 +215,7 @@ static void forks() {
   while_hip_starts([] { fork_and_wait([] { return 0; }); });
 }
 
-// Children ask for all that there is, while a thread of the parent drains.
+// Children make every kind of request while a thread of the parent drains.
 static void orphans(int children) {
   const auto start = ROCOV(rocov_start), stop = ROCOV(rocov_stop), drain = ROCOV(rocov_drain),
              reset = ROCOV(rocov_reset), pop = ROCOV(rocov_label_pop);

@@ -1,5 +1,5 @@
-// Compiles a kernel at run time with the options it is given, and launches one block of it. The kernel
-// counts its threads, and those of them that the branch takes.
+// Compiles a kernel at run time with the given options, and launches one block of it. The kernel
+// counts its threads and those that take the branch.
 #include <cstdio>
 #include <hip/hip_runtime.h>
 #include <hip/hiprtc.h>

@@ -1,4 +1,4 @@
-// What the programs here share: a failed call ends them, naming it.
+// The check of the programs here: a failed call ends the program with its name.
 
 #ifndef CHECK_H
 #define CHECK_H

@@ -1,5 +1,5 @@
-// Uses the GPU in a child alone, which ends by _exit: the pattern of test programs that give each
-// test a process of its own.
+// Uses the GPU only in a child, which ends with _exit, like test programs that give each test a
+// separate process.
 
 #include "check.h"
 

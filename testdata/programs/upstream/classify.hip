@@ -1,5 +1,5 @@
-// 64 work-items, half of which take the branch and none the early return. `classify collect` asks
-// for a drain once they are done, before the program exits.
+// 64 work-items: half take the branch and none takes the early return. `classify collect` requests
+// a drain after they are done, before the program exits.
 
 #include "check.h"
 

@@ -1,4 +1,4 @@
-// The other code object of hot.hip's program. HIP loads it when a kernel of it is launched: never.
+// The other code object of hot.hip's program. HIP would load it at a launch of its kernel: never.
 
 #include <hip/hip_runtime.h>
 

@@ -1,4 +1,4 @@
-// `fill DEVICE`: one kernel on one of the GPUs.
+// `fill DEVICE`: runs one kernel on one of the GPUs.
 
 #include "check.h"
 

@@ -1,4 +1,4 @@
-// Work-items that go three ways.
+// Work-items that take three ways.
 
 #include "check.h"
 

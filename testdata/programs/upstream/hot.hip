@@ -1,4 +1,4 @@
-// Runs its own kernel, and none of cold.hip's.
+// Runs its own kernel and no kernel of cold.hip.
 
 #include "check.h"
 

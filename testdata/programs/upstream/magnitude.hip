@@ -1,4 +1,4 @@
-// A device function that the kernel calls, with both ways of its branch.
+// A device function that the kernel calls; both sides of its branch run.
 
 #include "check.h"
 

@@ -1,5 +1,5 @@
-// One kernel, one work-item, one way of its branch. `step collect` asks for a drain before the GPU
-// is used.
+// One kernel, one work-item, one side of its branch. `step collect` requests a drain before the
+// program uses the GPU.
 
 #include "check.h"
 

@@ -1,11 +1,11 @@
-// A tool of ROCr's as others write them: takes its place in the table, passes calls on, counts them, and
-// says at the end what it has seen.
+// A tool of ROCr like other tools: hooks the table, passes calls on, counts them, and prints the
+// counts at the end.
 #include "rocr_table.h"
 
 #include <cstdint>
 #include <cstdio>
 
-// ROCr from 5.3 on loads tools in the order of these; librocov has 100.
+// ROCr from 5.3 on loads tools in the order of these numbers; librocov has 100.
 extern "C" __attribute__((visibility("default"))) const uint32_t HSA_AMD_TOOL_PRIORITY = TOOL_PRIORITY;
 
 static int freezes, destroys, queues;

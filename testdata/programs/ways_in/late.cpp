@@ -1,5 +1,5 @@
-// Opens librocov when a kernel has run already: `late [local|global] LIBROCOV [exit|drain|reset] LIBRARY...`.
-// Each library has a kernel, which runs twice in all, besides what a reset drops. HIP comes in with them.
+// Opens librocov after a kernel has run: `late [local|global] LIBROCOV [exit|drain|reset] LIBRARY...`.
+// Each library has a kernel, which runs twice, besides runs that a reset drops. The libraries load HIP.
 #include <cstdio>
 #include <cstring>
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
-// Stands in for LLVM's own drain for HIP (clang_rt.profile_rocm): it defines the same symbols, and at
-// exit it reads the counters of all that is loaded and writes their sum to the file $LLVM_DRAIN_FILE. Code
-// whose sections are empty it passes over, and without any other it writes no file. LLVM's is compiled with
-// -fvisibility=hidden.
+// A substitute for LLVM's own drain for HIP (clang_rt.profile_rocm). It defines the same symbols.
+// At exit it reads the counters of all loaded code and writes their sum to the file
+// $LLVM_DRAIN_FILE. It skips code with empty sections, and writes no file if there is no other
+// code. LLVM's drain is compiled with -fvisibility=hidden.
 #include <cstdio>
 #include <cstdlib>
 #include <hsa/hsa.h>
@@ -86,7 +86,7 @@ extern "C" void __llvm_profile_offload_register_section_shadow_variable(void *) 
 extern "C" void __llvm_profile_offload_register_dynamic_module(int, void **, const void *) {}
 extern "C" void __llvm_profile_offload_unregister_dynamic_module(void *) {}
 
-// For loader.cpp, which opens what can run a kernel.
+// For loader.cpp, which opens libraries that can run a kernel.
 extern "C" __attribute__((weak, visibility("default"))) int run_tally(int) { return 0; }
 
 static void drain_at_exit() { __llvm_profile_hip_collect_device_data(); }

@@ -1,5 +1,5 @@
-// Opens shared libraries one after the other, each with a kernel of its own, and runs the kernel
-// twice: `loader [keep|close] [local|global] LIBRARY...`. Not linked with HIP: that comes in with them.
+// Opens shared libraries one after the other, each with its own kernel, and runs the kernel twice:
+// `loader [keep|close] [local|global] LIBRARY...`. Not linked with HIP: the libraries load it.
 #include <cstdio>
 #include <cstring>
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// Runs the kernel twice, and another Rust library between.
+// Runs the kernel twice, and another Rust library in between.
 #include "tally.h"
 #include <cstdio>
 

@@ -1,5 +1,5 @@
-// The table of functions that ROCr hands to its tools (hsa_api_trace.h), as far as stand-ins for such tools
-// need it.
+// The table of functions that ROCr passes to its tools (hsa_api_trace.h), with the parts that
+// substitutes for such tools need.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ struct RootTable {
   CoreTable *core;
 };
 
-// Places in the core table, from hsa_init on.
+// Positions in the core table, counted from hsa_init.
 constexpr int QUEUE_CREATE = 7;
 constexpr int DESTROY = 84;
 constexpr int FREEZE = 86;
 
-// Puts `ours` in the place of a function, and that into `next`.
+// Replaces a function in the table with `ours`, and stores the old one in `next`.
 template <typename Function> static void take(void *&place, Function *&next, Function *ours) {
   next = reinterpret_cast<Function *>(place);
   place = reinterpret_cast<void *>(ours);

@@ -1,4 +1,4 @@
-// Stands in for libroctx64.so: says what it is called with, and answers levels of its own.
+// A substitute for libroctx64.so: prints its calls, and returns its own levels.
 #include <cstdio>
 
 static int level = 10;

@@ -1,6 +1,6 @@
-// Stands in for rocprofiler-sdk, as a tool of ROCr's: has the libraries of ROCP_TOOL_LIBRARIES configure
-// themselves, and calls them back for each code object that is loaded or unloaded. The structures are
-// those of the public headers, in the later layout if ANCESTOR is defined.
+// A substitute for rocprofiler-sdk, as a tool of ROCr: makes the libraries of ROCP_TOOL_LIBRARIES
+// configure themselves, and calls them back for each load and unload of a code object. The
+// structures are those of the public headers, in the later layout if ANCESTOR is defined.
 #include "rocr_table.h"
 
 #include <cstddef>
@@ -112,7 +112,7 @@ static uint32_t destroy(uint64_t executable) {
 }
 
 extern "C" bool OnLoad(void *table, uint64_t, uint64_t, const char *const *) {
-  // The SDK's functions are found by tools whatever scope this library is in.
+  // Tools find the SDK's functions in whatever scope this library is.
   Dl_info info;
   if (dladdr(reinterpret_cast<void *>(&tell), &info)) {
     dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);

@@ -1,6 +1,6 @@
-// Runs the kernel twice and shuts HSA down below HIP; with the argument `again` starts it once more,
-// with `exec` hands the process over afterwards instead of ending it. HIP does not survive this: its
-// destructors are spared it.
+// Runs the kernel twice and shuts HSA down below HIP. The argument `again` starts HSA once more;
+// `exec` then replaces the process's program instead of ending it. HIP does not survive this, so
+// the program skips HIP's destructors.
 #include "tally.h"
 #include <cstdio>
 #include <cstring>

@@ -1,5 +1,5 @@
-// A tool of ROCr's that comes before librocov and shows it tables of versions that nobody knows: with
-// UNKNOWN_TABLE=copy two copies, of which it says whether they were changed, else ROCr's own.
+// A tool of ROCr that comes before librocov and shows it tables of unknown versions: with
+// UNKNOWN_TABLE=copy two copies, and it prints whether they changed; otherwise ROCr's own table.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rocov::codeobject::bundle::{containers, images};
+use rocov::format::bundle::{containers, images};
 
 fuzz_target!(|file: &[u8]| {
     for container in containers(file).flatten() {
@@ -13,7 +13,7 @@ fuzz_target!(|file: &[u8]| {
                 assert_eq!(
                     &file[range],
                     &image.bytes[..],
-                    "an image is where it is said"
+                    "an image lies at its own range"
                 );
             }
         }

@@ -1,8 +1,8 @@
-//! A device ELF, as a program or a file hands it over: everything that is read of it.
+//! A device ELF from a program or a file: every read of its parts.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rocov::codeobject::{CodeObject, Identity};
+use rocov::format::codeobject::{CodeObject, Identity};
 
 fuzz_target!(|file: &[u8]| {
     let identity = Identity::of(file);

@@ -1,16 +1,16 @@
-//! A code object that a program has loaded, of which any part may be damaged, through a whole drain:
-//! whatever profile is written must be one.
+//! Drains a loaded code object in which any part may be damaged. Every written profile must be
+//! valid.
 #![no_main]
 
 use std::fs;
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use rocov::at_rest::AtRest;
+use rocov::device::elf_file::AtRest;
 use rocov::device::{Agent, Device};
 use rocov::drain::Session;
-use rocov::output::{Expansion, ProfileName};
-use rocov::profraw::{RawProfile, SavedSections, Sum};
+use rocov::format::profraw::{RawProfile, SavedSections, Sum};
+use rocov::store::{Expansion, ProfileName};
 
 fuzz_target!(|elf: &[u8]| {
     let agent = Agent {
@@ -36,12 +36,12 @@ fuzz_target!(|elf: &[u8]| {
     for file in &outcome.files {
         check(file);
     }
-    // The second finds the files of the first.
+    // The second drain finds the files of the first.
     assert!(session.drain(&device, &name).files.len() <= outcome.files.len());
 });
 
 fn check(path: &Path) {
-    let file = fs::read(path).expect("what is said to be written is there");
+    let file = fs::read(path).expect("a reported file exists");
     if SavedSections::has_magic(&file) {
         SavedSections::decode(&file).expect("saved sections can be read");
         return;

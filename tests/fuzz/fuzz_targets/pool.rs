@@ -1,14 +1,15 @@
-//! A pool that others have written to, in part or something else: it is added to, or left as it was.
+//! A pool with damage from other writers: an addition succeeds, or leaves the pool unchanged.
 #![no_main]
 
 use std::fs;
 use std::ops::Range;
 
 use libfuzzer_sys::fuzz_target;
-use rocov::output::add_to_pool;
-use rocov::profraw::{Parts, RawProfile, Sum, Version};
+use rocov::format::profraw::{Parts, RawProfile, Sum, Version};
+use rocov::format::sections::PerSection;
+use rocov::store::add_to_pool;
 
-/// Bytes of the pool that are replaced, by where, and where it ends.
+/// The replaced bytes of the pool with their positions, and the pool's end.
 type Damage = (Vec<(u16, u8)>, u16);
 
 fuzz_target!(|damage: Damage| {
@@ -18,11 +19,13 @@ fuzz_target!(|damage: Damage| {
     let ours = Parts {
         version: Version::of_word(10).expect("a known version"),
         build_id: None,
-        records: &[7; 64],
-        counters: &1_u64.to_le_bytes().repeat(3),
-        bitmap: &[1],
-        uniform: &[],
-        names: b"names",
+        sections: PerSection {
+            data: &[7; 64],
+            counters: &1_u64.to_le_bytes().repeat(3),
+            bitmap: &[1],
+            uniform: &[],
+            names: b"names",
+        },
         names_address: 0,
     };
     add_to_pool(&path, &ours).expect("a new pool");
@@ -40,10 +43,10 @@ fuzz_target!(|damage: Damage| {
     let after = fs::read(&path).expect("a pool");
     match added {
         Ok(()) => {
-            let RawProfile { records, names, .. } = RawProfile::parse(&good).expect("a pool");
-            // Records and names are not read when counts are added: readers tell of these.
+            let PerSection { data, names, .. } = RawProfile::parse(&good).expect("a pool").sections;
+            // An addition of counts does not read records and names; readers report damage there.
             let is_same = |part: Range<usize>| file.get(part.clone()) == good.get(part);
-            if is_same(records) && is_same(names) {
+            if is_same(data) && is_same(names) {
                 Sum::of(after).expect("what is added to is whole");
             }
         }

@@ -1,13 +1,14 @@
-//! Raw profiles that lie on disk, where anything may have written: reading, adding, and saved sections.
+//! Raw profiles on disk with any contents: reads, additions, and saved sections.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rocov::profraw::{Header, RawProfile, SavedSections, Sum};
+use rocov::format::profraw::{Header, RawProfile, SavedSections, Sum};
 
 fuzz_target!(|file: &[u8]| {
     if let Ok(saved) = SavedSections::decode(file) {
         let again = SavedSections::decode(&saved.encode()).expect("its own encoding");
-        // A name that is not UTF-8 is read as what stands for it, which is longer.
+        // A name that is not UTF-8 becomes longer, because a replacement takes the place of its
+        // bytes.
         let is_plain = saved.sections.iter().all(|it| it.name.is_ascii());
         assert!(again == saved || !is_plain, "{again:?}, not {saved:?}");
     }
@@ -15,7 +16,11 @@ fuzz_target!(|file: &[u8]| {
     let Ok(profile) = RawProfile::parse(file) else {
         return;
     };
-    for part in [&profile.records, &profile.counters, &profile.names] {
+    for part in [
+        &profile.sections.data,
+        &profile.sections.counters,
+        &profile.sections.names,
+    ] {
         assert!(file.get(part.clone()).is_some(), "parts lie in the file");
     }
     let Ok(mut sum) = Sum::of(file) else { return };

@@ -1,9 +1,9 @@
-//! Kernel registries that lie on disk.
+//! Kernel registries on disk.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rocov::registry::Merged;
-use rocov::registry::model::Document;
+use rocov::format::registry::Merged;
+use rocov::format::registry::model::Document;
 
 fuzz_target!(|text: &[u8]| {
     let mut merged = Merged::default();

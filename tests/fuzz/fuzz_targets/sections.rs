@@ -1,13 +1,16 @@
-//! What a drain reads of device memory: a section bounds table and sections of any contents. What is
-//! written of records that pass must be a profile, whatever they claim.
+//! Device memory that a drain reads: a section bounds table and sections with any contents. If the
+//! records pass the checks, the result must be a profile, whatever the records claim.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use rocov::device::DeviceRange;
-use rocov::profraw::{Parts, RawProfile, Sum, Version, encode};
-use rocov::sections::{Bounds, BoundsTable, NamesChecker, SectionRanges, check_records};
+use rocov::format::bounds_table::Bounds;
+use rocov::format::bounds_table::BoundsTable;
+use rocov::format::profraw::{Parts, RawProfile, Sum, Version, encode};
+use rocov::format::sections::PerSection;
+use rocov::validate::{NamesChecker, SectionRanges, check_records};
 
-/// Where the code object is loaded: so high that sizes overflow soon.
+/// The load address of the code object: so high that sizes soon overflow.
 const BASE: u64 = u64::MAX - 0xffff;
 
 fuzz_target!(|input: (u64, [u16; 10], &[u8])| {
@@ -46,11 +49,13 @@ fuzz_target!(|input: (u64, [u16; 10], &[u8])| {
     let file = encode(&Parts {
         version,
         build_id: None,
-        records: &records.bytes,
-        counters: bytes(ranges.counters),
-        bitmap: bytes(ranges.bitmap),
-        uniform: bytes(ranges.uniform),
-        names,
+        sections: PerSection {
+            data: &records.bytes,
+            counters: bytes(ranges.counters),
+            bitmap: bytes(ranges.bitmap),
+            uniform: bytes(ranges.uniform),
+            names,
+        },
         names_address: ranges.names.start,
     });
     RawProfile::parse(&file).expect("a raw profile");
@@ -58,7 +63,7 @@ fuzz_target!(|input: (u64, [u16; 10], &[u8])| {
     sum.add(&file).expect("a profile can be added to itself");
 });
 
-/// All of memory.
+/// The range of the whole memory.
 fn segment(memory: &[u8]) -> DeviceRange {
     DeviceRange {
         start: BASE,

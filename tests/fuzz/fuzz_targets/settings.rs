@@ -1,17 +1,17 @@
-//! Words of the environment, the runtime and the control socket: name patterns, filters, sizes, times,
-//! signals, labels, URIs, targets, requests.
+//! Text from the environment, the runtime and the control socket: name patterns, filters, sizes,
+//! times, signals, labels, URIs, targets, requests.
 #![no_main]
 
 use std::path::{Component, Path};
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use rocov::codeobject::{FileUri, Identity, runs_on, sanitize_target};
-use rocov::control::words::{Interval, SnapshotSignal, parse_wait};
-use rocov::control::{Answer, REQUEST_MAX, Request, place};
-use rocov::filter::Filter;
-use rocov::output::{Expansion, LABELS, Label, ProfileName};
-use rocov::registry::parse_bytes;
+use rocov::control::{Answer, REQUEST_MAX, Request, socket_path};
+use rocov::discover::filter::Filter;
+use rocov::format::codeobject::{FileUri, Identity, runs_on, sanitize_target};
+use rocov::settings::parse_bytes;
+use rocov::settings::{Interval, SnapshotSignal, parse_wait};
+use rocov::store::{Expansion, LABELS, Label, ProfileName};
 
 const DIRECTORY: &str = "/data";
 
@@ -44,7 +44,7 @@ fuzz_target!(|words: (&str, &str)| {
         ),
         "{below:?}"
     );
-    // A glob is tried in every way that it could match: what each `*` may stand for, times the next.
+    // A glob tries every possible match: the candidates of each `*`, times those of the next.
     let few = |globs: &str| globs.matches('*').count() <= 4;
     if let Ok(filter) = Filter::new(one, other)
         && few(one)
@@ -59,7 +59,7 @@ fuzz_target!(|words: (&str, &str)| {
     let _ = (parse_bytes(one), FileUri::parse(one), runs_on(one, other));
 });
 
-/// What happens at times, on signals and on request: what is taken is read again as it is written.
+/// Settings of snapshots, signals and requests: an accepted value reads back as it is written.
 fn control(one: &str, other: &str) {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     if let Ok(wait) = parse_wait(one) {
@@ -75,9 +75,9 @@ fn control(one: &str, other: &str) {
     if let Ok(signal) = one.parse::<SnapshotSignal>() {
         assert_eq!(signal.to_string().parse(), Ok(signal));
     }
-    if let Ok(Some(directory)) = place::directory(one.as_ref(), Some(other.as_ref()), 4711) {
+    if let Ok(Some(directory)) = socket_path::directory(one.as_ref(), Some(other.as_ref()), 4711) {
         assert!(directory.is_absolute(), "{directory:?}");
-        assert!(place::socket(&directory, 1).starts_with(&directory));
+        assert!(socket_path::socket(&directory, 1).starts_with(&directory));
     }
     if let Ok(request) = Request::parse(one) {
         let line = request.to_string();
@@ -87,7 +87,7 @@ fn control(one: &str, other: &str) {
     let _ = Answer::parse(one);
 }
 
-/// A label, and what may lie on disk where directories of labels are.
+/// A label, and names that may lie on disk among the directories of labels.
 fn label(text: &str) {
     if let Some(label) = Label::from_directory(Path::new(text)) {
         let directory = label.directory();

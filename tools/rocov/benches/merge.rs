@@ -17,7 +17,7 @@ mod common;
 
 use common::random::Random;
 use common::{device, profile, rocov, run, stdout};
-use rocov::profraw::RawProfile;
+use rocov::format::profraw::RawProfile;
 use std::fs::{self, File};
 use std::io::Read;
 use std::num::NonZero;
@@ -175,7 +175,7 @@ fn templates(kind: &Kind, directory: &Path) -> Vec<(String, Vec<u8>)> {
 fn write_rank(templates: &[(String, Vec<u8>)], pid: usize, random: &mut Random, data: &Path) {
     for (name, template) in templates {
         let mut bytes = template.clone();
-        let counters = RawProfile::parse(template).unwrap().counters;
+        let counters = RawProfile::parse(template).unwrap().sections.counters;
         for counter in bytes[counters].chunks_exact_mut(8) {
             counter.copy_from_slice(&random.count().to_le_bytes());
         }

@@ -187,15 +187,15 @@ fn what_is_not_done_is_told() {
     let message = failure(&place.clean(&["file"]).output().unwrap(), 1);
     assert!(message.contains("file is not a directory"), "{message}");
 
-    // Somebody writes it just now.
-    let partial = format!("{}x", rocov::output::partial_prefix());
+    // Another process writes it now.
+    let partial = format!("{}x", rocov::store::partial_prefix());
     let partial = place.path().join("data/profraw").join(partial);
     let file = fs::File::create(&partial).unwrap();
-    assert!(rocov::output::hold(&file));
+    assert!(rocov::store::hold(&file));
     let output = place.clean(&["data"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        stderr(&output).contains("somebody may still write it"),
+        stderr(&output).contains("another process may still write it"),
         "{}",
         stderr(&output)
     );

@@ -239,12 +239,12 @@ fn code_that_is_still_to_be_linked_is_told() {
     assert_eq!(output.status.code(), Some(1));
     let said = stderr(&output);
     assert_eq!(said.lines().count(), 2, "{said}");
-    let reason = "is LLVM bitcode, of which linking makes a code object";
+    let reason = "is LLVM bitcode, which the linker turns into a code object";
     assert!(said.lines().all(|line| line.contains(reason)), "{said}");
 
     let object = compile_whole(directory.path(), &["--no-offload-new-driver", "-fgpu-rdc"]);
     let message = failure(&extract(directory.path(), &[&object]), 1);
-    let reason = "no device code: only what is still to be linked for the device (-fgpu-rdc)\n";
+    let reason = "no device code: only device code that is not linked yet (-fgpu-rdc)\n";
     assert!(message.ends_with(reason), "{message}");
 
     let library = directory.path().join("library.a");
@@ -302,7 +302,7 @@ fn targets_are_chosen_and_listed() {
     let message = failure(&none, 1);
     assert!(message.contains("no device ELF for gfx1* in"), "{message}");
     assert!(
-        message.ends_with("there are those for gfx90a:xnack-, gfx942\n"),
+        message.ends_with("it has those for gfx90a:xnack-, gfx942\n"),
         "{message}"
     );
     let usage = extract(directory.path(), &[&bundle, &"--target", &"["]);

@@ -4,8 +4,10 @@ mod common;
 
 use common::device::{INSTRUMENTED, compile, compile_bundle, embed};
 use common::{profile, rocov, run, stderr, stdout};
-use rocov::profraw::{SavedSection, SavedSections};
-use rocov::registry::model::{AgentRecord, CodeObjectRecord, Document, LoadRecord, ProcessRecord};
+use rocov::format::profraw::{SavedSection, SavedSections};
+use rocov::format::registry::model::{
+    AgentRecord, CodeObjectRecord, Document, LoadRecord, ProcessRecord,
+};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -339,7 +341,7 @@ fn a_registry_is_compared_with_the_files_beside_it() {
         format!("kernel.elf is code object {identity}, expected 0f3c"),
         "load 7 of process 4711 is of code object aaaa, which is not listed".to_owned(),
         "load 7 of process 4711 is on GPU 1, which is not listed".to_owned(),
-        "gone.profraw, the profile of load 7 of process 4711, is not there".to_owned(),
+        "gone.profraw, the profile of load 7 of process 4711, does not exist".to_owned(),
     ] {
         let line = format!("rocov: {}: {reason}\n", file.display());
         assert!(said.contains(&line), "no {line} in {said}");

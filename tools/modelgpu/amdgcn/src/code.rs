@@ -1,8 +1,8 @@
 //! Decoded instructions, kept between dispatches.
 //!
-//! Memory is reused: another code object may later lie at the same address. So each dispatch
-//! compares an instruction's bytes with memory when it first comes by it. Within a dispatch code
-//! does not change, as it must not on hardware, whose instruction caches are not coherent.
+//! Another code object may later lie at the same address. Each dispatch therefore compares an
+//! instruction's bytes with memory when it first reaches the instruction. Within a dispatch code
+//! does not change. It must not change on hardware either: instruction caches are not coherent.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,12 +14,12 @@ use crate::target::Target;
 
 /// Instructions per page of the index: 4 KiB of code.
 const PAGE: usize = 1024;
-/// Beyond this many instructions the cache starts afresh.
+/// With more instructions than this, the cache starts empty again.
 const LIMIT: usize = 1 << 20;
-/// No instruction, in an index page.
+/// Marks an index entry without an instruction.
 const VACANT: u32 = u32::MAX;
 
-/// A cache of decoded instructions, which whoever runs kernels keeps from one dispatch to the next.
+/// A cache of decoded instructions, kept from one dispatch to the next.
 pub struct Code {
     target: Target,
     entries: Vec<Entry>,
@@ -32,19 +32,19 @@ pub struct Code {
 
 struct Entry {
     words: [u32; 2],
-    /// The dispatch that has compared `words` with memory.
+    /// The dispatch that last compared `words` with memory.
     verified: u64,
     decoded: Decoded,
 }
 
-/// An instruction and what it does; `None` when that is not modelled.
+/// An instruction and its operation; `None` if the interpreter does not model it.
 pub(crate) struct Decoded {
     pub instruction: Instruction,
     pub operation: Option<Operation>,
 }
 
 impl Code {
-    /// An empty cache for code of `target`.
+    /// Creates an empty cache for code of `target`.
     pub fn new(target: Target) -> Code {
         Code {
             target,
@@ -61,7 +61,7 @@ impl Code {
         self.target
     }
 
-    /// Memory may have changed since the last dispatch.
+    /// Starts a dispatch: memory may have changed since the last one.
     pub(crate) fn begin_dispatch(&mut self) {
         self.dispatch += 1;
         if self.entries.len() > LIMIT {
@@ -72,7 +72,7 @@ impl Code {
         }
     }
 
-    /// The mnemonics of the instructions that the last dispatch has come by.
+    /// The mnemonics of the instructions that the last dispatch reached.
     pub(crate) fn mnemonics(&self) -> BTreeSet<&'static str> {
         self.entries
             .iter()
@@ -81,7 +81,7 @@ impl Code {
             .collect()
     }
 
-    /// The instruction at `pc`.
+    /// Returns the instruction at `pc`, decoded on its first use in a dispatch.
     pub(crate) fn fetch(&mut self, pc: u64, memory: &mut View<'_>) -> Result<&Decoded, Fault> {
         let page = self.page(pc / (4 * PAGE as u64));
         let slot = (pc / 4) as usize % PAGE;
@@ -122,7 +122,7 @@ impl Code {
             return Err(fault);
         }
         let first = memory.load(pc, 4).map_err(|_| fault)? as u32;
-        // The last instruction of a region has nothing behind it.
+        // The last instruction of a region has no second dword.
         let second = memory.load(pc.wrapping_add(4), 4).unwrap_or(0) as u32;
         let words = [first, second];
         let index = self.pages[page][slot];

@@ -1,7 +1,7 @@
 //! amdgcn code objects: ELF files as compilers write them and images as loaders place them.
 //!
-//! Deliberately independent of the library `rocov`, whose reader is what the modelled GPU helps
-//! to test.
+//! This reader does not use the library `rocov`, because the modelled GPU helps to test that
+//! library's reader.
 
 mod descriptor;
 mod image;

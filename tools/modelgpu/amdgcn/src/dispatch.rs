@@ -1,5 +1,5 @@
-//! Runs a kernel dispatch: splits the grid into workgroups and gives each wave the registers
-//! that hardware would (LLVM's AMDGPUUsage, "Initial Kernel Execution State").
+//! Runs a kernel dispatch: splits the grid into workgroups and gives each wave the initial
+//! registers of the hardware (LLVM's AMDGPUUsage, "Initial Kernel Execution State").
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
@@ -16,42 +16,42 @@ use crate::warning::BeyondLds;
 use crate::wave::{Apertures, LANES, Mode, State, Wave};
 use crate::workgroup::{self, Interruption};
 
-/// Work-items that a workgroup can have.
+/// The most work-items of a workgroup.
 pub const MAX_WORKGROUP: u64 = 1024;
-/// Bytes of LDS that a workgroup can have.
+/// The most bytes of LDS of a workgroup.
 pub const MAX_LDS: u32 = 65536;
-/// Bytes of scratch per work-item that are modelled: a wave's scratch is at most 64 MiB.
+/// The most bytes of scratch per work-item that are modelled. A wave's scratch is at most 64 MiB.
 pub const MAX_SCRATCH: u64 = 1 << 20;
-/// What a kernel with a dynamic stack gets for calls whose depth the compiler could not tell.
+/// Scratch bytes of a kernel with a dynamic stack, for calls whose depth the compiler did not know.
 const DYNAMIC_STACK: u64 = 16 * 1024;
-/// LDS is allotted in units of 128 dwords on gfx9 (LLVM's AMDGPUUsage, GRANULATED_LDS_SIZE).
+/// The unit of LDS in bytes: 128 dwords on gfx9 (LLVM's AMDGPUUsage, GRANULATED_LDS_SIZE).
 const LDS_GRANULE: u32 = 512;
-/// LDS holds anything at the start: a pattern that makes reading it before writing visible.
+/// The initial contents of LDS. A kernel that reads LDS before it writes there sees this pattern.
 const LDS_GARBAGE: u8 = 0xa5;
 
-/// What a dispatch needs to know beyond its packet.
+/// The inputs of a dispatch beyond its packet.
 #[derive(Clone, Copy)]
 pub struct DispatchContext<'a> {
-    /// Address of the packet: what `dispatch_ptr` is in the kernel.
+    /// Address of the packet, `dispatch_ptr` in the kernel.
     pub packet_address: u64,
     /// Address of the queue's `amd_queue_t`.
     pub queue_address: u64,
-    /// Where the flat address space holds LDS; the low 32 bits are 0.
+    /// The aperture of LDS in the flat address space; the low 32 bits are 0.
     pub shared_aperture: u64,
-    /// Where the flat address space holds scratch; the low 32 bits are 0.
+    /// The aperture of scratch in the flat address space; the low 32 bits are 0.
     pub private_aperture: u64,
     /// The packet's index in its queue.
     pub dispatch_id: u64,
-    /// Is called once for a dispatch that goes beyond its LDS, by the first access that does.
+    /// The interpreter calls this once per dispatch, at the first access beyond the dispatch's LDS.
     pub beyond_lds: &'a dyn Fn(BeyondLds),
-    /// Is called when a wave sends the host an interrupt, with what the wave says in M0: the low bits
-    /// of an event's id.
+    /// The interpreter calls this when a wave sends the host an interrupt. The argument is M0: the
+    /// low bits of an event's id.
     pub interrupt: &'a dyn Fn(u32),
-    /// Looked at now and then: true ends the dispatch with [`DispatchError::Cancelled`].
+    /// The interpreter polls this: true ends the dispatch with [`DispatchError::Cancelled`].
     pub cancelled: &'a AtomicBool,
 }
 
-/// What a dispatch has done.
+/// The counts of a finished dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Instructions, each counted once per wave.
@@ -62,14 +62,14 @@ pub struct Statistics {
     pub workgroups: u64,
 }
 
-/// Runs one AQL kernel dispatch to its end on the calling thread, on the target of `code`.
+/// Runs one AQL kernel dispatch to its end on the calling thread, for the target of `code`.
 ///
-/// Workgroups run one after another: a kernel in which an earlier workgroup waits for a later one
-/// does not end until it is cancelled.
+/// Workgroups run one after another. A kernel in which an earlier workgroup waits for a later one
+/// runs until it is cancelled.
 ///
 /// # Errors
-/// [`DispatchError`] says what the kernel did wrong or what is not modelled; everything that ran
-/// before has had its effect on memory.
+/// Fails if the kernel makes a mistake or uses a feature that is not modelled. All earlier
+/// instructions have taken effect in memory.
 pub fn dispatch(
     code: &mut Code,
     memory: &dyn AddressSpace,
@@ -177,7 +177,7 @@ fn scratch_size(packet: &DispatchPacket, descriptor: &KernelDescriptor) -> u64 {
     .next_multiple_of(16)
 }
 
-/// What all workgroups of a dispatch have in common.
+/// The state that all workgroups of a dispatch share.
 struct Dispatch<'a> {
     target: Target,
     packet: &'a DispatchPacket,
@@ -193,7 +193,7 @@ impl Dispatch<'_> {
         })
     }
 
-    /// The size of a workgroup: smaller at the grid's edges.
+    /// The size of a workgroup. Workgroups at the grid's edges may be smaller.
     fn size(&self, group: [u32; 3]) -> [u32; 3] {
         std::array::from_fn(|dimension| {
             let full = self.packet.workgroup_size[dimension];
@@ -203,7 +203,7 @@ impl Dispatch<'_> {
         })
     }
 
-    /// Sets `waves` up for a workgroup and returns how many of them it has.
+    /// Sets `waves` up for a workgroup and returns their number.
     fn prepare(&self, group: [u32; 3], waves: &mut Vec<Wave>) -> usize {
         let size = self.size(group);
         let items = size.iter().product::<u32>() as usize;
@@ -243,7 +243,7 @@ impl Dispatch<'_> {
         count
     }
 
-    /// User SGPRs as the descriptor asks for them, then system SGPRs.
+    /// Sets the user SGPRs that the descriptor enables, then the system SGPRs.
     fn set_scalars(&self, group: [u32; 3], wave: &mut Wave) {
         let descriptor = &self.descriptor;
         let mut next = 0;
@@ -267,15 +267,15 @@ impl Dispatch<'_> {
             &pair(self.packet.kernarg_address),
         );
         push(descriptor.dispatch_id(), &pair(self.context.dispatch_id));
-        // Scratch has no place in the address space: its flat addresses are in the aperture.
+        // Scratch has no address in device memory: its flat addresses lie in the aperture.
         push(descriptor.flat_scratch_init(), &pair(0));
         push(
             descriptor.private_segment_size_sgpr(),
             &[self.packet.private_segment_size],
         );
-        // Preloading of kernel arguments into user SGPRs is done as hardware with old firmware
-        // does it, namely not at all: the compiler starts such a kernel with a prologue that
-        // loads them, 256 bytes that newer firmware skips. The registers are set aside.
+        // The model reserves the SGPRs of preloaded kernel arguments but does not fill them, like
+        // hardware with old firmware. The compiler starts such a kernel with a prologue of 256
+        // bytes that loads them. Only newer firmware skips the prologue.
         for _ in 0..descriptor.kernarg_preload_length {
             push(true, &[0]);
         }

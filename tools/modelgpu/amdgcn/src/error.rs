@@ -1,4 +1,4 @@
-//! Why a dispatch ended early, in the words that a user sees.
+//! The reasons why a dispatch ends early, in the words that a user sees.
 
 use std::fmt;
 
@@ -9,31 +9,31 @@ pub enum DispatchError {
     /// An instruction could not be executed.
     #[error("{site}: {fault}")]
     Fault {
-        /// Where it happened.
+        /// The place of the instruction.
         site: Box<Site>,
-        /// What happened.
+        /// The mistake, or the feature that is not modelled.
         fault: Fault,
     },
-    /// The packet or the kernel descriptor asks for something that cannot be launched.
+    /// The packet or the kernel descriptor asks for a launch that is not possible.
     #[error("kernel {kernel}: {reason}")]
     Launch {
-        /// The kernel, or its descriptor's address where it has no name.
+        /// The kernel. If its name is unknown, the address of its descriptor.
         kernel: String,
-        /// What is wrong, with the offending value.
+        /// The problem, with the bad value.
         reason: LaunchProblem,
     },
-    /// The dispatch was cancelled (its queue was destroyed).
+    /// The dispatch was cancelled because its queue was destroyed.
     #[error("the dispatch was cancelled")]
     Cancelled,
 }
 
 impl DispatchError {
-    /// Whether the GPU would raise a memory exception event (and not another kind of fault).
+    /// Returns whether the GPU would raise a memory exception event for this fault.
     pub fn is_memory_fault(&self) -> bool {
         self.fault_address().is_some()
     }
 
-    /// The device address that could not be accessed, for faults that have one.
+    /// The device address that could not be accessed; `None` for faults without an address.
     pub fn fault_address(&self) -> Option<u64> {
         match self {
             DispatchError::Fault { fault, .. } => fault.address(),
@@ -55,8 +55,8 @@ pub struct Site {
     pub code_object: String,
     /// Device address of the instruction.
     pub pc: u64,
-    /// The instruction's offset in the code object, where that is known: what a disassembly of
-    /// its ELF file shows.
+    /// The instruction's offset in the code object, as a disassembly of the ELF file prints it.
+    /// `None` if it is unknown.
     pub offset: Option<u64>,
     /// The workgroup's coordinates in the grid.
     pub workgroup: [u32; 3],
@@ -79,7 +79,7 @@ impl fmt::Display for Site {
     }
 }
 
-/// What an instruction did wrong, or what the interpreter does not model.
+/// A kernel's mistake, or a feature that the interpreter does not model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -88,10 +88,10 @@ pub enum Fault {
     Unmodelled {
         /// The instruction's mnemonic, without an encoding suffix such as `_e64`.
         mnemonic: &'static str,
-        /// The operand or modifier that is not modelled, when the plain instruction is.
+        /// The operand or modifier that is not modelled, if the plain instruction is modelled.
         detail: Option<&'static str>,
     },
-    /// The bytes are no instruction of this processor.
+    /// The bytes do not encode an instruction of this processor.
     #[error("illegal instruction: {:#010x} {:#010x} is no {target} instruction", words[0], words[1])]
     IllegalInstruction {
         /// The two dwords at the program counter.
@@ -105,19 +105,19 @@ pub enum Fault {
         /// The program counter.
         address: u64,
     },
-    /// An access outside of what is mapped or allotted.
+    /// An access outside of mapped or allotted memory.
     #[error("{mnemonic}: out-of-bounds {access} of {size} bytes at {space} address {address:#x}{}",
         limit.map(|limit| format!(" ({limit:#x} bytes are allotted)")).unwrap_or_default())]
     OutOfBounds {
         /// The instruction that accessed memory.
         mnemonic: &'static str,
-        /// Which memory.
+        /// The kind of memory.
         space: Space,
         /// Read, write or atomic.
         access: Access,
         /// Bytes accessed at once.
         size: u64,
-        /// The address: a device address for global memory, else an offset.
+        /// A device address for global memory; otherwise an offset.
         address: u64,
         /// Size of a work-item's scratch in bytes.
         limit: Option<u64>,
@@ -132,7 +132,7 @@ pub enum Fault {
         /// Its address.
         address: u64,
     },
-    /// `s_trap`: the program gave up (`__builtin_trap`, `abort`, a failed assertion).
+    /// `s_trap`: the program stopped itself (`__builtin_trap`, `abort`, a failed assertion).
     #[error("s_trap {0}: the kernel aborted itself")]
     Trap(u16),
 }
@@ -169,7 +169,7 @@ impl fmt::Display for Space {
     }
 }
 
-/// What an access does.
+/// The direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// A load.
@@ -190,7 +190,7 @@ impl fmt::Display for Access {
     }
 }
 
-/// Why a kernel could not be started.
+/// The reason why a kernel could not be started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchProblem {
@@ -218,13 +218,13 @@ pub enum LaunchProblem {
         /// The packet's group segment size.
         u32,
     ),
-    /// More scratch than is modelled.
+    /// More scratch than the interpreter models.
     #[error("{0} bytes of scratch per work-item; at most {max} are possible", max = crate::dispatch::MAX_SCRATCH)]
     ScratchSize(
         /// Bytes per work-item.
         u64,
     ),
-    /// The kernel descriptor sets a rounding mode other than to nearest even.
+    /// The kernel descriptor sets a rounding mode other than nearest even.
     #[error("rounding mode {0:#x} is not modelled; only 0, to nearest even, is")]
     RoundingMode(
         /// The FLOAT_ROUND_MODE fields of COMPUTE_PGM_RSRC1.

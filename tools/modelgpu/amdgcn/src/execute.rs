@@ -1,6 +1,6 @@
-//! What instructions do. One module per family; each has a table from mnemonics to operations,
-//! and those tables together are the list of what is modelled. `tests/instructions.rs` fails
-//! when an entry is never executed by a test.
+//! The semantics of instructions, one module per family. Each module has a table from mnemonics to
+//! operations. Together the tables list the modelled instructions. `tests/instructions.rs` fails if
+//! no test executes an entry.
 
 mod control;
 mod float;
@@ -47,12 +47,12 @@ fn tables() -> impl Iterator<Item = Table> {
     .chain(vector::tables())
 }
 
-/// The mnemonics that are modelled, in no particular order.
+/// The modelled mnemonics, in no particular order.
 pub(crate) fn modelled() -> impl Iterator<Item = &'static str> {
     tables().flatten().map(|(mnemonic, _)| *mnemonic)
 }
 
-/// The semantics of a mnemonic, `None` when it is not modelled.
+/// The semantics of a mnemonic; `None` if it is not modelled.
 pub(crate) fn resolve(mnemonic: &str) -> Option<Operation> {
     static OPERATIONS: OnceLock<HashMap<&str, Operation>> = OnceLock::new();
     OPERATIONS
@@ -61,16 +61,16 @@ pub(crate) fn resolve(mnemonic: &str) -> Option<Operation> {
         .copied()
 }
 
-/// What a wave shares with others while it executes.
+/// The state that a wave shares with other waves while it executes.
 pub(crate) struct Surroundings<'a> {
     pub memory: View<'a>,
     /// The workgroup's local data share.
     pub lds: Vec<u8>,
-    /// Is called when an access goes beyond it.
+    /// The interpreter calls this when an access goes beyond `lds`.
     pub beyond_lds: &'a dyn Fn(LdsAccess),
-    /// Is called with M0 when a wave interrupts the host.
+    /// The interpreter calls this with M0 when a wave interrupts the host.
     pub interrupt: &'a dyn Fn(u32),
-    /// Instructions executed so far in this dispatch: the clock.
+    /// Instructions executed so far in this dispatch, which serve as the clock.
     pub instructions: u64,
 }
 

@@ -1,6 +1,6 @@
-//! The instruction set: from bytes to an [`Instruction`], with nothing said of what it does.
+//! The instruction set: decodes bytes into an [`Instruction`]. The semantics are in `execute`.
 //!
-//! Sources: AMD's CDNA2 and CDNA3 instruction set guides for the field layouts, LLVM (through
+//! Sources: AMD's CDNA2 and CDNA3 instruction set guides for the field layouts, and LLVM (through
 //! `tables/generate.py`) for the opcode numbers.
 
 mod decode;
@@ -15,26 +15,26 @@ pub(crate) use operand::{FloatFormat, Operand, inline_constant};
 /// One decoded instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Instruction {
-    /// Without an encoding suffix such as `_e64`.
+    /// The mnemonic without an encoding suffix such as `_e64`.
     pub mnemonic: &'static str,
     /// Size in bytes: 4 or 8.
     pub size: u8,
     /// The result, or the data of a store's or atomic's return.
     pub dst: Operand,
-    /// Where a carry or a comparison's mask goes, and for some instructions where it comes from.
+    /// The destination of a carry or of a comparison's mask; for some instructions also its source.
     pub sdst: Operand,
     /// Memory instructions: address, data, and second data (LDS) or scalar address.
     pub src: [Operand; 3],
-    /// The 32-bit literal constant, where an operand is [`Operand::LITERAL`].
+    /// The 32-bit literal constant, if an operand is [`Operand::LITERAL`].
     pub literal: u32,
     /// SIMM16, branch displacement in dwords, or the memory offset in bytes.
     pub immediate: i32,
     pub modifiers: Modifiers,
     pub sdwa: Option<Sdwa>,
     pub dpp: Option<Dpp>,
-    /// An atomic returns the old value.
+    /// The instruction is an atomic that returns the old value.
     pub returns: bool,
-    /// Scratch and buffer accesses: the vector address is added.
+    /// Scratch and buffer accesses: the instruction adds the vector address.
     pub has_vector_address: bool,
 }
 
@@ -45,9 +45,9 @@ pub(crate) struct Modifiers {
     pub neg: u8,
     /// Bit 3 selects the result's high half.
     pub op_sel: u8,
-    /// A 16-bit result keeps the register's other half, as it does if `op_sel` selects the high one.
+    /// A 16-bit result keeps the register's other half.
     pub keeps_half: bool,
-    /// VOP3P: the selection (and below: the negation) for the high result.
+    /// VOP3P: the selection for the high result; the field below is its negation.
     pub op_sel_hi: u8,
     pub neg_hi: u8,
     pub clamp: bool,
@@ -77,7 +77,7 @@ pub(crate) enum Selection {
     Dword,
 }
 
-/// What an SDWA result does to the rest of its register.
+/// The effect of an SDWA result on the rest of its register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unused {
     Zero,
@@ -90,9 +90,9 @@ pub(crate) enum Unused {
 pub(crate) struct Dpp {
     /// The 9-bit DPP_CTRL field.
     pub control: u16,
-    /// Rows of 16 lanes that are written.
+    /// The rows of 16 lanes to write.
     pub row_mask: u8,
-    /// Banks of 4 lanes in each row that are written.
+    /// The banks of 4 lanes in each row to write.
     pub bank_mask: u8,
     /// A lane without a source reads 0 instead of keeping its old result.
     pub bound_control: bool,

@@ -1,15 +1,15 @@
 //! An interpreter for amdgcn code objects: gfx90a and gfx942, wave64.
 //!
-//! It executes the machine code of kernels, one AQL dispatch at a time, in a GPU address space
-//! that its owner provides. Where to start reading:
+//! The interpreter executes the machine code of kernels, one AQL dispatch at a time, in a GPU
+//! address space that its owner provides. Start reading here:
 //!
 //! - [`dispatch`](fn@dispatch) runs one AQL kernel dispatch packet: [`packet`] is its geometry,
 //!   `workgroup` runs waves between barriers, `wave` holds registers, `code` caches decoded
 //!   instructions.
 //! - `isa` turns bytes into instructions; its opcode tables are generated from LLVM.
-//! - `execute` says what instructions do, a module per family. Its tables are the list of what
-//!   is modelled: anything else ends the dispatch with an error that names it, never a guess.
-//! - [`memory`] is what kernels see of memory.
+//! - `execute` holds the semantics of instructions, a module per family. Its tables list the
+//!   modelled instructions. Any other instruction ends the dispatch with an error that names it.
+//! - [`memory`] is a kernel's view of memory.
 //! - [`code_object`] reads ELF: loaded images for names, files for [`Program`], which runs
 //!   kernels without any driver or runtime.
 

@@ -1,21 +1,22 @@
-//! An instruction as a listing shows it: what the decoder read, without what it means.
+//! An instruction for a listing: the decoded fields without the semantics.
 
 use crate::isa::{Instruction, Operand};
 
 /// A decoded instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Without an encoding suffix such as `_e64`.
+    /// The mnemonic without an encoding suffix such as `_e64`.
     pub mnemonic: &'static str,
     /// Size in bytes: 4 or 8.
     pub size: u8,
-    /// The operands' codes: result, second result (a carry or a mask), three sources; for buffers
-    /// data, address, resource, scalar offset; those that the instruction lacks are left out. Up to 255 they are those of
-    /// the source fields in AMD's CDNA3 instruction set guide; 256 to 511 are VGPRs, 512 to 767
-    /// accumulation VGPRs. An operand of several registers is named by its first. The three-source
-    /// encoding has three, though some instructions read fewer.
+    /// The operands' codes: result, second result (a carry or a mask), three sources. For buffers:
+    /// data, address, resource, scalar offset. The list omits operands that the instruction lacks.
+    /// Codes up to 255 are those of the source fields in AMD's CDNA3 instruction set guide, 256 to
+    /// 511 are VGPRs, 512 to 767 accumulation VGPRs. The first register stands for an operand of
+    /// several registers. The three-source encoding always has three, though some instructions read
+    /// fewer.
     pub operands: Vec<u16>,
-    /// The constant that an operand of code 255 stands for.
+    /// The constant of an operand with code 255.
     pub literal: u32,
     /// SIMM16, branch displacement in dwords, or the memory offset in bytes.
     pub immediate: i32,
@@ -25,7 +26,7 @@ impl From<Instruction> for Listed {
     fn from(instruction: Instruction) -> Listed {
         let Instruction { dst, sdst, src, .. } = instruction;
         let operands = match instruction.mnemonic.starts_with("buffer_") {
-            // The data of a store are its result operand as well.
+            // A store's data are also its result operand.
             true => [dst, src[0], sdst, src[2], Operand::NONE],
             false => [dst, sdst, src[0], src[1], src[2]],
         };

@@ -1,11 +1,11 @@
 //! The AQL kernel dispatch packet (HSA System Architecture Specification 1.2, section 2.9.6).
 
-/// What a kernel dispatch packet says.
+/// The contents of a kernel dispatch packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DispatchPacket {
     /// Work-items per workgroup; 1 in unused dimensions.
     pub workgroup_size: [u32; 3],
-    /// Work-items in the grid. Need not be a multiple of the workgroup size: the last workgroup
+    /// Work-items in the grid. It need not be a multiple of the workgroup size: the last workgroup
     /// of a dimension is then partial.
     pub grid_size: [u32; 3],
     /// Scratch per work-item, in bytes.
@@ -16,8 +16,8 @@ pub struct DispatchPacket {
     pub kernel_object: u64,
     /// Address of the kernel arguments.
     pub kernarg_address: u64,
-    /// Handle of the signal that is decremented when the kernel has ended; 0 for none. The
-    /// interpreter leaves it to the queue's owner.
+    /// Handle of the signal that the queue's owner decrements when the kernel has ended; 0 for
+    /// none. The interpreter does not use it.
     pub completion_signal: u64,
 }
 
@@ -25,7 +25,7 @@ impl DispatchPacket {
     /// Size of an AQL packet in bytes.
     pub const SIZE: usize = 64;
 
-    /// Reads a packet. The header is not looked at.
+    /// Reads a packet. Ignores the header.
     pub fn parse(bytes: &[u8; Self::SIZE]) -> DispatchPacket {
         let field = |offset: usize, size: usize| {
             bytes[offset..offset + size]
@@ -54,7 +54,7 @@ impl DispatchPacket {
         }
     }
 
-    /// The packet's bytes, three dimensions stated and the header of a kernel dispatch.
+    /// The packet's bytes, with three dimensions and the header of a kernel dispatch.
     pub fn to_bytes(&self) -> [u8; Self::SIZE] {
         /// HSA_PACKET_TYPE_KERNEL_DISPATCH.
         const KERNEL_DISPATCH: u64 = 2;

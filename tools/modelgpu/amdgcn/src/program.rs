@@ -1,5 +1,5 @@
-//! A code object that runs without driver and runtime: loaded into an arena of its own, its
-//! kernels launched with arguments that are laid out here, the hidden ones included.
+//! A code object that runs without driver and runtime. It lies in its own arena. This module lays
+//! out the kernel arguments, the hidden ones included.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ pub struct Program {
     launches: u64,
 }
 
-/// What to launch.
+/// The parameters of a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
     /// The kernel's mangled name.
@@ -54,11 +54,11 @@ pub enum Argument {
     Bytes(Vec<u8>),
 }
 
-/// Why a kernel could not be launched, or did not end.
+/// The reason why a kernel could not be launched or did not end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
-    /// No kernel has this name.
+    /// The code object has no kernel with this name.
     #[error("the code object has no kernel {0}")]
     NoKernel(String),
     /// The kernel's descriptor is not among the symbols.
@@ -74,9 +74,9 @@ pub enum LaunchError {
     ArgumentCount {
         /// The kernel.
         kernel: String,
-        /// How many were given.
+        /// The number of given arguments.
         given: usize,
-        /// How many it has.
+        /// The number of the kernel's parameters.
         wanted: usize,
     },
     /// An argument of the wrong size.
@@ -86,12 +86,12 @@ pub enum LaunchError {
         kernel: String,
         /// The argument, from 0.
         index: usize,
-        /// Its size in bytes.
+        /// The argument's size in bytes.
         given: usize,
         /// The parameter's size in bytes.
         wanted: u64,
     },
-    /// The metadata puts an argument outside of the kernel arguments.
+    /// The metadata puts a parameter outside of the kernel arguments.
     #[error("kernel {kernel}: a parameter at {offset:#x} of {size} bytes exceeds the arguments")]
     ParameterOutside {
         /// The kernel.
@@ -101,7 +101,7 @@ pub enum LaunchError {
         /// Its size in bytes.
         size: u64,
     },
-    /// The kernel was started and did not end well.
+    /// The kernel started and failed.
     #[error(transparent)]
     Dispatch(#[from] DispatchError),
 }
@@ -143,18 +143,18 @@ impl Program {
         &self.mnemonics
     }
 
-    /// What launches so far have warned of.
+    /// The warnings of all launches so far.
     pub fn warnings(&self) -> &[BeyondLds] {
         &self.warnings
     }
 
-    /// The interrupts that launches so far have sent: what M0 held.
+    /// The interrupts of all launches so far: the values of M0.
     pub fn interrupts(&self) -> &[u32] {
         &self.interrupts
     }
 
-    /// Address of every instruction in the code and what it is, in order; the error has the
-    /// dwords that are no instruction, of which one is skipped.
+    /// The address and the contents of every instruction in the code, in order. An error holds two
+    /// dwords that encode no instruction; the listing goes on after the first of them.
     pub fn disassemble(&self) -> Vec<(u64, Result<Listed, [u32; 2]>)> {
         let mut memory = View::new(&self.arena);
         let mut word = |address| memory.load(address, 4).unwrap_or(0) as u32;
@@ -203,7 +203,7 @@ impl Program {
         let interrupts = RefCell::new(Vec::new());
         let context = DispatchContext {
             packet_address: self.arena.allocate(&packet.to_bytes()),
-            // There is no queue; a kernel that looks at it faults.
+            // The program has no queue. A kernel that reads the queue faults.
             queue_address: 0,
             shared_aperture: SHARED_APERTURE,
             private_aperture: PRIVATE_APERTURE,
@@ -278,7 +278,7 @@ fn lay_out(kernel: &KernelMetadata, launch: &Launch) -> Result<Vec<u8>, LaunchEr
     Ok(bytes)
 }
 
-/// The value of a hidden argument (LLVM's AMDGPUUsage, "Code Object V5 Metadata"); 0, a null
+/// The value of a hidden argument (LLVM's AMDGPUUsage, "Code Object V5 Metadata"). It is 0, a null
 /// pointer, for services that only a runtime has.
 fn hidden_argument(kind: &str, launch: &Launch) -> u64 {
     let dimension = match kind.as_bytes().last() {
@@ -288,7 +288,7 @@ fn hidden_argument(kind: &str, launch: &Launch) -> u64 {
     };
     let (grid, block) = (launch.grid[dimension], launch.block[dimension]);
     match kind {
-        // Whole workgroups only; the rest is the remainder.
+        // Whole workgroups only. The remainder arguments hold the rest.
         "block_count_x" | "block_count_y" | "block_count_z" => (grid / block.max(1)).into(),
         "group_size_x" | "group_size_y" | "group_size_z" => block.into(),
         "remainder_x" | "remainder_y" | "remainder_z" => (grid % block.max(1)).into(),

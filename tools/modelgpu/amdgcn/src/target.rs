@@ -1,4 +1,4 @@
-//! The processors that are modelled.
+//! The modelled processors.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,8 +29,8 @@ impl Target {
         }
     }
 
-    /// The processor that an ELF header's `e_flags` name: `EF_AMDGPU_MACH` is the low byte
-    /// (LLVM's AMDGPUUsage, "AMDGPU EF_AMDGPU_MACH Values").
+    /// The processor in an ELF header's `e_flags`: `EF_AMDGPU_MACH` is the low byte (LLVM's
+    /// AMDGPUUsage, "AMDGPU EF_AMDGPU_MACH Values").
     pub fn from_elf_flags(flags: u32) -> Option<Target> {
         match flags & 0xff {
             0x3f => Some(Target::Gfx90a),
@@ -39,7 +39,7 @@ impl Target {
         }
     }
 
-    /// Whether waves start with an initialised flat scratch address and no private segment
+    /// Returns whether waves start with an initialised flat scratch address and no private segment
     /// offset ("architected flat scratch" in LLVM's AMDGPUUsage).
     pub(crate) fn has_architected_flat_scratch(self) -> bool {
         self == Target::Gfx942

@@ -1,15 +1,15 @@
-//! What a kernel does that no hardware would stop it for, but that its author should hear of.
+//! Mistakes of a kernel that hardware does not stop, but that its author should know.
 
 use std::fmt;
 
 use crate::error::{Access, Site};
 
-/// An access to local memory that the workgroup does not have. Hardware reads 0 there and drops
-/// writes, and so does the model.
+/// An access to local memory beyond the workgroup's share. Hardware reads 0 there and drops writes;
+/// the model does too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BeyondLds {
-    /// Where the first such access of the dispatch happened.
+    /// The place of the dispatch's first such access.
     pub site: Box<Site>,
     /// The instruction.
     pub mnemonic: &'static str,
@@ -19,7 +19,7 @@ pub struct BeyondLds {
     pub size: u64,
     /// The offset in LDS.
     pub address: u64,
-    /// Bytes that the dispatch asked for. What the workgroup has is rounded up from that.
+    /// Bytes that the dispatch asked for. `allotted` is this number rounded up.
     pub requested: u32,
     /// Bytes that the workgroup has.
     pub allotted: u32,

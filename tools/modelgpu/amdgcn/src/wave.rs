@@ -11,13 +11,13 @@ pub(crate) type Words = [u32; LANES];
 /// A pair of vector registers, or a widened one.
 pub(crate) type Longs = [u64; LANES];
 
-/// SGPRs, VCC, M0 and EXEC by operand code, and room behind them for a wide access that begins
-/// at the last one: a program may say so, and must not crash the interpreter.
+/// SGPRs, VCC, M0 and EXEC by operand code, with room behind them. A bad program may start a wide
+/// access at the last one; the interpreter must not crash then.
 const SCALARS: usize = 128 + 16;
-/// 256 VGPRs, 256 accumulation VGPRs, and room as above.
+/// 256 VGPRs, 256 accumulation VGPRs, and room for a wide access at the last one.
 const VECTORS: usize = 512 + 32;
 
-/// What a wave is doing.
+/// The state of a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Running,
@@ -25,7 +25,8 @@ pub(crate) enum State {
     Ended,
 }
 
-/// Where the flat address space holds LDS and scratch: 64-bit addresses whose low halves are 0.
+/// The apertures of LDS and scratch in the flat address space: 64-bit addresses whose low halves
+/// are 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Apertures {
     pub shared: u64,
@@ -46,15 +47,15 @@ pub(crate) struct Wave {
     pub pc: u64,
     pub state: State,
     pub mode: Mode,
-    /// Which operands are indexed by M0 (`s_set_gpr_idx_on`): bits 0 to 2 sources, 3 the result.
+    /// The operands that M0 indexes (`s_set_gpr_idx_on`): bits 0 to 2 sources, bit 3 the result.
     pub indexed: u8,
     pub scratch: Scratch,
     pub apertures: Apertures,
 }
 
 impl Wave {
-    /// A wave with `scratch` bytes of private memory per lane. Registers hold zeros; hardware
-    /// promises nothing.
+    /// Creates a wave with `scratch` bytes of private memory per lane. Registers hold zeros;
+    /// hardware promises nothing.
     pub(crate) fn new(scratch: usize, apertures: Apertures) -> Wave {
         Wave {
             scalars: [0; SCALARS],
@@ -85,7 +86,7 @@ impl Wave {
         self.word(Operand::M0)
     }
 
-    /// A 32-bit scalar register; 0 for an operand that is none.
+    /// A 32-bit scalar register; 0 if the operand is not one.
     pub(crate) fn word(&self, register: Operand) -> u32 {
         register
             .scalar_index()
@@ -121,7 +122,7 @@ impl Wave {
         }
     }
 
-    /// The value of a scalar source operand, `None` for a code that is not modelled.
+    /// The value of a scalar source operand; `None` for a code that is not modelled.
     pub(crate) fn scalar(&self, operand: Operand, kind: Kind, literal: u32) -> Option<u64> {
         let long = kind.is_long();
         if operand.scalar_index().is_some() {
@@ -135,7 +136,7 @@ impl Wave {
             return Some(if long { value } else { value & 0xffff_ffff });
         }
         Some(match operand {
-            // As a 32-bit operand, an aperture is its high half.
+            // A 32-bit operand reads the high half of an aperture.
             Operand::SHARED_BASE if long => self.apertures.shared,
             Operand::SHARED_BASE => self.apertures.shared >> 32,
             Operand::PRIVATE_BASE if long => self.apertures.private,
@@ -152,14 +153,14 @@ impl Wave {
         })
     }
 
-    /// A vector register's value in one lane; 0 for an operand that is none.
+    /// A vector register's value in one lane; 0 if the operand is not one.
     pub(crate) fn lane(&self, register: Operand, lane: usize) -> u32 {
         register
             .vector_index()
             .map_or(0, |index| self.vectors[index][lane])
     }
 
-    /// The register `offset` behind `register`, in one lane.
+    /// The register at `offset` behind `register`, in one lane.
     pub(crate) fn lane_at(&self, register: Operand, offset: usize, lane: usize) -> u32 {
         register
             .vector_index()
@@ -190,7 +191,7 @@ impl Wave {
 pub(crate) struct Mode(pub u32);
 
 impl Mode {
-    /// The fields as the kernel descriptor's COMPUTE_PGM_RSRC1 gives them.
+    /// The fields of the kernel descriptor's COMPUTE_PGM_RSRC1.
     pub(crate) fn from_rsrc1(rsrc1: u32) -> Mode {
         let float = rsrc1 >> 12 & 0xff;
         let dx10_clamp = rsrc1 >> 21 & 1;
@@ -198,17 +199,17 @@ impl Mode {
         Mode(float | dx10_clamp << 8 | ieee << 9)
     }
 
-    /// Whether all rounding is to nearest even, the only mode that is modelled.
+    /// Returns whether all rounding is to nearest even, the only modelled mode.
     pub(crate) fn rounds_to_nearest(self) -> bool {
         self.0 & 0xf == 0
     }
 
-    /// Whether denormal sources of a kind read as zero.
+    /// Returns whether denormal sources of a kind read as zero.
     pub(crate) fn flushes_sources(self, kind: Kind) -> bool {
         self.denormals(kind).is_some_and(|allowed| allowed & 1 == 0)
     }
 
-    /// Whether denormal results of a kind become zero.
+    /// Returns whether denormal results of a kind become zero.
     pub(crate) fn flushes_results(self, kind: Kind) -> bool {
         self.denormals(kind).is_some_and(|allowed| allowed & 2 == 0)
     }
@@ -222,7 +223,7 @@ impl Mode {
         }
     }
 
-    /// Whether a clamped NaN becomes 0.
+    /// Returns whether a clamped NaN becomes 0.
     pub(crate) fn clamps_nan(self) -> bool {
         self.0 >> 8 & 1 == 1
     }

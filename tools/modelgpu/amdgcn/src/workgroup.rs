@@ -8,11 +8,11 @@ use crate::error::Fault;
 use crate::execute::{Surroundings, execute};
 use crate::wave::{State, Wave};
 
-/// Instructions that a wave executes before the next one has its turn: few enough that waves
-/// which wait for each other in memory get on, many enough that switching costs nothing.
+/// Instructions that a wave executes before the next one has its turn. The number is small, so that
+/// waves that wait for each other in memory make progress, and large, so that switches cost little.
 const TURN: u32 = 4096;
 
-/// Why a workgroup did not end.
+/// The reason why a workgroup did not end.
 pub(crate) enum Interruption {
     Cancelled,
     Fault { wave: usize, pc: u64, fault: Fault },
@@ -20,7 +20,7 @@ pub(crate) enum Interruption {
 
 /// Runs the waves until all have ended.
 ///
-/// `current` says which wave has its turn, to whom it may concern in between.
+/// `current` gets the number of the wave that has its turn, for the caller's callbacks.
 pub(crate) fn run(
     waves: &mut [Wave],
     code: &mut Code,
@@ -58,7 +58,7 @@ pub(crate) fn run(
     }
 }
 
-/// Executes until the turn is over, or the wave waits or ends.
+/// Executes until the turn is over, or until the wave waits or ends.
 fn take_turn(
     wave: &mut Wave,
     code: &mut Code,

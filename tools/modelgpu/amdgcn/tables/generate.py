@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes ../src/isa/tables.rs: which opcode number is which mnemonic, per encoding and target.
+"""Writes ../src/isa/tables.rs: the mnemonic of each opcode number, per encoding and target.
 
-The source of truth is LLVM: for each encoding, every opcode number is put into a few operand
-patterns ("probes") and disassembled by llvm-mc. The first probe that LLVM accepts names the
-opcode; several probes are needed because some opcodes only accept a constant, a pair of registers
-or no operand at all.
+LLVM is the source. For each encoding, the script puts every opcode number into a few operand
+patterns ("probes") and disassembles them with llvm-mc. The first probe that LLVM accepts names the
+opcode. Several probes are necessary, because some opcodes only accept a constant, a pair of
+registers or no operand at all.
 
     generate.py            rewrite the file
-    generate.py --check    exit 1 when the committed file differs from a fresh generation
+    generate.py --check    exit 1 if the committed file differs from a new one
 """
 
 import re
@@ -23,7 +23,7 @@ DISASSEMBLER = "llvm-mc-22"
 VCC, CONSTANT_ZERO, NO_SADDR = 0x6A, 0x80, 0x7F
 # A second dword for opcodes that always have a literal constant.
 LITERAL = 0x12345678
-# gfx942 says with a bit of its own that a scratch access has a vector address.
+# gfx942 has a bit for scratch accesses with a vector address.
 GFX940_SVE = 1 << 13
 
 
@@ -38,7 +38,7 @@ def vop3_sources(*sources):
 
 
 def flat_probes(segment, saddr, more=0):
-    """FLAT, SCRATCH and GLOBAL differ in the segment field and in whether saddr exists."""
+    """FLAT, SCRATCH and GLOBAL differ in the segment field and in the presence of saddr."""
     base = 0xDC000000 | segment << 14 | more
     return [
         lambda op: (base | op << 18, 2 | 4 << 8 | saddr << 16 | 6 << 24),
@@ -126,9 +126,9 @@ ENCODINGS = {
 
 
 def disassemble(target, instructions):
-    """The mnemonic of each instruction (a tuple of dwords), None where LLVM rejects it."""
+    """The mnemonic of each instruction (a tuple of dwords), None if LLVM rejects it."""
     encoded = [b"".join(word.to_bytes(4, "little") for word in words) for words in instructions]
-    # In brackets, so that an opcode that wants a longer encoding does not eat into the next line.
+    # The brackets keep an opcode with a longer encoding from reading the next line.
     text = "".join("[" + " ".join(f"{byte:#04x}" for byte in code) + "]\n" for code in encoded)
     done = subprocess.run(
         [DISASSEMBLER, "-triple=amdgcn", f"-mcpu={target}", "-disassemble", "-show-encoding"],

@@ -1,4 +1,4 @@
-//! What a kernel's mistakes, and what is not modelled, look like to the user.
+//! Errors that the user sees for a kernel's mistakes and for features that are not modelled.
 
 mod common;
 
@@ -8,7 +8,7 @@ use modelgpu_amdgcn::{
     Access, Argument, DispatchError, Fault, Launch, LaunchError, Program, Space, Target,
 };
 
-/// A program with one kernel, `broken`, that has this body and two pointers in s[8:11].
+/// A program with one kernel, `broken`, with this body and two pointers in s[8:11].
 fn program(target: Target, body: &str) -> Program {
     let body = format!(
         "s_load_dwordx4 s[8:11], s[4:5], 0x0
@@ -82,7 +82,7 @@ fn an_out_of_bounds_load_names_its_place() {
     ] {
         assert!(message.contains(part), "{message:?} lacks {part:?}");
     }
-    // The offset is what objdump shows for the instruction: the fifth dword of the kernel.
+    // objdump prints this offset for the instruction, the fifth dword of the kernel.
     assert_eq!(
         site.offset.expect("an ELF image") % 0x100,
         0x10,
@@ -198,7 +198,7 @@ fn unmodelled_forms_are_named() {
 
 #[test]
 fn interrupts_carry_m0() {
-    // Each of the four waves sends its own: M0 is its first work-item's number plus 5.
+    // Each of the four waves sends a different M0: its first work-item's number plus 5.
     let body = "v_add_u32 v2, 5, v0
          v_readfirstlane_b32 s20, v2
          s_mov_b32 m0, s20

@@ -11,8 +11,8 @@ use modelgpu_amdgcn::{
     dispatch,
 };
 
-/// Each work-item writes its packed ids and its workgroup's at the place that its grid
-/// coordinates have in a grid of 16 x 8 x 8.
+/// Each work-item writes its packed ids and its workgroup's ids, at the index of its coordinates in
+/// a grid of 16 x 8 x 8.
 const IDS: &str = "
     s_load_dwordx4 s[12:15], s[4:5], 0x0
     v_and_b32 v1, 0x3ff, v0
@@ -91,7 +91,7 @@ fn every_work_item_runs_once_partial_workgroups_included() {
             ([13, 7, 5], [5, 3, 2], 27, 27),
             ([16, 1, 1], [10, 1, 1], 2, 2),
             ([1, 1, 1], [16, 8, 8], 1, 1),
-            // 90 work-items each: a wave and a part of one.
+            // 90 work-items each: a full wave and a partial one.
             ([9, 5, 8], [9, 5, 2], 4, 8),
         ] {
             let (cells, ran_groups, ran_waves) = ids(target, grid, block);
@@ -134,7 +134,7 @@ fn a_packet_says_what_its_bytes_say() {
     // hsa_kernel_dispatch_packet_t's offsets.
     assert_eq!(bytes[12..16], 1000u32.to_le_bytes());
     assert_eq!(bytes[32..40], packet.kernel_object.to_le_bytes());
-    // With fewer dimensions the other sizes do not count.
+    // A packet with fewer dimensions ignores the other sizes.
     bytes[2] = 1;
     let line = DispatchPacket {
         workgroup_size: [64, 1, 1],
@@ -144,7 +144,7 @@ fn a_packet_says_what_its_bytes_say() {
     assert_eq!(DispatchPacket::parse(&bytes), line);
 }
 
-/// A program's arena, whose generation a test counts up.
+/// A program's arena. A test increments its generation.
 struct Watched<'a>(&'a Arena);
 
 // SAFETY: an arena's regions stay valid as long as it lives.
@@ -204,7 +204,7 @@ fn run_entry_point(
 
 #[test]
 fn pointers_and_ids_of_the_dispatch() {
-    // On gfx942 the order is dispatch pointer, queue pointer, kernel arguments, dispatch id.
+    // The order on gfx942 is dispatch pointer, queue pointer, kernel arguments, dispatch id.
     let body = "
         s_load_dwordx2 s[12:13], s[4:5], 0x0
         s_load_dword s14, s[0:1], 0xc
@@ -236,7 +236,7 @@ fn a_cancelled_dispatch_ends() {
 
 #[test]
 fn code_that_is_replaced_is_decoded_again() {
-    // Both programs lie at the same addresses, and this thread keeps what it decoded.
+    // Both programs lie at the same addresses, and this thread keeps decoded instructions.
     let body = |value: u32| {
         format!(
             "s_load_dwordx2 s[12:13], s[4:5], 0x0
@@ -254,8 +254,8 @@ fn code_that_is_replaced_is_decoded_again() {
 
 #[test]
 fn waves_of_a_workgroup_meet_at_barriers() {
-    // Each of 16 waves adds its number to LDS; after the barrier all see the sum. A wave that
-    // waits in a loop for another one's store gets on, too.
+    // Each of 16 waves adds its number to LDS. After the barrier all waves see the sum. A wave that
+    // loops until another wave's store also makes progress.
     let body = "
         s_load_dwordx2 s[12:13], s[4:5], 0x0
         v_mov_b32 v1, 0

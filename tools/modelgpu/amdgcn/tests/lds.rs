@@ -1,13 +1,12 @@
-//! The limits of local memory: allotted in the hardware's units, beyond which reads give 0 and
-//! writes are dropped.
+//! The limits of local memory. The model allots it in the hardware's units. Beyond them reads give
+//! 0 and writes have no effect.
 
 mod common;
 
 use common::{AssemblyKernel, LDS_SIZE, assemble};
 use modelgpu_amdgcn::{Access, Argument, Launch, Program, Target};
 
-/// Runs a body on one wave that finds its lane's number in v0, and gives what it left in v10 to v13,
-/// lane by lane.
+/// Runs a body on one wave that has its lane's number in v0. Returns v10 to v13, lane by lane.
 fn run(program: &mut Program, dynamic_lds: u32) -> Vec<[u32; 4]> {
     let output = program.arena_mut().allocate(&[0; 16 * 64]);
     let launch = Launch {
@@ -48,7 +47,7 @@ fn program(target: Target, body: &str) -> Program {
 
 #[test]
 fn allotted_in_units_of_512_bytes() {
-    // The kernel's own LDS is a multiple already; a launch with some more has the whole next unit.
+    // The kernel's own LDS is already a multiple. A launch with some more has the whole next unit.
     let last = LDS_SIZE + 512 - 4;
     let body = format!(
         "v_mov_b32 v2, {last}
@@ -75,8 +74,8 @@ fn allotted_in_units_of_512_bytes() {
 
 #[test]
 fn reads_beyond_give_zero() {
-    // One that begins inside and ends beyond has its first half; every size, and through the flat
-    // address space.
+    // An access that begins inside and ends beyond has its first half. The test tries every size,
+    // also through the flat address space.
     let body = format!(
         "v_mov_b32 v2, {}
          v_mov_b32 v3, 0x77
@@ -135,7 +134,8 @@ fn the_first_access_is_told() {
     );
     assert_eq!((first.requested, first.allotted), (8192, 8192));
     assert_eq!((second.requested, second.allotted), (8292, 8704));
-    // The instruction's own address, as a disassembly has it: two long and six short ones before it.
+    // The instruction's own address, as a disassembly prints it: two long and six short
+    // instructions come first.
     assert_eq!(first.site.pc % 0x100, 2 * 8 + 6 * 4, "{first}");
     let text = first.to_string();
     for part in [

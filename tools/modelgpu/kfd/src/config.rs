@@ -9,7 +9,7 @@
 //! | `ROCOV_MODELGPU_LOG` | `FILE[:LEVEL]`, or `2` for standard error; level 1 or 2 | no log |
 //! | `ROCOV_MODELGPU_TMP` | where the generated sysfs tree lies | `$TMPDIR`, then `/tmp` |
 //!
-//! An empty value is as good as none.
+//! An empty value counts as unset.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -18,16 +18,16 @@ use std::path::PathBuf;
 use modelgpu_amdgcn::Target;
 use thiserror::Error;
 
-/// Most GPUs that one machine can have; the driver's deprecated aperture call knows seven, real
-/// machines have eight.
+/// The most GPUs of one machine. The driver's deprecated aperture call knows seven, real machines
+/// have eight.
 pub(crate) const MAX_GPUS: usize = 8;
 
-/// Device memory of each GPU in MiB, where nothing else is asked for.
+/// Default device memory of each GPU in MiB.
 const DEFAULT_VRAM_MIB: u64 = 16 * 1024;
-/// Most device memory of one GPU in MiB: 1 TiB.
+/// The most device memory of one GPU in MiB: 1 TiB.
 const MAX_VRAM_MIB: u64 = 1024 * 1024;
 
-/// How much of device memory the host can reach.
+/// The part of device memory that the host can reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bar {
     /// None: a stray host access crashes, as on most machines.
@@ -36,12 +36,12 @@ pub(crate) enum Bar {
     Large,
 }
 
-/// Where the log goes.
+/// The destination of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LogTarget {
     /// Standard error.
     Stderr,
-    /// Appended to a file.
+    /// A file that the log appends to.
     File(PathBuf),
 }
 
@@ -58,16 +58,16 @@ pub(crate) struct Config {
     /// The GPUs in HSA order; 1 to [`MAX_GPUS`].
     pub(crate) gpus: Vec<Target>,
     pub(crate) bar: Bar,
-    /// Whether the GPUs are linked by XGMI instead of PCIe.
+    /// True if XGMI links the GPUs instead of PCIe.
     pub(crate) xgmi: bool,
     /// Device memory of each GPU in bytes.
     pub(crate) vram_bytes: u64,
-    /// Where the generated sysfs tree lies.
+    /// The directory of the generated sysfs tree.
     pub(crate) tmp: PathBuf,
     pub(crate) log: Option<LogConfig>,
 }
 
-/// A variable whose value cannot be used.
+/// A variable with a value that the model cannot use.
 #[derive(Debug, PartialEq, Eq, Error)]
 #[error("{variable}={value:?}: {problem}")]
 pub(crate) struct ConfigError {
@@ -124,8 +124,8 @@ impl fmt::Display for Problem {
 }
 
 impl Config {
-    /// Reads the configuration from `variable`, which looks up the environment. `Ok(None)`:
-    /// `ROCOV_MODELGPU` is unset or empty, there is no modelled GPU.
+    /// Reads the configuration from `variable`, which looks up the environment. Returns `Ok(None)`
+    /// if `ROCOV_MODELGPU` is unset or empty: the process has no modelled GPU.
     pub(crate) fn read(
         variable: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Option<Config>, ConfigError> {
@@ -139,7 +139,7 @@ impl Config {
                 problem: Problem::NotText,
             }),
         };
-        /// Reads one variable; an unset one has the default.
+        /// Reads one variable; an unset variable has the default.
         fn parsed<T>(
             variable: &'static str,
             value: Option<String>,
@@ -214,7 +214,7 @@ impl Config {
 fn parse_gpus(value: &str) -> Result<Vec<Target>, Problem> {
     let mut gpus = Vec::new();
     for item in value.split(',') {
-        // The name itself holds an x: the one that counts comes behind "gfx".
+        // The name itself has an x in "gfx"; the count's x comes later.
         let (name, count) = match item.get(3..).and_then(|rest| rest.split_once('x')) {
             Some((digits, count)) => (&item[..3 + digits.len()], count),
             None => (item, "1"),
@@ -234,8 +234,8 @@ fn parse_gpus(value: &str) -> Result<Vec<Target>, Problem> {
     }
 }
 
-/// `FILE[:LEVEL]`, where the file `2` is standard error. A colon belongs to the file's name
-/// unless a number follows it to the end.
+/// `FILE[:LEVEL]`; the file `2` is standard error. A colon belongs to the file's name unless only a
+/// number follows it.
 fn parse_log(value: &str) -> Result<LogConfig, Problem> {
     let (file, level) = match value.rsplit_once(':') {
         Some((file, level)) if level.bytes().all(|byte| byte.is_ascii_digit()) => match level {

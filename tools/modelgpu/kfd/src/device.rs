@@ -1,4 +1,4 @@
-//! One GPU as its queues see it.
+//! One GPU, as its queues see it.
 
 use std::fmt::Arguments;
 use std::sync::{Mutex, PoisonError};
@@ -14,20 +14,20 @@ use crate::memory::GpuMemory;
 use crate::model::Model;
 use crate::sys;
 
-/// A GPU of the model, as one of its queues has it.
+/// A GPU of the model, for one of its queues.
 pub(crate) struct Device {
     model: &'static Model,
     index: usize,
     target: Target,
     memory: GpuMemory,
-    /// The code that the queue's kernels have run. Not a thread's own variable, see the threads of
+    /// The decoded code of the queue's kernels. It is not thread-local: see the threads of
     /// `modelgpu-queue`.
     code: Mutex<Code>,
     warned: kernel::Warned,
 }
 
 impl Device {
-    /// GPU number `index`, which must exist.
+    /// Creates GPU number `index`, which must exist.
     pub(crate) fn new(model: &'static Model, index: usize) -> Device {
         let target = model.config.gpus[index];
         Device {
@@ -44,7 +44,7 @@ impl Device {
     }
 }
 
-/// The GPU's clock now, in ticks of 10 ns.
+/// The GPU's current clock, in ticks of 10 ns.
 pub(crate) fn clock() -> u64 {
     sys::monotonic_ns() / NS_PER_TICK
 }
@@ -55,7 +55,7 @@ impl Gpu for Device {
     }
 
     fn raise_event(&self, id: u32) {
-        // An event that is gone has no waiter left.
+        // An event that no longer exists has no waiters.
         let _ = self.model.events.set(id);
     }
 

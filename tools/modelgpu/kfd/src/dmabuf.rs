@@ -1,8 +1,8 @@
-//! Exported buffers: what stands in for a dma-buf.
+//! Exported buffers: a substitute for a dma-buf.
 //!
-//! An anonymous file as long as the buffer (libdrm asks `lseek` for the size) whose first bytes
-//! say which allocation it is. It works inside one process; another one's handle means nothing
-//! here, as the exporter's process id tells.
+//! An anonymous file as long as the buffer, because libdrm asks `lseek` for the size. Its first
+//! bytes name the allocation. The handle works inside one process only; the exporter's process id
+//! in the file shows this.
 
 use std::fs::File;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
@@ -27,15 +27,15 @@ pub(crate) fn export(allocation: &Allocation) -> Result<OwnedFd, Errno> {
     Ok(file.into())
 }
 
-/// The allocation that a file stands for.
+/// The allocation of an exported file.
 ///
 /// # Errors
-/// `EINVAL` when it stands for none.
+/// Fails with `EINVAL` if the file is not an export of this process.
 pub(crate) fn import(memory: &Memory, fd: RawFd) -> Result<Allocation, Errno> {
     if fd < 0 || sys::file_id(fd).is_none() {
         return Err(Errno(libc::EBADF));
     }
-    // SAFETY: the descriptor is open, and is the caller's to keep open during the ioctl.
+    // SAFETY: the descriptor is open, and the caller keeps it open during the ioctl.
     let file = unsafe { BorrowedFd::borrow_raw(fd) };
     let file = File::from(file.try_clone_to_owned()?);
     let mut header = [0; 8 * FIELDS];

@@ -1,4 +1,4 @@
-//! ioctls of the render nodes: what libdrm, the thunk and HIP ask of them.
+//! ioctls of the render nodes for libdrm, the thunk and HIP.
 
 use std::os::fd::IntoRawFd;
 
@@ -14,8 +14,7 @@ use crate::model::Model;
 use crate::sys::Errno;
 use crate::user::{self, Argument};
 
-/// Device memory that the host can see with a small BAR: the customary window, which nothing of
-/// ROCr uses.
+/// Device memory that the host can see with a small BAR: the usual window, which ROCr does not use.
 const SMALL_BAR_BYTES: u64 = 256 << 20;
 
 /// Handles ioctl number `number` on the render node of GPU `gpu`.
@@ -75,7 +74,7 @@ fn version(version: &mut Version) -> Result<(), Errno> {
     Ok(())
 }
 
-/// AMDGPU_INFO: the answer goes where the request points to, cut to the size it has room for.
+/// AMDGPU_INFO: copies the answer to the request's pointer, cut to the request's size.
 fn answer(model: &Model, gpu: usize, info: &Info) -> Result<(), Errno> {
     let (address, size) = (info.return_pointer, info.return_size);
     match info.query {
@@ -150,7 +149,7 @@ fn memory(model: &Model, gpu: usize) -> MemoryInfo {
     }
 }
 
-/// Maps an imported buffer at an address of the caller's choice, or unmaps it.
+/// Maps an imported buffer at the caller's address, or unmaps it.
 fn map_object(model: &Model, gpu: usize, va: &GemVa) -> Result<(), Errno> {
     match va.operation {
         va_operation::MAP | va_operation::REPLACE => {

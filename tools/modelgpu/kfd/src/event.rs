@@ -1,4 +1,4 @@
-//! Events: what programs sleep on and interrupts wake.
+//! Events: programs sleep on them and interrupts wake them.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use crate::abi::kfd::{EventData, MEMORY_ERROR_GPU_HANG, event_type};
 use crate::sys::Errno;
 
-/// How many events a process can have (`KFD_SIGNAL_EVENT_LIMIT`); ids run from 1.
+/// The most events of a process (`KFD_SIGNAL_EVENT_LIMIT`); ids start at 1.
 const LIMIT: usize = 4096;
-/// Timeouts from this on mean "for ever".
+/// Timeouts from this value on mean "forever".
 const FOREVER_MS: u32 = 0xffff_fffe;
 
 #[derive(Clone)]
@@ -16,10 +16,10 @@ struct Event {
     kind: u32,
     auto_reset: bool,
     signalled: bool,
-    /// How often the event was set, from 1 on: tells a waiter of a set that somebody else has
-    /// consumed already.
+    /// The number of sets of the event, from 1 on. It shows a waiter a set that another waiter has
+    /// consumed.
     age: u64,
-    /// What a memory or hardware exception tells.
+    /// The contents of a memory or hardware exception.
     payload: [u64; 4],
 }
 
@@ -31,11 +31,11 @@ pub(crate) struct Events {
 
 struct Slots {
     events: Vec<Option<Event>>,
-    /// Where the search for a free slot starts: ids are not reused at once.
+    /// The start of the search for a free slot, so that ids are not reused at once.
     next: usize,
 }
 
-/// How a wait ended.
+/// The result of a wait.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     Complete,
@@ -43,7 +43,7 @@ pub(crate) enum Wait {
 }
 
 impl Events {
-    /// No events.
+    /// Creates an empty set of events.
     pub(crate) fn new() -> Events {
         Events {
             slots: Mutex::new(Slots {
@@ -58,10 +58,10 @@ impl Events {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes an event; its id is at least 1.
+    /// Creates an event; its id is at least 1.
     ///
     /// # Errors
-    /// `ENOSPC` when the process has too many.
+    /// Fails with `ENOSPC` if the process has too many events.
     pub(crate) fn create(&self, kind: u32, auto_reset: bool) -> Result<u32, Errno> {
         let mut slots = self.lock();
         let ids = (slots.next..LIMIT).chain(1..slots.next);
@@ -78,7 +78,7 @@ impl Events {
         Ok(id as u32)
     }
 
-    /// Removes an event; whoever waits for it gets `EINVAL`.
+    /// Removes an event; its waiters get `EINVAL`.
     pub(crate) fn destroy(&self, id: u32) -> Result<(), Errno> {
         let mut slots = self.lock();
         slots.get(id)?;
@@ -115,14 +115,15 @@ impl Events {
         Ok(())
     }
 
-    /// A page fault at `address` on the GPU with this id: sets every memory exception event.
+    /// Reports a page fault at `address` on the GPU with this id: sets every memory exception
+    /// event.
     pub(crate) fn raise_memory_fault(&self, gpu_id: u32, address: u64) {
         // Failure flags (not present, read-only, no execute, imprecise), address, GPU, error type.
         self.raise_all(event_type::MEMORY, [1, 0, address, u64::from(gpu_id)]);
     }
 
-    /// A GPU reset after a hang. ROCr 6 and later wait for hardware exceptions; ROCr 5 knows
-    /// only memory exceptions, which can carry a hang too.
+    /// Reports a GPU reset after a hang. ROCr 6 and later wait for hardware exceptions. ROCr 5
+    /// knows only memory exceptions, which can carry a hang too.
     pub(crate) fn raise_gpu_hang(&self, gpu_id: u32) {
         let gpu_id = u64::from(gpu_id);
         // Whole GPU reset, cause GPU hang, memory not lost, GPU.
@@ -141,10 +142,10 @@ impl Events {
         self.set.notify_all();
     }
 
-    /// Waits for one or all of the events in `data` and fills in what they tell.
+    /// Waits for one or all of the events in `data` and fills in their payloads.
     ///
     /// # Errors
-    /// `EINVAL` when one of the events does not exist (any more).
+    /// Fails with `EINVAL` if one of the events does not exist or no longer exists.
     pub(crate) fn wait(
         &self,
         data: &mut [EventData],
@@ -156,9 +157,10 @@ impl Events {
             ms => Some(Instant::now() + Duration::from_millis(u64::from(ms))),
         };
         let mut slots = self.lock();
-        // A set event wakes every waiter even if another one has reset it by then: the age at
-        // the start tells. A caller that knows event ages (interface 1.14) passes the age it saw
-        // last, so that a set between two waits is not lost either; 0 means that it does not.
+        // A set event wakes every waiter, even if another waiter has already reset it: the age at
+        // the start shows the set. A caller that knows event ages (interface 1.14) passes the last
+        // age it saw, so a set between two waits is not lost either. The age 0 means that the
+        // caller does not know ages.
         let mut ages = Vec::with_capacity(data.len());
         for item in data.iter() {
             let event = slots.get(item.event_id)?;
@@ -210,7 +212,7 @@ impl Event {
         self.signalled || self.age != age
     }
 
-    /// Fills in what the event tells a waiter and consumes it.
+    /// Fills in the event's payload for a waiter and consumes the event.
     fn report(&mut self, item: &mut EventData, age: u64) {
         match self.kind {
             event_type::SIGNAL => {

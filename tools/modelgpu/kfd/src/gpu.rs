@@ -1,8 +1,8 @@
-//! What a modelled GPU looks like to the software above: identity, sizes, address ranges.
+//! The properties of a modelled GPU: identity, sizes, address ranges.
 
 use modelgpu_amdgcn::Target;
 
-/// Compute units of every modelled GPU: what an MI210 has, and few enough for quick launches.
+/// Compute units of every modelled GPU, as in an MI210: few enough for quick launches.
 pub(crate) const COMPUTE_UNITS: u32 = 104;
 /// SIMDs in a compute unit.
 pub(crate) const SIMDS_PER_CU: u32 = 4;
@@ -17,20 +17,20 @@ pub(crate) const NS_PER_TICK: u64 = 10;
 pub(crate) const SHARED_APERTURE: u64 = 1 << 48;
 /// First address of the window through which flat instructions reach private memory.
 pub(crate) const PRIVATE_APERTURE: u64 = 2 << 48;
-/// Bytes of each window, less one.
+/// Bytes of each window, minus one.
 pub(crate) const APERTURE_LIMIT: u64 = 0xffff_ffff;
 /// First and last address of the GPU's virtual memory.
 pub(crate) const GPUVM: (u64, u64) = (0x0100_0000, 0x7fff_ffff_ffff);
 
-/// What tells one kind of GPU from another.
+/// The properties that differ between kinds of GPU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     /// `gfx_target_version`: major * 10000 + minor * 100 + stepping.
     pub(crate) gfx_version: u32,
-    /// PCI device id. It must agree with `gfx_target_version`: the thunk of ROCr 5 has a table
-    /// of ids and refuses a known id with another version.
+    /// PCI device id. It must agree with `gfx_target_version`: the thunk of ROCr 5 has a table of
+    /// ids and rejects a known id with another version.
     pub(crate) device_id: u32,
-    /// Family number in DRM's device info: AI, which is Vega and all CDNA.
+    /// Family number in DRM's device info: AI, for Vega and all CDNA.
     pub(crate) family: u32,
 }
 
@@ -47,12 +47,12 @@ pub(crate) fn identity(target: Target) -> Identity {
     }
 }
 
-/// The id by which ioctls name GPU number `index`: arbitrary, distinct and never 0.
+/// The id of GPU number `index` in ioctls: arbitrary, distinct and never 0.
 pub(crate) fn gpu_id(index: usize) -> u32 {
     0x1001 + 0x111 * index as u32
 }
 
-/// The GPU number that an ioctl's `gpu_id` names, of `count`.
+/// The GPU number for an ioctl's `gpu_id`, among `count` GPUs.
 pub(crate) fn index_of(id: u32, count: usize) -> Option<usize> {
     (0..count).find(|&index| gpu_id(index) == id)
 }

@@ -1,16 +1,16 @@
 //! `librocov_modelgpu.so`: a stand-in for the amdgpu kernel driver.
 //!
-//! Preloaded into a program, it answers for `/dev/kfd`, the render nodes and the files that
-//! describe GPUs, so that the unmodified thunk, ROCr and HIP run on GPUs modelled in host
-//! memory. It does nothing at all unless `ROCOV_MODELGPU` names the GPUs (see `config.rs`).
+//! Preload it into a program. It then answers for `/dev/kfd`, the render nodes and the files that
+//! describe GPUs. The unmodified thunk, ROCr and HIP run on GPUs modelled in host memory. It does
+//! nothing unless `ROCOV_MODELGPU` names the GPUs (see `config.rs`).
 //!
-//! It must be preloaded (or linked first): loaded with `dlopen` after ROCr, or under a ROCr that
-//! was loaded with `RTLD_DEEPBIND`, its functions are never called.
+//! Preload it or link it first. If it is loaded with `dlopen` after ROCr, or if ROCr was loaded
+//! with `RTLD_DEEPBIND`, the program never calls its functions.
 //!
-//! Where to start reading: [`interpose`] is what the program calls; [`paths`] decides which files
-//! are the driver's; [`topology`] and [`tree`] make the files, [`node`] the devices; [`ioctl`] and
-//! [`drm`] answer requests from [`model`], which owns [`memory`], [`event`] and the queues;
-//! [`device`] is a GPU as its queues see it. Unsafe code is in `interpose`, `sys`, `user`,
+//! Start reading here: [`interpose`] holds the functions that the program calls. [`paths`] decides
+//! which files are the driver's. [`topology`] and [`tree`] make the files, [`node`] the devices.
+//! [`ioctl`] and [`drm`] answer requests from [`model`], which owns [`memory`], [`event`] and the
+//! queues. [`device`] is a queue's view of a GPU. Unsafe code is in `interpose`, `sys`, `user`,
 //! `node`, `memory` (the promise about mapped regions), `dmabuf`, `model` and `runtime`.
 
 mod abi;

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use crate::config::{LogConfig, LogTarget};
 use crate::sys;
 
-/// Says something to the user that must not be missed, on standard error.
+/// Prints a message that the user must not miss on standard error.
 pub(crate) fn message(text: &str) {
     // One write per line, so that lines of several threads or processes do not mix.
     for line in text.lines() {
@@ -17,7 +17,7 @@ pub(crate) fn message(text: &str) {
     }
 }
 
-/// A log that was opened, or none.
+/// An open log, or none.
 pub(crate) struct Log {
     fd: RawFd,
     level: u8,
@@ -25,7 +25,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Opens the log. A file that cannot be opened is said so and does without.
+    /// Opens the log. If the file cannot be opened, prints a message and goes on without a log.
     pub(crate) fn open(config: Option<&LogConfig>) -> Log {
         let mut log = Log {
             fd: -1,
@@ -57,7 +57,7 @@ impl Log {
         log
     }
 
-    /// Notes `text`, if the log's level is at least `level`.
+    /// Writes `text` if the log's level is at least `level`.
     pub(crate) fn note(&self, level: u8, text: Arguments<'_>) {
         if level > self.level {
             return;
@@ -65,7 +65,7 @@ impl Log {
         let ms = (sys::monotonic_ns() - self.start_ns) as f64 / 1e6;
         let mut line = String::with_capacity(160);
         let thread = sys::thread_id();
-        // Writing to a string cannot fail.
+        // Writes to a string cannot fail.
         let _ = writeln!(line, "[{ms:10.3} ms thread {thread}] {text}");
         sys::write(self.fd, line.as_bytes());
     }

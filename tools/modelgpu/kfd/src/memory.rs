@@ -1,9 +1,8 @@
-//! Allocations: which GPU virtual addresses exist, on which GPUs, and which host memory is
-//! behind them.
+//! Allocations: the GPU virtual addresses, the GPUs that map them, and the host memory behind them.
 //!
-//! VRAM and system memory of the driver (GTT) are pieces of the owning GPU's render node file.
-//! Whether the program's own mapping of them is accessible is the thunk's affair: with a small
-//! BAR it maps VRAM with PROT_NONE, so a stray host access crashes as on a real machine.
+//! The driver's VRAM and system memory (GTT) are pieces of the owning GPU's render node file. The
+//! thunk decides whether the program can access its own mapping of them. With a small BAR it maps
+//! VRAM with PROT_NONE, so a stray host access crashes as on a real machine.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,20 +15,20 @@ use crate::sys::Errno;
 
 /// The page size of GPU and host.
 pub(crate) const PAGE: u64 = 4096;
-/// Pieces of at least this size are aligned to it, as large pages are.
+/// The alignment of pieces with at least this size, as for large pages.
 const LARGE_PAGE: u64 = 2 << 20;
-/// System memory a GPU's driver can hand out, beyond its VRAM: sparse, so it costs nothing but address
-/// space, of which a process has little under Valgrind (128 GiB).
+/// System memory that a GPU's driver can allocate, beyond its VRAM. It is sparse, so it costs only
+/// address space. A process has little of that under Valgrind (128 GiB).
 const GTT_BYTES: std::ops::RangeInclusive<u64> = 16 << 30..=256 << 30;
 
 /// The size of a render node's file for a GPU with this much device memory.
 pub(crate) fn node_file_bytes(vram_bytes: u64) -> u64 {
     let gtt_bytes = (16 * vram_bytes).clamp(*GTT_BYTES.start(), *GTT_BYTES.end());
-    // Twice the VRAM: first fit on 2 MiB boundaries may leave gaps, the accounting is exact.
+    // Twice the VRAM: first fit on 2 MiB boundaries may leave gaps, but the accounting is exact.
     2 * vram_bytes + gtt_bytes
 }
 
-/// What an allocation's host memory is.
+/// The kind of an allocation's host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backing {
     /// A piece of the owning GPU's render node file; `vram` counts against its device memory.
@@ -61,7 +60,7 @@ pub(crate) struct Allocation {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostAddress(pub(crate) *mut u8);
 
-// SAFETY: an address; whoever follows it answers for that.
+// SAFETY: a plain address; code that follows it must ensure that it is valid.
 unsafe impl Send for HostAddress {}
 
 /// Every allocation of the process.
@@ -73,18 +72,18 @@ pub(crate) struct Memory {
 }
 
 struct Table {
-    /// By address, then handle: the program's own memory may be registered twice.
+    /// Keyed by address and handle, because a program may register its own memory twice.
     by_address: BTreeMap<(u64, u64), Allocation>,
     addresses: HashMap<u64, u64>,
     ranges: Vec<Ranges>,
     vram_used: Vec<u64>,
     next_handle: u64,
-    /// Size of the largest allocation there ever was: bounds the search for overlapping ones.
+    /// Size of the largest allocation so far, which bounds the search for overlaps.
     largest: u64,
 }
 
 impl Memory {
-    /// No allocations, on `gpus` GPUs with `vram_bytes` of device memory each.
+    /// Creates empty memory for `gpus` GPUs with `vram_bytes` of device memory each.
     pub(crate) fn new(gpus: usize, vram_bytes: u64) -> Memory {
         Memory {
             table: Mutex::new(Table {
@@ -123,7 +122,7 @@ impl Memory {
     /// Allocates a piece of `node`, the render node of GPU number `gpu`.
     ///
     /// # Errors
-    /// `ENOMEM` when the GPU has not that much memory.
+    /// Fails with `ENOMEM` if the GPU has too little memory left.
     pub(crate) fn allocate(
         &self,
         node: &Node,
@@ -160,7 +159,7 @@ impl Memory {
         }))
     }
 
-    /// Registers host memory that belongs to somebody else.
+    /// Registers host memory of the program or of another file.
     pub(crate) fn borrow(
         &self,
         gpu: usize,
@@ -181,11 +180,11 @@ impl Memory {
         })
     }
 
-    /// Another address for `size` bytes from `offset` of an allocation, as if imported. With
-    /// `mapped_on`, it is mapped on that GPU at once.
+    /// Adds another address for `size` bytes from `offset` of an allocation, like an import.
+    /// `mapped_on` maps it on that GPU at once.
     ///
     /// # Errors
-    /// `EINVAL` for an unknown handle or a range outside the allocation.
+    /// Fails with `EINVAL` for an unknown handle or a range outside the allocation.
     pub(crate) fn alias(
         &self,
         handle: u64,
@@ -250,7 +249,8 @@ impl Memory {
         let allocation = *table.get(handle)?;
         table.by_address.remove(&(allocation.va, handle));
         table.addresses.remove(&handle);
-        // The generation changes before the pages go: a kernel that looks afterwards faults.
+        // The generation changes before the pages go: a kernel that accesses them afterwards
+        // faults.
         self.changed();
         if let Backing::Piece { vram } = allocation.backing {
             let bytes = page_multiple(allocation.size).unwrap_or(allocation.size);
@@ -263,7 +263,7 @@ impl Memory {
         Ok(allocation)
     }
 
-    /// Frees the alias at `va`, if there is one (DRM unmaps by address).
+    /// Frees the alias at `va`, if one exists (DRM unmaps by address).
     pub(crate) fn free_alias_at(&self, va: u64) {
         let mut table = self.lock();
         let at_va = table.by_address.range((va, 0)..=(va, u64::MAX));
@@ -278,7 +278,7 @@ impl Memory {
         }
     }
 
-    /// The region that holds `address` as GPU number `gpu` sees it.
+    /// The region that holds `address` on GPU number `gpu`.
     fn region(&self, address: u64, gpu: usize) -> Option<Region> {
         let table = self.lock();
         let below = table.by_address.range(..=(address, u64::MAX)).rev();
@@ -328,14 +328,14 @@ fn page_multiple(size: u64) -> Option<u64> {
     size.checked_next_multiple_of(PAGE)
 }
 
-/// Memory as one GPU sees it: what is not mapped on it does not exist.
+/// One GPU's view of memory: only memory mapped on the GPU exists.
 pub(crate) struct GpuMemory {
     pub(crate) memory: &'static Memory,
     pub(crate) gpu: usize,
 }
 
-// SAFETY: pieces lie in node files that stay mapped for the process's life. Borrowed memory is
-// the program's, which must keep it until it unregisters it; that changes the generation.
+// SAFETY: pieces lie in node files that stay mapped until the process ends. Borrowed memory is the
+// program's; it must keep the memory until it unregisters it, which changes the generation.
 unsafe impl AddressSpace for GpuMemory {
     fn region(&self, address: u64) -> Option<Region> {
         self.memory.region(address, self.gpu)

@@ -1,4 +1,4 @@
-//! The modelled machine as one process sees it: its nodes, memory, events and queues.
+//! The modelled machine of one process: its nodes, memory, events and queues.
 
 use std::collections::BTreeMap;
 use std::fmt::Arguments;
@@ -21,27 +21,27 @@ use crate::tree::Tree;
 
 /// Distance between two GPUs' doorbell pages in the `/dev/kfd` file.
 ///
-/// The thunk of ROCr 5.2.3 takes more than the low 13 bits of `doorbell_offset` for the offset
-/// inside the page it maps: with GPUs 8 KiB apart, the second one's doorbells are written behind
-/// the mapping. 4 GiB apart, in a sparse file, every thunk computes the right address.
+/// The thunk of ROCr 5.2.3 uses more than the low 13 bits of `doorbell_offset` as the offset inside
+/// its mapped page. With GPUs 8 KiB apart, it would write the second one's doorbells behind the
+/// mapping. At 4 GiB apart, in a sparse file, every thunk computes the right address.
 const DOORBELL_STRIDE: u64 = 1 << 32;
 /// Offset of a GPU's remapped registers from its doorbells.
 const MMIO_OFFSET: u64 = 0x1_0000;
 /// Bytes of one doorbell.
 const DOORBELL_BYTES: u64 = 8;
-/// How many queues a GPU can have: as many as doorbells fit a page pair.
+/// The most queues of a GPU: the doorbells of two pages.
 const MAX_QUEUES: usize = 1024;
 
 static CONFIG: OnceLock<Option<Config>> = OnceLock::new();
-/// The model in this process; a forked child starts without one.
+/// The model of this process; a forked child starts without one.
 static CURRENT: AtomicPtr<Model> = AtomicPtr::new(ptr::null_mut());
-/// Whether a model could not be made: said once.
+/// Set once the model could not be created, so that the message comes once.
 static FAILED: AtomicBool = AtomicBool::new(false);
 
-/// The configuration, or `None` when there is no modelled GPU and the library does nothing.
+/// The configuration; `None` if there is no modelled GPU. The library then does nothing.
 ///
 /// # Errors
-/// None for the caller: a wrong model is useless, so a bad value ends the process with status 2.
+/// Never fails: a bad value ends the process with status 2, because a wrong model is useless.
 pub(crate) fn config() -> Option<&'static Config> {
     let config = CONFIG.get_or_init(|| match Config::read(|name| std::env::var_os(name)) {
         Ok(config) => config,
@@ -53,8 +53,8 @@ pub(crate) fn config() -> Option<&'static Config> {
     config.as_ref()
 }
 
-/// A process's modelled machine. Once made it lives as long as the process: queues' threads and
-/// the program's own mappings refer to it until the very end.
+/// A process's modelled machine. It lives until the process ends, because queues' threads and the
+/// program's own mappings refer to it until then.
 pub(crate) struct Model {
     pub(crate) config: &'static Config,
     pub(crate) memory: Memory,
@@ -67,8 +67,8 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// The process's model, made at the first call; `None` without a configuration or when it
-    /// cannot be made.
+    /// The process's model, created at the first call. `None` without a configuration or if the
+    /// creation fails.
     pub(crate) fn get() -> Option<&'static Model> {
         if let Some(model) = Model::existing() {
             return Some(model);
@@ -91,23 +91,22 @@ impl Model {
             .compare_exchange(none, model, Ordering::AcqRel, Ordering::Acquire)
             .is_err()
         {
-            // Another thread was quicker.
-            // SAFETY: nobody else has seen this model.
+            // Another thread was quicker. SAFETY: no other thread has seen this model.
             drop(unsafe { Box::from_raw(model) });
         }
         Model::existing()
     }
 
-    /// The process's model, if one was made.
+    /// The process's model, if it exists.
     pub(crate) fn existing() -> Option<&'static Model> {
         // SAFETY: the pointer is null or a leaked box.
         unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Forgets the model: what a forked child does first. Its parent's GPU is not its own: the
-    /// driver refuses inherited descriptors, and queue threads do not survive a fork. The child
-    /// may open the device anew and gets a model of its own; the parent's is leaked, because
-    /// another thread may have held any of its locks.
+    /// Forgets the model, as the first act of a forked child. Its parent's GPU is not its own: the
+    /// driver rejects inherited descriptors, and queue threads do not survive a fork. The child may
+    /// open the device again and then gets its own model. The parent's model leaks, because another
+    /// thread may have held any of its locks.
     pub(crate) fn forget() {
         CURRENT.store(ptr::null_mut(), Ordering::Release);
     }
@@ -149,7 +148,7 @@ impl Model {
         self.device_with(sys::file_id(fd)?)
     }
 
-    /// The node whose file has this identity.
+    /// The node with this file identity.
     pub(crate) fn device_with(&self, id: sys::FileId) -> Option<Device> {
         if self.kfd.is(id) {
             return Some(Device::Kfd);
@@ -158,12 +157,12 @@ impl Model {
         gpu.map(Device::Render)
     }
 
-    /// The generated tree's path.
+    /// The path of the generated tree.
     pub(crate) fn tree_root(&self) -> &[u8] {
         self.tree.root()
     }
 
-    /// The GPU that an ioctl names, or `EINVAL`.
+    /// The GPU with an ioctl's id, or `EINVAL`.
     pub(crate) fn gpu(&self, gpu_id: u32) -> Result<usize, Errno> {
         gpu::index_of(gpu_id, self.config.gpus.len()).ok_or(Errno(libc::EINVAL))
     }
@@ -187,10 +186,10 @@ impl Model {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a queue that `start` starts under the lowest free id, from 1 on.
+    /// Adds a queue. `start` starts it under the lowest free id, from 1 on.
     ///
     /// # Errors
-    /// `ENOMEM` when there are too many, or what `start` says.
+    /// Fails with `ENOMEM` if there are too many queues, or with the error of `start`.
     pub(crate) fn add_queue(
         &self,
         start: impl FnOnce(u32) -> Result<Processor, Errno>,
@@ -203,7 +202,7 @@ impl Model {
         Ok(id)
     }
 
-    /// Ends a queue. Its thread is joined outside the lock: it may take a while to notice.
+    /// Ends a queue. The join of its thread happens outside the lock: the thread may take a while.
     pub(crate) fn remove_queue(&self, id: u32) -> Result<(), Errno> {
         let queue = self.lock_queues().remove(&id);
         queue.map(drop).ok_or(Errno(libc::EINVAL))
@@ -217,7 +216,7 @@ impl Model {
         Ok(())
     }
 
-    /// Notes something in the log: level 1 or 2.
+    /// Writes a line to the log, at level 1 or 2.
     pub(crate) fn note(&self, level: u8, text: Arguments<'_>) {
         self.log.note(level, text);
     }

@@ -1,9 +1,9 @@
-//! Device nodes: one anonymous file per node, so that mmap, close, dup and fork need no help.
+//! Device nodes: one anonymous file per node, so that mmap, close, dup and fork work unchanged.
 //!
-//! A node's descriptors are recognised by inode, whatever their number. An mmap offset that the
-//! driver hands out is simply an offset in the node's file. Each file is mapped here once, whole
-//! and sparse; a piece that is freed gets its pages punched out but stays mapped, so that a
-//! kernel that still runs on it reads zeros instead of crashing the process.
+//! The model recognises a node's descriptors by inode, whatever their number. An mmap offset from
+//! the driver is an offset in the node's file. Each file is mapped here once, whole and sparse. A
+//! freed piece loses its pages but stays mapped, so that a kernel that still runs on it reads zeros
+//! instead of crashing the process.
 
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -13,10 +13,10 @@ use memmap2::{Advice, MmapOptions, MmapRaw};
 
 use crate::sys::{self, Errno, FileId};
 
-/// Descriptors of our own start here: programs expect the low numbers for themselves.
+/// The lowest number of our own descriptors: programs expect the low numbers for themselves.
 const LOWEST_FD: RawFd = 800;
 
-/// A device node's file and our mapping of it.
+/// A device node's file and its mapping.
 pub(crate) struct Node {
     file: OwnedFd,
     id: FileId,
@@ -24,7 +24,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// A node with a sparse file of `size` bytes.
+    /// Creates a node with a sparse file of `size` bytes.
     pub(crate) fn new(name: &str, size: u64) -> Result<Node, Errno> {
         let name = CString::new(name).map_err(|_| Errno(libc::EINVAL))?;
         let file = sys::memfd(&name, size, LOWEST_FD)?;
@@ -33,33 +33,33 @@ impl Node {
             .len(size as usize)
             .no_reserve_swap()
             .map_raw(&file)?;
-        // As the driver's own mappings: not in a forked child, and not in a core dump.
+        // Like the driver's own mappings: not in a forked child, and not in a core dump.
         map.advise(Advice::DontFork)?;
         map.advise(Advice::DontDump)?;
         Ok(Node { file, id, map })
     }
 
-    /// Whether this file is the node's.
+    /// Returns whether this file is the node's.
     pub(crate) fn is(&self, id: FileId) -> bool {
         self.id == id
     }
 
-    /// Opens the node anew, as `open` of the device does: a descriptor of its own.
+    /// Opens the node again, like `open` of the device: returns a separate descriptor.
     pub(crate) fn open(&self, close_on_exec: bool) -> Result<OwnedFd, Errno> {
         let path = CString::new(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
             .map_err(|_| Errno(libc::EINVAL))?;
         let flags = libc::O_RDWR | if close_on_exec { libc::O_CLOEXEC } else { 0 };
         let fd = sys::open(&path, flags)?;
-        // A program that closes every descriptor it does not know (daemons do) took ours away,
-        // and the number may name another file by now.
+        // A program that closes every unknown descriptor (as daemons do) has closed ours, and the
+        // number may now name another file.
         match sys::file_id(fd.as_raw_fd()) {
             Some(id) if self.is(id) => Ok(fd),
             _ => Err(Errno(libc::ENODEV)),
         }
     }
 
-    /// Host address of the byte at `offset` of the node's file; it never moves. An offset
-    /// outside the file has none.
+    /// Host address of the byte at `offset` of the node's file, which never moves. `None` for an
+    /// offset outside the file.
     pub(crate) fn host(&self, offset: u64) -> Option<*mut u8> {
         let inside = offset < self.map.len() as u64;
         inside.then(|| self.map.as_mut_ptr().wrapping_add(offset as usize))
@@ -68,12 +68,12 @@ impl Node {
     /// The aligned 64-bit word at `offset`.
     pub(crate) fn word(&self, offset: u64) -> Option<&AtomicU64> {
         let host = self.host(offset).filter(|_| offset.is_multiple_of(8))?;
-        // SAFETY: the word lies in the mapping, which lives as long as the node, and is aligned
-        // as the mapping is. Programs write it (a doorbell) with single stores.
+        // SAFETY: the word lies in the mapping, which lives as long as the node, and it is aligned
+        // like the mapping. Programs write it (a doorbell) with single stores.
         Some(unsafe { AtomicU64::from_ptr(host.cast()) })
     }
 
-    /// Gives a range's pages back; it reads as zeros afterwards.
+    /// Frees the pages of a range, which then reads as zeros.
     pub(crate) fn clear(&self, offset: u64, len: u64) -> Result<(), Errno> {
         sys::punch_hole(self.file.as_raw_fd(), offset, len)
     }
@@ -87,7 +87,7 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
-    /// All of `0..size` is free.
+    /// Creates a file range `0..size`, all free.
     pub(crate) fn new(size: u64) -> Ranges {
         Ranges {
             size,
@@ -95,7 +95,7 @@ impl Ranges {
         }
     }
 
-    /// Takes `len` bytes at a multiple of `align` (a power of two); `None` when none are left.
+    /// Takes `len` bytes at a multiple of `align` (a power of two); `None` if too few are left.
     pub(crate) fn take(&mut self, len: u64, align: u64) -> Option<u64> {
         let mut start = 0u64;
         for (&from, &to) in &self.used {
@@ -109,7 +109,7 @@ impl Ranges {
         Some(start)
     }
 
-    /// Gives back the range that starts at `start`.
+    /// Frees the range that starts at `start`.
     pub(crate) fn release(&mut self, start: u64) {
         self.used.remove(&start);
     }

@@ -1,6 +1,6 @@
-//! Which paths belong to the driver: device nodes, and the files that describe them.
+//! The paths of the driver: device nodes, and the files that describe them.
 //!
-//! Pure and without allocation: every file the program opens is looked at here.
+//! The code is pure and does not allocate: it checks every file that the program opens.
 
 /// A device node of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,16 +14,16 @@ pub(crate) enum Device {
 /// Minor number of the first render node.
 pub(crate) const FIRST_RENDER_MINOR: u32 = 128;
 
-/// What a path names.
+/// The object that a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// A device node.
     Device(Device),
-    /// A file or directory that the generated tree stands in for.
+    /// A file or directory in the generated tree.
     Tree,
 }
 
-/// Directories and files that come from the generated tree, whole.
+/// Directories and files that come from the generated tree as a whole.
 const TREE: [&[u8]; 6] = [
     b"/dev/dri",
     b"/sys/devices/virtual/kfd",
@@ -33,10 +33,10 @@ const TREE: [&[u8]; 6] = [
     b"/proc/modules",
 ];
 
-/// `/sys/dev/char` of DRM nodes, by their major number: a directory name's first half.
+/// The first part of the names of DRM nodes under `/sys/dev/char`: their major number.
 const DRM_CHAR_DEVICES: &[u8] = b"/sys/dev/char/226:";
 
-/// What `path` names on a machine with `gpus` GPUs; `None` for what is not the driver's.
+/// The object at `path` on a machine with `gpus` GPUs; `None` if it is not the driver's.
 pub(crate) fn place(path: &[u8], gpus: usize) -> Option<Place> {
     if path == b"/dev/kfd" {
         return Some(Place::Device(Device::Kfd));
@@ -51,7 +51,7 @@ pub(crate) fn place(path: &[u8], gpus: usize) -> Option<Place> {
     is_ours(path).then_some(Place::Tree)
 }
 
-/// Whether a path may be the driver's: the cheap test before anything else is looked at.
+/// Returns whether a path may be the driver's: a cheap test before all others.
 pub(crate) fn is_ours(path: &[u8]) -> bool {
     let under = |prefix: &&[u8]| match path.strip_prefix(*prefix) {
         Some(rest) => rest.is_empty() || rest[0] == b'/',

@@ -1,4 +1,4 @@
-//! A look at the HSA runtime in this process: does it know the modelled targets?
+//! Checks whether the HSA runtime in this process knows the modelled targets.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::slice;
@@ -7,8 +7,8 @@ use modelgpu_amdgcn::Target;
 
 use crate::log;
 
-/// Says which of the targets the loaded runtime has never heard of. ROCr 5.2.3, for example,
-/// leaves a gfx942 out with "unrecognized id", and a machine without another GPU has none.
+/// Prints a warning for each target that the loaded runtime does not know. ROCr 5.2.3, for example,
+/// leaves out a gfx942 with "unrecognized id". A machine without another GPU then has none.
 pub(crate) fn warn_of_unknown_targets(targets: &[Target]) {
     for target in Target::ALL.iter().filter(|target| targets.contains(target)) {
         let mut search = Search {
@@ -34,14 +34,14 @@ struct Search<'a> {
     found: bool,
 }
 
-/// Looks for the target's name among the runtime's read-only data: every runtime has a table of
-/// the names of its targets.
+/// Searches the runtime's read-only data for the target's name: every runtime has a table of target
+/// names.
 unsafe extern "C" fn visit(
     info: *mut libc::dl_phdr_info,
     _size: usize,
     search: *mut c_void,
 ) -> c_int {
-    // SAFETY: the dynamic linker passes a valid description, and `search` is ours.
+    // SAFETY: the dynamic linker passes a valid description, and the caller passes `search`.
     let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<'_>>()) };
     if info.dlpi_name.is_null() || info.dlpi_phdr.is_null() {
         return 0;
@@ -51,7 +51,7 @@ unsafe extern "C" fn visit(
     if !path.contains("libhsa-runtime64.so") {
         return 0;
     }
-    // SAFETY: as many headers as the linker says.
+    // SAFETY: the linker gives the number of headers.
     let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
     let readable = |header: &&libc::Elf64_Phdr| {
         header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_R != 0

@@ -25,7 +25,7 @@ pub(crate) fn set_errno(errno: c_int) {
 
 /// The calling thread's `errno`.
 pub(crate) fn errno() -> c_int {
-    // SAFETY: as in `set_errno`.
+    // SAFETY: see `set_errno`.
     unsafe { *libc::__errno_location() }
 }
 
@@ -50,7 +50,7 @@ pub(crate) unsafe fn fstatat(
     unsafe { libc::syscall(libc::SYS_newfstatat, dir, path, stat, flags) as c_int }
 }
 
-/// Status of an open file, or `None` when `fd` is not open. Keeps `errno`.
+/// Status of an open file; `None` if `fd` is not open. Keeps `errno`.
 pub(crate) fn file_id(fd: RawFd) -> Option<FileId> {
     let saved = errno();
     // SAFETY: an all-zero `stat` is valid.
@@ -80,19 +80,19 @@ pub(crate) fn open(path: &CStr, flags: c_int) -> Result<OwnedFd, Errno> {
     if fd < 0 {
         return Err(Errno(errno()));
     }
-    // SAFETY: `fd` was just opened and belongs to nobody else.
+    // SAFETY: `fd` was just opened and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// An anonymous file of `size` bytes, sparse, closed on exec, with a descriptor of at least
-/// `lowest` (so that the program keeps the low numbers it expects).
+/// Creates a sparse anonymous file of `size` bytes, closed on exec. Its descriptor is at least
+/// `lowest`, so that the program keeps the low numbers.
 pub(crate) fn memfd(name: &CStr, size: u64, lowest: RawFd) -> Result<OwnedFd, Errno> {
     // SAFETY: `name` is a C string.
     let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
     if fd < 0 {
         return Err(Errno(errno()));
     }
-    // SAFETY: `fd` was just made and belongs to nobody else.
+    // SAFETY: `fd` was just created and has no other owner.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
     use std::os::fd::AsRawFd;
     // SAFETY: the descriptor is open.
@@ -102,14 +102,14 @@ pub(crate) fn memfd(name: &CStr, size: u64, lowest: RawFd) -> Result<OwnedFd, Er
     // SAFETY: the descriptor is open.
     let high = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, lowest) };
     if high < 0 {
-        // A small limit on open files: a low number serves too.
+        // The limit on open files is small: use the low number.
         return Ok(fd);
     }
-    // SAFETY: `high` was just made and belongs to nobody else.
+    // SAFETY: `high` was just created and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(high) })
 }
 
-/// Gives a range of an anonymous file's memory back; it reads as zeros afterwards.
+/// Frees a range of an anonymous file, which then reads as zeros.
 pub(crate) fn punch_hole(fd: RawFd, offset: u64, len: u64) -> Result<(), Errno> {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     // SAFETY: plain integers; a bad descriptor is an error.
@@ -119,8 +119,8 @@ pub(crate) fn punch_hole(fd: RawFd, offset: u64, len: u64) -> Result<(), Errno> 
     }
 }
 
-/// Writes `bytes` with one call, as a log line must be. Keeps `errno`; a failure has nowhere to
-/// be reported.
+/// Writes `bytes` with one call, so that a log line stays whole. Keeps `errno` and ignores
+/// failures.
 pub(crate) fn write(fd: RawFd, bytes: &[u8]) {
     let saved = errno();
     // SAFETY: the buffer is valid for its length.
@@ -134,7 +134,7 @@ pub(crate) fn thread_id() -> c_long {
     unsafe { libc::syscall(libc::SYS_gettid) }
 }
 
-/// Monotonic time in nanoseconds, from the clock that ROCr compares GPU time with.
+/// Monotonic time in nanoseconds, from the clock that ROCr compares with GPU time.
 pub(crate) fn monotonic_ns() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
@@ -145,21 +145,21 @@ pub(crate) fn monotonic_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A `sysconf` value, or 1 where the system does not know it.
+/// A `sysconf` value; 1 if the system does not know it.
 pub(crate) fn sysconf(name: c_int) -> u64 {
     // SAFETY: no pointers.
     let value = unsafe { libc::sysconf(name) };
     u64::try_from(value).unwrap_or(1).max(1)
 }
 
-/// The user whose files the process makes, which in a setuid program is not who started it.
+/// The effective user, who owns the process's new files. A setuid program's starter may be another.
 pub(crate) fn user_id() -> u32 {
     // SAFETY: cannot fail.
     unsafe { libc::geteuid() }
 }
 
-/// Ends the process at once, without exit handlers: they belong to libraries that may not have
-/// been initialised yet.
+/// Ends the process at once, without exit handlers: those belong to libraries that may not be
+/// initialised yet.
 pub(crate) fn exit_now(status: c_int) -> ! {
     // SAFETY: ends the process.
     unsafe { libc::_exit(status) }

@@ -1,13 +1,13 @@
-//! The files that describe the machine: what `/sys`, `/proc/modules` and `/dev/dri` would hold.
+//! The contents of `/sys`, `/proc/modules` and `/dev/dri` that describe the machine.
 //!
-//! Pure: configuration in, paths and contents out. `tree.rs` writes them.
+//! The code is pure: it maps a configuration to paths and contents. `tree.rs` writes them.
 
 use crate::abi::drm;
 use crate::config::{Bar, Config};
 use crate::gpu::{self, identity};
 use crate::paths::FIRST_RENDER_MINOR;
 
-/// What the topology says about the host.
+/// The host's part of the topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Host {
     /// Processors online.
@@ -16,7 +16,7 @@ pub(crate) struct Host {
     pub(crate) memory_bytes: u64,
 }
 
-/// A path inside the tree, and what it is.
+/// A path inside the tree and its contents.
 #[derive(Hash)]
 pub(crate) enum Entry {
     File(String, String),
@@ -24,7 +24,7 @@ pub(crate) enum Entry {
 }
 
 impl Entry {
-    /// The entry's path, from a slash on.
+    /// The entry's path, which starts with a slash.
     pub(crate) fn path(&self) -> &str {
         match self {
             Entry::File(path, _) | Entry::Directory(path) => path,
@@ -47,7 +47,7 @@ mod link {
     pub(super) const XGMI: u32 = 11;
 }
 
-/// Everything the tree holds.
+/// All entries of the tree.
 pub(crate) fn entries(config: &Config, host: Host) -> Vec<Entry> {
     let mut tree = Tree::default();
     tree.file(&format!("{TOPOLOGY}/generation_id"), "1\n");
@@ -80,7 +80,7 @@ impl Tree {
         self.entries.push(entry);
     }
 
-    /// One node's files. The thunk insists on every directory, also on empty ones.
+    /// Adds one node's files. The thunk needs every directory, also empty ones.
     fn node(&mut self, number: usize, gpu_id: u32, node_properties: &[(&str, u64)]) -> String {
         let base = format!("{TOPOLOGY}/nodes/{number}");
         self.file(&format!("{base}/gpu_id"), &format!("{gpu_id}\n"));
@@ -106,8 +106,8 @@ impl Tree {
         );
     }
 
-    /// IO links from a node to others. Weights are those of real machines: 20 between CPU and
-    /// GPU, 40 between GPUs by way of PCIe, 15 by XGMI.
+    /// Adds IO links from a node to others. The weights are those of real machines: 20 between CPU
+    /// and GPU, 40 between GPUs over PCIe, 15 over XGMI.
     fn links(&mut self, node: &str, from: usize, peers: &[usize], xgmi: bool) {
         for (number, &to) in peers.iter().enumerate() {
             let (kind, weight) = match (from > 0 && to > 0, xgmi) {
@@ -143,7 +143,7 @@ fn properties(values: &[(&str, u64)]) -> String {
     values.iter().map(line).collect()
 }
 
-/// Node 0: the host. It has a link to a GPU only where it can reach that GPU's memory.
+/// Node 0: the host. It has a link to a GPU only if it can reach that GPU's memory.
 fn cpu_node(tree: &mut Tree, config: &Config, host: Host) {
     let peers: Vec<usize> = match config.bar {
         Bar::Large => (1..=config.gpus.len()).collect(),
@@ -263,7 +263,7 @@ fn caches(tree: &mut Tree, node: &str, index: usize, number: usize, level: u64, 
     tree.file(&format!("{node}/caches/{number}/properties"), &text);
 }
 
-/// What libdrm looks at to find out what a render node is.
+/// Adds the files from which libdrm identifies a render node.
 fn drm_files(tree: &mut Tree, config: &Config, index: usize) {
     let identity = identity(config.gpus[index]);
     let minor = FIRST_RENDER_MINOR + index as u32;

@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::sys;
 use crate::topology::{self, Entry, Host};
 
-/// Why there is no tree.
+/// The reason why the tree could not be made.
 #[derive(Debug, Error)]
 pub(crate) enum TreeError {
     #[error("cannot write the modelled machine's description to {path}: {error}")]
@@ -36,11 +36,11 @@ pub(crate) struct Tree {
 
 /// Longest path inside the tree, with room to spare.
 pub(crate) const PATH_BYTES: usize = 1024;
-/// Room that paths inside the tree need.
+/// Room for the paths inside the tree.
 const INNER_BYTES: usize = 256;
 
 impl Tree {
-    /// The tree for a configuration: an existing one, or a new one.
+    /// Finds or creates the tree for a configuration.
     pub(crate) fn find_or_create(config: &Config) -> Result<Tree, TreeError> {
         let host = Host {
             processors: sys::sysconf(libc::_SC_NPROCESSORS_ONLN),
@@ -64,7 +64,7 @@ impl Tree {
                 error,
             })?;
         }
-        // The directory's name is no secret: somebody else may have made it.
+        // Anybody can know the directory's name, so another user may have made it.
         let user = sys::user_id();
         match fs::symlink_metadata(&root) {
             Ok(found) if found.uid() == user => Ok(Tree { root: path }),
@@ -83,8 +83,8 @@ impl Tree {
     }
 }
 
-/// The directory's name: the GPUs, for whoever looks at it, and a hash of all that the files say,
-/// so that another version or another machine gets another directory.
+/// The directory's name: the GPUs, for human readers, and a hash of all contents. So another
+/// version or another machine gets another directory.
 fn name(config: &Config, entries: &[Entry]) -> String {
     let gpus: Vec<&str> = config.gpus.iter().map(|target| target.name()).collect();
     let mut hasher = DefaultHasher::new();
@@ -93,18 +93,20 @@ fn name(config: &Config, entries: &[Entry]) -> String {
     format!("rocov-modelgpu-{user}-{gpus}-{hash:016x}")
 }
 
-/// A path inside the tree. `path` starts with a slash, which `join` would take for the root.
+/// A path inside the tree. `path` starts with a slash, and `join` would take it as absolute.
 fn inside(root: &Path, path: &str) -> PathBuf {
     root.join(path.trim_start_matches('/'))
 }
 
-/// Whether every entry is there: cleaners of temporary directories take old files one by one.
+/// Returns whether every entry exists: cleaners of temporary directories remove old files one by
+/// one.
 fn is_complete(root: &Path, entries: &[Entry]) -> bool {
     let mut entries = entries.iter();
     entries.all(|entry| inside(root, entry.path()).exists())
 }
 
-/// Writes the tree beside its place and renames it: other processes see all of it or nothing.
+/// Writes the tree in a neighbouring directory and renames it: other processes see the whole tree
+/// or none.
 fn create(root: &Path, entries: &[Entry]) -> io::Result<()> {
     let beside = |what: &str| {
         let mut path = root.as_os_str().to_owned();
@@ -128,7 +130,7 @@ fn create(root: &Path, entries: &[Entry]) -> io::Result<()> {
         Ok(()) => Ok(()),
         Err(error) => {
             let _ = fs::remove_dir_all(&unfinished);
-            // Another process was quicker: its tree is as good.
+            // Another process was quicker; use its tree.
             match is_complete(root, entries) {
                 true => Ok(()),
                 false => Err(error),
@@ -170,7 +172,7 @@ mod tests {
         config.unwrap().unwrap()
     }
 
-    /// An empty directory that is gone at the end.
+    /// An empty directory, removed on drop.
     struct Scratch(PathBuf);
 
     impl Scratch {

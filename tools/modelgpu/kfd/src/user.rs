@@ -1,4 +1,5 @@
-//! The caller's memory, as a driver sees it: arguments are copied in and out, never referenced.
+//! The caller's memory, as for a driver: the code copies arguments in and out and never references
+//! them.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -6,11 +7,11 @@ use std::ptr;
 use crate::abi::Abi;
 use crate::sys::Errno;
 
-/// The argument of an ioctl: its address, and its size as the request states it.
+/// The argument of an ioctl: its address, and its size in the request.
 ///
-/// The size decides how much is copied, not our own struct's: newer headers grow structs at the
-/// end, so a request from older headers is shorter (the rest reads as zeros) and one from newer
-/// headers is longer (the rest stays untouched). The kernel does the same.
+/// This size limits the copy, not the size of the struct here. Newer headers grow structs at the
+/// end. A request from older headers is shorter, and the rest reads as zeros. A request from newer
+/// headers is longer, and the rest does not change. The kernel works this way too.
 #[derive(Clone, Copy)]
 pub(crate) struct Argument {
     address: *mut u8,
@@ -24,8 +25,8 @@ impl Argument {
         Argument { address, size }
     }
 
-    /// Runs `action` on a copy of the argument and copies the result back. As in the kernel, the
-    /// copy goes back after an error too.
+    /// Runs `action` on a copy of the argument and copies the result back, also after an error,
+    /// like the kernel.
     pub(crate) fn with<T: Abi>(
         self,
         action: impl FnOnce(&mut T) -> Result<(), Errno>,
@@ -42,7 +43,7 @@ impl Argument {
             value.assume_init()
         };
         let result = action(&mut value);
-        // SAFETY: as above, the other way.
+        // SAFETY: `new`'s promise for the target; the source is as long as T.
         unsafe { ptr::copy_nonoverlapping((&raw const value).cast(), self.address, size) };
         result
     }
@@ -55,8 +56,8 @@ pub(crate) fn read_array<T: Abi>(address: u64, count: u32) -> Result<Vec<T>, Err
     }
     let source = pointer::<T>(address)?;
     let mut items = Vec::with_capacity(count as usize);
-    // SAFETY: the caller of the ioctl says that `count` items lie there, as it does to a driver;
-    // a driver would return EFAULT where this crashes.
+    // SAFETY: the caller of the ioctl promises `count` items there, as to a driver. A driver would
+    // return EFAULT; this code would crash.
     unsafe {
         ptr::copy_nonoverlapping(source, items.as_mut_ptr(), count as usize);
         items.set_len(count as usize);
@@ -69,7 +70,7 @@ pub(crate) fn write_array<T: Abi>(address: u64, items: &[T]) -> Result<(), Errno
     if items.is_empty() {
         return Ok(());
     }
-    // SAFETY: as in `read_array`.
+    // SAFETY: see `read_array`.
     unsafe { ptr::copy_nonoverlapping(items.as_ptr(), pointer::<T>(address)?, items.len()) };
     Ok(())
 }
@@ -78,7 +79,7 @@ pub(crate) fn write_array<T: Abi>(address: u64, items: &[T]) -> Result<(), Errno
 pub(crate) fn write_sized<T: Abi>(address: u64, size: u32, value: &T) -> Result<(), Errno> {
     let target = pointer::<u8>(address)?;
     let known = (size as usize).min(size_of::<T>());
-    // SAFETY: as in `read_array`; `known` is at most the value's own size.
+    // SAFETY: see `read_array`; `known` is at most the value's own size.
     unsafe {
         ptr::write_bytes(target, 0, size as usize);
         ptr::copy_nonoverlapping((&raw const *value).cast(), target, known);
@@ -86,10 +87,10 @@ pub(crate) fn write_sized<T: Abi>(address: u64, size: u32, value: &T) -> Result<
     Ok(())
 }
 
-/// Copies `bytes` out to `address` if `room` suffices; a shorter buffer is left alone.
+/// Copies `bytes` out to `address` if `room` suffices. Does not change a shorter buffer.
 pub(crate) fn write_bytes(address: u64, room: u64, bytes: &[u8]) {
     if address != 0 && room >= bytes.len() as u64 {
-        // SAFETY: as in `read_array`, and `room` was checked.
+        // SAFETY: see `read_array`; the code has checked `room`.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len()) };
     }
 }

@@ -15,7 +15,7 @@ use crate::signal::Signal;
 
 /// Bytes of one AQL packet.
 pub const PACKET_BYTES: u64 = 64;
-/// Packet type of a slot that holds no packet (yet).
+/// The type of a slot without a packet.
 pub const INVALID: u8 = 1;
 
 const VENDOR_SPECIFIC: u8 = 0;
@@ -28,10 +28,10 @@ const VENDOR_PM4_IB: u8 = 1;
 /// Vendor packet that waits until a signal's value meets a condition.
 const VENDOR_BARRIER_VALUE: u8 = 2;
 
-/// How long a waiting barrier sleeps between two looks at its signals.
+/// The time between two looks of a waiting barrier at its signals.
 const BARRIER_POLL: Duration = Duration::from_micros(5);
 
-/// Where a packet stands and whether its queue still lives.
+/// The place of a packet and the state of its queue.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The GPU.
@@ -44,7 +44,7 @@ pub struct Context<'a> {
     pub queue_address: u64,
     /// The packet's number in its queue.
     pub index: u64,
-    /// Set when the queue is being destroyed.
+    /// True once the queue is being destroyed.
     pub cancelled: &'a AtomicBool,
 }
 
@@ -54,7 +54,7 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// The packet with these bytes.
+    /// Makes a packet from its bytes.
     pub fn new(bytes: [u8; PACKET_BYTES as usize]) -> Self {
         Packet { bytes }
     }
@@ -64,7 +64,7 @@ impl Packet {
         self.bytes[0]
     }
 
-    /// The completion signal's handle. Every packet type has it in its last eight bytes.
+    /// The completion signal's handle, in the last eight bytes of every packet type.
     pub fn completion_signal(&self) -> u64 {
         self.long(56)
     }
@@ -85,7 +85,7 @@ impl Packet {
         )
     }
 
-    /// Does what the packet asks, without completing it.
+    /// Processes the packet, without its completion.
     pub fn process(&self, context: &Context<'_>) -> Result<(), Fault> {
         match self.kind() {
             KERNEL_DISPATCH => self.dispatch(context),
@@ -139,7 +139,8 @@ impl Packet {
         Ok(())
     }
 
-    /// Waits until `ready(signals at zero, signals in all)`; null handles do not count.
+    /// Waits until `ready` returns true for the number of signals at zero and the number of
+    /// signals. Null handles do not count.
     fn barrier(
         &self,
         context: &Context<'_>,
@@ -165,7 +166,7 @@ impl Packet {
 
     fn vendor(&self, context: &Context<'_>) -> Result<(), Fault> {
         match self.bytes[2] {
-            // Only cache maintenance comes this way; the modelled GPU has no caches.
+            // ROCr sends only cache maintenance this way; the modelled GPU has no caches.
             VENDOR_PM4_IB => Ok(()),
             VENDOR_BARRIER_VALUE => self.barrier_value(context),
             format => Err(Fault::UnknownPacket {
@@ -175,8 +176,8 @@ impl Packet {
         }
     }
 
-    /// `hsa_amd_barrier_value_packet_t`: signal at 8, value at 16, mask at 24, condition at 32.
-    /// HIP sends it with a null signal where it only wants the packet's own completion.
+    /// `hsa_amd_barrier_value_packet_t`: signal at 8, value at 16, mask at 24, condition at 32. HIP
+    /// sends it with a null signal if it only needs the packet's completion.
     fn barrier_value(&self, context: &Context<'_>) -> Result<(), Fault> {
         let Some(signal) = Signal::new(context.gpu, self.long(8)) else {
             return Ok(());
@@ -199,7 +200,7 @@ impl Packet {
     }
 }
 
-/// Polls `ready` until it holds or the queue is destroyed.
+/// Polls `ready` until it returns true or the queue is destroyed.
 fn wait_until(
     cancelled: &AtomicBool,
     mut ready: impl FnMut() -> Result<bool, Fault>,
@@ -213,10 +214,10 @@ fn wait_until(
     Ok(())
 }
 
-/// Copies the packet at `address` out of the ring, or says that the slot holds none yet.
+/// Copies the packet at `address` out of the ring. Returns `None` if the slot holds no packet yet.
 ///
-/// The producer writes the body first and the header last, with release order: the header is
-/// read first, with acquire order.
+/// The producer writes the body first and the header last, with release order. So this function
+/// reads the header first, with acquire order.
 pub fn fetch(memory: &Memory<'_>, address: u64) -> Result<Option<Packet>, Fault> {
     let header = memory.word("AQL packet header", address)?;
     if header.load(Ordering::Acquire) as u8 == INVALID {

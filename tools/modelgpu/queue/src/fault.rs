@@ -1,15 +1,15 @@
-//! What can go wrong while a packet is processed, and how a queue tells it to ROCr.
+//! Faults in the processing of a packet, and their reports to ROCr.
 
 use thiserror::Error;
 
-/// Why the processing of a packet stopped.
+/// The reason why the processing of a packet stopped.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// An access to an address where the GPU has nothing mapped.
+    /// An access to an address that is not mapped on the GPU.
     #[error("{what}: {len} bytes at {address:#x} are not mapped on this GPU")]
     Unmapped {
-        /// What was accessed, for example `SDMA copy source`.
+        /// The accessed object, for example `SDMA copy source`.
         what: &'static str,
         /// First byte of the access.
         address: u64,
@@ -19,27 +19,27 @@ pub enum Fault {
     /// An access that the packet's format requires to be naturally aligned.
     #[error("{what}: address {address:#x} is not aligned to {align} bytes")]
     Misaligned {
-        /// What was accessed.
+        /// The accessed object.
         what: &'static str,
         /// The address.
         address: u64,
         /// The required alignment in bytes.
         align: u64,
     },
-    /// A kernel touched memory that is not there; the text names kernel, wave, pc and address.
+    /// A kernel accessed memory that is not mapped. The message names kernel, wave, pc and address.
     #[error("{message}")]
     KernelMemory {
         /// The interpreter's message.
         message: String,
-        /// The address the kernel accessed.
+        /// The address that the kernel accessed.
         address: u64,
     },
-    /// A kernel stopped for any other reason, most often an instruction that is not modelled.
+    /// A kernel stopped for another reason, most often an instruction that is not modelled.
     #[error("{message}")]
     Kernel {
         /// The interpreter's message.
         message: String,
-        /// What the queue reports to ROCr.
+        /// The error that the queue reports to ROCr.
         error: QueueError,
     },
     /// A packet that this queue does not know.
@@ -50,15 +50,15 @@ pub enum Fault {
         /// The packet's type or first dword.
         packet: u32,
     },
-    /// The queue was destroyed while the packet was being processed.
+    /// The queue was destroyed during the processing of the packet.
     #[error("the queue was destroyed")]
     Cancelled,
 }
 
-/// A queue error, as the GPU's firmware and trap handler report it.
+/// A queue error in the terms of the GPU's firmware and trap handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueError {
-    /// A wave met an instruction that it cannot execute.
+    /// A wave reached an instruction that it cannot execute.
     IllegalInstruction,
     /// A wave ended itself by `s_trap 2`: `__builtin_trap`, a failed assertion.
     Abort,
@@ -69,9 +69,9 @@ pub enum QueueError {
 }
 
 impl QueueError {
-    /// The bit in the queue's exception word, which a driver that supports exception debugging
-    /// writes: bit n-1 for the exception code n of the driver's `enum kfd_dbg_trap_exception_code`
-    /// (wave abort 1, wave illegal instruction 4, dispatch code invalid 18, packet unsupported 20).
+    /// The bit in the queue's exception word, for a driver with exception debugging: bit n-1 for
+    /// the exception code n of the driver's `enum kfd_dbg_trap_exception_code` (wave abort 1, wave
+    /// illegal instruction 4, dispatch code invalid 18, packet unsupported 20).
     pub fn exception_mask(self) -> i64 {
         match self {
             QueueError::IllegalInstruction => 1 << 3,
@@ -81,9 +81,9 @@ impl QueueError {
         }
     }
 
-    /// The value of the queue's inactive signal, which firmware and trap handler write where the
-    /// driver has no exception debugging (ROCr 5): 8 invalid code, 32 invalid packet format,
-    /// bit 30 illegal instruction, bit 31 trap.
+    /// The value of the queue's inactive signal. Firmware and trap handler write it under a driver
+    /// without exception debugging (ROCr 5): 8 invalid code, 32 invalid packet format, bit 30
+    /// illegal instruction, bit 31 trap.
     pub fn inactive_code(self) -> i64 {
         match self {
             QueueError::IllegalInstruction => 0x4000_0000,

@@ -1,4 +1,4 @@
-//! The GPU as a queue sees it.
+//! A queue's view of the GPU.
 
 use std::fmt::Arguments;
 use std::sync::atomic::AtomicBool;
@@ -8,7 +8,7 @@ use modelgpu_amdgcn::memory::AddressSpace;
 
 use crate::fault::Fault;
 
-/// What a queue needs of the GPU it belongs to.
+/// The services that a queue needs from its GPU.
 pub trait Gpu: Send + Sync {
     /// The GPU's virtual address space.
     fn memory(&self) -> &dyn AddressSpace;
@@ -16,8 +16,8 @@ pub trait Gpu: Send + Sync {
     /// Raises the interrupt of event `id`, as a write to a signal's mailbox does.
     fn raise_event(&self, id: u32);
 
-    /// A kernel's own interrupt: raises every event whose id ends in these 8 bits. A kernel sends no
-    /// more than them; who waits for another event looks at its signal and sleeps again.
+    /// Handles a kernel's own interrupt: raises every event whose id ends in these 8 bits. A kernel
+    /// sends only these bits. A waiter for another such event looks at its signal and sleeps again.
     fn interrupt(&self, id: u8);
 
     /// The GPU's clock, in ticks of 10 ns (the 100 MHz counter that timestamps use).
@@ -26,20 +26,20 @@ pub trait Gpu: Send + Sync {
     /// Runs one kernel to its end on the calling thread.
     fn run_kernel(&self, launch: &Launch<'_>) -> Result<Statistics, Fault>;
 
-    /// A page fault: `address` is what the queue or a kernel accessed.
+    /// Reports a page fault at `address`, which the queue or a kernel accessed.
     fn memory_fault(&self, address: u64);
 
-    /// Resets the GPU, as the driver does when an engine hangs: every waiting program is told.
+    /// Resets the GPU, as the driver does after an engine hang: notifies every waiting program.
     fn reset(&self);
 
-    /// Says something to the user that must not be missed.
+    /// Prints a message that the user must not miss.
     fn message(&self, text: &str);
 
-    /// Notes something in the log, at `level` 1 (queues, dispatches, copies) or 2 (everything).
+    /// Writes a line to the log, at `level` 1 (queues, dispatches, copies) or 2 (everything).
     fn log(&self, level: u8, text: Arguments<'_>);
 }
 
-/// One kernel dispatch as the queue hands it over.
+/// One kernel dispatch from a queue.
 #[derive(Clone, Copy)]
 pub struct Launch<'a> {
     /// The AQL packet.
@@ -50,6 +50,6 @@ pub struct Launch<'a> {
     pub queue_address: u64,
     /// The packet's number in its queue, counted from 0.
     pub dispatch_id: u64,
-    /// Set when the queue is being destroyed: an endless kernel must end then.
+    /// True once the queue is being destroyed: an endless kernel must end then.
     pub cancelled: &'a AtomicBool,
 }

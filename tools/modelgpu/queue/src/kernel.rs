@@ -10,7 +10,7 @@ use modelgpu_amdgcn::{Code, DispatchContext, DispatchError, DispatchPacket, Stat
 use crate::fault::{Fault, QueueError};
 use crate::gpu::{Gpu, Launch};
 
-/// Where flat instructions find LDS and private memory.
+/// The windows of LDS and private memory in the flat address space.
 #[derive(Clone, Copy, Debug)]
 pub struct Apertures {
     /// First address of the LDS window.
@@ -19,7 +19,7 @@ pub struct Apertures {
     pub private: u64,
 }
 
-/// The kernels that the user was warned of: once each, however often they run.
+/// The kernels with a printed warning. Each kernel gets one warning, however often it runs.
 #[derive(Debug, Default)]
 pub struct Warned(Mutex<BTreeSet<String>>);
 
@@ -56,7 +56,7 @@ pub fn run(
     modelgpu_amdgcn::dispatch(code, gpu.memory(), &packet, &context).map_err(fault)
 }
 
-/// Displays the symbol of a kernel, which is looked for only then.
+/// Displays the symbol of a kernel, and looks it up only for that.
 pub struct Symbol<'a> {
     /// The GPU that it is loaded on.
     pub gpu: &'a dyn Gpu,

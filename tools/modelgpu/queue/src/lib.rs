@@ -1,11 +1,11 @@
-//! What a GPU's command processors do with queues: AQL packets, SDMA packets and signals.
+//! The command processors of a GPU: AQL packets, SDMA packets and signals.
 //!
-//! This crate knows memory, packets and signals, and nothing of ioctls or files: the driver
-//! stand-in (`modelgpu-kfd`) creates a [`Processor`] per queue and lends it a [`Gpu`].
+//! This crate handles memory, packets and signals, but no ioctls or files. The driver stand-in
+//! (`modelgpu-kfd`) creates a [`Processor`] per queue and gives it a [`Gpu`].
 //!
-//! Where to start reading: [`processor`] runs a queue's thread, [`aql`] and [`sdma`] process one
-//! packet, [`signal`] holds the signal semantics, [`memory`] is the only module that touches
-//! device memory, [`kernel`] hands a dispatch to the instruction interpreter.
+//! Start reading here: [`processor`] runs a queue's thread. [`aql`] and [`sdma`] process one
+//! packet. [`signal`] holds the signal semantics. [`memory`] is the only module that accesses
+//! device memory. [`kernel`] hands a dispatch to the instruction interpreter.
 
 pub mod aql;
 pub mod fault;

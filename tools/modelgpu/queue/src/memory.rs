@@ -1,4 +1,4 @@
-//! Typed access to device memory. The only module of this crate that follows device pointers.
+//! Typed access to device memory. Only this module of the crate follows device pointers.
 
 use std::ptr;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
@@ -7,14 +7,14 @@ use modelgpu_amdgcn::memory::AddressSpace;
 
 use crate::fault::Fault;
 
-/// Device memory, with the checks that every packet's addresses get.
+/// Device memory with bounds checks for the addresses of packets.
 #[derive(Clone, Copy)]
 pub struct Memory<'a> {
     space: &'a dyn AddressSpace,
 }
 
 impl<'a> Memory<'a> {
-    /// Memory as `space` presents it.
+    /// Creates a view of the memory in `space`.
     pub fn new(space: &'a dyn AddressSpace) -> Self {
         Memory { space }
     }
@@ -48,20 +48,20 @@ impl<'a> Memory<'a> {
 
     /// The 32-bit word at `address`, for atomic use.
     pub fn word(&self, what: &'static str, address: u64) -> Result<&'a AtomicU32, Fault> {
-        // SAFETY: `aligned` checked size and alignment; the region outlives the packet that
-        // names it, and other parties use atomic or volatile accesses on such words.
+        // SAFETY: `aligned` checked size and alignment. The region outlives the packet that names
+        // it. Other parties use atomic or volatile accesses on such words.
         Ok(unsafe { AtomicU32::from_ptr(self.aligned(what, address)?) })
     }
 
     /// The 64-bit word at `address`, for atomic use.
     pub fn long(&self, what: &'static str, address: u64) -> Result<&'a AtomicU64, Fault> {
-        // SAFETY: as in `word`.
+        // SAFETY: see `word`.
         Ok(unsafe { AtomicU64::from_ptr(self.aligned(what, address)?) })
     }
 
     /// The signed 64-bit word at `address`, for atomic use (signal values).
     pub fn signed(&self, what: &'static str, address: u64) -> Result<&'a AtomicI64, Fault> {
-        // SAFETY: as in `word`.
+        // SAFETY: see `word`.
         Ok(unsafe { AtomicI64::from_ptr(self.aligned(what, address)?) })
     }
 
@@ -74,8 +74,8 @@ impl<'a> Memory<'a> {
         Ok(bytes)
     }
 
-    /// Copies `len` bytes inside device memory. A copy may cross regions, as two allocations
-    /// may lie side by side, so it goes region by region.
+    /// Copies `len` bytes inside device memory, region by region: two allocations may lie side by
+    /// side, so a copy may cross regions.
     pub fn copy(&self, target: u64, source: u64, len: u64) -> Result<(), Fault> {
         let (mut target, mut source, mut left) = (target, source, len);
         while left > 0 {
@@ -110,7 +110,8 @@ impl<'a> Memory<'a> {
         Ok(())
     }
 
-    /// How many bytes from `address` on lie in one region; `wanted` only names the access.
+    /// The number of bytes from `address` on that lie in one region. `wanted` only names the
+    /// access.
     fn contiguous(&self, what: &'static str, address: u64, wanted: u64) -> Result<u64, Fault> {
         match self.space.region(address) {
             Some(region) => Ok(region.len - (address - region.base)),

@@ -1,7 +1,7 @@
-//! A queue's thread: watches the doorbell and processes packets strictly in order.
+//! A queue's thread: watches the doorbell and processes packets in order.
 //!
-//! The AQL barrier bit needs no code: a packet starts only after its predecessor has completed,
-//! which is what the bit asks for and what its absence allows.
+//! The AQL barrier bit needs no code. A packet starts only after its predecessor has completed. The
+//! bit asks for this, and a packet without the bit allows it.
 
 use std::io;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use crate::sdma;
 use crate::signal::Signal;
 use crate::thread::Thread;
 
-/// Offset of `read_dispatch_id` in `amd_queue_t`: the driver is told that field's address, the
-/// kernels need the queue's.
+/// Offset of `read_dispatch_id` in `amd_queue_t`. The driver gets that field's address; the kernels
+/// need the queue's.
 const READ_INDEX_IN_QUEUE: u64 = 128;
 /// Offset of `queue_inactive_signal` in `amd_queue_t`.
 const INACTIVE_SIGNAL_IN_QUEUE: u64 = 192;
 /// Offset of the exception word's address in the header of the context save area.
 const PAYLOAD_IN_SAVE_AREA: u64 = 24;
-/// Offset of the exception event's id there.
+/// Offset of the exception event's id in the header of the context save area.
 const EVENT_IN_SAVE_AREA: u64 = 32;
 
-/// What a queue carries.
+/// The kind of packets in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueKind {
     /// AQL packets; indices count packets.
@@ -36,24 +36,24 @@ pub enum QueueKind {
     Sdma,
 }
 
-/// Where a queue lies. All addresses are GPU addresses.
+/// The addresses of a queue's parts. All are GPU addresses.
 #[derive(Clone, Copy)]
 pub struct QueueLayout {
     /// The queue's number, for the log.
     pub id: u32,
-    /// What the queue carries.
+    /// The kind of its packets.
     pub kind: QueueKind,
-    /// Ring buffer.
+    /// The ring buffer.
     pub ring: u64,
-    /// Its size in bytes, a power of two.
+    /// The ring's size in bytes, a power of two.
     pub ring_bytes: u64,
     /// Address of the 64-bit read index. Indices never wrap; both belong to ROCr's memory.
     pub read_index: u64,
     /// Address of the 64-bit write index.
     pub write_index: u64,
-    /// The doorbell as the program writes it.
+    /// The doorbell that the program writes.
     pub doorbell: &'static AtomicU64,
-    /// Context save area, or 0: its header says where exceptions are to be written.
+    /// The context save area, or 0. Its header has the address for exceptions.
     pub save_area: u64,
 }
 
@@ -74,7 +74,7 @@ impl Processor {
     /// Starts a queue's thread.
     ///
     /// # Errors
-    /// The system's, when it cannot make a thread.
+    /// Fails if the system cannot create a thread.
     pub fn start(gpu: Arc<dyn Gpu>, layout: QueueLayout) -> io::Result<Processor> {
         let shared = Arc::new(Shared {
             gpu,
@@ -128,7 +128,7 @@ impl Shared {
         }
     }
 
-    /// Processes the next AQL packet; `Ok(false)` when there is none.
+    /// Processes the next AQL packet. Returns `Ok(false)` if there is no packet.
     fn step_aql(&self) -> Result<bool, Fault> {
         let QueueLayout {
             ring, ring_bytes, ..
@@ -138,11 +138,11 @@ impl Shared {
         let write_index = memory.long("AQL write index", self.layout.write_index)?;
         let index = read_index.load(Ordering::Relaxed);
         let doorbell = self.layout.doorbell.load(Ordering::Acquire);
-        // The doorbell starts at all ones, "none". Its later values say nothing more: where several
-        // threads submit, the one with the lower index may ring last, and the doorbell then stands
-        // before packets that are ready (ROCr's own copies, from the program's threads and from its
-        // event thread at once). What has been reserved is bounded by the write index, and what is
-        // written by the packet's header.
+        // The doorbell starts at all ones, "none". Its later values mean nothing more. If several
+        // threads submit, the one with the lower index may ring last, and the doorbell then lags
+        // behind ready packets (ROCr's own copies, from the program's threads and from its event
+        // thread at once). The write index bounds the reserved packets; the packet's header shows
+        // that a packet is written.
         if index >= write_index.load(Ordering::Acquire) || doorbell == u64::MAX {
             return Ok(false);
         }
@@ -159,8 +159,8 @@ impl Shared {
             index,
             cancelled: &self.stop,
         })?;
-        // The slot is given back before the signal tells of the completion: a producer that was
-        // woken by the signal may look for room at once.
+        // The queue frees the slot before it completes the signal, because a producer that the
+        // signal wakes may look for a free slot at once.
         aql::release(&memory, address)?;
         read_index.store(index + 1, Ordering::Release);
         if let Some(signal) = Signal::new(&*self.gpu, packet.completion_signal()) {
@@ -169,7 +169,7 @@ impl Shared {
         Ok(true)
     }
 
-    /// Processes the next SDMA packet; `Ok(false)` when there is none.
+    /// Processes the next SDMA packet. Returns `Ok(false)` if there is no packet.
     fn step_sdma(&self) -> Result<bool, Fault> {
         let QueueLayout {
             ring, ring_bytes, ..
@@ -193,8 +193,8 @@ impl Shared {
         Ok(true)
     }
 
-    /// Reports a fault the way the hardware does, after which the queue stands still: what waits
-    /// for its packets learns of the fault from ROCr.
+    /// Reports a fault like the hardware. The queue then stands still; ROCr passes the fault to
+    /// waiters for its packets.
     fn raise(&self, fault: &Fault) {
         match fault {
             Fault::Cancelled => return,
@@ -208,8 +208,8 @@ impl Shared {
             Fault::Kernel { error, .. } => *error,
             _ => QueueError::InvalidPacket,
         };
-        // An SDMA queue has no exception word: an engine that meets garbage hangs, and the
-        // driver resets the GPU.
+        // An SDMA queue has no exception word. An engine that reads garbage hangs, and the driver
+        // resets the GPU.
         let told = self.layout.kind == QueueKind::Aql
             && (self.write_exception(error).unwrap_or(false) || self.write_inactive(error).is_ok());
         if !told {
@@ -217,8 +217,8 @@ impl Shared {
         }
     }
 
-    /// The way of drivers with exception debugging (ROCr 6): the context save area's header says
-    /// where the exception word is and which event tells of it. `Ok(false)`: it names none.
+    /// Reports an error like a driver with exception debugging (ROCr 6). The context save area's
+    /// header names the exception word and the event. Returns `Ok(false)` if it names neither.
     fn write_exception(&self, error: QueueError) -> Result<bool, Fault> {
         if self.layout.save_area == 0 {
             return Ok(false);
@@ -241,7 +241,8 @@ impl Shared {
         Ok(true)
     }
 
-    /// The older way (ROCr 5): the trap handler sets bits in the queue's inactive signal.
+    /// Reports an error in the older way (ROCr 5): the trap handler sets bits in the queue's
+    /// inactive signal.
     fn write_inactive(&self, error: QueueError) -> Result<(), Fault> {
         let queue = self.layout.read_index - READ_INDEX_IN_QUEUE;
         let memory = Memory::new(self.gpu.memory());
@@ -259,9 +260,9 @@ impl Shared {
     }
 }
 
-/// How a queue waits for its doorbell, which is plain memory: nothing can wake the thread. It
-/// yields first, because a busy program rings again within microseconds, then sleeps longer and
-/// longer, because a program may keep a dozen idle queues for hours.
+/// The wait of a queue for its doorbell. The doorbell is plain memory, so nothing can wake the
+/// thread. The thread yields first, because a busy program rings again within microseconds. Then it
+/// sleeps longer and longer, because a program may keep a dozen idle queues for hours.
 #[derive(Default)]
 struct Idle {
     rounds: u32,

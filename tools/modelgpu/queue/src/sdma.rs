@@ -1,8 +1,8 @@
 //! SDMA packets: the copy engine's command stream.
 //!
-//! Formats as in the public `vega10_sdma_pkt_open.h` (SDMA 4, unchanged for gfx90a and gfx942).
-//! A packet is a run of dwords; bits 0 to 7 of the first are the opcode, bits 8 to 15 the
-//! sub-opcode.
+//! The formats are those of the public `vega10_sdma_pkt_open.h` (SDMA 4, unchanged for gfx90a and
+//! gfx942). A packet is a sequence of dwords. Bits 0 to 7 of the first are the opcode, bits 8 to 15
+//! the sub-opcode.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -24,21 +24,21 @@ const GCR: u32 = 17;
 
 const COPY_LINEAR: u32 = 0;
 const COPY_LINEAR_SUB_WINDOW: u32 = 4;
-/// `TC_OP_ATOMIC_ADD_RTN_64`, the one atomic that ROCr sends: it decrements signals.
+/// `TC_OP_ATOMIC_ADD_RTN_64`, the only atomic that ROCr sends: it decrements signals.
 const ATOMIC_ADD_64: u32 = 47;
 
 const POLL_INTERVAL: Duration = Duration::from_micros(5);
 
-/// Longest packet in dwords.
+/// The longest packet in dwords.
 pub const MAX_DWORDS: usize = 13;
 
-/// One SDMA packet: its dwords, as many as the longest packet has.
+/// One SDMA packet, with the dwords of the longest packet.
 pub struct Packet {
     dwords: [u32; MAX_DWORDS],
 }
 
 impl Packet {
-    /// The packet that starts with these dwords; those behind its end are ignored.
+    /// Makes a packet that starts with these dwords; ignores those behind its end.
     pub fn new(dwords: [u32; MAX_DWORDS]) -> Self {
         Packet { dwords }
     }
@@ -79,13 +79,13 @@ impl Packet {
         }
     }
 
-    /// Does what the packet asks.
+    /// Processes the packet.
     pub fn process(&self, gpu: &dyn Gpu, queue: u32, cancelled: &AtomicBool) -> Result<(), Fault> {
         let memory = Memory::new(gpu.memory());
         match (self.opcode(), self.sub_opcode()) {
             (NOP | GCR, _) => Ok(()),
             (COPY, COPY_LINEAR) => {
-                // COUNT is the number of bytes less one.
+                // COUNT is the number of bytes minus one.
                 let len = u64::from(self.dwords[1] & 0x3fff_ffff) + 1;
                 let (source, target) = (self.address(3), self.address(5));
                 gpu.log(
@@ -111,7 +111,8 @@ impl Packet {
                 Ok(())
             }
             (CONST_FILL, _) => {
-                // COUNT is in bytes, less four, in units of the fill's element (a dword here).
+                // COUNT is the number of bytes minus four, in units of the fill's element (a dword
+                // here).
                 let len = u64::from(self.dwords[4] & 0x3fff_ffff) / 4 * 4 + 4;
                 memory.fill(self.address(1), len, &self.dwords[3].to_le_bytes())
             }
@@ -124,8 +125,8 @@ impl Packet {
         }
     }
 
-    /// A copy between two windows of pitched surfaces. Extents and pitches are in elements of
-    /// `1 << (bits 29 to 31)` bytes and stored less one; offsets are stored as they are.
+    /// Copies between two windows of pitched surfaces. Extents and pitches count elements of `1 <<
+    /// (bits 29 to 31)` bytes and are stored minus one. Offsets are stored unchanged.
     fn copy_rect(&self, memory: &Memory<'_>) -> Result<(), Fault> {
         let dwords = &self.dwords;
         let scale = dwords[0] >> 29;
@@ -156,8 +157,8 @@ impl Packet {
         Ok(())
     }
 
-    /// Waits for a memory word to meet a condition. Without bit 31 (mem_poll) the packet is an
-    /// HDP flush of the host data path, which the model does not have.
+    /// Waits until a memory word meets a condition. Without bit 31 (mem_poll), the packet flushes
+    /// the host data path (HDP), which the model does not have.
     fn poll(&self, memory: &Memory<'_>, cancelled: &AtomicBool) -> Result<(), Fault> {
         if self.dwords[0] >> 31 == 0 {
             return Ok(());

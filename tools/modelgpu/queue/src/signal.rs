@@ -1,4 +1,4 @@
-//! `amd_signal_t`: what a packet processor does to a signal.
+//! `amd_signal_t`: a packet processor's operations on a signal.
 //!
 //! The layout is public ABI (`amd_hsa_signal.h`): kind at 0, value at 8, event mailbox address
 //! at 16, event id at 24, start and end timestamps at 32 and 40; 64 bytes in all.
@@ -15,7 +15,7 @@ const EVENT_ID: u64 = 24;
 const START: u64 = 32;
 const END: u64 = 40;
 
-/// A signal in device memory, by the handle that packets carry (its address).
+/// A signal in device memory, named by its handle in packets (its address).
 #[derive(Clone, Copy)]
 pub struct Signal<'a> {
     gpu: &'a dyn Gpu,
@@ -34,15 +34,15 @@ impl<'a> Signal<'a> {
         })
     }
 
-    /// The signal's value now.
+    /// The signal's current value.
     pub fn value(&self) -> Result<i64, Fault> {
         let value = self.memory.signed("signal value", self.handle + VALUE)?;
         Ok(value.load(Ordering::Acquire))
     }
 
-    /// Completes a packet that ran from `start` to `end` (GPU clock): timestamps first, then the
-    /// value is decremented, then waiters are woken. ROCr reads the timestamps as soon as it
-    /// sees the value change.
+    /// Completes a packet that ran from `start` to `end` (GPU clock): writes the timestamps,
+    /// decrements the value, then wakes waiters. ROCr reads the timestamps as soon as it sees the
+    /// new value.
     pub fn complete(&self, start: u64, end: u64) -> Result<(), Fault> {
         let at = |offset| self.memory.long("signal timestamp", self.handle + offset);
         at(START)?.store(start, Ordering::Relaxed);
@@ -53,7 +53,7 @@ impl<'a> Signal<'a> {
         self.notify()
     }
 
-    /// Sets bits in the value and wakes waiters, as a trap handler does with a queue's inactive
+    /// Sets bits in the value and wakes waiters, as a trap handler does for a queue's inactive
     /// signal.
     pub fn set_bits(&self, bits: i64) -> Result<(), Fault> {
         self.memory
@@ -62,8 +62,8 @@ impl<'a> Signal<'a> {
         self.notify()
     }
 
-    /// Wakes whoever sleeps on the signal's event. A signal without a mailbox (one that is only
-    /// polled) has no event.
+    /// Wakes the waiters for the signal's event. A signal without a mailbox has no event: its
+    /// waiters poll.
     fn notify(&self) -> Result<(), Fault> {
         let mailbox = self
             .memory

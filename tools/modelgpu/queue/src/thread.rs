@@ -1,10 +1,11 @@
-//! A queue's thread. Unsafe because the C library's functions are.
+//! A queue's thread. Unsafe because it calls the C library.
 //!
-//! A GPU needs nobody's lock to work, and so its queues must not either. A thread of the standard
-//! library takes the dynamic linker's lock as it starts: it registers a destructor of thread-local
-//! variables (`__cxa_thread_atexit_impl`). `dlclose` holds that lock while a library's destructors run,
-//! and HIP unloads the library's code in one, which may wait for a queue that was made just then. So
-//! queues have threads of the C library, and nothing that these do may have such a destructor.
+//! A GPU needs no lock of the process, so its queues must not need one either. A thread of the
+//! standard library takes the dynamic linker's lock at its start: it registers a destructor of
+//! thread-local variables (`__cxa_thread_atexit_impl`). `dlclose` holds that lock while a library's
+//! destructors run. HIP unloads the library's code in such a destructor and may wait there for a
+//! new queue. So queues have threads of the C library. No code on these threads may register such a
+//! destructor.
 
 use std::ffi::{CString, c_void};
 use std::io;
@@ -14,27 +15,26 @@ use std::ptr;
 
 use crate::sigmask;
 
-/// Bytes of stack: what the standard library gives a thread.
+/// Bytes of stack, as in the standard library's threads.
 const STACK: usize = 2 << 20;
 
-/// A running thread, which is to be joined.
+/// A running thread that somebody must join.
 pub(crate) struct Thread(libc::pthread_t);
 
 type Work = Box<dyn FnOnce() + Send>;
 
 impl Thread {
-    /// Starts a thread that does `work`. A panic in there ends the thread alone.
+    /// Starts a thread that does `work`. A panic there ends only this thread.
     ///
     /// # Errors
-    /// The system's, when it cannot make a thread.
+    /// Fails if the system cannot create a thread.
     pub(crate) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
         let work: *mut Work = Box::into_raw(Box::new(Box::new(work)));
         let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
         let mut thread = 0;
-        // The host program's signals are for its own threads: this one must never run a handler,
-        // so it is born with all of them blocked.
-        // SAFETY: the attributes are initialised before they are used, and the new thread takes the
-        // work over.
+        // The host program's signals are for its own threads. This thread must never run a handler,
+        // so it starts with all signals blocked. SAFETY: the code initialises the attributes before
+        // it uses them, and the new thread takes the work over.
         let error = sigmask::with_signals_blocked(|| unsafe {
             libc::pthread_attr_init(attributes.as_mut_ptr());
             libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK);
@@ -43,13 +43,13 @@ impl Thread {
             made
         });
         if error != 0 {
-            // SAFETY: there is no thread that could have taken the work.
+            // SAFETY: the call made no thread that could have taken the work.
             drop(unsafe { Box::from_raw(work) });
             return Err(io::Error::from_raw_os_error(error));
         }
         if let Ok(name) = CString::new(name) {
-            // SAFETY: the thread is not joined yet. A name that is too long is refused, which does
-            // no harm.
+            // SAFETY: nobody has joined the thread yet. The call rejects a name that is too long,
+            // which does no harm.
             unsafe { libc::pthread_setname_np(thread, name.as_ptr()) };
         }
         Ok(Thread(thread))
@@ -57,15 +57,15 @@ impl Thread {
 
     /// Waits for the thread's end.
     pub(crate) fn join(self) {
-        // SAFETY: a thread of `start`, which nobody else joins.
+        // SAFETY: a thread from `start`, which nobody else joins.
         unsafe { libc::pthread_join(self.0, ptr::null_mut()) };
     }
 }
 
 extern "C" fn run(work: *mut c_void) -> *mut c_void {
-    // SAFETY: `Thread::start` has made the box for this thread.
+    // SAFETY: `Thread::start` made the box for this thread.
     let work = unsafe { Box::from_raw(work.cast::<Work>()) };
-    // A panic has said so on standard error; it must not cross into the C library.
+    // A panic has printed its message on standard error; it must not cross into the C library.
     let _ = catch_unwind(AssertUnwindSafe(*work));
     ptr::null_mut()
 }

@@ -1,6 +1,6 @@
 //! Merges.
 
-use crate::profdata;
+use crate::data::profile_header;
 use clap::{Args, ValueEnum};
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -8,39 +8,39 @@ use std::path::{Path, PathBuf};
 
 /// Merge the profiles of many processes, ranks and GPUs
 ///
-/// Profiles of one code object are added up as fast as they can be read; llvm-profdata then merges
-/// one file for each code object. What merges have put into pooled directories can be merged
-/// further, in any order and grouping, to the same result. Counts stop at 2^56, the largest that
-/// llvm-profdata takes. Profiles of host code are merged by llvm-profdata alone.
+/// rocov adds up the profiles of one code object as fast as it can read them; llvm-profdata then merges
+/// one file for each code object. You can merge pooled directories further, in any order and grouping,
+/// to the same result. Counts stop at 2^56, the largest that llvm-profdata takes. llvm-profdata merges
+/// the profiles of host code.
 #[derive(Args)]
 #[command(override_usage = "rocov merge INPUT... (-o OUT | --pgo OUT | --pooled DIR) [OPTIONS]")]
 #[command(after_help = "\
-Exit status: 0 when the merge was written, also when --failure-mode let it leave out an input, which \
-standard error says; 1 when nothing was written; 2 for a usage error.")]
+Exit status: 0 if the merge was written, also if --failure-mode let it leave out an input, which \
+standard error names; 1 if nothing was written; 2 for a usage error.")]
 pub(crate) struct MergeArguments {
     /// Directories with profiles (and directories below them), profiles, and globs of either
     ///
-    /// A glob is taken as one where no file has that name: quote it, and a million files do not make
-    /// the command line too long. A file that is given twice counts once.
+    /// If no file has the name, it is a glob. Quote globs: a million files would make the command line
+    /// too long. A file that is given twice counts once.
     #[arg(value_name = "INPUT", required_unless_present = "input_files")]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// Merge also what this file names, one input on each line; - is standard input
+    /// Merge the inputs in this file too, one on each line; - is standard input
     #[arg(short = 'f', long, value_name = "LIST")]
     pub(crate) input_files: Option<PathBuf>,
 
     /// Write indexed profiles: OUT/ARCH.profdata for each GPU architecture and OUT/host.profdata, or
     /// the file OUT if that ends in .profdata
     ///
-    /// A directory OUT gets what --pooled writes too, so that `rocov report OUT` works. If OUT is, has or
-    /// lies in an input, raw profiles stay where they are: they would count twice.
+    /// A directory OUT gets the files of --pooled too, so that `rocov report OUT` works. If OUT is an
+    /// input, has one or lies in one, it gets no raw profiles: they would count twice.
     #[arg(short, long, value_name = "OUT", required_unless_present_any = ["pooled", "pgo"])]
     pub(crate) output: Option<PathBuf>,
 
-    /// Write indexed profiles as -o does, and print the flags that have clang optimize by them
+    /// Write indexed profiles as -o does, and print the flags that make clang optimize by them
     ///
-    /// The flags are all that goes to standard output, for use as `clang++ $(rocov merge DIR --pgo
-    /// OUT) ...`. Functions of one name and control flow in several code objects add up.
+    /// Only the flags go to standard output, for use as `clang++ $(rocov merge DIR --pgo OUT) ...`.
+    /// Functions of one name and control flow in several code objects add up.
     #[arg(long, value_name = "OUT", conflicts_with = "output")]
     pub(crate) pgo: Option<PathBuf>,
 
@@ -60,7 +60,7 @@ pub(crate) struct MergeArguments {
     #[arg(long)]
     pub(crate) all_builds: bool,
 
-    /// When to fail for inputs that are damaged or missing; each is named
+    /// When to fail for inputs that are damaged or missing; rocov names each
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     pub(crate) failure_mode: FailureMode,
 
@@ -68,11 +68,11 @@ pub(crate) struct MergeArguments {
     #[arg(short = 'j', long, value_name = "N")]
     pub(crate) num_threads: Option<NonZeroUsize>,
 
-    /// Leave functions that never ran out of indexed profiles: smaller, for -fprofile-use
+    /// Leave out functions that never ran from indexed profiles: smaller, for -fprofile-use
     #[arg(long)]
     pub(crate) sparse: bool,
 
-    /// Say nothing but what is wrong
+    /// Print only what is wrong
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
@@ -82,7 +82,7 @@ pub(crate) struct MergeArguments {
 }
 
 impl MergeArguments {
-    /// Where indexed profiles go, if any are written.
+    /// The place of indexed profiles, if any are written.
     pub(crate) fn indexed(&self) -> Option<&Path> {
         self.output.as_deref().or(self.pgo.as_deref())
     }
@@ -90,7 +90,7 @@ impl MergeArguments {
     /// The directory beside indexed profiles that a report can be made of.
     pub(crate) fn data(&self) -> Option<&Path> {
         let output = self.output.as_deref();
-        output.filter(|output| !profdata::is_indexed(output))
+        output.filter(|output| !profile_header::is_indexed(output))
     }
 }
 

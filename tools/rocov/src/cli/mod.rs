@@ -1,22 +1,43 @@
-//! The command line: what a user can type, and the help texts.
+//! The command line: the arguments that a user can type, and the help texts.
 
-mod control;
-mod launch;
-mod look;
+mod clean;
+mod diff;
+mod doctor;
+mod dump;
+mod export;
+mod extract;
+mod filters;
+mod flags;
+mod gates;
+mod gpu;
+mod kernels;
 mod merge;
+mod packaging;
 mod report;
+mod run;
+mod show;
+mod status;
+mod which;
 
-pub(crate) use self::control::{DumpArguments, StatusArguments};
-pub(crate) use self::launch::{DoctorArguments, FlagsArguments, RunArguments, USUAL_CONTROL};
-pub(crate) use self::look::{
-    CleanArguments, ExportArguments, ExtractArguments, Format, KernelsArguments, ShowArguments,
-};
-pub(crate) use self::merge::{FailureMode, MergeArguments};
-pub(crate) use self::report::{DiffArguments, LineOfSource, ReportArguments, WhichArguments};
-use crate::generated::{CompletionsArguments, ManArguments};
+pub(crate) use clean::CleanArguments;
+pub(crate) use diff::DiffArguments;
+pub(crate) use doctor::DoctorArguments;
+pub(crate) use dump::DumpArguments;
+pub(crate) use export::{ExportArguments, ExportFormat};
+pub(crate) use extract::ExtractArguments;
+pub(crate) use flags::FlagsArguments;
+pub(crate) use kernels::{Address, Column, KernelsArguments};
+pub(crate) use merge::{FailureMode, MergeArguments};
+pub(crate) use packaging::{CompletionsArguments, ManArguments};
+pub(crate) use report::ReportArguments;
+pub(crate) use run::{RunArguments, USUAL_CONTROL};
+pub(crate) use show::ShowArguments;
+pub(crate) use status::StatusArguments;
+pub(crate) use which::{LineOfSource, WhichArguments};
+
 use clap::{Parser, Subcommand};
 
-/// Where profiles go and are looked for when no directory is given.
+/// The data directory if the user gives none.
 pub(crate) const DEFAULT_DATA_DIRECTORY: &str = "rocov-data";
 
 /// Coverage of GPU code: which lines of a HIP program's kernels ran.
@@ -45,4 +66,11 @@ pub(crate) enum Command {
     Doctor(DoctorArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
+}
+
+/// Reads the number of a process.
+fn process_id(word: &str) -> Result<u32, String> {
+    word.parse().map_err(|_| {
+        format!("a process id is a number; `pgrep -x {word}` prints that of a program by its name")
+    })
 }

@@ -1,35 +1,37 @@
-//! Reports.
+//! The command line of `rocov report`. Options have the names that cargo-llvm-cov gives them, if it has
+//! them.
 
-use super::Cli;
 use super::DEFAULT_DATA_DIRECTORY;
-use crate::coverage::{Filters, Options, PathMap};
-use clap::error::ErrorKind;
-use clap::{Args, CommandFactory};
-use std::convert::Infallible;
-use std::fmt;
-use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use super::filters::Filters;
+use super::gates::GateArguments;
+use crate::coverage::{By, Change, Gates, SourceTexts};
+use crate::render::Format;
+use anstream::AutoStream;
+use anyhow::Result;
+use clap::{ArgGroup, Args, ColorChoice};
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
 
 /// Report which lines of the GPU code ran
 ///
-/// Prints a table for each GPU architecture and, for several, of all, with the figures of llvm-cov. Each
-/// DIR is searched with all directories in it: those of ranks or labels, and what `rocov merge` has
-/// written. The device ELFs are those that librocov kept there when they were loaded, else those in the
-/// objects that are given. Nothing is written to DIR.
+/// Prints a table for each GPU architecture and, if there are several, for all, with the figures of
+/// llvm-cov. Searches each DIR with all directories in it: those of ranks or labels, and those of
+/// `rocov merge`. Takes the device ELFs that librocov kept there when they were loaded, else those in
+/// the given objects. Writes nothing to DIR.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0 when a report was printed, also when it had to leave out a damaged profile, a source \
-that is not there or what matches nothing, which standard error says; 1 when there was nothing to \
-report or a tool failed; 2 for a usage error; 3 when a gate did not hold: then what had to be left \
-out counts too.")]
+Exit status: 0 if a report was printed, also if it had to leave out a damaged profile or a missing \
+source, or if an option matches nothing, which standard error reports; 1 if there was nothing to \
+report or a tool failed; 2 for a usage error; 3 if a gate did not hold: with gates, everything \
+that is left out counts too.")]
 pub(crate) struct ReportArguments {
-    /// The directories that `rocov run` wrote to, or the program by its own `LLVM_PROFILE_FILE`
+    /// The directories that `rocov run` wrote to, or the directories of your own `LLVM_PROFILE_FILE`
     #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]
     pub(crate) directories: Vec<PathBuf>,
 
-    /// Look in these files too: the program, libraries with kernels, or device ELFs (.hsaco,
-    /// bundled or not)
+    /// Look for device ELFs in these files too: the program, libraries with kernels, or device ELFs
+    /// (.hsaco, bundled or not)
     #[arg(long = "object", value_name = "FILE", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
 
@@ -46,168 +48,188 @@ pub(crate) struct ReportArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 
-    /// Say nothing on standard error but errors, and gates that do not hold
+    /// Print only errors, and gates that do not hold, on standard error
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
     #[command(flatten)]
-    pub(crate) options: Options,
+    pub(crate) options: ReportOptions,
 }
 
-/// Say which tests reach a line, and how often
-///
-/// Tests are the labels that profiles have, as of `rocov run --label` or `--per-test`. FILE is a path
-/// from here, or the end of the path of a source that is elsewhere.
-#[derive(Args)]
-#[command(override_usage = "rocov which FILE:LINE... [DIR] [OPTIONS]")]
-#[command(after_help = "\
-Exit status: 0, also when no test reaches the line; 1 when there is no such source or no GPU code on a \
-line, which the answers for others do not suffer from, or nothing to report; 2 for a usage error.")]
-pub(crate) struct WhichArguments {
-    /// Lines of sources, and the directory that `rocov run` wrote to [default: rocov-data]
-    #[arg(value_name = "FILE:LINE", required = true, num_args = 1..)]
-    operands: Vec<Operand>,
+/// The options of a report.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("format").conflicts_with("show"))]
+#[command(group = ArgGroup::new("git").multiple(true))]
+pub(crate) struct ReportOptions {
+    /// Write pages for a browser to DIR, and print the path of the first
+    #[arg(
+        long,
+        value_name = "DIR",
+        group = "format",
+        conflicts_with = "output_path",
+        help_heading = "Formats"
+    )]
+    pub(crate) html: Option<PathBuf>,
 
-    /// Print JSON instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
+    /// Write LCOV's tracefile, for genhtml and editors
+    #[arg(long, group = "format", help_heading = "Formats")]
+    lcov: bool,
 
-    /// Only this arch; can be repeated
-    #[arg(long, value_name = "ARCH")]
-    pub(crate) arch: Vec<String>,
+    /// Write Cobertura's XML, for GitLab, Jenkins and Azure
+    #[arg(long, group = "format", help_heading = "Formats")]
+    cobertura: bool,
 
-    /// Add up the runs of all builds of a program or library, not only those of the newest
-    #[arg(long)]
-    pub(crate) all_builds: bool,
+    /// Write llvm-cov's JSON, an export for each arch
+    #[arg(long, group = "format", help_heading = "Formats")]
+    json: bool,
 
-    /// Sources that were in FROM when they were compiled are in TO; can be repeated
-    #[arg(long, value_name = "FROM=TO")]
-    pub(crate) path_map: Vec<PathMap>,
+    /// With --json, write only figures
+    #[arg(long, requires = "json", help_heading = "Formats")]
+    summary_only: bool,
 
-    /// Look for device ELFs in these files too, as `rocov report` does
-    #[arg(long = "object", value_name = "FILE", num_args = 1..)]
-    pub(crate) objects: Vec<PathBuf>,
+    /// Write SonarQube's generic test coverage
+    #[arg(long, group = "format", help_heading = "Formats")]
+    sonar: bool,
 
-    /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
-    #[arg(long, value_name = "DIR")]
-    pub(crate) llvm_bin: Option<PathBuf>,
-}
+    /// Write a summary in Markdown, for a pull request or $GITHUB_STEP_SUMMARY
+    #[arg(long, group = "format", help_heading = "Formats")]
+    markdown: bool,
 
-impl WhichArguments {
-    /// The lines, at least one, and the data directory. Ends the process with a usage error where there
-    /// is none, or are two directories.
-    pub(crate) fn asked(&self) -> (Vec<&LineOfSource>, &Path) {
-        let (mut lines, mut directories) = (Vec::new(), Vec::new());
-        for operand in &self.operands {
-            match operand {
-                Operand::Line(line) => lines.push(line),
-                Operand::Directory(path) => directories.push(path.as_path()),
-            }
-        }
-        let wrong = |kind, message| {
-            let mut cli = Cli::command();
-            // So that it knows its name.
-            cli.build();
-            let which = cli.find_subcommand_mut("which");
-            which
-                .expect("it is this command")
-                .error(kind, message)
-                .exit()
-        };
-        match directories[..] {
-            _ if lines.is_empty() => {
-                let message = "no FILE:LINE is given: LINE is a number from 1";
-                wrong(ErrorKind::MissingRequiredArgument, message.to_owned())
-            }
-            [] => (lines, Path::new(DEFAULT_DATA_DIRECTORY)),
-            [directory] => (lines, directory),
-            [first, second, ..] => {
-                let [first, second] = [first, second].map(Path::display);
-                let message = format!("neither {first} nor {second} is FILE:LINE, LINE from 1");
-                wrong(ErrorKind::TooManyValues, message)
-            }
-        }
-    }
-}
-
-/// A line of a source, or a directory.
-#[derive(Clone, Debug)]
-enum Operand {
-    Line(LineOfSource),
-    Directory(PathBuf),
-}
-
-impl FromStr for Operand {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        let line = text.rsplit_once(':').and_then(|(file, line)| {
-            let (file, line) = (file.into(), line.parse().ok()?);
-            Some(LineOfSource { file, line })
-        });
-        Ok(line.map_or_else(|| Self::Directory(text.into()), Self::Line))
-    }
-}
-
-/// A line of a source, by its number.
-#[derive(Clone, Debug)]
-pub(crate) struct LineOfSource {
-    pub(crate) file: PathBuf,
-    pub(crate) line: NonZeroU32,
-}
-
-impl fmt::Display for LineOfSource {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}:{}", self.file.display(), self.line)
-    }
-}
-
-/// Compare what ran in two data directories or reports: what was gained and what was lost
-///
-/// Totals of each arch and of all, files whose figures changed, lines newly covered and newly missed,
-/// and functions that now run, no longer run, are new or are gone. The two may have been compiled from
-/// different sources, in different directories: a function is known by its symbol, and its lines are
-/// compared by their places in it where its regions begin and end on the same lines. Where they do
-/// not, the function has changed, and its figures alone are compared. Lines have the numbers that
-/// they have after.
-#[derive(Args)]
-#[command(after_help = "\
-Exit status: 0 when the comparison was printed; 1 when one of the two has nothing to compare or a tool \
-failed; 2 for a usage error; 3 with --fail-on-loss when something was lost.")]
-pub(crate) struct DiffArguments {
-    /// The data directory of the earlier runs, or what `rocov report --json` wrote of them
-    #[arg(value_name = "BEFORE")]
-    pub(crate) before: PathBuf,
-
-    /// The same of the later ones
-    #[arg(value_name = "AFTER")]
-    pub(crate) after: PathBuf,
-
-    /// Look for device ELFs in these files too, as `rocov report` does
-    #[arg(long = "object", value_name = "FILE", num_args = 1..)]
-    pub(crate) objects: Vec<PathBuf>,
-
-    /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
-    #[arg(long, value_name = "DIR")]
-    pub(crate) llvm_bin: Option<PathBuf>,
-
-    /// Fail when what ran before and is still there does not run, or an arch or a file that ran is not
-    /// there
-    #[arg(long)]
-    pub(crate) fail_on_loss: bool,
-
-    /// Write JSON
-    #[arg(long, help_heading = "Formats")]
-    pub(crate) json: bool,
-
-    /// Write Markdown, for a pull request or $GITHUB_STEP_SUMMARY
-    #[arg(long, conflicts_with = "json", help_heading = "Formats")]
-    pub(crate) markdown: bool,
+    /// Color the table and annotated source: auto (on a terminal, unless NO_COLOR is set), always,
+    /// never
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true,
+        help_heading = "Formats"
+    )]
+    color: ColorChoice,
 
     /// Write to FILE instead of standard output
-    #[arg(long, value_name = "FILE", help_heading = "Formats")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "show",
+        help_heading = "Formats"
+    )]
     pub(crate) output_path: Option<PathBuf>,
+
+    /// Give figures for each arch, or for each binary on each arch
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "arch",
+        hide_possible_values = true,
+        conflicts_with = "show",
+        help_heading = "Contents",
+        long_help = "Give figures for each `arch`, or for each `binary` on each arch"
+    )]
+    pub(crate) by: By,
+
+    /// Report host code too: this program or library, with the host's profiles in DIR; can be
+    /// repeated
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "show",
+        help_heading = "Contents"
+    )]
+    pub(crate) host_binary: Vec<PathBuf>,
+
+    /// Take only code from this library or executable; can be repeated, with totals for each
+    #[arg(long, value_name = "FILE", help_heading = "Contents")]
+    pub(crate) component: Vec<PathBuf>,
+
+    /// Show also the coverage of each test, and the part that no other test has: each label of `rocov
+    /// run --label`
+    #[arg(
+        long,
+        conflicts_with_all = ["show", "lcov", "cobertura", "sonar"],
+        help_heading = "Contents"
+    )]
+    pub(crate) per_test: bool,
 
     #[command(flatten)]
     pub(crate) filters: Filters,
+
+    /// Report on changed lines too: since a git revision (main), in a range of revisions (main...), or
+    /// in a file with a unified diff (- is standard input)
+    #[arg(
+        long,
+        value_name = "BASE",
+        group = "git",
+        conflicts_with = "show",
+        help_heading = "Contents"
+    )]
+    diff: Option<OsString>,
+
+    /// Take sources from git at this revision, even without a work tree
+    #[arg(long, value_name = "REV", group = "git", help_heading = "Contents")]
+    source_revision: Option<OsString>,
+
+    /// The git repository of the sources, instead of that of the current directory
+    #[arg(long, value_name = "DIR", requires = "git", help_heading = "Contents")]
+    repository: Option<PathBuf>,
+
+    #[command(flatten)]
+    gates: GateArguments,
+}
+
+impl ReportOptions {
+    /// The format to write.
+    pub(crate) fn format(&self) -> Format {
+        let summary_only = self.summary_only;
+        let formats = [
+            (self.lcov, Format::Lcov),
+            (self.cobertura, Format::Cobertura),
+            (self.json, Format::Json { summary_only }),
+            (self.sonar, Format::Sonar),
+            (self.markdown, Format::Markdown),
+        ];
+        let chosen = formats.iter().find(|(is_chosen, _)| *is_chosen);
+        let is_colored = self.is_colored();
+        chosen.map_or(Format::Text { is_colored }, |(_, format)| *format)
+    }
+
+    /// Returns whether text is colored.
+    pub(crate) fn is_colored(&self) -> bool {
+        match self.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
+                self.output_path.is_none()
+                    && AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
+            }
+        }
+    }
+
+    /// The change whose lines are reported, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be read.
+    pub(crate) fn change(&self) -> Result<Option<Change>> {
+        let base = self.diff.as_deref();
+        base.map(|base| Change::of(base, self.repository.as_deref()))
+            .transpose()
+    }
+
+    /// The text of source files.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git does not know the revision that was asked for.
+    pub(crate) fn texts(&self) -> Result<SourceTexts> {
+        let repository = self.repository.as_deref();
+        match &self.source_revision {
+            Some(revision) => SourceTexts::of(revision, repository),
+            None => Ok(SourceTexts::default()),
+        }
+    }
+
+    /// The gates that the report must pass.
+    pub(crate) fn gates(&self) -> Gates {
+        self.gates.gates()
+    }
 }

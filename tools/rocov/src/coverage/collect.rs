@@ -1,14 +1,16 @@
 //! Asks llvm-cov for the coverage of every code object.
 
 use super::folded::{Folded, with_everything_run};
+use super::llvm_cov::export;
 use super::model::{Record, Shared, Side, Source};
-use super::tool::export;
-use crate::llvm_tools::Tools;
-use crate::progress::{self, Last};
-use crate::words::count;
-use crate::{child, mapped, parallel};
+use crate::host::command;
+use crate::llvm::Tools;
+use crate::support::{mmap, parallel};
+use crate::term::plural::count;
+use crate::term::progress::Last;
+use crate::term::{print, progress};
 use anyhow::{Context, Result};
-use rocov::codeobject::CodeObject;
+use rocov::format::codeobject::CodeObject;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,23 +19,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tempfile::NamedTempFile;
 
-/// A code object, or a program on the host, and the profile of it alone.
+/// A code object, or a program on the host, and its own profile.
 #[derive(Debug)]
-pub(crate) struct Input {
+pub(crate) struct CountedBinary {
     pub(crate) side: Side,
     /// `host` on the host.
     pub(crate) arch: String,
     /// The identity of the code object; empty on the host.
     pub(crate) identity: String,
-    /// The file that the user knows.
+    /// The file that the user knows it by.
     pub(crate) binary: PathBuf,
-    /// What llvm-cov reads: a device ELF, or programs and libraries of the host.
+    /// The files that llvm-cov reads: a device ELF, or programs and libraries of the host.
     pub(crate) objects: Vec<PathBuf>,
     /// Indexed.
     pub(crate) profile: PathBuf,
 }
 
-/// Everything that was counted, and what llvm-cov warned of.
+/// All counts, and the warnings of llvm-cov.
 #[derive(Debug)]
 pub(crate) struct Collected {
     /// In the order of the inputs.
@@ -41,14 +43,14 @@ pub(crate) struct Collected {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Reads the coverage of all of `inputs`, several at a time. `place` says where a source file is
-/// now.
+/// Reads the coverage of all of `inputs`, several at a time. `place` gives the present path of a source
+/// file.
 ///
 /// # Errors
 ///
-/// When one of them cannot be read.
+/// Fails if one of them cannot be read.
 pub(crate) fn collect(
-    inputs: &[Input],
+    inputs: &[CountedBinary],
     tools: &Tools,
     place: impl Fn(&str) -> String + Sync,
 ) -> Result<Collected> {
@@ -58,14 +60,14 @@ pub(crate) fn collect(
         let done = done.load(Ordering::Relaxed);
         format!("{done} of {}", count(inputs.len(), "code object"))
     };
-    let read = |input: &Input| {
+    let read = |input: &CountedBinary| {
         let (mut source, warnings) = read(input, tools)?;
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         shared.share(&mut source.records, &place);
         done.fetch_add(1, Ordering::Relaxed);
         Ok((source, warnings))
     };
-    let is_shown = child::shows_progress();
+    let is_shown = print::shows_progress();
     let read = progress::shown(is_shown, line, Last::Nothing, || {
         parallel::map(inputs, read)
     })?;
@@ -75,7 +77,7 @@ pub(crate) fn collect(
     Ok(Collected { sources, warnings })
 }
 
-fn read(input: &Input, tools: &Tools) -> Result<(Source, Vec<String>)> {
+fn read(input: &CountedBinary, tools: &Tools) -> Result<(Source, Vec<String>)> {
     let (export, warnings) = export(tools, &input.objects, &input.profile)?;
     let mut records = export.records;
     if number_of_branches(&records) != export.branches {
@@ -119,13 +121,13 @@ fn number_of_branches(records: &[Record]) -> u64 {
     most.values().map(|branches| 2 * *branches as u64).sum()
 }
 
-/// Which sides of branches are folded: those that do not run when everything does.
-fn folded(input: &Input, tools: &Tools) -> Result<Folded> {
+/// Finds the folded sides of branches: those that do not run when everything does.
+fn folded(input: &CountedBinary, tools: &Tools) -> Result<Folded> {
     let file = || NamedTempFile::new().context("cannot make a temporary file");
     let merge = |from: &Path, options: &[&str], to: &Path| {
         let mut merge = Command::new(&tools.profdata);
         merge.arg("merge").args(options).arg(from).arg("-o").arg(to);
-        child::output(&mut merge)
+        command::output(&mut merge)
     };
     let (text, profile) = (file()?, file()?);
     merge(&input.profile, &["-text"], text.path())?;
@@ -145,7 +147,7 @@ fn folded(input: &Input, tools: &Tools) -> Result<Folded> {
 fn kernels(elfs: &[PathBuf]) -> Result<Vec<String>> {
     let mut kernels = Vec::new();
     for elf in elfs {
-        let contents = mapped::map(elf)?;
+        let contents = mmap::map(elf)?;
         let found = CodeObject::parse(&*contents).and_then(|it| it.kernels());
         kernels.extend(found?.into_iter().map(|kernel| kernel.name));
     }

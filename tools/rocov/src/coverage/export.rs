@@ -1,5 +1,5 @@
-//! Reads what `llvm-cov export` prints: the functions, one by one, so that a large export is never
-//! in memory as a whole.
+//! Reads the output of `llvm-cov export`: the functions, one by one, so that a large export is never in
+//! memory as a whole.
 //!
 //! The format is llvm.coverage.json.export, of version 2 (LLVM 12) and later. Files in it follow from
 //! the functions and are passed over.
@@ -29,7 +29,7 @@ struct Exported {
 
 /// Lines and columns of start and end, count, file, expanded file, kind.
 type ExportedRegion = (u32, u32, u32, u32, u64, u32, u32, u8);
-/// The same with a second count, for false.
+/// A region with a second count, for false.
 type ExportedBranch = (u32, u32, u32, u32, u64, u64, u32, u32, u8);
 
 /// As a branch, then the conditions, and from LLVM 22 on the values seen.
@@ -78,7 +78,7 @@ impl<'de> Deserialize<'de> for ExportedDecision {
     }
 }
 
-/// What is taken from an export.
+/// The parts of an export that are used.
 #[derive(Debug, Default)]
 pub(crate) struct Export {
     pub(crate) records: Vec<Record>,
@@ -90,7 +90,7 @@ pub(crate) struct Export {
 ///
 /// # Errors
 ///
-/// When it cannot be read or is not such an export.
+/// Fails if it cannot be read or is not such an export.
 pub(crate) fn read(text: impl Read) -> serde_json::Result<Export> {
     Ok(read_all(text)?.pop().unwrap_or_default())
 }
@@ -99,7 +99,7 @@ pub(crate) fn read(text: impl Read) -> serde_json::Result<Export> {
 ///
 /// # Errors
 ///
-/// As above.
+/// Fails if the text cannot be read or is not such an export.
 pub(crate) fn read_all(text: impl Read) -> serde_json::Result<Vec<Export>> {
     let mut exports = Vec::new();
     let mut deserializer = serde_json::Deserializer::from_reader(BufReader::new(text));

@@ -1,8 +1,8 @@
-//! How much of something ran: covered of total, per kind of thing.
+//! The share of something that ran: covered of total, per kind of thing.
 
 use serde::Serialize;
 
-/// How many ran, of how many.
+/// The number of things that ran, and of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Figure {
     pub(crate) total: u64,
@@ -16,29 +16,45 @@ impl Figure {
         self.total += 1;
     }
 
-    /// Of these things, those that are covered.
+    /// Counts the things that are covered.
     pub(crate) fn of(things: impl IntoIterator<Item = bool>) -> Self {
         let mut figure = Self::default();
         things.into_iter().for_each(|it| figure.count(it));
         figure
     }
 
-    /// How many did not run.
+    /// The number of things that did not run.
     pub(crate) fn missed(self) -> u64 {
         self.total - self.covered
     }
 
-    /// Covered in percent of the total; `None` of nothing.
+    /// The covered share in percent; `None` if there is nothing to cover.
     #[expect(clippy::cast_precision_loss, reason = "fewer than 2^52 lines")]
     pub(crate) fn percent(self) -> Option<f64> {
         (self.total > 0).then(|| self.covered as f64 / self.total as f64 * 100.0)
     }
 
-    /// Of two parts, their sum.
+    /// The sum of two parts.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             covered: self.covered + other.covered,
             total: self.total + other.total,
+        }
+    }
+
+    /// The figure in percent, such as `95.45%`; a dash if there is nothing to cover.
+    pub(crate) fn percent_text(self) -> String {
+        let percent = self.percent();
+        percent.map_or("-".to_owned(), |percent| format!("{percent:.2}%"))
+    }
+
+    /// The figure in percent with its numbers, such as `95.45% (21/22)`; a dash if there is nothing to
+    /// cover.
+    pub(crate) fn share_text(self) -> String {
+        let percent = self.percent_text();
+        match self.total {
+            0 => percent,
+            total => format!("{percent} ({}/{total})", self.covered),
         }
     }
 
@@ -64,13 +80,13 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Of two parts, their sum.
+    /// The sum of two parts.
     pub(crate) fn plus(&self, other: &Self) -> Self {
         self.with(other, Figure::plus)
     }
 
-    /// Of two instances of a template, the larger of each: llvm-cov's rule, by which a template
-    /// counts once, and as well as its best instance.
+    /// The larger figures of two instances of a template. By llvm-cov's rule a template counts once, as
+    /// well as its best instance.
     pub(crate) fn max(&self, other: &Self) -> Self {
         self.with(other, Figure::max)
     }

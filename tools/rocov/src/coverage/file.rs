@@ -1,4 +1,4 @@
-//! One source file, line by line: what ran of it in each column.
+//! One source file, line by line, with its counts in each column.
 
 use super::function::{Place, Span};
 use super::segments::{Counted, Segment, lines, missed, segments};
@@ -12,8 +12,8 @@ pub(crate) struct File {
     pub(crate) lines: Vec<Line>,
     /// The functions that are defined in it, in order; each instance of a template by itself.
     pub(crate) functions: Vec<Instance>,
-    /// The branches, in order; those of a macro are where it is used, and where it is defined if
-    /// that is in this file.
+    /// The branches, in order; those of a macro are at its use, and at its definition if that is in
+    /// this file.
     pub(crate) branches: Vec<Condition>,
     /// For each column, the spans of code that did not run, in order.
     pub(crate) missed: Vec<Vec<Span>>,
@@ -24,7 +24,7 @@ pub(crate) struct File {
 pub(crate) struct Line {
     /// From 1.
     pub(crate) number: u32,
-    /// Its count in each column, `None` where the line has no code.
+    /// Its count in each column, `None` if the line has no code.
     pub(crate) counts: Vec<Option<u64>>,
 }
 
@@ -35,26 +35,27 @@ pub(crate) struct Instance {
     pub(crate) name: String,
     /// The line that it starts on.
     pub(crate) line: u32,
-    /// Calls in each column, `None` where the function is not.
+    /// Calls in each column, `None` if the column does not have it.
     pub(crate) calls: Vec<Option<u64>>,
 }
 
 /// A branch, or the same one of several instances of a template.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Condition {
-    /// Of one in a macro, where the macro is used.
+    /// The start of the branch. For a branch in a macro, the place that uses the macro.
     pub(crate) start: Place,
-    /// `None` of one in a macro.
+    /// The end of the branch; `None` for a branch in a macro.
     pub(crate) end: Option<Place>,
-    /// How often it was true and was false in each column, `None` where it is not or is folded.
+    /// The numbers of times that it was true and was false in each column; `None` if the column does
+    /// not have it or the compiler folded it.
     pub(crate) sides: [Vec<Option<u64>>; 2],
 }
 
-/// Where a branch is: the place in the file and, of one in a macro that the file uses, the places
-/// that lead to it; and its span.
+/// The position of a branch: its place in the file, preceded by the places that lead to it if it is in
+/// a macro that the file uses; and its span.
 type Where = (Vec<Place>, Span);
 
-/// How often a branch was true and was false; `None` for a side that is folded.
+/// The numbers of times that a branch was true and was false; `None` for a side that is folded.
 pub(crate) type Joined = [Option<u64>; 2];
 
 impl View {

@@ -1,4 +1,4 @@
-//! Which sides of branches the compiler folded, as in `while (true)`.
+//! The sides of branches that the compiler folded, as in `while (true)`.
 //!
 //! llvm-cov leaves these out of its figures, and does not export which they are: their count is 0,
 //! as that of a side that did not run. But a folded side is the only one whose count is 0 in a
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// What llvm-profdata writes in text before the counts of a function.
+/// The line that llvm-profdata writes in text before the counts of a function.
 const COUNTERS: &str = "# Counter Values:";
 
 /// The profile `text` (LLVM's text format) with other counts: none is 0, nor is any sum or

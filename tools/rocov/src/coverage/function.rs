@@ -1,7 +1,6 @@
 //! A function as a code object's coverage mapping describes it, and its counts.
 //!
-//! What is described is shared by all code objects that have the function; the counts are of one of
-//! them.
+//! All code objects that have a function share its description. Counts are of one of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ pub(crate) struct Span {
     pub(crate) end: Place,
 }
 
-/// Where something is: a span of one of the function's files.
+/// A location: a span of one of the function's files.
 ///
 /// A function has a file for its body and one more for each macro expanded in it, so one path can
 /// be there several times.
@@ -29,11 +28,11 @@ pub(crate) struct Location {
     pub(crate) span: Span,
     /// Index into [`Function::filenames`].
     pub(crate) file: u32,
-    /// For an expansion, the index of the file with what it expands to.
+    /// For an expansion, the index of the file with its expansion.
     pub(crate) expanded: u32,
 }
 
-/// What a region is, with the numbers of LLVM's `CounterMappingRegion::RegionKind`. Their order
+/// The kind of a region, with the numbers of LLVM's `CounterMappingRegion::RegionKind`. Their order
 /// decides which of two regions of one span is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Kind {
@@ -54,14 +53,13 @@ pub(crate) struct Region {
     pub(crate) kind: Kind,
 }
 
-/// A condition that decides where control goes.
+/// A condition that decides the flow of control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Branch {
     pub(crate) location: Location,
     /// LLVM's number of its kind: 4, or 6 for one that MC/DC looks at.
     pub(crate) kind: u8,
-    /// Whether the compiler knows that it is never true, and that it is never false: such a side is
-    /// not there to be covered.
+    /// For each side, true if the compiler folded it: such a side cannot be covered.
     pub(crate) folded: [bool; 2],
 }
 
@@ -84,7 +82,7 @@ pub(crate) struct Function {
     pub(crate) decisions: Vec<Decision>,
 }
 
-/// What makes a function the same in several code objects, however each was compiled.
+/// The key of a function, which is the same in several code objects, however each was compiled.
 pub(crate) type Key = (Arc<str>, Vec<Arc<str>>);
 
 impl Function {
@@ -116,7 +114,7 @@ impl Function {
         &self.filenames[file as usize]
     }
 
-    /// Where the function starts; instances of one template start at the same place.
+    /// The start of the function. Instances of one template start at the same place.
     pub(crate) fn start(&self) -> Place {
         let main = self.main_file();
         let is_in_main = |region: &&Region| region.location.file == main;
@@ -159,20 +157,20 @@ impl Function {
         files.map(path_to).collect()
     }
 
-    /// Whether this may be what a compilation unit says of a function that it does not use: one
-    /// region without a counter.
+    /// Returns whether this may be the description of a function that a compilation unit does not use:
+    /// one region without a counter.
     pub(crate) fn may_be_placeholder(&self) -> bool {
         self.regions.len() == 1 && self.branches.is_empty()
     }
 }
 
-/// How often a branch was true and was false.
+/// The numbers of times that a branch was true and was false.
 pub(crate) type Sides = [u64; 2];
 
 /// The counts of a function, in the order of its regions, branches and decisions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// How often the function was entered.
+    /// The number of entries of the function.
     pub(crate) calls: u64,
     pub(crate) regions: Vec<u64>,
     pub(crate) branches: Vec<Sides>,
@@ -202,12 +200,12 @@ fn add(sum: &mut Sides, sides: Sides) {
     }
 }
 
-/// What was seen of an MC/DC decision.
+/// The results of an MC/DC decision.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// How often it was true and was false, as llvm-cov says it.
+    /// The numbers of times that it was true and was false, as llvm-cov has them.
     pub(crate) branch: Sides,
-    /// For each condition, whether it was shown to decide alone.
+    /// For each condition, true if it was shown to decide by itself.
     pub(crate) covered: Vec<bool>,
     /// The values that were seen; llvm-cov tells them from LLVM 22 on.
     pub(crate) vectors: Option<Vec<Vector>>,
@@ -245,8 +243,8 @@ impl Outcome {
 }
 
 impl Vector {
-    /// Whether this and `other` show that `condition` alone decides: it and the result differ, and
-    /// no other condition that was looked at in both does.
+    /// Returns whether this and `other` show that only `condition` decides: it and the result differ,
+    /// and no other condition that was looked at in both does.
     fn shows(&self, condition: usize, other: &Self) -> bool {
         let differ = |index: usize| match (self.conditions[index], other.conditions[index]) {
             (Some(one), Some(another)) => one != another,

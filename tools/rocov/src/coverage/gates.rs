@@ -1,37 +1,24 @@
-//! What a report must reach: least percentages, and kernels that all ran.
+//! The limits that a report must reach: least percentages, and kernels that all ran.
 
 use super::figures::{Figure, Figures};
 use super::view::View;
-use crate::demangle::shown;
-use clap::Args;
+use crate::support::demangle::shown;
 
-/// Least percentages of what ran, each for every arch and for all of them joined.
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Gates")]
+/// The limits that a report must reach, each on every arch and in all of them joined.
+#[derive(Debug, Default)]
 pub(crate) struct Gates {
-    /// Fail when less than PERCENT of the lines ran, on an arch or in all
-    #[arg(long, value_name = "PERCENT", value_parser = percent, conflicts_with = "show")]
-    fail_under_lines: Option<f64>,
-
-    /// The same of functions
-    #[arg(long, value_name = "PERCENT", value_parser = percent, conflicts_with = "show")]
-    fail_under_functions: Option<f64>,
-
-    /// The same of regions
-    #[arg(long, value_name = "PERCENT", value_parser = percent, conflicts_with = "show")]
-    fail_under_regions: Option<f64>,
-
-    /// The same of branches
-    #[arg(long, value_name = "PERCENT", value_parser = percent, conflicts_with = "show")]
-    fail_under_branches: Option<f64>,
-
-    /// With --diff, the same of changed lines, and fail when a changed file is not reported
-    #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "diff")]
-    fail_under_changed_lines: Option<f64>,
-
-    /// Fail when a kernel did not run, on an arch that it was compiled for
-    #[arg(long, conflicts_with = "show")]
-    fail_uncovered_kernels: bool,
+    /// The least percentage of lines.
+    pub(crate) lines: Option<f64>,
+    /// The least percentage of functions.
+    pub(crate) functions: Option<f64>,
+    /// The least percentage of regions.
+    pub(crate) regions: Option<f64>,
+    /// The least percentage of branches.
+    pub(crate) branches: Option<f64>,
+    /// The least percentage of changed lines.
+    pub(crate) changed_lines: Option<f64>,
+    /// True if every kernel must have run.
+    pub(crate) all_kernels: bool,
 }
 
 /// The least percentage of something.
@@ -41,15 +28,13 @@ struct Least {
     of: Of,
 }
 
-/// What a percentage is taken of.
+/// Selects the figure that a percentage is of.
 type Of = fn(&Figures) -> Figure;
 
 impl Gates {
-    /// Whether there is anything to reach: then what is left out of a report is a failure too.
+    /// Returns whether there is a limit. If there is one, an incomplete report is a failure too.
     pub(crate) fn are_set(&self) -> bool {
-        self.fail_uncovered_kernels
-            || self.fail_under_changed_lines.is_some()
-            || self.least().next().is_some()
+        self.all_kernels || self.changed_lines.is_some() || self.least().next().is_some()
     }
 
     /// One line for each thing that was not reached.
@@ -61,7 +46,7 @@ impl Gates {
             return vec!["no source file is left to report".to_owned()];
         }
         let mut broken = self.too_low(view);
-        if self.fail_uncovered_kernels {
+        if self.all_kernels {
             broken.extend(uncovered_kernels(view));
         }
         broken
@@ -70,10 +55,10 @@ impl Gates {
     /// The least percentages that are set.
     fn least(&self) -> impl Iterator<Item = Least> {
         let all: [(_, _, Of); 4] = [
-            ("lines", self.fail_under_lines, |it| it.lines),
-            ("functions", self.fail_under_functions, |it| it.functions),
-            ("regions", self.fail_under_regions, |it| it.regions),
-            ("branches", self.fail_under_branches, |it| it.branches),
+            ("lines", self.lines, |it| it.lines),
+            ("functions", self.functions, |it| it.functions),
+            ("regions", self.regions, |it| it.regions),
+            ("branches", self.branches, |it| it.branches),
         ];
         let set = |(what, percent, of): (_, Option<f64>, _)| {
             percent.map(|percent| Least { what, percent, of })
@@ -91,7 +76,7 @@ impl Gates {
                 let figure = (least.of)(&totals[index]);
                 broken.extend(below(least.percent, least.what, label, figure));
             }
-            if let (Some(percent), Some(changed)) = (self.fail_under_changed_lines, &changed) {
+            if let (Some(percent), Some(changed)) = (self.changed_lines, &changed) {
                 let what = "changed lines";
                 broken.extend(below(percent, what, label, changed[index]));
             }
@@ -100,7 +85,8 @@ impl Gates {
     }
 }
 
-/// What to say when `figure` is below `least` percent. Of nothing, nothing is missed.
+/// Returns a line if `figure` is below `least` percent. If there is nothing to cover, nothing is
+/// missed.
 fn below(least: f64, what: &str, label: &str, figure: Figure) -> Option<String> {
     let percent = figure.percent().filter(|percent| *percent < least)?;
     let percent = less(percent, least);
@@ -141,13 +127,6 @@ fn uncovered_kernels(view: &View) -> Vec<String> {
         }
     }
     broken
-}
-
-fn percent(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
-        _ => Err("expected 0 to 100".to_owned()),
-    }
 }
 
 #[cfg(test)]

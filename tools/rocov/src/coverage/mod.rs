@@ -1,51 +1,45 @@
-//! What ran of the source, per arch and per binary, and how it is written down.
+//! The model of coverage: the parts of the source that ran, per arch and per binary.
 //!
-//! `llvm-cov export` says for each code object which [`function`]s it has and how often their
-//! regions and branches ran ([`export`]). The [`model`] keeps these apart; a [`view`] takes those of
-//! one arch, or of one binary, together as a column, and has the [`figures`] of every file in every
-//! column, by llvm-cov's own rules ([`segments`], [`detail`]). A [`file`] has its counts line by line,
-//! and of a change those of its lines are [`changed`]; which file a user means is [`asked`]. Components
-//! and tests are [`parts`] of it all. A [`comparison`] is of two reports.
-//! The formats are in [`output`], what a user can choose in [`options`], and [`report`] does it all.
+//! `llvm-cov export` has the [`function`]s of each code object, and how often their regions and
+//! branches ran ([`export`]). The [`model`] keeps code objects apart. A [`view`] joins those of one
+//! arch, or of one binary, to a column, and has the [`figures`] of every file in every column, by
+//! llvm-cov's own rules ([`segments`], [`function_coverage`]). A [`file`] has its counts line by line,
+//! and [`changed`] those of the lines of a change; [`resolve_source`] finds the file that a user means.
+//! A [`breakdown`] has the figures of components and tests. A [`comparison`] is of two reports.
 
-#[cfg(test)]
-mod against_llvm_cov;
-mod asked;
-mod changed;
-mod collect;
-mod comparison;
-mod detail;
-mod export;
-mod figures;
-mod file;
-mod fit;
-mod folded;
-mod function;
-mod gates;
-mod missed;
-mod model;
-mod options;
-mod output;
-mod parts;
-mod places;
-mod report;
-mod saved;
-mod segments;
-mod select;
-mod texts;
-mod tool;
-mod view;
+pub(crate) mod breakdown;
+pub(crate) mod changed;
+pub(crate) mod collect;
+pub(crate) mod comparison;
+pub(crate) mod export;
+pub(crate) mod figures;
+pub(crate) mod file;
+pub(crate) mod folded;
+pub(crate) mod function;
+pub(crate) mod function_coverage;
+pub(crate) mod gates;
+pub(crate) mod llvm_cov;
+pub(crate) mod model;
+pub(crate) mod path_match;
+pub(crate) mod report;
+pub(crate) mod report_json;
+pub(crate) mod resolve_source;
+pub(crate) mod segments;
+pub(crate) mod selection;
+pub(crate) mod source_text;
+pub(crate) mod staleness;
+pub(crate) mod uncovered;
+pub(crate) mod view;
 
+pub(crate) use changed::Change;
 pub(crate) use collect::Collected;
-pub(crate) use comparison::{Comparison, Format as ComparisonFormat};
+pub(crate) use comparison::Comparison;
 pub(crate) use figures::Figure;
-pub(crate) use fit::{Misfit, misfit};
-pub(crate) use options::Options;
-pub(crate) use output::SHARED;
-pub(crate) use output::paths::{below, here};
+pub(crate) use gates::Gates;
+pub(crate) use llvm_cov::{Function, functions, sources};
 pub(crate) use report::Report;
-pub(crate) use saved::read as read_saved;
-pub(crate) use select::{Filters, PathMap, Selection};
-pub(crate) use texts::Texts;
-pub(crate) use tool::{Function, functions, llvm_cov, sources};
+pub(crate) use report_json::read as read_saved;
+pub(crate) use selection::{PathMap, Selection};
+pub(crate) use source_text::SourceTexts;
+pub(crate) use staleness::{Misfit, misfit};
 pub(crate) use view::{By, View};

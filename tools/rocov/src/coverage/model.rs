@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where code runs.
+/// The side that code runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Side {
@@ -24,7 +24,7 @@ pub(crate) struct Source {
     pub(crate) side: Side,
     /// The arch; `host` on the host.
     pub(crate) arch: String,
-    /// The identity of the code object; empty on the host, and where it is not known.
+    /// The identity of the code object; empty on the host, and if it is not known.
     pub(crate) identity: String,
     /// The file that the code lies in.
     pub(crate) binary: PathBuf,
@@ -48,7 +48,7 @@ pub(crate) struct Record {
     pub(crate) counts: Counts,
 }
 
-/// What many code objects have in common, each once: descriptions of functions, and paths.
+/// Descriptions of functions and paths, which many code objects share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     functions: HashSet<Arc<Function>>,
@@ -56,8 +56,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Has records that were just read share what is known already. `place` says where a source file
-    /// is now, of the path it was compiled from.
+    /// Makes records that were just read share known descriptions. `place` gives the present path of a
+    /// source file for the path that it was compiled from.
     pub(crate) fn share(&mut self, records: &mut [Record], place: impl Fn(&str) -> String) {
         for record in records {
             // What was just read is nowhere else yet.
@@ -80,7 +80,7 @@ impl Shared {
 /// The functions of several sources of counts, those of each function added.
 ///
 /// A unit that does not use a function of a header may describe it as one region without a counter;
-/// that is dropped where another source has the function itself.
+/// that is dropped if another source has the function itself.
 pub(crate) fn combine(records: impl IntoIterator<Item = Record>) -> Vec<Record> {
     let mut combined: Vec<Record> = Vec::new();
     let mut known: HashMap<Key, Vec<usize>> = HashMap::new();

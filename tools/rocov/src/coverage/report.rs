@@ -1,116 +1,129 @@
-//! A report from the profiles and device ELFs of each arch: what is read for it, and what becomes of
-//! it.
+//! A report from merged profiles and their device ELFs: code objects, components and tests, collected to
+//! a view.
 
-use super::changed::Change;
-use super::collect::{Collected, Input, collect};
-use super::fit::{self, Misfit};
+use super::breakdown::{Part, Tests};
+use super::collect::{Collected, CountedBinary, collect};
 use super::model::Side;
-use super::options::Options;
-use super::output;
-use super::parts::{Part, Tests};
-use super::select::Selection;
-use super::texts::Texts;
+use super::selection::Selection;
+use super::source_text::SourceTexts;
+use super::staleness;
 use super::view::{By, View};
-use crate::child;
-use crate::files::replace;
-use crate::llvm_tools::Installed;
-use crate::merged::{Arch, Object};
-use anyhow::{Context, Result, bail};
+use crate::data::device_elfs::ObjectFile;
+use crate::data::{DataDirectory, Origins};
+use crate::index::per_label::MergedTest;
+use crate::index::{MergedArch, MergedObject, MergedProfiles};
+use crate::llvm::Installed;
+use crate::term::plural::count;
+use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// The arch of a column of host code.
 const HOST: &str = "host";
 
-/// What is to be reported.
+/// The contents of a report.
 #[derive(Default)]
 pub(crate) struct Report {
-    inputs: Vec<Input>,
-    /// What a text says of an arch before its table.
-    about: BTreeMap<String, String>,
-    components: Vec<Component>,
-    tests: Vec<Test>,
+    binaries: Vec<CountedBinary>,
+    /// The lines before the table of an arch, in a text.
+    headings: BTreeMap<String, String>,
+    components: Vec<ReportComponent>,
+    tests: Vec<ReportTest>,
 }
 
-/// A component of its own in the report: what users know it by, and the identities of its code objects.
-struct Component {
+/// A component with its own figures: its name, and the identities of its code objects.
+struct ReportComponent {
     name: String,
     identities: BTreeSet<String>,
 }
 
-/// A test and what it counted.
-struct Test {
+/// A test with its own figures.
+struct ReportTest {
     name: String,
-    /// The tests that some of it may be of.
+    /// Other tests that some of its counts may be of.
     shared_with: Vec<String>,
-    inputs: Vec<Input>,
+    binaries: Vec<CountedBinary>,
 }
 
 impl Report {
-    /// Adds an arch and what a text says of it. `binary` is the file that the user knows a code
-    /// object by.
-    pub(crate) fn add_arch(
-        &mut self,
-        arch: &Arch<'_>,
-        binary: impl Fn(&Object<'_>) -> PathBuf,
-        about: String,
-    ) {
-        self.inputs.extend(inputs(arch, binary));
-        self.about.insert(arch.name.to_owned(), about);
+    /// Makes a report of merged profiles. A code object is named by the file that the user gave, else by
+    /// the file that it was loaded from.
+    pub(crate) fn of(merged: &MergedProfiles<'_>, data: &DataDirectory, origins: &Origins) -> Self {
+        let binary = |object: &MergedObject<'_>| {
+            let has = |file: &&ObjectFile| {
+                let mut elfs = file.elfs.iter();
+                elfs.any(|elf| elf.identity.as_str() == object.identity)
+            };
+            let named = data.named.iter().find(has);
+            let named = named.map(|file| file.path.as_path());
+            let known = named.or_else(|| origins.of(object.identity));
+            known.unwrap_or(&object.file.path).to_path_buf()
+        };
+        let mut report = Self::default();
+        for arch in &merged.archs {
+            report.binaries.extend(counted(arch, binary));
+            report.headings.insert(arch.name.to_owned(), heading(arch));
+        }
+        report
     }
 
-    /// Has the figures of a component told apart: those of code objects with these identities.
+    /// Adds the figures of a component, which has the code objects with these identities.
     pub(crate) fn add_component(&mut self, name: String, identities: BTreeSet<String>) {
-        self.components.push(Component { name, identities });
+        self.components.push(ReportComponent { name, identities });
     }
 
-    /// Has the figures of a test told apart, and what it covers alone; some of it may be of others.
-    pub(crate) fn add_test(&mut self, name: String, shared_with: Vec<String>, archs: &[Arch<'_>]) {
-        let inputs = archs
-            .iter()
-            .flat_map(|arch| inputs(arch, |it| it.elf.clone()));
-        let inputs = inputs.collect();
-        self.tests.push(Test {
-            name,
-            shared_with,
-            inputs,
+    /// Adds the figures of a test.
+    pub(crate) fn add_test(&mut self, test: &MergedTest<'_>) {
+        let archs = test.merged.archs.iter();
+        let binaries = archs.flat_map(|arch| counted(arch, |it| it.elf.clone()));
+        self.tests.push(ReportTest {
+            name: test.name.clone(),
+            shared_with: test.shared_with.clone(),
+            binaries: binaries.collect(),
         });
     }
 
-    /// Adds the host: `binaries`, and the indexed profile `merged` of all of them.
-    pub(crate) fn add_host(&mut self, binaries: &[PathBuf], merged: &Path, about: String) {
-        self.inputs.push(Input {
+    /// Adds host code: `binaries`, and the indexed profile of all of them, made of `profiles` raw ones.
+    pub(crate) fn add_host(&mut self, binaries: &[PathBuf], profile: &Path, profiles: usize) {
+        let mut heading = format!("host: {}\n", count(profiles, "profile"));
+        for binary in binaries {
+            heading += &format!("  binary          {}\n", binary.display());
+        }
+        self.binaries.push(CountedBinary {
             side: Side::Host,
             arch: HOST.to_owned(),
             identity: String::new(),
             binary: binaries[0].clone(),
             objects: binaries.to_vec(),
-            profile: merged.to_path_buf(),
+            profile: profile.to_path_buf(),
         });
-        self.about.insert(HOST.to_owned(), about);
+        self.headings.insert(HOST.to_owned(), heading);
     }
 
-    /// What llvm-cov says of each code object, and what it warns of.
+    /// The lines before the table of each arch, in a text.
+    pub(crate) fn headings(&self) -> &BTreeMap<String, String> {
+        &self.headings
+    }
+
+    /// Collects the counts of all code objects from llvm-cov.
     ///
     /// # Errors
     ///
-    /// When a tool fails.
+    /// Fails if a tool fails.
     pub(crate) fn collected(
         &self,
         selection: &Selection,
         installed: &Installed,
     ) -> Result<Collected> {
         let place = |path: &str| selection.place(path);
-        collect(&self.inputs, installed.newest(), place)
+        collect(&self.binaries, installed.newest(), place)
     }
 
-    /// What is reported, as it is shown, and what llvm-cov warns of.
+    /// Returns the view of the report, and the warnings of llvm-cov.
     ///
     /// # Errors
     ///
-    /// When a tool fails.
+    /// Fails if a tool fails.
     pub(crate) fn view(
         &self,
         selection: &Selection,
@@ -130,7 +143,7 @@ impl Report {
         let components = components.collect();
         let mut tests = Tests::default();
         for test in &self.tests {
-            let sources = collect(&test.inputs, tools, place)?.sources;
+            let sources = collect(&test.binaries, tools, place)?.sources;
             let view = View::new(sources, By::Arch, is_wanted);
             tests.add(test.name.clone(), test.shared_with.clone(), &view);
         }
@@ -140,123 +153,37 @@ impl Report {
         Ok((view, collected.warnings))
     }
 
-    /// One line for each of `sources` that is not what was compiled, by the texts that are there.
+    /// Returns a line for each of `sources` that has changed since it was compiled, by `texts`.
     ///
     /// # Errors
     ///
-    /// When a tool fails.
+    /// Fails if a tool fails.
     pub(crate) fn stale(
         &self,
         sources: &BTreeSet<&Path>,
-        options: &Options,
-        texts: &Texts,
+        selection: &Selection,
+        by: By,
+        texts: &SourceTexts,
         installed: &Installed,
     ) -> Result<Vec<String>> {
-        let selection = options.filters.selection()?;
-        // What llvm-cov warns of, it says as it shows them.
-        let (view, _) = self.view(&selection, options.by, installed)?;
+        // llvm-cov prints its warnings itself when it shows the sources.
+        let (view, _) = self.view(selection, by, installed)?;
         let shown = view.paths.iter();
         let shown = shown.filter(|path| sources.contains(Path::new(&***path)));
         let misfits = shown.filter_map(|path| {
-            let misfit = fit::misfit(&view, path, texts)?;
+            let misfit = staleness::misfit(&view, path, texts)?;
             misfit.stale().is_some().then(|| misfit.about(path))
         });
         Ok(misfits.collect())
     }
-
-    /// Writes the report, and returns what it does not reach of what it must. With anything to reach,
-    /// what is `missing` from the report is that too, and what llvm-cov warns of.
-    ///
-    /// # Errors
-    ///
-    /// When a tool fails or the report cannot be written.
-    pub(crate) fn write(
-        self,
-        options: &Options,
-        change: Option<&Change>,
-        texts: Texts,
-        installed: &Installed,
-        missing: Vec<String>,
-    ) -> Result<Vec<String>> {
-        let selection = options.filters.selection()?;
-        let (mut view, warnings) = self.view(&selection, options.by, installed)?;
-        child::say(&warnings);
-        let reported = view.everything().into_iter().map(PathBuf::from);
-        let changed = change.into_iter().flat_map(Change::places);
-        child::say(&selection.idle(&reported.chain(changed).collect::<Vec<_>>()));
-        view.texts = texts;
-        view.changed = change.map(|change| change.covered(&view, &selection));
-        if let Some(changed) = &view.changed {
-            child::say(&changed.doubts);
-            child::say(&changed.left_out);
-        }
-        if options.html.is_some() || options.gates.are_set() {
-            view.misfits = fit::misfits(&view);
-        }
-        // A gate names it among what it misses, and a change may well leave GPU code alone.
-        let is_judged = options.gates.are_set() || change.is_some();
-        if view.paths.is_empty() && (options.html.is_some() || !is_judged) {
-            bail!("no source file is left to report: nothing was written");
-        }
-        if let Some(directory) = &options.html {
-            let misfits = untold(&view).map(|(path, misfit)| misfit.about(path));
-            child::say(&misfits.collect::<Vec<_>>());
-            let page = output::write_html(&view, directory)?;
-            child::print(format!("{}\n", page.display()).as_bytes())?;
-        } else {
-            write_to(options.output_path.as_deref(), |out| {
-                output::write(&view, options.format(), &self.about, out)
-            })?;
-        }
-        let mut broken = options.gates.broken(&view);
-        if options.gates.are_set() {
-            broken.extend(missing);
-            broken.extend(warnings);
-            let stale = untold(&view).filter(|(_, misfit)| misfit.stale().is_some());
-            broken.extend(stale.map(|(path, misfit)| misfit.about(path)));
-            broken.extend(view.changed.into_iter().flat_map(|it| it.left_out));
-        }
-        Ok(broken)
-    }
 }
 
-/// The misfits that are not told with a change.
-fn untold(view: &View) -> impl Iterator<Item = (&str, &Misfit)> {
-    let is_told = |path: &str| {
-        let mut changed = view.changed.iter();
-        changed.any(|changed| changed.stale.contains(path))
-    };
-    let misfits = view.misfits.iter().map(|(path, misfit)| (&**path, misfit));
-    misfits.filter(move |(path, _)| !is_told(path))
-}
-
-/// Has `write` write to the file at `path`, which it replaces at once, or else to standard output.
-///
-/// # Errors
-///
-/// When it cannot be written.
-pub(super) fn write_to(
-    path: Option<&Path>,
-    write: impl FnOnce(&mut dyn Write) -> Result<()>,
-) -> Result<()> {
-    match path {
-        Some(path) => replace(path, |file| {
-            let file = File::create(file).context("cannot open a temporary file")?;
-            write(&mut BufWriter::new(file))
-        }),
-        None => {
-            let mut out = BufWriter::new(child::Stdout);
-            write(&mut out).context("cannot write to standard output")
-        }
-    }
-}
-
-/// What llvm-cov is asked about an arch. `binary` is the file that the user knows a code object by.
-fn inputs<'a>(
-    arch: &'a Arch<'_>,
-    binary: impl Fn(&Object<'_>) -> PathBuf + 'a,
-) -> impl Iterator<Item = Input> + 'a {
-    arch.objects.iter().map(move |object| Input {
+/// The code objects of an arch. `binary` gives the file that the user knows a code object by.
+fn counted<'a>(
+    arch: &'a MergedArch<'_>,
+    binary: impl Fn(&MergedObject<'_>) -> PathBuf + 'a,
+) -> impl Iterator<Item = CountedBinary> + 'a {
+    arch.objects.iter().map(move |object| CountedBinary {
         side: Side::Device,
         arch: arch.name.to_owned(),
         identity: object.identity.to_owned(),
@@ -264,4 +191,25 @@ fn inputs<'a>(
         objects: vec![object.elf.clone()],
         profile: object.profile.clone(),
     })
+}
+
+/// The lines before the table of an arch.
+pub(crate) fn heading(arch: &MergedArch<'_>) -> String {
+    let raw = arch.objects.iter().map(|object| object.raw).sum();
+    let mut heading = format!(
+        "{}: {} of {}",
+        arch.name,
+        count(raw, "profile"),
+        count(arch.objects.len(), "code object"),
+    );
+    let never = arch.objects.iter().filter(|object| object.raw == 0);
+    match never.count() {
+        0 => {}
+        never => heading += &format!(", {never} never launched"),
+    }
+    heading.push('\n');
+    for object in &arch.objects {
+        heading += &format!("  device ELF      {}\n", object.name());
+    }
+    heading
 }

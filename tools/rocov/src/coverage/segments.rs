@@ -1,8 +1,8 @@
 //! From counted regions to segments, and from segments to counts of lines, by the rules of
 //! llvm-cov: LLVM's `SegmentBuilder` and `LineCoverageStats`.
 //!
-//! Regions are nested, and a region's count holds where no smaller one begins. A segment says what
-//! holds from a place on.
+//! Regions are nested, and a region's count holds until a smaller one begins. A segment has the count
+//! from a place on.
 
 use super::function::{Kind, Place, Span};
 use std::cmp::Reverse;
@@ -15,14 +15,14 @@ pub(crate) struct Counted {
     pub(crate) count: u64,
 }
 
-/// What holds from a place up to the next segment.
+/// The count from a place up to the next segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) place: Place,
     pub(crate) count: u64,
-    /// Whether there is code that is counted.
+    /// True if there is code that is counted.
     pub(crate) has_count: bool,
-    /// Whether a region begins here that is no gap.
+    /// True if a region begins here that is no gap.
     pub(crate) is_entry: bool,
     pub(crate) is_gap: bool,
 }
@@ -70,7 +70,7 @@ impl Builder {
 
         let is_entry = region.kind != Kind::Gap;
         if start == end {
-            // Nothing lies in it: what is around it goes on.
+            // Nothing lies in it: the region around it goes on.
             let is_skipped = next.is_none() || region.kind == Kind::Skipped;
             let around = self.active.last().copied();
             self.start(&around.unwrap_or(*region), start, is_entry, is_skipped);
@@ -149,7 +149,7 @@ pub(crate) fn missed(segments: &[Segment]) -> Vec<Span> {
         }
         match spans.last_mut() {
             Some(last) if last.end == start => last.end = end,
-            // As llvm-cov has it: what lies between two statements goes with the first.
+            // As in llvm-cov, the space between two statements belongs to the first.
             _ if pair[0].is_gap => {}
             _ => spans.push(Span { start, end }),
         }

@@ -1,20 +1,20 @@
-//! What the outputs show: columns of counts, and the figures of each source file in each column and
-//! in all of them.
+//! The view of a report: columns of counts, and the figures of each source file in each column and in
+//! all of them.
 
+use super::breakdown::Part;
 use super::changed::Changed;
-use super::detail::Detail;
 use super::figures::Figures;
-use super::fit::Misfit;
 use super::function::Place;
+use super::function_coverage::Detail;
 use super::model::{Record, Side, Source, combine};
-use super::parts::Part;
-use super::texts::Texts;
+use super::source_text::SourceTexts;
+use super::staleness::Misfit;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a column of figures is of.
+/// The grouping of code objects to columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum By {
     /// All code objects of an arch
@@ -61,7 +61,7 @@ impl Column {
         }
     }
 
-    /// Whether any of the code has something in this file.
+    /// Returns whether any of the code has something in this file.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.by_path.contains_key(path)
     }
@@ -86,15 +86,16 @@ pub(crate) struct View {
     pub(crate) columns: Vec<Column>,
     /// The source files, sorted.
     pub(crate) paths: Vec<Arc<str>>,
-    /// Where the text of the source files is.
-    pub(crate) texts: Texts,
-    /// Those of the source files that are not there as they were compiled, as far as it was looked for.
+    /// The text of the source files.
+    pub(crate) texts: SourceTexts,
+    /// The source files that are missing or have changed since they were compiled, if they were
+    /// checked.
     pub(crate) misfits: BTreeMap<Arc<str>, Misfit>,
-    /// What ran of a change, where one is reported.
+    /// The coverage of a change, if one is reported.
     pub(crate) changed: Option<Changed>,
     /// The components that were asked for.
     pub(crate) components: Vec<Part>,
-    /// The tests that profiles are labelled with, where these are asked for.
+    /// The tests that profiles are labelled with, if the user asks for them.
     pub(crate) tests: Vec<Part>,
     table: OnceCell<Table>,
 }
@@ -102,9 +103,9 @@ pub(crate) struct View {
 /// The figures of one file, or of all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
-    /// In each column; `None` where the file is not in it.
+    /// In each column; `None` if the file is not in it.
     pub(crate) columns: Vec<Option<Figures>>,
-    /// Of all columns joined.
+    /// The figures of all columns joined.
     pub(crate) all: Figures,
 }
 
@@ -132,7 +133,7 @@ impl View {
         Self {
             columns,
             paths: paths.into_iter().collect(),
-            texts: Texts::default(),
+            texts: SourceTexts::default(),
             misfits: BTreeMap::new(),
             changed: None,
             components: Vec::new(),
@@ -147,14 +148,14 @@ impl View {
         paths.map(|path| &**path).collect()
     }
 
-    /// What is `of` each column, by its index, and where there are several, what is of `all`.
+    /// Calls `of` for each column, by its index, and adds `all` if there are several columns.
     pub(crate) fn each<T>(&self, of: impl FnMut(usize) -> T, all: T) -> Vec<T> {
         let several = self.columns.len() > 1;
         let columns = (0..self.columns.len()).map(of);
         columns.chain(several.then_some(all)).collect()
     }
 
-    /// Names of the columns, and `all` where there are several.
+    /// The names of the columns, and `all` if there are several.
     pub(crate) fn labels(&self, all: &str) -> Vec<String> {
         self.each(|index| self.columns[index].label.clone(), all.to_owned())
     }
@@ -210,8 +211,8 @@ impl View {
         paths.zip(&self.table().rows)
     }
 
-    /// One count of those in all columns, `None` where none has one: the sum over the archs, or the
-    /// count of the host if that is larger. What both sides have is not added.
+    /// One count of those in all columns, `None` if none has one: the sum over the archs, or the count
+    /// of the host if that is larger. What both sides have is not added.
     pub(crate) fn joined(&self, counts: &[Option<u64>]) -> Option<u64> {
         let of_side = |side| {
             let columns = self.columns.iter().zip(counts);

@@ -1,18 +1,19 @@
-//! Builds: what a program or library was compiled from changes, and counts of two builds are not of one
-//! source. Of each file of the host, the newest build is taken, by the start of the processes that had it.
+//! Builds of programs and libraries. Counts of two builds are not of one source. So reports take the
+//! newest build of each file of the host, by the start of the processes that had it.
 //!
 //! The kernel registries say which process had which build of which file, and which profile of it is of
-//! code from there. Profiles of pools have the build in their names. What no registry tells of is taken.
+//! code from there. Profiles of pools have the build in their names. Profiles that no registry knows
+//! are taken.
 
 use super::names::DeviceProfile;
-use super::told::{Process, Told};
-use crate::coverage::{below, here};
-use crate::local_time;
-use crate::words::count;
-use rocov::host::tag;
-use rocov::output::LABELS;
-use rocov::output::layout::{PROFRAW, normal};
-use rocov::registry::model::Document;
+use super::registries::{Registries, RegistryProcess};
+use crate::support::local_time;
+use crate::support::paths::{below, here};
+use crate::term::plural::count;
+use rocov::discover::host_files::tag;
+use rocov::format::registry::model::Document;
+use rocov::store::LABELS;
+use rocov::store::layout::{PROFRAW, normal};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -22,24 +23,24 @@ use std::path::{Path, PathBuf};
 /// Bytes of a build in the name of a pool.
 const TAG: usize = 16;
 
-/// A build of a file: its path, and what tells the build from others.
+/// A build of a file: its path, and its build id or hash.
 pub(crate) type Build = (String, String);
 
-/// What is known of builds.
+/// The builds that the registries know.
 #[derive(Debug, Default)]
 pub(crate) struct Builds {
-    /// Of each file the builds, and when a process last started that had it.
+    /// The builds of each file, with the last start of a process that had it.
     files: BTreeMap<String, BTreeMap<String, u64>>,
     /// The builds of which newer ones are known.
     older: BTreeSet<Build>,
-    /// The builds by what stands for them in names.
+    /// The builds by their tags in names.
     tags: HashMap<String, Build>,
-    /// The builds that the counts in a file are of, and when the process started that wrote it. By
+    /// The builds that the counts in a file are of, and the start of the process that wrote it. By
     /// directory and name, without the directory of a label.
     profiles: HashMap<(PathBuf, OsString), (u64, Vec<Build>)>,
     /// The builds in which processes did not load a code object.
     never_loaded: HashMap<String, BTreeSet<Build>>,
-    /// The code objects of older builds alone.
+    /// The code objects of older builds only.
     older_code_objects: BTreeSet<String>,
     /// The processes that had a build.
     processes: BTreeMap<Build, usize>,
@@ -48,10 +49,10 @@ pub(crate) struct Builds {
 }
 
 impl Builds {
-    /// What the registries say.
-    pub(crate) fn of(told: &Told) -> Self {
+    /// Finds the builds in the registries.
+    pub(crate) fn of(registries: &Registries) -> Self {
         let mut builds = Self::default();
-        for (registry, process) in told.processes() {
+        for (registry, process) in registries.processes() {
             builds.add(process, &registry.side);
         }
         for (file, of_file) in &builds.files {
@@ -62,11 +63,11 @@ impl Builds {
             let others = others.map(|build| (file.clone(), build.clone()));
             builds.older.extend(others);
         }
-        builds.older_code_objects = builds.code_objects_of_older(told);
+        builds.older_code_objects = builds.code_objects_of_older(registries);
         builds
     }
 
-    fn add(&mut self, process: &Process, side: &Path) {
+    fn add(&mut self, process: &RegistryProcess, side: &Path) {
         let started = process.started();
         let mut of_process = BTreeSet::new();
         for host in &process.hosts {
@@ -117,7 +118,7 @@ impl Builds {
         Some((directory?, name.to_owned()))
     }
 
-    /// The builds in the file at `path`, and when the process started that wrote it.
+    /// The builds in the file at `path`, and the start of the process that wrote it.
     fn written(&self, path: &Path) -> Option<&(u64, Vec<Build>)> {
         if self.profiles.is_empty() {
             return None;
@@ -125,7 +126,7 @@ impl Builds {
         self.profiles.get(&self.key(path)?)
     }
 
-    /// A process that had a build has written a profile.
+    /// Records that a process with a build wrote a profile.
     fn wrote(&mut self, key: (PathBuf, OsString), started: u64, build: &Build) {
         let (writer, of_file) = self.profiles.entry(key).or_insert((started, Vec::new()));
         // A later process has written another file of that name.
@@ -137,16 +138,16 @@ impl Builds {
         }
     }
 
-    /// Has no build be an older one.
+    /// Treats no build as older.
     pub(super) fn take_all(&mut self) {
         self.older.clear();
         self.older_code_objects.clear();
     }
 
-    /// The code objects that processes had of older builds alone.
-    fn code_objects_of_older(&self, told: &Told) -> BTreeSet<String> {
+    /// The code objects that processes had of older builds only.
+    fn code_objects_of_older(&self, registries: &Registries) -> BTreeSet<String> {
         let (mut older, mut others) = (BTreeSet::new(), BTreeSet::new());
-        for (_, process) in told.processes() {
+        for (_, process) in registries.processes() {
             for load in &process.loads {
                 let Some(identity) = &load.code_object else {
                     continue;
@@ -172,7 +173,7 @@ impl Builds {
         self.older.contains(&(path.to_owned(), build.to_owned()))
     }
 
-    /// Returns whether a code object is of older builds alone.
+    /// Returns whether a code object is of older builds only.
     pub(crate) fn has_only_older(&self, identity: &str) -> bool {
         self.older_code_objects.contains(identity)
     }
@@ -191,8 +192,7 @@ impl Builds {
             .unwrap_or_default()
     }
 
-    /// What stands for the build of a profile in the names of pools: it is of one, or of none that is
-    /// known.
+    /// The tag of the build of a profile, for the names of pools, if the profile is of one build.
     pub(crate) fn tag_of(&self, profile: &DeviceProfile) -> Option<String> {
         match (profile.is_of_zeros(), &*self.of_profile(profile)) {
             (false, [(path, build)]) => Some(tag(path, build)),
@@ -202,7 +202,7 @@ impl Builds {
         }
     }
 
-    /// Returns whether a profile is of older builds alone.
+    /// Returns whether a profile is of older builds only.
     pub(crate) fn is_of_older(&self, profile: &DeviceProfile) -> bool {
         let builds = self.of_profile(profile);
         !builds.is_empty() && builds.iter().all(|build| self.older.contains(build))
@@ -214,7 +214,7 @@ impl Builds {
         builds.is_some_and(|(_, builds)| builds.iter().any(|build| self.older.contains(build)))
     }
 
-    /// A line for each file of which profiles were left out, being of older builds.
+    /// Returns a line for each file whose profiles of older builds were left out.
     pub(super) fn about(&self, left_out: &[DeviceProfile], place: &dyn Display) -> Vec<String> {
         let counted = left_out.iter().filter(|profile| !profile.is_of_zeros());
         let left_out: BTreeSet<_> = counted.flat_map(|it| self.of_profile(it)).collect();
@@ -225,7 +225,7 @@ impl Builds {
             let runs = left_out.iter().filter(|(path, _)| path == file);
             let runs = runs.map(|build| self.processes[build]).sum();
             format!(
-                "{}: {} in {place}: the newest is taken ({}), and {} of older ones left out; \
+                "{}: {} in {place}: rocov takes the newest ({}) and leaves out {} of older ones; \
                  --all-builds adds them up, `rocov clean` starts anew",
                 below(file, &here()),
                 count(builds.len(), "build"),
@@ -236,7 +236,7 @@ impl Builds {
         files.into_iter().map(about).collect()
     }
 
-    /// Takes out of a registry what is of older builds.
+    /// Removes the records of older builds from a registry.
     pub(crate) fn leave_out(&self, document: &mut Document) {
         for process in &mut document.processes {
             let hosts = &process.hosts;

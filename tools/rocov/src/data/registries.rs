@@ -1,59 +1,295 @@
-//! The kernel registries of a data directory: `BASENAME.kernels.json`, one for each process or for
-//! all that share a pool, as librocov writes them.
+//! The kernel registries of a data directory: `BASENAME.kernels.json`, one for each process, or for all
+//! that share a pool.
+//!
+//! Every command needs to know which process loaded which code object from which file. That part is
+//! small ([`Registries`]). Only some commands need the kernels and their addresses, which may be large
+//! ([`MergedRegistry`]).
 
-use crate::mapped;
-use anyhow::{Context, Result};
-use rocov::registry::model::{CodeObjectRecord, Document};
-use std::path::Path;
+use crate::support::mmap;
+use anyhow::{Context, Error, Result};
+use rocov::format::codeobject::FileUri;
+use rocov::format::registry::model::{
+    AgentRecord, CodeObjectRecord, Document, HostRecord, LoadRecord, NeverLoadedRecord,
+    ProcessRecord,
+};
+use rocov::store::layout::{REGISTRIES, normal};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-/// Several registries as one.
-#[derive(Debug)]
+/// The part of all registries that every command needs.
+#[derive(Debug, Default)]
 pub(crate) struct Registries {
-    /// What those that can be read say.
+    /// The registries that can be read.
+    pub(crate) registries: Vec<Registry>,
+    /// The reasons why the others cannot.
+    pub(crate) unread: Vec<Error>,
+}
+
+/// One registry.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    /// The directory that the paths of its profiles start from.
+    pub(crate) side: PathBuf,
+    /// True if it belongs to the directories that the user named, and not to more.
+    pub(crate) is_named: bool,
+    pub(crate) code_objects: Vec<RegistryCodeObject>,
+    pub(crate) processes: Vec<RegistryProcess>,
+}
+
+/// The part of a [`Document`] that every command needs.
+#[derive(Debug, Deserialize)]
+struct DocumentPart {
+    code_objects: Vec<RegistryCodeObject>,
+    processes: Vec<RegistryProcess>,
+}
+
+/// The part of a [`CodeObjectRecord`] that every command needs.
+#[derive(Debug, Deserialize)]
+pub(crate) struct RegistryCodeObject {
+    pub(crate) identity: String,
+    pub(crate) instrumented: bool,
+}
+
+/// The part of a [`ProcessRecord`] that every command needs.
+#[derive(Debug, Deserialize)]
+pub(crate) struct RegistryProcess {
+    start: u64,
+    epoch: u64,
+    pub(crate) agents: Vec<AgentRecord>,
+    #[serde(default)]
+    pub(crate) hosts: Vec<HostRecord>,
+    pub(crate) loads: Vec<RegistryLoad>,
+    #[serde(default)]
+    pub(crate) never_loaded: Vec<NeverLoadedRecord>,
+}
+
+/// The part of a [`LoadRecord`] that every command needs.
+#[derive(Debug, Deserialize)]
+pub(crate) struct RegistryLoad {
+    pub(crate) uri: String,
+    pub(crate) agent: usize,
+    pub(crate) code_object: Option<String>,
+    pub(crate) host: Option<usize>,
+    pub(crate) profile: Option<String>,
+}
+
+/// All of several registries, as one.
+#[derive(Debug, Default)]
+pub(crate) struct MergedRegistry {
+    /// The records of the registries that can be read.
     pub(crate) document: Document,
-    /// Why others cannot be.
-    pub(crate) unread: Vec<anyhow::Error>,
+    /// The reasons why the others cannot.
+    pub(crate) unread: Vec<Error>,
 }
 
 impl Registries {
-    /// Reads the registries in these files.
-    pub(super) fn of<'a>(files: impl Iterator<Item = &'a Path>) -> Self {
-        let mut registries = Self {
-            document: Document::default(),
-            unread: Vec::new(),
-        };
-        for file in files {
-            match read(file) {
-                Ok(document) => merge(&mut registries.document, document),
+    /// Reads these registries. Each comes with whether the user named the directory that it is of.
+    pub(super) fn read<'a>(files: impl Iterator<Item = (&'a Path, bool)>) -> Self {
+        let mut registries = Self::default();
+        for (path, is_named) in files {
+            match read_part(path) {
+                Ok(part) => registries
+                    .registries
+                    .push(Registry::of(path, is_named, part)),
                 Err(error) => registries.unread.push(error),
             }
         }
         registries
     }
 
-    /// Says which were left out. Returns whether any was.
-    pub(crate) fn say_unread(&self) -> bool {
-        for error in &self.unread {
-            eprintln!("rocov: left out: {error:#}");
+    /// Reads these registries whole. Returns all of them as one too.
+    pub(super) fn read_whole<'a>(
+        files: impl Iterator<Item = (&'a Path, bool)>,
+    ) -> (Self, MergedRegistry) {
+        let (mut registries, mut merged) = (Self::default(), MergedRegistry::default());
+        for (path, is_named) in files {
+            match read_document(path) {
+                Ok(document) => {
+                    let part = DocumentPart::from(&document);
+                    let registry = Registry::of(path, is_named, part);
+                    registries.registries.push(registry);
+                    merged.add(document);
+                }
+                Err(error) => merged.unread.push(error),
+            }
         }
-        !self.unread.is_empty()
+        (registries, merged)
+    }
+
+    /// All processes, each with the registry that it is in.
+    pub(crate) fn processes(&self) -> impl Iterator<Item = (&Registry, &RegistryProcess)> {
+        let registries = self.registries.iter();
+        registries.flat_map(|registry| registry.processes.iter().map(move |it| (registry, it)))
+    }
+
+    /// The files that code objects were loaded from.
+    pub(super) fn origins(&self) -> Origins {
+        let mut origins = Origins::default();
+        for (_, process) in self.processes() {
+            for load in &process.loads {
+                let Some(identity) = &load.code_object else {
+                    continue;
+                };
+                if let Some(uri) = FileUri::parse(&load.uri) {
+                    // HIP may name the dynamic linker instead of a program that it has started.
+                    let host = process.host(load).map(|host| PathBuf::from(&host.path));
+                    let known = origins.0.entry(identity.clone());
+                    known.or_insert(host.unwrap_or(uri.path));
+                }
+            }
+        }
+        origins
     }
 }
 
-/// Adds what another registry has: processes, and code objects that are not there yet.
-fn merge(document: &mut Document, other: Document) {
-    document.processes.extend(other.processes);
-    for object in other.code_objects {
-        let is_it = |it: &CodeObjectRecord| {
-            (&it.identity, &it.target) == (&object.identity, &object.target)
+impl Registry {
+    fn of(path: &Path, is_named: bool, part: DocumentPart) -> Self {
+        Self {
+            side: side(path),
+            is_named,
+            code_objects: part.code_objects,
+            processes: part.processes,
+        }
+    }
+}
+
+impl RegistryProcess {
+    /// The time at which it started, in nanoseconds since 1970.
+    pub(crate) fn started(&self) -> u64 {
+        self.start.saturating_add(self.epoch)
+    }
+
+    /// The file that a load came from, if it is known.
+    pub(crate) fn host(&self, load: &RegistryLoad) -> Option<&HostRecord> {
+        self.hosts.get(load.host?)
+    }
+}
+
+impl MergedRegistry {
+    /// Adds the processes of another registry, and the code objects that are not there yet.
+    fn add(&mut self, other: Document) {
+        self.document.processes.extend(other.processes);
+        for object in other.code_objects {
+            let is_same = |it: &CodeObjectRecord| {
+                (&it.identity, &it.target) == (&object.identity, &object.target)
+            };
+            if !self.document.code_objects.iter().any(is_same) {
+                self.document.code_objects.push(object);
+            }
+        }
+    }
+}
+
+impl From<&Document> for DocumentPart {
+    fn from(document: &Document) -> Self {
+        let code_objects = document.code_objects.iter().map(|it| RegistryCodeObject {
+            identity: it.identity.clone(),
+            instrumented: it.instrumented,
+        });
+        Self {
+            code_objects: code_objects.collect(),
+            processes: document
+                .processes
+                .iter()
+                .map(RegistryProcess::from)
+                .collect(),
+        }
+    }
+}
+
+impl From<&ProcessRecord> for RegistryProcess {
+    fn from(process: &ProcessRecord) -> Self {
+        Self {
+            start: process.start,
+            epoch: process.epoch,
+            agents: process.agents.clone(),
+            hosts: process.hosts.clone(),
+            loads: process.loads.iter().map(RegistryLoad::from).collect(),
+            never_loaded: process.never_loaded.clone(),
+        }
+    }
+}
+
+impl From<&LoadRecord> for RegistryLoad {
+    fn from(load: &LoadRecord) -> Self {
+        Self {
+            uri: load.uri.clone(),
+            agent: load.agent,
+            code_object: load.code_object.clone(),
+            host: load.host,
+            profile: load.profile.clone(),
+        }
+    }
+}
+
+/// The files that code objects were loaded from, by identity. A code object that was handed over in
+/// memory has none.
+#[derive(Default)]
+pub(crate) struct Origins(BTreeMap<String, PathBuf>);
+
+impl Origins {
+    /// The file that a code object was loaded from.
+    pub(crate) fn of(&self, identity: &str) -> Option<&Path> {
+        self.0.get(identity).map(PathBuf::as_path)
+    }
+
+    /// Records `file` as the origin of a code object, unless another is known.
+    pub(crate) fn learn(&mut self, identity: &str, file: &Path) {
+        let known = self.0.entry(identity.to_owned());
+        known.or_insert_with(|| file.to_path_buf());
+    }
+
+    /// The code objects that were loaded from `file`.
+    pub(crate) fn from(&self, file: &Path) -> impl Iterator<Item = &str> {
+        let real = |path: &Path| {
+            let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+            absolute.canonicalize().unwrap_or(absolute)
         };
-        if !document.code_objects.iter().any(is_it) {
-            document.code_objects.push(object);
-        }
+        let file = real(file);
+        let loaded = self.0.iter();
+        let loaded = loaded.filter(move |(_, origin)| real(origin) == file);
+        loaded.map(|(identity, _)| identity.as_str())
     }
 }
 
-fn read(file: &Path) -> Result<Document> {
-    let text = mapped::map(file)?;
-    Document::parse(&text).with_context(|| file.display().to_string())
+fn read_part(path: &Path) -> Result<DocumentPart> {
+    let name = || path.display().to_string();
+    let text = mmap::map(path)?;
+    Document::check(&text).with_context(name)?;
+    serde_json::from_slice(&text).with_context(name)
+}
+
+fn read_document(path: &Path) -> Result<Document> {
+    let text = mmap::map(path)?;
+    Document::parse(&text).with_context(|| path.display().to_string())
+}
+
+/// The directory that the paths in a registry start from: above the folder of registries, if it lies in
+/// one.
+fn side(registry: &Path) -> PathBuf {
+    let absolute = std::path::absolute(registry).unwrap_or_else(|_| registry.to_owned());
+    let absolute = normal(&absolute);
+    let parent = absolute.parent().unwrap_or(&absolute);
+    let mut folders = parent.ancestors();
+    let folder = folders.find(|it| it.file_name().is_some_and(|name| name == REGISTRIES));
+    let side = folder.and_then(Path::parent).unwrap_or(parent);
+    side.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_begin_above_the_folder_of_registries() {
+        for (registry, expected) in [
+            ("/d/registry/7.kernels.json", "/d"),
+            ("/d/registry/node7/7.kernels.json", "/d"),
+            ("/registry/d/x/../registry/7.kernels.json", "/registry/d"),
+            ("/d/7.kernels.json", "/d"),
+        ] {
+            assert_eq!(side(Path::new(registry)), Path::new(expected), "{registry}");
+        }
+    }
 }

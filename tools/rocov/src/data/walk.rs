@@ -1,9 +1,9 @@
-//! The files of data directories: all below a directory that a user names, and what belongs to it and
-//! lies beside it.
+//! Walks data directories: all files below a directory that a user names, and those beside it that
+//! belong to it.
 
-use super::names::{DeviceProfile, Kind, is_searched};
+use super::names::{DeviceProfile, FileKind, is_searched};
 use anyhow::Error;
-use rocov::output::layout::{OBJECTS, PROFRAW, REGISTRIES, SECTIONS, normal, sides};
+use rocov::store::layout::{OBJECTS, PROFRAW, REGISTRIES, SECTIONS, normal, sides};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// One file, as soon as it is found.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum FoundFile {
     /// The profile of a code object.
     Device(DeviceProfile),
     /// A profile of host code.
@@ -25,44 +25,43 @@ pub(crate) enum Found {
     Registry(PathBuf),
     /// Sections that librocov saved whole.
     Sections(PathBuf),
-    /// What cannot be read, and why; the path is in that.
+    /// A path that cannot be read, and the reason, which has the path.
     Damaged(PathBuf, Error),
 }
 
-/// How a file belongs to what the user has named.
+/// The relation of a file to the directories that the user has named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Belongs {
-    /// It was asked for.
-    Asked,
-    /// It is of more than what was asked for: device ELFs and registries of a whole data directory, of
-    /// which the user has named a part.
+pub(crate) enum Scope {
+    /// It lies in a directory that the user has named, or belongs to one.
+    Named,
+    /// It is of a whole data directory, of which the user has named a part: a device ELF or a registry.
     Beside,
 }
 
 /// Walks over directories. The order is the same every time, and each directory is entered once: links
 /// can make a circle.
-pub(crate) struct Walk<'a> {
-    found: &'a mut dyn FnMut(Found, Belongs),
+pub(crate) struct DirectoryWalk<'a> {
+    found: &'a mut dyn FnMut(FoundFile, Scope),
     /// Device and inode number.
     entered: HashSet<(u64, u64)>,
-    belongs: Belongs,
+    scope: Scope,
     /// Device ELFs and registries that were found.
     kept: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> DirectoryWalk<'a> {
     /// Gives every file to `found`.
-    pub(crate) fn new(found: &'a mut dyn FnMut(Found, Belongs)) -> Self {
+    pub(crate) fn new(found: &'a mut dyn FnMut(FoundFile, Scope)) -> Self {
         Self {
             found,
             entered: HashSet::new(),
-            belongs: Belongs::Asked,
+            scope: Scope::Named,
             kept: 0,
         }
     }
 
-    /// A directory that the user has named, and what belongs to it: its sides, or if it has the profiles
-    /// of a data directory, what else that has.
+    /// Walks a directory that the user has named, and the directories that belong to it: its sides, or
+    /// the rest of the data directory if it has the profiles of one.
     pub(crate) fn named(&mut self, directory: &Path) {
         let before = self.kept;
         self.directory(directory);
@@ -80,37 +79,36 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What belongs to a file that the user has named by itself.
+    /// Finds the device ELFs and registries that belong to a file that the user has named by itself.
     pub(crate) fn beside(&mut self, file: &Path) {
         let whole = whole(file);
         if let Some(parent) = whole.parent() {
-            self.belongs = Belongs::Beside;
+            self.scope = Scope::Beside;
             self.if_there(&parent.join(OBJECTS));
             self.above(&whole);
-            self.belongs = Belongs::Asked;
+            self.scope = Scope::Named;
         }
     }
 
-    /// A file, by its name. Returns whether that says what it is.
+    /// Adds a file, by its name. Returns whether the name is known.
     pub(crate) fn file(&mut self, path: PathBuf) -> bool {
-        let found = match Kind::of(&path) {
-            Kind::Device(profile) => Found::Device(profile),
-            Kind::Host | Kind::PooledHost => Found::Host(path),
-            Kind::Sections => Found::Sections(path),
-            Kind::Registry => Found::Registry(path),
-            Kind::Elf(identity) => Found::Elf(identity, path),
-            Kind::None => return false,
+        let found = match FileKind::of(&path) {
+            FileKind::Device(profile) => FoundFile::Device(profile),
+            FileKind::Host | FileKind::PooledHost => FoundFile::Host(path),
+            FileKind::Sections => FoundFile::Sections(path),
+            FileKind::Registry => FoundFile::Registry(path),
+            FileKind::Elf(identity) => FoundFile::Elf(identity, path),
+            FileKind::None => return false,
         };
-        self.kept += usize::from(matches!(found, Found::Elf(..) | Found::Registry(_)));
-        (self.found)(found, self.belongs);
+        self.kept += usize::from(matches!(found, FoundFile::Elf(..) | FoundFile::Registry(_)));
+        (self.found)(found, self.scope);
         true
     }
 
-    /// What belongs to a part of a data directory, such as a label, or of what a pattern with a specifier
-    /// in the name of a directory has written: it lies beside one of the directories above. The nearest
-    /// counts.
+    /// Finds the files that belong to a part of a data directory, such as a label, or to a directory of
+    /// a pattern with a specifier. They lie beside one of the directories above. The nearest counts.
     fn above(&mut self, path: &Path) {
-        let before = std::mem::replace(&mut self.belongs, Belongs::Beside);
+        let before = std::mem::replace(&mut self.scope, Scope::Beside);
         for directory in path.ancestors().skip(1) {
             let sides = sides_of(directory);
             if directory.file_name() == Some(OsStr::new(PROFRAW)) {
@@ -126,10 +124,10 @@ impl<'a> Walk<'a> {
                 break;
             }
         }
-        self.belongs = before;
+        self.scope = before;
     }
 
-    /// What a data directory has beside its `profiles`.
+    /// Walks the other folders of a data directory, beside its `profiles`.
     fn rest_of(&mut self, profiles: &Path) {
         for folder in [OBJECTS, REGISTRIES, SECTIONS] {
             self.if_there(&profiles.with_file_name(folder));
@@ -142,7 +140,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// All that lies in a directory and those below it.
+    /// Walks a directory and those below it.
     fn directory(&mut self, directory: &Path) {
         match fs::metadata(directory) {
             Ok(metadata) if self.entered.insert((metadata.dev(), metadata.ino())) => {}
@@ -161,7 +159,7 @@ impl<'a> Walk<'a> {
         entries.sort_unstable_by(|(_, a), (_, b)| process_first(a).cmp(&process_first(b)));
         for (kind, name) in entries {
             let path = directory.join(&name);
-            // A link is what it leads to; what leads nowhere is of no interest before it is read.
+            // A link counts as its target; a broken one does not matter before it is read.
             let is_directory = kind.is_dir() || kind.is_symlink() && path.is_dir();
             if !is_directory {
                 // Opening a pipe would wait for somebody to write into it.
@@ -174,20 +172,20 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What cannot be read, as the system says.
+    /// Reports a path that cannot be read, with the error of the system.
     pub(crate) fn unreadable(&mut self, path: &Path, error: io::Error) {
         let error = Error::from(error).context(format!("cannot read {}", path.display()));
         self.damaged(path, error);
     }
 
-    /// What cannot be used.
+    /// Reports a path that cannot be used.
     pub(crate) fn damaged(&mut self, path: &Path, error: Error) {
-        (self.found)(Found::Damaged(path.to_owned(), error), self.belongs);
+        (self.found)(FoundFile::Damaged(path.to_owned(), error), self.scope);
     }
 
-    /// A profile of host code, whatever its name.
+    /// Adds a profile of host code, whatever its name.
     pub(crate) fn host(&mut self, path: PathBuf) {
-        (self.found)(Found::Host(path), self.belongs);
+        (self.found)(FoundFile::Host(path), self.scope);
     }
 }
 
@@ -197,7 +195,7 @@ fn whole(path: &Path) -> PathBuf {
     normal(&absolute)
 }
 
-/// Where the side of a directory may be: beside it, and beside what it leads to if it is a link.
+/// The possible sides of a directory: beside it, and beside its target if it is a link.
 fn sides_of(directory: &Path) -> Vec<PathBuf> {
     let real = directory.canonicalize().ok();
     let real = real.filter(|real| real != directory);

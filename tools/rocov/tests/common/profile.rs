@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// The identity that librocov gives a code object without a build id.
 pub(crate) fn identity(elf: &Path) -> String {
-    let identity = rocov::codeobject::Identity::of(&fs::read(elf).unwrap()).unwrap();
+    let identity = rocov::format::codeobject::Identity::of(&fs::read(elf).unwrap()).unwrap();
     identity.as_str().to_owned()
 }
 

@@ -1,8 +1,8 @@
 //! Kernel registries as librocov writes them, of runs that the tests make up.
 
 use super::profile;
-use rocov::codeobject::Kernel;
-use rocov::registry::model::{
+use rocov::format::codeobject::Kernel;
+use rocov::format::registry::model::{
     AgentRecord, CodeObjectRecord, Document, KernelAddress, LoadRecord, ProcessRecord, Unload,
 };
 use std::path::Path;

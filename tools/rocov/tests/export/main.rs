@@ -263,7 +263,7 @@ fn a_file_that_is_there_is_kept_unless_forced() {
     fs::write(&file, "mine").unwrap();
     let message = failure(&command(&place, &["-o", "out.db"]).output().unwrap(), 1);
     assert!(
-        message.contains("out.db is there already") && message.contains("--force"),
+        message.contains("out.db exists") && message.contains("--force"),
         "{message}"
     );
     assert_eq!(fs::read(&file).unwrap(), b"mine");

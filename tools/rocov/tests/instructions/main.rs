@@ -11,7 +11,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../../../../tests/drain/fake_device.rs"]
+#[path = "../../../../tests/fake_device/fake_device.rs"]
 #[allow(
     dead_code,
     reason = "shared with the tests of the drain, which use all of it"
@@ -22,7 +22,7 @@ use common::{profile, run};
 use fake_device::FakeDevice;
 use rocov::device::Executable;
 use rocov::drain::Session;
-use rocov::output::{Expansion, ProfileName};
+use rocov::store::{Expansion, ProfileName};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use crate::Place;
 use crate::common::{device, failure, profile, run, stderr};
-use rocov::profraw::RawProfile;
+use rocov::format::profraw::RawProfile;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ impl Damage {
 fn a_profile_that_is_cut_short() {
     let damage = Damage::new(|bytes| bytes.truncate(300));
     let whole = fs::read(&damage.whole).unwrap();
-    let needed = RawProfile::parse(&whole).unwrap().names.end;
+    let needed = RawProfile::parse(&whole).unwrap().sections.names.end;
     damage.is_named(&format!(
         "raw profile is cut short: names ends at byte {needed}, the file has 300"
     ));
@@ -119,8 +119,16 @@ fn nothing_is_left_but_damage() {
     fs::remove_file(&damage.whole).unwrap();
     for (mode, status, last) in [
         ("any", 1, "or the directories that `rocov run` wrote to"),
-        ("all", 1, "nothing written: no input can be merged"),
-        ("warn", 0, "nothing written: no input can be merged"),
+        (
+            "all",
+            1,
+            "nothing written: no input can be merged: see the reasons above",
+        ),
+        (
+            "warn",
+            0,
+            "nothing written: no input can be merged: see the reasons above",
+        ),
     ] {
         let mut command = damage.place.command(&["data", "-o", "out"]);
         let output = command.args(["--failure-mode", mode]).output().unwrap();

@@ -60,8 +60,7 @@ fn one_file_is_of_one_arch() {
     let message = failure(&place.merge(&["one", "-o", "out.profdata"]), 1);
     assert_eq!(
         message,
-        "rocov: the profiles are of gfx90a, gfx942, host, whose functions cannot be told apart in \
-         one file: choose with --arch, or give -o a directory\n"
+        "rocov: the profiles are of gfx90a, gfx942, host, and one file cannot keep their functions apart: choose with --arch, or give -o a directory\n"
     );
     assert!(!place.path("out.profdata").exists());
     for (arch, calls) in [("gfx942", 10), ("host", 1)] {
@@ -135,7 +134,7 @@ fn a_pooled_directory_is_new_and_no_input() {
     let message = failure(&place.merge(&["data", "--pooled", "empty"]), 1);
     assert_eq!(
         message,
-        "rocov: empty is there already, and not empty: remove it, or choose another\n"
+        "rocov: empty exists and is not empty: remove it, or choose another\n"
     );
     let message = failure(&place.merge(&["data", "--pooled", "data/pooled"]), 1);
     assert!(message.contains("lies in the input data: "), "{message}");

@@ -44,7 +44,7 @@ impl Variant<'_> {
             .join(" ")
     }
 
-    /// Whether rocov uses the same llvm-profdata, and the counts are the same.
+    /// Returns whether rocov uses the same llvm-profdata, and the counts are the same.
     fn has_same_bytes(&self) -> bool {
         self.profdata == PROFDATA && self.word & SINGLE_BYTE == 0
     }
@@ -220,11 +220,11 @@ fn of_ir_level_instrumentation() {
     });
 }
 
-/// The commands of README.md that merge a share of the ranks, from the line that starts with `start`.
-fn in_readme(start: &str) -> String {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    let readme = fs::read_to_string(readme).unwrap();
-    let lines = readme.lines().skip_while(|line| !line.starts_with(start));
+/// The commands of the guide that merge a share of the ranks, from the line that starts with `start`.
+fn in_guide(start: &str) -> String {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/guides/ranks.md");
+    let guide = fs::read_to_string(guide).unwrap();
+    let lines = guide.lines().skip_while(|line| !line.starts_with(start));
     let lines: Vec<_> = lines.take_while(|line| *line != "```").collect();
     lines.join("\n")
 }
@@ -248,9 +248,9 @@ fn the_examples_in_the_readme_merge_all_ranks() {
     for rank in 0..40 {
         place.profile(&format!("rocov-data/{rank}"), &elf, 4711, 1 << rank);
     }
-    let slurm = in_readme("ls -d rocov-data");
+    let slurm = in_guide("ls -d rocov-data");
     // What mpirun starts as each of its processes.
-    let mpi = in_readme("mpirun -n 16 sh -c '");
+    let mpi = in_guide("mpirun -n 16 sh -c '");
     let (_, mpi) = mpi.split_once('\'').unwrap();
     let (mpi, last) = mpi.split_once("'\n").unwrap();
     let open_mpi = ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"];

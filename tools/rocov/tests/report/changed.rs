@@ -297,7 +297,7 @@ fn a_source_that_is_not_what_was_compiled_is_stale() {
     fs::write(&path, AFTER.replace("#ifdef", "// Since then.\n#ifdef")).unwrap();
     let output = repository.report(&["--diff=HEAD~1", "--fail-under-changed-lines=0"]);
     let said = stderr(&output);
-    let line = format!("rocov: {SOURCE}: stale: it is not what was compiled (no code");
+    let line = format!("rocov: {SOURCE}: stale: it has changed since it was compiled (no code");
     assert!(said.starts_with(&line), "{said}");
     assert_eq!(said.lines().count(), 2, "{said}");
     assert_eq!(output.status.code(), Some(3), "{said}");
@@ -328,7 +328,7 @@ fn what_was_never_compiled_is_not_counted() {
     fs::create_dir_all(built.parent().unwrap()).unwrap();
     fs::write(&built, AFTER).unwrap();
     repository.ran_on_both(&built);
-    let line = format!("rocov: {SOURCE}: stale: it is not what was compiled (no code");
+    let line = format!("rocov: {SOURCE}: stale: it has changed since it was compiled (no code");
     let is_stale = || {
         let output = repository.report(&["--diff=HEAD", "--fail-under-changed-lines=0"]);
         assert!(stderr(&output).starts_with(&line), "{output:?}");

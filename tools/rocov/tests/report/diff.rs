@@ -305,7 +305,7 @@ fn reports_in_json_are_compared_as_the_data_that_they_are_of() {
         ),
         (
             "other.json",
-            "is not what `rocov report --json` of this version writes",
+            "is no report that `rocov report --json` of this version wrote",
         ),
     ] {
         let (status, _, said) = of(["before", name], &[]);
@@ -337,7 +337,7 @@ fn what_is_not_there_at_all_is_a_loss() {
     let expected = [
         "rocov: gate: gfx942: nothing of it is in after".to_owned(),
         format!(
-            "rocov: gate: gfx90a: {} ran and is not there any more: it was removed, or its code \
+            "rocov: gate: gfx90a: {} ran and is gone: it was removed, or its code \
              object was not loaded",
             file.display()
         ),

@@ -222,6 +222,6 @@ fn what_the_registry_says_was_loaded_must_have_a_profile() {
 
     fs::write(place.data().join("4712.kernels.json"), "{").unwrap();
     let lines = lost(&place, &[]);
-    let start = "what was loaded is not known: rocov-data/4712.kernels.json: ";
+    let start = "the loaded code objects are not known: rocov-data/4712.kernels.json: ";
     assert!(lines[0].starts_with(start), "{lines:?}");
 }

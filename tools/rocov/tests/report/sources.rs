@@ -43,11 +43,11 @@ fn a_source_that_has_moved_is_named_and_can_be_found() {
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     let line = format!(
-        "rocov: left out: {}: the source is not there",
+        "rocov: left out: {}: the source does not exist",
         source.display()
     );
     assert!(said.starts_with(&line), "{said}");
-    assert!(said.contains("no source is there to be shown"), "{said}");
+    assert!(said.contains("no source can be shown"), "{said}");
     assert_eq!(said.lines().count(), 2, "{said}");
 
     let message = failure(&place.report(&[&"--object", &elf, &"--show", &moved]), 1);
@@ -75,7 +75,7 @@ fn a_source_that_has_changed_since_is_told() {
     let path = repository.root.join("src/kernel.hip");
     repository.ran_on_both(&path);
     let line = format!(
-        "{}: stale: it is not what was compiled (no code",
+        "{}: stale: it has changed since it was compiled (no code",
         path.display()
     );
     let without = |number: usize| {
@@ -106,7 +106,10 @@ fn a_source_that_has_changed_since_is_told() {
         }
         let pages = Pages::read(&repository.place.path().join("pages"));
         let warning = pages.warning("kernel.hip").unwrap();
-        assert!(warning.contains("not what was compiled"), "{warning}");
+        assert!(
+            warning.contains("has changed since it was compiled"),
+            "{warning}"
+        );
         // Git has what was compiled, and a table shows no source.
         for arguments in [
             &["--source-revision=HEAD", "--html=../pages", gate][..],

@@ -6,15 +6,15 @@
 //! amdgcn-run --modelled
 //! ```
 //!
-//! Each line of SPEC is `buf FILE`, the next buffer with the file's contents, or
-//! `launch NAME GX GY GZ BX BY BZ ARG...`, a grid of GX*GY*GZ workgroups of BX*BY*BZ work-items.
-//! An ARG is `pN`, the address of buffer N from 0 on, or `h` and the hexadecimal bytes of a value
-//! as they lie in memory. At the end buffer N is written to OUTDIR/bufN.bin, and, if the code
-//! object has a section bounds table, the profile to OUTDIR/dev.profraw.
+//! Each line of SPEC is `buf FILE` or `launch NAME GX GY GZ BX BY BZ ARG...`. `buf` adds a buffer
+//! with the file's contents. `launch` runs a grid of GX*GY*GZ workgroups of BX*BY*BZ work-items. An
+//! ARG is `pN`, the address of buffer N, counted from 0, or `h` and the hexadecimal bytes of a
+//! value as they lie in memory. At the end the tool writes buffer N to OUTDIR/bufN.bin. If the code
+//! object has a section bounds table, it also writes the profile to OUTDIR/dev.profraw.
 //!
-//! `--decode` prints offset and mnemonic of every instruction, `--modelled` the mnemonics that the
-//! interpreter executes. With `AMDGCN_RUN_STATISTICS` set,
-//! the number of instructions and their rate go to standard error.
+//! `--decode` prints the offset and the mnemonic of every instruction. `--modelled` prints the
+//! mnemonics that the interpreter executes. If `AMDGCN_RUN_STATISTICS` is set, the tool prints the
+//! number of instructions and their rate on standard error.
 
 use std::error::Error;
 use std::path::Path;
@@ -153,8 +153,8 @@ fn parse_argument(word: &str, buffers: &[(u64, u64)]) -> Result<Argument, String
     Ok(Argument::Bytes(bytes.ok_or_else(wrong)?))
 }
 
-/// The profile that the device memory holds, as raw version 10 lays it out (compiler-rt's
-/// InstrProfData.inc); `None` without a readable section bounds table.
+/// The profile in device memory, in the raw version 10 layout (compiler-rt's InstrProfData.inc).
+/// `None` without a readable section bounds table.
 fn raw_profile(program: &Program) -> Option<Vec<u8>> {
     /// "\xfflprofr\x81", for 64-bit targets.
     const MAGIC: u64 = 0xff6c_7072_6f66_7281;
@@ -192,7 +192,7 @@ fn raw_profile(program: &Program) -> Option<Vec<u8>> {
         0, // padding after the bitmap
         names_end - names,
         counters.wrapping_sub(data),
-        data.wrapping_neg(), // the bitmap's place relative to the data: there is none
+        data.wrapping_neg(), // the bitmap's place relative to the data: no bitmap
         names,
         0, // virtual tables
         0, // virtual table names

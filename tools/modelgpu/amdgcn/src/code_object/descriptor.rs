@@ -1,22 +1,22 @@
 //! The kernel descriptor that a dispatch packet points at (LLVM's AMDGPUUsage, "Kernel
 //! Descriptor").
 //!
-//! ROCr's own blit kernels still have the `amd_kernel_code_t` of code object version 2 in front
-//! of them. It has everything that is read here at the same offsets.
+//! ROCr's own blit kernels still have the `amd_kernel_code_t` of code object version 2 before them.
+//! The fields read here have the offsets of a kernel descriptor in it.
 
 use crate::memory::{Unmapped, View};
 
-/// The fields that matter for execution.
+/// The fields that affect execution.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KernelDescriptor {
     pub private_segment_size: u32,
-    /// From the descriptor's address to the first instruction, in bytes.
+    /// Distance in bytes from the descriptor to the first instruction.
     pub entry_offset: i64,
     pub rsrc1: u32,
     pub rsrc2: u32,
     properties: u16,
     pub uses_dynamic_stack: bool,
-    /// SGPRs that are to be filled from the kernel arguments.
+    /// SGPRs to fill from the kernel arguments.
     pub kernarg_preload_length: u16,
 }
 
@@ -67,7 +67,7 @@ impl KernelDescriptor {
         self.property(6)
     }
 
-    /// COMPUTE_PGM_RSRC2: whether the kernel has scratch.
+    /// Returns whether the kernel has scratch (COMPUTE_PGM_RSRC2).
     pub(crate) fn private_segment(&self) -> bool {
         self.rsrc2 & 1 == 1
     }

@@ -1,8 +1,8 @@
 //! Names for messages, read from a code object that a loader has placed in memory.
 //!
-//! ROCr allocates all segments of a code object at once, with the ELF header at the start: at
-//! the beginning of the region that holds a kernel's descriptor, its symbols and notes can be
-//! read as in the file, except that everything is found by address and not by file offset.
+//! ROCr allocates all segments of a code object in one region, with the ELF header at the start. So
+//! the region that holds a kernel's descriptor begins with an ELF image. Its symbols and notes read
+//! as in the file, but by address instead of file offset.
 
 use std::fmt;
 
@@ -16,15 +16,16 @@ use goblin::strtab::Strtab;
 use crate::memory::{AddressSpace, View};
 use crate::target::Target;
 
-/// More than this of an image is not read for a message.
+/// The most bytes of an image that a message may read.
 const MAX_IMAGE: u64 = 1 << 30;
 
-/// Which kernel a packet launches.
+/// The kernel that a packet launches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelIdentity {
-    /// Its name as in the symbol table, without `.kd`; or where its descriptor lies.
+    /// The kernel's name in the symbol table, without `.kd`. If the name is unknown, the
+    /// descriptor's address.
     pub kernel: String,
-    /// Where it comes from.
+    /// The code object that holds the kernel.
     pub code_object: CodeObjectName,
 }
 
@@ -35,16 +36,16 @@ pub enum CodeObjectName {
     Image {
         /// Address of its ELF header.
         base: u64,
-        /// The processor it was built for, where that is a modelled one.
+        /// The processor of the image; `None` if it is not modelled.
         target: Option<Target>,
-        /// Its GNU build id, where it has one.
+        /// The GNU build id, if the image has one.
         build_id: Option<Vec<u8>>,
-        /// The kernels in it, to tell it from others by.
+        /// The names of its kernels, which tell it from other code objects.
         kernels: Vec<String>,
     },
     /// Code without an ELF header before it, such as ROCr's own blit kernels.
     Raw {
-        /// Where the region begins.
+        /// The first address of the region.
         base: u64,
     },
     /// The kernel object is not in mapped memory.
@@ -120,7 +121,7 @@ impl KernelIdentity {
         }
     }
 
-    /// The offset of an address from the ELF header: what a disassembly of the file shows.
+    /// The offset of an address from the ELF header, as a disassembly of the file prints it.
     pub(crate) fn offset(&self, address: u64) -> Option<u64> {
         match &self.code_object {
             CodeObjectName::Image { base, .. } => address.checked_sub(*base),
@@ -129,7 +130,7 @@ impl KernelIdentity {
     }
 }
 
-/// A copy of an image, with program headers that have addresses for file offsets.
+/// A copy of an image whose program headers have addresses instead of file offsets.
 struct Image {
     bytes: Vec<u8>,
     header: Header,
@@ -142,7 +143,7 @@ const CONTEXT: Ctx = Ctx {
 };
 
 impl Image {
-    /// `None` where no readable ELF image begins.
+    /// Returns `None` if no readable ELF image begins at `base`.
     fn read(memory: &dyn AddressSpace, base: u64) -> Option<Image> {
         let mut view = View::new(memory);
         let region = view.region(base, 1).ok()?;
@@ -172,7 +173,7 @@ impl Image {
         })
     }
 
-    /// Names and values of the dynamic symbols; empty where they cannot be read.
+    /// Names and values of the dynamic symbols; empty if they cannot be read.
     fn symbols(&self) -> Vec<(String, u64)> {
         self.try_symbols().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Loads a code object file into an arena: segments, relocations, symbols, metadata.
+//! Loads a code object file into an arena: segments, relocations, symbols and metadata.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::metadata::{self, KernelMetadata};
 use crate::memory::Arena;
 use crate::target::Target;
 
-/// An image larger than this is taken for a corrupt file.
+/// The loader rejects a larger image as corrupt.
 const MAX_IMAGE: u64 = 1 << 30;
 
 /// R_AMDGPU_ABS64: symbol plus addend (LLVM's AMDGPUUsage, "Relocation Records").
@@ -20,29 +20,29 @@ const ABS64: u32 = 3;
 /// R_AMDGPU_RELATIVE64: load address plus addend.
 const RELATIVE64: u32 = 13;
 
-/// Why a code object could not be loaded.
+/// The reason why a code object could not be loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
     /// The file is no well-formed ELF file.
     #[error("malformed ELF file")]
     Elf(#[from] goblin::error::Error),
-    /// It is an ELF file for another machine.
+    /// The ELF file is for another machine.
     #[error("e_machine {0} is not EM_AMDGPU (224)")]
     Machine(u16),
-    /// It is for a processor that is not modelled.
+    /// The code object is for a processor that is not modelled.
     #[error("e_flags {0:#x} name neither gfx90a nor gfx942")]
     Target(u32),
-    /// A segment's or relocation's place is outside of the file or the image.
+    /// A segment or a relocation lies outside of the file or the image.
     #[error("{what} at {offset:#x} of {size:#x} bytes is outside of the {container}")]
     Outside {
-        /// What it is.
+        /// A noun for the segment or relocation.
         what: &'static str,
-        /// Its offset in the container.
+        /// The offset in the container, in bytes.
         offset: u64,
-        /// Its size in bytes.
+        /// The size in bytes.
         size: u64,
-        /// The file or the image.
+        /// The container: the file or the image.
         container: &'static str,
     },
     /// The segments span more memory than is plausible.
@@ -64,7 +64,8 @@ pub enum LoadError {
 pub struct LoadedObject {
     /// The processor that it is for.
     pub target: Target,
-    /// Where its ELF header lies; the load delta, as its first segment begins at 0.
+    /// The address of its ELF header. This is also the load delta, because its first segment begins
+    /// at 0.
     pub base: u64,
     /// Its defined dynamic symbols by name.
     pub symbols: BTreeMap<String, Symbol>,

@@ -1,5 +1,5 @@
-//! What the AMDGPU metadata note says of kernels (LLVM's AMDGPUUsage, "Code Object V3 Metadata"
-//! and later): the arguments to fill in when no runtime does.
+//! The kernels in the AMDGPU metadata note (LLVM's AMDGPUUsage, "Code Object V3 Metadata" and
+//! later). Without a runtime, the interpreter fills in the kernel arguments from this note.
 
 use super::msgpack::Value;
 
@@ -27,20 +27,20 @@ pub struct Parameter {
     pub offset: u64,
     /// Size in bytes.
     pub size: u64,
-    /// Who provides it.
+    /// The provider of its value.
     pub kind: ParameterKind,
 }
 
-/// Who provides an argument's value.
+/// The provider of an argument's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParameterKind {
     /// The program.
     Explicit,
-    /// The runtime; the value kind without `hidden_`, such as `block_count_x`.
+    /// The runtime. Holds the value kind without `hidden_`, such as `block_count_x`.
     Hidden(String),
 }
 
-/// The kernels in the metadata note's contents; `None` when it is malformed.
+/// The kernels in the metadata note; `None` if it is malformed.
 pub(super) fn kernels(note: &[u8]) -> Option<Vec<KernelMetadata>> {
     let metadata = Value::decode(note)?;
     metadata

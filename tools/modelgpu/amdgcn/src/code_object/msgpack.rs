@@ -10,11 +10,11 @@ pub(super) enum Value {
     Map(Vec<(Value, Value)>),
 }
 
-/// Deeper nesting than any metadata has; a guard against a corrupt note.
+/// The deepest nesting that the decoder accepts. Metadata never nests as deep; a corrupt note may.
 const MAX_DEPTH: u32 = 16;
 
 impl Value {
-    /// Decodes one value; `None` when the bytes are cut short or of an unexpected type.
+    /// Decodes one value. Returns `None` if the bytes end early or have an unexpected type.
     pub(super) fn decode(bytes: &[u8]) -> Option<Value> {
         Reader { bytes }.value(0)
     }
@@ -45,7 +45,7 @@ impl Value {
         }
     }
 
-    /// An array; empty when there is none.
+    /// An array; empty if the key is missing.
     pub(super) fn array(&self, key: &str) -> &[Value] {
         match self.get(key) {
             Some(Value::Array(values)) => values,

@@ -1,4 +1,4 @@
-//! Branches, barriers, hardware registers, and instructions that order memory: the interpreter
+//! Branches, barriers, hardware registers, and instructions that order memory. The interpreter
 //! completes each access before the next instruction, so waits and cache operations do nothing.
 
 use super::value::Kind;
@@ -131,7 +131,7 @@ impl Control {
             }
             Control::IndexOn => {
                 let index = scalar_source(instruction, 0, Kind::B32, wave)? as u32;
-                // The second source field is a constant: the operands to index. M0 keeps it, too.
+                // The second source field is a constant: the operands to index. M0 keeps it too.
                 let enables = u32::from(instruction.src[1].0) & 15;
                 wave.indexed = enables as u8;
                 let m0 = wave.m0() & !0xf0ff | index & 0xff | enables << 12;

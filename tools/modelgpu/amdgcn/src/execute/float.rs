@@ -1,20 +1,20 @@
-//! Floating-point functions that the host's language lacks or defines differently.
+//! Floating-point functions that Rust lacks or defines differently.
 
 /// `value` times 2 to the `exponent`, rounded once.
 pub(super) fn ldexp(value: f64, exponent: i32) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
     }
-    // With the mantissa in [1, 2), one exact multiplication by a power of two reaches any normal
-    // number, and one that rounds any denormal one.
+    // The mantissa lies in [1, 2). So one multiplication by a power of two reaches any number,
+    // exactly for a normal number and with one rounding for a denormal one.
     let (mantissa, own) = frexp(value);
     let mantissa = 2.0 * mantissa;
     let total = own.saturating_add(exponent) - 1;
     match total {
         1024.. => f64::INFINITY.copysign(value),
         -1022..=1023 => mantissa * power_of_two(total),
-        // Powers down to 2^-1074 exist as denormals; halving the mantissa first, which is exact,
-        // reaches 2^-1075, from where numbers may still round up.
+        // Powers down to 2^-1074 exist as denormals. An exact halving of the mantissa first reaches
+        // 2^-1075, from which numbers may still round up.
         -1075..=-1023 => mantissa * 0.5 * power_of_two(total + 1),
         _ => 0f64.copysign(value),
     }
@@ -29,12 +29,13 @@ fn power_of_two(exponent: i32) -> f64 {
     }
 }
 
-/// Mantissa in [0.5, 1) and exponent; zero, infinity and NaN as they are, with exponent 0.
+/// Splits a number into mantissa in [0.5, 1) and exponent. Zero, infinity and NaN keep their value,
+/// with exponent 0.
 pub(super) fn frexp(value: f64) -> (f64, i32) {
     if value == 0.0 || !value.is_finite() {
         return (value, 0);
     }
-    // A denormal is scaled into the normal range first.
+    // Scale a denormal into the normal range first.
     let (scaled, shift) = if value.is_subnormal() {
         (value * power_of_two(64), 64)
     } else {
@@ -71,7 +72,7 @@ pub(super) fn max(a: f64, b: f64) -> f64 {
     -min(-a, -b)
 }
 
-/// The middle of three numbers; the smallest when one is a NaN.
+/// The middle of three numbers; the smallest if one is a NaN.
 pub(super) fn median(a: f64, b: f64, c: f64) -> f64 {
     if a.is_nan() || b.is_nan() || c.is_nan() {
         return min(min(a, b), c);
@@ -79,8 +80,8 @@ pub(super) fn median(a: f64, b: f64, c: f64) -> f64 {
     max(min(a, b), min(max(a, b), c))
 }
 
-/// The class of a number as v_cmp_class counts them, 0 to 9. `quiet` is the bit that tells a
-/// quiet NaN in the number's own format, `denormal` whether it is one there.
+/// The class of a number, 0 to 9, as v_cmp_class numbers them. `quiet` is the quiet-NaN bit of the
+/// number's own format; `denormal` says that the number is a denormal in that format.
 pub(super) fn class(value: f64, quiet: bool, denormal: bool) -> u32 {
     let positive = value.is_sign_positive();
     if value.is_nan() {

@@ -1,6 +1,6 @@
-//! Instructions that move values between lanes and scalar registers, or count lanes.
-//! (Data-parallel primitives are a modifier of vector instructions: `vector/dpp.rs`; the LDS
-//! unit's permutations are in `memory/lds.rs`.)
+//! Instructions that move values between lanes and scalar registers, or count lanes. Data-parallel
+//! primitives are a modifier of vector instructions, in `vector/dpp.rs`. The LDS unit's
+//! permutations are in `memory/lds.rs`.
 
 use super::value::Kind;
 use super::{Operation, scalar_source, unmodelled};
@@ -10,13 +10,14 @@ use crate::wave::{LANES, Wave};
 
 #[derive(Clone, Copy)]
 pub(crate) enum LaneOperation {
-    /// To a scalar register, from the first active lane.
+    /// Reads the first active lane into a scalar register.
     ReadFirst,
-    /// To a scalar register, from a numbered lane, active or not.
+    /// Reads a numbered lane, active or not, into a scalar register.
     Read,
-    /// From a scalar to a numbered lane, active or not.
+    /// Writes a scalar to a numbered lane, active or not.
     Write,
-    /// Adds how many lanes below this one are set in a mask: its low or its high half.
+    /// Counts the set bits below this lane in the low or high half of a mask, and adds to the
+    /// count.
     CountBelow { high: bool },
 }
 
@@ -45,7 +46,7 @@ impl LaneOperation {
         }
         match self {
             LaneOperation::ReadFirst => {
-                // Without an active lane, lane 0 is read.
+                // If no lane is active, hardware reads lane 0.
                 let lane = wave.exec().trailing_zeros() as usize % LANES;
                 wave.set_word(instruction.dst, vector_source(instruction, 0, lane, wave)?);
             }
@@ -76,12 +77,12 @@ impl LaneOperation {
     }
 }
 
-/// The lane number in the second source, of which 6 bits count.
+/// The lane number in the second source, which uses 6 bits.
 fn selected_lane(instruction: &Instruction, wave: &Wave) -> Result<usize, Fault> {
     Ok(scalar_source(instruction, 1, Kind::B32, wave)? as usize % LANES)
 }
 
-/// A 32-bit source in one lane, be it a vector register or a scalar operand.
+/// A 32-bit source in one lane: a vector register or a scalar operand.
 fn vector_source(
     instruction: &Instruction,
     place: usize,

@@ -1,4 +1,4 @@
-//! Vector memory: each active lane accesses an address of its own.
+//! Vector memory: each active lane accesses its own address.
 
 mod access;
 mod atomic;
@@ -33,13 +33,13 @@ enum Action {
         bytes: u8,
         part: Part,
     },
-    /// Returns the old value if the mnemonic or the instruction's bit says so.
+    /// Returns the old value if the mnemonic or the instruction's bit asks for it.
     Atomic {
         function: AtomicFunction,
         bytes: u8,
         returns: bool,
     },
-    /// Two LDS accesses whose offsets count units of `stride` elements.
+    /// Two LDS accesses with two offsets, which count units of `stride` elements.
     LoadTwo {
         bytes: u8,
         stride: u8,
@@ -51,14 +51,14 @@ enum Action {
     Permute(lds::Permutation),
 }
 
-/// The part of a register that an access smaller than it uses.
+/// The part of a register that a smaller access uses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// All of it: loads are extended, stores take the low bytes.
+    /// The whole register: a load extends its value, a store takes the low bytes.
     Whole,
-    /// The low half; a load keeps the other.
+    /// The low half; a load keeps the high half.
     Low,
-    /// The high half; a load keeps the other.
+    /// The high half; a load keeps the low half.
     High,
 }
 

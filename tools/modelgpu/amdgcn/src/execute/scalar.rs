@@ -14,7 +14,7 @@ use crate::wave::Wave;
 #[derive(Clone, Copy)]
 pub(crate) enum ScalarOperation {
     Compute {
-        /// From the sources and SCC to the result and the new SCC.
+        /// Maps the sources and SCC to the result and the new SCC.
         run: fn(u64, u64, bool) -> (u64, bool),
         sources: [Kind; 2],
         result: Kind,
@@ -37,8 +37,9 @@ pub(crate) enum ExecResult {
     New,
 }
 
-/// A scalar operation from a closure. `Keep` leaves SCC alone, `Nonzero` sets it when the result
-/// is not zero, `Flag` lets the closure say, `Test` has no other result, and `Select` reads it.
+/// Makes a scalar operation from a closure. `Keep` does not change SCC. `Nonzero` sets it if the
+/// result is not zero. `Flag` takes it from the closure. `Test` has no other result. `Select` reads
+/// it.
 macro_rules! scalar {
     (Keep, |$a:ident: $A:ty| -> $R:ty $body:block) => {
         scalar!(@ $A, None, $R, false, |a, _b, scc| {

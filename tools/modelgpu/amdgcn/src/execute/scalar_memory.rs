@@ -8,9 +8,9 @@ use crate::wave::Wave;
 
 #[derive(Clone, Copy)]
 pub(crate) enum ScalarMemoryOperation {
-    /// Loads this many dwords.
+    /// Loads this number of dwords.
     Load(u8),
-    /// A counter that never goes backwards: the dispatch's executed instructions.
+    /// A counter that never decreases: the number of instructions that the dispatch has executed.
     Clock,
 }
 
@@ -48,7 +48,7 @@ impl ScalarMemoryOperation {
                 if !instruction.src[1].is_none() {
                     offset += scalar_source(instruction, 1, Kind::B32, wave)? as i64;
                 }
-                // The two low address bits are ignored.
+                // Hardware ignores the two low address bits.
                 let base = wave.pair(instruction.src[0]).wrapping_add_signed(offset) & !3;
                 for place in 0..u16::from(dwords) {
                     let address = base.wrapping_add(u64::from(place) * 4);

@@ -2,7 +2,7 @@
 
 use crate::isa::FloatFormat;
 
-/// What an operand holds: its size, and for floating point its format.
+/// The contents of an operand: its size and, for floating point, its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// No operand.
@@ -47,7 +47,7 @@ impl Kind {
         }
     }
 
-    /// The float whose bits are `bits`, where the kind is one.
+    /// The float with the bits `bits`, if the kind is a float.
     pub(crate) fn decode_float(self, bits: u64) -> f64 {
         match self {
             Kind::F16 => f64::from(Half(bits as u16).to_f32()),
@@ -65,7 +65,7 @@ impl Kind {
         }
     }
 
-    /// Whether `bits` are a denormal number of this kind.
+    /// Returns whether `bits` are a denormal number of this kind.
     pub(crate) fn is_denormal(self, bits: u64) -> bool {
         match self {
             Kind::F16 => bits & 0x7c00 == 0 && bits & 0x3ff != 0,
@@ -79,9 +79,9 @@ impl Kind {
 /// A type that a register or a pair of them holds.
 pub(crate) trait Value: Copy {
     const KIND: Kind;
-    /// From the low bits.
+    /// Reads a value from the low bits.
     fn from_bits(bits: u64) -> Self;
-    /// Zero-extended.
+    /// The bits of the value, zero-extended.
     fn to_bits(self) -> u64;
 }
 
@@ -152,7 +152,7 @@ impl Half {
         f32::from_bits(magnitude | sign)
     }
 
-    /// Rounds toward zero; too large a number becomes the largest finite one.
+    /// Rounds toward zero. A number that is too large becomes the largest finite one.
     pub(crate) fn truncated(value: f32) -> Half {
         let nearest = Half::from_f64(value.into());
         // Magnitudes grow with their bits, and the nearest half is the next one at most.
@@ -160,12 +160,12 @@ impl Half {
         Half(nearest.0 - u16::from(beyond))
     }
 
-    /// Rounds to nearest even, once: going through single precision would round twice.
+    /// Rounds to nearest even once. The way through single precision would round twice.
     pub(crate) fn from_f64(value: f64) -> Half {
         const INFINITY: u16 = 0x7c00;
         /// Half-way between the largest finite number and the next power of two.
         const OVERFLOW: f64 = 65520.0;
-        /// Fraction bits that a double has more.
+        /// The fraction bits that a double has beyond those of a half.
         const DROPPED: u32 = 42;
         let bits = value.to_bits();
         let sign = (bits >> 48 & 0x8000) as u16;

@@ -1,6 +1,5 @@
-//! Vector arithmetic: an operation computes all 64 lanes at once from gathered sources; which
-//! lanes keep the result is EXEC's and the modifiers' affair, told in `gather.rs` and
-//! `scatter.rs`.
+//! Vector arithmetic. An operation computes all 64 lanes at once from gathered sources. EXEC and
+//! the modifiers decide which lanes keep the result: see `gather.rs` and `scatter.rs`.
 
 mod compare;
 mod convert;
@@ -24,10 +23,10 @@ use crate::isa::{Instruction, Operand};
 use crate::wave::{LANES, Longs, Wave, Words};
 use gather::Gather;
 
-/// From all lanes' sources to their results.
+/// Maps all lanes' sources to their results.
 type RunWords = fn(&[Words; 3], &mut Words);
 type RunLongs = fn(&[Longs; 3], &mut Longs);
-/// With a bit per lane that comes in, and one that goes out.
+/// Maps all lanes' sources, with one carry bit in and one out per lane.
 type RunCarry = fn(&[Longs; 3], u64, &mut Longs) -> u64;
 
 /// The semantics of a vector instruction, for one whole wave.
@@ -36,21 +35,21 @@ pub(crate) enum VectorOperation {
     /// Sources and result of at most 32 bits.
     Words {
         run: RunWords,
-        /// Saturates: what the clamp modifier makes of an integer operation.
+        /// The saturating form, for an integer operation with the clamp modifier.
         clamped: Option<RunWords>,
         sources: [Kind; 3],
         result: Kind,
     },
-    /// Some source or the result has 64 bits.
+    /// At least one source or the result has 64 bits.
     Longs {
         run: RunLongs,
         sources: [Kind; 3],
         result: Kind,
     },
-    /// With a bit per lane that comes from or goes to a scalar register pair.
+    /// Has a carry bit per lane in a scalar register pair.
     Carry {
         run: RunCarry,
-        /// Saturates, as above.
+        /// The saturating form, for the clamp modifier.
         clamped: Option<RunCarry>,
         sources: [Kind; 3],
         result: Kind,
@@ -60,11 +59,11 @@ pub(crate) enum VectorOperation {
     Packed(packed::Packed),
     Mixed(mixed::MixedResult),
     Dot(dot::Dot),
-    /// v_swap_b32: two registers change places.
+    /// v_swap_b32: exchanges two registers.
     Swap,
 }
 
-/// What happens with the bit per lane.
+/// The direction of the carry bit per lane.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CarryDirection {
     In,
@@ -89,8 +88,8 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
     .chain(compare::TABLES)
 }
 
-/// A vector operation from a closure over one lane; the types say how operands are read.
-/// `Word` when nothing is wider than 32 bits, `Long` otherwise.
+/// Makes a vector operation from a closure over one lane. The types give the kinds of the operands.
+/// `Word` if nothing is wider than 32 bits, `Long` otherwise.
 macro_rules! vector {
     ($size:ident, |$a:ident: $A:ty| -> $R:ty $body:block) => {
         vector!(@ $size, [$A], $R, |sources, lane| {
@@ -140,8 +139,8 @@ macro_rules! vector {
     };
 }
 
-/// A vector operation with a carry: the closure's last argument is the lane's bit that comes in
-/// (false when none does), its second result the one that goes out (ignored when none does).
+/// Makes a vector operation with a carry. The closure's last argument is the lane's carry in (false
+/// without one). Its second result is the carry out (ignored without one).
 macro_rules! carry {
     (
         $direction:ident,
@@ -188,8 +187,8 @@ macro_rules! carry {
     };
 }
 
-/// An integer operation of at most 32 bits from a closure that gives the exact result: it wraps to
-/// the result's type, or saturates with the clamp modifier.
+/// Makes an integer operation of at most 32 bits from a closure that gives the exact result. The
+/// result wraps to its type, or saturates with the clamp modifier.
 macro_rules! exact {
     (|$a:ident: $A:ty, $b:ident: $B:ty| -> $R:ty $body:block) => {
         exact!(@ [$A, $B], $R, |sources, lane| {
@@ -227,8 +226,8 @@ macro_rules! exact {
     };
 }
 
-/// An integer operation with a carry, from a closure that gives the exact result as a number of the
-/// type named before it. The bit that goes out says that the result's type does not hold it.
+/// Makes an integer operation with a carry from a closure that gives the exact result as a number
+/// of the preceding type. The carry out reports that the result's type cannot hold it.
 macro_rules! exact_carry {
     (
         $direction:ident, $exact:ty,
@@ -350,7 +349,7 @@ impl VectorOperation {
                 let lanes = gather.lanes();
                 let carry_in = match direction {
                     CarryDirection::Out => 0,
-                    // v_div_fmas has three other sources and reads VCC.
+                    // v_div_fmas has three sources and also reads VCC.
                     _ if sources[2] != Kind::None => wave.pair(instruction.sdst),
                     _ => wave.pair(instruction.src[2]),
                 };
@@ -371,8 +370,8 @@ impl VectorOperation {
     }
 }
 
-/// The function that an instruction asks for: `clamped` if it has the clamp modifier and an integer
-/// result. That modifier on a floating-point result is applied where results are written.
+/// The function that an instruction needs: `clamped` if it has the clamp modifier and an integer
+/// result. For a floating-point result, the write of the results applies that modifier.
 fn saturating<F>(
     instruction: &Instruction,
     result: Kind,
@@ -409,7 +408,7 @@ fn write_mask(instruction: &Instruction, wave: &mut Wave, mask: u64) {
     wave.set_pair(instruction.sdst, mask);
 }
 
-/// The operand that M0 makes of another one while VGPR indexing is on.
+/// The operand that M0 selects instead while VGPR indexing is on.
 fn indexed(operand: Operand, place: u8, wave: &Wave) -> Operand {
     if wave.indexed >> place & 1 == 1 && operand.vector_index().is_some() {
         Operand(operand.0 + (wave.m0() & 0xff) as u16)

@@ -1,5 +1,5 @@
-//! From two dwords to an instruction. One module per group of encodings; this one tells the
-//! encodings apart.
+//! Decodes two dwords into an instruction. This module tells the encodings apart and has one
+//! submodule per group of encodings.
 
 mod memory;
 mod scalar;
@@ -10,14 +10,14 @@ use super::operand::Operand;
 use super::{Instruction, Modifiers, implicit};
 use crate::target::Target;
 
-/// The bytes are no instruction of the target.
+/// The bytes do not encode an instruction of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DecodeError {
     pub words: [u32; 2],
 }
 
-/// The two dwords at the program counter (the second is 0 at the end of the code) and the target
-/// that says how to read them.
+/// The two dwords at the program counter (the second is 0 at the end of the code), and the target
+/// that they are for.
 #[derive(Clone, Copy)]
 struct Words {
     words: [u32; 2],
@@ -48,12 +48,12 @@ fn bits(word: u32, high: u32, low: u32) -> u32 {
     word << (31 - high) >> (31 - high + low)
 }
 
-/// The low `count` bits of `value` as a two's complement number.
+/// Reads the low `count` bits of `value` as a two's complement number.
 fn sign_extend(value: u32, count: u32) -> i32 {
     (value << (32 - count)) as i32 >> (32 - count)
 }
 
-/// What an encoding's fields say; the mnemonic is looked up afterwards.
+/// The fields of an encoding, before the lookup of the mnemonic.
 struct Fields {
     table: &'static Table,
     opcode: u32,
@@ -61,7 +61,7 @@ struct Fields {
 }
 
 impl Fields {
-    /// An instruction of `size` bytes without operands.
+    /// Makes an instruction of `size` bytes without operands.
     fn new(table: &'static Table, opcode: u32, size: u8) -> Fields {
         Fields {
             table,

@@ -1,5 +1,5 @@
-//! What an encoding leaves unsaid: operands that the mnemonic implies, and fields that some
-//! instructions read differently from the rest of their encoding.
+//! Operands that the mnemonic implies, and fields that some instructions read differently from the
+//! rest of their encoding.
 
 use super::operand::Operand;
 use super::{Instruction, Modifiers};
@@ -30,7 +30,7 @@ pub(super) fn complete(instruction: &mut Instruction, words: [u32; 2]) {
     if name == "v_readfirstlane_b32" {
         instruction.dst = instruction.dst.to_scalar();
     }
-    // These accumulate into their result. The packed ones cannot choose halves.
+    // These add to their result. The packed ones cannot select halves.
     let is_dot = ["v_dot2c_", "v_dot4c_", "v_dot8c_"]
         .iter()
         .any(|form| name.starts_with(form));
@@ -92,7 +92,7 @@ fn complete_long_vector(instruction: &mut Instruction, first: u32) {
         instruction.sdst = Operand::scalar(first & 0xff);
         instruction.dst = Operand::NONE;
     }
-    // VOP3B: a scalar destination in place of the abs and op_sel fields.
+    // VOP3B has a scalar destination instead of the abs and op_sel fields.
     let has_scalar_result = name.contains("_co_")
         || ["v_div_scale", "v_mad_u64", "v_mad_i64"]
             .iter()
@@ -102,8 +102,9 @@ fn complete_long_vector(instruction: &mut Instruction, first: u32) {
         instruction.modifiers.abs = 0;
         instruction.modifiers.op_sel = 0;
     }
-    // These came with gfx9 or later and leave the other half of their register alone; what gfx8 had already,
-    // "legacy" in the name of its successors here, clears the high half.
+    // These instructions are new in gfx9 or later and keep the other half of their register.
+    // Instructions that gfx8 already had, with "legacy" in the name of their successors here, clear
+    // the high half.
     instruction.modifiers.keeps_half = matches!(
         name,
         "v_mad_u16"

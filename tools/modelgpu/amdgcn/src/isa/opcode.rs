@@ -4,7 +4,7 @@ use crate::target::Target;
 
 /// The opcodes of one encoding, each list sorted by number.
 pub(super) struct Table {
-    /// The same on every modelled target.
+    /// Opcodes that all modelled targets share.
     pub common: &'static [(u16, &'static str)],
     pub gfx90a: &'static [(u16, &'static str)],
     pub gfx942: &'static [(u16, &'static str)],

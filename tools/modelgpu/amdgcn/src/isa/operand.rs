@@ -1,13 +1,13 @@
 //! Operand codes.
 
-/// An operand as the source fields encode it, extended to all register files: 0 to 255 is the
+/// An operand as the source fields encode it, extended to all register files. 0 to 255 is the
 /// scalar source space (SGPRs, special registers, constants), 256 to 511 are VGPRs, 512 to 767
 /// accumulation VGPRs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Operand(pub u16);
 
 impl Operand {
-    /// The instruction has no such operand.
+    /// Marks that the instruction lacks this operand.
     pub(crate) const NONE: Operand = Operand(0xffff);
     pub(crate) const VCC: Operand = Operand(106);
     pub(crate) const M0: Operand = Operand(124);
@@ -30,12 +30,12 @@ impl Operand {
         Operand(Self::FIRST_VGPR + number as u16)
     }
 
-    /// The accumulation register of the same number.
+    /// The accumulation register with this register's number.
     pub(crate) fn to_agpr(self) -> Operand {
         Operand(self.0 + (Self::FIRST_AGPR - Self::FIRST_VGPR))
     }
 
-    /// The scalar register whose code a vector field holds: v_readlane's result field.
+    /// The scalar register for the code in a vector field, such as v_readlane's result field.
     pub(crate) fn to_scalar(self) -> Operand {
         Operand(self.0 - Self::FIRST_VGPR)
     }
@@ -44,14 +44,14 @@ impl Operand {
         self == Self::NONE
     }
 
-    /// Index into a wave's vector registers, accumulation registers behind the plain ones.
+    /// The index into a wave's vector registers; accumulation registers follow the plain ones.
     pub(crate) fn vector_index(self) -> Option<usize> {
         (Self::FIRST_VGPR..Self::FIRST_VGPR + 512)
             .contains(&self.0)
             .then(|| usize::from(self.0 - Self::FIRST_VGPR))
     }
 
-    /// Index into a wave's scalar registers: SGPRs, VCC, M0, EXEC.
+    /// The index into a wave's scalar registers: SGPRs, VCC, M0, EXEC.
     pub(crate) fn scalar_index(self) -> Option<usize> {
         (self.0 < 128).then_some(self.0.into())
     }
@@ -81,7 +81,7 @@ pub(crate) fn inline_constant(operand: Operand, format: FloatFormat) -> Option<u
         -4.0,
         0.5 * std::f64::consts::FRAC_1_PI,
     ];
-    /// The same in half precision, where 1/(2 pi) is rounded.
+    /// The constants in half precision; 1/(2 pi) is rounded.
     const HALVES: [u16; 9] = [
         0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118,
     ];
@@ -100,7 +100,7 @@ pub(crate) fn inline_constant(operand: Operand, format: FloatFormat) -> Option<u
     }
 }
 
-/// How an operand represents a floating-point inline constant: by its size, even where the
+/// The format of a floating-point inline constant. It depends on the operand's size, even if the
 /// instruction computes with integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FloatFormat {

@@ -1,16 +1,16 @@
-//! An address space of its own, for kernels that run without a driver.
+//! A separate address space for kernels that run without a driver.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::{AddressSpace, Region};
 
-/// Device address of the first allocation: far from the apertures and from null.
+/// Device address of the first allocation, far from the apertures and from null.
 const FIRST_ADDRESS: u64 = 0x7000_0000_0000;
-/// Allocations begin at multiples of this and have at least this much unmapped space behind
-/// them, so that an access past the end is seen.
+/// Allocations begin at multiples of this number of bytes and have at least this much unmapped
+/// space behind them. So an access past the end faults.
 const GUARD: u64 = 0x1_0000;
 
-/// Allocations in host memory, each bounds-checked on its own. Nothing is ever unmapped.
+/// Allocations in host memory, each with its own bounds check. The arena never unmaps one.
 #[derive(Default)]
 pub struct Arena {
     allocations: Vec<Allocation>,
@@ -20,13 +20,13 @@ pub struct Arena {
 struct Allocation {
     base: u64,
     len: u64,
-    /// From `Box::into_raw`: kept raw because kernels write through it while the arena is
-    /// shared. In 8-byte units so that every device alignment is a host alignment.
+    /// The result of `Box::into_raw`. It stays raw because kernels write through it while the arena
+    /// is shared. The units of 8 bytes make every device alignment a host alignment.
     host: *mut [u64],
 }
 
-// SAFETY: the allocations are plain bytes that are accessed only through raw pointers, by
-// relaxed atomics while kernels run; adding one needs `&mut Arena`.
+// SAFETY: the allocations are plain bytes. All access goes through raw pointers, by relaxed atomics
+// while kernels run. A new allocation needs `&mut Arena`.
 unsafe impl Sync for Arena {}
 // SAFETY: the arena owns its allocations.
 unsafe impl Send for Arena {}
@@ -53,7 +53,7 @@ unsafe impl AddressSpace for Arena {
 }
 
 impl Arena {
-    /// An empty address space.
+    /// Creates an empty address space.
     pub fn new() -> Self {
         Self::default()
     }
@@ -66,27 +66,27 @@ impl Arena {
         let words = vec![0u64; bytes.len().div_ceil(8)].into_boxed_slice();
         let host = Box::into_raw(words);
         self.allocations.push(Allocation { base, len, host });
-        // In range by construction.
+        // The range is mapped: it was just allocated.
         let _ = self.write(base, bytes);
         base
     }
 
-    /// A copy of `len` bytes from `address` on; `None` where they are not mapped.
+    /// A copy of `len` bytes from `address` on; `None` if they are not mapped.
     pub fn read(&self, address: u64, len: u64) -> Option<Vec<u8>> {
         let source = self.host(address, len)?;
         let byte = |place| {
-            // SAFETY: `host` has checked that `len` bytes are mapped. Atomic, because a kernel
-            // may be running on this arena.
+            // SAFETY: `host` has checked that `len` bytes are mapped. The read is atomic because a
+            // kernel may be running on this arena.
             unsafe { AtomicU8::from_ptr(source.add(place)).load(Ordering::Relaxed) }
         };
         Some((0..len as usize).map(byte).collect())
     }
 
-    /// Replaces the bytes from `address` on; `None` where they are not mapped.
+    /// Replaces the bytes from `address` on. Returns `None` if they are not mapped.
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Option<()> {
         let target = self.host(address, bytes.len() as u64)?;
-        // SAFETY: `host` has checked that the bytes are mapped, and `&mut self` that no kernel
-        // runs on this arena.
+        // SAFETY: `host` has checked that the bytes are mapped. No kernel runs on this arena,
+        // because the function has `&mut self`.
         unsafe { target.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         Some(())
     }

@@ -1,18 +1,18 @@
-//! A dispatch's way into an address space: bounds checks, a cache of regions, and accesses that
-//! stay defined when the host or other queues touch the same bytes.
+//! A dispatch's view of an address space: bounds checks, a cache of regions, and accesses that stay
+//! defined when the host or other queues touch the same bytes.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::{AddressSpace, Region};
 
-/// How many regions are kept: a kernel touches a handful of buffers in turn.
+/// The number of regions in the cache: a kernel uses a handful of buffers in turn.
 const KEPT_REGIONS: usize = 8;
 
 /// The bytes are not mapped.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unmapped;
 
-/// Why a read-modify-write failed.
+/// The reason why a read-modify-write failed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AtomicFailure {
     Unmapped,
@@ -36,9 +36,9 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Forgets the kept regions when the mappings have changed. Called once per memory
-    /// instruction: a program that unmaps memory under a running instruction has a race on the
-    /// real hardware, too.
+    /// Drops the kept regions if the mappings have changed. The interpreter calls this once per
+    /// memory instruction. A program that unmaps memory under a running instruction has a race on
+    /// real hardware too.
     pub(crate) fn refresh(&mut self) {
         let generation = self.space.generation();
         if generation != self.generation {
@@ -69,7 +69,7 @@ impl<'a> View<'a> {
 
     fn host(&mut self, address: u64, size: u64) -> Result<*mut u8, Unmapped> {
         let region = self.region(address, size)?;
-        // In range: `contains` was checked against the region's length.
+        // `contains` has checked the address against the region's length.
         Ok(region.host.wrapping_add((address - region.base) as usize))
     }
 
@@ -79,9 +79,9 @@ impl<'a> View<'a> {
         if !host.addr().is_multiple_of(size as usize) {
             return Ok(load_bytewise(host, size));
         }
-        // SAFETY: `host` addresses `size` mapped bytes, valid for reads and writes from any
-        // thread (AddressSpace), and is aligned to `size`. Relaxed atomics make races with the
-        // host or with other queues defined, as they are on the hardware.
+        // SAFETY: `host` addresses `size` mapped bytes that are valid for reads and writes from any
+        // thread (AddressSpace), and it is aligned to `size`. Relaxed atomics make races with the
+        // host or other queues defined, as on hardware.
         Ok(unsafe {
             match size {
                 1 => AtomicU8::from_ptr(host).load(Ordering::Relaxed).into(),
@@ -117,7 +117,7 @@ impl<'a> View<'a> {
             store_bytewise(host, size, value);
             return Ok(());
         }
-        // SAFETY: as in `load`.
+        // SAFETY: see `load`.
         unsafe {
             match size {
                 1 => AtomicU8::from_ptr(host).store(value as u8, Ordering::Relaxed),
@@ -129,8 +129,8 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// Replaces the 4 or 8 bytes at `address` by `update` of them, atomically with respect to
-    /// the host and to other queues, and returns the old value. `update` may run several times.
+    /// Replaces the 4 or 8 bytes at `address` with the result of `update`, atomically for the host
+    /// and other queues. Returns the old value. `update` may run several times.
     pub(crate) fn atomic(
         &mut self,
         address: u64,
@@ -146,7 +146,7 @@ impl<'a> View<'a> {
         if !host.addr().is_multiple_of(size as usize) {
             return Err(AtomicFailure::Misaligned);
         }
-        // SAFETY: as in `load`; the alignment was checked above.
+        // SAFETY: see `load`; the code above has checked the alignment.
         unsafe {
             if size == 4 {
                 let word = AtomicU32::from_ptr(host.cast());
@@ -165,7 +165,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// The hardware allows unaligned accesses and makes no promise of atomicity for them.
+/// Loads byte by byte: hardware allows unaligned accesses but does not make them atomic.
 fn load_bytewise(host: *mut u8, size: u64) -> u64 {
     (0..size as usize).rev().fold(0, |value, place| {
         // SAFETY: the caller has checked that `size` bytes from `host` on are mapped.

@@ -1,5 +1,5 @@
-//! What the integration tests share: LLVM's tools, and kernels in assembly.
-// Each test binary uses a part of this.
+//! Shared parts of the integration tests: LLVM's tools, and kernels in assembly.
+// Each test binary uses only a part of this.
 #![allow(dead_code)]
 
 use std::fmt::Write as _;
@@ -8,14 +8,14 @@ use std::process::Command;
 
 use modelgpu_amdgcn::Target;
 
-/// The root of the workspace.
+/// A path under the root of the workspace.
 pub(crate) fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../..")
         .join(path)
 }
 
-/// Runs a tool to its success and returns what it printed.
+/// Runs a tool, requires success and returns its output.
 pub(crate) fn tool(name: &str, arguments: &[&str]) -> String {
     let output = Command::new(name)
         .args(arguments)
@@ -36,7 +36,7 @@ pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("test paths are UTF-8")
 }
 
-/// A kernel in assembly whose arguments are pointers.
+/// A kernel in assembly with pointers as arguments.
 pub(crate) struct AssemblyKernel {
     pub(crate) name: String,
     pub(crate) body: String,
@@ -47,8 +47,8 @@ pub(crate) const LDS_SIZE: usize = 8192;
 /// Bytes of scratch that its work-items have.
 pub(crate) const SCRATCH_SIZE: usize = 512;
 
-/// Assembles and links kernels with `pointers` arguments each. They find the kernel arguments'
-/// address in `s[4:5]`; `more` are further directives of the kernel descriptor.
+/// Assembles and links kernels with `pointers` arguments each. The kernels find the address of the
+/// arguments in `s[4:5]`. `more` holds further directives of the kernel descriptor.
 pub(crate) fn assemble(
     target: Target,
     kernels: &[AssemblyKernel],
@@ -80,7 +80,7 @@ pub(crate) fn assemble(
 
 fn assembly(target: Target, kernels: &[AssemblyKernel], pointers: u64, more: &str) -> String {
     let mut source = format!(".amdgcn_target \"amdgcn-amd-amdhsa--{target}\"\n");
-    // gfx942 has no private segment buffer: two pointers take its four SGPRs.
+    // gfx942 has no private segment buffer, so two pointers take its four SGPRs.
     let own = match target {
         Target::Gfx90a => {
             ".amdhsa_user_sgpr_private_segment_buffer 1

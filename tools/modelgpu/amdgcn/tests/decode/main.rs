@@ -1,17 +1,18 @@
-//! The decoder against llvm-objdump, for the device code of every HIP source that tests run, for
-//! both targets, at -O0 to -O2 (the programs in testdata/programs at -O1).
+//! Compares the decoder with llvm-objdump. The inputs are the device code of every HIP source that
+//! tests run, for both targets, at -O0 to -O2 (the programs in testdata/programs at -O1).
 //!
-//! Compared are: the offsets of all instructions (none more, none less, none elsewhere), their
-//! sizes, their mnemonics without the suffix of the encoding, and, where an instruction is
-//! modelled, its operands: each register, inline constant and literal that llvm-objdump prints
-//! must have been decoded, in the same order, the first register of a range standing for it; the
-//! offsets of memory instructions, displacements of branches and numbers of SOPP must be equal.
+//! The test compares the offsets of all instructions, their sizes and their mnemonics without the
+//! encoding suffix. For a modelled instruction it also compares the operands. Each printed
+//! register, inline constant and literal must have been decoded, in this order; the first register
+//! stands for a range. The offsets of memory instructions, displacements of branches and numbers of
+//! SOPP must be equal.
 //!
-//! Not compared is what a listing has no plain number for, and what only an execution can get
-//! wrong: modifiers (negation, absolute value, op_sel, SDWA's and DPP's controls, clamp), the
-//! counters of s_waitcnt, hardware register numbers, cache policy bits, the number of registers
-//! in a range, and the operands of instructions that are not modelled, which are never executed.
-//! `tests/instructions` executes every modelled instruction and its modifiers.
+//! The test does not compare modifiers (negation, absolute value, op_sel, SDWA's and DPP's
+//! controls, clamp), the counters of s_waitcnt, hardware register numbers, cache policy bits and
+//! the number of registers in a range. A listing has no plain number for these, or only an
+//! execution can get them wrong. It also skips the operands of instructions that are not modelled,
+//! because they never run. `tests/instructions` executes every modelled instruction and its
+//! modifiers.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -28,7 +29,7 @@ use common::{text, tool};
 use modelgpu_amdgcn::{Program, modelled_instructions};
 use objects::{Object, objects};
 
-/// Compares one object and returns how many instructions it has.
+/// Compares one object and returns its number of instructions.
 fn compare(object: &Object, file: &Path, modelled: &BTreeSet<&str>) -> usize {
     object.compile(file);
     let bytes = std::fs::read(file).expect("clang's output");

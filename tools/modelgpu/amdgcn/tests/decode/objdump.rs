@@ -1,4 +1,4 @@
-//! llvm-objdump's listing of a code object, taken apart.
+//! Parses llvm-objdump's listing of a code object.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,19 +8,19 @@ use crate::common::{text, tool};
 /// An instruction as llvm-objdump prints it.
 #[derive(Debug)]
 pub(crate) struct Printed {
-    /// Without its encoding's suffix. `.long` where llvm-objdump sees no instruction.
+    /// The mnemonic without its encoding's suffix; `.long` if llvm-objdump sees no instruction.
     pub(crate) mnemonic: String,
-    /// In bytes.
+    /// The size in bytes.
     pub(crate) size: usize,
-    /// The operands, without what modifies them.
+    /// The operands without their modifiers.
     pub(crate) operands: Vec<String>,
-    /// The words behind the operands, such as `offset:16` and `glc`.
+    /// The words after the operands, such as `offset:16` and `glc`.
     pub(crate) modifiers: Vec<String>,
 }
 
 /// The instructions by their offset in the loaded code object.
 pub(crate) fn listing(object: &Path) -> BTreeMap<u64, Printed> {
-    // Zeroes too, which it would abridge.
+    // Zeros too, which llvm-objdump would abridge.
     let arguments = ["--disassemble", "--disassemble-zeroes", text(object)];
     let listing = tool("llvm-objdump-22", &arguments);
     let lines = listing.lines().filter(|line| line.starts_with('\t'));
@@ -57,7 +57,7 @@ fn parse(line: &str) -> (u64, Printed) {
     (offset, printed)
 }
 
-/// Splits at the commas that are in no bracket.
+/// Splits at the commas outside of brackets.
 fn outside_of_brackets(text: &str) -> Vec<&str> {
     let mut depth = 0;
     text.split(|character| {

@@ -1,4 +1,4 @@
-//! The code objects that the decoder is tried on: the device code of every HIP source that this
+//! The code objects for the decoder test: the device code of every HIP source that this
 //! repository's tests run on the modelled GPU.
 
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use modelgpu_amdgcn::Target;
 
 use crate::common::{repository, text, tool};
 
-/// What a source needs to compile.
+/// The needs of a source's compilation.
 #[derive(Clone, Copy)]
 pub(crate) enum Needs {
-    /// The compiler alone.
+    /// Only the compiler.
     Nothing,
     /// HIP's headers and device libraries.
     Hip,
@@ -26,8 +26,8 @@ pub(crate) struct Object {
 }
 
 const LEVELS: &[&str] = &["-O0", "-O1", "-O2"];
-/// HIP's headers take most of the time and are most of the code at -O0: compiling them into every
-/// small program at every level would take minutes and show nothing new.
+/// HIP's headers take most of the compile time and are most of the code at -O0. To compile them
+/// into every small program at every level would take minutes and show nothing new.
 const ONE_LEVEL: &[&str] = &["-O1"];
 
 const FOLDERS: [(&str, Needs, &[&str]); 7] = [
@@ -40,7 +40,7 @@ const FOLDERS: [(&str, Needs, &[&str]); 7] = [
     ("tools/modelgpu/kfd/tests/programs", Needs::Hip, LEVELS),
 ];
 
-/// All of them, those that take the longest first.
+/// All objects, the slowest to compile first.
 pub(crate) fn objects() -> Vec<Object> {
     let mut objects = Vec::new();
     for (folder, needs, levels) in FOLDERS.into_iter().rev() {
@@ -74,7 +74,7 @@ fn hip_sources(folder: &str) -> Vec<PathBuf> {
 }
 
 impl Object {
-    /// What to call it in a message.
+    /// The object's name in a message.
     pub(crate) fn name(&self) -> String {
         let Object { target, level, .. } = self;
         format!("{} {target} {level}", self.source.display())
@@ -96,17 +96,17 @@ impl Object {
             "-fprofile-instr-generate",
             "-fcoverage-mapping",
             "-fprofile-update=atomic",
-            // One source is compiled several times into one program, under different numbers.
+            // One program may contain a source several times, under different numbers.
             "-DUNIT=1",
-            // The kernels' own small header, for kernels elsewhere.
+            // The kernels' own small header, for kernels in other folders.
             "-I",
             text(&kernels),
             "-include",
             text(&header),
         ];
-        // Debian 12's HIP does not run on gfx942 and its device libraries have no constants for
-        // it, but its headers and bitcode compile: those constants (gfx90a's) choose between
-        // instructions of the library, which are all that counts here.
+        // Debian 12's HIP does not run on gfx942, and its device libraries have no constants for
+        // it. But its headers and bitcode compile with gfx90a's constants. Those constants only
+        // choose between instructions of the library, which is all that counts here.
         let config = format!(
             "--config={}",
             text(&repository("testdata/sample/debian12.cfg"))

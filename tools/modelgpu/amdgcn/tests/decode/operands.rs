@@ -1,15 +1,15 @@
-//! Whether the operands that llvm-objdump prints are those that were decoded.
+//! Compares the operands that llvm-objdump prints with the decoded ones.
 
 use modelgpu_amdgcn::Listed;
 
 use crate::objdump::Printed;
 
-/// The code that says that a literal constant follows the instruction.
+/// The operand code for a literal constant after the instruction.
 const LITERAL: u16 = 255;
-/// Fewer bits than this of a literal are in the instruction itself.
+/// The largest literal that the instruction itself can hold.
 const SHORT_LITERAL: u32 = 0xffff;
 
-/// The first of the printed operands that was not decoded, or of the offsets that differs.
+/// Returns the first printed operand that was not decoded, or the first offset that differs.
 pub(crate) fn difference(printed: &Printed, listed: &Listed) -> Option<String> {
     let mut decoded = listed.operands.iter().copied().map(Decoded::Code);
     let immediate = has_printed_immediate(listed).then_some(Decoded::Immediate);
@@ -18,8 +18,8 @@ pub(crate) fn difference(printed: &Printed, listed: &Listed) -> Option<String> {
         if is_uncompared(operand) {
             continue;
         }
-        // In the same order; others in between are not printed, such as the sum that a
-        // multiply-add adds to.
+        // The order is the listing's. The decoder may have operands in between that are not
+        // printed, such as the addend of a multiply-add.
         if !decoded.any(|decoded| decoded.is(operand, listed)) {
             return Some(format!("operand {operand}"));
         }
@@ -31,14 +31,14 @@ pub(crate) fn difference(printed: &Printed, listed: &Listed) -> Option<String> {
     (is_memory && offset != Some(listed.immediate)).then(|| format!("offset {offset:?}"))
 }
 
-/// What has no code: no address register, hardware registers, counters to wait for, messages, and
-/// the cache policy of instructions that have no operands.
+/// Returns whether the operand has no code: no address register, hardware registers, counters to
+/// wait for, messages, and the cache policy of instructions without operands.
 fn is_uncompared(operand: &str) -> bool {
     ["off", "sc0", "sc1"].contains(&operand)
         || operand.ends_with(')') && !operand.starts_with("lit(")
 }
 
-/// SMEM's offset, SOPP's displacement or number.
+/// Returns whether the listing prints an immediate: SMEM's offset, SOPP's displacement or number.
 fn has_printed_immediate(listed: &Listed) -> bool {
     [
         "s_load_",
@@ -54,8 +54,8 @@ fn has_printed_immediate(listed: &Listed) -> bool {
     .any(|family| listed.mnemonic.starts_with(family))
 }
 
-/// Of memory instructions; two bytes for those of LDS that have two offsets. None if it is
-/// something else than numbers, as ds_swizzle's pattern.
+/// The offset of a memory instruction; LDS instructions with two offsets have two bytes. Returns
+/// `None` if it is not a number, as in ds_swizzle's pattern.
 fn printed_offset(modifiers: &[String]) -> Option<i32> {
     let mut sum = 0;
     for modifier in modifiers {
@@ -82,7 +82,7 @@ impl Decoded {
             .and_then(|rest| rest.strip_suffix(')'));
         let value = number(literal.unwrap_or(printed));
         match *self {
-            // Displacements are printed as 16 bits without sign, offsets with theirs.
+            // llvm-objdump prints displacements as unsigned 16 bits and offsets with their sign.
             Decoded::Immediate => value.is_some_and(|value| {
                 value == listed.immediate.into() || value == (listed.immediate & 0xffff).into()
             }),
@@ -96,7 +96,7 @@ impl Decoded {
     }
 }
 
-/// Decimal or hexadecimal, with or without a sign.
+/// Parses a decimal or hexadecimal number with or without a sign.
 fn number(text: &str) -> Option<i64> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),

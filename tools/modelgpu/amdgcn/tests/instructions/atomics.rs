@@ -9,11 +9,11 @@ use crate::memory::{KEPT, SETUP, registers};
 
 const GFX942: &[Target] = &[Target::Gfx942];
 
-/// From the old value and the operand, as numbers of `bits` bits.
+/// Maps the old value and the operand, numbers of `bits` bits, to the new value.
 type Function = fn(old: u64, operand: u64, bits: u32) -> u64;
 
-/// Names of vector memory atomics, without `_x2`, and of LDS atomics, without their type; the
-/// types that an LDS atomic has.
+/// The name of a vector memory atomic without `_x2`, and of an LDS atomic without its type; the
+/// types of the LDS atomic; the function.
 type Atomic = (Option<&'static str>, &'static str, &'static str, Function);
 
 fn sign(value: u64, bits: u32) -> i64 {
@@ -129,7 +129,7 @@ const FLOAT_ATOMICS: &[(&str, usize, &[Target], Function)] = &[
     }),
 ];
 
-/// Numbers that are neither NaNs nor zeros, whose signs a minimum may choose freely on the host.
+/// Replaces NaNs and zeros: the host may choose either sign for the minimum of zeros.
 fn plain(inputs: Inputs, double: bool) -> Inputs {
     inputs.map(|lane| {
         lane.map(|bits| {
@@ -234,7 +234,7 @@ fn packed_sums() -> Vec<Case> {
     };
     let mut cases = Vec::new();
     for (kind, function, special) in [("f16", halves, 0x7c00), ("bf16", brains, 0x7f80)] {
-        // Finite numbers: the exponent that others have is taken away.
+        // Finite numbers only: the mask clears the largest exponent.
         let inputs = inputs::halves().map(|lane| {
             lane.map(|bits| {
                 [0, 16, 32, 48].into_iter().fold(bits, |bits, shift| {
@@ -264,8 +264,8 @@ fn packed_sums() -> Vec<Case> {
     cases
 }
 
-/// Stores c, applies the atomic with a, and tells the old value, if it returns one, in v[10:11]
-/// and the new one in v[12:13].
+/// Stores c and applies the atomic with a. The old value, if it returns one, goes to v[10:11], the
+/// new one to v[12:13].
 fn atomic(
     mnemonic: String,
     bytes: usize,
@@ -332,12 +332,12 @@ fn atomic_body(mnemonic: &str, bytes: usize, returns: bool, data: &str, before: 
     format!("{SETUP}\n{init}\n{operation}\n{read}")
 }
 
-/// Even lanes find what they compare with. Vector memory takes the new value and the compared one
-/// from one tuple, LDS the compared one first.
+/// Even lanes find the compared value in memory. Vector memory takes the new and the compared value
+/// from one tuple; LDS takes the compared value first.
 fn compare_swaps() -> Vec<Case> {
     let mut cases = Vec::new();
     for (bytes, suffix) in [(4, ""), (8, "_x2")] {
-        // The compared value: a's high half behind its low one, or b behind a.
+        // The compared value is a's high half behind its low one, or b behind a.
         let compared = move |[a, b, ..]: [u64; 4]| if bytes == 4 { a >> 32 } else { b };
         let source = if bytes == 4 {
             ["v3", "v5"]

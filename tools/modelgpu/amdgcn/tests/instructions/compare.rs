@@ -1,11 +1,11 @@
-//! Comparisons of all types. The mask is told as v10, EXEC after a v_cmpx as v11.
+//! Comparisons of all types. v10 holds the mask, v11 holds EXEC after a v_cmpx.
 
 use std::cmp::Ordering;
 
 use crate::harness::{Case, Inputs, Want};
 use crate::inputs::{doubles, halves, integers, singles};
 
-/// A type's inputs and how two of them compare; `None` for a NaN.
+/// A type's inputs and the comparison of two of them; `None` for a NaN.
 struct Type {
     name: &'static str,
     wide: bool,
@@ -229,7 +229,7 @@ fn classes() -> Vec<Case> {
         ("v_cmpx_class_f64", true, doubles, true, class64),
     ] {
         let operands = if wide { "v[2:3], v14" } else { "v2, v14" };
-        // The classes asked for: the lane's number times 17, ten bits of it.
+        // The class mask is the lane's number times 17, ten bits of it.
         let body = format!("v_mul_u32_u24 v14, 17, v0\n{}", body(name, operands));
         cases.push(Case::new(name, body, inputs(), move |all, lane| {
             want(
@@ -239,7 +239,7 @@ fn classes() -> Vec<Case> {
             )
         }));
     }
-    // A signalling NaN is told apart from a quiet one.
+    // A signalling NaN differs from a quiet one.
     cases.push(Case::new(
         "v_cmp_class_f32",
         "v_mov_b32 v14, 0x7f800001

@@ -20,7 +20,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// The result is the same in all lanes.
+/// A case with one result for all lanes.
 fn uniform(mnemonic: &'static str, body: &str, want: [u32; 2]) -> Case {
     Case::new(mnemonic, body, integers(), move |_, _| {
         Want::All([want[0], want[1], KEPT, KEPT])
@@ -58,7 +58,7 @@ fn nothing() -> Vec<Case> {
 }
 
 fn branches() -> Vec<Case> {
-    // (branch, what makes it taken, what makes it not taken)
+    // (branch, code that makes it taken, code that makes it not taken)
     let conditions = [
         ("s_branch", "", None),
         (
@@ -314,7 +314,7 @@ fn scalar_memory() -> Vec<Case> {
          s_waitcnt lgkmcnt(0)
          v_mov_b32 v10, s21
          v_mov_b32 v11, s22",
-        // The two low bits of the address are ignored.
+        // Hardware ignores the two low bits of the address.
         [dword(0x200), dword(0x214)],
     ));
     cases.push(uniform(

@@ -1,5 +1,5 @@
-//! The division sequences that LLVM writes, against the host's division, and the corners of
-//! v_div_scale, v_div_fmas and v_div_fixup one by one.
+//! Compares the division sequences that LLVM writes with the host's division, and checks the corner
+//! cases of v_div_scale, v_div_fmas and v_div_fixup one by one.
 
 use crate::harness::{Case, Want};
 use crate::inputs::{doubles, singles};
@@ -51,22 +51,22 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// v_div_scale of one pair of numbers, in all lanes: numerator, denominator, whether the
-/// denominator is the one to scale, the result, and the flag. From the guides' pseudocode.
+/// v_div_scale of one pair of numbers, in all lanes: numerator, denominator, a flag to scale the
+/// denominator, the result, and the resulting flag. From the guides' pseudocode.
 fn scales() -> Vec<Case> {
     let up = 2f32.powi(64);
     let rows: [(f32, f32, bool, f32, bool); 9] = [
         (1.0, 3.0, true, 3.0, false),
         (1.0, 3.0, false, 1.0, false),
-        // The quotient may overflow: the denominator is scaled up.
+        // The quotient may overflow, so the instruction scales the denominator up.
         (1e30, 1e-5, true, 1e-5 * up, true),
         (1e30, 1e-5, false, 1e30, true),
         // A denormal denominator.
         (1e-38, 1e-40, true, 1e-40 * up, false),
         (1e-38, 1e-40, false, 1e-38 * up, false),
-        // The reciprocal is denormal: the operand is scaled down.
+        // The reciprocal is denormal, so the instruction scales the operand down.
         (1e38, 3e38, true, 3e38 / up, false),
-        // The quotient is denormal: the numerator is scaled up.
+        // The quotient is denormal, so the instruction scales the numerator up.
         (1e-30, 1e15, false, 1e-30 * up, true),
         // A tiny numerator.
         (1e-35, 1e-10, false, 1e-35 * up, false),

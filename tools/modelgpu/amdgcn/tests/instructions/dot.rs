@@ -6,10 +6,10 @@ use crate::half::half_to_f64;
 use crate::harness::{Case, Want};
 use crate::inputs::{halves, integers};
 
-/// gfx942 has no choice of halves.
+/// gfx942 cannot select halves.
 const GFX90A: &[Target] = &[Target::Gfx90a];
 
-/// Mnemonic, number of elements, and whether they are signed.
+/// Mnemonic, number of elements, and a flag for signed elements.
 const OF_INTEGERS: &[(&str, u32, bool)] = &[
     ("v_dot2_i32_i16", 2, true),
     ("v_dot2_u32_u16", 2, false),
@@ -19,7 +19,7 @@ const OF_INTEGERS: &[(&str, u32, bool)] = &[
     ("v_dot8_u32_u4", 8, false),
 ];
 
-/// Those that add to their result.
+/// The instructions that add to their result.
 const ACCUMULATING: &[(&str, u32)] = &[
     ("v_dot2c_i32_i16", 2),
     ("v_dot4c_i32_i8", 4),
@@ -50,7 +50,8 @@ fn sum(a: u64, b: u64, c: u64, count: u32, signed: bool) -> i128 {
     products.take(count as usize).sum::<i128>() + addend
 }
 
-/// Three halves' products and a number, all small: every order of addition gives one result.
+/// The sum of two products of halves and a number, all small: every order of addition gives one
+/// result.
 fn half_sum(a: [u64; 2], b: [u64; 2], c: f64) -> Want {
     let [a, b] = [a, b].map(|pair| pair.map(|bits| half_to_f64(bits as u16)));
     Want::Single((a[0] * b[0] + a[1] * b[1] + c) as f32)
@@ -110,7 +111,7 @@ pub(crate) fn cases() -> Vec<Case> {
             let [a, b, c, _] = all[lane];
             Want::Word(sum(a, b, c, count, true) as u32)
         }));
-        // Each lane multiplies with what its neighbour holds.
+        // Each lane multiplies with its neighbour's value.
         let body = format!(
             "v_mov_b32 v10, v6
              {name} v10, v2, v4 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf"
@@ -125,8 +126,8 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// 16-bit elements that are chosen otherwise: the first product takes a's high and b's low half,
-/// the second a's low and b's high one.
+/// 16-bit elements with another selection. The first product takes a's high and b's low half, the
+/// second a's low and b's high half.
 fn selected() -> Vec<Case> {
     [("v_dot2_i32_i16", true), ("v_dot2_u32_u16", false)]
         .into_iter()

@@ -1,4 +1,4 @@
-//! Floating-point numbers of 8 bits: gfx942 alone has them.
+//! Floating-point numbers of 8 bits, which only gfx942 has.
 
 use modelgpu_amdgcn::Target;
 
@@ -28,8 +28,8 @@ fn value((_, width, bias): Format, bits: u32) -> f64 {
     }
 }
 
-/// The nearest of all values; of two, the even one; NaN for what is nearer to the power of two
-/// behind the largest one.
+/// The nearest of all values; of two equally near, the even one. NaN for a number that is nearer to
+/// the power of two behind the largest value.
 fn nearest(format: Format, number: f32) -> u32 {
     let magnitude = f64::from(number.abs());
     let largest = value(format, 0x7f);
@@ -78,7 +78,7 @@ pub(crate) fn cases() -> Vec<Case> {
         ));
         for (select, shift) in [("", 0), (" src0_sel:WORD_1", 16)] {
             let form = if shift == 0 { "" } else { "_sdwa" };
-            // NaNs are compared as such in v10, and their bits in v11 are not specified here.
+            // v10 compares NaNs as NaNs. The bits of a NaN in v11 are not specified here.
             let body = format!("{two}{form} v[10:11], v2{select}");
             cases.push(Case::new(two, body, integers(), move |all, lane| {
                 let bits = all[lane][0] as u32 >> shift;
@@ -93,7 +93,7 @@ pub(crate) fn cases() -> Vec<Case> {
             }));
         }
         for (select, shift) in [("", 0), (" op_sel:[0,0,1]", 16)] {
-            // Small numbers beside those of single precision: the lane's number and halves of it.
+            // Numbers that are small beside single precision: the lane's number and halves of it.
             for (sources, small) in [("v2, v4", false), ("v14, -v15", true)] {
                 let body = format!(
                     "v_cvt_f32_u32 v14, v0

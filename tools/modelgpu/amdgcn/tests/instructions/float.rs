@@ -269,7 +269,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Instructions that add to their result, or have a constant of their own.
+/// Instructions that add to their result, or have their own constant.
 fn accumulating() -> Vec<Case> {
     let single = |name: &'static str, body: &str, run: fn(f32, f32, f32) -> f32| {
         let body = format!("v_mov_b32 v10, v6\n{name} {body}");
@@ -374,7 +374,7 @@ fn exponents() -> Vec<Case> {
             doubles(),
             |all, lane| Want::Word(exponent(d(all[lane][0])) as u32),
         ),
-        // Angles are told in turns; the lane's number makes 64 of them.
+        // Angles count in turns; the lane's number makes 64 of them.
         Case::new(
             "v_sin_f32",
             "v_cvt_f32_u32 v14, v0\nv_mul_f32 v14, 0x3c800000, v14\nv_sin_f32 v10, v14",
@@ -422,7 +422,7 @@ fn modifiers() -> Vec<Case> {
             doubles(),
             |all, lane| Want::Double(d(all[lane][0]).abs() * -2.0 * 2.0),
         ),
-        // FP_DENORM of single precision: neither sources nor results.
+        // FP_DENORM of single precision allows neither denormal sources nor denormal results.
         Case::new(
             "s_setreg_imm32_b32",
             "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0

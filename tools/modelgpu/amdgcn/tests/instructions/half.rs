@@ -23,7 +23,7 @@ pub(crate) fn half_to_f64(bits: u16) -> f64 {
     }
 }
 
-/// The half nearest to a value, ties to even, by search among all of them.
+/// The half nearest to a value, ties to even, found by a search among all halves.
 pub(crate) fn f64_to_half(value: f64) -> u16 {
     if value.is_nan() {
         return 0x7e00;
@@ -58,8 +58,8 @@ pub(crate) fn f64_to_half(value: f64) -> u16 {
     }
 }
 
-/// A half in v10; its NaNs are compared by a conversion back, which only NaNs of single
-/// precision survive: none occur elsewhere.
+/// A half in v10. The harness compares NaNs after a conversion back, which only NaNs of single
+/// precision survive; no others occur.
 pub(crate) fn want_half(value: f64) -> Want {
     Want::Word(f64_to_half(value).into())
 }
@@ -76,7 +76,8 @@ fn arithmetic() -> Vec<Case> {
     let mut cases: Vec<Case> = two
         .into_iter()
         .map(|(name, run)| {
-            // NaN results are replaced by a fixed one, as their bits are not specified here.
+            // The body replaces a NaN result with a fixed one, because its bits are not specified
+            // here.
             let body = format!(
                 "{name} v10, v2, v4
                  v_cmp_u_f16 vcc, v10, v10
@@ -134,7 +135,7 @@ fn arithmetic() -> Vec<Case> {
         ("v_max3_i16", |all| sorted(all)[2]),
     ];
     for (name, run) in of_three {
-        // What came with gfx9 keeps the high half.
+        // Instructions that are new in gfx9 keep the high half.
         let kept = if ["v_mad_u16", "v_mad_i16"].contains(&name) {
             0x5a5a_0000
         } else {
@@ -172,7 +173,7 @@ fn sorted(mut values: [i64; 3]) -> [i64; 3] {
 /// Instructions on halves with one, three, or differently typed operands.
 fn other_halves() -> Vec<Case> {
     type Double3 = fn(f64, f64, f64) -> f64;
-    // NaN results are replaced by a fixed one, as their bits are not specified here.
+    // The body replaces a NaN result with a fixed one, because its bits are not specified here.
     let settle = "v_cmp_u_f16 vcc, v10, v10
                   v_mov_b32 v14, 0x7e00
                   v_cndmask_b32 v10, v10, v14, vcc";
@@ -195,7 +196,7 @@ fn other_halves() -> Vec<Case> {
         .collect();
     let three: [(&'static str, Double3); 2] = [
         ("v_fma_f16", f64::mul_add),
-        // With a quotient that is the exact one, rounded: all but the special cases keep it.
+        // The first source is the exact quotient, rounded. All but the special cases keep it.
         ("v_div_fixup_f16", |_, denominator, numerator| {
             numerator / denominator
         }),
@@ -212,7 +213,7 @@ fn other_halves() -> Vec<Case> {
         };
         // These keep the high half of their register.
         let body = format!("{prepare}\nv_mov_b32 v10, 0\n{name} v10, v2, v4, v6\n{settle}");
-        // Small integers and powers of two, whose quotients and sums a half holds exactly.
+        // Small integers and powers of two, whose quotients and sums are exact in a half.
         let inputs = halves().map(|lane| {
             lane.map(|bits| {
                 [
@@ -268,8 +269,8 @@ fn other_halves() -> Vec<Case> {
                 Want::Word(truncated(value, -32768.0, 32767.0) & 0xffff)
             },
         ),
-        // Sources: the high half of a, the low half of b with its sign flipped, and c in single
-        // precision without its sign.
+        // The sources are the high half of a, the low half of b with its sign flipped, and c in
+        // single precision without its sign.
         Case::new(
             "v_fma_mix_f32",
             "v_fma_mix_f32 v10, v2, -v4, |v6| op_sel:[1,0,0] op_sel_hi:[1,1,0]",

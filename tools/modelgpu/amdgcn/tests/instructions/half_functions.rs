@@ -1,4 +1,5 @@
-//! Half precision: functions of one number, mixed precision, and ways to put two halves together.
+//! Half precision: functions of one number, mixed precision, and instructions that combine two
+//! halves.
 
 use crate::float::{exponent, f, middle, scaled};
 use crate::half::{f64_to_half, half_to_f64};
@@ -7,7 +8,7 @@ use crate::inputs::{halves, integers, singles};
 
 type Function = fn(f64) -> f64;
 
-/// Rounded correctly.
+/// Functions with correctly rounded results.
 const EXACT: &[(&str, Function)] = &[
     ("v_fract_f16", |a| {
         if a.is_nan() {
@@ -21,7 +22,7 @@ const EXACT: &[(&str, Function)] = &[
     ("v_frexp_mant_f16", |a| scaled(a, -exponent(a))),
 ];
 
-/// Each in another way than the usual function.
+/// Approximate functions, each computed here in an unusual way.
 const APPROXIMATE: &[(&str, Function)] = &[
     ("v_rsq_f16", |a| match a {
         0.0 => 1.0 / a,
@@ -30,7 +31,7 @@ const APPROXIMATE: &[(&str, Function)] = &[
     }),
     ("v_exp_f16", |a| (a * std::f64::consts::LN_2).exp()),
     ("v_log_f16", |a| a.ln() / std::f64::consts::LN_2),
-    // By the angle's complement.
+    // From the angle's complement.
     ("v_sin_f16", |a| {
         (std::f64::consts::TAU * (0.25 - a % 1.0)).cos()
     }),
@@ -101,7 +102,7 @@ fn exponents() -> Vec<Case> {
                 Want::Half(f64_to_half(scaled(halves_of(&all[lane])[0], power)))
             },
         ),
-        // The power is 16 bits: the smallest and the largest of them.
+        // The power has 16 bits: the smallest and the largest of them.
         Case::new(
             "v_ldexp_f16",
             "v_mov_b32 v14, 0x18000\nv_ldexp_f16 v10, v2, v14",
@@ -121,7 +122,7 @@ fn of_three() -> Vec<Case> {
         ("v_max3_f16", |a, b, c| a.max(b).max(c)),
         ("v_med3_f16", middle),
         ("v_fma_legacy_f16", |a, b, c| {
-            // In double precision, which rounds no differently here.
+            // Double precision rounds to the same half here.
             half_to_f64(f64_to_half(f64::from(a).mul_add(b.into(), c.into()))) as f32
         }),
     ];
@@ -132,14 +133,14 @@ fn of_three() -> Vec<Case> {
             Case::new(name, body, halves(), move |all, lane| {
                 let [a, b, c, _] = halves_of(&all[lane]).map(|half| half as f32);
                 match run(a, b, c) {
-                    // Of zeros with different signs, either.
+                    // For zeros with different signs, either sign.
                     0.0 => Want::NearHalf(0),
                     value => Want::Half(f64_to_half(value.into())),
                 }
             })
         })
         .collect();
-    // A quotient that is right already stays, whatever its factors; zeros and infinities decide.
+    // An exact quotient stays, whatever its factors. Zeros and infinities decide.
     cases.push(Case::new(
         "v_div_fixup_legacy_f16",
         "v_cvt_f32_f16 v14, v4
@@ -221,7 +222,7 @@ fn two_in_one() -> Vec<Case> {
                 }
             },
         ),
-        // In both halves at once, with signs that change.
+        // Both halves at once, with changed signs.
         Case::new(
             "v_pk_fmac_f16",
             "v_mov_b32 v10, 0xbc003800
@@ -232,7 +233,7 @@ fn two_in_one() -> Vec<Case> {
             // 2 * 1 + 0.5 and 3 * 4 - 1.
             |_, _| Want::Word(0x4980_4100),
         ),
-        // Each half by itself: 2 - 0.25 is beyond 1, and 0.5 - 1 below 0.
+        // Each half separately: 2 - 0.25 is above 1, and 0.5 - 1 below 0.
         Case::new(
             "v_pk_add_f16",
             "v_mov_b32 v14, 0x38004000
@@ -253,8 +254,8 @@ fn two_in_one() -> Vec<Case> {
     ]
 }
 
-/// Sources: the high half of a, the low half of b with its sign changed, and c in single precision
-/// without its sign.
+/// The sources are the high half of a, the low half of b with its sign changed, and c in single
+/// precision without its sign.
 fn mixed() -> Vec<Case> {
     const OPERANDS: &str = "v2, -v4, |v6| op_sel:[1,0,0] op_sel_hi:[1,1,0]";
     let sum = |[a, b, c, _]: [u64; 4]| {

@@ -1,9 +1,9 @@
 //! Runs short pieces of assembly on one wave and compares registers with expected values.
 //!
-//! A case's body finds 64-bit inputs of its lane in v[2:3], v[4:5], v[6:7] and v[8:9], called a to
-//! d, the lane's number in v0, and the address of 4096 bytes of its own in s[12:13]. It leaves its
-//! results in v10 to v13. It may use v14 to v63, a0 to a63, s16 to s95 and VCC. `RETURN_OLD` stands
-//! for the flag that makes an atomic return the old value.
+//! A case's body finds the 64-bit inputs a to d of its lane in v[2:3], v[4:5], v[6:7] and v[8:9],
+//! the lane's number in v0, and the address of 4096 bytes of its own memory in s[12:13]. It leaves
+//! its results in v10 to v13. It may use v14 to v63, a0 to a63, s16 to s95 and VCC. `RETURN_OLD`
+//! stands for the flag that makes an atomic return the old value.
 
 use std::collections::BTreeSet;
 
@@ -16,10 +16,10 @@ pub(crate) const LANES: usize = 64;
 /// The inputs a to d of all lanes.
 pub(crate) type Inputs = [[u64; 4]; LANES];
 
-/// What a lane's results must be.
+/// The expected results of a lane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Want {
-    /// Nothing in particular.
+    /// No expectation.
     Any,
     /// v10.
     Word(u32),
@@ -27,21 +27,21 @@ pub(crate) enum Want {
     Long(u64),
     /// v10 to v13.
     All([u32; 4]),
-    /// v10 as a number: any NaN for a NaN.
+    /// v10 as a number: any NaN matches a NaN.
     Single(f32),
-    /// v[10:11] as a number: any NaN for a NaN.
+    /// v[10:11] as a number: any NaN matches a NaN.
     Double(f64),
     /// v10, within a few units in the last place.
     NearSingle(f32),
     /// v[10:11], within a few units in the last place.
     NearDouble(f64),
-    /// v10 as a half: any NaN for a NaN.
+    /// v10 as a half: any NaN matches a NaN.
     Half(u16),
-    /// v10 as a half, within a unit in the last place; zeros of both signs are one.
+    /// v10 as a half, within a unit in the last place; +0 matches -0.
     NearHalf(u16),
 }
 
-/// From all lanes' inputs and a lane's number to what it must leave.
+/// Maps all lanes' inputs and a lane's number to the lane's expected results.
 pub(crate) type Expected = Box<dyn Fn(&Inputs, usize) -> Want>;
 
 /// One piece of assembly.
@@ -75,7 +75,8 @@ impl Case {
     }
 }
 
-/// Runs the cases on each target and compares. Every case must execute its own instruction.
+/// Runs the cases on each target and compares. Every case must execute the instruction that it
+/// tests.
 pub(crate) fn check(cases: &[Case]) {
     for target in Target::ALL {
         let cases: Vec<&Case> = cases
@@ -93,7 +94,7 @@ pub(crate) fn check(cases: &[Case]) {
         let object = assemble(target, &kernels, 3, "");
         let mut failures = Vec::new();
         for (case, kernel) in cases.iter().zip(&kernels) {
-            // A program for each, to see which instructions it executes.
+            // A program for each case shows which instructions the case executes.
             let mut program = Program::load(&object).expect("an object that was just linked");
             let results = run(&mut program, &kernel.name, &case.inputs);
             let executed: &BTreeSet<&str> = program.executed_mnemonics();
@@ -155,7 +156,7 @@ fn run(program: &mut Program, kernel: &str, inputs: &Inputs) -> Vec<[u32; 4]> {
         .collect()
 }
 
-/// What the case's own memory holds at the start.
+/// The initial contents of the case's memory.
 pub(crate) fn memory_byte(offset: u32) -> u8 {
     (offset.wrapping_mul(0x9e37_79b1) >> 21) as u8
 }
@@ -206,7 +207,7 @@ impl Want {
             }
             Want::Half(want) => r0 == want.into() || is_nan(r0) && is_nan(want.into()),
             Want::NearHalf(want) => {
-                // From the lowest number to the highest, one by one.
+                // From the lowest number to the highest.
                 let place = |bits: u32| match bits & 0x8000 {
                     0 => i64::from(bits),
                     _ => -i64::from(bits & 0x7fff),

@@ -15,7 +15,7 @@ impl Random {
     }
 }
 
-/// Lanes whose operands are drawn from `corners`, every fourth one random.
+/// Lanes with operands from `corners`; every fourth operand is random.
 fn drawn(corners: &[u64], seed: u64) -> Inputs {
     let mut random = Random(seed);
     std::array::from_fn::<_, LANES, _>(|_| {

@@ -161,7 +161,7 @@ const TERNARY: &[(&str, Ternary)] = &[
     }),
 ];
 
-/// Arithmetic with a carry: from the operands and the carry to the result and the new carry.
+/// Arithmetic with a carry: maps the operands and the carry to the result and the new carry.
 type Carry = fn(u32, u32, bool) -> (i64, bool);
 
 const CARRIES: &[(&str, bool, Carry)] = &[
@@ -232,7 +232,7 @@ pub(crate) fn cases() -> Vec<Case> {
         }));
     }
     for (name, reads, run) in CARRIES.iter().copied() {
-        // The carry that comes in is whether d is odd; the one that goes out is told in v11.
+        // The carry in is set if d is odd; v11 holds the carry out.
         let source = if reads { ", vcc" } else { "" };
         let body = format!(
             "v_and_b32 v14, 1, v8
@@ -301,7 +301,7 @@ fn wide() -> Vec<Case> {
                 Want::Word((sum >> 64) as u32)
             },
         ),
-        // Lanes that are switched off keep both registers.
+        // Inactive lanes keep both registers.
         Case::new(
             "v_swap_b32",
             "v_mov_b32 v10, v2
@@ -324,7 +324,7 @@ fn wide() -> Vec<Case> {
             "v_accvgpr_write_b32 a5, v2
              v_mov_b32 v10, v5",
             integers(),
-            // v5, the high half of b, is not a5.
+            // v5 is the high half of b, and a5 is another register.
             |all, lane| Want::Word((all[lane][1] >> 32) as u32),
         ),
         Case::new(
@@ -355,7 +355,7 @@ fn wide() -> Vec<Case> {
     ]
 }
 
-/// Kinds of operands: constants, literals, scalars, and lanes that are switched off.
+/// Kinds of operands: constants, literals, scalars, and inactive lanes.
 fn operands() -> Vec<Case> {
     vec![
         Case::new(

@@ -1,4 +1,5 @@
-//! Moves between lanes: DPP, SDWA's parts of registers, readlane and its kin, LDS permutations.
+//! Moves between lanes: DPP, SDWA's parts of registers, readlane and similar instructions, LDS
+//! permutations.
 
 use crate::harness::{Case, LANES, Want};
 use crate::inputs::integers;
@@ -61,7 +62,7 @@ fn data_parallel() -> Vec<Case> {
             ));
         }
     }
-    // Rows and banks that are masked keep their results; inactive lanes are no source.
+    // Masked rows and banks keep their results; inactive lanes are no source.
     cases.push(Case::new(
         "v_add_u32",
         "v_add_u32_dpp v10, v2, v4 quad_perm:[1,0,3,2] row_mask:0x5 bank_mask:0xe",
@@ -168,7 +169,7 @@ fn sub_dword() -> Vec<Case> {
             ));
         }
     }
-    // A comparison's mask goes where the instruction says.
+    // A comparison writes its mask to the register that the instruction names.
     cases.push(Case::new(
         "v_cmp_gt_u32",
         "v_cmp_gt_u32_sdwa s[20:21], v2, v4 src0_sel:BYTE_1 src1_sel:WORD_1
@@ -182,8 +183,8 @@ fn sub_dword() -> Vec<Case> {
     cases
 }
 
-/// A result in its part of the register, the rest filled: 0 with zeros, 1 with its sign above and
-/// zeros below, 2 with what was there.
+/// A result in its part of the register. `fill` fills the rest: 0 with zeros, 1 with its sign above
+/// and zeros below, 2 with the old contents.
 fn placed(name: &str, fill: u32, result: u32) -> u32 {
     let (width, place) = match name.split_once('_') {
         Some(("BYTE", number)) => (8, number.parse::<u32>().expect("a number") * 8),
@@ -211,7 +212,7 @@ fn scalar_exchange() -> Vec<Case> {
              v_readlane_b32 s21, v2, s20
              v_mov_b32 v10, s21",
             integers(),
-            // 6 bits of the lane's number count.
+            // Hardware uses 6 bits of the lane's number.
             |all, _| Want::Word(all[13][0] as u32),
         ),
         Case::new(
@@ -275,7 +276,7 @@ fn permutations() -> Vec<Case> {
              s_mov_b64 exec, 0x7fff
              ds_bpermute_b32 v10, v14, v2",
             integers(),
-            // Lane 14 asks lane 15, which is not active.
+            // Lane 14 reads lane 15, which is inactive.
             |all, lane| match lane {
                 14 => Want::Word(0),
                 0..14 => Want::Word(all[lane ^ 1][0] as u32),

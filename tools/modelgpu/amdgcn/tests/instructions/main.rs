@@ -1,5 +1,5 @@
-//! Every modelled instruction against expected values that the interpreter has no part in: each is
-//! computed here from the instruction's definition, and where possible in another way.
+//! Compares every modelled instruction with expected values that do not come from the interpreter.
+//! The tests compute each value from the instruction's definition and, if possible, in another way.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -68,10 +68,10 @@ mod tests {
         trigonometry,
     ];
 
-    /// An instruction that is accepted must have a case, which executes it on a target.
+    /// Every accepted instruction must have a case that executes it on a target.
     #[test]
     fn every_modelled_instruction_has_a_case() {
-        // What ends the kernel, or says something to the host: tests/faults.rs.
+        // tests/faults.rs covers instructions that end the kernel or send a message to the host.
         let ending = ["s_trap", "s_sendmsg"];
         let tested: BTreeSet<&str> = all_cases()
             .iter()

@@ -1,5 +1,5 @@
-//! Loads and stores of every segment. Each lane has 64 bytes of its own, which are
-//! filled with the same pattern in global memory, LDS and scratch.
+//! Loads and stores of every segment. Each lane has 64 bytes of its own, with one pattern in global
+//! memory, LDS and scratch.
 
 use modelgpu_amdgcn::Target;
 
@@ -9,13 +9,13 @@ use crate::inputs::integers;
 const GFX90A: &[Target] = &[Target::Gfx90a];
 pub(crate) const KEPT: [u8; 4] = [0x5a; 4];
 
-/// How a segment's instructions are written.
+/// The assembly syntax of a segment's instructions.
 struct Segment {
     prefix: &'static str,
     targets: &'static [Target],
     /// Address and trailing operands of a load with an offset.
     load: fn(u32) -> String,
-    /// The same around a store's data.
+    /// Address, data and trailing operands of a store with an offset.
     store: fn(&str, u32) -> String,
 }
 
@@ -72,7 +72,7 @@ const SEGMENTS: &[Segment] = &[
     Segment {
         prefix: "buffer",
         targets: GFX90A,
-        // The scalar offset counts the whole wave's bytes.
+        // The scalar offset counts bytes of the whole wave.
         load: |offset| format!("off, s[0:3], s25 offset:{offset}"),
         store: |data, offset| format!("{data}, off, s[0:3], s25 offset:{offset}"),
     },
@@ -84,7 +84,7 @@ const SEGMENTS: &[Segment] = &[
     },
 ];
 
-/// Sets the addresses up, and copies the pattern into LDS and scratch.
+/// Sets up the addresses and copies the pattern into LDS and scratch.
 pub(crate) const SETUP: &str = "
     v_lshlrev_b32 v14, 6, v0
     v_mov_b32 v15, 64
@@ -116,7 +116,7 @@ pub(crate) const SETUP: &str = "
     scratch_store_dwordx4 v15, v[28:31], off offset:48
     s_waitcnt vmcnt(0) lgkmcnt(0)";
 
-/// What a small load does with its value: extend it, or put it into one half of the register.
+/// The effect of a small load: it extends its value, or writes one half of the register.
 #[derive(Clone, Copy)]
 enum Small {
     Zero,
@@ -125,8 +125,8 @@ enum Small {
     High,
 }
 
-/// Names as vector memory and as LDS instructions, bytes, offset, and what becomes of a small
-/// value. Vector memory does not tell the halves' extension apart from what is loaded.
+/// Names as vector memory and as LDS instructions, bytes, offset, kind of small load, and a flag
+/// for a signed value.
 type Load = (&'static str, &'static str, usize, u32, Small, bool);
 
 const LOADS: &[Load] = &[
@@ -167,7 +167,7 @@ const LOADS: &[Load] = &[
     ("load_dwordx4", "read_b128", 16, 16, Small::Zero, false),
 ];
 
-/// Names, bytes, offset, and whether the high half is stored.
+/// Names, bytes, offset, and a flag for a store of the high half.
 const STORES: &[(&str, &str, usize, u32, bool)] = &[
     ("store_byte", "write_b8", 1, 7, false),
     ("store_short", "write_b16", 2, 10, false),
@@ -265,7 +265,7 @@ fn pairs() -> Vec<Case> {
         ("2st64_b32", 4, 64),
         ("2st64_b64", 8, 64),
     ] {
-        // Lanes 0 to 7 have all of 512 bytes between them, so that strides reach beyond.
+        // Lanes 0 to 7 share all of 512 bytes, so that strides reach beyond a lane's own.
         let offsets = [0usize, if stride == 1 { 3 } else { 2 }];
         let addresses = format!("offset0:{} offset1:{}", offsets[0], offsets[1]);
         let place = move |lane: usize, which: usize, n: usize| {

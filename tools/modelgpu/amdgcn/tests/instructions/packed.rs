@@ -3,11 +3,11 @@
 use crate::harness::{Case, Want};
 use crate::inputs::{halves, integers, singles};
 
-/// From two halves to the result, exactly.
+/// Maps two halves to the exact result.
 type Double = fn(f64, f64) -> f64;
-/// From the halves of two pairs to the halves of the result.
+/// Maps the halves of two pairs to the halves of the result.
 type Single = fn((f32, f32, f32, f32)) -> (f32, f32);
-/// From the low or the high halves of the sources.
+/// Maps the low or the high halves of the sources to a half of the result.
 type Short = fn(u32, u32, u32) -> u32;
 
 const SHORTS: &[(&str, bool, Short)] = &[
@@ -77,8 +77,8 @@ fn half_precision() -> Vec<Case> {
         ("v_pk_min_f16", f64::min),
         ("v_pk_max_f16", f64::max),
     ];
-    // Told in single precision, where a conversion of the result is exact; both operands are
-    // small integers, so that every result is exact as well.
+    // The results are in single precision, because a conversion of the result is exact. Both
+    // operands are small integers, so every result is exact too.
     operations
         .into_iter()
         .map(|(name, run)| {
@@ -96,14 +96,15 @@ fn half_precision() -> Vec<Case> {
             Case::new(name, body, halves(), move |all, lane| {
                 let (low, high) = (f64::from(all[lane][0] as u8), lane as f64);
                 let round = |value: f64| {
-                    // Products exceed 2048: to the nearest even multiple of what a half has.
+                    // Products exceed 2048. Round them to the nearest even multiple of a half's
+                    // unit.
                     let mut unit = 1.0;
                     while value.abs() >= 2048.0 * unit {
                         unit *= 2.0;
                     }
                     ((value / unit).round_ties_even() * unit) as f32
                 };
-                // min and max of zeros of both signs.
+                // The min and max of zeros of both signs.
                 let zero = |value: f64| {
                     if value == 0.0 {
                         signed_zero(name, value)
@@ -119,7 +120,7 @@ fn half_precision() -> Vec<Case> {
         .collect()
 }
 
-/// Zeros of either sign meet in lane 0 and where the byte is 0.
+/// Zeros of different signs meet in lane 0 and in lanes whose byte is 0.
 fn signed_zero(name: &str, value: f64) -> f64 {
     match name {
         "v_pk_min_f16" => -0.0,
@@ -132,7 +133,7 @@ fn single_precision() -> Vec<Case> {
     let both = |low: f32, high: f32| {
         Want::Long(u64::from(low.to_bits()) | u64::from(high.to_bits()) << 32)
     };
-    // Numbers without NaNs among them: the lane's number and small constants.
+    // The numbers contain no NaNs: the lane's number and small constants.
     let numbers = "v_cvt_f32_u32 v14, v0
                    v_add_f32 v15, 0.5, v14
                    v_mul_f32 v16, -4.0, v14

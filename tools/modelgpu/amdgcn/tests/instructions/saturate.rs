@@ -3,10 +3,10 @@
 use crate::harness::{Case, Want};
 use crate::inputs::integers;
 
-/// From the sources, as numbers of the instruction's type, to the exact result.
+/// Maps the sources, numbers of the instruction's type, to the exact result.
 type Exact = fn([i128; 3]) -> i128;
 
-/// How sources and results are read: bits, and whether they are signed.
+/// The type of sources and results: bits, and a flag for signed numbers.
 #[derive(Clone, Copy)]
 struct Type(u32, bool);
 
@@ -122,8 +122,7 @@ pub(crate) fn cases() -> Vec<Case> {
         }
     }
     for (name, reads, exact) in CARRIES.iter().copied() {
-        // The carry that comes in is whether d is odd; the one that goes out is that of the exact
-        // result.
+        // The carry in is set if d is odd. The carry out is that of the exact result.
         let source = if reads { ", vcc" } else { "" };
         let body = format!(
             "v_and_b32 v14, 1, v8

@@ -1,24 +1,24 @@
-//! Scalar instructions. A loop in assembly feeds every lane's a and b through scalar registers:
-//! a is in s[20:21], b in s[22:23], SCC is set in odd lanes, the result goes to s[24:25].
+//! Scalar instructions. A loop in assembly feeds every lane's a and b through scalar registers: a
+//! in s[20:21], b in s[22:23]. SCC is set in odd lanes. The result goes to s[24:25].
 
 use crate::harness::{Case, Want};
 use crate::inputs::integers;
 
-/// What an instruction leaves.
+/// The result of an instruction.
 enum Left {
     /// In s24.
     Word(u32),
     /// In s[24:25].
     Long(u64),
-    /// Nothing but SCC.
+    /// Only SCC.
     Nothing,
 }
 use Left::{Long, Nothing, Word};
 
-/// From a, b and SCC to the result, and to SCC where the instruction writes it.
+/// Maps a, b and SCC to the result and, if the instruction writes SCC, the new SCC.
 type Run = fn(u64, u64, bool) -> (Left, Option<bool>);
 
-/// What s24 and s25 hold before.
+/// The initial values of s24 and s25.
 const BEFORE: [u32; 2] = [0x11, 0x22];
 
 fn case(name: &'static str, operands: &str, run: Run) -> Case {
@@ -55,7 +55,7 @@ fn case(name: &'static str, operands: &str, run: Run) -> Case {
     })
 }
 
-/// A result that SCC compares with zero.
+/// A result whose SCC says that it is not zero.
 fn nonzero(result: u32) -> (Left, Option<bool>) {
     (Word(result), Some(result != 0))
 }
@@ -72,7 +72,7 @@ fn test(result: bool) -> (Left, Option<bool>) {
     (Nothing, Some(result))
 }
 
-/// An exact sum or difference of 32-bit numbers, SCC telling that it does not fit.
+/// An exact sum or difference of 32-bit numbers; SCC reports that it does not fit.
 fn unsigned(sum: i64) -> (Left, Option<bool>) {
     (Word(sum as u32), Some(!(0..1 << 32).contains(&sum)))
 }
@@ -205,7 +205,7 @@ const OPERATIONS: &[(&str, &str, Run)] = &[
     ("s_bitcmp1_b32", COMPARED, |a, b, _| test(a & 1 << (b % 32) != 0)),
     ("s_bitcmp0_b64", "s[20:21], s22", |a, b, _| test(a & 1 << (b % 64) == 0)),
     ("s_bitcmp1_b64", "s[20:21], s22", |a, b, _| test(a & 1 << (b % 64) != 0)),
-    // Literals in 64-bit operands: zero-extended, but sign-extended for a signed operand.
+    // Literals in 64-bit operands are zero-extended, or sign-extended for a signed operand.
     ("s_and_b64", "s[24:25], s[20:21], 0x87654321", |a, _, _| nonzero64(a & 0x8765_4321)),
     ("s_ashr_i64", "s[24:25], 0x87654321, 4", |_, _, _| nonzero64(0xffff_ffff_f876_5432)),
     ("s_add_u32", "s24, s20, 0x87654321", |a, _, _| unsigned(low(a) + 0x8765_4321)),
@@ -237,7 +237,7 @@ fn signed_field(value: i128, offset: u64, width: u64, size: u32) -> i128 {
     }
 }
 
-/// From the source and EXEC to the new EXEC.
+/// Maps the source and EXEC to the new EXEC.
 type Mask = fn(u64, u64) -> u64;
 
 const SAVES: &[(&str, Mask)] = &[
@@ -258,7 +258,7 @@ const WRITES: &[(&str, Mask)] = &[
     ("s_andn2_wrexec_b64", |s, e| s & (e ^ u64::MAX)),
 ];
 
-/// EXEC is lane 5's a, the source its b; the results are told in all lanes.
+/// EXEC is lane 5's a, the source its b; all lanes hold the results.
 fn exec_case(name: &'static str, run: Mask, saves: bool) -> Case {
     let body = format!(
         "v_readlane_b32 s20, v2, 5

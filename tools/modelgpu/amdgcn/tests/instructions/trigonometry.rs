@@ -21,7 +21,7 @@ fn divided(number: &[u32], by: u32) -> Fixed {
         .collect()
 }
 
-/// Adds `times` (1 or -1) another number.
+/// Adds another number `times` (1 or -1) to `number`.
 fn add(number: &mut [u32], other: &[u32], times: i64) {
     let mut carry = 0i64;
     for (digit, more) in number.iter_mut().zip(other).rev() {
@@ -58,7 +58,7 @@ fn two_over_pi() -> Vec<bool> {
     rest[0] = 2;
     (0..1201)
         .map(|_| {
-            // 2/pi is below 1, so the first bit is that of a half.
+            // 2/pi is below 1, so the first bit is worth one half.
             pi = divided(&pi, 2);
             let fits = rest >= pi;
             if fits {
@@ -71,7 +71,7 @@ fn two_over_pi() -> Vec<bool> {
 
 pub(crate) fn cases() -> Vec<Case> {
     let bits = two_over_pi();
-    // The lane's number tells the part, and a multiple of it the angle's exponent.
+    // The lane's number gives the part, and a multiple of it the angle's exponent.
     let case = |body: &str, exponent: fn(&[u64; 4], usize) -> u64| {
         let bits = bits.clone();
         Case::new("v_trig_preop_f64", body, doubles(), move |all, lane| {
@@ -89,7 +89,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("v_trig_preop_f64 v[10:11], v[2:3], v0", |all, _| {
             all[0] >> 52 & 0x7ff
         }),
-        // From 1023 on, by 16: through all parts twice.
+        // From 1023 on in steps of 16, through all parts twice.
         case(
             "v_lshlrev_b32 v14, 24, v0
              v_add_u32 v15, 0x3ff00000, v14

@@ -4,8 +4,8 @@ use super::abi_structs;
 
 /// The ioctl type of `/dev/kfd`.
 pub(crate) const TYPE: u32 = b'K' as u32;
-/// Interface version the model reports. From 1.14 on event ages are understood, 1.17 is the
-/// version of the first kernels that gfx942 ran on.
+/// The interface version that the model reports. Event ages need 1.14. Version 1.17 is that of the
+/// first kernels that ran gfx942.
 pub(crate) const VERSION: (u32, u32) = (1, 17);
 
 /// Number of an ioctl: bits 0 to 7 of the request.
@@ -38,9 +38,9 @@ pub(crate) mod nr {
     pub(crate) const AVAILABLE_MEMORY: u32 = 0x23;
     pub(crate) const EXPORT_DMABUF: u32 = 0x24;
     pub(crate) const RUNTIME_ENABLE: u32 = 0x25;
-    /// Streaming performance monitor; ROCr releases it at exit without having acquired it.
+    /// Streaming performance monitor; ROCr releases it at exit without an acquire.
     pub(crate) const RLC_SPM: u32 = 0x84;
-    /// The same under the number of older out-of-tree drivers.
+    /// `RLC_SPM` under the number of older out-of-tree drivers.
     pub(crate) const RLC_SPM_OLD: u32 = 0x82;
 }
 
@@ -74,7 +74,7 @@ pub(crate) mod memory_flag {
     pub(crate) const MMIO_REMAP: u32 = 1 << 4;
 }
 
-/// `ErrorType` of a memory exception: a GPU hang that no access can be blamed for.
+/// `ErrorType` of a memory exception: a GPU hang without a known access.
 pub(crate) const MEMORY_ERROR_GPU_HANG: u32 = 3;
 
 abi_structs! {
@@ -142,8 +142,8 @@ abi_structs! {
         slot_index: u32,
     }
     EventId: 8 { event_id: u32, pad: u32, }
-    /// The header's union of memory exception, hardware exception and (since 1.14) the last
-    /// event age, as the words that they consist of.
+    /// The header's union of memory exception, hardware exception and (since 1.14) the last event
+    /// age, as plain words.
     EventData: 48 {
         payload: [u64; 4],
         extension: u64,

@@ -1,7 +1,8 @@
-//! The driver's user interface, mirrored by hand: numbers and structs, no behaviour.
+//! The driver's user interface, written by hand: numbers and structs, no behaviour.
 //!
-//! Sizes are asserted against the public headers (`linux/kfd_ioctl.h`, `drm/amdgpu_drm.h`). A
-//! runtime built with older or newer headers passes shorter or longer structs; `user.rs` copes.
+//! Assertions compare the sizes with the public headers (`linux/kfd_ioctl.h`, `drm/amdgpu_drm.h`).
+//! A runtime built with older or newer headers passes shorter or longer structs; `user.rs` handles
+//! these.
 
 pub(crate) mod drm;
 pub(crate) mod kfd;
@@ -14,7 +15,7 @@ mod tests;
 /// The type must be `repr(C)`, valid for every bit pattern and free of padding.
 pub(crate) unsafe trait Abi: Copy {}
 
-/// Declares structs of the interface with the size that the public header gives them.
+/// Declares structs of the interface with their sizes in the public header.
 macro_rules! abi_structs {
     ($($(#[$meta:meta])* $name:ident: $size:literal { $($(#[$field_meta:meta])* $field:ident: $type:ty,)* })*) => {
         $(
@@ -26,7 +27,7 @@ macro_rules! abi_structs {
                 $($(#[$field_meta])* pub(crate) $field: $type,)*
             }
             const _: () = assert!(size_of::<$name>() == $size);
-            // SAFETY: integers and arrays of them without gaps: the fields' sizes add up to the
+            // SAFETY: integers and arrays of integers without gaps: the fields' sizes add up to the
             // struct's.
             unsafe impl $crate::abi::Abi for $name {}
             const _: () = assert!(0 $(+ size_of::<$type>())* == $size);

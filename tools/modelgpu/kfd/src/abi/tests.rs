@@ -72,7 +72,7 @@ fn mirrors() -> Vec<Mirror> {
     ]
 }
 
-/// Requests whose number is checked: `(C request, our number)`.
+/// Requests with a known number: `(C request, our number)`.
 const REQUESTS: [(&str, u32); 8] = [
     ("AMDKFD_IOC_GET_VERSION", kfd::nr::GET_VERSION),
     ("AMDKFD_IOC_CREATE_QUEUE", kfd::nr::CREATE_QUEUE),
@@ -105,7 +105,7 @@ fn structs_and_numbers_agree_with_the_installed_header() {
     }
     let directory = env::temp_dir().join(format!("rocov-modelgpu-abi-{}", process::id()));
     fs::create_dir_all(directory.join("drm")).unwrap();
-    // All that the header takes from there is the names of the integer types.
+    // The header takes only the names of the integer types from there.
     fs::write(directory.join("drm/drm.h"), "#include <linux/types.h>\n").unwrap();
     let file = directory.join("abi.c");
     fs::write(&file, source).unwrap();

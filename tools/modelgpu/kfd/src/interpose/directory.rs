@@ -1,5 +1,5 @@
-//! Functions that name a file without opening it, or do more than one system call: the path is
-//! exchanged and the rest is the C library's.
+//! Functions that name a file without an open, or make more than one system call. These exchange
+//! the path and leave the rest to the C library.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
@@ -23,7 +23,7 @@ impl Next {
         }
     }
 
-    /// The function's address; null with `ENOSYS` if the C library has none.
+    /// The function's address; null with `ENOSYS` if the C library lacks it.
     fn get(&self) -> *mut c_void {
         let found = self.found.load(Ordering::Relaxed);
         if !found.is_null() {
@@ -39,16 +39,16 @@ impl Next {
     }
 }
 
-/// Looks all functions up. Done when the library is loaded, because a lookup takes the dynamic
-/// linker's lock, which another thread may hold for ever in a child after fork.
+/// Looks up all functions. The library does this when it is loaded, because a lookup takes the
+/// dynamic linker's lock. In a child after fork, another thread may hold that lock forever.
 pub(super) fn resolve() {
     for next in NEXT {
         next.get();
     }
 }
 
-/// Defines functions that exchange an argument, a path, and call the real function. What comes
-/// before the path stands in brackets.
+/// Defines functions that exchange a path and call the real function. Arguments before the path
+/// stand in brackets.
 macro_rules! with_path {
     ($($name:ident $([$before:ident: $before_type:ty])? (path $(, $after:ident: $after_type:ty)*)
         -> $result:ty, or $failure:expr;)*) => {
@@ -70,7 +70,7 @@ macro_rules! with_path {
                 let real = unsafe { mem::transmute::<*mut c_void, Real>(real) };
                 // SAFETY: the caller's promise.
                 let target = unsafe { Target::of(path) };
-                // SAFETY: as the caller's, with a path that is a C string too.
+                // SAFETY: the caller's promise, with another C string as the path.
                 unsafe { real($($before,)? target.path(path) $(, $after)*) }
             }
         )*

@@ -1,17 +1,16 @@
 //! The C library functions that this library replaces in the process.
 //!
-//! They are called very early (before any constructor has run), by every thread, and between
-//! fork and exec; and this library's own use of the standard library ends in them as well. So
-//! the path of a file that is not the driver's neither allocates nor locks: it is compared with
-//! a few prefixes and handed to the kernel. Only what belongs to the driver looks at the model.
+//! Programs call these functions very early (before any constructor has run), on every thread, and
+//! between fork and exec. This library's own use of the standard library calls them too. So the
+//! code for other files neither allocates nor locks: it compares the path with a few prefixes and
+//! passes it to the kernel. Only the driver's paths reach the model.
 //!
 //! mmap, read, close, dup and readdir need no replacement: device nodes are real files and the
 //! generated tree is a real directory.
 //!
-//! Functions that are variadic in C (`open`, `ioctl`) are defined with their optional argument:
-//! the x86-64 calling convention passes integers to variadic functions in the same registers. An
-//! argument that the caller did not pass holds garbage, and must not be used unless the other
-//! arguments say that it is there.
+//! Functions that are variadic in C (`open`, `ioctl`) have their optional argument here: the x86-64
+//! calling convention passes integers to variadic functions in fixed registers. If the caller did
+//! not pass the argument, it holds garbage. Use it only if the other arguments say that it exists.
 
 mod directory;
 mod ioctl;
@@ -27,15 +26,15 @@ use crate::paths::{self, Device, Place};
 use crate::sys::{Errno, set_errno};
 use crate::tree::PATH_BYTES;
 
-/// A path as the kernel shall see it.
+/// A path for the kernel.
 #[allow(
     clippy::large_enum_variant,
     reason = "lives on the stack for one call; a box would allocate in every file call"
 )]
 enum Target {
-    /// As the program passed it.
+    /// The program's path.
     Untouched,
-    /// Inside the generated tree; with the device, if it is a device node's name.
+    /// A path inside the generated tree; with the device, if it is a device node's name.
     Tree(TreePath, Option<Device>),
 }
 
@@ -43,11 +42,11 @@ enum Target {
 struct TreePath([u8; PATH_BYTES]);
 
 impl TreePath {
-    /// `root` followed by `path`; `None` when that is too long.
+    /// `root` followed by `path`; `None` if that is too long.
     fn new(root: &[u8], path: &[u8]) -> Option<TreePath> {
         let len = root.len() + path.len();
         let mut bytes = [0; PATH_BYTES];
-        // One byte stays for the NUL.
+        // One byte remains for the NUL.
         bytes.get_mut(..len).filter(|_| len < PATH_BYTES)?;
         bytes[..root.len()].copy_from_slice(root);
         bytes[root.len()..len].copy_from_slice(path);
@@ -56,12 +55,12 @@ impl TreePath {
 }
 
 impl Target {
-    /// Where `path` leads.
+    /// The target of `path`.
     ///
     /// # Safety
     /// `path` must be null or a C string.
     unsafe fn of(path: *const c_char) -> Target {
-        // SAFETY: not null, so a C string, whose first byte can be read.
+        // SAFETY: the path is not null, so it is a C string with a readable first byte.
         if path.is_null() || unsafe { *path } != b'/' as c_char {
             return Target::Untouched;
         }
@@ -94,7 +93,7 @@ impl Target {
         }
     }
 
-    /// The path to pass on; `original` is what the program passed.
+    /// The path to pass on; `original` is the program's path.
     fn path(&self, original: *const c_char) -> *const c_char {
         match self {
             Target::Untouched => original,
@@ -110,8 +109,8 @@ impl Target {
     }
 }
 
-/// The boundary to C: a panic must not cross it. It is said on standard error (by the standard
-/// library) and becomes `EIO`.
+/// The boundary to C, which a panic must not cross. The standard library prints the panic on
+/// standard error, and the call fails with `EIO`.
 fn guard<T>(action: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
     catch_unwind(AssertUnwindSafe(action)).unwrap_or_else(|_| {
         log::message("internal error; the call fails with EIO");
@@ -119,7 +118,7 @@ fn guard<T>(action: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
     })
 }
 
-/// A result as C functions return it.
+/// Converts a result to that of a C function.
 fn to_c(result: Result<c_int, Errno>) -> c_int {
     result.unwrap_or_else(|Errno(errno)| {
         set_errno(errno);
@@ -127,8 +126,8 @@ fn to_c(result: Result<c_int, Errno>) -> c_int {
     })
 }
 
-/// Runs when the library is loaded: the C library's functions are looked up, a bad configuration is reported at once, and forked children
-/// start without their parent's model.
+/// Runs when the library is loaded. It looks up the C library's functions, reports a bad
+/// configuration at once, and makes forked children start without their parent's model.
 #[ctor::ctor(unsafe)]
 fn start() {
     directory::resolve();

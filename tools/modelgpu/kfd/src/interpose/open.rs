@@ -1,4 +1,4 @@
-//! `open` and its kin.
+//! `open` and its variants.
 
 use std::ffi::{c_char, c_int};
 use std::os::fd::IntoRawFd;
@@ -9,7 +9,7 @@ use crate::paths::Device;
 use crate::sys::{self, Errno};
 
 /// # Safety
-/// As for C's `openat`; `mode` is only looked at if the flags say that it was passed.
+/// As for C's `openat`. The function reads `mode` only if the flags say that the caller passed it.
 unsafe fn open_path(dir: c_int, path: *const c_char, flags: c_int, mode: u32) -> c_int {
     let creates = flags & (libc::O_CREAT | libc::O_TMPFILE) != 0;
     let mode = if creates { mode } else { 0 };
@@ -61,7 +61,7 @@ unsafe extern "C" fn openat64(dir: c_int, path: *const c_char, flags: c_int, mod
     unsafe { open_path(dir, path, flags, mode) }
 }
 
-/// What `open` without a mode becomes under `_FORTIFY_SOURCE`.
+/// The form of `open` without a mode under `_FORTIFY_SOURCE`.
 ///
 /// # Safety
 /// As for `open`.

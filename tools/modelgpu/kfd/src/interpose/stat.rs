@@ -1,8 +1,8 @@
 //! `stat` in all its forms.
 //!
-//! A node's file is an anonymous file and its name in the tree an empty one; both must look like
-//! the character device: libdrm tells render nodes by the numbers that `fstat` reports. `stat`
-//! and `stat64` have the same layout on x86-64.
+//! A node's file is an anonymous file, and its name in the tree is an empty file. Both must look
+//! like the character device: libdrm recognises render nodes by the numbers from `fstat`. `stat`
+//! and `stat64` have one layout on x86-64.
 
 use std::ffi::{c_char, c_int, c_uint};
 
@@ -12,7 +12,7 @@ use crate::model::Model;
 use crate::paths::{Device, FIRST_RENDER_MINOR};
 use crate::sys::{self, FileId};
 
-/// Major number of `/dev/kfd`, which the kernel gives out dynamically.
+/// Major number of `/dev/kfd`, which the kernel assigns dynamically.
 const KFD_MAJOR: u32 = 511;
 
 /// Character device numbers of a node.
@@ -23,7 +23,7 @@ fn numbers(device: Device) -> (u32, u32) {
     }
 }
 
-/// Makes a file's status that of a device node.
+/// Changes a file's status to that of a device node.
 fn disguise(status: &mut libc::stat, device: Device) {
     let (major, minor) = numbers(device);
     status.st_mode = libc::S_IFCHR | 0o666;
@@ -41,7 +41,7 @@ unsafe fn stat_at(dir: c_int, path: *const c_char, status: *mut libc::stat, flag
     if result != 0 {
         return result;
     }
-    // SAFETY: the kernel has just filled it in.
+    // SAFETY: the kernel has just filled in the status.
     let status = unsafe { &mut *status };
     if let Some(device) = target.device() {
         disguise(status, device);
@@ -51,7 +51,7 @@ unsafe fn stat_at(dir: c_int, path: *const c_char, status: *mut libc::stat, flag
     0
 }
 
-/// Disguises the status of an open file, if it is a node's.
+/// Disguises the status of an open file if it is a node's.
 fn disguise_open(status: &mut libc::stat) {
     let id = FileId {
         device: status.st_dev,
@@ -68,14 +68,14 @@ unsafe fn stat_fd(fd: c_int, status: *mut libc::stat) -> c_int {
     // SAFETY: the empty path with this flag names the descriptor itself.
     let result = unsafe { sys::fstatat(fd, c"".as_ptr(), status, libc::AT_EMPTY_PATH) };
     if result == 0 {
-        // SAFETY: the kernel has just filled it in.
+        // SAFETY: the kernel has just filled in the status.
         disguise_open(unsafe { &mut *status });
     }
     result
 }
 
-/// Defines the forms that take a path, in their plain and their versioned spelling (the latter
-/// is what programs built against a glibc older than 2.33 call).
+/// Defines the forms that take a path, with their plain and versioned names. Programs built against
+/// a glibc older than 2.33 call the versioned ones.
 macro_rules! stat_forms {
     ($($name:ident, $versioned:ident, $flags:expr;)*) => {$(
         /// # Safety
@@ -189,7 +189,7 @@ unsafe extern "C" fn statx(
         .flatten();
     if let Some(device) = target.device().or(open) {
         let (major, minor) = numbers(device);
-        // SAFETY: the kernel has just filled it in.
+        // SAFETY: the kernel has just filled in the status.
         let status = unsafe { &mut *status };
         status.stx_mode = (libc::S_IFCHR | 0o666) as u16;
         (status.stx_rdev_major, status.stx_rdev_minor) = (major, minor);

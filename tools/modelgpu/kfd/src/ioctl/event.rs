@@ -1,4 +1,4 @@
-//! Creating events and waiting for them.
+//! Creates events and waits for them.
 
 use crate::abi::kfd::{CreateEvent, EventData, EventId, WaitEvents, event_type, wait_result};
 use crate::event::Wait;
@@ -8,9 +8,9 @@ use crate::user;
 
 /// The mmap offset of the driver's own page of event slots (`KFD_MMAP_TYPE_EVENTS`).
 ///
-/// It must not be zero, although nobody maps it here: the thunk fills in an event's mailbox
-/// address only if it got an offset, a signal without a mailbox is never notified, and every
-/// blocking wait hangs.
+/// It must not be zero, although nobody maps it here. The thunk fills in an event's mailbox address
+/// only if it got an offset. A signal without a mailbox gets no notification, and every blocking
+/// wait hangs.
 const EVENT_PAGE_OFFSET: u64 = 2 << 62;
 
 pub(super) fn create(model: &Model, arguments: &mut CreateEvent) -> Result<(), Errno> {

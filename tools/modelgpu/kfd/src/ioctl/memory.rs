@@ -1,4 +1,4 @@
-//! Allocating, mapping, sharing and freeing memory.
+//! Allocates, maps, shares and frees memory.
 
 use std::os::fd::IntoRawFd;
 
@@ -58,7 +58,7 @@ pub(super) fn free(model: &'static Model, arguments: &mut FreeMemory) -> Result<
     Ok(())
 }
 
-/// Maps or unmaps on each listed GPU. `done` counts those that succeeded and where to go on.
+/// Maps or unmaps on each listed GPU. `done` counts the finished GPUs; the loop continues there.
 pub(super) fn map(model: &Model, arguments: &mut MapMemory, mapped: bool) -> Result<(), Errno> {
     let ids: Vec<u32> = user::read_array(arguments.gpu_ids, arguments.count)?;
     for &id in ids.iter().skip(arguments.done as usize) {

@@ -12,8 +12,8 @@ use crate::user::Argument;
 
 /// Handles ioctl number `number`.
 ///
-/// The number decides, not the whole request, which holds the argument's size too: newer headers
-/// grow structs, and each thunk sends the size it was built with.
+/// The number selects the handler. The whole request also holds the argument's size, and newer
+/// headers grow structs: each thunk sends the size of its own headers.
 pub(crate) fn handle(model: &'static Model, number: u32, argument: Argument) -> Result<(), Errno> {
     model.note(2, format_args!("kfd ioctl {number:#x}"));
     match number {
@@ -24,8 +24,8 @@ pub(crate) fn handle(model: &'static Model, number: u32, argument: Argument) -> 
         nr::GET_TILE_CONFIG => argument.with(process::get_tile_config),
         nr::SET_XNACK_MODE => argument.with(process::set_xnack_mode),
         nr::RUNTIME_ENABLE => argument.with(process::runtime_enable),
-        // Nothing to do: caches, page tables, compute unit masks, the scratch window and the
-        // debugger's trap handler have no counterpart in the model.
+        // Nothing to do: the model has no caches, page tables, compute unit masks, scratch window
+        // or debugger trap handler.
         nr::SET_MEMORY_POLICY
         | nr::ACQUIRE_VM
         | nr::SET_CU_MASK
@@ -53,7 +53,7 @@ pub(crate) fn handle(model: &'static Model, number: u32, argument: Argument) -> 
         nr::IMPORT_DMABUF => argument.with(|x| memory::import_dmabuf(model, x)),
         nr::EXPORT_DMABUF => argument.with(|x| memory::export_dmabuf(model, x)),
 
-        // Among them SVM (shared virtual memory), which thunks do without when it is refused.
+        // One of these is SVM (shared virtual memory). Thunks do without it after an error.
         _ => {
             model.note(1, format_args!("kfd ioctl {number:#x} is not modelled"));
             Err(Errno(libc::EINVAL))

@@ -1,4 +1,4 @@
-//! What the driver tells a process about itself and the machine.
+//! The driver's information about the process and the machine.
 
 use crate::abi::kfd::{
     Apertures, GetClockCounters, GetProcessApertures, GetProcessAperturesNew, GetTileConfig,
@@ -13,7 +13,7 @@ use crate::user;
 pub(super) fn get_version(model: &Model, arguments: &mut GetVersion) -> Result<(), Errno> {
     (arguments.major, arguments.minor) = VERSION;
     model.note(1, format_args!("opened: {:?}", model.config));
-    // The first ioctl of every thunk: the runtime is loaded by now and can be looked at.
+    // This is the first ioctl of every thunk, so the runtime is loaded by now.
     runtime::warn_of_unknown_targets(&model.config.gpus);
     Ok(())
 }
@@ -53,7 +53,7 @@ pub(super) fn get_apertures(
     Ok(())
 }
 
-/// Called with no array first, to learn how many GPUs there are.
+/// The thunk calls this with no array first, to learn the number of GPUs.
 pub(super) fn get_apertures_new(
     model: &Model,
     arguments: &mut GetProcessAperturesNew,
@@ -68,7 +68,7 @@ pub(super) fn get_apertures_new(
     Ok(())
 }
 
-/// Tiling of images: compute programs only ask.
+/// Tiling of images: compute programs only query it.
 pub(super) fn get_tile_config(arguments: &mut GetTileConfig) -> Result<(), Errno> {
     arguments.tile_configs = 0;
     arguments.macro_tile_configs = 0;
@@ -87,7 +87,7 @@ pub(super) fn set_xnack_mode(arguments: &mut SetXnackMode) -> Result<(), Errno> 
     Ok(())
 }
 
-/// Enables exception debugging: queues report exceptions through their save area from then on.
+/// Enables exception debugging: queues then report exceptions through their save area.
 pub(super) fn runtime_enable(arguments: &mut RuntimeEnable) -> Result<(), Errno> {
     arguments.capabilities = 0;
     Ok(())

@@ -1,4 +1,4 @@
-//! Creating, changing and destroying queues.
+//! Creates, changes and destroys queues.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ const MIN_RING_BYTES: u32 = 1024;
 
 pub(super) fn create(model: &'static Model, arguments: &mut CreateQueue) -> Result<(), Errno> {
     let gpu = model.gpu(arguments.gpu_id)?;
-    // An AQL doorbell starts at all ones, "no packet yet": 0 would mean that packet 0 is there.
+    // An AQL doorbell starts at all ones, "no packet yet"; 0 would announce packet 0.
     let (kind, doorbell_start) = match arguments.queue_type {
         queue_type::COMPUTE_AQL => (QueueKind::Aql, u64::MAX),
         queue_type::SDMA | queue_type::SDMA_XGMI | queue_type::SDMA_BY_ENGINE => {

@@ -15,7 +15,7 @@ fn device_memory_runs_out_and_comes_back() {
     assert_eq!(memory.vram_available(0), 4 * MIB);
     let more = memory.allocate(node, 0, 0x9000_0000, 5 * MIB, true);
     assert_eq!(more.unwrap_err(), Errno(libc::ENOMEM));
-    // System memory is not bounded by it.
+    // The VRAM size does not limit system memory.
     memory
         .allocate(node, 0, 0xa000_0000, 128 * MIB, false)
         .unwrap();

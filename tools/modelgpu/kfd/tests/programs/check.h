@@ -1,4 +1,4 @@
-// What every HIP test program needs: a failed call or a wrong value is said, and counted.
+// Shared checks of HIP test programs: they print and count each failed call or wrong value.
 #pragma once
 #include <cstdio>
 

@@ -1,4 +1,5 @@
-// Every way HIP moves or fills memory, with sizes at and off the alignments that it tells apart.
+// All of HIP's copies and fills of memory, with sizes at and off the alignments that HIP treats
+// differently.
 #include <hip/hip_runtime.h>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// What goes wrong on a GPU, one way per argument.
+// Faults on a GPU, one per argument.
 #include <hip/hip_runtime.h>
 
 #include <cstring>
@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
   if (!std::strcmp(what, "trap")) abort_itself<<<1, 1>>>(values);
   if (!std::strcmp(what, "unmodelled")) halt<<<1, 1>>>(values);
   if (!std::strcmp(what, "beyond-lds")) {
-    // 512 bytes are one unit of LDS, and 500 have 12 behind them that nobody asked for.
+    // 512 bytes are one unit of LDS; after 500 bytes, 12 more are allotted but not requested.
     for (size_t bytes : {512, 512, 500}) {
       CHECK_HIP(hipMemset(values, 1, 4096));
       read_beyond<<<1, 64, bytes>>>(values, 128);

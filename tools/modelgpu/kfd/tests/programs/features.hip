@@ -1,4 +1,4 @@
-// What HIP offers around kernels: streams, events, symbols, device printf, occupancy, memory info.
+// HIP features around kernels: streams, events, symbols, device printf, occupancy, memory info.
 #include <hip/hip_runtime.h>
 
 #include <cmath>
@@ -96,7 +96,7 @@ static void streams() {
   for (int launch = 0; launch < launches; launch++)
     for (int i = 0; i < streams; i++) count_atomically<<<2, 64, 0, stream[i]>>>(counters + i);
   CHECK_HIP(hipEventRecord(stop, stream[0]));
-  // The last stream waits for the first one's event before it counts on.
+  // The last stream waits for the first one's event before it continues.
   CHECK_HIP(hipStreamWaitEvent(stream[2], stop, 0));
   count_atomically<<<1, 1, 0, stream[2]>>>(counters);
   for (auto &one : stream) CHECK_HIP(hipStreamSynchronize(one));

@@ -1,4 +1,4 @@
-// What the file functions say of the driver's files and of others, in every spelling.
+// Results of the file functions for the driver's files and for others, with every function name.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -41,7 +41,7 @@ static void show(const char *path) {
   printf("  openat: %s\n", fd < 0 ? strerror(errno) : "yes");
   if (fd >= 0) {
     show_stat("  fstat", fstat(fd, &status), &status);
-    // An ioctl of a terminal: none of these is one.
+    // An ioctl of a terminal, which none of these files is.
     struct winsize size;
     int is_terminal = ioctl(fd, TIOCGWINSZ, &size) == 0;
     printf("  terminal: %s\n", is_terminal ? "yes" : strerror(errno));
@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
   printf("null: %d %s\n", open(none, O_RDONLY), strerror(errno));
   struct stat status;
   printf("closed: %d %s\n", fstat(999, &status), strerror(errno));
-  // The mode of a new file is the program's.
+  // The program chooses the mode of a new file.
   char name[] = "/tmp/modelgpu-files-XXXXXX";
   int fd = mkstemp(name);
   close(fd);

@@ -1,4 +1,4 @@
-// Forks before and after HSA was started, and starts another program from a child.
+// Forks before and after the start of HSA, and starts another program from a child.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,11 +36,11 @@ int main(int argc, char **argv) {
   if (getenv("FORK_TEST_INNER")) return finish();
 
   use_gpu();
-  // A child of a program that uses the GPU: it does not, and ends as it likes.
+  // The child of a program that uses the GPU may end without using it.
   child = fork();
   if (child == 0) _exit(5);
   CHECK(child_status(child) == 5);
-  // It may also become another program, which starts HSA on its own.
+  // It may also become another program that starts HSA itself.
   child = fork();
   if (child == 0) {
     setenv("FORK_TEST_INNER", "1", 1);

@@ -1,4 +1,4 @@
-// What the device asks the host for: printf, assert and malloc.
+// Device requests to the host: printf, assert and malloc.
 #include <hip/hip_runtime.h>
 
 #include <cassert>
@@ -16,7 +16,7 @@ __global__ void insist(int *values, int count) {
   values[threadIdx.x] = 1;
 }
 
-// Each work-item writes into memory of its own.
+// Each work-item writes into its own memory.
 __global__ void allocate(int **blocks, int *sums) {
   int i = threadIdx.x;
   int *block = static_cast<int *>(malloc(64 * sizeof(int)));
@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
   if (!std::strcmp(what, "printf")) {
     greet<<<3, 70>>>(200);
     CHECK_HIP(hipDeviceSynchronize());
-    // Once more: the service goes on.
+    // A second launch: the service still works.
     greet<<<1, 2>>>(1);
     CHECK_HIP(hipDeviceSynchronize());
   }

@@ -1,4 +1,4 @@
-// What every HSA test program needs: checks, the agents and their memory pools, code objects and
+// Shared parts of HSA test programs: checks, the agents and their memory pools, code objects and
 // dispatches.
 #pragma once
 #include <hsa/hsa.h>
@@ -102,7 +102,7 @@ static inline hsa_signal_t new_signal(hsa_signal_value_t value) {
   return signal;
 }
 
-// Waits until the signal is below 1, sleeping in the driver.
+// Sleeps in the driver until the signal is below 1.
 static inline void wait_done(hsa_signal_t signal) {
   hsa_signal_value_t value = hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1,
                                                        UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
@@ -148,7 +148,7 @@ static inline hsa_queue_t *new_queue(hsa_agent_t gpu) {
   return queue;
 }
 
-// Puts a packet, whose first two bytes are left to the end, into the queue and rings.
+// Writes a packet into the queue, its first two bytes last, and rings.
 static inline void submit(hsa_queue_t *queue, const void *packet, uint16_t header) {
   uint64_t index = hsa_queue_add_write_index_relaxed(queue, 1);
   char *slot = (char *)queue->base_address + 64 * (index & (queue->size - 1));

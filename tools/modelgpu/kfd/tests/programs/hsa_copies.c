@@ -45,7 +45,7 @@ static void asynchronous(int gpu) {
   CHECK_HSA(hsa_amd_memory_pool_free(back));
 }
 
-// Memory of the program's own, made known to the GPU.
+// The program's own memory, registered with the GPU.
 static void locked(int gpu) {
   unsigned char host[999];
   unsigned char *device = allocate_device(gpu, 1000), *seen = NULL;
@@ -74,7 +74,7 @@ static void between(int from, int to) {
   CHECK_HSA(hsa_amd_memory_pool_free(target));
 }
 
-// Argument: how often to start HSA.
+// Argument: the number of HSA starts.
 int main(int argc, char **argv) {
   int rounds = argc > 1 ? atoi(argv[1]) : 1;
   for (int round = 0; round < rounds; round++) {

@@ -64,7 +64,7 @@ static void submit_barrier(hsa_queue_t *queue, int type, hsa_signal_t first, hsa
   submit(queue, &packet, (uint16_t)(type | 1 << HSA_PACKET_HEADER_BARRIER));
 }
 
-// Whether the signal stays as it is for a while.
+// Returns whether the signal keeps its value for a while.
 static int holds(hsa_signal_t signal, hsa_signal_value_t value) {
   return hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_NE, value, 20000000,
                                    HSA_WAIT_STATE_ACTIVE) == value;
@@ -97,7 +97,7 @@ static void barriers(hsa_queue_t *queue) {
   CHECK_HSA(hsa_signal_destroy(done));
 }
 
-// Two queues run side by side: one waits inside a kernel for what the other one does.
+// Two queues run side by side: a kernel in one waits for a kernel in the other.
 static void side_by_side(int gpu, hsa_executable_t executable) {
   hsa_queue_t *one = new_queue(gpus[gpu]), *two = new_queue(gpus[gpu]);
   unsigned zero = 0, *flag = allocate_device(gpu, 4);

@@ -10,7 +10,7 @@ GLOBAL void add_step(int *values, int count) {
   if (i < count) values[i] += step;
 }
 
-// One step of a sequence in which the order of two launches shows: x -> x * factor + 1.
+// One step of a sequence that shows the order of two launches: x -> x * factor + 1.
 GLOBAL void chain(unsigned *value, unsigned factor) { *value = *value * factor + 1; }
 
 GLOBAL void spin(volatile unsigned *flag) {

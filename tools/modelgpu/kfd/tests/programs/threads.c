@@ -1,4 +1,4 @@
-// Threads that open the driver's files while others fork, and children that do so before exec.
+// Threads open the driver's files while others fork, and children open them before exec.
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-//! The runtime finds the GPUs that were asked for.
+//! The runtime finds the configured GPUs.
 
 use crate::harness::{Ended, Run, c_program};
 
@@ -54,7 +54,7 @@ fn device_memory_has_the_size_asked_for() {
     assert!(ended.stdout.contains(pool), "{}", ended.text());
 }
 
-/// ROCr 5.2.3 has never heard of gfx942: it leaves those GPUs out, and the model says why.
+/// ROCr 5.2.3 does not know gfx942. It leaves those GPUs out, and the model prints the reason.
 #[test]
 fn a_target_unknown_to_the_runtime_is_explained() {
     let ended = agents("gfx90a,gfx942");

@@ -1,4 +1,4 @@
-//! What goes wrong on the GPU is said, ends the program as on a real one, and never hangs.
+//! The model reports each GPU fault, the program ends as on a real GPU, and nothing hangs.
 
 use crate::harness::{Ended, FINISHED, Run, hip_program};
 
@@ -9,7 +9,7 @@ fn fault(what: &str) -> Ended {
     Run::new(&hip_program("faults")).arg(what).output()
 }
 
-/// Asserts that the model's own message holds all of these.
+/// Asserts that the model's own message holds all parts.
 fn assert_said(ended: &Ended, parts: &[&str]) {
     let ours = |line: &&str| line.starts_with("rocov modelgpu: GPU 0 (gfx90a): ");
     let message = ended.stderr.lines().find(ours);
@@ -33,7 +33,7 @@ fn an_access_out_of_bounds_is_a_memory_fault() {
             "out-of-bounds write of 4 bytes",
         ],
     );
-    // ROCr's own words, with the same address.
+    // ROCr's message, with this address too.
     let address = |text: &str, before: &str| {
         let (_, rest) = text.split_once(before)?;
         let digits: String = rest.chars().take_while(char::is_ascii_hexdigit).collect();
@@ -73,7 +73,7 @@ fn lds_beyond_what_a_kernel_has_reads_zero() {
             "read of 4 bytes at LDS address 0x200, beyond the workgroup's 0x200 bytes",
         ],
     );
-    // Once, however often the kernel runs.
+    // One warning, however often the kernel runs.
     let lines = ended.stderr.lines().filter(|line| line.contains("LDS"));
     assert_eq!(lines.count(), 1, "{}", ended.text());
 }

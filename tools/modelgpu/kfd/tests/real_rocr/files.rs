@@ -1,11 +1,11 @@
-//! Programs under the preload see the driver's files, and everything else as without it.
+//! Under the preload, programs see the driver's files, and all other files unchanged.
 
 use std::fs;
 use std::path::Path;
 
 use crate::harness::{Ended, Run, c_program, scratch};
 
-/// Paths that are not the driver's, and some that nearly are.
+/// Paths that are not the driver's; some differ only a little.
 const OTHERS: [&str; 7] = [
     "/etc/passwd",
     "/proc/self",
@@ -50,7 +50,7 @@ fn device_nodes_look_like_device_nodes() {
     assert!(ended.stdout.starts_with(&both), "{}", ended.text());
 }
 
-/// Without the variable nothing is modelled, and nothing is written.
+/// Without the variable the library models nothing and writes nothing.
 #[test]
 fn inert_without_the_variable() {
     let tmp = scratch().join("inert");
@@ -78,7 +78,7 @@ fn inert_without_the_variable() {
     assert_eq!(fs::read_dir(&tmp).unwrap().count(), 0);
 }
 
-/// Shells, interpreters and tools are started under the preload all the time.
+/// Shells, interpreters and tools often run under the preload.
 #[test]
 fn other_programs_run_under_the_preload() {
     let shell = |script: &str| {
@@ -131,7 +131,8 @@ fn a_bad_value_ends_the_process_with_one_line() {
     }
 }
 
-/// A tree that somebody else made under our name is not trusted; an unwritable place is said.
+/// The model rejects a tree that another user made under its name, and reports a directory that it
+/// cannot write.
 #[test]
 fn a_place_that_cannot_be_written_is_said() {
     let ended = Run::new(&c_program("agents"))

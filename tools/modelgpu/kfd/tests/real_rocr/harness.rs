@@ -1,4 +1,4 @@
-//! Compiling test programs and running them on the model.
+//! Compiles test programs and runs them on the model.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
-/// The last line of a program that got to its end without a failed check.
+/// The last line of a program that finished without a failed check.
 pub(crate) const FINISHED: &str = "finished, failures: 0";
 
-/// Seconds after which a program counts as hanging.
+/// Seconds until a program counts as hanging.
 const TIMEOUT: &str = "120";
 
-/// The library under test, in the directory above this test's executable. Tests do not make
-/// cargo build it, so one that is older than its sources is refused.
+/// The library under test, in the directory above this test's executable. Tests do not make cargo
+/// build it, so the test fails if it is older than its sources.
 pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(find_library)
@@ -44,7 +44,7 @@ fn modified(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).and_then(|found| found.modified()).ok()
 }
 
-/// When the youngest file in a directory was changed, those in its subdirectories included.
+/// The newest modification time of a directory's files, subdirectories included.
 fn newest(directory: &Path) -> Option<SystemTime> {
     let entries = fs::read_dir(directory).expect("the sources are there");
     let times = entries.filter_map(|entry| {
@@ -69,14 +69,14 @@ fn source(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Where this test's files go.
+/// The directory for this test's files.
 pub(crate) fn scratch() -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("modelgpu-kfd");
     fs::create_dir_all(&directory).expect("cargo's directory for tests is writable");
     directory
 }
 
-/// Runs a compiler that makes `output`, unless that is younger than every source.
+/// Runs a compiler that makes `output`, unless `output` is newer than every source.
 fn compile(output: &str, mut compiler: Command) -> PathBuf {
     // Tests run in parallel and share programs.
     static COMPILING: Mutex<()> = Mutex::new(());
@@ -105,12 +105,12 @@ pub(crate) fn c_program(name: &str) -> PathBuf {
     compile(name, compiler)
 }
 
-/// How clang 22 compiles for this machine's HIP, which is 5.2.
+/// Flags of clang 22 for this machine's HIP 5.2.
 pub(crate) const HIP_5_2: [&str; 6] = [
     "-D__AMDGCN_WAVEFRONT_SIZE=64",
     "--rocm-path=/usr",
     "--rocm-device-lib-path=/usr/lib/x86_64-linux-gnu/amdgcn/bitcode",
-    // HIP 5.2 loads nothing newer.
+    // HIP 5.2 cannot load newer versions.
     "-mcode-object-version=4",
     "--hip-link",
     "-lamdhip64",
@@ -121,7 +121,7 @@ pub(crate) fn hip_program(name: &str) -> PathBuf {
     hip_program_with(name, name, &["gfx90a"], &HIP_5_2)
 }
 
-/// A HIP program with flags of the caller's choice.
+/// A HIP program with the caller's flags.
 pub(crate) fn hip_program_with(
     name: &str,
     output: &str,
@@ -157,16 +157,16 @@ pub(crate) fn code_object(target: &str) -> PathBuf {
     compile(&format!("kernels.{target}.co"), compiler)
 }
 
-/// What a program did.
+/// The result of a program.
 pub(crate) struct Ended {
-    /// Its exit status, 128 and the signal's number if a signal ended it, 124 if it hung.
+    /// Its exit status; 128 plus the signal's number if a signal ended it; 124 if it hung.
     pub(crate) status: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
 impl Ended {
-    /// Asserts that the program got to its end and found nothing wrong.
+    /// Asserts that the program finished and found no errors.
     pub(crate) fn assert_finished(&self) -> &Ended {
         assert!(
             self.status == 0 && self.stdout.contains(FINISHED),
@@ -176,7 +176,7 @@ impl Ended {
         self
     }
 
-    /// Everything about it, for a failed assertion.
+    /// The whole result, for a failed assertion.
     pub(crate) fn text(&self) -> String {
         format!("status {}\n{}\n{}", self.status, self.stdout, self.stderr)
     }
@@ -193,7 +193,7 @@ impl Run {
         Run::under(&[], program)
     }
 
-    /// As `new`, started by a launcher's command line.
+    /// Like `new`, with a launcher's command line before the program.
     pub(crate) fn under(launcher: &[&str], program: &Path) -> Run {
         let mut command = Command::new("timeout");
         command.args(["--kill-after=5", TIMEOUT]);
@@ -203,7 +203,7 @@ impl Run {
         run.env("LD_PRELOAD", library())
             .env("ROCOV_MODELGPU", "gfx90a")
             .env("ROCOV_MODELGPU_TMP", scratch())
-            // No core files in the source tree from the programs that crash on purpose.
+            // Programs that crash on purpose must not leave core files in the source tree.
             .current_directory(&scratch())
     }
 

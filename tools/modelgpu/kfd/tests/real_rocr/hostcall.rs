@@ -1,13 +1,13 @@
-//! What kernels ask of HIP's service on the host, which their interrupts wake: device printf, assert
-//! and malloc.
+//! Kernels' requests to HIP's service on the host, which their interrupts wake: device printf,
+//! assert and malloc.
 
 use crate::harness::{Ended, FINISHED, HIP_5_2, Run, hip_program_with};
 use crate::stacks;
 
 const ABORTED: i32 = 128 + 6;
 
-/// What kernels that call functions may need of an OpenCL runtime, as far as clang can tell. HIP 5.2
-/// crashes when it looks for that.
+/// OpenCL functions that clang thinks a kernel with calls may need. HIP 5.2 crashes when it looks
+/// for them.
 const NO_OPENCL: [&str; 8] = [
     "-Xclang",
     "-default-function-attr",
@@ -48,7 +48,7 @@ fn is_served(whom: &str, ask: impl Fn(&str) -> Ended) {
     ask("malloc").assert_finished();
     let ended = ask("assert");
     match whom.starts_with("rocr-7.2.4") {
-        // HIP 7 hands a kernel's end to the program as an error. Earlier releases abort it.
+        // HIP 7 reports the kernel's end as an error. Earlier releases abort the program.
         true => assert!(
             ended.status == 1 && ended.stdout.contains("hipDeviceSynchronize(): "),
             "{}",
@@ -70,7 +70,7 @@ fn is_served(whom: &str, ask: impl Fn(&str) -> Ended) {
     }
 }
 
-/// A line of each work-item and no other, in whatever order.
+/// Asserts that each work-item printed its line, in any order, and that there is no other line.
 fn printf_prints(ended: &Ended) {
     ended.assert_finished();
     let mut lines: Vec<&str> = ended.stdout.lines().collect();

@@ -1,7 +1,7 @@
-//! Real programs on the real ROCr and HIP, with the model in the driver's place.
+//! Real programs on the real ROCr and HIP, with the model instead of the driver.
 //!
-//! The programs are in `tests/programs`; each is compiled here, checks itself, and ends with the
-//! line that [`harness::FINISHED`] names.
+//! The programs are in `tests/programs`. The tests compile them. Each program checks itself and
+//! ends with the line in [`harness::FINISHED`].
 
 mod agents;
 mod faults;

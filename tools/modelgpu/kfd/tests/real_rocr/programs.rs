@@ -1,9 +1,9 @@
-//! Copies, kernels, queues and signals give right results, whichever way the runtime takes.
+//! Copies, kernels, queues and signals give right results on each path of the runtime.
 
 use crate::harness::{Run, c_program, code_object, hip_program};
 
-/// What changes the runtime's way: copies by SDMA engines or by shaders, waits in the driver or
-/// by polling, device memory that the host can or cannot reach.
+/// Settings that change the runtime's path: copies by SDMA engines or by shaders, waits in the
+/// driver or by polling, device memory that the host can or cannot reach.
 const WAYS: [(&str, &str); 5] = [
     ("HSA_ENABLE_SDMA", "1"),
     ("HSA_ENABLE_SDMA", "0"),
@@ -51,7 +51,7 @@ fn hip_features_on_two_gpus() {
     }
 }
 
-/// Not so on ROCr 6.4.3, which refuses a second start before it asks the driver anything.
+/// Does not apply to ROCr 6.4.3, which rejects a second start before it calls the driver.
 #[test]
 fn hsa_can_be_started_again() {
     let ended = Run::new(&c_program("hsa_copies")).arg("3").output();
@@ -77,12 +77,12 @@ fn threads_fork_and_open_at_once() {
     Run::new(&c_program("threads")).output().assert_finished();
 }
 
-/// The log tells queues and dispatches at level 1, and every call at level 2.
+/// The log lists queues and dispatches at level 1, and every call at level 2.
 #[test]
 fn the_log_tells_what_happened() {
     let log = crate::harness::scratch().join("log");
     for (level, calls) in [("1", false), ("2", true)] {
-        // A log is appended to.
+        // The model appends to a log.
         let _ = std::fs::remove_file(&log);
         let mut target = log.clone().into_os_string();
         target.push(format!(":{level}"));

@@ -1,4 +1,4 @@
-//! The same programs on other releases' ROCr and HIP, as far as `tools/stacks` has fetched them
+//! The model's tests on other releases' ROCr and HIP, if `tools/stacks` has fetched them
 //! (`tools/test --stacks all` fetches all).
 
 use std::io::{Write, stderr};
@@ -20,13 +20,13 @@ pub(crate) fn output(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("tools/stacks prints text")
 }
 
-/// Names of the runtimes that are unpacked here.
+/// The names of the runtimes that are unpacked here.
 pub(crate) fn here() -> Vec<String> {
     let mut names = Vec::new();
     let expected = std::env::var("ROCOV_STACKS_EXPECTED").unwrap_or_default();
     for line in output(&["list"]).lines() {
         let (name, state) = line.split_once(": ").expect("NAME: STATE");
-        // tools/stacks has compilers too.
+        // tools/stacks also lists compilers.
         if !name.starts_with("rocr-") {
             continue;
         }
@@ -37,7 +37,8 @@ pub(crate) fn here() -> Vec<String> {
                     !expected.split_whitespace().any(|it| it == name),
                     "{name} was fetched (ROCOV_STACKS_EXPECTED) and is not there"
                 );
-                // Past the capture of passing tests' output: nobody should have to guess.
+                // Written around the capture of passing tests' output, so that the line is always
+                // visible.
                 let _ = writeln!(stderr(), "not run: the model on {name}: {state}");
             }
         }
@@ -133,7 +134,7 @@ fn hip_programs_on_both_targets() {
         ] {
             let ended = run(&stack, &program("faults")).arg(what).output();
             if stack.starts_with("rocr-7") {
-                // HIP 7 makes an error of it, earlier releases end the program.
+                // HIP 7 reports an error, earlier releases end the program.
                 assert_eq!(ended.status, 0, "{}", ended.text());
                 let errors = ["an illegal memory access", "unspecified launch failure"];
                 let error = errors[usize::from(what != "out-of-bounds")];

@@ -60,7 +60,7 @@ fn nothing_runs_before_the_doorbell_rings_or_the_header_is_written() {
     assert!(stays(|| gpu.read(READ_INDEX) == 0));
     queue.ring(0);
     until("the first packet is read", || gpu.read(READ_INDEX) == 1);
-    // The second slot's header still says INVALID, although the doorbell has been rung.
+    // The second slot's header is still INVALID, although the doorbell has rung.
     queue.put([1, 0, 0, 0, 8, 0, 0, 0]);
     queue.ring(1);
     assert!(stays(|| gpu.read(READ_INDEX) == 1));
@@ -74,7 +74,7 @@ fn nothing_runs_before_the_doorbell_rings_or_the_header_is_written() {
 fn a_doorbell_that_falls_back_leaves_no_packet_behind() {
     let gpu = FakeGpu::new();
     let queue = Queue::start(&gpu, QueueKind::Aql);
-    // The second is ready, the first not yet.
+    // The second packet is ready, the first is not.
     queue.put([1, 0, 0, 0, 7, 0, 0, 0]);
     queue.put(dispatch(8, 0));
     queue.ring(1);
@@ -199,6 +199,6 @@ fn a_queue_that_waits_or_runs_for_ever_can_be_destroyed() {
         drop(queue);
         assert_eq!(gpu.read(READ_INDEX), 0, "the packet did not complete");
         let told = |what: &Happened| !matches!(what, Happened::Kernel { .. });
-        assert!(!gpu.happened().iter().any(told), "and nobody was told");
+        assert!(!gpu.happened().iter().any(told), "no completion event");
     }
 }

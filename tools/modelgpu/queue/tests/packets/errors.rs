@@ -1,4 +1,4 @@
-//! What a queue does when a packet cannot be processed: it says so, reports it and stands still.
+//! A queue prints, reports and stands still if it cannot process a packet.
 
 use modelgpu_queue::QueueKind;
 
@@ -9,7 +9,7 @@ use crate::gpu::{
 const ILLEGAL_INSTRUCTION: i64 = 0x4000_0000;
 const NOWHERE: u64 = 0x1234_5678_0000;
 
-/// The queue's inactive signal: what ROCr 5 waits for.
+/// The queue's inactive signal, which ROCr 5 waits for.
 fn inactive_signal(gpu: &FakeGpu) -> u64 {
     let signal = gpu.signal(10, 0, 3);
     gpu.write(QUEUE + 192, signal);

@@ -1,4 +1,4 @@
-//! A GPU made of one block of memory, and queues on it.
+//! A GPU with one block of memory, and queues on it.
 
 use std::fmt::Arguments;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,10 +13,10 @@ use modelgpu_queue::{Fault, Processor, QueueError, QueueKind, QueueLayout};
 
 /// Device address of the memory's first byte; far from any host address.
 pub(crate) const BASE: u64 = 0x7000_0000_0000;
-/// Bytes of memory. The upper half is a region of its own: copies must be able to cross.
+/// Bytes of memory. The upper half is a separate region: copies must be able to cross.
 pub(crate) const SIZE: u64 = 0x2_0000;
 
-/// Where things lie.
+/// The addresses of the parts.
 pub(crate) const RING: u64 = BASE;
 pub(crate) const RING_BYTES: u64 = 1024;
 /// An `amd_queue_t`; its write index is at 56, its read index at 128.
@@ -28,12 +28,12 @@ pub(crate) const MAILBOXES: u64 = BASE + 0x3000;
 pub(crate) const SAVE_AREA: u64 = BASE + 0x4000;
 pub(crate) const DATA: u64 = BASE + 0x8000;
 
-/// A kernel object that the fake GPU cannot run, for the reason in its low bits.
+/// A kernel object that the fake GPU cannot run; the low bits hold the reason.
 pub(crate) const FAILING_KERNEL: u64 = 0xbad0;
 /// A kernel object that runs until its queue is destroyed.
 pub(crate) const ENDLESS_KERNEL: u64 = 0xe0d0;
 
-/// What happened on the GPU, in order.
+/// The events on the GPU, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Happened {
     Kernel { object: u64, dispatch: u64 },
@@ -47,8 +47,8 @@ struct Memory {
     words: Vec<AtomicU64>,
 }
 
-// SAFETY: the words are never moved or freed while the GPU lives, and only accessed atomically
-// by the test; the processor's own accesses are ordered by the queue's indices.
+// SAFETY: the words never move, and live as long as the GPU. The test accesses them only
+// atomically. The queue's indices order the processor's own accesses.
 unsafe impl AddressSpace for Memory {
     fn region(&self, address: u64) -> Option<Region> {
         let offset = address.checked_sub(BASE).filter(|&offset| offset < SIZE)?;
@@ -188,7 +188,7 @@ impl Gpu for FakeGpu {
     fn log(&self, _level: u8, _text: Arguments<'_>) {}
 }
 
-/// A queue with its thread.
+/// A queue and its thread.
 pub(crate) struct Queue {
     gpu: Arc<FakeGpu>,
     kind: QueueKind,
@@ -236,7 +236,7 @@ impl Queue {
         self.gpu.write(WRITE_INDEX, index + 1);
     }
 
-    /// Writes SDMA packets behind those that are there, wrapping at the ring's end, and rings.
+    /// Writes SDMA packets behind the existing ones, with a wrap at the ring's end, and rings.
     pub(crate) fn put_sdma(&self, dwords: &[u32]) {
         assert_eq!(self.kind, QueueKind::Sdma);
         let start = self.doorbell.load(Ordering::Relaxed);
@@ -252,13 +252,13 @@ impl Queue {
         self.doorbell.store(value, Ordering::Release);
     }
 
-    /// Rings for everything that was put.
+    /// Rings for all written packets.
     pub(crate) fn ring_all(&self) {
         self.ring(self.gpu.read(WRITE_INDEX) - 1);
     }
 }
 
-/// Waits until `condition` holds; ten seconds mean that it never will.
+/// Waits until `condition` holds. Fails after ten seconds.
 pub(crate) fn until(what: &str, condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
@@ -268,7 +268,7 @@ pub(crate) fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Whether `condition` holds for a while.
+/// Returns whether `condition` holds for a while.
 pub(crate) fn stays(condition: impl Fn() -> bool) -> bool {
     (0..50).all(|_| {
         thread::sleep(Duration::from_micros(200));

@@ -1,5 +1,5 @@
-//! Queues that are made while the dynamic linker's lock is held, as by HIP that unloads code within
-//! `dlclose`: a GPU does not need that lock, so its queues must work.
+//! Queues that start while the dynamic linker's lock is held, as when HIP unloads code within
+//! `dlclose`. A GPU does not need that lock, so its queues must work.
 
 use std::mem::ManuallyDrop;
 use std::panic::catch_unwind;

@@ -1,5 +1,5 @@
-//! Queues over a fake GPU: packets are written into memory word by word, a real processor thread
-//! runs them, and memory, signals and events are looked at afterwards.
+//! Queues over a fake GPU. The tests write packets into memory word by word, a real processor
+//! thread runs them, and the tests then check memory, signals and events.
 
 mod aql;
 mod errors;

@@ -1,4 +1,4 @@
-//! SDMA: every packet that ROCr sends.
+//! SDMA: every packet type that ROCr sends.
 
 use modelgpu_queue::QueueKind;
 
@@ -83,7 +83,7 @@ fn packets_may_wrap_at_the_end_of_the_ring() {
 fn a_nop_says_how_long_it_is() {
     let gpu = FakeGpu::new();
     let queue = Queue::start(&gpu, QueueKind::Sdma);
-    // Two dwords of garbage that must not be taken for packets.
+    // Two dwords of garbage that the queue must not read as packets.
     run(&gpu, &queue, &[2 << 16, u32::MAX, u32::MAX, 0]);
     assert_eq!(gpu.happened(), []);
 }
@@ -128,7 +128,7 @@ fn sub_windows_are_copied_row_by_row() {
 fn fills_repeat_a_dword() {
     let gpu = FakeGpu::new();
     let queue = Queue::start(&gpu, QueueKind::Sdma);
-    // COUNT is in bytes, less four (element size 2: a dword).
+    // COUNT is the number of bytes minus four (element size 2: a dword).
     let fill = [11 | 2 << 30, low(DATA), high(DATA), 0x0403_0201, 40 - 4];
     run(&gpu, &queue, &fill);
     assert_eq!(gpu.read_bytes(DATA, 40), [1, 2, 3, 4].repeat(10));
@@ -163,7 +163,7 @@ fn fence_atomic_timestamp_and_trap_complete_a_signal() {
 
 #[test]
 fn polls_wait_for_their_condition() {
-    // Function, a value that does not meet it with reference 5, and one that does.
+    // A function, a value that does not meet it with reference 5, and one that does.
     for (function, before, after) in [
         (1, 5, 4),
         (2, 6, 5),
@@ -190,7 +190,8 @@ fn polls_wait_for_their_condition() {
     }
 }
 
-/// Without the mem_poll bit the packet flushes the host data path: its address is a register's.
+/// Without the mem_poll bit the packet flushes the host data path: its address is that of a
+/// register.
 #[test]
 fn a_poll_of_registers_is_a_flush() {
     let gpu = FakeGpu::new();

@@ -1,14 +1,14 @@
-//! What ran of the lines that a change added or modified.
+//! The coverage of lines that a change added or modified.
 
 mod unified;
 
 use super::figures::Figure;
 use super::file::Line;
-use super::fit::{Lines, Stale, stale};
-use super::places::{Match, Places};
-use super::select::Selection;
+use super::path_match::{Match, Places};
+use super::selection::Selection;
+use super::staleness::{Lines, Stale, stale};
 use super::view::View;
-use crate::git::Repository;
+use crate::host::git::Repository;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::env;
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use unified::ChangedFile;
 
-/// Extensions of sources that are for GPUs whatever is in them.
+/// Extensions of sources that are always for GPUs.
 const GPU_EXTENSIONS: [&str; 4] = ["hip", "cu", "cuh", "cl"];
 /// Extensions of sources that may have code for GPUs.
 const SOURCE_EXTENSIONS: [&str; 14] = [
@@ -36,26 +36,26 @@ const GPU_WORDS: [&str; 4] = [
 /// A change: the files of a diff.
 #[derive(Debug)]
 pub(crate) struct Change {
-    /// What the user calls it.
+    /// The name that the user gave.
     base: String,
-    /// Where the diff's paths start, if that is known.
+    /// The directory that the paths of the diff start from, if it is known.
     root: Option<PathBuf>,
     files: Vec<ChangedFile>,
 }
 
-/// What ran of a change.
+/// The coverage of a change.
 #[derive(Debug, Default)]
 pub(crate) struct Changed {
-    /// What the user calls the change.
+    /// The name that the user gave to the change.
     pub(crate) base: String,
-    /// Whether anything was added or modified at all, in whatever file.
+    /// True if no line of any file was added or modified.
     pub(crate) is_empty: bool,
     /// The files with changed lines that have code.
     pub(crate) files: Vec<ChangedSource>,
     /// One line for each changed file that should be among them and is not, and for each whose lines
     /// are not those that were compiled.
     pub(crate) left_out: Vec<String>,
-    /// The sources that are left out because they are not what was compiled.
+    /// The sources that are left out because they have changed since they were compiled.
     pub(crate) stale: BTreeSet<Arc<str>>,
     /// One line for each that was matched with some doubt.
     pub(crate) doubts: Vec<String>,
@@ -64,14 +64,14 @@ pub(crate) struct Changed {
 /// A changed file.
 #[derive(Debug)]
 pub(crate) struct ChangedSource {
-    /// As the report has it.
+    /// The path in the report.
     pub(crate) path: Arc<str>,
     /// The changed lines with code, with their counts in each column.
     pub(crate) lines: Vec<Line>,
 }
 
 impl ChangedSource {
-    /// How many of its changed lines ran, in each column and in all.
+    /// The numbers of its changed lines that ran, in each column and in all.
     pub(crate) fn figures(&self, view: &View) -> Vec<Figure> {
         let covered = |counts: &mut dyn Iterator<Item = Option<u64>>| {
             Figure::of(counts.flatten().map(|count| count > 0))
@@ -85,7 +85,7 @@ impl ChangedSource {
 }
 
 impl Changed {
-    /// How many of all changed lines ran, in each column and in all.
+    /// The numbers of all changed lines that ran, in each column and in all.
     pub(crate) fn totals(&self, view: &View) -> Vec<Figure> {
         let mut totals = view.each(|_| Figure::default(), Figure::default());
         for file in &self.files {
@@ -98,12 +98,12 @@ impl Changed {
 }
 
 impl Change {
-    /// The change that `base` says: a revision or range of the repository that the current directory
-    /// or `repository` is in, a file with a unified diff, or `-` for one on standard input.
+    /// Reads the change `base`: a revision or range of the repository that the current directory or
+    /// `repository` is in, a file with a unified diff, or `-` for one on standard input.
     ///
     /// # Errors
     ///
-    /// When it is none of these, or not to be told which, or damaged.
+    /// Fails if it is none of these, is ambiguous, or is damaged.
     pub(crate) fn of(base: &OsStr, repository: Option<&Path>) -> Result<Self> {
         let is_input = base == "-";
         let file = (!is_input && Path::new(base).is_file()).then(|| PathBuf::from(base));
@@ -144,12 +144,12 @@ impl Change {
         })
     }
 
-    /// Where the changed files are, whatever is in them.
+    /// The paths of all changed files.
     pub(crate) fn places(&self) -> impl Iterator<Item = PathBuf> {
         self.files.iter().map(|file| self.place(&file.path))
     }
 
-    /// What ran of it, by `view`, which shows what `selection` admits.
+    /// Returns the coverage of the change by `view`, which shows the sources that `selection` admits.
     pub(crate) fn covered(&self, view: &View, selection: &Selection) -> Changed {
         let mut changed = Changed {
             base: self.base.clone(),
@@ -173,8 +173,7 @@ impl Change {
         changed
     }
 
-    /// The source that a file of the diff is, as the report has it. Says where there is none, or
-    /// doubt.
+    /// The source of the report that a file of the diff is. Adds a line if there is none, or doubt.
     fn source<'a>(
         &self,
         file: &ChangedFile,
@@ -186,7 +185,8 @@ impl Change {
         match found {
             Match::Source(source) => return Some(source),
             Match::Likely(source) => {
-                let line = format!("{name} is taken for {source}: if it is not, give --path-map");
+                let line =
+                    format!("rocov takes {name} for {source}: if that is wrong, give --path-map");
                 changed.doubts.push(line);
                 return Some(source);
             }
@@ -212,14 +212,15 @@ impl Change {
             return;
         };
         if file.is_binary {
-            let line =
-                format!("{name}: the diff takes it for binary, and does not say which lines");
+            let line = format!(
+                "{name}: the diff treats it as binary and has no lines: make it with --text"
+            );
             changed.left_out.push(line);
             return;
         }
         let path = Arc::clone(&view.paths[index]);
         if let Some(stale) = self.stale(file, &path, view) {
-            let line = format!("{name}: stale: it is {stale}: build and run it again");
+            let line = format!("{name}: stale: {stale}: build and run it again");
             changed.left_out.push(line);
             changed.stale.insert(path);
             return;
@@ -231,7 +232,8 @@ impl Change {
         }
     }
 
-    /// Where the source at `path`, which is this file, is known not to be what was compiled.
+    /// Returns a place that shows that the source at `path`, which is this file, has changed since it
+    /// was compiled.
     ///
     /// Its lines are those that the diff has, and otherwise those of a text that agrees with the
     /// diff: of the revision that sources are taken from, of the file in the tree, or of the one that
@@ -257,7 +259,7 @@ impl Change {
         })
     }
 
-    /// Where a file of the diff is.
+    /// The path of a file of the diff.
     fn place(&self, path: &str) -> PathBuf {
         match &self.root {
             Some(root) => root.join(path),
@@ -265,7 +267,7 @@ impl Change {
         }
     }
 
-    /// Whether it has GPU code, as far as its name and its text say.
+    /// Returns whether the file has GPU code, by its name and text.
     fn is_for_gpus(&self, file: &ChangedFile) -> bool {
         let extension = Path::new(&file.path).extension().and_then(OsStr::to_str);
         if extension.is_some_and(|it| GPU_EXTENSIONS.contains(&it)) {

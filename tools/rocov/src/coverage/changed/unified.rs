@@ -1,6 +1,6 @@
-//! Reads a unified diff, as `git diff` or `diff -u` writes it: which lines each file got.
+//! Reads a unified diff of `git diff` or `diff -u`: the lines that each file got.
 
-use crate::coverage::places::common_suffix;
+use crate::coverage::path_match::common_suffix;
 use anyhow::{Context, Result, bail};
 use diffy::Line;
 use diffy::patch_set::{FileOperation, FilePatch, ParseOptions, PatchKind, PatchSet};
@@ -16,12 +16,12 @@ pub(crate) struct ChangedFile {
     pub(crate) path: String,
     /// The lines that were added or modified, without their ends, by their numbers after the change.
     pub(crate) lines: BTreeMap<u32, Vec<u8>>,
-    /// Whether the diff does not say which.
+    /// True if the diff does not say which.
     pub(crate) is_binary: bool,
 }
 
 impl ChangedFile {
-    /// Whether nothing of it was added or modified.
+    /// Returns whether nothing of it was added or modified.
     pub(crate) fn is_empty(&self) -> bool {
         self.lines.is_empty() && !self.is_binary
     }
@@ -31,7 +31,7 @@ impl ChangedFile {
 ///
 /// # Errors
 ///
-/// When it is none, is damaged, is one of a merge, or has a file twice.
+/// Fails if the text is no diff, is damaged, is a diff of a merge, or has a file twice.
 pub(crate) fn read(diff: &[u8]) -> Result<Vec<ChangedFile>> {
     // Line ends are of no interest, and a diff may have been through a tool that changes them.
     let diff = without_carriage_returns(diff);
@@ -104,7 +104,7 @@ fn is_combined(line: &[u8]) -> bool {
         .any(|start| line.starts_with(start))
 }
 
-/// Whether it is what a diff may have where there are no lines to show.
+/// Returns whether a diff may have this line in the place of changed lines.
 fn says_no_lines(line: &[u8]) -> bool {
     let starts = [
         &b"Submodule "[..],
@@ -116,7 +116,7 @@ fn says_no_lines(line: &[u8]) -> bool {
     line.trim_ascii().is_empty() || starts.iter().any(|start| line.starts_with(start))
 }
 
-/// What is there after the change; nothing of a file that was deleted.
+/// The file after the change; `None` if it was deleted.
 fn changed(patch: &FilePatch<'_, [u8]>) -> Result<Option<ChangedFile>> {
     let path = match patch.operation() {
         FileOperation::Delete(_) => return Ok(None),
@@ -160,8 +160,7 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// The path of a modified file: what follows the prefixes `a/` and `b/`, or whatever else the two
-/// sides begin with.
+/// The path of a modified file, without the prefixes `a/` and `b/`, or other prefixes of the two sides.
 fn modified_path(original: &str, modified: &str) -> String {
     if original == modified {
         return modified.to_owned();
@@ -178,7 +177,7 @@ fn modified_path(original: &str, modified: &str) -> String {
     }
 }
 
-/// Without a prefix of one letter: besides `b/`, git writes `w/`, `i/` and `c/` where
+/// The path without a prefix of one letter: besides `b/`, git writes `w/`, `i/` and `c/` if
 /// `diff.mnemonicPrefix` is set.
 fn without_side(path: &str) -> String {
     let rest = ["b/", "w/", "i/", "c/"]

@@ -1,13 +1,13 @@
-//! Which file before is which after, where the two were compiled in different directories.
+//! Pairs of files before and after, which may have been compiled in different directories.
 
 use super::Pair;
-use crate::coverage::output::paths::common;
+use crate::support::paths::common;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The files before and after: those of one path, then those of one path from the directory that all
-/// others of their side are in, and what is left alone.
+/// Pairs the files before and after: by their paths, then by their paths from the directory that all
+/// others of their side are in. The rest has no partner.
 pub(super) fn pairs<'a>(
     before: &'a [Arc<str>],
     after: &'a [Arc<str>],
@@ -27,7 +27,7 @@ pub(super) fn pairs<'a>(
         .collect()
 }
 
-/// Paths by what they are from the directory that all are in.
+/// The paths by their names from the directory that all are in.
 fn relative<'a>(paths: impl Iterator<Item = &'a str> + Clone) -> BTreeMap<&'a Path, &'a str> {
     let base = common(paths.clone());
     let from_base = |path: &'a str| {

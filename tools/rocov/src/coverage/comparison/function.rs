@@ -1,21 +1,21 @@
 //! A function before and after.
 
 use super::{Change, Pair};
-use crate::coverage::detail::Detail;
 use crate::coverage::figures::Figure;
 use crate::coverage::function::Kind;
-use crate::coverage::tool::symbol;
+use crate::coverage::function_coverage::Detail;
+use crate::coverage::llvm_cov::symbol;
 use crate::coverage::view::Column;
 use std::collections::BTreeMap;
 
-/// What one report has of a function.
+/// A function in one report.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// The line that it starts on.
     pub(super) start: u32,
     pub(super) is_kernel: bool,
     pub(super) calls: u64,
-    /// Whether each of its lines with code ran.
+    /// True if each of its lines with code ran.
     pub(super) lines: BTreeMap<u32, bool>,
     /// Its regions: first and last line, counted from the start, and kind.
     shape: Vec<(u32, u32, Kind)>,
@@ -61,10 +61,10 @@ pub(super) fn seen(column: &Column, path: &str) -> BTreeMap<String, Seen> {
     functions
 }
 
-/// What comparing a function gives.
+/// The result of comparing a function.
 pub(super) struct Compared {
     pub(super) change: Option<Change>,
-    /// Whether its lines ran, by their numbers after, if they can be compared.
+    /// True if its lines ran, by their numbers after, if they can be compared.
     pub(super) lines: Vec<(u32, Pair<bool>)>,
 }
 

@@ -1,96 +1,93 @@
-//! Two reports against each other: what ran before and after.
+//! Compares two reports: the coverage before and after.
 //!
-//! The sources of both need not be the same. A function is known by its symbol; its lines are
-//! compared, by their places in it, where its regions begin and end on the same lines of it. Where
-//! they do not, the function has changed, and its figures alone are compared.
+//! The sources of both need not be the same. A function is known by its symbol; its lines are compared,
+//! by their places in it, if its regions begin and end on the same lines of it. If they do not, the
+//! function has changed, and only its figures are compared.
 
 mod files;
 mod function;
-mod output;
 
 use super::figures::{Figure, Figures};
-use super::report::write_to;
 use super::view::{Column, View};
-use anyhow::Result;
+use crate::support::demangle::shown;
+use crate::term::line_ranges::ranges;
 use files::pairs;
 use function::{Compared, Seen, seen};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-pub(crate) use output::Format;
-
 /// Something before and after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-struct Pair<T> {
-    before: T,
-    after: T,
+pub(crate) struct Pair<T> {
+    pub(crate) before: T,
+    pub(crate) after: T,
 }
 
-/// What ran before and after.
+/// The coverage before and after.
 #[derive(Debug, Serialize)]
 pub(crate) struct Comparison {
-    /// What the user calls the two.
-    before: String,
-    after: String,
+    /// The names that the user gave to the two.
+    pub(crate) before: String,
+    pub(crate) after: String,
     /// The figures of each arch that both have, and of all archs.
-    totals: Vec<Totals>,
-    /// Archs that one of the two has alone.
-    only_before: Vec<String>,
-    only_after: Vec<String>,
+    pub(crate) totals: Vec<Totals>,
+    /// Archs that only one of the two has.
+    pub(crate) only_before: Vec<String>,
+    pub(crate) only_after: Vec<String>,
     /// Files, on an arch, whose figures are not the same.
-    files: Vec<FileChange>,
+    pub(crate) files: Vec<FileChange>,
     /// Lines that ran in one and not in the other, by their numbers after.
-    lines: Vec<LineChange>,
-    functions: Vec<FunctionChange>,
+    pub(crate) lines: Vec<LineChange>,
+    pub(crate) functions: Vec<FunctionChange>,
 }
 
 #[derive(Debug, Serialize)]
-struct Totals {
-    name: String,
-    lines: Pair<Figure>,
-    functions: Pair<Figure>,
-    regions: Pair<Figure>,
-    branches: Pair<Figure>,
+pub(crate) struct Totals {
+    pub(crate) name: String,
+    pub(crate) lines: Pair<Figure>,
+    pub(crate) functions: Pair<Figure>,
+    pub(crate) regions: Pair<Figure>,
+    pub(crate) branches: Pair<Figure>,
 }
 
 #[derive(Debug, Serialize)]
-struct FileChange {
-    filename: String,
-    arch: String,
-    /// `None` where the arch has no function of the file.
-    lines: Pair<Option<Figure>>,
-    /// Whether any of it ran before.
-    ran_before: bool,
+pub(crate) struct FileChange {
+    pub(crate) filename: String,
+    pub(crate) arch: String,
+    /// `None` if the arch has no function of the file.
+    pub(crate) lines: Pair<Option<Figure>>,
+    /// True if any of it ran before.
+    pub(crate) ran_before: bool,
 }
 
 #[derive(Debug, Serialize)]
-struct LineChange {
-    filename: String,
-    arch: String,
-    newly_covered: Vec<u32>,
-    newly_missed: Vec<u32>,
+pub(crate) struct LineChange {
+    pub(crate) filename: String,
+    pub(crate) arch: String,
+    pub(crate) newly_covered: Vec<u32>,
+    pub(crate) newly_missed: Vec<u32>,
 }
 
 #[derive(Debug, Serialize)]
-struct FunctionChange {
+pub(crate) struct FunctionChange {
     /// Mangled.
-    symbol: String,
+    pub(crate) symbol: String,
     /// As the programmer wrote it.
-    name: String,
-    is_kernel: bool,
-    /// Where it starts: after, or before if it is not there any more.
-    filename: String,
-    line: u32,
-    arch: String,
-    change: Change,
-    lines: Pair<Option<Figure>>,
+    pub(crate) name: String,
+    pub(crate) is_kernel: bool,
+    /// The file and line where it starts: after, or before if it is not there any more.
+    pub(crate) filename: String,
+    pub(crate) line: u32,
+    pub(crate) arch: String,
+    pub(crate) change: Change,
+    pub(crate) lines: Pair<Option<Figure>>,
 }
 
-/// What became of a function.
+/// The change of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Change {
+pub(crate) enum Change {
     /// It did not run, or was not there, and runs now.
     Gained,
     /// It ran, and does not run any more.
@@ -104,7 +101,7 @@ enum Change {
 }
 
 impl Comparison {
-    /// Compares two reports by arch; `names` are what the user calls them.
+    /// Compares two reports by arch. The user calls them by `names`.
     pub(crate) fn of(names: [&Path; 2], before: &View, after: &View) -> Self {
         let [before_name, after_name] = names.map(|name| name.display().to_string());
         let labels = |view: &View| -> BTreeSet<String> {
@@ -133,16 +130,7 @@ impl Comparison {
         comparison
     }
 
-    /// Writes it to the file at `path`, or else to standard output.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
-    pub(crate) fn write(&self, format: Format, path: Option<&Path>) -> Result<()> {
-        write_to(path, |out| output::write(self, format, out))
-    }
-
-    /// Adds what became of a file on an arch.
+    /// Adds the changes of a file on an arch.
     fn add(&mut self, pair: &Pair<Option<&str>>, old: &Column, new: &Column) {
         let seen_in = |column: &Column, path: Option<&str>| match path {
             Some(path) => seen(column, path),
@@ -190,7 +178,7 @@ impl Comparison {
             if let (Some(change), Some(seen)) = (compared.change, both.after.or(both.before)) {
                 self.functions.push(FunctionChange {
                     symbol: symbol.clone(),
-                    name: crate::demangle::shown(symbol),
+                    name: shown(symbol),
                     is_kernel: seen.is_kernel,
                     filename: match both.after {
                         Some(_) => filename,
@@ -221,6 +209,45 @@ impl Comparison {
                 newly_missed,
             });
         }
+    }
+
+    /// One line for each thing that ran before, is still there and does not run any more, and for
+    /// each arch and file with such things that is not there at all.
+    pub(crate) fn losses(&self) -> Vec<String> {
+        let archs = self.only_before.iter();
+        let archs = archs.map(|arch| format!("{arch}: nothing of it is in {}", self.after));
+        let gone = self
+            .files
+            .iter()
+            .filter(|it| it.ran_before && it.lines.after.is_none());
+        let files = gone.map(|it| {
+            format!(
+                "{}: {} ran and is gone: it was removed, or its code object was not \
+                 loaded",
+                it.arch, it.filename
+            )
+        });
+        let lines = self.lines.iter().filter(|it| !it.newly_missed.is_empty());
+        let lines = lines.map(|it| {
+            let ranges = ranges(it.newly_missed.iter().copied()).join(", ");
+            format!("{}: {}: lines {ranges} no longer run", it.arch, it.filename)
+        });
+        let functions = self.functions.iter().filter(|it| it.change == Change::Lost);
+        let functions = functions.map(|it| {
+            let (what, name) = (it.what(), &it.name);
+            format!(
+                "{}: {what} {name} no longer runs ({}:{})",
+                it.arch, it.filename, it.line
+            )
+        });
+        archs.chain(files).chain(lines).chain(functions).collect()
+    }
+}
+
+impl FunctionChange {
+    /// The word for it.
+    pub(crate) fn what(&self) -> &'static str {
+        if self.is_kernel { "kernel" } else { "function" }
     }
 }
 

@@ -1,4 +1,4 @@
-//! One lane's access: which bytes, in which memory, to and from which registers.
+//! One lane's access: its bytes, its memory and its registers.
 
 use super::super::{LdsAccess, Surroundings};
 use super::Part;
@@ -8,7 +8,7 @@ use crate::isa::{Instruction, Operand};
 use crate::memory::AtomicFailure;
 use crate::wave::Wave;
 
-/// What one lane of an instruction accesses.
+/// The access of one lane of an instruction.
 pub(super) struct Target<'a, 'space> {
     pub instruction: &'a Instruction,
     pub lane: usize,
@@ -68,7 +68,7 @@ impl Target<'_, '_> {
         self.write(wave, address, bytes.into(), value.into())
     }
 
-    /// The two offsets of such an instruction count units of the access's size times `stride`.
+    /// Loads two elements. The two offsets count units of the element size times `stride`.
     pub(super) fn load_two(
         &mut self,
         wave: &mut Wave,
@@ -113,7 +113,8 @@ impl Target<'_, '_> {
             _ => wave.lane_pair(register, lane),
         };
         let (operand, compared) = match (function, self.is_lds_instruction()) {
-            // LDS compares with the first data operand; elsewhere both are in one tuple.
+            // LDS compares with the first data operand; other memory has both operands in one
+            // tuple.
             (AtomicFunction::CompareSwap, true) => (read(self.instruction.src[2]), read(data)),
             (AtomicFunction::CompareSwap, false) => {
                 (read(data), read(Operand(data.0 + u16::from(bytes / 4))))
@@ -136,7 +137,7 @@ impl Target<'_, '_> {
                         address,
                     },
                 })?,
-            // Only this wave or workgroup sees these, and it runs on one thread.
+            // Only this wave or workgroup sees this memory, and it runs on one thread.
             Space::Lds | Space::Scratch => {
                 match self.local_bytes(wave, Access::Atomic, address, size)? {
                     Some(place) => {
@@ -217,8 +218,8 @@ impl Target<'_, '_> {
         Ok(())
     }
 
-    /// Bytes of LDS, or of this lane's scratch. `None` is what lies beyond LDS: AMD's instruction
-    /// set guides say that reads there give 0 and that writes are dropped.
+    /// Bytes of LDS, or of this lane's scratch. Returns `None` beyond LDS: AMD's instruction set
+    /// guides say that reads there give 0 and that hardware drops writes.
     fn local_bytes<'m>(
         &'m mut self,
         wave: &'m mut Wave,
@@ -253,8 +254,8 @@ impl Target<'_, '_> {
         }))
     }
 
-    /// LDS instructions with one offset add it here, where addresses wrap at 32 bits; the
-    /// other segments' addresses contain it.
+    /// Adds the offset of an LDS instruction, whose addresses wrap at 32 bits. Addresses of other
+    /// segments already contain the offset.
     fn with_offset(&self, address: u64) -> u64 {
         if self.is_lds_instruction() {
             address.wrapping_add(self.instruction.immediate as u64) & 0xffff_ffff

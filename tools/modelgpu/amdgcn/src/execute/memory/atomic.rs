@@ -1,4 +1,4 @@
-//! What atomics do with the value in memory.
+//! The functions of atomics.
 
 use super::super::float;
 use super::super::value::Half;
@@ -18,9 +18,9 @@ pub(super) enum AtomicFunction {
     And,
     Or,
     Xor,
-    /// Back to 0 from the operand on.
+    /// Adds 1; from the operand on, goes back to 0.
     Increment,
-    /// To the operand from 0 or from beyond it.
+    /// Subtracts 1; from 0 or from above the operand, goes to the operand.
     Decrement,
     FloatAdd,
     FloatMin,
@@ -31,7 +31,7 @@ pub(super) enum AtomicFunction {
 }
 
 impl AtomicFunction {
-    /// The new value; `bytes` is 4 or 8 and values of 4 bytes are zero-extended.
+    /// The new value. `bytes` is 4 or 8; values of 4 bytes are zero-extended.
     pub(super) fn apply(self, bytes: u8, old: u64, operand: u64, compared: u64) -> u64 {
         use AtomicFunction as F;
         let signed = |value: u64| match bytes {

@@ -1,5 +1,5 @@
-//! Local data share instructions, and the permutations between lanes that its unit does without
-//! touching memory.
+//! Local data share instructions, and the permutations between lanes that the LDS unit does without
+//! an access to memory.
 
 use super::super::Operation;
 use super::atomic::AtomicFunction as Function;
@@ -224,11 +224,11 @@ pub(super) const TABLES: [super::Table; 3] = [ACCESSES, ATOMICS, RETURNING_ATOMI
 /// A way to move a register's values between lanes.
 #[derive(Clone, Copy)]
 pub(super) enum Permutation {
-    /// Each lane says where its value goes.
+    /// Each lane names the lane that gets its value.
     Push,
-    /// Each lane says where its value comes from.
+    /// Each lane names the lane that it reads.
     Pull,
-    /// The instruction's offset is a pattern.
+    /// The instruction's offset encodes a pattern.
     Swizzle,
 }
 

@@ -1,8 +1,8 @@
-//! Flat, global, scratch and buffer instructions: their mnemonics, and where they point.
+//! Flat, global, scratch and buffer instructions: their mnemonics and their addresses.
 //!
-//! A flat address in one of the apertures means LDS or scratch. LLVM uses buffer instructions on
-//! gfx90a for scratch only: the resource is the private segment buffer that the kernel got in its
-//! first SGPRs, whose contents are [`PRIVATE_SEGMENT_BUFFER`] here.
+//! A flat address in an aperture points at LDS or scratch. On gfx90a, LLVM uses buffer instructions
+//! for scratch only. Their resource is the private segment buffer in the kernel's first SGPRs.
+//! [`PRIVATE_SEGMENT_BUFFER`] holds its contents here.
 
 use super::super::value::Kind;
 use super::super::{Operation, scalar_source};
@@ -12,8 +12,8 @@ use crate::error::{Fault, Space};
 use crate::isa::{Instruction, Operand};
 use crate::wave::{LANES, Wave};
 
-/// What a buffer resource for scratch looks like: base 0, so that a kernel's prologue may add
-/// its wave's offset (0 as well), all of memory, swizzled.
+/// A buffer resource for scratch: all of memory, swizzled, from base 0, to which a kernel's
+/// prologue may add its wave's offset (also 0).
 pub(crate) const PRIVATE_SEGMENT_BUFFER: [u32; 4] = [0, 0, u32::MAX, 0x00e0_0000];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -289,12 +289,12 @@ pub(super) const TABLES: [Table; 6] = [
     atomics!("global", Segment::Global),
 ];
 
-/// Where the lanes of one instruction point: the part that all lanes share.
+/// The part of one instruction's addresses that all lanes share.
 pub(super) struct Addresses {
     segment: Segment,
     /// Added to each lane's own part.
     base: u64,
-    /// Whether the lane's part is 64 bits wide, 32, or absent.
+    /// The width of the lane's part: 64 bits, 32 bits, or none.
     vector: VectorPart,
 }
 
@@ -343,7 +343,7 @@ impl Segment {
                 let scalar = scalar_source(instruction, 2, Kind::B32, wave)? / LANES as u64;
                 (scalar.wrapping_add(offset), optional_vector)
             }
-            // With two offsets in the field, they are added later.
+            // The access adds the two offsets of the field later.
             Segment::Lds => (0, VectorPart::Word),
         };
         Ok(Addresses {
@@ -355,7 +355,7 @@ impl Segment {
 }
 
 impl Addresses {
-    /// The kind of memory that a lane points at, and the address or offset there.
+    /// The memory that a lane points at, and the address or offset in it.
     pub(super) fn of(&self, lane: usize, instruction: &Instruction, wave: &Wave) -> (Space, u64) {
         let register = instruction.src[0];
         let vector = match self.vector {

@@ -4,7 +4,7 @@ use super::super::Operation;
 use super::super::value::{Kind, Value};
 use super::{ScalarOperation, scalar};
 
-/// A sum whose first term is shifted; SCC tells of an overflow of the whole.
+/// A sum whose first term is shifted; SCC reports an overflow of the whole.
 macro_rules! shifted_add {
     ($shift:literal) => {
         scalar!(Flag, |a: u32, b: u32, _scc: bool| -> (u32, bool) {
@@ -100,7 +100,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("s_lshl2_add_u32", shifted_add!(2)),
     ("s_lshl3_add_u32", shifted_add!(3)),
     ("s_lshl4_add_u32", shifted_add!(4)),
-    // SCC says that the first source was taken.
+    // SCC is set if the result is the first source.
     (
         "s_min_u32",
         scalar!(Flag, |a: u32, b: u32, _scc: bool| -> (u32, bool) {

@@ -145,7 +145,7 @@ fn signed_field(value: i64, width: u32) -> i64 {
     }
 }
 
-/// The place of a bit that a search found, -1 when it went through the whole operand.
+/// The position of a bit that a search found; -1 if it found none.
 fn found(place: u32, size: u32) -> u32 {
     if place == size { u32::MAX } else { place }
 }

@@ -1,4 +1,4 @@
-//! Comparisons: a bit per lane, to a scalar register pair and for v_cmpx to EXEC, too.
+//! Comparisons write a bit per lane to a scalar register pair; v_cmpx also writes EXEC.
 
 use super::super::float;
 use super::super::value::{Half, Kind};
@@ -25,7 +25,7 @@ enum Test {
         run: fn(&[Longs; 3], u8) -> u64,
         kind: Kind,
     },
-    /// Whether the second source has the bit of the first one's class.
+    /// Compares the class of the first source with the mask in the second.
     Class(Kind),
 }
 

@@ -1,7 +1,7 @@
-//! The three instructions that turn a reciprocal estimate into a correctly rounded quotient,
-//! after the pseudocode in the instruction set guides: v_div_scale brings denominator and
-//! numerator into a range where the iteration neither overflows nor loses bits, v_div_fmas undoes
-//! that in the last step, v_div_fixup handles zeros, infinities and NaNs.
+//! The three instructions that turn a reciprocal estimate into a correctly rounded quotient, after
+//! the pseudocode in the instruction set guides. v_div_scale brings denominator and numerator into
+//! a range in which the iteration neither overflows nor loses bits. v_div_fmas undoes the scaling
+//! in the last step. v_div_fixup handles zeros, infinities and NaNs.
 
 use super::super::value::{Half, Value};
 use super::super::{Operation, float};
@@ -86,16 +86,16 @@ fn fixup_half(a: Half, b: Half, c: Half) -> Half {
     Half::from_f64(fixup(a, b, c))
 }
 
-/// What depends on the format. Single precision is computed in double, where its denormals and
-/// the scaled values are exact.
+/// The constants of a format. Single precision is computed in double, which holds its denormals and
+/// the scaled values exactly.
 struct Format {
     /// Unbiased exponent of the smallest normal number.
     min_exponent: i32,
-    /// A numerator whose biased exponent is at most this is scaled up.
+    /// v_div_scale scales up a numerator with at most this biased exponent.
     tiny_numerator: i32,
-    /// From this difference of the exponents on, the quotient may overflow.
+    /// With at least this difference of the exponents, the quotient may overflow.
     large_quotient: i32,
-    /// Scaling is by two to this power.
+    /// The power of two of the scaling.
     scale: i32,
 }
 
@@ -113,8 +113,8 @@ const DOUBLE: Format = Format {
 };
 
 impl Format {
-    /// `value` is the denominator or the numerator, whichever is to be scaled. The flag says
-    /// that v_div_fmas must scale the quotient back.
+    /// Scales `value`, which is the denominator or the numerator. The flag says that v_div_fmas
+    /// must scale the quotient back.
     fn scale(&self, value: f64, denominator: f64, numerator: f64) -> (f64, bool) {
         if denominator == 0.0 || numerator == 0.0 {
             return (f64::NAN, false);
@@ -142,8 +142,8 @@ impl Format {
         }
     }
 
-    /// The power of two that v_div_fmas applies: a large addend means that the quotient was
-    /// scaled down.
+    /// The power of two that v_div_fmas applies. A large addend shows that the quotient was scaled
+    /// down.
     fn unscale_exponent(&self, addend: f64) -> i32 {
         let bias = 1 - self.min_exponent;
         if self.biased_exponent(addend) > bias {
@@ -153,7 +153,7 @@ impl Format {
         }
     }
 
-    /// The exponent field as the format would store it.
+    /// The exponent field in the format.
     fn biased_exponent(&self, value: f64) -> i32 {
         if value == 0.0 || self.is_denormal(value) {
             return 0;
@@ -165,7 +165,7 @@ impl Format {
     }
 
     fn is_denormal(&self, value: f64) -> bool {
-        // A quotient of single precision is below its smallest normal number before rounding.
+        // Before rounding, a single-precision quotient is below its smallest normal number.
         value != 0.0 && value.abs() < float::ldexp(1.0, self.min_exponent)
     }
 }
@@ -188,7 +188,7 @@ fn fixup(quotient: f64, denominator: f64, numerator: f64) -> f64 {
     } else if denominator.is_infinite() || numerator == 0.0 {
         0.0
     } else if !quotient.is_finite() {
-        // The iteration overflowed on the way; the published pseudocode would lose the quotient.
+        // The iteration overflowed on the way. The published pseudocode would lose the quotient.
         (numerator / denominator).abs()
     } else {
         quotient.abs()

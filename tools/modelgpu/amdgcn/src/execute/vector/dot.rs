@@ -1,5 +1,5 @@
-//! Dot products: the elements that two registers hold are multiplied in pairs, and the products
-//! added to a 32-bit number.
+//! Dot products: multiply the elements of two registers in pairs and add the products to a 32-bit
+//! number.
 
 use super::super::value::{Half, Kind};
 use super::super::{Operation, unmodelled};
@@ -9,7 +9,7 @@ use crate::error::Fault;
 use crate::isa::{Instruction, Modifiers};
 use crate::wave::{LANES, Wave, Words};
 
-/// What the registers hold.
+/// The elements of the registers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dot {
     /// Two halves; the sum is in single precision.
@@ -44,7 +44,7 @@ impl Dot {
         if modifiers.abs != 0 || self != Dot::Halves && (modifiers.neg | modifiers.neg_hi) != 0 {
             return Err(unmodelled(instruction, "a source modifier"));
         }
-        // Halves are selected and negated here, so the sources come as they are.
+        // This code selects and negates halves, so it reads the sources unchanged.
         let plain = Instruction {
             modifiers: Modifiers::default(),
             ..*instruction
@@ -56,7 +56,7 @@ impl Dot {
         };
         let mut sources = [[0; LANES]; 3];
         for (place, words) in sources.iter_mut().enumerate() {
-            // A register holds several elements, whatever their kind; a constant is one of them.
+            // A register holds several elements; a constant is a single one.
             let constant = instruction.src[place].vector_index().is_none();
             let kind = match place {
                 2 => sum,
@@ -103,8 +103,8 @@ impl Dot {
         scatter::words(&output, wave, lanes, sum, &mut results)
     }
 
-    /// The halves of a source that the first and the second product take, in this order, with
-    /// their signs changed where the instruction says so. Smaller elements have no choice.
+    /// The halves of a source for the first and the second product, in this order, with the signs
+    /// that the instruction selects. Smaller elements have no selection.
     fn arrange(self, word: u32, place: u8, modifiers: Modifiers) -> u32 {
         if !matches!(self, Dot::Halves | Dot::Signed(2) | Dot::Unsigned(2)) {
             return word;
@@ -117,7 +117,7 @@ impl Dot {
     }
 }
 
-/// Single-precision denormals read as zero and become zero, whatever the mode says. Products of
+/// Single-precision denormals count as zero in every mode, as sources and as results. Products of
 /// halves are exact; each sum is rounded.
 fn halves(a: u32, b: u32, addend: u32) -> u32 {
     let flushed = |bits: u32| f32::from_bits(flush(Kind::F32, bits.into()) as u32);

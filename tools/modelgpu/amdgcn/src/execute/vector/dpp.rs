@@ -7,11 +7,12 @@ use crate::wave::{LANES, Words};
 
 const ROW: usize = 16;
 
-/// Where each lane reads from, and which lanes write.
+/// The source lane of each lane, and the lanes that write.
 pub(super) struct Route {
     /// `None` reads 0.
     from: [Option<u8>; LANES],
-    /// Lanes that are disabled by the masks, or by a missing source without bound control.
+    /// The lanes that write. The masks, or a missing source without bound control, disable the
+    /// others.
     pub lanes: u64,
 }
 
@@ -45,8 +46,8 @@ impl Route {
     }
 }
 
-/// The lane that `lane` reads: `None` for a control that is not modelled, `Some(None)` for a
-/// place outside of the row or wave.
+/// The lane that `lane` reads. Returns `None` for a control that is not modelled and `Some(None)`
+/// for a place outside of the row or wave.
 fn source_lane(control: u16, lane: usize) -> Option<Option<usize>> {
     let row = lane / ROW * ROW;
     let place = lane % ROW;
@@ -66,11 +67,11 @@ fn source_lane(control: u16, lane: usize) -> Option<Option<usize>> {
         // row_mirror, row_half_mirror.
         0x140 => Some(row + (ROW - 1 - place)),
         0x141 => Some(lane & !7 | (7 - (lane & 7))),
-        // row_bcast:15 gives each row the last lane of the one before, row_bcast:31 rows 2 and 3
-        // the last lane of row 1.
+        // row_bcast:15 copies the last lane of each row to the next row. row_bcast:31 copies the
+        // last lane of row 1 to rows 2 and 3.
         0x142 => row.checked_sub(1),
         0x143 => (lane >= 32).then_some(31),
-        // row_newbcast: a lane of the own row to all of it.
+        // row_newbcast: copies a lane to its whole row.
         0x150..=0x15f => Some(row + amount),
         _ => return None,
     })

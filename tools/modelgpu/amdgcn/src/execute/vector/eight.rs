@@ -1,5 +1,5 @@
-//! Floating-point numbers of 8 bits, as gfx942 has them: a zero of one sign, no infinities, and one
-//! NaN, 0x80 ("fnuz").
+//! Floating-point numbers of 8 bits on gfx942 ("fnuz"): a zero of one sign, no infinities, and one
+//! NaN, 0x80.
 
 use super::super::value::{Kind, Value};
 use super::super::{Operation, float};
@@ -35,7 +35,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
 
 const NAN: u8 = 0x80;
 
-/// How the 7 bits behind the sign are used.
+/// The use of the 7 bits behind the sign.
 struct Format {
     fraction: u32,
     bias: i32,
@@ -57,7 +57,7 @@ impl Format {
         }
         let exponent = i32::from((byte & 0x7f) >> self.fraction);
         let fraction = i32::from(byte) & ((1 << self.fraction) - 1);
-        // Denormal numbers have the smallest normal one's exponent, and no leading 1.
+        // Denormal numbers have the exponent of the smallest normal one and no leading 1.
         let leading = if exponent == 0 { 0 } else { 1 << self.fraction };
         let scale = exponent.max(1) - self.bias - self.fraction as i32;
         let magnitude = float::ldexp((leading + fraction).into(), scale) as f32;
@@ -68,15 +68,15 @@ impl Format {
         }
     }
 
-    /// Rounds to nearest even. What is too large is a NaN, as infinities are.
+    /// Rounds to nearest even. Infinities and numbers that are too large become NaN.
     fn encode(&self, value: f32) -> u8 {
         let magnitude = f64::from(value.abs());
         let exponent = float::frexp(magnitude).1 - 1;
-        // The distance of neighbours.
+        // The distance between neighbouring numbers.
         let unit = exponent.max(1 - self.bias) - self.fraction as i32;
         let units = float::ldexp(magnitude, -unit).round_ties_even();
-        // Counted in units, a normal number has its leading 1 above the fraction, and so carries
-        // into the exponent where one is added to it.
+        // Counted in units, a normal number has its leading 1 above the fraction. So the addition
+        // carries into the exponent.
         let exponent = (unit + self.fraction as i32 + self.bias - 1) << self.fraction;
         let bits = f64::from(exponent) + units;
         if value.is_nan() || bits > 127.0 {

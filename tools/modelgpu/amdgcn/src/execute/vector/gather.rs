@@ -1,5 +1,6 @@
-//! Source operands of vector instructions: registers, scalars and constants become one value per
-//! lane, with SDWA, DPP, half selection, absolute value, negation and denormal flushing applied.
+//! Source operands of vector instructions. Registers, scalars and constants become one value per
+//! lane. This module applies SDWA, DPP, half selection, absolute value, negation and denormal
+//! flushing.
 
 use super::super::value::Kind;
 use super::{dpp, indexed, unmodelled};
@@ -11,7 +12,7 @@ use crate::wave::{LANES, Longs, Wave, Words};
 pub(super) struct Gather<'a> {
     instruction: &'a Instruction,
     wave: &'a Wave,
-    /// Where each lane's first source comes from, when it is not the lane itself.
+    /// The source lanes of the first source, if DPP moves it.
     route: Option<dpp::Route>,
 }
 
@@ -36,7 +37,7 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Fills `words` with a 32-bit source as it is, without modifiers.
+    /// Fills `words` with a 32-bit source without modifiers.
     pub(super) fn raw(&self, place: usize, kind: Kind, words: &mut Words) -> Result<(), Fault> {
         let operand = indexed(self.instruction.src[place], place as u8, self.wave);
         match operand.vector_index() {
@@ -152,7 +153,7 @@ impl<'a> Gather<'a> {
     }
 }
 
-/// Zero of the same sign in place of a denormal number.
+/// Returns zero of the same sign for a denormal number.
 pub(super) fn flush(kind: Kind, bits: u64) -> u64 {
     if kind.is_denormal(bits) {
         bits & kind.sign_bit()

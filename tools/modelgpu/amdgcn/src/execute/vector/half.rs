@@ -1,5 +1,5 @@
-//! 16-bit arithmetic. On these targets a 16-bit result clears the register's high half, unless
-//! the high half is selected as its place, or the instruction is one of those that keep it
+//! 16-bit arithmetic. On these targets a 16-bit result clears the register's high half. Exceptions
+//! are a result whose place is the high half, and instructions that keep it
 //! (`Modifiers::keeps_half`).
 
 use std::f64::consts::TAU;
@@ -199,7 +199,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         "v_cos_f16",
         vector!(Word, |a: Half| -> Half { rounded(turn(a).cos()) }),
     ),
-    // Below 1 even if the subtraction rounds up to it. LLVM takes a NaN for the fraction of a NaN.
+    // The result stays below 1 even if the subtraction rounds up to 1. For a NaN, LLVM gives NaN.
     (
         "v_fract_f16",
         vector!(Word, |a: Half| -> Half {
@@ -279,13 +279,13 @@ fn real(half: Half) -> f64 {
 }
 
 /// Rounds the double that an operation on halves gave. Sums and products of halves are exact in
-/// double precision, and so are fused multiply-adds, except where the addend is so small or so
-/// large that it decides nothing but the direction from a number that is no tie.
+/// double precision. A fused multiply-add is exact too, unless the addend is so small or so large
+/// that it only decides the direction from a number that is no tie.
 fn rounded(value: f64) -> Half {
     Half::from_f64(value)
 }
 
-/// The hardware's angles count full turns, of which only the last one matters.
+/// The hardware counts angles in full turns; only the fraction of a turn matters.
 fn turn(half: Half) -> f64 {
     real(half).fract() * TAU
 }

@@ -6,7 +6,7 @@ use super::{CarryDirection, VectorOperation, carry, exact, exact_carry, kinds, v
 use crate::wave::LANES;
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
-    // Moves. The accumulation registers are only told apart by the operands' codes.
+    // Moves. Only the operands' codes tell accumulation registers from others.
     ("v_mov_b32", vector!(Word, |a: u32| -> u32 { a })),
     ("v_mov_b64", vector!(Long, |a: u64| -> u64 { a })),
     ("v_swap_b32", Operation::Vector(VectorOperation::Swap)),
@@ -46,7 +46,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         "v_bfi_b32",
         vector!(Word, |a: u32, b: u32, c: u32| -> u32 { a & b | !a & c }),
     ),
-    // Shifts: the amount comes first ("rev"), and only its low bits count.
+    // Shifts. The amount comes first ("rev"), and only its low bits count.
     (
         "v_lshlrev_b32",
         vector!(Word, |a: u32, b: u32| -> u32 { b << (a & 31) }),
@@ -365,8 +365,8 @@ fn median<T: Ord + Copy>(a: T, b: T, c: T) -> T {
     a.min(b).max(a.max(b).min(c))
 }
 
-/// Each result byte is selected by a byte of `selectors`: 0 to 7 a byte of `high:low`, 8 to 11
-/// the sign of one of its four halves, 12 zero, above that all ones.
+/// Each byte of `selectors` selects a result byte: 0 to 7 a byte of `high:low`, 8 to 11 the sign of
+/// one of its four halves, 12 zero, larger values all ones.
 fn permute_bytes(high: u32, low: u32, selectors: u32) -> u32 {
     let bytes = join(high, low).to_le_bytes();
     let select = |selector: u8| match selector {

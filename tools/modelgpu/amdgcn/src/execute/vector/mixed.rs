@@ -1,5 +1,5 @@
-//! Multiply-adds of mixed precision: each source is single precision, or one half of a register
-//! in half precision. op_sel_hi tells which, op_sel which half; neg_hi stands for abs.
+//! Multiply-adds of mixed precision. Each source is single precision, or one half of a register in
+//! half precision. op_sel_hi selects the precision, op_sel the half; neg_hi takes the place of abs.
 
 use super::super::Operation;
 use super::super::value::{Half, Kind};
@@ -9,14 +9,14 @@ use crate::error::Fault;
 use crate::isa::{Instruction, Modifiers};
 use crate::wave::{LANES, Wave, Words};
 
-/// Where the result goes.
+/// The destination of the result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MixedResult {
     /// A register, in single precision.
     Single,
-    /// The low half of a register, in half precision; the other half stays.
+    /// The low half of a register, in half precision; the high half stays.
     Low,
-    /// The high half.
+    /// The high half of a register, in half precision; the low half stays.
     High,
 }
 
@@ -36,7 +36,7 @@ impl MixedResult {
         let lanes = gather.lanes();
         let [a, b, c] = sources(instruction, &gather)?;
         let sums: [f32; LANES] = std::array::from_fn(|lane| a[lane].mul_add(b[lane], c[lane]));
-        // What was applied to the sources is no modifier of the result.
+        // The result must not get the source modifiers again.
         let modifiers = Modifiers {
             clamp: instruction.modifiers.clamp,
             keeps_half: true,
@@ -47,8 +47,8 @@ impl MixedResult {
             modifiers,
             ..*instruction
         };
-        // A half is rounded from the sum in single precision: the compiler takes the instruction for
-        // a conversion of v_fma_mix_f32's result.
+        // A half is rounded from the sum in single precision, because the compiler uses the
+        // instruction as a conversion of v_fma_mix_f32's result.
         let (kind, mut results): (Kind, Words) = match self {
             MixedResult::Single => (Kind::F32, sums.map(f32::to_bits)),
             _ => (
@@ -65,7 +65,7 @@ fn sources(instruction: &Instruction, gather: &Gather<'_>) -> Result<[[f32; LANE
     let mut sources = [[0f32; LANES]; 3];
     for (place, values) in sources.iter_mut().enumerate() {
         let of_halves = modifiers.op_sel_hi >> place & 1 == 1;
-        // A constant is one of its format; a half's fills the low half.
+        // A constant has the source's format; a half fills the low half.
         let kind = if of_halves { Kind::F16 } else { Kind::F32 };
         let mut words: Words = [0; LANES];
         gather.raw(place, kind, &mut words)?;

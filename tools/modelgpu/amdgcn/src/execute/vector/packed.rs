@@ -1,5 +1,5 @@
-//! Packed arithmetic (VOP3P): two results from two halves of each source, each half chosen by
-//! the op_sel modifiers. Halves are 32 bits of a register pair, or 16 bits of a register.
+//! Packed arithmetic (VOP3P) computes two results from two halves of each source. The op_sel
+//! modifiers select each half. Halves are 32 bits of a register pair, or 16 bits of a register.
 
 use super::super::value::{Half, Kind};
 use super::super::{Operation, float, unmodelled};
@@ -17,15 +17,15 @@ pub(crate) struct Packed {
     half: HalfKind,
 }
 
-/// One half of the result from a half of each source.
+/// Computes one half of the result from a half of each source.
 #[derive(Clone, Copy)]
 enum Run {
     Bits(fn([u32; 3]) -> u32),
-    /// The exact result, which wraps, or saturates with the clamp modifier.
+    /// Gives the exact result, which wraps, or saturates with the clamp modifier.
     Exact(fn([i64; 3]) -> i64),
 }
 
-/// What a half is.
+/// The format of a half.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum HalfKind {
     Single,
@@ -68,7 +68,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         "v_pk_fma_f32",
         single(3, |[a, b, c]| f(a).mul_add(f(b), f(c)).to_bits()),
     ),
-    // Its low half comes from the first source and its high half from the second.
+    // The low half of the result comes from the first source, the high half from the second.
     (
         "v_pk_mov_b32",
         packed(HalfKind::Word, 2, Run::Bits(|[a, _, _]| a)),
@@ -150,7 +150,7 @@ impl Packed {
                     sources[place][half][lane] ^ flip
                 };
                 *value = match (self.half, high) {
-                    // Each half of the result has a source of its own, and op_sel chooses for both.
+                    // Each half of the result has its own source; op_sel selects for both.
                     (HalfKind::Word, _) => {
                         sources[high][usize::from(modifiers.op_sel >> high & 1)][lane]
                     }
@@ -225,7 +225,7 @@ impl Packed {
                 let pair = wave.pair(operand);
                 return Ok([[pair as u32; LANES], [(pair >> 32) as u32; LANES]]);
             }
-            // A constant is a 32-bit one that fills the low half.
+            // A constant has 32 bits and fills the low half.
             let value = super::super::scalar_source(instruction, place, Kind::F32, wave)?;
             return Ok([[value as u32; LANES], [0; LANES]]);
         }
@@ -246,7 +246,7 @@ impl Packed {
     }
 }
 
-/// The instruction without the modifiers that were applied to the halves already.
+/// The instruction without the modifiers that the halves already have applied.
 fn plain(instruction: &Instruction) -> Instruction {
     Instruction {
         modifiers: Default::default(),

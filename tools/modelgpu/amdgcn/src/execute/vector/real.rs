@@ -1,8 +1,8 @@
 //! Single and double precision arithmetic.
 //!
 //! The approximate instructions (reciprocal, roots, exponentials, trigonometry) give correctly
-//! rounded results where the host's library does: hardware promises about one unit in the last
-//! place, so no program may depend on more.
+//! rounded results if the host's library does. Hardware promises about one unit in the last place,
+//! so a program must not depend on more.
 
 use super::super::value::{Kind, Value};
 use super::super::{Operation, float};
@@ -34,7 +34,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
             if a == 0.0 || b == 0.0 { 0.0 } else { a * b }
         }),
     ),
-    // The multiply-adds that round twice.
+    // Multiply-adds that round twice.
     (
         "v_mac_f32",
         vector!(Word, |a: f32, b: f32, c: f32| -> f32 { a * b + c }),
@@ -51,7 +51,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         "v_madak_f32",
         vector!(Word, |a: f32, b: f32, c: f32| -> f32 { a * b + c }),
     ),
-    // And those that round once.
+    // Multiply-adds that round once.
     (
         "v_fma_f32",
         vector!(Word, |a: f32, b: f32, c: f32| -> f32 { fused(a, b, c) }),
@@ -97,7 +97,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         "v_rndne_f32",
         vector!(Word, |a: f32| -> f32 { a.round_ties_even() }),
     ),
-    // Below 1 even if the subtraction rounds up to it. LLVM takes a NaN for the fraction of a NaN.
+    // The result stays below 1 even if the subtraction rounds up to 1. For a NaN, LLVM gives NaN.
     (
         "v_fract_f32",
         vector!(Word, |a: f32| -> f32 {
@@ -222,7 +222,7 @@ fn max(a: f32, b: f32) -> f32 {
     float::max(a.into(), b.into()) as f32
 }
 
-/// The hardware's angles count full turns.
+/// The hardware counts angles in full turns.
 fn turn(angle: f32) -> f64 {
     f64::from(angle) * std::f64::consts::TAU
 }

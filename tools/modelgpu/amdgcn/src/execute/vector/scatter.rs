@@ -1,5 +1,5 @@
 //! Results of vector instructions: output modifiers, sub-dword placement, and the write to the
-//! lanes that are active.
+//! active lanes.
 
 use super::super::value::Kind;
 use super::gather::flush;
@@ -25,7 +25,7 @@ pub(super) fn words(
     if let Some(sdwa) = &instruction.sdwa {
         place_part(operand, wave, sdwa, results);
     } else if kind.is_half() && instruction.modifiers.op_sel & 8 != 0 {
-        // The high half is written and the low one kept.
+        // Write the high half and keep the low one.
         for (lane, word) in results.iter_mut().enumerate() {
             *word = *word << 16 | wave.lane(operand, lane) & 0xffff;
         }
@@ -103,7 +103,7 @@ fn place_part(operand: Operand, wave: &Wave, sdwa: &Sdwa, results: &mut Words) {
             Unused::Zero => part,
             Unused::Preserve => wave.lane(operand, lane) & !(mask << shift) | part,
             Unused::SignExtend => {
-                // Above the part its sign, below it zeros.
+                // Above the part comes its sign, below it zeros.
                 let left = mask.leading_zeros() - shift;
                 ((part << left) as i32 >> left) as u32
             }
@@ -111,8 +111,8 @@ fn place_part(operand: Operand, wave: &Wave, sdwa: &Sdwa, results: &mut Words) {
     }
 }
 
-/// What happens to a floating-point result before it is written. (The clamp modifier of integers
-/// is part of the operation, which alone knows what the result would be if it had more bits.)
+/// Output modifiers of a floating-point result. The clamp modifier of integers is part of the
+/// operation, because only the operation knows the exact result.
 pub(super) struct Output {
     kind: Kind,
     factor: f64,
@@ -122,7 +122,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// `None` when results are written as they are.
+    /// Returns `None` if the instruction writes results unchanged.
     pub(super) fn new(instruction: &Instruction, wave: &Wave, kind: Kind) -> Option<Output> {
         let modifiers = &instruction.modifiers;
         if !kind.is_float() {

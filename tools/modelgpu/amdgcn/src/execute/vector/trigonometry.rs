@@ -1,4 +1,4 @@
-//! v_trig_preop_f64: parts of 2/pi, with which a program finds the quadrant of a large angle.
+//! v_trig_preop_f64: parts of 2/pi, from which a program finds the quadrant of a large angle.
 
 use super::super::value::{Kind, Value};
 use super::super::{Operation, float};
@@ -36,13 +36,13 @@ const TWO_OVER_PI: [u64; 19] = [
 /// Bits of a part: as many as a double's fraction has.
 const PART: u32 = 53;
 
-/// Part number `part`, of 53 bits, of those bits of 2/pi that matter for an angle. All that lies
-/// before them, times the angle, is a number of full turns. After the pseudocode in the instruction
-/// set guides.
+/// Part number `part`, of 53 bits, of the bits of 2/pi that matter for an angle. Earlier bits,
+/// times the angle, give full turns only. The code follows the pseudocode in the instruction set
+/// guides.
 fn part(angle: f64, part: u32) -> f64 {
-    /// Of smaller angles, every bit of 2/pi matters.
+    /// For angles with a smaller exponent, every bit of 2/pi matters.
     const LARGE: i32 = 1077;
-    /// From here on the part is scaled, so that it does not become a denormal number.
+    /// From this exponent on the instruction scales the part, so that it does not become denormal.
     const HUGE: i32 = 1968;
     let exponent = float::exponent_field(angle);
     let skipped = (part & 31) * PART + (exponent - LARGE).max(0) as u32;

@@ -25,7 +25,7 @@ pub(super) fn decode_lds(words: Words) -> Fields {
 pub(super) fn decode_flat(words: Words) -> Fields {
     const FLAT: u32 = 0;
     const SCRATCH: u32 = 1;
-    /// An saddr field of this value means that there is no scalar address.
+    /// The saddr field of an instruction without a scalar address.
     const NO_SADDR: u32 = 0x7f;
     let segment = words.first(15, 14);
     let table = match segment {
@@ -49,7 +49,7 @@ pub(super) fn decode_flat(words: Words) -> Fields {
     };
     instruction.returns = words.first_bit(16);
     instruction.has_vector_address = match words.target {
-        // Scratch takes a vector or a scalar address; gfx942 has a bit for the vector one.
+        // Scratch takes a vector or a scalar address; gfx942 has a bit for the vector address.
         Target::Gfx90a => instruction.src[2].is_none(),
         Target::Gfx942 => words.first_bit(13),
     };
@@ -59,7 +59,7 @@ pub(super) fn decode_flat(words: Words) -> Fields {
     fields
 }
 
-/// `None` for the indexed form, which LLVM has no use for on these targets.
+/// Returns `None` for the indexed form, which LLVM does not use on these targets.
 pub(super) fn decode_buffer(words: Words) -> Option<Fields> {
     if words.first_bit(13) {
         return None;
@@ -69,7 +69,7 @@ pub(super) fn decode_buffer(words: Words) -> Option<Fields> {
     instruction.src[0] = Operand::vgpr(words.second(7, 0));
     instruction.src[1] = Operand::vgpr(words.second(15, 8));
     instruction.src[2] = Operand::scalar(words.second(31, 24));
-    // SRSRC counts quadruples of registers.
+    // SRSRC counts groups of four registers.
     instruction.sdst = Operand::scalar(words.second(20, 16) * 4);
     instruction.dst = instruction.src[1];
     instruction.immediate = words.first(11, 0) as i32;
@@ -81,7 +81,7 @@ pub(super) fn decode_buffer(words: Words) -> Option<Fields> {
     Some(fields)
 }
 
-/// The ACC bit: data comes from and goes to the accumulation registers.
+/// The ACC bit: the data are in accumulation registers.
 fn use_agpr_data(fields: &mut Fields) {
     let instruction = &mut fields.instruction;
     instruction.src[1] = instruction.src[1].to_agpr();

@@ -4,7 +4,7 @@ use super::{Fields, Words};
 use crate::isa::operand::Operand;
 use crate::isa::{Dpp, Sdwa, SdwaSource, Selection, Unused, tables};
 
-/// Source 0 of these codes says that the second dword is an SDWA or DPP control word.
+/// With this code or 250 in source 0, the second dword is an SDWA or DPP control word.
 const SDWA: u32 = 249;
 const DPP: u32 = 250;
 
@@ -60,7 +60,7 @@ fn decode_sdwa(words: Words, fields: &mut Fields, compares: bool) {
         unused: Unused::Zero,
     };
     if compares {
-        // The result's fields hold the mask's destination instead.
+        // The fields of the result hold the mask's destination instead.
         if words.second_bit(15) {
             instruction.sdst = Operand::scalar(words.second(14, 8));
         }

@@ -1,0 +1,167 @@
+//! Events, and their form between copies of librocov.
+#![expect(unsafe_code, reason = "reads pointers that other copies have sent")]
+
+use std::ffi::{CStr, c_char, c_int};
+
+use rocov::device::Executable;
+
+use crate::guest::log;
+use crate::guest::status::RocovStatus;
+
+/// A new queue. The layout is an interface between copies of librocov.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct NewQueue {
+    /// Handle of the agent that takes the queue's packets.
+    pub(crate) agent: u64,
+    /// Address of the `hsa_queue_t`.
+    pub(crate) address: u64,
+}
+
+/// An event that a hook has seen, or a request of the program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event<'a> {
+    /// An executable was frozen.
+    Frozen(Executable),
+    /// An executable is about to be destroyed. [`RocovStatus::Loss`] forbids it.
+    Destroying(Executable),
+    /// HSA is about to be shut down, perhaps for good. [`RocovStatus::Loss`] forbids it.
+    ShuttingDown,
+    /// HSA was shut down.
+    ShutDown,
+    /// The process is about to end.
+    Exiting,
+    /// Another program is about to take the process over. Follows `Exiting`.
+    HandingOver,
+    /// A queue was created.
+    QueueCreated(&'a NewQueue),
+    /// The queue at this address is about to be destroyed.
+    QueueDestroying(u64),
+    /// `rocov_drain`.
+    Drain,
+    /// `rocov_reset`.
+    Reset,
+    /// `rocov_set_file`, with its argument.
+    SetFile(*const c_char),
+    /// `rocov_start`.
+    Start,
+    /// `rocov_stop`.
+    Stop,
+    /// `rocov_dump`, with its argument.
+    Dump(*const c_char),
+    /// `rocov_label_push`, with its argument.
+    LabelPush(*const c_char),
+    /// `rocov_label_pop`.
+    LabelPop,
+    /// `rocov_code_loaded`.
+    CodeLoaded,
+    /// `rocov_code_unloading`.
+    CodeUnloading,
+}
+
+impl Event<'_> {
+    /// Returns the event as copies of other builds understand it.
+    pub(super) fn encode(self) -> (c_int, u64) {
+        match self {
+            Event::Frozen(executable) => (0, executable.0),
+            Event::Destroying(executable) => (1, executable.0),
+            Event::ShuttingDown => (2, 0),
+            Event::ShutDown => (3, 0),
+            Event::Exiting => (4, 0),
+            Event::Drain => (5, 0),
+            Event::Reset => (6, 0),
+            Event::SetFile(pattern) => (7, pattern as u64),
+            Event::HandingOver => (8, 0),
+            Event::QueueCreated(queue) => (9, std::ptr::from_ref(queue) as u64),
+            Event::QueueDestroying(queue) => (10, queue),
+            Event::Start => (11, 0),
+            Event::Stop => (12, 0),
+            Event::Dump(label) => (13, label as u64),
+            Event::LabelPush(label) => (14, label as u64),
+            Event::LabelPop => (15, 0),
+            Event::CodeLoaded => (16, 0),
+            Event::CodeUnloading => (17, 0),
+        }
+    }
+
+    /// Returns whether this is a request of the program, and not an event that a hook has seen.
+    pub(crate) fn is_request(self) -> bool {
+        !matches!(
+            self,
+            Event::Frozen(_)
+                | Event::Destroying(_)
+                | Event::ShuttingDown
+                | Event::ShutDown
+                | Event::Exiting
+                | Event::HandingOver
+                | Event::QueueCreated(_)
+                | Event::QueueDestroying(_)
+        )
+    }
+
+    /// Returns whether the event matters before any code is loaded: it affects later loads.
+    pub(super) fn affects_later_loads(self) -> bool {
+        matches!(
+            self,
+            Event::Frozen(_)
+                | Event::SetFile(_)
+                | Event::QueueCreated(_)
+                | Event::Start
+                | Event::Stop
+                | Event::LabelPush(_)
+                | Event::LabelPop
+        )
+    }
+
+    /// Returns the event with this number; `None` for a number of a later build.
+    ///
+    /// # Safety
+    /// A copy of librocov has encoded both arguments, and waits for the answer.
+    pub(crate) unsafe fn decode(number: c_int, argument: u64) -> Option<Self> {
+        Some(match number {
+            0 => Event::Frozen(Executable(argument)),
+            1 => Event::Destroying(Executable(argument)),
+            2 => Event::ShuttingDown,
+            3 => Event::ShutDown,
+            4 => Event::Exiting,
+            5 => Event::Drain,
+            6 => Event::Reset,
+            7 => Event::SetFile(argument as *const c_char),
+            8 => Event::HandingOver,
+            // SAFETY: `encode` has taken this address, which is valid until the sender has its answer.
+            9 => Event::QueueCreated(unsafe { &*(argument as *const NewQueue) }),
+            10 => Event::QueueDestroying(argument),
+            11 => Event::Start,
+            12 => Event::Stop,
+            13 => Event::Dump(argument as *const c_char),
+            14 => Event::LabelPush(argument as *const c_char),
+            15 => Event::LabelPop,
+            16 => Event::CodeLoaded,
+            17 => Event::CodeUnloading,
+            _ => return None,
+        })
+    }
+}
+
+/// Calls `work` with the argument of `function` in the C interface; with `None` for null. Prints a line
+/// about text that is not UTF-8, and returns [`RocovStatus::Invalid`].
+///
+/// # Safety
+/// `argument` is null or NUL terminated.
+pub(crate) unsafe fn with_text(
+    function: &str,
+    argument: *const c_char,
+    work: impl FnOnce(Option<&str>) -> RocovStatus,
+) -> RocovStatus {
+    if argument.is_null() {
+        return work(None);
+    }
+    // SAFETY: it is NUL terminated, as the caller promises.
+    match unsafe { CStr::from_ptr(argument) }.to_str() {
+        Ok(text) => work(Some(text)),
+        Err(_) => {
+            log::warn(format_args!("{function}: the argument is not UTF-8"));
+            RocovStatus::Invalid
+        }
+    }
+}

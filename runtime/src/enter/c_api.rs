@@ -1,0 +1,139 @@
+//! The C interface, `rocov.h`, and the entry points of LLVM's own drain.
+#![expect(unsafe_code, reason = "exports functions")]
+
+use std::ffi::{c_char, c_int, c_void};
+
+use super::send;
+use crate::elect::event::Event;
+use crate::elect::llvm_drain;
+use crate::guest::status::RocovStatus;
+
+/// Returns the version of this library, such as "0.1.0". The text is valid for ever; do not free it.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocov_version() -> *const c_char {
+    const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
+    VERSION.as_ptr().cast()
+}
+
+/// Writes the counts of every loaded code object now. Kernels may run meanwhile. The next drain writes
+/// their later counts, at the latest when the code object is unloaded or the process exits. Nothing is
+/// counted twice.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocov_drain() -> RocovStatus {
+    send(Event::Drain)
+}
+
+/// Zeroes the counters of every loaded code object on the device. Counts that were drained before stay
+/// written, and later counts add to them. Counts since the last drain are dropped.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocov_reset() -> RocovStatus {
+    send(Event::Reset)
+}
+
+/// Sets the name pattern of profiles from now on, in the format of LLVM_PROFILE_FILE. NULL goes back to
+/// that variable. Files under another name stay, and the new name gets all counts.
+///
+/// # Safety
+/// `pattern` is null or NUL terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocov_set_file(pattern: *const c_char) -> RocovStatus {
+    send(Event::SetFile(pattern))
+}
+
+/// Opens a window. rocov writes only counts inside windows, and leaves out all counts before the first
+/// one. The device's counters stay as they are.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocov_start() -> RocovStatus {
+    send(Event::Start)
+}
+
+/// Closes the window, or the time before the first one. Writes its counts, and leaves out later counts
+/// until the next rocov_start. Waits for running kernels, no longer than ROCOV_WAIT.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocov_stop() -> RocovStatus {
+    send(Event::Stop)
+}
+
+/// Writes the counts since the last dump or drain, or change of labels or windows, as a profile of
+/// `label`, within the open labels: into labels/LABEL beside the other profiles. NULL takes dump-1,
+/// dump-2 and so on. Each count is in one file only: the sum of all files is the count of the device.
+/// Waits for kernels as rocov_stop does. Returns ROCOV_STATUS_NOTHING if nothing was counted.
+///
+/// # Safety
+/// `label` is null or NUL terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocov_dump(label: *const c_char) -> RocovStatus {
+    send(Event::Dump(label))
+}
+
+/// Opens a label, within the last open label of the calling thread. rocov writes the counts up to its
+/// end as profiles of that label. A label has one to eight names with / between them, of at most 128
+/// bytes each. GPU counters do not tell which thread has launched a kernel: while several threads have
+/// open labels, counts belong to all of these labels. Waits at both ends for kernels as rocov_stop does.
+///
+/// Returns ROCOV_STATUS_INVALID for a label that cannot be used. Close that one, too.
+///
+/// # Safety
+/// `label` is null or NUL terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocov_label_push(label: *const c_char) -> RocovStatus {
+    send(Event::LabelPush(label))
+}
+
+/// Closes the label that the calling thread has opened last. Returns ROCOV_STATUS_NOTHING if it has none.
+/// The open labels of a thread end with the thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocov_label_pop() -> RocovStatus {
+    send(Event::LabelPop)
+}
+
+/// Tells librocov that a code object was loaded. For tools that learn this from others, such as
+/// rocprofiler-sdk. Does nothing if librocov's own hooks see loads.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocov_code_loaded() -> RocovStatus {
+    send(Event::CodeLoaded)
+}
+
+/// Tells librocov that a code object is about to be unloaded. Waits for kernels and drains all loaded
+/// code. Does nothing if librocov's own hooks see unloads.
+#[unsafe(no_mangle)]
+pub extern "C" fn rocov_code_unloading() -> RocovStatus {
+    send(Event::CodeUnloading)
+}
+
+/// Drains early: LLVM's entry point. Returns 0, or -1 if counts were lost. If LLVM's own runtime drains
+/// this program, passes the call on to it, because it may be one of its own.
+#[unsafe(no_mangle)]
+pub extern "C" fn __llvm_profile_hip_collect_device_data() -> c_int {
+    if let Some(llvms) = llvm_drain::exported_entry() {
+        // SAFETY: this is LLVM's function, which takes no arguments.
+        return unsafe { llvms() };
+    }
+    match rocov_drain() {
+        RocovStatus::Ok | RocovStatus::Nothing => 0,
+        _ => -1,
+    }
+}
+
+/// Does nothing. With it, objects link and run that were compiled for LLVM's earlier drain, which
+/// registered device variables.
+#[unsafe(no_mangle)]
+pub extern "C" fn __llvm_profile_offload_register_shadow_variable(variable: *mut c_void) {
+    let _ = variable;
+}
+
+/// Does nothing. Objects for LLVM's earlier drain need it to link.
+#[unsafe(no_mangle)]
+pub extern "C" fn __llvm_profile_offload_register_section_shadow_variable(variable: *mut c_void) {
+    let _ = variable;
+}
+
+/// Does nothing: librocov follows modules through HSA. Objects for LLVM's earlier drain need it to link.
+#[unsafe(no_mangle)]
+pub extern "C" fn __llvm_profile_offload_register_dynamic_module(
+    status: c_int,
+    module: *mut *mut c_void,
+    image: *const c_void,
+) {
+    let _ = (status, module, image);
+}

@@ -1,0 +1,111 @@
+//! The program's calls of HSA, whichever way they come ([`super::interpose`], [`super::tool_table`]): the
+//! types of the functions, and the events before and after each call.
+#![expect(unsafe_code, reason = "reads the result of hsa_queue_create")]
+
+use std::ffi::{c_char, c_void};
+
+use rocov::device::Executable;
+use rocov::device::hsa::abi::{SUCCESS, Status};
+
+use super::send;
+use crate::elect::event::{Event, NewQueue};
+use crate::guest::process;
+use crate::guest::status::RocovStatus;
+
+pub(super) type InitFn = unsafe extern "C" fn() -> Status;
+pub(super) type FreezeFn = unsafe extern "C" fn(u64, *const c_char) -> Status;
+pub(super) type DestroyFn = unsafe extern "C" fn(u64) -> Status;
+pub(super) type ShutDownFn = unsafe extern "C" fn() -> Status;
+pub(super) type QueueErrorFn = unsafe extern "C" fn(Status, u64, *mut c_void);
+/// Takes agent, size, kind, the callback for errors and its data, the sizes of segments, and the place for
+/// the queue's address.
+pub(super) type QueueCreateFn = unsafe extern "C" fn(
+    u64,
+    u32,
+    u32,
+    Option<QueueErrorFn>,
+    *mut c_void,
+    u32,
+    u32,
+    *mut u64,
+) -> Status;
+pub(super) type QueueDestroyFn = unsafe extern "C" fn(u64) -> Status;
+
+/// Starts HSA. Notes the start before the call, because a child that is forked meanwhile inherits half of
+/// HSA.
+pub(super) fn init(call: impl FnOnce() -> Status) -> Status {
+    process::starting();
+    let status = call();
+    if status != SUCCESS {
+        process::stopped();
+    }
+    status
+}
+
+/// Freezes an executable, then has its loads remembered: from now on symbols have addresses.
+///
+/// Always inlined: [`crate::guest::stack`] looks for the hook on the stack. A tail call of this function
+/// would remove the hook from the stack.
+#[inline(always)]
+pub(super) fn freeze(executable: u64, call: impl FnOnce() -> Status) -> Status {
+    let status = call();
+    if status == SUCCESS {
+        send(Event::Frozen(Executable(executable)));
+    }
+    status
+}
+
+/// Drains an executable, then destroys it. This is the authoritative drain: HIP destroys the executables
+/// of static fat binaries in its module destructors, before the exit handler of a preloaded library runs,
+/// and those of a module when it is unloaded.
+///
+/// An executable that a copy from the GPU may still read is not destroyed. The program does not learn
+/// this: nothing uses the handle again, and HSA gives it to no other executable.
+pub(super) fn destroy(executable: u64, call: impl FnOnce() -> Status) -> Status {
+    match send(Event::Destroying(Executable(executable))) {
+        RocovStatus::Loss => SUCCESS,
+        _ => call(),
+    }
+}
+
+/// Drains everything, then shuts HSA down for the program or for HIP, which from 6.2 on does it in a
+/// static destructor. With the last reference, all executables go with the runtime.
+pub(super) fn shut_down(call: impl FnOnce() -> Status) -> Status {
+    let status = match send(Event::ShuttingDown) {
+        // HSA stays: it would free memory that a copy from the GPU may still read.
+        RocovStatus::Loss => SUCCESS,
+        _ => {
+            let status = call();
+            if status == SUCCESS {
+                process::stopped();
+            }
+            status
+        }
+    };
+    send(Event::ShutDown);
+    status
+}
+
+/// Creates a queue, then has it remembered: drains wait for its kernels.
+///
+/// # Safety
+/// A successful call has written the queue's address to `queue`.
+pub(super) unsafe fn queue_create(
+    agent: u64,
+    queue: *const u64,
+    call: impl FnOnce() -> Status,
+) -> Status {
+    let status = call();
+    if status == SUCCESS {
+        // SAFETY: the call has written it, as the caller promises.
+        let address = unsafe { *queue };
+        send(Event::QueueCreated(&NewQueue { agent, address }));
+    }
+    status
+}
+
+/// Has a queue forgotten, then destroys it.
+pub(super) fn queue_destroy(queue: u64, call: impl FnOnce() -> Status) -> Status {
+    send(Event::QueueDestroying(queue));
+    call()
+}

@@ -1,0 +1,309 @@
+//! The executable and the shared objects of the process, as the dynamic linker lists them.
+//!
+//! `dlsym`, or a plain reference to an exported function of ours, finds the first definition in a
+//! search order: it may be another copy's, or ROCr's own. This module asks one object for its own
+//! definition.
+#![expect(
+    unsafe_code,
+    reason = "walks the dynamic linker's list and the memory of objects"
+)]
+
+pub(crate) mod device_code;
+pub(crate) mod maps;
+mod symbols;
+
+use std::ffi::{CStr, CString, OsStr, c_int, c_void};
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rocov::discover::host_files::build_id_in;
+
+use maps::Maps;
+use symbols::Symbols;
+
+/// An object that was loaded when the list was made.
+#[derive(Debug)]
+pub(crate) struct Object {
+    /// Its name in the dynamic linker's list; `None` for the executable.
+    name: Option<CString>,
+    /// The addresses of its segments.
+    segments: Vec<Range<usize>>,
+    load_bias: usize,
+    /// The address of its dynamic section.
+    dynamic: Option<usize>,
+}
+
+/// Returns all objects in the order of loading: the executable first, later ones at the end.
+pub(crate) fn all() -> Vec<Object> {
+    let mut objects: Vec<Object> = Vec::new();
+    // SAFETY: the callback matches the interface and gets the address of `objects`.
+    unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut objects).cast()) };
+    objects
+}
+
+/// Returns the number of objects that were ever loaded, those included that are gone.
+pub(crate) fn opened() -> u64 {
+    unsafe extern "C" fn count(
+        object: *mut libc::dl_phdr_info,
+        size: usize,
+        opened: *mut c_void,
+    ) -> c_int {
+        let has_count = std::mem::offset_of!(libc::dl_phdr_info, dlpi_adds) + size_of::<u64>();
+        if size >= has_count {
+            // SAFETY: a valid object, with this field, and the variable below.
+            unsafe { *opened.cast::<u64>() = (*object).dlpi_adds };
+        }
+        1
+    }
+    let mut opened = 0_u64;
+    // SAFETY: the callback matches the interface and gets the address of `opened`.
+    unsafe { libc::dl_iterate_phdr(Some(count), (&raw mut opened).cast()) };
+    opened
+}
+
+/// Returns the object that contains `address`.
+pub(crate) fn containing(address: *const c_void) -> Option<Object> {
+    all().into_iter().find(|object| object.contains(address))
+}
+
+/// Returns the bytes from `address` to the end of its segment; `None` if its object is gone.
+///
+/// `address` is that of constant data, and its object must stay while the bytes are used: its library
+/// is running its destructors, or the process ends.
+pub(crate) fn rest_of_segment(address: usize) -> Option<&'static [u8]> {
+    let mut search = (address, None);
+    // SAFETY: the callback matches the interface and gets the address of `search`.
+    unsafe { libc::dl_iterate_phdr(Some(find_segment), (&raw mut search).cast()) };
+    let end: usize = search.1?;
+    // SAFETY: the segment is mapped. The data is constant and stays, as described above.
+    Some(unsafe { std::slice::from_raw_parts(address as *const u8, end - address) })
+}
+
+/// Looks for the segment of an address in one object, without allocating memory.
+unsafe extern "C" fn find_segment(
+    object: *mut libc::dl_phdr_info,
+    _size: usize,
+    search: *mut c_void,
+) -> c_int {
+    // SAFETY: the dynamic linker passes a valid object, `rest_of_segment` its variable.
+    let (object, (address, end)) =
+        unsafe { (&*object, &mut *search.cast::<(usize, Option<usize>)>()) };
+    // SAFETY: the dynamic linker has passed the object to this callback.
+    for header in unsafe { program_headers(object) } {
+        let segment = range_of(object, header);
+        if header.p_type == libc::PT_LOAD && segment.contains(address) {
+            *end = Some(segment.end);
+            return 1;
+        }
+    }
+    0
+}
+
+/// Returns the program headers of an object.
+///
+/// # Safety
+/// The dynamic linker has passed the object to a callback, which has not returned.
+unsafe fn program_headers(object: &libc::dl_phdr_info) -> &[libc::Elf64_Phdr] {
+    if object.dlpi_phdr.is_null() {
+        return &[];
+    }
+    // SAFETY: the object has this number of program headers there.
+    unsafe { std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) }
+}
+
+/// Returns the addresses of a program header. Adds modulo 2^64: an object may be linked for an address
+/// above its own.
+fn range_of(object: &libc::dl_phdr_info, header: &libc::Elf64_Phdr) -> Range<usize> {
+    let start = (object.dlpi_addr as usize).wrapping_add(header.p_vaddr as usize);
+    start..start.saturating_add(header.p_memsz as usize)
+}
+
+/// Returns the file of the program as it is mapped. `/proc/self/exe` is the dynamic linker if the
+/// program was started by naming that.
+pub(crate) fn executable_file() -> Option<PathBuf> {
+    all().first().map(Object::mapped_file)
+}
+
+/// Returns the GNU build id of the object that contains `address`, from its memory.
+pub(crate) fn build_id_at(address: usize) -> Option<String> {
+    let mut search = (address, None);
+    // SAFETY: the callback matches the interface and gets the address of `search`.
+    unsafe { libc::dl_iterate_phdr(Some(find_build_id), (&raw mut search).cast()) };
+    search.1
+}
+
+/// Looks for the build id of the object of an address. The object cannot go meanwhile: the dynamic
+/// linker holds its lock.
+unsafe extern "C" fn find_build_id(
+    object: *mut libc::dl_phdr_info,
+    _size: usize,
+    search: *mut c_void,
+) -> c_int {
+    // SAFETY: the dynamic linker passes a valid object, `build_id_at` its variable.
+    let (object, (address, id)) =
+        unsafe { (&*object, &mut *search.cast::<(usize, Option<String>)>()) };
+    // SAFETY: the dynamic linker has passed the object to this callback.
+    let headers = unsafe { program_headers(object) };
+    let range = |header: &libc::Elf64_Phdr| range_of(object, header);
+    let of_type = |kind| headers.iter().filter(move |header| header.p_type == kind);
+    let readable = || of_type(libc::PT_LOAD).filter(|header| header.p_flags & libc::PF_R != 0);
+    if !of_type(libc::PT_LOAD).any(|header| range(header).contains(address)) {
+        return 0;
+    }
+    *id = of_type(libc::PT_NOTE).find_map(|header| {
+        let notes = range(header);
+        let holds =
+            |segment: Range<usize>| segment.start <= notes.start && notes.end <= segment.end;
+        if !readable().map(range).any(holds) {
+            return None;
+        }
+        // SAFETY: a mapped and readable segment contains them.
+        let bytes = unsafe { std::slice::from_raw_parts(notes.start as *const u8, notes.len()) };
+        build_id_in(bytes, header.p_align)
+    });
+    1
+}
+
+/// Returns whether two addresses lie in one object.
+pub(crate) fn are_together(one: *const c_void, other: *const c_void) -> bool {
+    let base = |address: *const c_void| {
+        // SAFETY: an all-zero Dl_info is valid.
+        let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+        // SAFETY: dladdr accepts any address, and fills `info`.
+        let found = unsafe { libc::dladdr(address, &raw mut info) } != 0;
+        found.then_some(info.dli_fbase)
+    };
+    base(one).is_some_and(|one| base(other) == Some(one))
+}
+
+/// Collects one object and does nothing else: the dynamic linker holds a lock that opening an object
+/// would take in another order.
+unsafe extern "C" fn collect(
+    object: *mut libc::dl_phdr_info,
+    _size: usize,
+    objects: *mut c_void,
+) -> c_int {
+    // SAFETY: the dynamic linker passes a valid object.
+    let object = unsafe { &*object };
+    // SAFETY: the dynamic linker has passed the object to this callback.
+    let headers = unsafe { program_headers(object) };
+    let of_type = |kind| headers.iter().filter(move |header| header.p_type == kind);
+    let range = |header: &libc::Elf64_Phdr| range_of(object, header);
+    let name = (!object.dlpi_name.is_null())
+        // SAFETY: a name that is not null is NUL terminated.
+        .then(|| unsafe { CStr::from_ptr(object.dlpi_name) }.to_owned())
+        // The executable's is empty.
+        .filter(|name| !name.is_empty());
+    // SAFETY: `objects` is the variable of `all`.
+    let objects = unsafe { &mut *objects.cast::<Vec<Object>>() };
+    objects.push(Object {
+        name,
+        segments: of_type(libc::PT_LOAD).map(range).collect(),
+        load_bias: object.dlpi_addr as usize,
+        dynamic: of_type(libc::PT_DYNAMIC)
+            .map(|header| range(header).start)
+            .next(),
+    });
+    0
+}
+
+impl Object {
+    /// Returns whether this object contains `address`.
+    pub(crate) fn contains(&self, address: *const c_void) -> bool {
+        let address = address as usize;
+        self.segments
+            .iter()
+            .any(|segment| segment.contains(&address))
+    }
+
+    /// Returns whether this is the executable.
+    pub(crate) fn is_executable(&self) -> bool {
+        self.name.is_none()
+    }
+
+    /// Returns the file from which it was loaded.
+    pub(crate) fn path(&self) -> PathBuf {
+        match &self.name {
+            Some(name) => Path::new(OsStr::from_bytes(name.to_bytes())).to_owned(),
+            None => PathBuf::from("/proc/self/exe"),
+        }
+    }
+
+    /// Returns the file from which it was loaded, as it is mapped. `/proc/self/exe` is the dynamic
+    /// linker if the program was started by naming that.
+    pub(crate) fn mapped_file(&self) -> PathBuf {
+        let start = self.segments.first().map(|segment| segment.start);
+        let file = start.and_then(|start| Maps::read().file_at(start));
+        file.unwrap_or_else(|| self.path())
+    }
+
+    /// Returns the bytes of a section that is loaded, by its address and size in the file.
+    pub(crate) fn memory(&self, address: u64, size: u64) -> Option<&'static [u8]> {
+        let start = self.load_bias.wrapping_add(usize::try_from(address).ok()?);
+        let end = start.checked_add(usize::try_from(size).ok()?)?;
+        let holds = |segment: &Range<usize>| segment.start <= start && end <= segment.end;
+        // SAFETY: the segment is mapped. Objects stay while the process ends.
+        let bytes = || unsafe { std::slice::from_raw_parts(start as *const u8, end - start) };
+        self.segments.iter().any(holds).then(bytes)
+    }
+
+    /// Returns the address of this object's own exported definition of `name`.
+    pub(crate) fn defines(&self, name: &CStr) -> Option<*mut c_void> {
+        // SAFETY: these are the dynamic linker's own data of an object. Whoever unloads an object while
+        // the program calls librocov from it unloads it under the program too.
+        let symbols = unsafe { Symbols::of(self) }?;
+        let address = symbols.find(name)? as *mut c_void;
+        self.contains(address).then_some(address)
+    }
+
+    /// Keeps the object in the process to its end. Not for use while the process exits (see
+    /// [`symbols`]).
+    pub(crate) fn keep(&self) {
+        // The executable stays anyway.
+        let Some(name) = &self.name else { return };
+        let flags = libc::RTLD_NODELETE | libc::RTLD_NOLOAD | libc::RTLD_LAZY;
+        // SAFETY: NOLOAD runs no initialiser now; the name is NUL terminated.
+        unsafe { libc::dlopen(name.as_ptr(), flags) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::process::Command;
+
+    /// glibc maps an object at a free address, whatever address it is linked for. The difference may be
+    /// negative, or more than half of all addresses.
+    #[test]
+    fn an_object_may_be_linked_for_an_address_above_its_own() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        for link_address in ["0xffffffffff700000", "0x7ffffffff0000000", "0"] {
+            let source = directory.path().join("high.c");
+            let library = directory.path().join(format!("libhigh{link_address}.so"));
+            fs::write(&source, "int high(void) { return 42; }\n").expect("a file can be written");
+            let linked = Command::new("cc")
+                .args(["-shared", "-fPIC", "-nostdlib", "-Wl,--hash-style=gnu"])
+                .arg(format!("-Wl,-Ttext-segment={link_address}"))
+                .arg(&source)
+                .arg("-o")
+                .arg(&library)
+                .status();
+            assert!(linked.expect("a C compiler").success());
+            // SAFETY: the library has no initialisers.
+            let opened = unsafe { libloading::Library::new(&library) }.expect("a library");
+            // SAFETY: the test only reads its address.
+            let high = unsafe { opened.get::<*mut c_void>(c"high") }.expect("its function");
+            // SAFETY: the test only reads its address.
+            let address = unsafe { high.try_as_raw_ptr() }.expect("an address");
+            let object = containing(address).expect("a loaded object");
+            assert_eq!(object.path(), library);
+            assert_eq!(object.mapped_file(), library);
+            assert_eq!(object.defines(c"high"), Some(address), "{link_address}");
+            assert_eq!(object.defines(c"low"), None);
+            // Another test may be reading the list of objects.
+            std::mem::forget(opened);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The settings of the environment: the names of profiles, the code to drain, the files to keep beside
+//! profiles, and the requests from outside.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fmt::Display;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use rocov::control::socket_path;
+use rocov::discover::filter::Filter;
+use rocov::settings::Drainer;
+use rocov::settings::{Interval, SnapshotSignal, parse_wait};
+use rocov::settings::{Keeping, SettingError, parse_bytes};
+use rocov::store::Process;
+use rocov::store::{Expansion, Label, LabelError, PatternError, ProfileName};
+use rocov::support::clock;
+
+use super::environment::variable;
+use super::{log, process};
+
+/// LLVM's own name for profiles, for use if `LLVM_PROFILE_FILE` is not set.
+const DEFAULT_NAME: &str = "default.profraw";
+
+/// Returns the name for this process's profiles, from `LLVM_PROFILE_FILE`. A relative name starts at
+/// the present working directory, so that a later chdir does not scatter the files.
+///
+/// Prints a line about a name that cannot be used, and takes the default: you can move counts under
+/// another name, but not get lost ones back.
+pub(crate) fn profile_name() -> ProfileName {
+    if let Err(error) = label() {
+        log::warn(format_args!(
+            "ROCOV_LABEL: {error}; rocov leaves the label out"
+        ));
+    }
+    let default = || parse_name(DEFAULT_NAME).expect("the default is a good pattern");
+    let fallback = |why: &dyn Display| {
+        log::warn(format_args!(
+            "{why}; rocov writes to {DEFAULT_NAME} instead"
+        ));
+        default()
+    };
+    let Some(pattern) = variable("LLVM_PROFILE_FILE").filter(|pattern| !pattern.is_empty()) else {
+        return default();
+    };
+    match pattern.into_string() {
+        Ok(pattern) => parse_name(&pattern).unwrap_or_else(|error| fallback(&error)),
+        Err(pattern) => fallback(&format_args!("LLVM_PROFILE_FILE: {pattern:?} is not UTF-8")),
+    }
+}
+
+/// Returns the label of profiles: `ROCOV_LABEL`.
+fn label() -> Result<Option<Label>, LabelError> {
+    let label = variable("ROCOV_LABEL").filter(|label| !label.is_empty());
+    label
+        .map(|label| label.to_string_lossy().parse())
+        .transpose()
+}
+
+/// Returns whether code that was never launched counts as zero: unless `ROCOV_ZERO=0`. Constructors
+/// call this.
+pub(crate) fn zero() -> bool {
+    static ZERO: OnceLock<bool> = OnceLock::new();
+    *ZERO.get_or_init(|| variable("ROCOV_ZERO").is_none_or(|value| value != "0"))
+}
+
+/// Returns whether nothing counts until the program opens a window: `ROCOV_PAUSED=1`.
+pub(crate) fn paused() -> bool {
+    variable("ROCOV_PAUSED").is_some_and(|value| value == "1")
+}
+
+/// Returns whether ROCTx ranges are labels: `ROCOV_ROCTX=1`.
+pub(crate) fn roctx() -> bool {
+    variable("ROCOV_ROCTX").is_some_and(|value| value == "1")
+}
+
+/// Returns the time to wait for kernels: `ROCOV_WAIT`, in seconds. Reads the variable once, because
+/// every drain needs it.
+pub(crate) fn patience() -> Duration {
+    static PATIENCE: OnceLock<Duration> = OnceLock::new();
+    *PATIENCE.get_or_init(|| setting("ROCOV_WAIT", "10", parse_wait))
+}
+
+/// Returns who drains a program with LLVM's own drain in it: `ROCOV_DRAIN`. Reads the variable once,
+/// because every drain needs it.
+pub(crate) fn drainer() -> Option<Drainer> {
+    static DRAINER: OnceLock<Option<Drainer>> = OnceLock::new();
+    *DRAINER.get_or_init(|| optional("ROCOV_DRAIN", |word| word.to_string_lossy().parse()))
+}
+
+/// Returns the filter of files to drain: `ROCOV_ONLY` and `ROCOV_SKIP`. If one of them cannot be used,
+/// prints a line and drains everything: you can leave files out of a report later.
+pub(crate) fn filter() -> Filter {
+    let list = |name| variable(name).unwrap_or_default();
+    let [only, skip] = ["ROCOV_ONLY", "ROCOV_SKIP"].map(list);
+    Filter::new(&only.to_string_lossy(), &skip.to_string_lossy()).unwrap_or_else(|error| {
+        log::warn(format_args!(
+            "ROCOV_ONLY, ROCOV_SKIP: {error}; rocov drains everything"
+        ));
+        Filter::default()
+    })
+}
+
+/// Returns the files to keep beside profiles: `ROCOV_REGISTRY`, `ROCOV_OBJECTS` and
+/// `ROCOV_OBJECTS_MAX`.
+pub(crate) fn keeping() -> Keeping {
+    Keeping {
+        document: setting("ROCOV_REGISTRY", "auto", str::parse),
+        objects: setting("ROCOV_OBJECTS", "instrumented", str::parse),
+        objects_max: setting("ROCOV_OBJECTS_MAX", "4G", parse_bytes),
+    }
+}
+
+/// Returns the directory of the control socket: `ROCOV_CONTROL`.
+pub(crate) fn control_directory() -> Option<PathBuf> {
+    let runtime = variable("XDG_RUNTIME_DIR");
+    optional("ROCOV_CONTROL", |wanted| {
+        socket_path::directory(wanted, runtime.as_deref(), process::user())
+    })
+    .flatten()
+}
+
+/// Returns the time between snapshots: `ROCOV_SNAPSHOT_EVERY`.
+pub(crate) fn snapshot_every() -> Option<Duration> {
+    let every = optional("ROCOV_SNAPSHOT_EVERY", |word| {
+        word.to_string_lossy().parse::<Interval>()
+    });
+    every.map(|Interval(every)| every)
+}
+
+/// Returns the number of the signal that asks for a snapshot: `ROCOV_SNAPSHOT_SIGNAL`.
+pub(crate) fn snapshot_signal() -> Option<i32> {
+    let signal = optional("ROCOV_SNAPSHOT_SIGNAL", |word| {
+        word.to_string_lossy().parse()
+    });
+    signal.map(SnapshotSignal::number)
+}
+
+/// Returns the value of an optional variable. Prints a line about a value that cannot be used, and
+/// ignores it.
+fn optional<T>(name: &str, parse: impl Fn(&OsStr) -> Result<T, SettingError>) -> Option<T> {
+    let word = variable(name).filter(|word| !word.is_empty())?;
+    parse(&word)
+        .inspect_err(|error| log::warn(format_args!("{name}: {error}; rocov ignores it")))
+        .ok()
+}
+
+/// Returns the value of a variable, or the default. Prints a line about a value that cannot be used,
+/// and takes the default.
+fn setting<T>(name: &str, default: &str, parse: impl Fn(&str) -> Result<T, SettingError>) -> T {
+    let word = variable(name).filter(|word| !word.is_empty());
+    let word = word.unwrap_or_else(|| default.into());
+    parse(&word.to_string_lossy()).unwrap_or_else(|error| {
+        log::warn(format_args!("{name}: {error}; rocov uses {default}"));
+        parse(default).expect("the default is a good value")
+    })
+}
+
+/// Returns this process, for its registry.
+pub(crate) fn process() -> Process {
+    let Expansion { pid, host, .. } = expansion();
+    // Each argument ends in a NUL.
+    let command = fs::read("/proc/self/cmdline").unwrap_or_default();
+    let command = String::from_utf8_lossy(&command);
+    Process {
+        pid,
+        host,
+        command: command.split_terminator('\0').map(String::from).collect(),
+        epoch: clock::epoch(),
+    }
+}
+
+/// Parses a name pattern, with the values of this process and this moment. Adds the label, and the data
+/// directory if `ROCOV_DATA` is set.
+///
+/// # Errors
+/// Fails if the pattern is not valid.
+pub(crate) fn parse_name(pattern: &str) -> Result<ProfileName, PatternError> {
+    let directory = env::current_dir().unwrap_or_default();
+    let name = ProfileName::parse(pattern, &expansion(), &directory)?;
+    let name = match variable("ROCOV_DATA") {
+        Some(data) => name.in_data(Path::new(&data)),
+        None => name,
+    };
+    Ok(name.with_label(label().unwrap_or_default()))
+}
+
+fn expansion() -> Expansion {
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let tmpdir = variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    Expansion {
+        pid: std::process::id(),
+        host: host.trim_end().to_owned(),
+        tmpdir: tmpdir.to_string_lossy().trim_end_matches('/').to_owned(),
+    }
+}

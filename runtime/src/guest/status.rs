@@ -1,0 +1,32 @@
+//! The status that functions of librocov return.
+
+use std::ffi::c_int;
+
+/// The result of a function of this library. A number never changes its meaning.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RocovStatus {
+    /// The function has done its work.
+    Ok = 0,
+    /// There was nothing to do: no GPU is in use, or LLVM's own runtime drains this program.
+    Nothing = 1,
+    /// rocov could not read or write some counts. A line on standard error names them and the reason.
+    Loss = 2,
+    /// An argument is null, not UTF-8 or not a pattern. A line on standard error names the reason.
+    Invalid = 3,
+    /// An internal error of this library.
+    Internal = 4,
+}
+
+impl RocovStatus {
+    /// Returns the status for a number that a copy of another build has returned.
+    pub(crate) fn from_number(number: c_int) -> RocovStatus {
+        match number {
+            0 => RocovStatus::Ok,
+            1 => RocovStatus::Nothing,
+            2 => RocovStatus::Loss,
+            3 => RocovStatus::Invalid,
+            _ => RocovStatus::Internal,
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Requests from outside: over a socket (`ROCOV_CONTROL`), at times (`ROCOV_SNAPSHOT_EVERY`), by a
+//! signal (`ROCOV_SNAPSHOT_SIGNAL`).
+//!
+//! One thread ([`thread`]) serves all of them. It starts with the first code object that is loaded, and
+//! only if one of these variables is set. Then SIGTERM and SIGINT no longer lose counts: their handlers
+//! ([`signals`]) have the thread drain before the program's own disposition takes effect.
+
+mod connection;
+mod hsa_gate;
+mod owned_fd;
+mod settings;
+mod signals;
+mod socket;
+mod thread;
+mod wake;
+
+use std::sync::Once;
+
+use crate::guest::process;
+pub(super) use hsa_gate::{pause, resume};
+use settings::Settings;
+
+/// Starts the thread if the user asks for it. There is something to drain from now on: code objects are
+/// loaded.
+pub(super) fn start() {
+    static ONCE: Once = Once::new();
+    if !process::is_user() {
+        return;
+    }
+    ONCE.call_once(|| {
+        let settings = Settings::from_environment();
+        if settings.need_a_thread() && wake::open() {
+            let signal = settings.signal;
+            if thread::start(settings) {
+                signals::take(signal);
+            }
+        }
+    });
+}
+
+/// Closes the socket and the way to HSA, because the process ends: the thread drains nothing more.
+pub(crate) fn close() {
+    hsa_gate::close();
+    leave();
+}
+
+/// Removes the socket, because the process is about to end or to become another program.
+/// Async-signal-safe.
+pub(crate) fn leave() {
+    if process::is_user() {
+        socket::remove();
+    }
+}
+
+/// Gives up everything in a forked child, which has no thread. A fork handler.
+pub(crate) extern "C" fn forked() {
+    signals::give_back();
+    socket::close_in_child();
+    wake::close();
+}

@@ -1,0 +1,158 @@
+//! Drains: while the program runs, and when it ends.
+
+use std::sync::Once;
+
+use rocov::device::Executable;
+use rocov::drain::Idle;
+
+use super::kernel_wait::{self, Waited};
+use super::report::{report, report_not_kept};
+use super::state::{attach_own, with_owned, with_state};
+use super::{loads, zero_profiles};
+use crate::guest::journal::{self, Note};
+use crate::guest::status::RocovStatus;
+use crate::guest::{log, process, settings, stack};
+
+/// Drains everything that is loaded, without waiting for kernels.
+pub(super) fn draining() -> RocovStatus {
+    let status = drain(&Idle::new());
+    keep();
+    status
+}
+
+/// Drains everything that is loaded once its kernels have ended, because the process may go.
+pub(super) fn ending() -> RocovStatus {
+    let idle = wait_and_warn(None);
+    let status = drain(&idle);
+    keep();
+    status
+}
+
+/// Drains for the last time in this process, which loads no more code. Code that it never loaded counts
+/// as zero.
+pub(crate) fn leaving() -> RocovStatus {
+    let idle = wait_and_warn(None);
+    let status = drain(&idle);
+    zero_profiles::of_process();
+    keep();
+    journal::note(Note::Ended);
+    status
+}
+
+/// Drains when exit handlers begin to run. [`leaving`] follows as the last of them.
+pub(crate) fn exit_begins() {
+    with_state(|state| state.session.ends());
+    let idle = wait_and_warn(None);
+    drain(&idle);
+}
+
+/// Drains everything that may have counted since the last drain. Skips agents that have been `idle`.
+pub(super) fn drain(idle: &Idle) -> RocovStatus {
+    let drained = with_owned(|state, device| {
+        if state.yields_to_llvm(device) {
+            return RocovStatus::Nothing;
+        }
+        let outcome = state.session.drain_busy(device, &state.name, idle);
+        let is_done = outcome.pairs == 0 && outcome.losses.is_empty() && !state.session.is_empty();
+        if is_done {
+            log::verbose(format_args!("nothing has run since the last drain"));
+        } else {
+            report(&outcome);
+        }
+        report_not_kept(&outcome.not_kept);
+        // The drain has found code that came in past the hooks.
+        state.yields_to_llvm(device);
+        if !outcome.losses.is_empty() {
+            RocovStatus::Loss
+        } else if outcome.found == 0 {
+            RocovStatus::Nothing
+        } else {
+            RocovStatus::Ok
+        }
+    });
+    drained.unwrap_or(RocovStatus::Nothing)
+}
+
+/// Waits for the kernels on agents that have loads of `executable`, or any loads.
+pub(super) fn wait_for_kernels(executable: Option<Executable>) -> Waited {
+    let counting = with_owned(|state, _| state.session.counting_agents(executable));
+    // Without the lock of the state: other threads load code objects meanwhile.
+    let waited = counting.and_then(|agents| Some(kernel_wait::finish(&attach_own()?, &agents)));
+    waited.unwrap_or_default()
+}
+
+/// Waits for kernels before code is unloaded, and prints a line if one still runs.
+pub(super) fn wait_and_warn(executable: Option<Executable>) -> Idle {
+    static ONCE: Once = Once::new();
+    let Waited { idle, in_flight } = wait_for_kernels(executable);
+    let patience = settings::patience();
+    // A thread of the runtimes does not wait.
+    if in_flight && !patience.is_zero() && !stack::is_runtimes_thread() {
+        ONCE.call_once(|| {
+            journal::note(Note::Lost);
+            log::warn(format_args!(
+                "a kernel still runs after {} s (ROCOV_WAIT) while code is unloaded: if it belongs to \
+                 that code, its later counts are lost; set a longer ROCOV_WAIT",
+                patience.as_secs()
+            ));
+        });
+    }
+    idle
+}
+
+/// Makes way for the next program of this process, which may write files of the same names.
+pub(super) fn handing_over() {
+    for renamed in with_state(|state| state.session.hand_over()) {
+        match renamed {
+            Ok(file) => log::verbose(format_args!("left {}", file.display())),
+            Err(error) => log::warn(format_args!(
+                "the next program of this process may overwrite a profile: {error}"
+            )),
+        }
+    }
+    // The files have other names now.
+    keep();
+}
+
+/// Writes the files that are kept beside profiles, even if HSA is gone or LLVM's runtime drains.
+pub(super) fn keep() {
+    if process::is_user() {
+        with_state(|state| report_not_kept(&state.session.keep(&state.name)));
+    }
+}
+
+/// Zeroes the counters.
+pub(super) fn reset() -> RocovStatus {
+    let zeroed = with_owned(|state, device| {
+        loads::look_for_unseen(state, device);
+        state.session.zero(device)
+    });
+    match zeroed {
+        None => RocovStatus::Nothing,
+        Some(Ok(())) => RocovStatus::Ok,
+        Some(Err(error)) => {
+            log::warn(format_args!(
+                "cannot zero all counters: {error}; later counts include earlier ones"
+            ));
+            RocovStatus::Loss
+        }
+    }
+}
+
+/// Gives profiles another name from now on; `None` goes back to the name of the environment.
+pub(super) fn set_file(pattern: Option<&str>) -> RocovStatus {
+    let name = match pattern.map(settings::parse_name).transpose() {
+        Ok(name) => name.unwrap_or_else(settings::profile_name),
+        Err(error) => {
+            log::warn(format_args!(
+                "rocov_set_file: {error}; profiles keep their name"
+            ));
+            return RocovStatus::Invalid;
+        }
+    };
+    with_state(|state| {
+        state.session.go_on_beside(&name);
+        state.name = name;
+    });
+    RocovStatus::Ok
+}

@@ -1,0 +1,93 @@
+//! The queues of the process, and the wait for kernels in them.
+#![expect(unsafe_code, reason = "reads queues in the memory of HSA")]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rocov::device::hsa::{HsaDevice, Queues};
+use rocov::drain::Idle;
+
+use super::state;
+use crate::elect::event::NewQueue;
+use crate::guest::{log, process, settings, stack};
+
+/// Locked during a wait, so that no queue goes meanwhile. Never taken together with the lock of
+/// [`state`].
+static QUEUES: Mutex<Queues> = Mutex::new(Queues::new());
+
+/// Set if librocov was there before HSA started. Then it knows all queues.
+static SEES_ALL: AtomicBool = AtomicBool::new(false);
+
+/// Notes that HSA has not started yet, or is just starting.
+pub(crate) fn are_all_seen() {
+    SEES_ALL.store(true, Ordering::Relaxed);
+}
+
+fn queues() -> MutexGuard<'static, Queues> {
+    QUEUES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Notes a new queue.
+pub(super) fn created(queue: &NewQueue) {
+    if process::may_use_hsa() {
+        // SAFETY: the runtime has made the queue, and the hooks report its end.
+        unsafe { queues().created(queue.agent, queue.address) };
+    }
+}
+
+/// Forgets a queue that is about to be destroyed.
+pub(super) fn destroying(address: u64) {
+    // The forked child of a process with a wait under way would wait for ever.
+    if process::may_use_hsa() {
+        let device = state::attach_own();
+        queues().destroying(device.as_ref(), address);
+    }
+}
+
+/// Forgets all queues, because HSA is gone.
+pub(super) fn forget_all() {
+    queues().clear();
+}
+
+/// The outcome of a wait for kernels.
+#[derive(Debug, Default)]
+pub(super) struct Waited {
+    /// The agents that are known to be idle now.
+    pub(super) idle: Idle,
+    /// Set if a kernel still runs, or may run.
+    pub(super) in_flight: bool,
+}
+
+/// Waits until these agents have ended the kernels that they have now, but no longer than ROCOV_WAIT.
+pub(super) fn finish(device: &HsaDevice, agents: &[u64]) -> Waited {
+    let waited = |queues: &Queues, in_flight| Waited {
+        idle: match SEES_ALL.load(Ordering::Relaxed) {
+            true => queues.idle(device, agents).unwrap_or_default(),
+            false => Idle::new(),
+        },
+        in_flight,
+    };
+    if agents.is_empty() {
+        return Waited::default();
+    }
+    let patience = settings::patience();
+    if patience.is_zero() || stack::is_runtimes_thread() {
+        // Another thread may hold the lock in a wait for this thread.
+        let looked = QUEUES.try_lock().map(|queues| waited(&queues, false));
+        let looked = looked.unwrap_or_default();
+        let in_flight = looked.idle.len() < agents.len();
+        return Waited {
+            in_flight,
+            ..looked
+        };
+    }
+    let mut queues = queues();
+    let finished = queues.finish(device, agents, patience);
+    let finished = finished.unwrap_or_else(|error| {
+        log::warn_once(&format_args!(
+            "cannot wait for kernels: {error}; their later counts may be lost"
+        ));
+        true
+    });
+    waited(&queues, !finished)
+}

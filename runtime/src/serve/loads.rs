@@ -1,0 +1,157 @@
+//! Code that is loaded and unloaded.
+
+use rocov::device::hsa::HsaDevice;
+use rocov::device::{DeviceRange, Executable};
+use rocov::drain::Outcome;
+
+use super::drain::{drain, keep, wait_and_warn};
+use super::report::{report, report_missing, report_not_kept};
+use super::state::{State, attach, copying, warn_blind, with_owned, with_state};
+use super::{Entrances, kernel_wait, zero_profiles};
+use crate::guest::journal::{self, Note};
+use crate::guest::status::RocovStatus;
+use crate::guest::{log, process};
+
+/// Follows the code objects of an executable that was frozen: they are loaded now.
+pub(super) fn frozen(executable: Executable, entrances: &Entrances) {
+    if !process::claim() {
+        return;
+    }
+    let Some(device) = attach() else { return };
+    zero_profiles::note_agents(&device);
+    with_state(|state| {
+        if state.session.knows(&device, executable) {
+            return;
+        }
+        let loaded = state
+            .session
+            .loaded_by(&device, executable, &entrances.loader);
+        match loaded {
+            Ok(outcome) => {
+                report_missing(&outcome);
+                note_loads(&outcome);
+                log::verbose(format_args!(
+                    "executable {:#x} loaded: {} code objects, {} instrumented, {} left out",
+                    executable.0, outcome.pairs, outcome.found, outcome.skipped
+                ));
+            }
+            Err(error) => warn_blind(&error),
+        }
+        came_in(state, &device, entrances);
+    });
+}
+
+/// Follows code that was loaded past the hooks.
+pub(super) fn look(entrances: &Entrances) -> RocovStatus {
+    let looked = with_owned(|state, device| {
+        look_for_unseen(state, device);
+        came_in(state, device, entrances);
+        RocovStatus::Ok
+    });
+    looked.unwrap_or(RocovStatus::Nothing)
+}
+
+/// Prepares the end of code that counts: the early exit drain runs before HIP's destructors, and LLVM's
+/// own drain, if it is there, finds nothing.
+fn came_in(state: &mut State, device: &HsaDevice, entrances: &Entrances) {
+    if !state.session.is_empty() && !state.yields_to_llvm(device) {
+        (entrances.register_early_exit)();
+    }
+}
+
+pub(super) fn look_for_unseen(state: &mut State, device: &HsaDevice) {
+    let outcome = state.session.look_for_unseen(device);
+    report_missing(&outcome);
+    note_loads(&outcome);
+}
+
+fn note_loads(outcome: &Outcome) {
+    if outcome.pairs > 0 {
+        journal::note(Note::Loaded);
+    }
+    if outcome.found > 0 {
+        journal::note(Note::Counts);
+    }
+    if outcome.skipped > 0 {
+        journal::note(Note::Skipped);
+    }
+}
+
+/// Drains an executable that is about to be destroyed. Returns whether it may be destroyed: a copy that
+/// rocov has given up may still read its memory, which must not be freed then. ROCr cannot cancel a
+/// copy.
+pub(super) fn destroying(executable: Executable) -> RocovStatus {
+    let memory = match process::is_user() {
+        true => with_state(|state| state.session.memory_of(executable)),
+        false => Vec::new(),
+    };
+    drain_destroyed(executable);
+    let is_touched = |range: &DeviceRange| copying().may_touch(Some(*range));
+    may_go(!memory.iter().any(is_touched))
+}
+
+fn drain_destroyed(executable: Executable) {
+    let idle = wait_and_warn(Some(executable));
+    let drained = with_owned(|state, device| {
+        if !state.session.has_seen(executable) {
+            return;
+        }
+        if state.session.is_complete(executable, &idle) {
+            log::verbose(format_args!(
+                "executable {:#x} destroyed: nothing has run since it was drained",
+                executable.0
+            ));
+            report_not_kept(&state.session.gone(executable, &state.name));
+            return;
+        }
+        let outcome = state.session.unloading(device, executable, &state.name);
+        if outcome.found > 0 || !outcome.losses.is_empty() {
+            report(&outcome);
+        }
+        report_not_kept(&outcome.not_kept);
+    });
+    if drained.is_none() && process::is_user() {
+        // It goes, even if LLVM's runtime has drained it, or nothing has.
+        with_state(|state| report_not_kept(&state.session.gone(executable, &state.name)));
+    }
+}
+
+/// Drains everything before HSA is shut down, because it goes with HSA. Returns whether HSA may be shut
+/// down.
+pub(super) fn shutting_down() -> RocovStatus {
+    let idle = wait_and_warn(None);
+    drain(&idle);
+    keep_before_exit();
+    may_go(!process::is_user() || !copying().may_touch(None))
+}
+
+fn may_go(may: bool) -> RocovStatus {
+    if may {
+        return RocovStatus::Ok;
+    }
+    log::warn_once(
+        &"a copy from the GPU has not ended and may still read the code that the program unloads: \
+         rocov keeps it in GPU memory until the program ends",
+    );
+    RocovStatus::Loss
+}
+
+/// Forgets all loads after `hsa_shut_down` if that was the last reference: all executables went with
+/// HSA.
+pub(super) fn shut_down() {
+    if !process::is_user() || attach().is_some() {
+        return;
+    }
+    kernel_wait::forget_all();
+    copying().forget_all();
+    with_state(|state| state.session.forget_all());
+    keep_before_exit();
+}
+
+/// Keeps the files beside profiles, unless the process exits: HIP shuts HSA down before or after our
+/// last exit handler, which keeps them itself.
+fn keep_before_exit() {
+    if !process::is_exiting() {
+        keep();
+    }
+}

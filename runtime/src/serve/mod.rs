@@ -1,0 +1,113 @@
+//! Third station: the drainer's work, event by event.
+//!
+//! [`dispatch`] takes each event of all copies. [`state`] holds the loaded code, [`loads`] follows what
+//! comes and goes, [`drain`] writes counts, and [`report`] prints the outcome. [`labels`] and [`dumps`]
+//! serve the program's requests, [`control`] those from outside, in a thread of its own.
+//! [`zero_profiles`] writes zeros for code that was never launched.
+
+pub(crate) mod control;
+pub(crate) mod drain;
+mod dumps;
+pub(crate) mod fat_binaries;
+mod host_builds;
+pub(crate) mod kernel_wait;
+mod labels;
+mod loads;
+mod report;
+mod state;
+pub(crate) mod zero_profiles;
+
+use std::path::PathBuf;
+
+use crate::elect;
+use crate::elect::event::{Event, with_text};
+use crate::guest::process;
+use crate::guest::status::RocovStatus;
+
+/// The services that the drainer needs of the ways into librocov.
+pub(crate) struct Entrances {
+    /// Returns the file of the code that is loading an executable, below a hook on the stack.
+    pub(crate) loader: fn() -> Option<PathBuf>,
+    /// Registers the early exit drain. Called after code that counts was loaded.
+    pub(crate) register_early_exit: fn(),
+    /// Returns whether the hooks of some copy see loads and unloads.
+    pub(crate) see_calls: fn() -> bool,
+}
+
+/// Serves an event.
+pub(crate) fn dispatch(event: Event<'_>, entrances: &Entrances) -> RocovStatus {
+    if event.is_request() {
+        if !process::may_use_hsa() {
+            // Another thread of the parent may have held any lock at the fork.
+            return RocovStatus::Nothing;
+        }
+        if process::claim_running() {
+            elect::pin();
+            control::start();
+        }
+        return request(event, entrances);
+    }
+    seen(event, entrances)
+}
+
+/// Serves an event that a hook has seen.
+fn seen(event: Event<'_>, entrances: &Entrances) -> RocovStatus {
+    match event {
+        Event::Frozen(executable) => {
+            elect::pin();
+            loads::frozen(executable, entrances);
+            control::start();
+        }
+        Event::Destroying(executable) => return loads::destroying(executable),
+        Event::ShuttingDown => {
+            control::pause();
+            return loads::shutting_down();
+        }
+        Event::ShutDown => {
+            loads::shut_down();
+            control::resume();
+        }
+        Event::Exiting => {
+            let status = drain::leaving();
+            control::leave();
+            return status;
+        }
+        Event::HandingOver => drain::handing_over(),
+        Event::QueueCreated(queue) => {
+            elect::pin();
+            kernel_wait::created(queue);
+        }
+        Event::QueueDestroying(queue) => kernel_wait::destroying(queue),
+        _ => return RocovStatus::Nothing,
+    }
+    RocovStatus::Ok
+}
+
+/// Serves a request of the program.
+#[expect(unsafe_code, reason = "reads the arguments of the C interface")]
+fn request(event: Event<'_>, entrances: &Entrances) -> RocovStatus {
+    match event {
+        Event::Drain => drain::draining(),
+        Event::Reset => drain::reset(),
+        Event::SetFile(pattern) => {
+            // SAFETY: the argument of `rocov_set_file` is null or NUL terminated.
+            unsafe { with_text("rocov_set_file", pattern, drain::set_file) }
+        }
+        Event::Start => labels::start(),
+        Event::Stop => labels::stop(),
+        Event::Dump(label) => {
+            // SAFETY: the argument of `rocov_dump` is null or NUL terminated.
+            unsafe { with_text("rocov_dump", label, dumps::dump_of_program) }
+        }
+        Event::LabelPush(label) => {
+            // SAFETY: the argument of `rocov_label_push` is null or NUL terminated.
+            unsafe { with_text("rocov_label_push", label, labels::push) }
+        }
+        Event::LabelPop => labels::pop(),
+        // The hooks have told it.
+        Event::CodeLoaded | Event::CodeUnloading if (entrances.see_calls)() => RocovStatus::Nothing,
+        Event::CodeLoaded => loads::look(entrances),
+        Event::CodeUnloading => drain::ending(),
+        _ => RocovStatus::Nothing,
+    }
+}

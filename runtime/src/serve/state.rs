@@ -1,0 +1,131 @@
+//! The state of the drainer: the session, the name of profiles, labels and windows, LLVM's drain.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rocov::device::DeviceError;
+use rocov::device::hsa::{Copying, HsaDevice};
+use rocov::drain::{Scope, Scopes, Session, Window};
+use rocov::store::Keeper;
+use rocov::store::ProfileName;
+
+use super::{host_builds, report};
+use crate::elect::llvm_drain::{LlvmDrain, Stance};
+use crate::guest::{log, process, settings};
+
+static STATE: Mutex<Option<State>> = Mutex::new(None);
+
+pub(super) struct State {
+    pub(super) session: Session,
+    pub(super) name: ProfileName,
+    /// The labels and windows that tell the session where counts go.
+    pub(super) scopes: Scopes,
+    llvm_drain: LlvmDrain,
+}
+
+impl State {
+    fn new() -> State {
+        let name = settings::profile_name();
+        let keeper = Keeper::new(settings::keeping(), settings::process(), &name);
+        let mut session = Session::filtered(settings::filter())
+            .with_keeper(keeper)
+            .with_files(host_builds::files());
+        let mut scopes = Scopes::new(name.label().cloned());
+        if settings::paused() {
+            scopes.set_window(Window::Closed);
+            session.go_on_in(scopes.current());
+        }
+        State {
+            session,
+            name,
+            scopes,
+            llvm_drain: LlvmDrain::new(),
+        }
+    }
+
+    /// Returns whether LLVM's own runtime drains this program, as far as it was searched for.
+    pub(super) fn stands_down(&self) -> bool {
+        self.llvm_drain.stance() == Stance::StandDown
+    }
+
+    /// Searches for LLVM's runtime again, and returns whether it drains this program.
+    pub(super) fn look_and_stand_down(&mut self) -> bool {
+        self.llvm_drain.look() == Stance::StandDown
+    }
+
+    /// Searches for LLVM's runtime again, and returns whether it drains this program. If rocov drains in
+    /// its stead, leaves nothing for it to find.
+    pub(super) fn yields_to_llvm(&mut self, device: &HsaDevice) -> bool {
+        let stance = self.llvm_drain.look();
+        if stance == Stance::TakeOver {
+            report::report_missing(&self.session.blank_tables(device));
+        }
+        stance == Stance::StandDown
+    }
+}
+
+/// Runs `work` on the state, unless there is nothing to do in this process.
+pub(super) fn with_owned<T>(work: impl FnOnce(&mut State, &HsaDevice) -> T) -> Option<T> {
+    let device = attach_own()?;
+    with_state(|state| (!state.stands_down()).then(|| work(state, &device)))
+}
+
+/// Runs `work` on the state. The first call makes the state.
+pub(super) fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
+    // A poisoned state is still consistent: each step changes it after the step has succeeded.
+    let mut state: MutexGuard<'_, Option<State>> =
+        STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    work(state.get_or_insert_with(State::new))
+}
+
+/// Returns the running HSA runtime of a process that has loaded code.
+pub(super) fn attach_own() -> Option<HsaDevice> {
+    process::is_user().then(attach).flatten()
+}
+
+/// Returns the running HSA runtime of the process; `None` if there is none, or none any more.
+pub(super) fn attach() -> Option<HsaDevice> {
+    HsaDevice::attach(copying()).unwrap_or_else(|error| {
+        warn_blind(&error);
+        None
+    })
+}
+
+/// Returns the state of this process's copies from GPUs.
+pub(super) fn copying() -> &'static Arc<Copying> {
+    static COPYING: OnceLock<Arc<Copying>> = OnceLock::new();
+    COPYING.get_or_init(|| Arc::new(Copying::with_patience(settings::patience())))
+}
+
+/// Prints that rocov cannot ask HSA for the loaded code.
+pub(super) fn warn_blind(error: &DeviceError) {
+    log::warn_once(&format_args!(
+        "cannot list the loaded code: {error}; counts may be lost"
+    ));
+}
+
+/// The figures for `rocov status`.
+#[derive(Debug)]
+pub(super) struct Status {
+    /// GPU agents.
+    pub(super) agents: usize,
+    /// Instrumented code objects, each counted once for each load.
+    pub(super) loads: usize,
+    /// The label or window of the present counts.
+    pub(super) scope: Scope,
+    /// The directory of the profiles.
+    pub(super) directory: PathBuf,
+}
+
+/// Returns the figures for `rocov status`.
+pub(super) fn status() -> Status {
+    with_state(|state| Status {
+        agents: state.session.agents(),
+        loads: state.session.loads(),
+        scope: match (state.scopes.current(), state.name.label()) {
+            (Scope::Unlabelled, Some(label)) => Scope::Labelled(label.clone()),
+            (scope, _) => scope,
+        },
+        directory: state.name.layout().directory().to_owned(),
+    })
+}

@@ -1,0 +1,127 @@
+//! A code object that is not loaded, as a device: its memory comes from its ELF.
+//!
+//! A drain reads it like the memory of a GPU. It finds the state of a load before any kernel has run: all
+//! counters are zero, or "not reached".
+
+use std::io::Cursor;
+
+use crate::device::{
+    Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol,
+};
+use crate::format::codeobject::{CodeObject, CodeObjectError, Identity};
+
+/// The only executable.
+const EXECUTABLE: Executable = Executable(1);
+
+/// A code object that is not loaded.
+#[derive(Debug)]
+pub struct AtRest {
+    agent: Agent,
+    uri: String,
+    identity: Identity,
+    elf: Vec<u8>,
+    memory: Vec<u8>,
+}
+
+impl AtRest {
+    /// The code object with the bytes `elf`, from `uri`, as if `agent` had it loaded at address 0.
+    ///
+    /// # Errors
+    /// Fails if `elf` is not a code object that can be loaded.
+    pub fn new(agent: Agent, uri: String, elf: Vec<u8>) -> Result<AtRest, CodeObjectError> {
+        let memory = CodeObject::parse(elf.as_slice())?.memory()?;
+        Ok(AtRest {
+            agent,
+            uri,
+            identity: Identity::of(&elf)?,
+            elf,
+            memory,
+        })
+    }
+
+    /// The agent that would have it loaded.
+    pub(crate) fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
+    /// Its identity.
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The bytes in `range`, which must lie in the code object.
+    fn at(&self, range: DeviceRange) -> Result<&[u8], DeviceError> {
+        let all = self.segment();
+        let is_inside = all.contains(&range);
+        let start = range.start as usize;
+        let bytes = is_inside.then(|| &self.memory[start..start + range.len as usize]);
+        bytes.ok_or(DeviceError::NotAllocated { range, found: all })
+    }
+
+    fn segment(&self) -> DeviceRange {
+        DeviceRange {
+            start: 0,
+            len: self.memory.len() as u64,
+        }
+    }
+}
+
+impl Device for AtRest {
+    fn agents(&self) -> Result<Vec<Agent>, DeviceError> {
+        Ok(vec![self.agent.clone()])
+    }
+
+    fn executables(&self) -> Result<Vec<Executable>, DeviceError> {
+        Ok(vec![EXECUTABLE])
+    }
+
+    fn code_objects(&self, executable: Executable) -> Result<Vec<LoadedCodeObject>, DeviceError> {
+        Ok(vec![LoadedCodeObject {
+            executable,
+            agent: self.agent.handle,
+            uri: self.uri.clone(),
+            segment: self.segment(),
+            load_delta: 0,
+            storage: None,
+        }])
+    }
+
+    fn symbol(
+        &self,
+        _executable: Executable,
+        _agent: u64,
+        name: &str,
+    ) -> Result<Option<Symbol>, DeviceError> {
+        // The ELF was parsed before. If it is damaged by now, it has no symbols.
+        let elf = CodeObject::parse(self.elf.as_slice()).ok();
+        let found = elf.and_then(|elf| elf.variable(name.as_bytes()).ok()?);
+        Ok(found.map(|range| Symbol {
+            address: range.address,
+            size: range.size,
+        }))
+    }
+
+    fn image(&self, _code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
+        Ok(Box::new(Cursor::new(self.elf.clone())))
+    }
+
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError> {
+        let range = DeviceRange {
+            start: address,
+            len: into.len() as u64,
+        };
+        into.copy_from_slice(self.at(range)?);
+        Ok(())
+    }
+
+    /// Fails always: nothing counts there.
+    fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
+        Err(DeviceError::NotAllocated {
+            range: DeviceRange {
+                start: address,
+                len: from.len() as u64,
+            },
+            found: DeviceRange { start: 0, len: 0 },
+        })
+    }
+}

@@ -1,0 +1,119 @@
+//! The device interface on ROCr, AMD's HSA runtime.
+//!
+//! [`abi`] mirrors the C types, `runtime` finds the runtime in the process, `loader` lists the loaded code
+//! objects, and `elf_image` reads their ELFs. `blocking_copy` copies one range. `staging` copies many at a
+//! time, on a `copy_queue` for each agent, until `stuck_agents` gives an agent up. `kernel_wait` waits for
+//! kernels.
+//!
+//! Nothing here starts HSA, so rocov does not change a process that never uses a GPU.
+
+pub mod abi;
+mod blocking_copy;
+mod copy_queue;
+mod elf_image;
+mod kernel_wait;
+mod loader;
+mod runtime;
+mod staging;
+mod stuck_agents;
+
+use std::sync::{Arc, OnceLock};
+
+pub use crate::device::hsa::kernel_wait::Queues;
+use crate::device::hsa::runtime::Api;
+pub use crate::device::hsa::runtime::{HSA_LIBRARY, is_loaded};
+use crate::device::hsa::staging::Copies;
+pub use crate::device::hsa::stuck_agents::Copying;
+
+use crate::device::{
+    Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol, Take,
+};
+
+/// Returns whether an HSA runtime is loaded and running. A forked child inherits the answer, but not the
+/// runtime.
+#[must_use]
+pub fn is_running() -> bool {
+    matches!(Api::find(), Ok(Some(api)) if api.is_running())
+}
+
+/// The process's running HSA runtime.
+#[derive(Debug)]
+pub struct HsaDevice {
+    api: Api,
+    copying: Arc<Copying>,
+    copies: OnceLock<Copies>,
+}
+
+impl HsaDevice {
+    /// Attaches to the HSA runtime of this process. `None` if no runtime is loaded, or if it is not running
+    /// (never started, or shut down). Pass one `copying` for all devices of a process.
+    ///
+    /// # Errors
+    /// Fails if the loaded runtime lacks a function that the drain needs.
+    pub fn attach(copying: &Arc<Copying>) -> Result<Option<HsaDevice>, DeviceError> {
+        let Some(api) = Api::find()? else {
+            return Ok(None);
+        };
+        let copying = copying.clone();
+        Ok(api.is_running().then(|| HsaDevice {
+            api,
+            copying,
+            copies: OnceLock::new(),
+        }))
+    }
+
+    /// The functions and the agent for copies. Looks them up until that succeeds once.
+    fn copies(&self) -> Result<&Copies, DeviceError> {
+        if let Some(copies) = self.copies.get() {
+            return Ok(copies);
+        }
+        let found = Copies {
+            api: self.api.copies()?,
+            cpu: self.api.cpu_agent()?,
+        };
+        Ok(self.copies.get_or_init(|| found))
+    }
+}
+
+impl Device for HsaDevice {
+    fn agents(&self) -> Result<Vec<Agent>, DeviceError> {
+        self.api.gpu_agents()
+    }
+
+    fn executables(&self) -> Result<Vec<Executable>, DeviceError> {
+        self.api.executables()
+    }
+
+    fn code_objects(&self, executable: Executable) -> Result<Vec<LoadedCodeObject>, DeviceError> {
+        self.api.loaded_code_objects(executable)
+    }
+
+    fn symbol(
+        &self,
+        executable: Executable,
+        agent: u64,
+        name: &str,
+    ) -> Result<Option<Symbol>, DeviceError> {
+        self.api.variable(executable, agent, name)
+    }
+
+    fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
+        let loaded = |address| self.api.host_address(address);
+        elf_image::open(code_object, loaded).map_err(|source| DeviceError::Image {
+            uri: code_object.uri.clone(),
+            source,
+        })
+    }
+
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError> {
+        self.copy_from_device(address, into)
+    }
+
+    fn read_each(&self, ranges: &[DeviceRange], take: &mut Take<'_>) {
+        self.copy_each(ranges, take);
+    }
+
+    fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
+        self.copy_to_device(address, from)
+    }
+}

@@ -1,0 +1,227 @@
+//! Finds the HSA runtime that the process has loaded.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::size_of;
+
+use libloading::os::unix::{Library, RTLD_LAZY};
+
+use crate::device::DeviceError;
+use crate::device::hsa::abi;
+use crate::device::hsa::abi::LoaderTable;
+
+/// The runtime's soname, in all releases since 2016.
+pub const HSA_LIBRARY: &str = "libhsa-runtime64.so.1";
+/// `RTLD_NOLOAD` of glibc and musl: opens a library only if it is loaded.
+const RTLD_NOLOAD: c_int = 4;
+
+/// The functions of a loaded HSA runtime that the drain calls.
+///
+/// They come from the runtime's own handle. `dlsym(RTLD_DEFAULT)` would find the interposers of librocov, and
+/// would miss a runtime that was loaded with `RTLD_LOCAL` (by Python's ctypes, for example).
+#[derive(Debug)]
+pub(super) struct Api {
+    pub(super) system_get_info: abi::SystemGetInfoFn,
+    pub(super) iterate_agents: abi::IterateFn,
+    pub(super) agent_get_info: abi::GetInfoFn,
+    pub(super) isa_get_info: abi::GetInfoFn,
+    pub(super) symbol_by_name: abi::SymbolByNameFn,
+    pub(super) symbol_get_info: abi::GetInfoFn,
+    pub(super) memory_copy: abi::MemoryCopyFn,
+    pub(super) pointer_info: abi::PointerInfoFn,
+    extension_table: abi::ExtensionTableFn,
+    /// Keeps the runtime mapped while its functions can be called.
+    library: Library,
+}
+
+/// The functions of a loaded HSA runtime for a wait on a queue. Must not outlive the [`Api`] that they come
+/// from.
+#[derive(Debug)]
+pub(super) struct QueueApi {
+    pub(super) load_read_index: abi::LoadIndexFn,
+    pub(super) load_write_index: abi::LoadIndexFn,
+    pub(super) cas_write_index: abi::CasIndexFn,
+    pub(super) create_signal: abi::SignalCreateFn,
+    pub(super) destroy_signal: abi::SignalDestroyFn,
+    pub(super) load_signal: abi::SignalLoadFn,
+    pub(super) store_signal: abi::SignalStoreFn,
+}
+
+/// The functions of a loaded HSA runtime for concurrent copies. Must not outlive the [`Api`] that they come
+/// from.
+#[derive(Debug)]
+pub(super) struct CopyApi {
+    pub(super) async_copy: abi::AsyncCopyFn,
+    pub(super) lock_memory: abi::MemoryLockFn,
+    pub(super) unlock_memory: abi::MemoryUnlockFn,
+    pub(super) create_signal: abi::SignalCreateFn,
+    pub(super) destroy_signal: abi::SignalDestroyFn,
+    pub(super) store_signal: abi::SignalStoreFn,
+    pub(super) wait_signal: abi::SignalWaitFn,
+}
+
+/// The runtime's function `name`.
+///
+/// # Safety
+/// `T` is the type of a pointer to that function.
+unsafe fn function<T: Copy>(library: &Library, name: &'static str) -> Result<T, DeviceError> {
+    let address = address(library, name)?;
+    // SAFETY: as the caller promises.
+    Ok(unsafe { std::mem::transmute_copy::<*mut c_void, T>(&address) })
+}
+
+/// The address of the runtime's function `name`.
+fn address(library: &Library, name: &'static str) -> Result<*mut c_void, DeviceError> {
+    // SAFETY: `get` only reads an address, whatever is there.
+    match unsafe { library.get::<*mut c_void>(name) } {
+        Ok(symbol) => Ok(*symbol),
+        Err(error) => Err(DeviceError::MissingFunction {
+            library: HSA_LIBRARY,
+            symbol: name,
+            reason: error.to_string(),
+        }),
+    }
+}
+
+/// Calls [`function()`] for a field with the type of the function. Returns the error from the caller.
+macro_rules! function {
+    ($library:expr, $name:literal) => {
+        // SAFETY: the type is the one that hsa.h or hsa_ext_amd.h declares for the name.
+        unsafe { function(&$library, $name) }?
+    };
+}
+
+impl Api {
+    /// The runtime's functions. `None` if no HSA runtime is loaded.
+    ///
+    /// # Errors
+    /// Fails if the loaded runtime lacks one of the functions.
+    pub(super) fn find() -> Result<Option<Api>, DeviceError> {
+        if !is_loaded() {
+            return Ok(None);
+        }
+        // SAFETY: NOLOAD runs no initialiser and only takes a reference.
+        let opened = unsafe { Library::open(Some(HSA_LIBRARY), RTLD_NOLOAD | RTLD_LAZY) };
+        let Ok(library) = opened else {
+            return Ok(None);
+        };
+        Ok(Some(Api {
+            system_get_info: function!(library, "hsa_system_get_info"),
+            iterate_agents: function!(library, "hsa_iterate_agents"),
+            agent_get_info: function!(library, "hsa_agent_get_info"),
+            isa_get_info: function!(library, "hsa_isa_get_info_alt"),
+            symbol_by_name: function!(library, "hsa_executable_get_symbol_by_name"),
+            symbol_get_info: function!(library, "hsa_executable_symbol_get_info"),
+            memory_copy: function!(library, "hsa_memory_copy"),
+            pointer_info: function!(library, "hsa_amd_pointer_info"),
+            extension_table: function!(library, "hsa_system_get_major_extension_table"),
+            library,
+        }))
+    }
+
+    /// The functions for queues and signals.
+    ///
+    /// # Errors
+    /// Fails if the runtime lacks one of them.
+    pub(super) fn queues(&self) -> Result<QueueApi, DeviceError> {
+        Ok(QueueApi {
+            load_read_index: function!(self.library, "hsa_queue_load_read_index_scacquire"),
+            load_write_index: function!(self.library, "hsa_queue_load_write_index_scacquire"),
+            cas_write_index: function!(self.library, "hsa_queue_cas_write_index_scacq_screl"),
+            create_signal: function!(self.library, "hsa_signal_create"),
+            destroy_signal: function!(self.library, "hsa_signal_destroy"),
+            load_signal: function!(self.library, "hsa_signal_load_scacquire"),
+            store_signal: function!(self.library, "hsa_signal_store_screlease"),
+        })
+    }
+
+    /// The functions for asynchronous copies.
+    ///
+    /// # Errors
+    /// Fails if the runtime lacks one of them.
+    pub(super) fn copies(&self) -> Result<CopyApi, DeviceError> {
+        Ok(CopyApi {
+            async_copy: function!(self.library, "hsa_amd_memory_async_copy"),
+            lock_memory: function!(self.library, "hsa_amd_memory_lock"),
+            unlock_memory: function!(self.library, "hsa_amd_memory_unlock"),
+            create_signal: function!(self.library, "hsa_signal_create"),
+            destroy_signal: function!(self.library, "hsa_signal_destroy"),
+            store_signal: function!(self.library, "hsa_signal_store_screlease"),
+            wait_signal: function!(self.library, "hsa_signal_wait_scacquire"),
+        })
+    }
+
+    /// Returns whether the runtime is started. A closed runtime fails this call with its own status. Unlike
+    /// `hsa_init`, the call starts nothing. After any other failure the runtime counts as running: later
+    /// calls then report their failures, and no counts are lost silently.
+    #[must_use]
+    pub(super) fn is_running(&self) -> bool {
+        let mut timestamp = 0_u64;
+        // SAFETY: the attribute is a u64.
+        let status = unsafe {
+            (self.system_get_info)(abi::SYSTEM_INFO_TIMESTAMP, (&raw mut timestamp).cast())
+        };
+        status != abi::NOT_INITIALIZED
+    }
+
+    /// The functions of the loader extension.
+    pub(super) fn loader_table(&self) -> Result<LoaderTable, DeviceError> {
+        let mut table = LoaderTable::default();
+        // SAFETY: major version 1 of the extension fills at most the given number of bytes with
+        // the function pointers that `LoaderTable` mirrors.
+        let status = unsafe {
+            (self.extension_table)(
+                abi::EXTENSION_AMD_LOADER,
+                1,
+                size_of::<LoaderTable>(),
+                (&raw mut table).cast(),
+            )
+        };
+        check("hsa_system_get_major_extension_table", status)?;
+        Ok(table)
+    }
+}
+
+/// Turns a status into a result that names the call.
+pub(super) fn check(call: &'static str, status: abi::Status) -> Result<(), DeviceError> {
+    match status {
+        abi::SUCCESS => Ok(()),
+        status => Err(DeviceError::Call { call, status }),
+    }
+}
+
+/// Returns whether an HSA runtime is mapped into the process.
+///
+/// Walks the dynamic linker's list. `dlopen(RTLD_NOLOAD)` would search the file system for a library that is
+/// not loaded: system calls, in a process that does not use GPUs.
+#[must_use]
+pub fn is_loaded() -> bool {
+    unsafe extern "C" fn visit(object: *const PhdrInfo, _: usize, _: *mut c_void) -> c_int {
+        // SAFETY: the dynamic linker passes a valid object.
+        let name = unsafe { (*object).name };
+        if name.is_null() {
+            return 0;
+        }
+        // SAFETY: a non-null name is a NUL-terminated string.
+        let path = unsafe { CStr::from_ptr(name) }.to_bytes();
+        let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+        c_int::from(file.starts_with(b"libhsa-runtime64.so"))
+    }
+    // SAFETY: the callback matches the interface and keeps nothing.
+    unsafe { dl_iterate_phdr(visit, std::ptr::null_mut()) != 0 }
+}
+
+/// The first fields of `struct dl_phdr_info` of <link.h>.
+#[repr(C)]
+struct PhdrInfo {
+    _address: usize,
+    name: *const c_char,
+}
+
+unsafe extern "C" {
+    /// Calls `callback` for each object of the process until it returns a non-zero value. Returns the last
+    /// value (glibc, musl).
+    fn dl_iterate_phdr(
+        callback: unsafe extern "C" fn(*const PhdrInfo, usize, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
+}

@@ -1,0 +1,125 @@
+//! The facts from the ELFs of code objects. Each distinct ELF is parsed once.
+
+use std::collections::HashMap;
+use std::io::SeekFrom;
+use std::sync::Arc;
+
+use object::read::{ReadCache, ReadRef};
+
+use crate::device::{Agent, Device, DeviceError, ElfImage, LoadedCodeObject};
+use crate::discover::error::DiscoverError;
+use crate::format::bounds_table::{OWN_VERSION_SYMBOL, TABLE_SYMBOL};
+use crate::format::codeobject::{CodeObject, ElfRange, Identity, Kernel, ProfileSections};
+
+/// The facts that rocov keeps of a code object's ELF.
+#[derive(Clone, Debug)]
+pub struct ElfFacts {
+    /// The identity.
+    pub identity: Identity,
+    /// The processor that it is compiled for with its features, such as `gfx90a:xnack-`. The agent's name if
+    /// the ELF does not name a target.
+    pub target: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// The GNU build id.
+    pub build_id: Option<Vec<u8>>,
+    /// The profile sections from its section headers.
+    pub sections: ProfileSections,
+    /// The section bounds tables of its translation units.
+    pub unit_tables: Vec<ElfRange>,
+    /// The version word that rocov's device header defines. The tables point to it.
+    pub version: Option<ElfRange>,
+    /// The major version of the clang that compiled it.
+    pub clang: Option<u32>,
+    /// Its kernels, by name.
+    pub kernels: Vec<Kernel>,
+    /// The reason why `kernels` is empty, if the ELF's data about them is damaged.
+    pub damage: Option<String>,
+}
+
+impl ElfFacts {
+    /// Returns whether the code object has counters.
+    #[must_use]
+    pub fn is_instrumented(&self) -> bool {
+        self.sections.are_instrumented()
+    }
+}
+
+/// The ELFs that were read so far.
+#[derive(Debug, Default)]
+pub struct Elfs {
+    known: HashMap<Identity, Arc<ElfFacts>>,
+}
+
+impl Elfs {
+    /// The facts from the ELF of `code_object` on `agent`. For a known ELF, reads only headers and notes, or
+    /// all bytes if only its contents identify it. It does not parse a known ELF again.
+    ///
+    /// # Errors
+    /// Fails if the ELF cannot be read, or is damaged in a part that a drain needs.
+    pub fn look(
+        &mut self,
+        device: &dyn Device,
+        agent: &Agent,
+        code_object: &LoadedCodeObject,
+    ) -> Result<Arc<ElfFacts>, DiscoverError> {
+        let unreadable = |source| DeviceError::Image {
+            uri: code_object.uri.clone(),
+            source,
+        };
+        let image = ReadCache::new(device.image(code_object)?);
+        let elf = CodeObject::parse(&image)?;
+        let build_id = elf.build_id()?.map(<[u8]>::to_vec);
+        let sections = elf.profile_sections();
+        let size = (&image)
+            .len()
+            .map_err(|()| unreadable(std::io::ErrorKind::UnexpectedEof.into()))?;
+        let mut image: Box<dyn ElfImage> = image.into_inner();
+        let identity = match build_id.as_deref().and_then(Identity::of_build_id) {
+            Some(identity) => identity,
+            None => image
+                .seek(SeekFrom::Start(0))
+                .and_then(|_| Identity::of_contents(&mut image))
+                .map_err(unreadable)?,
+        };
+        // The linker accepts any build id that a user chooses. If two code objects share one, size and
+        // sections tell them apart.
+        if let Some(known) = self
+            .known
+            .get(&identity)
+            .filter(|known| known.size == size && known.sections == sections)
+        {
+            return Ok(known.clone());
+        }
+        let image = ReadCache::new(image);
+        let elf = CodeObject::parse(&image)?;
+        let (unit_tables, version) = match sections.are_instrumented() {
+            true => (
+                elf.variables(format!("{TABLE_SYMBOL}_").as_bytes())?,
+                elf.variable(OWN_VERSION_SYMBOL.as_bytes())?,
+            ),
+            false => (Vec::new(), None),
+        };
+        let (kernels, damage) = match elf.kernels() {
+            Ok(mut kernels) => {
+                kernels.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+                (kernels, None)
+            }
+            Err(error) => (Vec::new(), Some(error.to_string())),
+        };
+        let facts = Arc::new(ElfFacts {
+            identity: identity.clone(),
+            target: elf.target().unwrap_or_else(|_| agent.name.clone()),
+            size,
+            build_id,
+            sections,
+            unit_tables,
+            version,
+            clang: elf.clang_version(),
+            kernels,
+            damage,
+        });
+        self.known.insert(identity, facts.clone());
+        Ok(facts)
+    }
+}

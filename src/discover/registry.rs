@@ -1,0 +1,277 @@
+//! The registry of a running process.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::device::{Agent, DeviceRange, Executable};
+use crate::discover::host_files::HostFile;
+use crate::discover::{ElfFacts, Found};
+use crate::format::codeobject::Identity;
+use crate::format::registry::model::Unload;
+
+/// All code objects that a process has loaded, instrumented or not, with the times of their loads and
+/// unloads.
+///
+/// Addresses and handles are reused after an unload. So every load and every unload has a number, its
+/// generation, and a query for an address names one:
+/// [`ProcessRecord::lookup`](crate::format::registry::model::ProcessRecord::lookup).
+///
+/// A load takes some two hundred bytes that are never freed. All loads of one ELF share its facts.
+#[derive(Debug, Default)]
+pub struct Registry {
+    agents: Vec<Arc<Agent>>,
+    /// By generation.
+    loads: Vec<Loaded>,
+    /// The indices in `loads` of code objects that are still loaded.
+    live: HashMap<Executable, Vec<usize>>,
+    /// Each path once.
+    profiles: HashSet<Arc<Path>>,
+    never_loaded: Vec<NeverLoaded>,
+    start: Option<u64>,
+    is_instrumented: bool,
+    generation: u64,
+    changes: u64,
+}
+
+/// An instrumented code object that the process could have loaded but did not.
+#[derive(Clone, Debug)]
+pub struct NeverLoaded {
+    /// The program or library that it is in.
+    pub file: Arc<Path>,
+    /// The [build](HostFile::build) of the file, if it is known.
+    pub build: Option<String>,
+    /// The index of the agent that it is for.
+    pub agent: usize,
+    /// Its identity.
+    pub identity: Identity,
+    /// The facts from its ELF. `None` if another process has recorded them.
+    pub code_object: Option<Arc<ElfFacts>>,
+}
+
+/// A code object on an agent, from its load to its unload.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The number of the event, from 1. Loads and unloads share one count.
+    pub generation: u64,
+    /// The time of the load, in nanoseconds of the boot clock.
+    pub time: u64,
+    /// The executable that holds it.
+    pub executable: Executable,
+    /// The index of the agent that it is loaded on.
+    pub agent: usize,
+    /// The URI of its ELF.
+    pub uri: Box<str>,
+    /// The device memory that it occupies.
+    pub segment: DeviceRange,
+    /// Device address minus ELF address, modulo 2^64.
+    pub load_delta: u64,
+    /// The facts from its ELF. `None` if it could not be read.
+    pub code_object: Option<Arc<ElfFacts>>,
+    /// True if it has counters.
+    pub instrumented: bool,
+    /// The host file that it came from, if that is known and it has counters.
+    pub host: Option<Arc<HostFile>>,
+    /// The file that last got its counts.
+    pub profile: Option<Arc<Path>>,
+    /// Its end.
+    pub unload: Option<Unload>,
+}
+
+impl Registry {
+    /// The number of the last event. 0 before the first.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The GPU agents, by index.
+    pub fn agents(&self) -> impl Iterator<Item = &Agent> {
+        self.agents.iter().map(Arc::as_ref)
+    }
+
+    /// All loads so far, by generation.
+    #[must_use]
+    pub fn loads(&self) -> &[Loaded] {
+        &self.loads
+    }
+
+    /// The time of the first load, or of the first code object that was not loaded, in nanoseconds of the
+    /// boot clock. 0 before that.
+    #[must_use]
+    pub fn start(&self) -> u64 {
+        self.start.unwrap_or_default()
+    }
+
+    /// The code objects that could have been loaded and were not.
+    pub fn never_loaded(&self) -> impl Iterator<Item = &NeverLoaded> {
+        let never = self.never_loaded.iter();
+        // A program may close a library, open it again, and use it then.
+        never.filter(|it| !self.has_loaded(&it.identity, it.agent))
+    }
+
+    /// Returns whether a code object was loaded on the agent with this index, or on another agent with its
+    /// name.
+    #[must_use]
+    pub fn has_loaded(&self, identity: &Identity, agent: usize) -> bool {
+        let name = |index| {
+            let agent = self.agents.iter().find(|it| it.index == index);
+            agent.map(|agent| &agent.name)
+        };
+        self.loads.iter().any(|load| {
+            let elf = load.code_object.as_ref();
+            elf.is_some_and(|elf| elf.identity == *identity) && name(load.agent) == name(agent)
+        })
+    }
+
+    /// Returns whether an instrumented code object was loaded, or could have been.
+    #[must_use]
+    pub fn is_instrumented(&self) -> bool {
+        self.is_instrumented
+    }
+
+    /// The number of changes so far.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Records agents. If an index returns after a restart of HSA, it belongs to the new agent.
+    pub(crate) fn see_agents(&mut self, agents: &[Arc<Agent>]) {
+        for agent in agents {
+            let mut known = self.agents.iter_mut();
+            match known.find(|known| known.index == agent.index) {
+                Some(known) => *known = agent.clone(),
+                None => self.agents.push(agent.clone()),
+            }
+        }
+    }
+
+    /// Records at `time` that a code object for `agent` was not loaded.
+    pub fn was_not_loaded(&mut self, agent: &Arc<Agent>, never: NeverLoaded, time: u64) {
+        let is_known = |it: &NeverLoaded| {
+            (it.agent, &it.identity, &it.file) == (never.agent, &never.identity, &never.file)
+        };
+        if self.never_loaded.iter().any(is_known) {
+            return;
+        }
+        if !self.agents.iter().any(|it| it.index == agent.index) {
+            self.see_agents(std::slice::from_ref(agent));
+        }
+        self.start.get_or_insert(time);
+        self.never_loaded.push(never);
+        self.is_instrumented = true;
+        self.changes += 1;
+    }
+
+    /// Records a load at `time`. Returns its generation.
+    pub fn loaded(&mut self, found: &Found, time: u64) -> u64 {
+        self.loaded_from(found, None, time)
+    }
+
+    /// Records a load, at `time`, of a code object from `host`. Returns its generation.
+    pub fn loaded_from(&mut self, found: &Found, host: Option<Arc<HostFile>>, time: u64) -> u64 {
+        let code_object = &found.code_object;
+        let generation = self.next();
+        self.start.get_or_insert(time);
+        self.is_instrumented |= found.is_instrumented();
+        let of_executable = self.live.entry(code_object.executable).or_default();
+        of_executable.push(self.loads.len());
+        self.loads.push(Loaded {
+            generation,
+            time,
+            executable: code_object.executable,
+            agent: found.agent.index,
+            uri: code_object.uri.as_str().into(),
+            segment: code_object.segment,
+            load_delta: code_object.load_delta,
+            code_object: found.elf.clone(),
+            instrumented: found.is_instrumented(),
+            host,
+            profile: None,
+            unload: None,
+        });
+        generation
+    }
+
+    /// Records at `time` that all current loads of `executable` have ended.
+    pub fn unloaded(&mut self, executable: Executable, time: u64) {
+        for at in self.live.remove(&executable).unwrap_or_default() {
+            self.end(at, time);
+        }
+    }
+
+    /// Records at `time` that all current loads have ended, in the order of loading.
+    pub fn unloaded_all(&mut self, time: u64) {
+        self.live.clear();
+        for at in 0..self.loads.len() {
+            if self.loads[at].unload.is_none() {
+                self.end(at, time);
+            }
+        }
+    }
+
+    /// The executables with current loads.
+    pub(crate) fn live(&self) -> impl Iterator<Item = Executable> {
+        self.live.keys().copied()
+    }
+
+    /// The current loads of `executable`.
+    pub(crate) fn loads_of(&self, executable: Executable) -> impl Iterator<Item = &Loaded> {
+        let places = self.live.get(&executable).into_iter().flatten();
+        places.map(|at| &self.loads[*at])
+    }
+
+    fn end(&mut self, at: usize, time: u64) {
+        let generation = self.next();
+        self.loads[at].unload = Some(Unload { generation, time });
+    }
+
+    /// Records the file with the counts of load `generation`.
+    pub fn profiled(&mut self, generation: u64, file: &Path) {
+        let Some(at) = self.position(generation) else {
+            return;
+        };
+        if self.loads[at].profile.as_deref() == Some(file) {
+            return;
+        }
+        let shared = self.profiles.get(file).cloned().unwrap_or_else(|| {
+            let new: Arc<Path> = file.into();
+            self.profiles.insert(new.clone());
+            new
+        });
+        self.loads[at].profile = Some(shared);
+        self.changes += 1;
+    }
+
+    /// Records new names of files with counts.
+    pub(crate) fn renamed(&mut self, names: &HashMap<PathBuf, PathBuf>) {
+        for (file, name) in names {
+            if self.profiles.remove(file.as_path()) {
+                self.profiles.insert(name.as_path().into());
+            }
+        }
+        for load in &mut self.loads {
+            let name = load.profile.as_ref().and_then(|file| names.get(&**file));
+            if let Some(name) = name.and_then(|name| self.profiles.get(name.as_path())) {
+                load.profile = Some(name.clone());
+                self.changes += 1;
+            }
+        }
+    }
+
+    fn position(&self, generation: u64) -> Option<usize> {
+        self.loads
+            .binary_search_by_key(&generation, |load| load.generation)
+            .ok()
+    }
+
+    fn next(&mut self) -> u64 {
+        self.generation += 1;
+        self.changes += 1;
+        self.generation
+    }
+}
+
+#[cfg(test)]
+#[path = "registry_tests.rs"]
+pub(crate) mod tests;

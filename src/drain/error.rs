@@ -1,0 +1,54 @@
+//! The errors of one code object, from any stage.
+//!
+//! Each stage has its own error type beside its code. This type joins them, so that a drain can report which
+//! code objects failed and why, and go on with the others.
+
+use thiserror::Error;
+
+use crate::device::DeviceError;
+use crate::discover::DiscoverError;
+use crate::format::codeobject::CodeObjectError;
+use crate::format::profraw::ProfileError;
+use crate::read::ReadError;
+use crate::store::OutputError;
+use crate::validate::SectionsError;
+
+/// An error of any stage.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The device runtime failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The device ELF is damaged, or not for AMDGPU.
+    #[error(transparent)]
+    CodeObject(#[from] CodeObjectError),
+    /// rocov rejects the section bounds table or the data records.
+    #[error(transparent)]
+    Sections(#[from] SectionsError),
+    /// The profile cannot be encoded or read.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// The profile cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+impl From<DiscoverError> for Error {
+    fn from(error: DiscoverError) -> Self {
+        match error {
+            DiscoverError::Device(error) => error.into(),
+            DiscoverError::CodeObject(error) => error.into(),
+        }
+    }
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Device(error) => error.into(),
+            ReadError::Sections(error) => error.into(),
+            ReadError::Profile(error) => error.into(),
+        }
+    }
+}

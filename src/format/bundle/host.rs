@@ -1,0 +1,105 @@
+//! The containers of device code in a host file.
+
+use std::ops::Range;
+
+use object::LittleEndian;
+use object::elf::FileHeader64;
+use object::read::elf::{FileHeader, SectionHeader};
+
+use crate::format::bundle::error::BundleError;
+use crate::format::bundle::starts_bundle;
+
+/// The section of bundles that the HIP runtime loads.
+const FAT_BINARY: &[u8] = b".hip_fatbin";
+/// The section of offload binaries. OpenMP's runtime loads them. In object files they hold device code that
+/// is not linked yet.
+const OFFLOADING: &[u8] = b".llvm.offloading";
+
+/// The prefix of section names with device code that is not linked yet. The device's id follows.
+const TO_BE_LINKED: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
+/// The magic number of an archive of object files.
+const ARCHIVE: &[u8] = b"!<arch>\n";
+
+/// The alignment of each bundle in `.hip_fatbin` in the file. The compiler aligns bundles, and the linker the
+/// section.
+pub(super) const BUNDLE_ALIGNMENT: usize = 4096;
+
+/// A range of a host file.
+#[derive(Debug)]
+pub(super) struct Section {
+    /// Its name. `None` if the file's section headers were stripped.
+    pub(super) name: Option<String>,
+    /// Its range in the file.
+    pub(super) place: Range<usize>,
+    /// True if the data after the first container may be anything.
+    pub(super) has_one: bool,
+}
+
+/// The sections of the host ELF `file` that hold containers.
+///
+/// # Errors
+/// Fails if `file` is not a 64-bit little-endian ELF, is damaged, or has no such section.
+pub(super) fn sections(file: &[u8]) -> Result<Vec<Section>, BundleError> {
+    if file.starts_with(ARCHIVE) {
+        return Err(BundleError::NoDeviceCode(
+            "a static library; extract its members first (ar x)",
+        ));
+    }
+    let header = FileHeader64::<LittleEndian>::parse(file)?;
+    let endian = header.endian()?;
+    let sections = header.sections(endian, file)?;
+    if sections.is_empty() {
+        return stripped(file);
+    }
+    let mut found = Vec::new();
+    let mut is_to_be_linked = false;
+    for section in sections.iter() {
+        let name = sections.section_name(endian, section)?;
+        is_to_be_linked |= name.starts_with(TO_BE_LINKED);
+        if name != FAT_BINARY && !name.starts_with(OFFLOADING) {
+            continue;
+        }
+        if let Some((offset, size)) = section.file_range(endian) {
+            // `data` checks the range against the file, so both numbers fit a usize.
+            section.data(endian, file)?;
+            found.push(Section {
+                name: Some(String::from_utf8_lossy(name).into_owned()),
+                place: offset as usize..(offset + size) as usize,
+                has_one: false,
+            });
+        }
+    }
+    if found.is_empty() && is_to_be_linked {
+        return Err(BundleError::NoDeviceCode(
+            "only device code that is not linked yet (-fgpu-rdc)",
+        ));
+    }
+    if found.is_empty() {
+        return Err(BundleError::NoDeviceCode(
+            "no .hip_fatbin section and no .llvm.offloading section",
+        ));
+    }
+    Ok(found)
+}
+
+/// The bundles of a file without section headers: the pages that start with a bundle's magic number.
+fn stripped(file: &[u8]) -> Result<Vec<Section>, BundleError> {
+    let pages = (0..file.len()).step_by(BUNDLE_ALIGNMENT);
+    let starts: Vec<usize> = pages
+        .filter(|start| starts_bundle(&file[*start..]))
+        .collect();
+    if starts.is_empty() {
+        return Err(BundleError::NoDeviceCode(
+            "no section headers and no offload bundle at the start of a page",
+        ));
+    }
+    let ends = starts.iter().skip(1).copied().chain([file.len()]);
+    let place = starts.iter().zip(ends);
+    Ok(place
+        .map(|(start, end)| Section {
+            name: None,
+            place: *start..end,
+            has_one: true,
+        })
+        .collect())
+}

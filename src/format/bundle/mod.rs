@@ -1,0 +1,338 @@
+//! The containers of device code: plain and compressed bundles, offload binaries, and the host files that
+//! hold these.
+//!
+//! The `.hip_fatbin` section of a host ELF holds one bundle for each translation unit (a single one with
+//! `-fgpu-rdc`). Each bundle starts a page. `--genco` writes a file that is a bundle. The section
+//! `.llvm.offloading` holds offload binaries one after the other.
+//!
+//! [`containers`] reads all containers and reports all damage. [`images`] returns only the code objects.
+//! Neither trusts a number in the file: memory grows with the data that there is, and at most one container
+//! at a time is unpacked.
+
+mod bytes;
+mod compressed;
+mod cursor;
+mod error;
+mod host;
+mod image;
+mod offload_binary;
+mod plain;
+
+pub use crate::format::bundle::bytes::Bytes;
+pub use crate::format::bundle::compressed::Method;
+pub use crate::format::bundle::error::BundleError;
+pub use crate::format::bundle::image::{Content, Image};
+
+use std::collections::VecDeque;
+
+use crate::format::bundle::host::Section;
+
+use crate::format::codeobject::{CodeObject, Identity};
+
+/// The most bytes that one container may unpack to: the most that version 2 of compressed bundles can
+/// declare.
+pub const MAX_UNPACKED_BYTES: u64 = 4 << 30;
+
+/// The most entries of a container. A bundle has one for each target, and LLVM knows fewer than a hundred
+/// targets.
+pub const MAX_ENTRIES: u64 = 4096;
+
+/// The number of damaged containers after which rocov skips the rest of a file.
+const MAX_DAMAGED: usize = 16;
+
+/// A container of device images.
+#[derive(Debug)]
+pub struct Container<'data> {
+    /// The section of a host ELF that it is in.
+    pub section: Option<String>,
+    /// Its offset in the file.
+    pub offset: usize,
+    /// Its size in the file in bytes, as far as its readable images tell.
+    pub size: usize,
+    /// The format of the container.
+    pub packing: Packing,
+    /// Its images, by their offset. Includes the host's, which is usually empty.
+    pub images: Vec<Image<'data>>,
+    /// The errors in it. Damaged images are left out of `images`.
+    pub damage: Vec<BundleError>,
+}
+
+/// The format of a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// No container: the file is a code object.
+    Alone,
+    /// A plain bundle.
+    Bundle,
+    /// A compressed bundle.
+    Compressed {
+        /// The version of the format, 1 to 3.
+        version: u16,
+        /// The compression method.
+        method: Method,
+        /// The size in bytes when unpacked.
+        unpacked: u64,
+    },
+    /// An offload binary.
+    OffloadBinary {
+        /// The version of the format, 1 to 3.
+        version: u32,
+        /// The size in bytes when unpacked, if it is compressed.
+        unpacked: Option<u64>,
+    },
+}
+
+/// A code object in a file.
+#[derive(Clone, Debug)]
+pub struct DeviceImage<'data> {
+    /// Processor and features, such as `gfx90a:xnack-`, from its container, or else from the code object.
+    /// `None` if neither has them.
+    pub target: Option<String>,
+    /// Its identity.
+    pub identity: Identity,
+    /// Its ELF.
+    pub bytes: Bytes<'data>,
+}
+
+/// Returns whether `bytes` start with a container: a bundle, compressed or not, or an offload binary.
+fn starts_container(bytes: &[u8]) -> bool {
+    starts_bundle(bytes) || bytes.starts_with(offload_binary::MAGIC)
+}
+
+/// Returns whether `bytes` start with a bundle, compressed or not.
+fn starts_bundle(bytes: &[u8]) -> bool {
+    bytes.starts_with(plain::MAGIC) || bytes.starts_with(compressed::MAGIC)
+}
+
+/// The containers of device code in the file with the bytes `file`. The file is a code object, a bundle, an
+/// offload binary, several of these with zeros between them, or a host ELF with these in its sections.
+///
+/// After an unreadable container, the iterator continues with the next magic number of a container.
+#[must_use]
+pub fn containers(file: &[u8]) -> Containers<'_> {
+    let all = Section {
+        name: None,
+        place: 0..file.len(),
+        has_one: false,
+    };
+    let (sections, error) = if starts_container(file) || image::is_code_object(file) {
+        (vec![all], None)
+    } else {
+        match host::sections(file) {
+            Ok(sections) => (sections, None),
+            Err(error) => (Vec::new(), Some(error)),
+        }
+    };
+    Containers {
+        file: Bytes::of_file(file),
+        sections: sections.into(),
+        error,
+        is_scanning: false,
+        damaged: 0,
+        room: u64::MAX,
+    }
+}
+
+/// The code objects in `file`, and all errors in its containers.
+pub fn images(file: &[u8]) -> impl Iterator<Item = Result<DeviceImage<'_>, BundleError>> {
+    containers(file).flat_map(|container| match container {
+        Err(error) => vec![Err(error)].into_iter(),
+        Ok(container) => container.into_device_images().into_iter(),
+    })
+}
+
+/// An iterator over containers, made by [`containers`].
+#[derive(Debug)]
+pub struct Containers<'data> {
+    file: Bytes<'data>,
+    /// The sections that are still to be read.
+    sections: VecDeque<Section>,
+    /// The reason why there is nothing to read.
+    error: Option<BundleError>,
+    /// True if the next bytes may be the rest of a damaged container.
+    is_scanning: bool,
+    /// The number of damaged containers so far.
+    damaged: usize,
+    /// The number of bytes that may still be unpacked.
+    room: u64,
+}
+
+impl<'data> Iterator for Containers<'data> {
+    type Item = Result<Container<'data>, BundleError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(error) = self.error.take() {
+            return Some(Err(error));
+        }
+        let found = self.parse_next()?;
+        self.is_scanning = !found
+            .as_ref()
+            .is_ok_and(|container| container.damage.is_empty());
+        if self.is_scanning {
+            self.damaged += 1;
+        }
+        if self.damaged == MAX_DAMAGED {
+            self.sections.clear();
+            self.error = Some(BundleError::TooMuchDamage { limit: MAX_DAMAGED });
+        }
+        Some(found)
+    }
+}
+
+impl<'data> Containers<'data> {
+    /// Limits the unpacked size of all compressed bundles together to `room` bytes. The iterator rejects a
+    /// bundle that goes beyond it ([`BundleError::TooLarge`]).
+    #[must_use]
+    pub fn unpacking_at_most(self, room: u64) -> Self {
+        Containers { room, ..self }
+    }
+
+    /// The number of bytes that may still be unpacked.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        self.room
+    }
+
+    /// Parses the next container and removes it from `sections`.
+    fn parse_next(&mut self) -> Option<Result<Container<'data>, BundleError>> {
+        loop {
+            let section = self.sections.front_mut()?;
+            let rest = &self.file[section.place.clone()];
+            let skipped = if self.is_scanning {
+                next_magic(rest, section.place.start)
+            } else {
+                rest.iter().position(|byte| *byte != 0)
+            };
+            let Some(skipped) = skipped else {
+                self.sections.pop_front();
+                self.is_scanning = false;
+                continue;
+            };
+            section.place.start += skipped;
+            let found = parse(&self.file, section.place.clone(), self.room);
+            if let Ok(Container {
+                packing: Packing::Compressed { unpacked, .. },
+                ..
+            }) = &found
+            {
+                self.room = self.room.saturating_sub(*unpacked);
+            }
+            // An unreadable container has at least its magic number.
+            let size = found.as_ref().map_or(1, |container| container.size);
+            section.place.start += size;
+            let name = section.name.clone();
+            if section.has_one {
+                self.sections.pop_front();
+            }
+            return Some(found.map(|container| Container {
+                section: name,
+                ..container
+            }));
+        }
+    }
+}
+
+/// The offset of the next container in `bytes`, which are at `start` in the file. Bundles start a page there,
+/// and offload binaries are aligned to 8 bytes.
+fn next_magic(bytes: &[u8], start: usize) -> Option<usize> {
+    const ALIGNMENT: usize = 8;
+    let first = start.next_multiple_of(ALIGNMENT) - start;
+    (first..bytes.len()).step_by(ALIGNMENT).find(|at| {
+        let rest = &bytes[*at..];
+        rest.starts_with(offload_binary::MAGIC)
+            || (start + at).is_multiple_of(host::BUNDLE_ALIGNMENT) && starts_bundle(rest)
+    })
+}
+
+/// Parses the container at the start of the range `place` of `file`. Fails if it unpacks to more than `room`
+/// bytes.
+fn parse<'data>(
+    file: &Bytes<'data>,
+    place: std::ops::Range<usize>,
+    room: u64,
+) -> Result<Container<'data>, BundleError> {
+    let bytes = &file[place.clone()];
+    if bytes.starts_with(plain::MAGIC) {
+        plain::parse(file, place)
+    } else if bytes.starts_with(compressed::MAGIC) {
+        compressed::parse(bytes, place.start, room)
+    } else if bytes.starts_with(offload_binary::MAGIC) {
+        offload_binary::parse(file, place)
+    } else if image::is_code_object(bytes) {
+        Ok(Container {
+            section: None,
+            offset: place.start,
+            size: bytes.len(),
+            packing: Packing::Alone,
+            images: vec![Image::alone(file.clone())],
+            damage: Vec::new(),
+        })
+    } else {
+        Err(BundleError::unknown_magic(bytes, place.start))
+    }
+}
+
+impl<'data> Container<'data> {
+    /// Its code objects, and its errors.
+    fn into_device_images(self) -> Vec<Result<DeviceImage<'data>, BundleError>> {
+        let (what, offset, packing) = (self.packing.name(), self.offset, self.packing);
+        let damage = self.damage.into_iter().map(Err);
+        let images = self.images.into_iter().filter_map(|image| {
+            let identity = match image.content() {
+                Content::CodeObject => image.identity(),
+                Content::Bitcode if image.target.is_some() => {
+                    return Some(Err(BundleError::NotCodeObject {
+                        id: image.id,
+                        what,
+                        offset,
+                        found: "LLVM bitcode, which the linker turns into a code object".to_owned(),
+                    }));
+                }
+                _ => return None,
+            };
+            Some(match identity {
+                Ok(identity) => Ok(DeviceImage {
+                    target: image.target.or_else(|| own_target(&image.bytes)),
+                    identity,
+                    bytes: image.bytes,
+                }),
+                Err(error) if packing == Packing::Alone => Err(error.into()),
+                Err(source) => Err(BundleError::CodeObject {
+                    id: image.id,
+                    what,
+                    offset,
+                    source: source.into(),
+                }),
+            })
+        });
+        images.chain(damage).collect()
+    }
+}
+
+fn own_target(code_object: &[u8]) -> Option<String> {
+    CodeObject::parse(code_object).ok()?.target().ok()
+}
+
+impl Packing {
+    /// The container's name in messages.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Packing::Alone => "code object",
+            Packing::Bundle => plain::WHAT,
+            Packing::Compressed { .. } => compressed::WHAT,
+            Packing::OffloadBinary { .. } => offload_binary::WHAT,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Containers built by hand from the formats' descriptions. The tests of the command read the containers
+    //! that clang writes.
+
+    mod damage;
+    mod mutations;
+    mod reading;
+    mod synth;
+}

@@ -1,0 +1,404 @@
+//! Reads an amdgcn ELF's headers, without the rest of the file.
+
+use object::LittleEndian;
+use object::elf::{
+    EM_AMDGPU, FileHeader64, NT_GNU_BUILD_ID, NoteType, PF_W, PF_X, PT_LOAD, PT_NOTE,
+    ProgramHeader64, SHF_ALLOC, SHT_DYNSYM,
+};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};
+use object::read::{ReadRef, SectionIndex, StringTable};
+use thiserror::Error;
+
+use crate::format::sections::PerSection;
+
+use crate::format::codeobject::coverage_mapping::CoverageError;
+use crate::format::codeobject::descriptor::DescriptorError;
+use crate::format::codeobject::metadata::MetadataError;
+
+/// The reason why bytes are not a code object.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CodeObjectError {
+    /// The ELF is damaged, or the bytes are no ELF.
+    #[error("not a code object: {0}")]
+    Malformed(#[from] object::Error),
+    /// The ELF is for another machine.
+    #[error("not a code object: ELF machine {found:#x}, expected {:#x} (AMDGPU)", EM_AMDGPU.0)]
+    WrongMachine {
+        /// The `e_machine` field as found.
+        found: u16,
+    },
+    /// The ELF has more program headers than a linker writes. All of them could name the same bytes.
+    #[error("the code object has {found} program headers, {MAX_SEGMENTS} are allowed")]
+    Segments {
+        /// The number of program headers.
+        found: usize,
+    },
+    /// Some parts share bytes with each other.
+    #[error("the {parts} of the code object have {found} bytes, all of it has {len}")]
+    Shared {
+        /// The name of the parts.
+        parts: &'static str,
+        /// The bytes of all of them together.
+        found: u64,
+        /// The bytes of the file.
+        len: u64,
+    },
+    /// An allocation failed.
+    #[error("no memory for the code object: {bytes} bytes are needed")]
+    NoMemory {
+        /// The size of the allocation in bytes.
+        bytes: u64,
+    },
+    /// A segment is not wholly in the file, or its contents are longer than its memory.
+    #[error("a segment of the code object is cut short")]
+    Cut,
+    /// A segment reaches too far.
+    #[error("the code object takes more than {max:#x} bytes of memory")]
+    Oversized {
+        /// The most bytes of memory that it may take.
+        max: u64,
+    },
+    /// Neither the metadata nor the ELF's flags name a known processor.
+    #[error(
+        "a code object of no known processor: ELF flags {found:#x}, expected those of a GCN GPU"
+    )]
+    UnknownProcessor {
+        /// The `e_flags` field as found.
+        found: u32,
+    },
+    /// The metadata of its kernels is damaged or absent.
+    #[error(transparent)]
+    Metadata(#[from] MetadataError),
+    /// A kernel descriptor is damaged or absent.
+    #[error(transparent)]
+    Descriptor(#[from] DescriptorError),
+    /// The coverage mapping is damaged.
+    #[error(transparent)]
+    Coverage(#[from] CoverageError),
+}
+
+/// The most program headers that are allowed. lld writes a dozen for this machine.
+const MAX_SEGMENTS: usize = 256;
+
+/// The text before the version number in clang's name of itself.
+const CLANG_VERSION: &str = "clang version ";
+
+/// A range of the ELF's own addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ElfRange {
+    /// The first address.
+    pub address: u64,
+    /// The length in bytes.
+    pub size: u64,
+}
+
+/// A section of the ELF.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ElfSection {
+    /// Its name, such as `.text`.
+    pub name: String,
+    /// Its address, or 0 if it is not loaded.
+    pub address: u64,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// The profile sections of an ELF that are loaded.
+pub type ProfileSections = PerSection<Option<ElfRange>>;
+
+impl PerSection<Option<ElfRange>> {
+    /// Returns whether the code object has counters.
+    #[must_use]
+    pub fn are_instrumented(&self) -> bool {
+        self.data.is_some_and(|range| range.size > 0)
+    }
+}
+
+/// A symbol of `.dynsym`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Symbol<'data> {
+    pub(super) name: &'data [u8],
+    pub(super) address: u64,
+    /// The size in bytes.
+    pub(super) size: u64,
+    /// The number of its section, or a reserved number.
+    pub(super) section: usize,
+}
+
+/// A parsed code object, over bytes in memory or over a cache that reads them on demand.
+#[derive(Debug)]
+pub struct CodeObject<'data, R: ReadRef<'data>> {
+    pub(super) data: R,
+    pub(super) header: &'data FileHeader64<LittleEndian>,
+    pub(super) sections: SectionTable<'data, FileHeader64<LittleEndian>, R>,
+}
+
+impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
+    /// Parses the headers of a 64-bit little-endian ELF for AMDGPU.
+    ///
+    /// # Errors
+    /// Fails if `data` is anything else.
+    pub fn parse(data: R) -> Result<Self, CodeObjectError> {
+        let header = FileHeader64::<LittleEndian>::parse(data)?;
+        header.endian()?;
+        let machine = header.e_machine(LittleEndian);
+        if machine != EM_AMDGPU {
+            return Err(CodeObjectError::WrongMachine { found: machine.0 });
+        }
+        let sections = header.sections(LittleEndian, data)?;
+        Ok(CodeObject {
+            data,
+            header,
+            sections,
+        })
+    }
+
+    /// The program headers.
+    pub(super) fn segments(
+        &self,
+    ) -> Result<&'data [ProgramHeader64<LittleEndian>], CodeObjectError> {
+        let segments = self.header.program_headers(LittleEndian, self.data)?;
+        match segments.len() {
+            found if found > MAX_SEGMENTS => Err(CodeObjectError::Segments { found }),
+            _ => Ok(segments),
+        }
+    }
+
+    /// The GNU build id, if the linker wrote one (`--build-id`).
+    ///
+    /// # Errors
+    /// Fails if the program headers or the notes are damaged.
+    pub fn build_id(&self) -> Result<Option<&'data [u8]>, CodeObjectError> {
+        let ids = self.notes(b"GNU", NT_GNU_BUILD_ID)?;
+        Ok(ids.first().copied())
+    }
+
+    /// The contents of all notes of this owner and type.
+    pub(super) fn notes(
+        &self,
+        owner: &[u8],
+        kind: NoteType,
+    ) -> Result<Vec<&'data [u8]>, CodeObjectError> {
+        let mut found = Vec::new();
+        let segments = self.segments()?;
+        self.check_notes(segments)?;
+        for segment in segments {
+            let Some(mut notes) = segment.notes(LittleEndian, self.data)? else {
+                continue;
+            };
+            while let Some(note) = notes.next()? {
+                if note.name() == owner && note.n_type(LittleEndian) == kind {
+                    found.push(note.desc());
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Rejects notes that together are longer than the file: each segment is read by itself.
+    fn check_notes(
+        &self,
+        segments: &[ProgramHeader64<LittleEndian>],
+    ) -> Result<(), CodeObjectError> {
+        let notes = segments
+            .iter()
+            .filter(|it| it.p_type(LittleEndian) == PT_NOTE);
+        self.check_total("notes", notes.map(|it| it.p_filesz(LittleEndian)))
+    }
+
+    /// Rejects sections with these numbers if together they are longer than the file. Skips numbers without a
+    /// section.
+    pub(super) fn check_sections(
+        &self,
+        parts: &'static str,
+        indices: impl Iterator<Item = usize>,
+    ) -> Result<(), CodeObjectError> {
+        let sections = indices.filter_map(|it| self.sections.section(SectionIndex(it)).ok());
+        let ranges = sections.filter_map(|it| it.file_range(LittleEndian));
+        self.check_total(parts, ranges.map(|(_, size)| size))
+    }
+
+    fn check_total(
+        &self,
+        parts: &'static str,
+        sizes: impl Iterator<Item = u64>,
+    ) -> Result<(), CodeObjectError> {
+        let found = sizes.fold(0, u64::saturating_add);
+        match self.len()? {
+            len if found > len => Err(CodeObjectError::Shared { parts, found, len }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The size of the file in bytes.
+    fn len(&self) -> Result<u64, CodeObjectError> {
+        self.data.len().map_err(|()| CodeObjectError::Cut)
+    }
+
+    /// The segments that are not writable, which the device has as they are in the file: the address and the
+    /// first bytes of each, up to `most`. If the file is too short for a segment, its bytes are empty.
+    ///
+    /// # Errors
+    /// Fails if the program headers are damaged.
+    pub fn constant_segments(&self, most: u64) -> Result<Vec<(u64, &'data [u8])>, CodeObjectError> {
+        let len = self.len()?;
+        let mut constant = Vec::new();
+        for segment in self.segments()? {
+            let is_writable = segment.p_flags(LittleEndian).0 & PF_W.0 != 0;
+            if segment.p_type(LittleEndian) == PT_LOAD && !is_writable {
+                let (start, size) = segment.file_range(LittleEndian);
+                let is_whole = start.checked_add(size).is_some_and(|end| end <= len);
+                let bytes = is_whole.then(|| self.data.read_bytes_at(start, size.min(most)));
+                let bytes = bytes.and_then(Result::ok).unwrap_or_default();
+                constant.push((segment.p_vaddr(LittleEndian), bytes));
+            }
+        }
+        Ok(constant)
+    }
+
+    /// All sections from the section headers, in their order.
+    ///
+    /// # Errors
+    /// Fails if a section's name cannot be read.
+    pub fn sections(&self) -> Result<Vec<ElfSection>, CodeObjectError> {
+        let mut sections = Vec::new();
+        for section in self.sections.iter() {
+            let name = self.sections.section_name(LittleEndian, section)?;
+            sections.push(ElfSection {
+                name: String::from_utf8_lossy(name).into_owned(),
+                address: section.sh_addr(LittleEndian),
+                size: section.sh_size(LittleEndian),
+            });
+        }
+        Ok(sections)
+    }
+
+    /// The profile sections that are loaded onto the device.
+    #[must_use]
+    pub fn profile_sections(&self) -> ProfileSections {
+        let range = |name: &[u8]| {
+            let (_, section) = self.sections.section_by_name(LittleEndian, name)?;
+            let loaded = section.sh_flags(LittleEndian).0 & SHF_ALLOC.0 != 0;
+            loaded.then(|| ElfRange {
+                address: section.sh_addr(LittleEndian),
+                size: section.sh_size(LittleEndian),
+            })
+        };
+        PerSection::from_fn(|section| range(section.elf_name().as_bytes()))
+    }
+
+    /// The variables of `.dynsym` whose names start with `prefix`.
+    ///
+    /// # Errors
+    /// Fails if the symbol table is damaged.
+    pub fn variables(&self, prefix: &[u8]) -> Result<Vec<ElfRange>, CodeObjectError> {
+        let variable = |symbol: &Symbol| ElfRange {
+            address: symbol.address,
+            size: symbol.size,
+        };
+        let symbols = self.symbols()?;
+        let named = symbols.iter().filter(|it| it.name.starts_with(prefix));
+        Ok(named.map(variable).collect())
+    }
+
+    /// The variable of `.dynsym` with this name.
+    ///
+    /// # Errors
+    /// Fails if the symbol table is damaged.
+    pub fn variable(&self, name: &[u8]) -> Result<Option<ElfRange>, CodeObjectError> {
+        let symbols = self.symbols()?;
+        let found = symbols.iter().find(|it| it.name == name);
+        Ok(found.map(|symbol| ElfRange {
+            address: symbol.address,
+            size: symbol.size,
+        }))
+    }
+
+    /// The defined symbols of `.dynsym`.
+    ///
+    /// Reads all names at once. One read of the file for each symbol would be slow, and `object`'s
+    /// `ReadCache` refuses names of more than 4096 bytes, which kernels of templates have.
+    pub(super) fn symbols(&self) -> Result<Vec<Symbol<'data>>, CodeObjectError> {
+        let table = self.sections.symbols(LittleEndian, self.data, SHT_DYNSYM)?;
+        let names = match table.string_section() {
+            SectionIndex(0) => &[],
+            index => self
+                .sections
+                .section(index)?
+                .data(LittleEndian, self.data)?,
+        };
+        let names = StringTable::new(names, 0, names.len() as u64);
+        let mut symbols = Vec::new();
+        for symbol in table.iter().filter(|it| !it.is_undefined(LittleEndian)) {
+            symbols.push(Symbol {
+                name: symbol.name(LittleEndian, names)?,
+                address: symbol.st_value(LittleEndian),
+                size: symbol.st_size(LittleEndian),
+                section: symbol.st_shndx(LittleEndian).0.into(),
+            });
+        }
+        Ok(symbols)
+    }
+
+    /// The contents of a section. Empty if the file has no such section or no contents for it.
+    pub(super) fn section(&self, name: &[u8]) -> Result<&'data [u8], CodeObjectError> {
+        match self.sections.section_by_name(LittleEndian, name) {
+            Some((_, section)) => Ok(section.data(LittleEndian, self.data)?),
+            None => Ok(&[]),
+        }
+    }
+
+    /// The contents of the section with this number, and its address.
+    pub(super) fn section_at(&self, index: usize) -> Result<(u64, &'data [u8]), CodeObjectError> {
+        let section = self.sections.section(SectionIndex(index))?;
+        let data = section.data(LittleEndian, self.data)?;
+        Ok((section.sh_addr(LittleEndian), data))
+    }
+
+    /// Returns whether an address is in an executable segment.
+    pub(super) fn is_code(&self, address: u64) -> Result<bool, CodeObjectError> {
+        Ok(self.segments()?.iter().any(|segment| {
+            let is_executable = segment.p_flags(LittleEndian).0 & PF_X.0 != 0;
+            let offset = address.checked_sub(segment.p_vaddr(LittleEndian));
+            segment.p_type(LittleEndian) == PT_LOAD
+                && is_executable
+                && offset.is_some_and(|it| it < segment.p_memsz(LittleEndian))
+        }))
+    }
+
+    /// The `e_flags` field, and the ABI version that tells how to read it.
+    pub(super) fn flags(&self) -> (u32, u8) {
+        let abi = self.header.e_ident().abi_version;
+        (self.header.e_flags(LittleEndian).0, abi)
+    }
+
+    /// The major version of the clang that compiled this, from its [compiler string](Self::compiler). `None`
+    /// if the section was stripped.
+    #[must_use]
+    pub fn clang_version(&self) -> Option<u32> {
+        let compiler = self.compiler()?;
+        let (_, version) = compiler.split_once(CLANG_VERSION)?;
+        version
+            .split(|c: char| !c.is_ascii_digit())
+            .next()?
+            .parse()
+            .ok()
+    }
+
+    /// The version string of the clang that compiled this, from `.comment`: `clang version 22.1.8` or `AMD
+    /// clang version 19.0.0git`, for example. The first such string counts: the linker, and the clangs of
+    /// device libraries, may add others.
+    #[must_use]
+    pub fn compiler(&self) -> Option<String> {
+        let text = self.section(b".comment").ok()?;
+        let text = String::from_utf8_lossy(text);
+        let mut lines = text.split('\0');
+        let line = lines.find(|line| line.contains(CLANG_VERSION))?;
+        Some(line.trim().to_owned())
+    }
+}
+
+#[cfg(test)]
+#[path = "elf_tests.rs"]
+mod tests;

@@ -1,0 +1,131 @@
+//! The identity of a code object, across loads, processes and machines.
+
+use std::fmt;
+use std::io::{self, Read};
+
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+
+use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
+
+/// The identity of a code object: its GNU build id, else a hash of all its bytes.
+///
+/// Written as lower-case hexadecimal digits, as in file names. Code objects with one identity have the same
+/// sections at the same addresses, so their counters can be added up.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Identity(String);
+
+impl Identity {
+    /// The identity of the code object with the bytes `image`.
+    ///
+    /// Stock clang writes no build id into device code, so the hash is the common case: 128 bits of XXH3, 32
+    /// digits. A build id of `ld.lld --build-id` has 16 or 40 digits.
+    ///
+    /// # Errors
+    /// Fails if `image` is not a code object.
+    pub fn of(image: &[u8]) -> Result<Identity, CodeObjectError> {
+        let by_id = CodeObject::parse(image)?
+            .build_id()?
+            .and_then(Self::of_build_id);
+        Ok(by_id.unwrap_or_else(|| Identity(hex(&xxh3_128(image).to_be_bytes()))))
+    }
+
+    /// The identity of a code object with this build id. `None` if the id is empty.
+    #[must_use]
+    pub fn of_build_id(id: &[u8]) -> Option<Identity> {
+        (!id.is_empty()).then(|| Identity(hex(id)))
+    }
+
+    /// The identity of a code object without a build id: the hash of all bytes of `image`, read piece by
+    /// piece.
+    ///
+    /// # Errors
+    /// Fails if `image` cannot be read.
+    /// Fails if `image` cannot be read.
+    pub fn of_contents(mut image: impl Read) -> io::Result<Identity> {
+        let mut hash = Xxh3::new();
+        let mut piece = vec![0; 32 << 10];
+        loop {
+            match image.read(&mut piece) {
+                Ok(0) => return Ok(Identity(hex(&hash.digest128().to_be_bytes()))),
+                Ok(len) => hash.update(&piece[..len]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The identity of a code object whose ELF cannot be read: a hash of sections that are also on the
+    /// device. It differs from the one of [`Identity::of`].
+    #[must_use]
+    pub fn of_sections<'a>(sections: impl IntoIterator<Item = &'a [u8]>) -> Identity {
+        let mut hash = Xxh3::new();
+        sections
+            .into_iter()
+            .for_each(|section| hash.update(section));
+        Identity(hex(&hash.digest128().to_be_bytes()))
+    }
+
+    /// The identity with these digits, as in a file name. `None` unless they are lower-case hexadecimal
+    /// digits.
+    #[must_use]
+    pub fn from_digits(digits: &str) -> Option<Identity> {
+        let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let is_identity = !digits.is_empty() && digits.bytes().all(is_digit);
+        is_identity.then(|| Identity(digits.to_owned()))
+    }
+
+    /// The digits.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A target id as part of a file name: `gfx90a:sramecc+:xnack-` becomes `gfx90a-sramecc+-xnack-`. Colons
+/// split lists such as `LD_LIBRARY_PATH`, and Windows shares refuse them. Any other character that could
+/// leave the directory is replaced too.
+#[must_use]
+pub fn sanitize_target(target: &str) -> String {
+    let safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '_');
+    target
+        .chars()
+        .map(|c| if safe(c) { c } else { '-' })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn target_ids_become_file_name_parts() {
+        assert_eq!(sanitize_target("gfx90a"), "gfx90a");
+        assert_eq!(
+            sanitize_target("gfx90a:sramecc+:xnack-"),
+            "gfx90a-sramecc+-xnack-"
+        );
+        assert_eq!(sanitize_target("../x"), "---x");
+    }
+
+    #[test]
+    fn what_is_no_code_object_has_no_identity() {
+        assert!(Identity::of(b"").is_err());
+        assert!(Identity::of(b"\x7fELF and then nothing").is_err());
+        let host = std::fs::read("/proc/self/exe").unwrap();
+        let error = Identity::of(&host).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "not a code object: ELF machine 0x3e, expected 0xe0 (AMDGPU)"
+        );
+    }
+}

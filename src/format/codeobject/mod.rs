@@ -1,0 +1,24 @@
+//! Code objects: amdgcn ELFs, their identities, and their data about kernels.
+
+mod coverage_mapping;
+mod descriptor;
+mod elf;
+mod identity;
+mod kernel;
+mod kernel_sources;
+mod metadata;
+mod msgpack;
+mod segments;
+mod target;
+mod uri;
+
+pub use coverage_mapping::CoverageError;
+pub use descriptor::DescriptorError;
+pub use elf::{CodeObject, CodeObjectError, ElfRange, ElfSection, ProfileSections};
+pub use identity::{Identity, sanitize_target};
+pub use kernel::Kernel;
+pub use kernel_sources::name_ref;
+pub use metadata::MetadataError;
+pub use target::{is_generic, processor_of_version, runs_on};
+pub use uri::FileUri;
+pub(crate) use uri::percent_decode;

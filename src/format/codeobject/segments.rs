@@ -1,0 +1,64 @@
+//! A code object's memory as the loader lays it out.
+
+use object::LittleEndian;
+use object::elf::{PT_LOAD, RelocationType};
+use object::read::ReadRef;
+use object::read::elf::{ProgramHeader, SectionHeader};
+
+use crate::format::codeobject::{CodeObject, CodeObjectError};
+use crate::support::memory::room;
+
+/// `R_AMDGPU_RELATIVE64`: the load address plus the addend ("User Guide for AMDGPU Backend", "Relocation
+/// Records"). The other relocations of a linked code object are for symbols of other code objects.
+const RELATIVE64: RelocationType = RelocationType(13);
+
+/// The most bytes of memory that a code object may take: the reach of LLVM's code models.
+const MAX_BYTES: u64 = 2 << 30;
+
+impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
+    /// The memory of the code object if it is loaded at address 0, before any kernel has run.
+    ///
+    /// # Errors
+    /// Fails if program headers or relocations are damaged or reach too far, or if there is no memory.
+    pub fn memory(&self) -> Result<Vec<u8>, CodeObjectError> {
+        let segments = self.segments()?;
+        let loaded = || {
+            let all = segments.iter();
+            all.filter(|it| it.p_type(LittleEndian) == PT_LOAD)
+        };
+        let mut size = 0;
+        for segment in loaded() {
+            let (start, len) = (segment.p_vaddr(LittleEndian), segment.p_memsz(LittleEndian));
+            let end = start.checked_add(len).filter(|end| *end <= MAX_BYTES);
+            size = size.max(end.ok_or(CodeObjectError::Oversized { max: MAX_BYTES })?);
+        }
+        // Check for room first: `vec!` ends the process if there is no memory, and takes none until it is
+        // written to.
+        room(size).map_err(|_| CodeObjectError::NoMemory { bytes: size })?;
+        let mut memory = vec![0; size as usize];
+        for segment in loaded() {
+            let contents = segment
+                .data(LittleEndian, self.data)
+                .map_err(|()| CodeObjectError::Cut)?;
+            let start = segment.p_vaddr(LittleEndian) as usize;
+            let place = memory.get_mut(start..start + contents.len());
+            place.ok_or(CodeObjectError::Cut)?.copy_from_slice(contents);
+        }
+        for section in self.sections.iter() {
+            let Some((relocations, _)) = section.rela(LittleEndian, self.data)? else {
+                continue;
+            };
+            for relocation in relocations {
+                let place = usize::try_from(relocation.r_offset.get(LittleEndian)).ok();
+                let place = place
+                    .filter(|_| relocation.r_type(LittleEndian, false) == RELATIVE64)
+                    .and_then(|start| memory.get_mut(start..start.checked_add(8)?));
+                if let Some(place) = place {
+                    let addend = relocation.r_addend.get(LittleEndian);
+                    place.copy_from_slice(&addend.to_le_bytes());
+                }
+            }
+        }
+        Ok(memory)
+    }
+}

@@ -1,0 +1,217 @@
+//! Decompression with a limit on memory.
+
+use byteorder::{ByteOrder, LittleEndian};
+use miniz_oxide::inflate::TINFLStatus;
+use miniz_oxide::inflate::core::inflate_flags::{
+    TINFL_FLAG_COMPUTE_ADLER32, TINFL_FLAG_PARSE_ZLIB_HEADER,
+};
+use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
+use ruzstd::decoding::errors::FrameDecoderError;
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+use crate::format::bundle::Method;
+
+/// The window in bytes that every zstd decoder should support (RFC 8878, 3.1.1.1.2).
+const MIN_WINDOW: u64 = 8 << 20;
+
+/// The magic number at the start of a zstd frame.
+pub(super) const ZSTD_MAGIC: &[u8] = b"\x28\xb5\x2f\xfd";
+
+/// The result of decompression.
+pub(super) struct Unpacked {
+    /// The bytes. If there are more than declared, one more than that.
+    pub(super) bytes: Vec<u8>,
+    /// The number of packed bytes that belong to the stream.
+    pub(super) taken: usize,
+}
+
+/// Unpacks the stream at the start of `packed`, up to one byte more than `declared`. Memory grows with the
+/// output, whatever size is declared. A zstd frame also takes its window.
+///
+/// # Errors
+/// Fails with the decoder's message if the stream is damaged, cut short or of another format.
+pub(super) fn unpack(method: Method, packed: &[u8], declared: u64) -> Result<Unpacked, String> {
+    let mut bytes = Vec::new();
+    let mut rest = packed;
+    let most = declared.saturating_add(1);
+    match method {
+        Method::Zlib => {
+            let taken = Inflate::default().unpack(packed, &mut |part| {
+                let room = most - bytes.len() as u64;
+                let len = part.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+                bytes.extend(&part[..len]);
+                (bytes.len() as u64) < most
+            })?;
+            rest = &packed[taken..];
+        }
+        Method::Zstd => {
+            check_window(packed, declared)?;
+            let result = unpack_zstd(&mut rest, most, &mut bytes);
+            result.map_err(|error| error.to_string())?;
+        }
+    }
+    Ok(Unpacked {
+        bytes,
+        taken: packed.len() - rest.len(),
+    })
+}
+
+/// A decoder for zlib streams, one after the other (RFC 1950, 1951).
+///
+/// flate2 puts 48 KiB on the stack when it makes its decoder, which can be the whole stack of a program's
+/// thread. This decoder puts 11 KiB there.
+pub(crate) struct Inflate {
+    state: Box<DecompressorOxide>,
+    /// The latest bytes. Later bytes may repeat them.
+    window: Vec<u8>,
+}
+
+impl Default for Inflate {
+    fn default() -> Self {
+        const WINDOW: usize = 32 << 10;
+        Inflate {
+            state: Box::default(),
+            window: vec![0; WINDOW],
+        }
+    }
+}
+
+impl Inflate {
+    /// Unpacks the stream at the start of `packed` and hands its contents to `take`, in parts, until `take`
+    /// returns `false`. Returns the number of bytes of `packed` that it consumed.
+    ///
+    /// # Errors
+    /// Fails if the stream is damaged or cut short.
+    pub(crate) fn unpack(
+        &mut self,
+        packed: &[u8],
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<usize, &'static str> {
+        let flags = TINFL_FLAG_PARSE_ZLIB_HEADER | TINFL_FLAG_COMPUTE_ADLER32;
+        self.state.init();
+        let (mut taken, mut at) = (0, 0);
+        loop {
+            let rest = &packed[taken..];
+            let (status, read, written) =
+                decompress(&mut self.state, rest, &mut self.window, at, flags);
+            taken += read;
+            let wants_more = take(&self.window[at..at + written]);
+            at = (at + written) % self.window.len();
+            match status {
+                TINFLStatus::Done => return Ok(taken),
+                TINFLStatus::HasMoreOutput if wants_more => {}
+                TINFLStatus::HasMoreOutput => return Ok(taken),
+                _ => return Err("corrupt deflate stream"),
+            }
+        }
+    }
+}
+
+/// Unpacks a zstd frame, up to `most` bytes. It does not use the decoder's own reader: that turns each error
+/// into a `std::io` error, which links the texts of all of them into librocov.
+fn unpack_zstd(frame: &mut &[u8], most: u64, bytes: &mut Vec<u8>) -> Result<(), FrameDecoderError> {
+    // A decoder that is used a second time refuses windows of more than 100 MiB. clang makes windows as large
+    // as the data, up to 128 MiB.
+    let mut decoder = FrameDecoder::new();
+    decoder.init(&mut *frame)?;
+    while !decoder.is_finished() && (bytes.len() as u64) < most {
+        decoder.decode_blocks(&mut *frame, BlockDecodingStrategy::UptoBlocks(1))?;
+        bytes.extend(decoder.collect().unwrap_or_default());
+    }
+    bytes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+    Ok(())
+}
+
+/// Rejects a zstd frame whose window is larger than all its declared contents (RFC 8878, 3.1.1.1). The
+/// decoder fills the window before it returns a byte.
+fn check_window(frame: &[u8], declared: u64) -> Result<(), String> {
+    let [_, _, _, _, descriptor, rest @ ..] = frame else {
+        return Ok(()); // The decoder refuses it.
+    };
+    let is_single_segment = descriptor & 0x20 != 0;
+    let window = if is_single_segment {
+        let dictionary_id_bytes = [0, 1, 2, 4][usize::from(descriptor & 3)];
+        let size_bytes = [1, 2, 4, 8][usize::from(descriptor >> 6)];
+        let Some(size) = rest.get(dictionary_id_bytes..dictionary_id_bytes + size_bytes) else {
+            return Ok(());
+        };
+        LittleEndian::read_uint(size, size_bytes)
+    } else {
+        let Some(window) = rest.first() else {
+            return Ok(());
+        };
+        let base = 1_u64 << (10 + (window >> 3));
+        base + base / 8 * u64::from(window & 7)
+    };
+    let allowed = declared.max(MIN_WINDOW);
+    if window > allowed {
+        return Err(format!(
+            "it needs a window of {window} bytes, {allowed} are allowed"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A zstd frame of one segment with `blocks` full blocks of one byte, 128 KiB each.
+    fn frame(blocks: u64) -> Vec<u8> {
+        const BLOCK_BYTES: u64 = 128 << 10;
+        const SINGLE_SEGMENT_SIZE_OF_8_BYTES: u8 = 0xe0;
+        const RUN_OF_ONE_BYTE: u64 = 1 << 1;
+        let mut frame = ZSTD_MAGIC.to_vec();
+        frame.push(SINGLE_SEGMENT_SIZE_OF_8_BYTES);
+        frame.extend((blocks * BLOCK_BYTES).to_le_bytes());
+        for block in 1..=blocks {
+            let is_last = u64::from(block == blocks);
+            let header = BLOCK_BYTES << 3 | RUN_OF_ONE_BYTE | is_last;
+            frame.extend(&header.to_le_bytes()[..3]);
+            frame.push(b'x');
+        }
+        frame
+    }
+
+    #[test]
+    fn windows_as_large_as_clang_makes_them_are_read() {
+        let packed = [&frame(1024)[..], b"rest"].concat();
+        let unpacked = unpack(Method::Zstd, &packed, 128 << 20).unwrap();
+        assert_eq!(unpacked.bytes.len(), 128 << 20);
+        assert!(unpacked.bytes.iter().all(|byte| *byte == b'x'));
+        assert_eq!(unpacked.taken, packed.len() - 4);
+    }
+
+    #[test]
+    fn a_window_that_holds_more_than_is_declared_is_refused() {
+        // One block more than the largest window that is allowed.
+        let refused = unpack(Method::Zstd, &frame(65), 100).err();
+        let expected = "it needs a window of 8519680 bytes, 8388608 are allowed";
+        assert_eq!(refused.as_deref(), Some(expected));
+        // A window descriptor: 2^41 and seven eighths of it.
+        let refused = unpack(Method::Zstd, b"\x28\xb5\x2f\xfd\0\xff", 9 << 20).err();
+        let expected = "it needs a window of 4123168604160 bytes, 9437184 are allowed";
+        assert_eq!(refused.as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn no_more_than_declared_comes_out() {
+        let unpacked = unpack(Method::Zstd, &frame(64), 1000).unwrap();
+        assert_eq!(unpacked.bytes.len(), 1001);
+    }
+
+    #[test]
+    fn headers_that_are_cut_short_are_refused() {
+        let whole = frame(1);
+        for len in 0..whole.len() {
+            assert!(
+                unpack(Method::Zstd, &whole[..len], 1 << 20).is_err(),
+                "{len}"
+            );
+            assert!(
+                unpack(Method::Zlib, &whole[..len], 1 << 20).is_err(),
+                "{len}"
+            );
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! File formats: bytes to values and back. Nothing here reads or writes a file, or knows of devices.
+
+pub mod bounds_table;
+pub mod bundle;
+pub mod codeobject;
+pub(crate) mod decompress;
+pub mod leb128;
+pub mod profraw;
+pub mod registry;
+pub mod sections;

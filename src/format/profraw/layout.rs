@@ -1,0 +1,432 @@
+//! The differences between raw profile versions, as data.
+//!
+//! The history of the format (LLVM's `InstrProfData.inc`):
+//! - 8 (LLVM 14 to 16): 11 header words, records of 48 bytes.
+//! - 9 (LLVM 17, 18): bitmaps for MC/DC; 14 header words, records of 64 bytes.
+//! - 10 (LLVM 19 to 22): virtual tables; 16 header words, a third kind of value site.
+//! - 11 (LLVM 23): counters of whole waves; 19 header words, records of 72 bytes.
+
+use std::ops::RangeInclusive;
+
+use byteorder::{ByteOrder, LittleEndian};
+
+use crate::format::profraw::ProfileError;
+use crate::format::sections::Section;
+
+/// The bits of a version word that select a variant of the version. Bit 59 is not one of them: it puts the
+/// records into debug info, and a reader needs that. Bits from 32 on belong to the version up to LLVM 15 and
+/// to the variant up to LLVM 22. They are never set.
+const VARIANTS: u64 = 0xf7 << 56;
+/// Variant bit: counters are one byte each, 0 for a block that was reached and 0xff for one that was not
+/// (`-enable-single-byte-coverage`).
+const SINGLE_BYTE: u64 = 1 << 60;
+/// Variant bit: counters are of LLVM's IR (`-fprofile-generate`), and there is no coverage mapping.
+const IR_LEVEL: u64 = 1 << 56;
+
+/// A word of the header after the magic. Sizes and paddings are in bytes, other numbers in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of InstrProfData.inc")]
+pub enum Word {
+    Version,
+    BinaryIdsSize,
+    NumData,
+    PaddingBeforeCounters,
+    NumCounters,
+    PaddingAfterCounters,
+    NumBitmapBytes,
+    PaddingAfterBitmap,
+    NumUniformCounters,
+    PaddingAfterUniform,
+    UniformCountersDelta,
+    NamesSize,
+    CountersDelta,
+    BitmapDelta,
+    NamesDelta,
+    NumVTables,
+    VNamesSize,
+    ValueKindLast,
+}
+
+/// The meaning of a header word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// The version word.
+    Version,
+    /// The size of the binary ids in bytes.
+    BinaryIds,
+    /// The number of elements of a section.
+    Size(Section),
+    /// The bytes up to the next section.
+    PaddingAfter(Section),
+    /// The offset of a section from the first record.
+    Delta(Section),
+    /// The last kind of value.
+    ValueKindLast,
+    /// Zero: rocov does not write the part.
+    Unused,
+}
+
+impl Word {
+    /// The word with the size of a section.
+    pub(super) fn size(section: Section) -> Word {
+        match section {
+            Section::Data => Word::NumData,
+            Section::Counters => Word::NumCounters,
+            Section::Bitmap => Word::NumBitmapBytes,
+            Section::Uniform => Word::NumUniformCounters,
+            Section::Names => Word::NamesSize,
+        }
+    }
+
+    /// The word with the bytes between a section and the next. `None` for the names: they are always padded
+    /// to 8 bytes.
+    pub(super) fn padding_after(section: Section) -> Option<Word> {
+        match section {
+            Section::Data => Some(Word::PaddingBeforeCounters),
+            Section::Counters => Some(Word::PaddingAfterCounters),
+            Section::Bitmap => Some(Word::PaddingAfterBitmap),
+            Section::Uniform => Some(Word::PaddingAfterUniform),
+            Section::Names => None,
+        }
+    }
+
+    /// The meaning of the word.
+    pub(super) fn meaning(self) -> Meaning {
+        match self {
+            Word::Version => Meaning::Version,
+            Word::BinaryIdsSize => Meaning::BinaryIds,
+            Word::NumData => Meaning::Size(Section::Data),
+            Word::NumCounters => Meaning::Size(Section::Counters),
+            Word::NumBitmapBytes => Meaning::Size(Section::Bitmap),
+            Word::NumUniformCounters => Meaning::Size(Section::Uniform),
+            Word::NamesSize => Meaning::Size(Section::Names),
+            Word::PaddingBeforeCounters => Meaning::PaddingAfter(Section::Data),
+            Word::PaddingAfterCounters => Meaning::PaddingAfter(Section::Counters),
+            Word::PaddingAfterBitmap => Meaning::PaddingAfter(Section::Bitmap),
+            Word::PaddingAfterUniform => Meaning::PaddingAfter(Section::Uniform),
+            Word::CountersDelta => Meaning::Delta(Section::Counters),
+            Word::BitmapDelta => Meaning::Delta(Section::Bitmap),
+            Word::UniformCountersDelta => Meaning::Delta(Section::Uniform),
+            Word::NamesDelta => Meaning::Delta(Section::Names),
+            Word::ValueKindLast => Meaning::ValueKindLast,
+            Word::NumVTables | Word::VNamesSize => Meaning::Unused,
+        }
+    }
+}
+
+/// The offsets of the fields of a data record. Offsets and sizes are in bytes. `NameRef` is at 0 and
+/// `FuncHash` at 8 in every version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordLayout {
+    /// The size of a record.
+    pub bytes: u64,
+    /// `CounterPtr`, u64: the address of the counters minus the address of the record.
+    pub counter_ptr: usize,
+    /// `UniformCounterPtr`, u64: the address of the uniform counters minus the address of the record.
+    pub uniform_ptr: Option<usize>,
+    /// `BitmapPtr`, u64: the address of the bitmap minus the address of the record.
+    pub bitmap_ptr: Option<usize>,
+    /// `FunctionPointer`, u64; `Values`, u64, follows.
+    pub function_pointer: usize,
+    /// `NumCounters`, u32.
+    pub num_counters: usize,
+    /// `NumValueSites`, one u16 for each kind of value.
+    pub value_sites: usize,
+    /// The number of kinds of value.
+    pub value_kinds: usize,
+    /// `NumBitmapBytes`, u32.
+    pub num_bitmap_bytes: Option<usize>,
+}
+
+impl RecordLayout {
+    /// The offset of the pointer into a section, if the record has one.
+    pub(super) fn pointer(&self, section: Section) -> Option<usize> {
+        match section {
+            Section::Counters => Some(self.counter_ptr),
+            Section::Bitmap => self.bitmap_ptr,
+            Section::Uniform => self.uniform_ptr,
+            Section::Data | Section::Names => None,
+        }
+    }
+
+    /// Clears the fields that are only valid on the device: the function's address and value profiling.
+    pub fn clear_device_fields(&self, record: &mut [u8]) {
+        record[self.function_pointer..self.function_pointer + 16].fill(0);
+        record[self.value_sites..self.value_sites + 2 * self.value_kinds].fill(0);
+    }
+
+    /// The number of bitmap bytes that a record claims.
+    #[must_use]
+    pub fn bitmap_bytes(&self, record: &[u8]) -> u32 {
+        self.num_bitmap_bytes
+            .map_or(0, |at| LittleEndian::read_u32(&record[at..]))
+    }
+}
+
+/// One version of the format.
+#[derive(Debug, PartialEq, Eq)]
+pub struct VersionLayout {
+    /// The version's number.
+    pub version: u32,
+    /// The releases of LLVM that write this version, by their major versions. Their llvm-profdata reads only
+    /// this version.
+    pub llvm: RangeInclusive<u32>,
+    /// The words of the header after the magic, in file order.
+    pub header: &'static [Word],
+    /// The data records.
+    pub record: RecordLayout,
+}
+
+impl VersionLayout {
+    /// The size of the header in bytes, with the magic.
+    #[must_use]
+    pub const fn header_bytes(&self) -> usize {
+        8 * (1 + self.header.len())
+    }
+
+    /// The last kind of value, a header word: `IPVK_Last`.
+    #[must_use]
+    pub const fn value_kind_last(&self) -> u64 {
+        self.record.value_kinds as u64 - 1
+    }
+}
+
+/// The versions that rocov reads and writes, oldest first.
+const LAYOUTS: [VersionLayout; 4] = [
+    VersionLayout {
+        version: 8,
+        llvm: 14..=16,
+        header: &[
+            Word::Version,
+            Word::BinaryIdsSize,
+            Word::NumData,
+            Word::PaddingBeforeCounters,
+            Word::NumCounters,
+            Word::PaddingAfterCounters,
+            Word::NamesSize,
+            Word::CountersDelta,
+            Word::NamesDelta,
+            Word::ValueKindLast,
+        ],
+        record: RecordLayout {
+            bytes: 48,
+            counter_ptr: 16,
+            uniform_ptr: None,
+            bitmap_ptr: None,
+            function_pointer: 24,
+            num_counters: 40,
+            value_sites: 44,
+            value_kinds: 2,
+            num_bitmap_bytes: None,
+        },
+    },
+    VersionLayout {
+        version: 9,
+        llvm: 17..=18,
+        header: &[
+            Word::Version,
+            Word::BinaryIdsSize,
+            Word::NumData,
+            Word::PaddingBeforeCounters,
+            Word::NumCounters,
+            Word::PaddingAfterCounters,
+            Word::NumBitmapBytes,
+            Word::PaddingAfterBitmap,
+            Word::NamesSize,
+            Word::CountersDelta,
+            Word::BitmapDelta,
+            Word::NamesDelta,
+            Word::ValueKindLast,
+        ],
+        record: RecordLayout {
+            bytes: 64,
+            counter_ptr: 16,
+            uniform_ptr: None,
+            bitmap_ptr: Some(24),
+            function_pointer: 32,
+            num_counters: 48,
+            value_sites: 52,
+            value_kinds: 2,
+            num_bitmap_bytes: Some(56),
+        },
+    },
+    VersionLayout {
+        version: 10,
+        llvm: 19..=22,
+        header: &[
+            Word::Version,
+            Word::BinaryIdsSize,
+            Word::NumData,
+            Word::PaddingBeforeCounters,
+            Word::NumCounters,
+            Word::PaddingAfterCounters,
+            Word::NumBitmapBytes,
+            Word::PaddingAfterBitmap,
+            Word::NamesSize,
+            Word::CountersDelta,
+            Word::BitmapDelta,
+            Word::NamesDelta,
+            Word::NumVTables,
+            Word::VNamesSize,
+            Word::ValueKindLast,
+        ],
+        record: RecordLayout {
+            bytes: 64,
+            counter_ptr: 16,
+            uniform_ptr: None,
+            bitmap_ptr: Some(24),
+            function_pointer: 32,
+            num_counters: 48,
+            value_sites: 52,
+            value_kinds: 3,
+            num_bitmap_bytes: Some(60),
+        },
+    },
+    VersionLayout {
+        version: 11,
+        llvm: 23..=23,
+        header: &[
+            Word::Version,
+            Word::BinaryIdsSize,
+            Word::NumData,
+            Word::PaddingBeforeCounters,
+            Word::NumCounters,
+            Word::PaddingAfterCounters,
+            Word::NumBitmapBytes,
+            Word::PaddingAfterBitmap,
+            Word::NumUniformCounters,
+            Word::PaddingAfterUniform,
+            Word::UniformCountersDelta,
+            Word::NamesSize,
+            Word::CountersDelta,
+            Word::BitmapDelta,
+            Word::NamesDelta,
+            Word::NumVTables,
+            Word::VNamesSize,
+            Word::ValueKindLast,
+        ],
+        record: RecordLayout {
+            bytes: 72,
+            counter_ptr: 16,
+            uniform_ptr: Some(24),
+            bitmap_ptr: Some(32),
+            function_pointer: 40,
+            num_counters: 56,
+            value_sites: 60,
+            value_kinds: 3,
+            num_bitmap_bytes: Some(68),
+        },
+    },
+];
+
+/// A known version word: the version's layout and its variant bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    word: u64,
+    layout: &'static VersionLayout,
+}
+
+impl Version {
+    /// The size of one uniform counter in bytes.
+    pub const UNIFORM_COUNTER_BYTES: u64 = 8;
+
+    /// Splits a version word, known or not, into the number of the version and the variant bits.
+    #[must_use]
+    pub const fn split(word: u64) -> (u64, u64) {
+        (word & !VARIANTS, word & VARIANTS)
+    }
+
+    /// Returns whether the counters of a version word, known or not, are of LLVM's IR
+    /// (`-fprofile-generate`).
+    #[must_use]
+    pub const fn is_ir_level(word: u64) -> bool {
+        word & IR_LEVEL != 0
+    }
+
+    /// Returns whether the counters of a version word, known or not, only tell reached from not reached.
+    #[must_use]
+    pub const fn counts_bytes(word: u64) -> bool {
+        word & SINGLE_BYTE != 0
+    }
+
+    /// The version that front-end instrumentation of clang `major` writes, for a code object without a
+    /// version word. `None` for an unknown clang.
+    #[must_use]
+    pub fn of_clang(major: u32) -> Option<Version> {
+        let layout = LAYOUTS.iter().find(|layout| layout.llvm.contains(&major))?;
+        let word = u64::from(layout.version);
+        Some(Version { word, layout })
+    }
+
+    /// Decodes a version word: the version, with variant flags in the highest byte.
+    ///
+    /// # Errors
+    /// Fails if the version is unknown. rocov does not guess its layout.
+    pub fn of_word(word: u64) -> Result<Version, ProfileError> {
+        let (number, _) = Version::split(word);
+        match LAYOUTS
+            .iter()
+            .find(|layout| u64::from(layout.version) == number)
+        {
+            Some(layout) => Ok(Version { word, layout }),
+            None => Err(ProfileError::UnknownVersion {
+                found: number,
+                min: LAYOUTS[0].version,
+                max: LAYOUTS[LAYOUTS.len() - 1].version,
+            }),
+        }
+    }
+
+    /// The word on the device, which is also the word in a file's header.
+    #[must_use]
+    pub fn word(&self) -> u64 {
+        self.word
+    }
+
+    /// The version's layout.
+    #[must_use]
+    pub fn layout(&self) -> &'static VersionLayout {
+        self.layout
+    }
+
+    /// The size of one counter in bytes.
+    #[must_use]
+    pub fn counter_bytes(&self) -> u64 {
+        if self.is_single_byte() { 1 } else { 8 }
+    }
+
+    /// Returns whether counters record only that a block was reached.
+    #[must_use]
+    pub fn is_single_byte(&self) -> bool {
+        Version::counts_bytes(self.word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clang_writes_the_version_of_its_llvm() {
+        let number = |clang| Version::of_clang(clang).map(|version| version.word());
+        let versions = [13, 14, 16, 17, 18, 19, 22, 23, 24].map(number);
+        let [eight, nine, ten] = [8, 9, 10].map(Some);
+        let expected = [None, eight, eight, nine, nine, ten, ten, Some(11), None];
+        assert_eq!(versions, expected);
+    }
+
+    #[test]
+    fn variants_are_in_the_highest_byte_of_a_word() {
+        let version = Version::of_word(1 << 60 | 9).unwrap();
+        assert_eq!((version.word(), version.layout().version), (1 << 60 | 9, 9));
+        assert_eq!(version.layout().value_kind_last(), 1);
+        for found in [7, 12, 1 << 31] {
+            let unknown = ProfileError::UnknownVersion {
+                found,
+                min: 8,
+                max: 11,
+            };
+            assert_eq!(Version::of_word(1 << 60 | found), Err(unknown));
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Reads a raw profile: the header, and the ranges of the parts.
+
+use std::ops::Range;
+
+use byteorder::{ByteOrder, LittleEndian};
+
+use crate::format::profraw::layout::{Meaning, Version, Word};
+use crate::format::profraw::write::{MAGIC, padding};
+use crate::format::profraw::{ProfileError, pool};
+use crate::format::sections::PerSection;
+
+/// The header of a raw profile.
+#[derive(Clone, Debug)]
+pub struct Header {
+    version: Version,
+    words: Vec<u64>,
+}
+
+impl Header {
+    /// The version word of a raw profile, known or not. A reader of the file must support it.
+    ///
+    /// # Errors
+    /// Fails if `file` does not start like a 64-bit little-endian raw profile.
+    pub fn version_word(file: &[u8]) -> Result<u64, ProfileError> {
+        let Some((head, _)) = file.split_at_checked(16) else {
+            return Err(truncated("the header", 16, file));
+        };
+        let found = LittleEndian::read_u64(head);
+        if found != MAGIC {
+            return Err(ProfileError::WrongMagic {
+                found,
+                expected: MAGIC,
+            });
+        }
+        Ok(LittleEndian::read_u64(&head[8..]))
+    }
+
+    /// Reads the header of a raw profile of a known version.
+    ///
+    /// # Errors
+    /// Fails if the version is unknown or the header is cut short.
+    pub fn parse(file: &[u8]) -> Result<Header, ProfileError> {
+        let version = Version::of_word(Header::version_word(file)?)?;
+        let bytes = version.layout().header_bytes();
+        let Some((head, _)) = file.split_at_checked(bytes) else {
+            return Err(truncated("the header", bytes as u64, file));
+        };
+        let mut words = vec![0; version.layout().header.len()];
+        LittleEndian::read_u64_into(&head[8..], &mut words);
+        Ok(Header { version, words })
+    }
+
+    /// The version with its variant.
+    #[must_use]
+    pub fn version(&self) -> &Version {
+        &self.version
+    }
+
+    /// Returns whether this is the header of a profile with equal parts, whatever lies between them.
+    pub(super) fn is_like(&self, other: &Header) -> bool {
+        let is_padding = |word: &Word| matches!(word.meaning(), Meaning::PaddingAfter(_));
+        // The first word is the version, which defines the others.
+        let words = self.words.iter().zip(&other.words);
+        words
+            .zip(self.version.layout().header)
+            .all(|((a, b), word)| a == b || is_padding(word))
+    }
+
+    /// A word of the header. 0 if this version has no such word.
+    #[must_use]
+    pub fn word(&self, word: Word) -> u64 {
+        let at = self
+            .version
+            .layout()
+            .header
+            .iter()
+            .position(|known| *known == word);
+        at.map_or(0, |at| self.words[at])
+    }
+}
+
+/// A raw profile whose header and parts fit together.
+#[derive(Clone, Debug)]
+pub struct RawProfile {
+    /// The header.
+    pub header: Header,
+    /// The sections, in bytes of the file.
+    pub sections: PerSection<Range<usize>>,
+}
+
+impl RawProfile {
+    /// Returns whether `file` starts like a 64-bit little-endian raw profile.
+    #[must_use]
+    pub fn has_magic(file: &[u8]) -> bool {
+        file.starts_with(&MAGIC.to_le_bytes())
+    }
+
+    /// Reads the header of `file` and finds its parts.
+    ///
+    /// # Errors
+    /// Fails if a part does not fit into the file.
+    pub fn parse(file: &[u8]) -> Result<RawProfile, ProfileError> {
+        let header = Header::parse(file)?;
+        let layout = header.version.layout();
+        let mut cursor = Cursor {
+            at: layout.header_bytes() as u64,
+            file,
+        };
+        let binary_ids = header.word(Word::BinaryIdsSize);
+        if !binary_ids.is_multiple_of(8) {
+            return Err(ProfileError::BinaryIds { bytes: binary_ids });
+        }
+        cursor.take("binary ids", binary_ids, 1)?;
+        let sections = PerSection::try_from_fn(|section| {
+            let count = header.word(Word::size(section));
+            let place = cursor.take(
+                section.name(),
+                count,
+                section.element_bytes(&header.version),
+            )?;
+            let padding = match Word::padding_after(section) {
+                Some(word) => header.word(word),
+                None => padding(place.len()) as u64,
+            };
+            cursor.take("padding", padding, 1)?;
+            Ok(place)
+        })?;
+        Ok(RawProfile { header, sections })
+    }
+
+    /// Checks that the counts of `file` are whole. `file` must be the file that this was parsed from. Only
+    /// profiles that many processes add to have a hash to check.
+    ///
+    /// # Errors
+    /// Fails if the hash does not match.
+    pub fn check_counts(&self, file: &[u8]) -> Result<(), ProfileError> {
+        pool::check(file, self)
+    }
+}
+
+/// Walks the parts of a file. Each part must end inside it.
+struct Cursor<'a> {
+    at: u64,
+    file: &'a [u8],
+}
+
+impl Cursor<'_> {
+    fn take(
+        &mut self,
+        part: &'static str,
+        count: u64,
+        size: u64,
+    ) -> Result<Range<usize>, ProfileError> {
+        let end = count
+            .checked_mul(size)
+            .and_then(|len| self.at.checked_add(len));
+        match end {
+            Some(end) if end <= self.file.len() as u64 => {
+                let start = std::mem::replace(&mut self.at, end);
+                Ok(start as usize..end as usize)
+            }
+            _ => Err(truncated(part, end.unwrap_or(u64::MAX), self.file)),
+        }
+    }
+}
+
+fn truncated(part: &'static str, needed: u64, file: &[u8]) -> ProfileError {
+    ProfileError::Truncated {
+        part,
+        needed,
+        found: file.len() as u64,
+    }
+}

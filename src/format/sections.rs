@@ -1,0 +1,210 @@
+//! The profile sections of a code object, listed in one place.
+//!
+//! If a new raw profile version has one more section, add it here, in `Section::adds`, and in the tables of
+//! [`super::profraw`].
+
+use std::fmt;
+
+use crate::format::profraw::Version;
+
+/// A profile section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Section {
+    /// `__llvm_prf_data`: one record per function.
+    Data,
+    /// `__llvm_prf_cnts`: the counters.
+    Counters,
+    /// `__llvm_prf_bits`: MC/DC bitmaps.
+    Bitmap,
+    /// `__llvm_prf_ucnts`: counters of whole waves (LLVM 23).
+    Uniform,
+    /// `__llvm_prf_names`: compressed function names.
+    Names,
+}
+
+/// The rule that adds up two counts of one section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Addition {
+    /// Adds words of 8 bytes, little endian.
+    Words,
+    /// Sets a bit if it is set in either.
+    Or,
+    /// Sets a bit if it is set in both: 0 means reached.
+    And,
+    /// Keeps the section: it does not change while kernels run.
+    None,
+}
+
+impl Section {
+    /// All sections, in the order of a raw profile.
+    pub const ALL: [Section; 5] = [
+        Section::Data,
+        Section::Counters,
+        Section::Bitmap,
+        Section::Uniform,
+        Section::Names,
+    ];
+
+    /// The name of the section in an ELF.
+    #[must_use]
+    pub const fn elf_name(self) -> &'static str {
+        match self {
+            Section::Data => "__llvm_prf_data",
+            Section::Counters => "__llvm_prf_cnts",
+            Section::Bitmap => "__llvm_prf_bits",
+            Section::Uniform => "__llvm_prf_ucnts",
+            Section::Names => "__llvm_prf_names",
+        }
+    }
+
+    /// The name of the section in messages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Section::Data => "data",
+            Section::Counters => "counters",
+            Section::Bitmap => "bitmap",
+            Section::Uniform => "uniform counters",
+            Section::Names => "names",
+        }
+    }
+
+    /// The size of one element in bytes: a record, a counter, or a byte.
+    #[must_use]
+    pub fn element_bytes(self, version: &Version) -> u64 {
+        match self {
+            Section::Data => version.layout().record.bytes,
+            Section::Counters => version.counter_bytes(),
+            Section::Uniform => Version::UNIFORM_COUNTER_BYTES,
+            Section::Bitmap | Section::Names => 1,
+        }
+    }
+
+    /// The rule that adds up the counts of this section.
+    pub(crate) fn adds(self, version: &Version) -> Addition {
+        match self {
+            Section::Counters if version.is_single_byte() => Addition::And,
+            Section::Counters | Section::Uniform => Addition::Words,
+            Section::Bitmap => Addition::Or,
+            Section::Data | Section::Names => Addition::None,
+        }
+    }
+
+    /// Returns whether the section changes while kernels run.
+    pub(crate) const fn is_counted(self) -> bool {
+        matches!(self, Section::Counters | Section::Bitmap | Section::Uniform)
+    }
+
+    /// The sections that change while kernels run, in the order of a raw profile.
+    pub(crate) fn counted() -> impl Iterator<Item = Section> {
+        Section::ALL
+            .into_iter()
+            .filter(|section| section.is_counted())
+    }
+}
+
+impl fmt::Display for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A value for each profile section.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PerSection<T> {
+    /// The data records.
+    pub data: T,
+    /// The counters.
+    pub counters: T,
+    /// The MC/DC bitmaps.
+    pub bitmap: T,
+    /// The uniform counters.
+    pub uniform: T,
+    /// The names.
+    pub names: T,
+}
+
+impl<T> PerSection<T> {
+    /// Makes each value with `make`, in the order of a raw profile.
+    pub fn from_fn(mut make: impl FnMut(Section) -> T) -> Self {
+        PerSection {
+            data: make(Section::Data),
+            counters: make(Section::Counters),
+            bitmap: make(Section::Bitmap),
+            uniform: make(Section::Uniform),
+            names: make(Section::Names),
+        }
+    }
+
+    /// Makes each value with `make`, in the order of a raw profile, and stops at the first failure.
+    ///
+    /// # Errors
+    /// Fails if `make` fails.
+    pub fn try_from_fn<E>(mut make: impl FnMut(Section) -> Result<T, E>) -> Result<Self, E> {
+        Ok(PerSection {
+            data: make(Section::Data)?,
+            counters: make(Section::Counters)?,
+            bitmap: make(Section::Bitmap)?,
+            uniform: make(Section::Uniform)?,
+            names: make(Section::Names)?,
+        })
+    }
+
+    /// The value of one section.
+    pub fn get(&self, section: Section) -> &T {
+        match section {
+            Section::Data => &self.data,
+            Section::Counters => &self.counters,
+            Section::Bitmap => &self.bitmap,
+            Section::Uniform => &self.uniform,
+            Section::Names => &self.names,
+        }
+    }
+
+    /// The value of one section, mutable.
+    pub fn get_mut(&mut self, section: Section) -> &mut T {
+        match section {
+            Section::Data => &mut self.data,
+            Section::Counters => &mut self.counters,
+            Section::Bitmap => &mut self.bitmap,
+            Section::Uniform => &mut self.uniform,
+            Section::Names => &mut self.names,
+        }
+    }
+
+    /// Each section with its value, in the order of a raw profile.
+    pub fn iter(&self) -> impl Iterator<Item = (Section, &T)> {
+        Section::ALL
+            .into_iter()
+            .map(|section| (section, self.get(section)))
+    }
+
+    /// Makes a new value from each value.
+    pub fn map<U>(&self, mut make: impl FnMut(&T) -> U) -> PerSection<U> {
+        PerSection::from_fn(|section| make(self.get(section)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_section_has_one_place() {
+        let mut all = PerSection::from_fn(|section| section);
+        for section in Section::ALL {
+            assert_eq!(*all.get(section), section);
+            assert_eq!(*all.get_mut(section), section);
+        }
+        let order: Vec<_> = all.iter().map(|(_, section)| *section).collect();
+        assert_eq!(order, Section::ALL);
+        let names = all.map(|section| section.elf_name());
+        assert_eq!(names.uniform, "__llvm_prf_ucnts");
+        let failed = PerSection::try_from_fn(|section| match section {
+            Section::Bitmap => Err(section),
+            section => Ok(section),
+        });
+        assert_eq!(failed, Err(Section::Bitmap));
+    }
+}

@@ -1,0 +1,37 @@
+//! The choice between two drains, for a program that has LLVM's own drain for HIP linked in.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::settings::{SettingError, refuse};
+
+/// The drain of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drainer {
+    /// rocov's drain. LLVM's own drain finds nothing to write.
+    Rocov,
+    /// LLVM's own drain. rocov writes no profiles.
+    Llvm,
+}
+
+impl FromStr for Drainer {
+    type Err = SettingError;
+
+    fn from_str(word: &str) -> Result<Self, SettingError> {
+        match word {
+            "rocov" => Ok(Drainer::Rocov),
+            "llvm" => Ok(Drainer::Llvm),
+            _ => Err(refuse(word, "rocov or llvm")),
+        }
+    }
+}
+
+/// Writes the word that a user gives.
+impl fmt::Display for Drainer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Drainer::Rocov => "rocov",
+            Drainer::Llvm => "llvm",
+        })
+    }
+}

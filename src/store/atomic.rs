@@ -1,0 +1,288 @@
+//! Files that appear wholly or not at all.
+
+use std::collections::hash_map::RandomState;
+use std::fs::{self, File, OpenOptions};
+use std::hash::BuildHasher;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use crate::store::OutputError;
+use crate::store::interrupted::uninterrupted;
+use crate::store::layout::REGISTRY;
+use crate::store::partial_files::{hold, partial_prefix, sweep_once};
+
+/// Writes `contents` to `path`, and makes its directories. It writes a file under another name in that
+/// directory and renames it. So a reader of `path` finds the old contents or the new, whatever happens in
+/// between.
+///
+/// # Errors
+/// Fails with the step and the file. `path` does not change then.
+pub fn write_atomic(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
+    let temporary = Temporary::write(path, contents)?;
+    uninterrupted(|| fs::rename(&temporary.path, path))
+        .map_err(OutputError::io("replace", path))?;
+    temporary.was_renamed();
+    Ok(())
+}
+
+/// Writes `contents` to `path` as [`write_atomic`] does, unless the file there has them already. Returns
+/// whether it wrote the file.
+///
+/// # Errors
+/// Fails as [`write_atomic`] does.
+pub fn write_if_changed(path: &Path, contents: &[u8]) -> Result<bool, OutputError> {
+    let there = fs::symlink_metadata(path);
+    let is_same = there.is_ok_and(|it| it.is_file() && it.len() == contents.len() as u64)
+        && fs::read(path).is_ok_and(|old| old == contents);
+    if !is_same {
+        write_atomic(path, contents)?;
+    }
+    Ok(!is_same)
+}
+
+/// Writes `contents` to `path`, wholly or not at all, if there is no such file. Returns whether it did.
+pub(crate) fn create_atomic(path: &Path, contents: &[u8]) -> Result<bool, OutputError> {
+    let temporary = Temporary::write(path, contents)?;
+    rename_to_new(&temporary.path, path).map_err(OutputError::io("make", path))
+}
+
+/// Writes `contents`, wholly or not at all, to a new file beside `path` with the process id in its name:
+/// `app.4711.profraw` beside `app.profraw`. If an earlier process of that number has left this file, the name
+/// is `app.4711.1.profraw`. Returns its path.
+pub(crate) fn create_beside(path: &Path, contents: &[u8]) -> Result<PathBuf, OutputError> {
+    let temporary = Temporary::write(path, contents)?;
+    let pid = std::process::id();
+    let numbered = (1_u32..).map(|number| format!("{pid}.{number}"));
+    take_free_name(
+        &temporary.path,
+        path,
+        std::iter::once(pid.to_string()).chain(numbered),
+    )
+}
+
+/// Renames the file at `path` to a name beside it, with the first free number: `app.1.profraw`. Returns the
+/// new path.
+pub(crate) fn move_beside(path: &Path) -> Result<PathBuf, OutputError> {
+    take_free_name(path, path, (1_u32..).map(|number| number.to_string()))
+}
+
+/// Renames `file` to the name of `path` with one of these words in it. Takes the first free name.
+fn take_free_name(
+    file: &Path,
+    path: &Path,
+    mut words: impl Iterator<Item = String>,
+) -> Result<PathBuf, OutputError> {
+    loop {
+        let word = words.next().expect("numbers do not end");
+        let name = with_word(path, &word);
+        if rename_to_new(file, &name).map_err(OutputError::io("make", &name))? {
+            return Ok(name);
+        }
+    }
+}
+
+/// `path` with a word before its extension. Readers collect profiles and registries by the extension.
+fn with_word(path: &Path, word: &str) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let (base, extension) = match name.strip_suffix(REGISTRY) {
+        Some(base) => (base, REGISTRY),
+        None => name.split_at(name.rfind('.').filter(|at| *at > 0).unwrap_or(name.len())),
+    };
+    path.with_file_name(format!("{base}.{word}{extension}"))
+}
+
+/// Renames `from` to `to` if there is no such file. Returns whether it did.
+fn rename_to_new(from: &Path, to: &Path) -> io::Result<bool> {
+    let rename = || renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE);
+    let renamed = match uninterrupted(|| rename().map_err(io::Error::from)) {
+        // Some file systems cannot do this, such as NFS.
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+            ) =>
+        {
+            uninterrupted(|| fs::hard_link(from, to)).map(|()| {
+                // The file has its new name. If the old one stays too, the rename has still succeeded.
+                let _ = uninterrupted(|| fs::remove_file(from));
+            })
+        }
+        renamed => renamed,
+    };
+    match renamed {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// A number that no other process has, on any machine or in any container. Process ids repeat across
+/// containers. The standard library gets the keys of its hash tables from the kernel.
+fn random() -> u64 {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    RandomState::new().hash_one(COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A file that is removed unless it was renamed.
+struct Temporary {
+    path: PathBuf,
+    /// Locked while it is open, so that no other process removes it as a leftover.
+    file: File,
+    is_renamed: bool,
+}
+
+impl Temporary {
+    /// Writes `contents` beside `path`, under a name that no other process or thread uses.
+    fn write(path: &Path, contents: &[u8]) -> Result<Temporary, OutputError> {
+        let directory = path.parent().unwrap_or(path);
+        sweep_once(directory);
+        let mut temporary = loop {
+            let name = format!("{}{:016x}", partial_prefix(), random());
+            let temporary = Self::make(directory.join(name), path)?;
+            // If this fails, another process removed the file as a leftover before it was locked.
+            if hold(&temporary.file) {
+                break temporary;
+            }
+        };
+        let written = temporary.file.write_all(contents);
+        written.map_err(OutputError::io("write", path))?;
+        Ok(temporary)
+    }
+
+    /// Makes a new file at `place` for the contents of `path`, and its directory.
+    fn make(place: PathBuf, path: &Path) -> Result<Temporary, OutputError> {
+        let create = || {
+            let mut options = OpenOptions::new();
+            options.write(true).create_new(true).open(&place)
+        };
+        let created = match create() {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                let directory = place.parent().unwrap_or(&place);
+                uninterrupted(|| fs::create_dir_all(directory))
+                    .map_err(OutputError::io("make the directory", directory))?;
+                create()
+            }
+            created => created,
+        };
+        let file = created.map_err(OutputError::io("write", path))?;
+        // From here on, dropping this removes the file.
+        Ok(Temporary {
+            path: place,
+            file,
+            is_renamed: false,
+        })
+    }
+
+    /// Keeps the file, because it was renamed.
+    fn was_renamed(mut self) {
+        self.is_renamed = true;
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.is_renamed {
+            // If the file was renamed, it is gone. If not, the important error has been returned.
+            let _ = uninterrupted(|| fs::remove_file(&self.path));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_are_made_and_old_contents_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a/b/x.profraw");
+        write_atomic(&path, b"one").unwrap();
+        write_atomic(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_has_the_contents_is_left_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.elf");
+        assert!(write_if_changed(&path, b"one").unwrap());
+        let inode = |path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
+        let first = inode(&path);
+        assert!(!write_if_changed(&path, b"one").unwrap());
+        assert_eq!(inode(&path), first);
+        assert!(write_if_changed(&path, b"two").unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+    }
+
+    #[test]
+    fn only_one_creates() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.profraw");
+        assert!(create_atomic(&path, b"one").unwrap());
+        assert!(!create_atomic(&path, b"two").unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn names_beside_are_free_ones() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let pid = std::process::id();
+        for (contents, name) in [
+            ("one", format!("x.{pid}.profraw")),
+            ("two", format!("x.{pid}.1.profraw")),
+        ] {
+            assert_eq!(
+                create_beside(&at("x.profraw"), contents.as_bytes()).unwrap(),
+                at(&name)
+            );
+            assert_eq!(fs::read_to_string(at(&name)).unwrap(), contents);
+        }
+        for (contents, name) in [("three", "y.1"), ("four", "y.2")] {
+            fs::write(at("y"), contents).unwrap();
+            assert_eq!(move_beside(&at("y")).unwrap(), at(name));
+            assert_eq!(fs::read_to_string(at(name)).unwrap(), contents);
+        }
+        fs::write(at("z.profraw.kernels.json"), "five").unwrap();
+        assert_eq!(
+            move_beside(&at("z.profraw.kernels.json")).unwrap(),
+            at("z.profraw.1.kernels.json")
+        );
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 5);
+        assert!(move_beside(&at("not there")).is_err());
+    }
+
+    #[test]
+    fn what_another_writes_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let theirs = directory.path().join(".rocov-01234567-0123456789abcdef");
+        fs::write(&theirs, "theirs").unwrap();
+        assert!(Temporary::make(theirs.clone(), &directory.path().join("x")).is_err());
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
+        let names: std::collections::BTreeSet<_> = (0..1000).map(|_| random()).collect();
+        assert_eq!(names.len(), 1000);
+    }
+
+    #[test]
+    fn a_failure_leaves_nothing_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("taken");
+        fs::create_dir(&path).unwrap();
+        let error = write_atomic(&path, b"one").unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!("cannot replace {}: ", path.display())),
+            "{error}"
+        );
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+}

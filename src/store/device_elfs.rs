@@ -1,0 +1,159 @@
+//! Device ELFs, kept by identity beside the profiles. Readers of profiles need them, long after the buffer
+//! with the ELF is gone.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::discover::ElfFacts;
+use crate::format::codeobject::Identity;
+use crate::store::keeper::{KeepError, KeptElfError};
+use crate::store::layout::{OBJECTS, device_elf_name};
+use crate::store::{OutputError, sweep_once, write_atomic};
+
+/// The device ELFs that this process has kept.
+#[derive(Debug, Default)]
+pub(super) struct Objects {
+    /// The parent of the `objects` folder.
+    directory: PathBuf,
+    /// The kept ELFs by identity and target, with the latest place of each.
+    kept: HashMap<(Identity, String), Kept>,
+    /// True if some of them are in other directories.
+    is_scattered: bool,
+    /// The number of bytes that may still be written.
+    left: u64,
+    has_said_full: bool,
+    max: u64,
+}
+
+#[derive(Debug)]
+struct Kept {
+    path: PathBuf,
+    size: u64,
+}
+
+impl Objects {
+    /// Makes an empty list for `directory`, with a limit of `max` bytes.
+    pub(super) fn new(directory: PathBuf, max: u64) -> Objects {
+        Objects {
+            directory,
+            left: max,
+            max,
+            ..Objects::default()
+        }
+    }
+
+    /// Keeps the ELF with these facts, unless it is kept already. `read` returns its bytes.
+    pub(super) fn keep(
+        &mut self,
+        elf: &ElfFacts,
+        read: impl FnOnce() -> Result<Vec<u8>, KeptElfError>,
+    ) -> Result<(), KeepError> {
+        let key = (elf.identity.clone(), elf.target.clone());
+        let path = self.path(&key);
+        if self.kept.get(&key).is_some_and(|kept| kept.path == path) {
+            return Ok(());
+        }
+        let size = elf.size;
+        if self.place(&path, &elf.identity, size, read)? {
+            self.kept.insert(key, Kept { path, size });
+        }
+        Ok(())
+    }
+
+    /// Keeps further ELFs in `directory`.
+    pub(super) fn go_on_in(&mut self, directory: PathBuf) {
+        if self.directory != directory {
+            self.directory = directory;
+            self.is_scattered = true;
+        }
+    }
+
+    /// Copies ELFs from other directories into this one.
+    pub(super) fn gather(&mut self) -> Vec<KeepError> {
+        if !std::mem::take(&mut self.is_scattered) {
+            return Vec::new();
+        }
+        let mut kept = std::mem::take(&mut self.kept);
+        let mut failures = Vec::new();
+        for (key, kept) in &mut kept {
+            let path = self.path(key);
+            let read = || {
+                let read = fs::read(&kept.path);
+                Ok(read.map_err(OutputError::io("read", &kept.path))?)
+            };
+            match self.place(&path, &key.0, kept.size, read) {
+                Ok(true) => kept.path = path,
+                Ok(false) => {}
+                Err(error) => failures.push(error),
+            }
+        }
+        self.kept = kept;
+        failures
+    }
+
+    /// The path of a kept ELF within the directory. `None` if it is not kept there.
+    pub(super) fn file(&self, elf: &ElfFacts) -> Option<String> {
+        let key = (elf.identity.clone(), elf.target.clone());
+        let kept = self.kept.get(&key)?;
+        let file = kept.path.strip_prefix(&self.directory).ok()?;
+        Some(file.to_string_lossy().into_owned())
+    }
+
+    fn path(&self, (identity, target): &(Identity, String)) -> PathBuf {
+        let name = device_elf_name(target, identity);
+        self.directory.join(OBJECTS).join(name)
+    }
+
+    /// Writes an ELF to `path`, unless it is there. Returns whether it is there afterwards. If there is no
+    /// room, only the first time is an error.
+    fn place(
+        &mut self,
+        path: &Path,
+        identity: &Identity,
+        size: u64,
+        read: impl FnOnce() -> Result<Vec<u8>, KeptElfError>,
+    ) -> Result<bool, KeepError> {
+        // If the directory has all ELFs already, nothing else would write to it and sweep it.
+        if let Some(directory) = path.parent() {
+            sweep_once(directory);
+        }
+        if holds(path, identity, size) {
+            return Ok(true);
+        }
+        if size > self.left {
+            return match std::mem::replace(&mut self.has_said_full, true) {
+                true => Ok(false),
+                false => Err(KeepError::Full {
+                    identity: identity.clone(),
+                    size,
+                    max: self.max,
+                }),
+            };
+        }
+        let not_kept = |source| KeepError::NotKept {
+            identity: identity.clone(),
+            source,
+        };
+        let bytes = read().map_err(not_kept)?;
+        if !is(&bytes, identity, size) {
+            return Err(KeepError::Changed {
+                identity: identity.clone(),
+            });
+        }
+        write_atomic(path, &bytes).map_err(|error| not_kept(error.into()).at(&self.directory))?;
+        self.left -= size;
+        Ok(true)
+    }
+}
+
+/// Returns whether the file at `path` is this ELF. If not, the ELF replaces it, for example a truncated one:
+/// its name promises this ELF to readers.
+fn holds(path: &Path, identity: &Identity, size: u64) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == size)
+        && fs::read(path).is_ok_and(|bytes| is(&bytes, identity, size))
+}
+
+fn is(bytes: &[u8], identity: &Identity, size: u64) -> bool {
+    bytes.len() as u64 == size && Identity::of(bytes).is_ok_and(|found| found == *identity)
+}

@@ -1,0 +1,300 @@
+//! Keeps the registry document and device ELFs beside the profiles.
+//!
+//! This is separate from the drain: a failure here is reported, and costs no counts.
+
+use std::collections::HashMap;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::device::{Device, DeviceError};
+use crate::discover::Found;
+use crate::discover::Registry;
+use crate::format::codeobject::Identity;
+use crate::format::registry::DocumentError;
+use crate::format::registry::merge;
+use crate::format::registry::model::Document;
+use crate::settings::{DocumentWhen, Keeping, ObjectsKept};
+use crate::store::device_elfs::Objects;
+use crate::store::registry_document::{Process, document};
+use crate::store::{
+    OutputError, ProfileName, create_beside, move_beside, read, update_pooled, write_atomic,
+};
+
+/// The error for files beside the profiles that could not be kept. It costs no counts.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum KeepError {
+    /// rocov cannot write the registry.
+    #[error("the registry is not written: {0}")]
+    NotWritten(#[from] OutputError),
+    /// rocov cannot add to the pool, so the registry is in a file of this process's own.
+    #[error("cannot add to {}: {source}; the registry is in {}", pool.display(), place.display())]
+    Beside {
+        /// The pool, which does not change.
+        pool: PathBuf,
+        /// The reason.
+        source: DocumentError,
+        /// The file with the registry.
+        place: PathBuf,
+    },
+    /// The pool's place has no regular file, so the registry is in a file of this process's own.
+    #[error("{source}; the registry is in {}", place.display())]
+    Elsewhere {
+        /// The error with the kind of file found.
+        source: OutputError,
+        /// The file with the registry.
+        place: PathBuf,
+    },
+    /// rocov cannot write to the directory of all files beside the profiles.
+    #[error(
+        "cannot write to {}: {source}; device ELFs and the kernel registry are not kept: make it \
+         writable, or give `rocov report` the files that ran with --object",
+        place.display()
+    )]
+    NoPlace {
+        /// The directory of all files that are not profiles.
+        place: PathBuf,
+        /// The error from the system.
+        source: io::Error,
+    },
+    /// rocov cannot read or write a device ELF.
+    #[error("the device ELF of code object {identity} is not kept: {source}")]
+    NotKept {
+        /// The code object.
+        identity: Identity,
+        /// The failed step.
+        source: KeptElfError,
+    },
+    /// Another ELF replaced a device ELF while rocov was keeping it.
+    #[error("the device ELF of code object {identity} is not kept: there is another in its place")]
+    Changed {
+        /// The code object.
+        identity: Identity,
+    },
+    /// There is no room for a device ELF, and perhaps none for later ones.
+    #[error(
+        "the device ELF of code object {identity} is not kept: with its {size} bytes all \
+         kept ELFs would exceed {max} bytes; raise ROCOV_OBJECTS_MAX (reported once)"
+    )]
+    Full {
+        /// The code object.
+        identity: Identity,
+        /// The size of its ELF in bytes.
+        size: u64,
+        /// The limit in bytes for all ELFs together.
+        max: u64,
+    },
+}
+
+/// The reason why the bytes of a device ELF cannot be read or written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum KeptElfError {
+    /// The device runtime failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A file operation failed.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+impl KeepError {
+    /// Turns every error about `place` into one, if the system lets nothing be written there. So rocov
+    /// reports it once, and not for each file.
+    pub(super) fn at(self, place: &Path) -> KeepError {
+        let no_place = |source| {
+            let place = place.to_owned();
+            KeepError::NoPlace { place, source }
+        };
+        match self {
+            KeepError::NotWritten(OutputError::Io { source, .. })
+            | KeepError::NotKept {
+                source: KeptElfError::Output(OutputError::Io { source, .. }),
+                ..
+            } if is_refusal(&source) => no_place(source),
+            error => error,
+        }
+    }
+}
+
+/// Returns whether the system denies writes to a place, to everybody or to this user.
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::NotADirectory
+    )
+}
+
+/// Keeps the files that a session's settings request.
+#[derive(Debug, Default)]
+pub struct Keeper {
+    when: DocumentWhen,
+    which: ObjectsKept,
+    process: Process,
+    objects: Objects,
+    /// The document's path, and the registry's number of changes at the last write.
+    written: Option<(PathBuf, u64)>,
+    /// Documents of this process only, under names that another process may use.
+    own: Vec<PathBuf>,
+    /// Documents of this process that are in another place than their name says: the name, and the place.
+    moved: HashMap<PathBuf, PathBuf>,
+}
+
+impl Keeper {
+    /// Makes a keeper that starts with the directory of `name`.
+    #[must_use]
+    pub fn new(keeping: Keeping, process: Process, name: &ProfileName) -> Keeper {
+        Keeper {
+            when: keeping.document,
+            which: keeping.objects,
+            process,
+            objects: Objects::new(name.layout().side().to_owned(), keeping.objects_max),
+            ..Keeper::default()
+        }
+    }
+
+    /// Keeps the device ELF of a code object when it is found. Later it may be gone.
+    pub(crate) fn keep(&mut self, device: &dyn Device, found: &Found) -> Result<(), KeepError> {
+        let Some(elf) = &found.elf else {
+            return Ok(());
+        };
+        let is_kept = match self.which {
+            ObjectsKept::All => true,
+            ObjectsKept::Instrumented => elf.is_instrumented(),
+            ObjectsKept::None => false,
+        };
+        if !is_kept {
+            return Ok(());
+        }
+        self.objects.keep(elf, || {
+            let mut bytes = Vec::new();
+            let mut image = device.image(&found.code_object)?;
+            let uri = || found.code_object.uri.clone();
+            image
+                .read_to_end(&mut bytes)
+                .map_err(|source| DeviceError::Image { uri: uri(), source })?;
+            Ok(bytes)
+        })
+    }
+
+    /// Keeps later device ELFs in the directory of `name`.
+    pub(crate) fn go_on_in(&mut self, name: &ProfileName) {
+        self.objects.go_on_in(name.layout().side().to_owned());
+    }
+
+    /// Copies the device ELFs of earlier loads into the directory of `name` too.
+    pub(crate) fn gather_in(&mut self, name: &ProfileName) -> Vec<KeepError> {
+        self.go_on_in(name);
+        self.objects.gather()
+    }
+
+    /// Writes the registry beside the profiles of this name, if it has changed.
+    pub(crate) fn write(
+        &mut self,
+        registry: &Registry,
+        name: &ProfileName,
+    ) -> Result<(), KeepError> {
+        self.write_after(registry, name, |written, now| written != now)
+    }
+
+    /// Writes the registry only if it has changed a lot. A program that loads and unloads all the time would
+    /// otherwise write a growing file again and again. With this rule it writes at most twice the final size.
+    pub(crate) fn write_now_and_then(
+        &mut self,
+        registry: &Registry,
+        name: &ProfileName,
+    ) -> Result<(), KeepError> {
+        self.write_after(registry, name, |written, now| now >= 2 * written)
+    }
+
+    fn write_after(
+        &mut self,
+        registry: &Registry,
+        name: &ProfileName,
+        is_due: impl Fn(u64, u64) -> bool,
+    ) -> Result<(), KeepError> {
+        let is_asked_for = match self.when {
+            DocumentWhen::Auto => registry.is_instrumented(),
+            DocumentWhen::Always => registry.is_instrumented() || !registry.loads().is_empty(),
+            DocumentWhen::None => false,
+        };
+        let path = name.for_registry();
+        let is_written = self
+            .written
+            .as_ref()
+            .is_some_and(|(last, changes)| *last == path && !is_due(*changes, registry.changes()));
+        if !is_asked_for || is_written {
+            return Ok(());
+        }
+        let document = document(registry, &self.process, name.layout(), |elf| {
+            self.objects.file(elf)
+        });
+        let result = match self.moved.get(&path) {
+            Some(place) => write_atomic(place, &document.to_json()).map_err(KeepError::from),
+            None if name.is_pooled() || self.is_shared(&path) => add_to_pool(&path, &document),
+            None => write_atomic(&path, &document.to_json())
+                .map(|()| self.own(&path))
+                .map_err(KeepError::from),
+        };
+        match &result {
+            Ok(()) => {}
+            Err(KeepError::Beside { place, .. } | KeepError::Elsewhere { place, .. }) => {
+                self.moved.insert(path.clone(), place.clone());
+            }
+            Err(_) => return result.map_err(|error| error.at(name.layout().side())),
+        }
+        self.written = Some((path, registry.changes()));
+        result
+    }
+
+    /// Returns whether another process has left a document at `path`: one with this process's number, or one
+    /// whose name all processes share. This process then adds to it, because it names the builds of the
+    /// profiles that are still there.
+    fn is_shared(&self, path: &Path) -> bool {
+        !self.own.iter().any(|own| own == path) && path.exists()
+    }
+
+    /// Records a document of this process only.
+    fn own(&mut self, path: &Path) {
+        if !self.own.iter().any(|own| own == path) {
+            self.own.push(path.to_owned());
+        }
+    }
+
+    /// Renames this process's documents, because another program may soon write under their names. Returns
+    /// the new names.
+    pub(crate) fn hand_over(&mut self) -> Vec<Result<PathBuf, OutputError>> {
+        let own = std::mem::take(&mut self.own).into_iter();
+        own.map(|path| {
+            let place = move_beside(&path)?;
+            self.moved.insert(path, place.clone());
+            Ok(place)
+        })
+        .collect()
+    }
+}
+
+/// Adds `ours` to the document at `path`. If that is not a document, writes `ours` beside it.
+fn add_to_pool(path: &Path, ours: &Document) -> Result<(), KeepError> {
+    let ours = ours.to_json();
+    let added = update_pooled(path, &|| ours.clone(), |file| {
+        let merged = merge(&read(file, path)?, &ours);
+        merged.map(Some).or_else(|source| {
+            let place = create_beside(path, &ours)?;
+            Err(KeepError::Beside {
+                pool: path.to_owned(),
+                source,
+                place,
+            })
+        })
+    });
+    match added {
+        Err(KeepError::NotWritten(source @ OutputError::NotRegular { .. })) => {
+            let place = create_beside(path, &ours)?;
+            Err(KeepError::Elsewhere { source, place })
+        }
+        added => added,
+    }
+}

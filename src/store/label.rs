@@ -1,0 +1,199 @@
+//! Labels name the test that counts belong to. A labelled profile lies in a directory of that label, below
+//! the directory that `LLVM_PROFILE_FILE` names.
+
+use std::fmt::{self, Write};
+use std::path::{Component, Path, PathBuf};
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// The name of the directory that contains the directories of labels.
+pub const LABELS: &str = "labels";
+/// The most bytes of a name in a label.
+const MAX_BYTES: usize = 128;
+/// The most bytes of a name's directory: the limit of file systems (`NAME_MAX`).
+const MAX_ENCODED: usize = 255;
+
+/// The error for a text that is not a label.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "the label {0:?} cannot be used: give 1 to {max} names with / between them, none of \
+     them . or .., each of 1 to {MAX_BYTES} bytes (as a directory, 1 to {MAX_ENCODED})",
+    max = Label::MAX_NAMES
+)]
+pub struct LabelError(pub String);
+
+/// A label: one name, or several with `/` between them, for tests within suites.
+///
+/// Each name is a directory in the directory of the one before. Bytes other than `A-Z a-z 0-9 . _ -` become
+/// `%XX` there: `unit tests/add` lies in `labels/unit%20tests/add`.
+///
+/// Counts from a time when several threads have labels open belong to all these labels: nothing tells whose
+/// kernels counted. Such labels share one directory, with `&` between them and their `/` as `%2F`: `a/b` and
+/// `c` share `labels/a%2Fb&c`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Label {
+    /// The label as written in paths.
+    encoded: String,
+}
+
+impl Label {
+    /// The most names in a label.
+    pub const MAX_NAMES: usize = 8;
+
+    /// The directory of this label's profiles, relative to the directory that `LLVM_PROFILE_FILE` names.
+    #[must_use]
+    pub fn directory(&self) -> PathBuf {
+        Path::new(LABELS).join(&self.encoded)
+    }
+
+    /// The label whose directory is `path`, relative to [`LABELS`]. A name in another form than labels have
+    /// is taken literally. `None` if `path` names no directory.
+    #[must_use]
+    pub fn from_directory(path: &Path) -> Option<Label> {
+        let names: Option<Vec<_>> = path
+            .components()
+            .map(|component| match component {
+                Component::Normal(name) => name.to_str(),
+                _ => None,
+            })
+            .collect();
+        let encoded = names?.join("/");
+        (!encoded.is_empty()).then_some(Label { encoded })
+    }
+
+    /// The labels that share these counts: each label of a shared directory, or only this one.
+    #[must_use]
+    pub fn shared(&self) -> Vec<Label> {
+        if self.encoded.contains('/') {
+            return vec![self.clone()];
+        }
+        let labels = self.encoded.split('&');
+        let labels = labels.map(|label| Label {
+            encoded: label.replace("%2F", "/"),
+        });
+        labels.collect()
+    }
+
+    /// One label for counts that may belong to any of these, none of which is shared itself. `None` if there
+    /// are none, or too many for a directory's name.
+    #[must_use]
+    pub fn sharing(labels: &[Label]) -> Option<Label> {
+        if let [label] = labels {
+            return Some(label.clone());
+        }
+        let parts: Vec<_> = labels
+            .iter()
+            .map(|it| it.encoded.replace('/', "%2F"))
+            .collect();
+        let encoded = parts.join("&");
+        let is_name = (1..=MAX_ENCODED).contains(&encoded.len());
+        is_name.then_some(Label { encoded })
+    }
+}
+
+impl FromStr for Label {
+    type Err = LabelError;
+
+    fn from_str(text: &str) -> Result<Label, LabelError> {
+        let mut encoded = String::new();
+        for (index, name) in text.split('/').enumerate() {
+            if index > 0 {
+                encoded.push('/');
+            }
+            let start = encoded.len();
+            for byte in name.bytes() {
+                if byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-') {
+                    encoded.push(byte.into());
+                } else {
+                    let _ = write!(encoded, "%{byte:02X}");
+                }
+            }
+            let is_name = !matches!(name, "" | "." | "..");
+            let is_short = name.len() <= MAX_BYTES && encoded.len() - start <= MAX_ENCODED;
+            if !is_name || !is_short || index == Label::MAX_NAMES {
+                return Err(LabelError(text.to_owned()));
+            }
+        }
+        Ok(Label { encoded })
+    }
+}
+
+/// The label as given. Labels that share it have ` & ` between them.
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let encoded = self.encoded.replace('&', " & ");
+        f.write_str(&crate::format::codeobject::percent_decode(&encoded))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(text: &str) -> String {
+        let label: Label = text.parse().unwrap();
+        assert_eq!(label.to_string(), text);
+        let directory = label.directory();
+        let below = directory.strip_prefix(LABELS).unwrap();
+        assert_eq!(Label::from_directory(below), Some(label));
+        directory.to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn each_name_is_a_directory() {
+        assert_eq!(directory("add"), "labels/add");
+        assert_eq!(directory("a/b-1/C_2.x"), "labels/a/b-1/C_2.x");
+        assert_eq!(directory("...x/.y"), "labels/...x/.y");
+    }
+
+    #[test]
+    fn other_bytes_are_percent_encoded() {
+        assert_eq!(directory("unit tests"), "labels/unit%20tests");
+        assert_eq!(directory("50%"), "labels/50%25");
+        assert_eq!(directory("é<int>"), "labels/%C3%A9%3Cint%3E");
+    }
+
+    #[test]
+    fn a_directory_of_several_labels_is_of_each() {
+        let shared = |path: &str| {
+            let label = Label::from_directory(Path::new(path)).unwrap();
+            let labels = label.shared().into_iter();
+            labels.map(|it| it.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(shared("unit/add"), ["unit/add"]);
+        assert_eq!(shared("a%20%26%20b"), ["a & b"]);
+        assert_eq!(shared("unit%2Fadd&a%20%26%20b"), ["unit/add", "a & b"]);
+    }
+
+    #[test]
+    fn several_share_a_directory() {
+        let labels: Vec<Label> = ["a/b", "c & d"].map(|it| it.parse().unwrap()).into();
+        let shared = Label::sharing(&labels).unwrap();
+        assert_eq!(shared.directory(), Path::new("labels/a%2Fb&c%20%26%20d"));
+        assert_eq!(shared.to_string(), "a/b & c & d");
+        assert_eq!(shared.shared(), labels);
+        assert_eq!(Label::sharing(&labels[..1]), Some(labels[0].clone()));
+        assert_eq!(Label::sharing(&[]), None);
+        let long: Label = "x".repeat(128).parse().unwrap();
+        assert_eq!(Label::sharing(&[long.clone(), long]), None);
+    }
+
+    #[test]
+    fn what_is_no_label_is_refused() {
+        let long = "x".repeat(129);
+        let wide = "é".repeat(43);
+        let deep = ["a"; 9].join("/");
+        for text in [
+            "", ".", "..", "a/..", "./a", "/a", "a/", "a//b", &long, &wide, &deep,
+        ] {
+            let error = text.parse::<Label>().unwrap_err();
+            assert_eq!(error, LabelError(text.to_owned()));
+        }
+        // Each name may have the full length.
+        let names = [&long[1..]; 2].join("/");
+        for text in [&long[1..], &wide[2..], &deep[2..], &names] {
+            directory(text);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! The places of all files that rocov writes: the names in a data directory, each defined once.
+//!
+//! ```text
+//! DATA/profraw/ARCH.IDENTITY.AGENT.BASE    raw profiles, and nothing else: `llvm-profdata merge` takes
+//! DATA/profraw/labels/LABEL/...            all that it finds in a folder
+//! DATA/objects/TARGET.IDENTITY.elf         device ELFs
+//! DATA/registry/BASE.kernels.json          kernel registries
+//! DATA/sections/...                        sections that no reader takes yet
+//! ```
+//!
+//! A user's own pattern `P/x.profraw` has the profiles in `P` and everything else in `P.rocov`, the side of
+//! `P`. If the pattern names no directory, `P` is the working directory. Its side is then in `.rocov` of the
+//! parent directory, under the name of `P`: another directory there has another side.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Component, Path, PathBuf};
+
+use crate::format::codeobject::{Identity, sanitize_target};
+use crate::store::{LABELS, Label};
+
+/// The folder of raw profiles in a data directory, and the extension of most of them.
+pub const PROFRAW: &str = "profraw";
+/// The folder of device ELFs.
+pub const OBJECTS: &str = "objects";
+/// The folder of kernel registries.
+pub const REGISTRIES: &str = "registry";
+/// The end of the names of kernel registries.
+pub const REGISTRY: &str = ".kernels.json";
+/// The folder of saved sections, and their extension.
+pub const SECTIONS: &str = "sections";
+/// The end of the name of a side, and the name of the folder with the sides of working directories.
+pub const SIDE: &str = ".rocov";
+
+/// The places of a process's files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataLayout {
+    /// The directory that a user knows: the data directory, or the directory of the own pattern.
+    directory: PathBuf,
+    /// The directory of all profiles, spelled as in their paths.
+    profiles: PathBuf,
+    /// The directory of everything else.
+    side: PathBuf,
+}
+
+impl DataLayout {
+    /// The layout of the data directory `data`.
+    #[must_use]
+    pub fn of_data(data: &Path) -> DataLayout {
+        DataLayout {
+            directory: data.to_owned(),
+            profiles: data.join(PROFRAW),
+            side: data.to_owned(),
+        }
+    }
+
+    /// The layout of a user's own pattern, whose profiles are in `profiles` or below. Set `is_unnamed` if the
+    /// pattern names no directory, and `profiles` is the working directory.
+    #[must_use]
+    pub fn of_pattern(profiles: &Path, is_unnamed: bool) -> DataLayout {
+        let directory = normal(profiles);
+        let [named, unnamed] = sides(&directory);
+        DataLayout {
+            side: if is_unnamed { unnamed } else { named },
+            directory,
+            profiles: profiles.to_owned(),
+        }
+    }
+
+    /// The directory that a user knows, and that `rocov report` takes.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The directory of all files that are not profiles.
+    #[must_use]
+    pub fn side(&self) -> &Path {
+        &self.side
+    }
+
+    /// Returns whether the profiles of `other` are among those of this layout.
+    #[must_use]
+    pub fn has(&self, other: &DataLayout) -> bool {
+        other.profiles.starts_with(&self.profiles)
+    }
+
+    /// The directory in `folder` for files that belong to the profile at `path`. It has the subdirectories
+    /// that the profile is in.
+    #[must_use]
+    pub fn beside(&self, path: &Path, folder: &str) -> PathBuf {
+        let parent = path.parent().unwrap_or(path);
+        let below = parent.strip_prefix(&self.profiles).unwrap_or(Path::new(""));
+        self.side.join(folder).join(below)
+    }
+
+    /// The path of `path` for files in the side: relative to the side, so that both can be moved together.
+    /// Absolute if `path` is elsewhere.
+    #[must_use]
+    pub fn relative(&self, path: &Path) -> PathBuf {
+        if let Ok(within) = path.strip_prefix(&self.side) {
+            return within.to_owned();
+        }
+        let Ok(below) = path.strip_prefix(&self.profiles) else {
+            return path.to_owned();
+        };
+        let mut common = self.side.as_path();
+        let mut up = PathBuf::new();
+        while let Some(parent) = common.parent() {
+            common = parent;
+            up.push("..");
+            if let Ok(down) = self.directory.strip_prefix(common) {
+                return up.join(down).join(below);
+            }
+        }
+        path.to_owned()
+    }
+}
+
+/// Returns whether the file at `path` has the name of a kernel registry.
+#[must_use]
+pub fn is_registry(path: &Path) -> bool {
+    let name = path.file_name().map(OsStr::as_encoded_bytes);
+    name.is_some_and(|name| name.ends_with(REGISTRY.as_bytes()))
+}
+
+/// The identity in the path of a kept device ELF, `objects/TARGET.IDENTITY.elf`, which
+/// [`device_elf_name`] makes.
+#[must_use]
+pub fn elf_identity(path: &Path) -> Option<&str> {
+    let is_kept = path.parent()?.file_name()? == OBJECTS;
+    let stem = path.file_name()?.to_str()?.strip_suffix(".elf")?;
+    let (_, identity) = stem.rsplit_once('.')?;
+    is_kept.then_some(identity)
+}
+
+/// The label in the path of a profile. The directories of labels are in that of all profiles, whatever is
+/// above.
+#[must_use]
+pub fn profile_label(path: &Path) -> Option<Label> {
+    let directories: Vec<_> = path.parent()?.iter().collect();
+    let profiles = directories.iter().rposition(|name| *name == PROFRAW);
+    let below = &directories[profiles.map_or(0, |at| at + 1)..];
+    let labels = below.iter().position(|name| *name == LABELS)?;
+    Label::from_directory(&below[labels + 1..].iter().collect::<PathBuf>())
+}
+
+/// The two possible sides of a directory of profiles: if a pattern names the directory, and if it is the
+/// working directory.
+#[must_use]
+pub fn sides(directory: &Path) -> [PathBuf; 2] {
+    let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) else {
+        // The root has no name and no parent.
+        let side = directory.join(SIDE);
+        return [side.clone(), side];
+    };
+    let mut named = OsString::from(name);
+    named.push(SIDE);
+    [parent.join(named), parent.join(SIDE).join(name)]
+}
+
+/// `path` without `.` and `..`, from the text of the path only.
+#[must_use]
+pub fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir if normal.file_name().is_some() => {
+                normal.pop();
+            }
+            // The parent of the root is the root.
+            Component::ParentDir if normal.has_root() => {}
+            component => normal.push(component),
+        }
+    }
+    normal
+}
+
+/// The file name of the device ELF of `identity`, for the target of its bundle or agent:
+/// `gfx90a-xnack-.0f3c9b.elf`.
+#[must_use]
+pub fn device_elf_name(target: &str, identity: &Identity) -> String {
+    format!("{}.{identity}.elf", sanitize_target(target))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_after_target_and_identity() {
+        let identity = Identity::of_build_id(&[0x0f, 0x3c, 0x9b]).unwrap();
+        assert_eq!(
+            device_elf_name("gfx90a:xnack-", &identity),
+            "gfx90a-xnack-.0f3c9b.elf"
+        );
+    }
+
+    #[test]
+    fn the_side_of_a_directory_is_beside_it() {
+        for (directory, named, unnamed) in [
+            ("/work/cov", "/work/cov.rocov", "/work/.rocov/cov"),
+            ("/cov", "/cov.rocov", "/.rocov/cov"),
+            ("/", "/.rocov", "/.rocov"),
+        ] {
+            let expected = [named, unnamed].map(PathBuf::from);
+            assert_eq!(sides(Path::new(directory)), expected, "{directory}");
+        }
+    }
+
+    #[test]
+    fn paths_are_normal_by_their_words() {
+        for (path, expected) in [
+            ("/a/./b/../c", "/a/c"),
+            ("/../a/", "/a"),
+            ("/a/..", "/"),
+            ("../a", "../a"),
+            (".", ""),
+        ] {
+            assert_eq!(normal(Path::new(path)), Path::new(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_lies_in_the_side_finds_the_profiles_from_there() {
+        let data = DataLayout::of_data(Path::new("/d"));
+        let named = DataLayout::of_pattern(Path::new("/w/x/../cov"), false);
+        let unnamed = DataLayout::of_pattern(Path::new("/w/here"), true);
+        let root = DataLayout::of_pattern(Path::new("/"), false);
+        for (layout, profile, relative) in [
+            (&data, "/d/profraw/7/x.profraw", "profraw/7/x.profraw"),
+            (&data, "/elsewhere/x.profraw", "/elsewhere/x.profraw"),
+            (&named, "/w/x/../cov/7/x.profraw", "../cov/7/x.profraw"),
+            (&unnamed, "/w/here/x.profraw", "../../here/x.profraw"),
+            (&root, "/x.profraw", "../x.profraw"),
+        ] {
+            let found = layout.relative(Path::new(profile));
+            assert_eq!(found, Path::new(relative), "{profile}");
+            let back = normal(&layout.side().join(&found));
+            assert_eq!(back, normal(Path::new(profile)), "{profile}");
+        }
+        let beside = named.beside(Path::new("/w/x/../cov/7/x.profraw"), OBJECTS);
+        assert_eq!(beside, Path::new("/w/cov.rocov/objects/7"));
+    }
+
+    #[test]
+    fn kept_device_elfs_have_their_identity_before_the_ending() {
+        for (path, identity) in [
+            ("d/objects/gfx90a.0f3c.elf", Some("0f3c")),
+            ("objects/gfx90a-xnack-.0f3c.elf", Some("0f3c")),
+            ("objects/0f3c.elf", None),
+            ("objects/gfx90a.0f3c.o", None),
+            ("d/gfx90a.0f3c.elf", None),
+        ] {
+            assert_eq!(elf_identity(Path::new(path)), identity, "{path}");
+        }
+    }
+
+    #[test]
+    fn labels_are_directories_among_the_profiles() {
+        let label = |path: &str| profile_label(Path::new(path)).map(|label| label.to_string());
+        for (path, expected) in [
+            (
+                "d/profraw/labels/unit%20tests/add/x",
+                Some("unit tests/add"),
+            ),
+            ("d/labels/.add/x", Some(".add")),
+            ("labels/d/profraw/x", None),
+            ("labels/d/profraw/labels/a/x", Some("a")),
+            ("d/profraw/labels/x", None),
+            ("d/profraw/7/labels/labels/x", Some("labels")),
+        ] {
+            assert_eq!(label(path).as_deref(), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Files: the user's name pattern ([`ProfileName`]) and labels ([`Label`]), the names in a data directory
+//! ([`layout`]), atomic writes, and profiles that several loads or processes add to.
+
+mod atomic;
+mod device_elfs;
+mod interrupted;
+mod keeper;
+mod label;
+pub mod layout;
+mod lock;
+mod open;
+mod partial_files;
+mod pool;
+mod process_profile;
+mod profile_name;
+mod registry_document;
+
+pub(crate) use atomic::{create_atomic, create_beside, move_beside};
+pub use atomic::{write_atomic, write_if_changed};
+pub use keeper::{KeepError, Keeper, KeptElfError};
+pub use label::{LABELS, Label, LabelError};
+pub(crate) use open::read;
+pub(crate) use partial_files::sweep_once;
+pub use partial_files::{PARTIAL, hold, partial_prefix, sweep};
+pub use pool::add_to_pool;
+pub(crate) use pool::update_pooled;
+pub(crate) use process_profile::add_to_own;
+pub use profile_name::{Expansion, PatternError, ProfileName, ProfileNameParts, is_of_zeros};
+pub use registry_document::Process;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::format::profraw::ProfileError;
+
+/// The reason why a profile could not be written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OutputError {
+    /// A step of writing failed. No half-written file is left under the final name.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// The step.
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The error from the system.
+        source: std::io::Error,
+    },
+    /// Another process has held the lock of a pooled file for too long.
+    #[error("cannot lock {}: held by another process{}", path.display(), after(waited))]
+    Locked {
+        /// The file.
+        path: PathBuf,
+        /// The time of the wait. Zero if another lock was stuck before.
+        waited: Duration,
+    },
+    /// The place of a file to add to has something else. rocov neither changes nor follows it.
+    #[error("cannot add to {}: it is {found}, not a regular file", path.display())]
+    NotRegular {
+        /// The place.
+        path: PathBuf,
+        /// The kind of file found.
+        found: &'static str,
+    },
+    /// The pooled file cannot take these counts. It does not change.
+    #[error("cannot add to {}: {source}", path.display())]
+    Pool {
+        /// The file.
+        path: PathBuf,
+        /// The error in the file.
+        source: ProfileError,
+    },
+}
+
+impl OutputError {
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| OutputError::Io {
+            action,
+            path,
+            source,
+        }
+    }
+}
+
+fn after(waited: &Duration) -> String {
+    match waited.is_zero() {
+        true => "; rocov did not wait, because another lock is stuck".into(),
+        false => format!(" for {} seconds", waited.as_secs()),
+    }
+}

@@ -1,0 +1,553 @@
+//! `LLVM_PROFILE_FILE`: the user's pattern for profile names.
+
+use std::path::{Component, Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::format::codeobject::{Identity, sanitize_target};
+use crate::store::Label;
+use crate::store::layout::{DataLayout, PROFRAW, REGISTRIES, REGISTRY, SECTIONS};
+
+/// The last part of the pattern in the name of a profile of zeros: `gfx90a.0f3c9b.0.zero.profraw`. All
+/// processes that write to a directory share it.
+const ZERO: &str = "zero";
+
+/// The values of the specifiers in this process.
+#[derive(Clone, Debug, Default)]
+pub struct Expansion {
+    /// `%p`: the process id. Its remainder chooses the file of a pool (`%4m`).
+    pub pid: u32,
+    /// `%h`: the host name from the system.
+    pub host: String,
+    /// `%t`: the directory `TMPDIR`, without a slash at the end.
+    pub tmpdir: String,
+}
+
+/// The reason why rocov rejects a pattern.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PatternError {
+    /// LLVM has no such specifier.
+    #[error(
+        "{found:?} in the profile name {pattern:?} is not known, use %p, %h, %t, %b, %m, %1m to \
+         %9m, or %%"
+    )]
+    Unknown {
+        /// The specifier.
+        found: String,
+        /// The whole pattern.
+        pattern: String,
+    },
+    /// `%c`.
+    #[error(
+        "%c in the profile name {pattern:?} maps counters into the file as they change, which \
+         device memory cannot be; leave it out"
+    )]
+    Continuous {
+        /// The whole pattern.
+        pattern: String,
+    },
+    /// The pattern ends in a slash or names a directory only.
+    #[error("the profile name {pattern:?} has no file name")]
+    NoFileName {
+        /// The whole pattern.
+        pattern: String,
+    },
+}
+
+/// The name of this process's profiles: the user's pattern, with the specifiers expanded that do not depend
+/// on the code object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProfileName {
+    pieces: Vec<Piece>,
+    pooled: bool,
+    is_of_zeros: bool,
+    label: Option<Label>,
+    layout: DataLayout,
+}
+
+/// A part of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    /// Text that is constant in all names.
+    Text(String),
+    /// `%b`.
+    Identity,
+    /// `%m`: the number of the pool.
+    Pool(u32),
+}
+
+impl ProfileName {
+    /// Expands `pattern` as LLVM's runtime does: `%p` is the process id, `%h` the host name, `%t` `TMPDIR`,
+    /// `%b` the code object's build id (or its identity if it has none), and `%%` a percent sign. (LLVM keeps
+    /// `%%` and unknown specifiers literally. rocov rejects unknown specifiers, so that a slip does not end
+    /// in a file with an odd name.) In a host name, every character other than a letter, digit, dot, dash or
+    /// underscore becomes an underscore, and a name of dots only becomes one underscore.
+    ///
+    /// `%m` requests one file that all processes add their counts to, `%Nm` a pool of N such files. It
+    /// expands to the build of the program or library that the code is from, and the number in the pool:
+    /// `0f3c9b21a0457e1d_0`. LLVM puts the binary's signature there.
+    ///
+    /// A relative pattern starts at `directory`. All files that are not profiles go to the side of the
+    /// pattern's directory ([`DataLayout::of_pattern`]). That is the directory before the first specifier that
+    /// differs between processes, so that one side has all files of the pattern.
+    ///
+    /// # Errors
+    /// Fails if the pattern has other specifiers, or no file name.
+    pub fn parse(
+        pattern: &str,
+        values: &Expansion,
+        directory: &Path,
+    ) -> Result<ProfileName, PatternError> {
+        let mut pieces = Vec::new();
+        // The text before the first specifier that differs between processes.
+        let mut fixed = None;
+        let mut piece = String::new();
+        let mut characters = pattern.chars();
+        while let Some(character) = characters.next() {
+            if character != '%' {
+                piece.push(character);
+                continue;
+            }
+            let specifier = characters.next();
+            if !matches!(specifier, Some('t' | '%')) {
+                fixed.get_or_insert_with(|| piece.clone());
+            }
+            match specifier {
+                Some('p') => piece.push_str(&values.pid.to_string()),
+                Some('h') => piece.push_str(&name_part(&values.host)),
+                Some('t') => piece.push_str(&values.tmpdir),
+                Some('%') => piece.push('%'),
+                Some('b') => {
+                    pieces.push(Piece::Text(std::mem::take(&mut piece)));
+                    pieces.push(Piece::Identity);
+                }
+                Some('m') => {
+                    pieces.push(Piece::Text(std::mem::take(&mut piece)));
+                    pieces.push(Piece::Pool(0));
+                }
+                Some(size @ '1'..='9') if characters.as_str().starts_with('m') => {
+                    characters.next();
+                    let size = size.to_digit(10).expect("a digit");
+                    pieces.push(Piece::Text(std::mem::take(&mut piece)));
+                    pieces.push(Piece::Pool(values.pid % size));
+                }
+                Some('c') => {
+                    return Err(PatternError::Continuous {
+                        pattern: pattern.to_owned(),
+                    });
+                }
+                other => {
+                    return Err(PatternError::Unknown {
+                        found: std::iter::once('%').chain(other).collect(),
+                        pattern: pattern.to_owned(),
+                    });
+                }
+            }
+        }
+        if piece.ends_with('/') || piece.is_empty() && pieces.is_empty() {
+            return Err(PatternError::NoFileName {
+                pattern: pattern.to_owned(),
+            });
+        }
+        let fixed = fixed.as_ref().unwrap_or(&piece);
+        let named = &fixed[..fixed.rfind('/').map_or(0, |slash| slash + 1)];
+        let is_unnamed = Path::new(named)
+            .components()
+            .all(|it| it == Component::CurDir);
+        let layout = DataLayout::of_pattern(&directory.join(named), is_unnamed);
+        pieces.push(Piece::Text(piece));
+        if let Some(Piece::Text(start)) = pieces.first_mut() {
+            *start = directory.join(&*start).to_string_lossy().into_owned();
+        }
+        Ok(ProfileName {
+            pooled: pieces.iter().any(|it| matches!(it, Piece::Pool(_))),
+            pieces,
+            is_of_zeros: false,
+            label: None,
+            layout,
+        })
+    }
+
+    /// Puts device ELFs and registries into the data directory `data`, if profiles of this name lie in it.
+    /// Another name keeps its own place for them: a program may have chosen it for itself.
+    #[must_use]
+    pub fn in_data(mut self, data: &Path) -> ProfileName {
+        let layout = DataLayout::of_data(data);
+        if layout.has(&self.layout) {
+            self.layout = layout;
+        }
+        self
+    }
+
+    /// Names profiles of this label.
+    #[must_use]
+    pub fn with_label(self, label: Option<Label>) -> ProfileName {
+        ProfileName { label, ..self }
+    }
+
+    /// Names profiles of zeros, for code that was never launched. They have one name in all processes, and
+    /// belong to no label.
+    #[must_use]
+    pub fn for_zeros(&self) -> ProfileName {
+        ProfileName {
+            pooled: false,
+            is_of_zeros: true,
+            label: None,
+            ..self.clone()
+        }
+    }
+
+    /// The label of the profiles.
+    #[must_use]
+    pub fn label(&self) -> Option<&Label> {
+        self.label.as_ref()
+    }
+
+    /// Returns whether processes add their counts to existing files (`%m`).
+    #[must_use]
+    pub fn is_pooled(&self) -> bool {
+        self.pooled
+    }
+
+    /// The places of the files.
+    #[must_use]
+    pub fn layout(&self) -> &DataLayout {
+        &self.layout
+    }
+
+    /// The path of the registry: `<side>/registry/<base name>.kernels.json`. The base name loses its
+    /// `.profraw`. The registry covers all loads of this process, so `%b` becomes `all`.
+    #[must_use]
+    pub fn for_registry(&self) -> PathBuf {
+        let expanded = self.expanded("all", None);
+        let base = expanded.file_name().unwrap_or_default().to_string_lossy();
+        let base = base
+            .strip_suffix(PROFRAW)
+            .and_then(|it| it.strip_suffix('.'))
+            .unwrap_or(&base);
+        let folder = self.layout.beside(&expanded, REGISTRIES);
+        folder.join(format!("{base}{REGISTRY}"))
+    }
+
+    /// The path for raw sections of load `generation`: `<side>/sections/...`. The name comes from the
+    /// `profile` that they would be in.
+    #[must_use]
+    pub fn for_sections(&self, profile: &Path, generation: u64) -> PathBuf {
+        let name = profile.with_extension(format!("{generation}.{SECTIONS}"));
+        let folder = self.layout.beside(profile, SECTIONS);
+        folder.join(name.file_name().unwrap_or_default())
+    }
+
+    /// The path of a profile: `<directory>/<arch>.<identity>.<agent index>.<base name>`, in the directory of
+    /// the label if there is one. It does not change from run to run, and differs for each code object and
+    /// each GPU.
+    #[must_use]
+    pub fn for_load(&self, target: &str, identity: &Identity, agent: usize) -> PathBuf {
+        self.for_build(None, target, identity, agent)
+    }
+
+    /// The path of a code object's profile, as of [`ProfileName::for_load`]. In a pool, the name has the
+    /// [`tag`](crate::discover::host_files::tag) of the build that the code object came from.
+    #[must_use]
+    pub fn for_build(
+        &self,
+        build: Option<&str>,
+        target: &str,
+        identity: &Identity,
+        agent: usize,
+    ) -> PathBuf {
+        let expanded = self.expanded(identity.as_str(), build);
+        let arch = sanitize_target(target);
+        let base = expanded.file_name().unwrap_or_default().to_string_lossy();
+        let base = match (self.is_of_zeros, expanded.extension()) {
+            (false, _) => base.into_owned(),
+            (true, None) => ZERO.to_owned(),
+            (true, Some(extension)) => format!("{ZERO}.{}", extension.to_string_lossy()),
+        };
+        let name = format!("{arch}.{identity}.{agent}.{base}");
+        match &self.label {
+            Some(label) => expanded.with_file_name(label.directory()).join(name),
+            None => expanded.with_file_name(name),
+        }
+    }
+
+    /// The path with `identity` for `%b` and `build` for `%m`.
+    fn expanded(&self, identity: &str, build: Option<&str>) -> PathBuf {
+        let pieces = self.pieces.iter().map(|piece| match (piece, build) {
+            (Piece::Text(text), _) => text.clone(),
+            (Piece::Identity, _) => identity.to_owned(),
+            (Piece::Pool(number), None) => number.to_string(),
+            (Piece::Pool(number), Some(build)) => format!("{build}_{number}"),
+        });
+        PathBuf::from(pieces.collect::<String>())
+    }
+}
+
+/// The parts of the name of a device profile, `ARCH.IDENTITY.AGENT.BASE`, such as
+/// `gfx90a.0f3c9b.0.4711.profraw`, which [`ProfileName::for_load`] makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProfileNameParts<'a> {
+    /// The name of the agent, such as `gfx90a`.
+    pub arch: &'a str,
+    /// The identity of the code object, in lower-case hexadecimal.
+    pub identity: &'a str,
+    /// The index of the GPU, from 0.
+    pub agent: u32,
+    /// The name that the pattern gives.
+    pub base: &'a str,
+}
+
+impl<'a> ProfileNameParts<'a> {
+    /// Parses the name of a file. Returns `None` for the names of other files.
+    #[must_use]
+    pub fn parse(name: &'a str) -> Option<ProfileNameParts<'a>> {
+        let mut parts = name.splitn(4, '.');
+        let (arch, identity, agent, base) =
+            (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        if !arch.starts_with("gfx") || base.is_empty() {
+            return None;
+        }
+        Identity::from_digits(identity)?;
+        Some(ProfileNameParts {
+            arch,
+            identity,
+            agent: agent.parse().ok()?,
+            base,
+        })
+    }
+
+    /// Returns whether the profile is one of zeros: of code that was never launched.
+    #[must_use]
+    pub fn is_of_zeros(&self) -> bool {
+        is_of_zeros(self.base)
+    }
+}
+
+/// Returns whether `base` belongs to a profile of zeros, for code that was never launched. `base` is the part
+/// of a device profile's name after the agent's index.
+#[must_use]
+pub fn is_of_zeros(base: &str) -> bool {
+    base.split('.').next() == Some(ZERO)
+}
+
+/// A host name as a part of a file name. It cannot lead out of the directory, whatever the host name is.
+fn name_part(host: &str) -> String {
+    let is_safe = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '_' | '-');
+    let part = host.replace(|it| !is_safe(it), "_");
+    match part.trim_matches('.') {
+        "" => "_".to_owned(),
+        _ => part,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(pattern: &str) -> Result<ProfileName, PatternError> {
+        let values = Expansion {
+            pid: 42,
+            host: "node7".into(),
+            tmpdir: "/tmp".into(),
+        };
+        ProfileName::parse(pattern, &values, Path::new("/work dir"))
+    }
+
+    #[test]
+    fn no_host_name_leads_out_of_the_directory() {
+        for (host, expected) in [
+            ("node-7.site_a", "/d/node-7.site_a/x"),
+            ("../../outside", "/d/.._.._outside/x"),
+            ("/etc", "/d/_etc/x"),
+            ("a b\0\u{e9}", "/d/a_b__/x"),
+            ("..", "/d/_/x"),
+            (".", "/d/_/x"),
+            ("", "/d/_/x"),
+        ] {
+            let values = Expansion {
+                host: host.into(),
+                ..Expansion::default()
+            };
+            let name = ProfileName::parse("%h/x.profraw", &values, Path::new("/d")).unwrap();
+            let identity = Identity::of_sections([b"x".as_slice()]);
+            let profile = name.for_load("gfx90a", &identity, 0);
+            let expected = Path::new(expected);
+            assert_eq!(profile.parent(), expected.parent(), "{host:?}");
+            let registry = expected.strip_prefix("/d").unwrap();
+            let registry = Path::new("/.rocov/d/registry").join(registry);
+            let registry = registry.with_file_name("x.kernels.json");
+            assert_eq!(name.for_registry(), registry, "{host:?}");
+        }
+    }
+
+    fn path(pattern: &str) -> String {
+        let identity = Identity::of_sections([b"x".as_slice()]);
+        let path = name(pattern)
+            .unwrap()
+            .for_load("gfx90a:xnack-", &identity, 3);
+        path.to_str().unwrap().replace(identity.as_str(), "ID")
+    }
+
+    #[test]
+    fn specifiers_stand_for_what_llvm_says() {
+        assert_eq!(
+            path("%t/run-%h-%p/100%%.profraw"),
+            "/tmp/run-node7-42/gfx90a-xnack-.ID.3.100%.profraw"
+        );
+        assert_eq!(
+            path("plain.profraw"),
+            "/work dir/gfx90a-xnack-.ID.3.plain.profraw"
+        );
+        assert_eq!(path("d/%b"), "/work dir/d/gfx90a-xnack-.ID.3.ID");
+        assert_eq!(path("%b/x-%b"), "/work dir/ID/gfx90a-xnack-.ID.3.x-ID");
+    }
+
+    #[test]
+    fn a_registry_lies_in_the_side_of_the_profiles() {
+        let registry = |pattern: &str| name(pattern).unwrap().for_registry();
+        for (pattern, expected) in [
+            ("%t/%p.profraw", "/tmp.rocov/registry/42.kernels.json"),
+            ("raw-%m", "/.rocov/work dir/registry/raw-0.kernels.json"),
+            ("./a.b", "/.rocov/work dir/registry/a.b.kernels.json"),
+            ("../%p", "/.rocov/registry/42.kernels.json"),
+            (
+                "d/%b.profraw",
+                "/work dir/d.rocov/registry/all.kernels.json",
+            ),
+            (
+                "d/.//%p/e/x-%h",
+                "/work dir/d.rocov/registry/42/e/x-node7.kernels.json",
+            ),
+            ("d/e-%p/x", "/work dir/d.rocov/registry/e-42/x.kernels.json"),
+            ("d%%/x", "/work dir/d%.rocov/registry/x.kernels.json"),
+            ("%b/x", "/.rocov/work dir/registry/all/x.kernels.json"),
+            ("/x", "/.rocov/registry/x.kernels.json"),
+            (".profraw", "/.rocov/work dir/registry/.kernels.json"),
+        ] {
+            assert_eq!(registry(pattern), Path::new(expected), "{pattern}");
+        }
+        let directory = |pattern: &str| name(pattern).unwrap().layout().directory().to_owned();
+        assert_eq!(directory("d/%p/x"), Path::new("/work dir/d"));
+        assert_eq!(directory("x"), Path::new("/work dir"));
+    }
+
+    #[test]
+    fn a_data_directory_has_the_names_that_are_its_own() {
+        let data = Path::new("/data");
+        let name = |pattern: &str| name(pattern).unwrap().in_data(data);
+        for (pattern, expected) in [
+            ("/data/profraw/%p.profraw", "/data/registry/42.kernels.json"),
+            (
+                "/data/profraw/a/%p/x.profraw",
+                "/data/registry/a/42/x.kernels.json",
+            ),
+            ("/data/%p.profraw", "/data.rocov/registry/42.kernels.json"),
+            (
+                "/data/profraws/%p",
+                "/data/profraws.rocov/registry/42.kernels.json",
+            ),
+        ] {
+            assert_eq!(
+                name(pattern).for_registry(),
+                Path::new(expected),
+                "{pattern}"
+            );
+        }
+        let identity = Identity::of_sections([b"x".as_slice()]);
+        let name = name("/data/profraw/%p.profraw");
+        let profile = name.for_load("gfx90a", &identity, 0);
+        let sections = name.for_sections(&profile, 3);
+        let expected = format!("/data/sections/gfx90a.{identity}.0.42.3.sections");
+        assert_eq!(sections, Path::new(&expected));
+    }
+
+    #[test]
+    fn profiles_of_a_label_lie_below_and_registries_do_not() {
+        let label = "unit tests/add".parse().ok();
+        let labelled = name("d/%p.profraw").unwrap().with_label(label.clone());
+        assert_eq!(labelled.label(), label.as_ref());
+        let identity = Identity::of_sections([b"x".as_slice()]);
+        let profile = labelled.for_load("gfx90a", &identity, 0);
+        let below = format!("d/labels/unit%20tests/add/gfx90a.{identity}.0.42.profraw");
+        assert_eq!(profile, Path::new("/work dir").join(below));
+        let registry = Path::new("/work dir/d.rocov/registry/42.kernels.json");
+        assert_eq!(labelled.for_registry(), registry);
+    }
+
+    #[test]
+    fn profiles_of_zeros_have_one_name_in_all_processes() {
+        let identity = Identity::of_sections([b"x".as_slice()]);
+        for (pattern, expected) in [
+            ("d/%p.profraw", "d/gfx90a.ID.0.zero.profraw"),
+            ("d/raw-%4m", "d/gfx90a.ID.0.zero"),
+            ("%b/a.b", "ID/gfx90a.ID.0.zero.b"),
+        ] {
+            let label = "unit tests/add".parse().ok();
+            let zeros = name(pattern).unwrap().with_label(label).for_zeros();
+            assert!(!zeros.is_pooled());
+            let profile = zeros.for_load("gfx90a", &identity, 0);
+            let expected = expected.replace("ID", identity.as_str());
+            assert_eq!(profile, Path::new("/work dir").join(expected), "{pattern}");
+            let base = profile.to_str().unwrap().rsplit(".0.").next().unwrap();
+            assert!(is_of_zeros(base), "{base}");
+        }
+        assert!(!is_of_zeros("4711.profraw") && !is_of_zeros("zeros.profraw"));
+    }
+
+    #[test]
+    fn pools_are_chosen_by_process() {
+        assert_eq!(
+            path("a-%m.profraw"),
+            "/work dir/gfx90a-xnack-.ID.3.a-0.profraw"
+        );
+        assert_eq!(
+            path("a-%4m.profraw"),
+            "/work dir/gfx90a-xnack-.ID.3.a-2.profraw"
+        );
+        let identity = Identity::of_sections([b"x".as_slice()]);
+        let pool = name("d/%4m/%b-%m.profraw").unwrap();
+        let profile = pool.for_build(Some("0f3c"), "gfx90a", &identity, 3);
+        let expected = "/work dir/d/0f3c_2/gfx90a.ID.3.ID-0f3c_0.profraw";
+        let expected = expected.replace("ID", identity.as_str());
+        assert_eq!(profile, Path::new(&expected), "each build has its own");
+        let registry = "/work dir/d.rocov/registry/2/all-0.kernels.json";
+        assert_eq!(
+            pool.for_registry(),
+            Path::new(registry),
+            "and all share a registry"
+        );
+        assert!(name("%m").unwrap().is_pooled());
+        assert!(!name("%p").unwrap().is_pooled());
+    }
+
+    #[test]
+    fn others_are_named() {
+        let unknown = |pattern: &str, found: &str| {
+            let expected = PatternError::Unknown {
+                found: found.into(),
+                pattern: pattern.to_owned(),
+            };
+            assert_eq!(name(pattern), Err(expected));
+        };
+        unknown("a-%q.profraw", "%q");
+        unknown("%12m", "%1");
+        unknown("%0m", "%0");
+        unknown("x%", "%");
+        unknown("%é", "%é");
+        assert_eq!(
+            name("x%c"),
+            Err(PatternError::Continuous {
+                pattern: "x%c".into()
+            })
+        );
+        for pattern in ["", "d/", "%b/"] {
+            assert_eq!(
+                name(pattern),
+                Err(PatternError::NoFileName {
+                    pattern: pattern.into()
+                })
+            );
+        }
+    }
+}

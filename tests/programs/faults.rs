@@ -1,0 +1,124 @@
+//! A kernel's mistake gives a message with the place. Then the real runtime reacts to the GPU
+//! fault, with an error or with its abort. The program never hangs.
+
+use crate::support::artifacts::repository;
+use crate::support::command::{Ended, limited, run};
+use crate::support::compile::code_object_of;
+use crate::support::gpu::Stack;
+use std::path::{Path, PathBuf};
+
+const TARGETS: [&str; 2] = ["gfx90a", "gfx942"];
+
+/// Bytes of a page of GPU memory; ROCr names the page of the fault.
+const PAGE: u64 = 4096;
+
+/// A run that failed, as it must.
+struct Failed {
+    ended: Ended,
+    object: PathBuf,
+}
+
+/// Runs a kernel of testdata/faults on two buffers.
+fn fails(name: &str, target: &str, launch: &str) -> Failed {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let source = repository("testdata/faults")
+        .join(name)
+        .with_extension("hip");
+    let stack = Stack::for_target(target);
+    let object = code_object_of(&source, target, "-O1", stack.code_object_version());
+    let buffer = directory.path().join("input.bin");
+    std::fs::write(&buffer, [0; 1024]).expect("a test can write into its directory");
+    let spec = directory.path().join("spec");
+    let buffer = buffer.display();
+    let lines = format!("buf {buffer}\nbuf {buffer}\nlaunch {launch}\n");
+    std::fs::write(&spec, lines).expect("a test can write into its directory");
+    let ended = stack.run(target, &object, &spec, directory.path());
+    assert!(!ended.status.success(), "{ended}");
+    assert!(
+        !directory.path().join("buf0.bin").exists(),
+        "the program went on after the fault: {ended}"
+    );
+    Failed { ended, object }
+}
+
+impl Failed {
+    /// The hexadecimal number that follows `before` in the modelled GPU's message.
+    fn number_after(&self, before: &str) -> u64 {
+        let (_, after) = self
+            .ended
+            .stderr
+            .split_once(before)
+            .unwrap_or_else(|| panic!("no {before:?} in {}", self.ended));
+        let digits: String = after.chars().take_while(char::is_ascii_hexdigit).collect();
+        u64::from_str_radix(&digits, 16)
+            .unwrap_or_else(|_| panic!("no number after {before:?} in {}", self.ended))
+    }
+
+    /// Expects that llvm-objdump prints this instruction at the place in the message.
+    fn is_at(&self, mnemonic: &str) {
+        let offset = self.number_after("(offset 0x");
+        let listing = disassembly(&self.object);
+        let place = format!("// {offset:012X}:");
+        let line = listing
+            .lines()
+            .find(|line| line.contains(&place))
+            .unwrap_or_else(|| panic!("nothing at {offset:#x} of\n{listing}"));
+        assert!(line.trim().starts_with(mnemonic), "{line}: {}", self.ended);
+    }
+}
+
+fn disassembly(object: &Path) -> String {
+    let mut objdump = limited("llvm-objdump-22");
+    run(objdump.arg("-d").arg(object)).success().stdout
+}
+
+/// Returns whether a real ROCr runs code for this target here and reports faults itself.
+fn has_runtime(target: &str) -> bool {
+    !matches!(Stack::for_target(target), Stack::Interpreter)
+}
+
+#[test]
+fn an_out_of_bounds_read_is_reported_with_its_place() {
+    for target in TARGETS {
+        // 2^40 elements of 4 bytes beyond the buffer.
+        let launch = "_Z19reads_out_of_boundsPKjPjy 2 1 1 64 1 1 p0 p1 h0000000000010000";
+        let failed = fails("out_of_bounds", target, launch);
+        failed.is_at("global_load_dword");
+        let page = failed.number_after("address 0x") / PAGE * PAGE;
+        let ended = failed.ended.says(&[
+            "kernel _Z19reads_out_of_boundsPKjPjy",
+            "workgroup (",
+            "wave 0",
+            "pc 0x",
+            "out-of-bounds read of 4 bytes",
+        ]);
+        let page = format!("on address {page:#x}");
+        // The message of ROCr about the fault; on HIP 7, HIP's message.
+        let words = match Stack::for_target(target) {
+            Stack::Interpreter => &[][..],
+            stack if stack.is_hip_7() => &["an illegal memory access was encountered"],
+            _ => &["Memory access fault by GPU", &page],
+        };
+        ended.says(words);
+    }
+}
+
+#[test]
+fn an_unmodelled_instruction_is_named() {
+    for target in TARGETS {
+        let launch = "_Z16uses_matrix_corePf 1 1 1 64 1 1 p0";
+        let failed = fails("unmodelled", target, launch);
+        // The instruction's spelling differs between the targets.
+        failed.is_at("v_mfma_f32_4x4x1");
+        let ended = failed.ended.says(&[
+            "kernel _Z16uses_matrix_corePf",
+            "instruction v_mfma_f32_4x4x1",
+            "is not modelled",
+            "pc 0x",
+            "of code object",
+        ]);
+        if has_runtime(target) {
+            ended.says(&["HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"]);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Every kernel of testdata/kernels gives on the modelled GPU the results of its source on the
+//! host: equal bytes in every buffer and equal counts in every function.
+
+use crate::support::artifacts::{files_with_extension, repository};
+use crate::support::command::{limited, run};
+use crate::support::compile::{code_object, host_oracle};
+use crate::support::gpu::{Stack, the_profile};
+use crate::support::profile::{Functions, functions, merge};
+use crate::support::spec::expand;
+use std::path::{Path, PathBuf};
+
+const LEVELS: [&str; 3] = ["-O0", "-O1", "-O2"];
+const TARGETS: [&str; 2] = ["gfx90a", "gfx942"];
+
+macro_rules! kernels_match_host {
+    ($($name:ident),* $(,)?) => {
+        $(
+            #[test]
+            fn $name() {
+                matches_host(stringify!($name));
+            }
+        )*
+
+        const COMPARED: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+
+kernels_match_host![
+    atomics, branches, calls, collatz, dots, fmath, grid, halves, image, intdiv, matmul, reduce,
+    saturate, scratch, templates, vecadd, wave, wide,
+];
+
+#[test]
+fn every_source_is_compared() {
+    let stems = |extension| -> Vec<String> {
+        files_with_extension("testdata/kernels", extension)
+            .iter()
+            .map(|path| {
+                path.file_stem()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned()
+            })
+            .collect()
+    };
+    assert_eq!(stems("hip"), COMPARED);
+    assert_eq!(stems("spec"), COMPARED);
+}
+
+#[test]
+fn other_stacks_agree() {
+    let name = "collatz";
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let spec = expand(&template(name), directory.path());
+    let host = on_host(name, "-O1", &spec, &fresh(directory.path(), "host"));
+    for (number, stack) in Stack::others().into_iter().enumerate() {
+        for target in TARGETS {
+            let directory = fresh(directory.path(), &format!("{number}-{target}"));
+            let device = on_device(name, target, "-O1", stack, &spec, &directory);
+            assert_same(&format!("{name} on {target} by {stack:?}"), &device, &host);
+        }
+    }
+}
+
+/// The results of one run: the buffers, in order, and the counts.
+struct Outcome {
+    buffers: Vec<Vec<u8>>,
+    functions: Functions,
+}
+
+fn matches_host(name: &str) {
+    for level in LEVELS {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let spec = expand(&template(name), directory.path());
+        let host = on_host(name, level, &spec, &fresh(directory.path(), "host"));
+        assert!(
+            host.functions.values().any(|function| function.calls > 0),
+            "the host counted nothing: {:?}",
+            host.functions
+        );
+        assert!(!host.buffers.is_empty(), "the host wrote no buffer");
+        for target in TARGETS {
+            let stack = Stack::for_target(target);
+            let directory = fresh(directory.path(), target);
+            let device = on_device(name, target, level, stack, &spec, &directory);
+            assert_same(&format!("{name} {level} on {target}"), &device, &host);
+        }
+    }
+}
+
+fn template(name: &str) -> PathBuf {
+    repository("testdata/kernels")
+        .join(name)
+        .with_extension("spec")
+}
+
+fn fresh(parent: &Path, name: &str) -> PathBuf {
+    let path = parent.join(name);
+    std::fs::create_dir(&path).expect("a fresh directory");
+    path
+}
+
+fn on_host(name: &str, level: &str, spec: &Path, directory: &Path) -> Outcome {
+    let raw = directory.join("host.profraw");
+    let mut oracle = limited(host_oracle(name, level));
+    oracle
+        .arg(spec)
+        .arg(directory)
+        .env("LLVM_PROFILE_FILE", &raw);
+    run(&mut oracle).success();
+    outcome(directory, raw)
+}
+
+fn on_device(
+    name: &str,
+    target: &str,
+    level: &str,
+    stack: Stack,
+    spec: &Path,
+    directory: &Path,
+) -> Outcome {
+    let object = code_object(name, target, level, stack.code_object_version());
+    stack
+        .run(target, &object, spec, directory)
+        .success()
+        .silently();
+    outcome(directory, the_profile(directory))
+}
+
+fn outcome(directory: &Path, raw: PathBuf) -> Outcome {
+    let merged = directory.join("merged.profdata");
+    merge(&[raw], &merged);
+    let buffers = (0..)
+        .map(|number| directory.join(format!("buf{number}.bin")))
+        .take_while(|path| path.exists())
+        .map(|path| std::fs::read(path).expect("a file that exists can be read"))
+        .collect();
+    Outcome {
+        buffers,
+        functions: functions(&merged),
+    }
+}
+
+fn assert_same(what: &str, device: &Outcome, host: &Outcome) {
+    assert_same_buffers(what, &device.buffers, &host.buffers);
+    assert_same_functions(what, &device.functions, &host.functions);
+}
+
+fn assert_same_buffers(what: &str, device: &[Vec<u8>], host: &[Vec<u8>]) {
+    assert_eq!(device.len(), host.len(), "{what}: number of buffers");
+    for (number, (device, host)) in device.iter().zip(host).enumerate() {
+        let differing = device
+            .iter()
+            .zip(host)
+            .position(|(device, host)| device != host);
+        assert!(
+            device.len() == host.len() && differing.is_none(),
+            "{what}: buffer {number} differs at byte {differing:?} ({} and {} bytes)",
+            device.len(),
+            host.len()
+        );
+    }
+}
+
+fn assert_same_functions(what: &str, device: &Functions, host: &Functions) {
+    for (name, expected) in host {
+        assert_eq!(
+            device.get(name),
+            Some(expected),
+            "{what}: {name} (device, host)"
+        );
+    }
+    assert_eq!(
+        device.len(),
+        host.len(),
+        "{what}: functions {:?}",
+        device.keys()
+    );
+}

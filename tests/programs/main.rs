@@ -1,0 +1,34 @@
+//! Whole programs, from source to report, on the real HIP and ROCr over the modelled GPU. Each file
+//! tests one promise. `tools/test` builds the workspace and installs the needed packages.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod agents;
+mod archs_differ;
+mod builds;
+mod endings;
+mod faults;
+mod guest;
+mod kernels_known;
+mod kernels_match_host;
+mod labels;
+mod messages;
+mod never_launched;
+mod never_unloaded;
+mod no_gpu_use;
+mod not_ended;
+mod on_request;
+mod optimized;
+mod per_test;
+mod profiles_accepted;
+mod readme;
+mod report_figures;
+mod requests;
+mod run_time;
+mod sample_report;
+mod settings;
+mod two_gpus;
+mod uninstrumented;
+mod upstream;
+mod ways_in;

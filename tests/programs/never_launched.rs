@@ -1,0 +1,283 @@
+//! Code that was never launched counts as not run: in another file of the program, in an open or
+//! closed library, and in a program that launches nothing.
+
+use crate::support::artifacts::{built, repository};
+use crate::support::command::{Ended, limited, run};
+use crate::support::compile::{Compilation, device_header};
+use crate::support::data::Data;
+use crate::support::gpu::Stack;
+use crate::support::program::{Program, TARGET, rocov_flags};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// Each source with its number of lines with code and of lines that ran.
+const ADD: [(&str, u64, u64); 1] = [("main.hip", 3, 0)];
+const SCALE: [(&str, u64, u64); 1] = [("scale.hip", 5, 0)];
+const HALVE: [(&str, u64, u64); 1] = [("library.hip", 1, 0)];
+const ADDED: [(&str, u64, u64); 1] = [("main.hip", 3, 3)];
+const SCALED: [(&str, u64, u64); 1] = [("scale.hip", 5, 5)];
+
+fn program(stack: Stack) -> Program {
+    let sources = ["main.hip", "scale.hip"].map(|name| format!("never_launched/{name}"));
+    let sources = [&*sources[0], &*sources[1]];
+    Program::build(stack, &sources, &[], &["-ldl"])
+}
+
+/// The library, compiled with these flags and the stack's own.
+fn library(stack: Stack, flags: &[&str]) -> PathBuf {
+    Compilation::new()
+        .arguments(stack.flags())
+        .arguments(["-O1", "-fPIC", "-shared"])
+        .arguments([format!("--offload-arch={TARGET}")])
+        .arguments(flags)
+        .source(repository("testdata/programs/never_launched/library.hip"))
+        .reads([
+            device_header(),
+            repository("testdata/programs/never_launched/kernels.h"),
+        ])
+        .output("never_launched.so")
+}
+
+fn instrumented(stack: Stack) -> PathBuf {
+    let flags = rocov_flags(&[]);
+    let flags: Vec<_> = flags.iter().map(|flag| flag.to_str().unwrap()).collect();
+    library(stack, &flags)
+}
+
+/// A data directory, and the command that wrote to it.
+struct Ran {
+    directory: TempDir,
+}
+
+impl Ran {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        Self { directory }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    /// Runs the program with these steps, which must succeed. If it launches nothing, rocov must
+    /// print its line.
+    #[track_caller]
+    fn and(self, program: &Program, steps: &[&str]) -> Self {
+        let mut command = program.under_rocov(TARGET, &self.data());
+        ends_well(&run(command.args(steps)));
+        self
+    }
+
+    #[track_caller]
+    fn report(&self, options: &[&str]) -> Ended {
+        let mut report = limited(built("rocov"));
+        report.arg("report").arg(self.data()).args(options);
+        run(&mut report)
+    }
+
+    /// Expects a report on exactly these files: lines with code, and lines that ran.
+    #[track_caller]
+    fn reports(&self, expected: &[&[(&str, u64, u64)]]) {
+        let json = self.report(&["--json", "--summary-only"]).success();
+        assert_eq!(lines(&json.silently().stdout), sorted(expected));
+    }
+}
+
+/// Expects success, and only the line about a run without launches, if it is due.
+#[track_caller]
+fn ends_well(ended: &Ended) {
+    const NOTHING: &str =
+        "rocov: no kernel that counts was launched: this run adds only zeros to the report\n";
+    let launches = ["add", "scale"].iter().any(|step| ended.ran_with(step));
+    let expected = if launches { "" } else { NOTHING };
+    assert!(
+        ended.status.success() && ended.stderr == expected,
+        "{ended}"
+    );
+}
+
+/// The figures of each file in a report on one arch.
+fn lines(json: &str) -> Vec<(String, u64, u64)> {
+    let json: Value = serde_json::from_str(json).expect("JSON");
+    let files = json["data"][0]["files"].as_array();
+    let files = files.unwrap_or_else(|| panic!("{json:#}")).iter();
+    let mut files: Vec<_> = files
+        .map(|file| {
+            let name = Path::new(file["filename"].as_str().unwrap()).file_name();
+            let lines = &file["summary"]["lines"];
+            let number = |name: &str| lines[name].as_u64().unwrap();
+            let name = name.unwrap().to_string_lossy().into_owned();
+            (name, number("count"), number("covered"))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+fn sorted(expected: &[&[(&str, u64, u64)]]) -> Vec<(String, u64, u64)> {
+    let expected = expected.iter().copied().flatten();
+    let mut expected: Vec<_> = expected
+        .map(|(name, count, covered)| ((*name).to_owned(), *count, *covered))
+        .collect();
+    expected.sort();
+    expected
+}
+
+#[test]
+fn a_file_of_which_nothing_was_launched_is_reported_and_gates_name_its_kernels() {
+    for stack in Stack::all() {
+        let program = program(stack);
+        let ran = Ran::new().and(&program, &["add"]);
+        ran.reports(&[&ADDED, &SCALE]);
+        let options = ["--fail-under-lines", "50", "--fail-uncovered-kernels"];
+        let gate = ran.report(&options).with_status(3);
+        assert_eq!(gate.stderr.lines().count(), 2, "{gate}");
+        gate.says(&[
+            "gate: gfx90a: 37.50% of lines ran (5 of 8 did not), less than 50%",
+            "gate: gfx90a: kernel scale(float*, float) did not run",
+        ]);
+        // A later run adds its counts.
+        ran.and(&program, &["scale"]).reports(&[&ADDED, &SCALED]);
+    }
+}
+
+#[test]
+fn no_zero_leaves_it_out() {
+    let stack = Stack::Debian12;
+    let ran = Ran::new();
+    let mut command = limited(built("rocov"));
+    command.args(["run", "--gpu", "model", "--no-zero", "-o"]);
+    command.arg(ran.data()).arg("--").arg(program(stack).file);
+    run(command.arg("add")).success().silently();
+    ran.reports(&[&ADDED]);
+}
+
+#[test]
+fn a_library_is_reported_whether_it_is_open_at_the_end_closed_or_gone() {
+    for stack in Stack::all() {
+        let program = program(stack);
+        let library = instrumented(stack);
+        for step in ["open", "close", "drop"] {
+            let ran = Ran::new();
+            let copy = ran.directory.path().join("library.so");
+            std::fs::copy(&library, &copy).expect("a copy");
+            let ran = ran.and(&program, &["add", step, copy.to_str().unwrap()]);
+            ran.reports(&[&ADDED, &SCALE, &HALVE]);
+        }
+    }
+}
+
+/// The test does not start HSA: rocov asks the driver for the GPUs.
+#[test]
+fn a_program_that_launches_nothing_is_reported() {
+    for stack in Stack::all() {
+        let program = program(stack);
+        for step in ["none", "devices"] {
+            let ran = Ran::new().and(&program, &[step]);
+            let Data {
+                profiles,
+                registries,
+                ..
+            } = Data::of(&ran.data());
+            assert_eq!((profiles.len(), registries.len()), (2, 1));
+            let processes = &registries[0].processes;
+            assert!(processes[0].loads.is_empty());
+            let never: Vec<_> = processes[0]
+                .never_loaded
+                .iter()
+                .map(|it| (Path::new(&it.file), it.code_objects.len()))
+                .collect();
+            assert_eq!(never, [(program.file.as_path(), 2)]);
+            ran.reports(&[&ADD, &SCALE]);
+        }
+    }
+}
+
+/// rocov reports only code for GPUs of the machine, and of two code objects the one that the
+/// runtime would load.
+#[test]
+fn code_for_other_gpus_is_not_reported() {
+    let stack = Stack::Debian12;
+    let archs = ["--offload-arch=gfx90a", "--offload-arch=gfx942"];
+    let sources = ["never_launched/main.hip", "never_launched/scale.hip"];
+    let program = Program::build(stack, &sources, &[], &[&archs[..], &["-ldl"]].concat());
+    for step in ["none", "add"] {
+        let ran = Ran::new().and(&program, &[step]);
+        for profile in Data::of(&ran.data()).profiles {
+            let name = profile.file_name().unwrap().to_string_lossy();
+            assert!(name.starts_with("gfx90a."), "{name}");
+        }
+    }
+}
+
+/// rocov ignores code without instrumentation and prints nothing about it.
+#[test]
+fn code_that_is_not_instrumented_is_passed_over_in_silence() {
+    for stack in Stack::all() {
+        let library = library(stack, &[]);
+        let library = library.to_str().unwrap();
+        for step in ["open", "close"] {
+            let ran = Ran::new().and(&program(stack), &["add", step, library]);
+            ran.reports(&[&ADDED, &SCALE]);
+        }
+    }
+}
+
+/// A process without launches removes no counts of others, in any order, and shared files do not
+/// change.
+#[test]
+fn zeros_never_displace_counts() {
+    let program = program(Stack::Debian12);
+    for pattern in ["%p.profraw", "%m.profraw", "one.profraw"] {
+        let ran = Ran::new();
+        let pattern = ran.data().join(pattern);
+        for step in ["none", "add", "none", "add", "scale", "none"] {
+            let mut command = program.with_pattern(TARGET, &pattern);
+            ends_well(&run(command.arg(step)));
+        }
+        let profiles = Data::of(&ran.data()).profiles;
+        let names = profiles.iter().map(|it| it.to_string_lossy());
+        assert_eq!(names.filter(|it| it.contains(".zero.")).count(), 2);
+        ran.reports(&[&ADDED, &SCALED]);
+    }
+}
+
+/// Labels belong to launched code: no test has this code, and there is no unlabelled test.
+#[test]
+fn code_that_was_never_launched_is_of_no_test() {
+    let program = program(Stack::Debian12);
+    let ran = Ran::new();
+    for step in ["add", "none"] {
+        let mut command = limited(built("rocov"));
+        command.args(["run", "--gpu", "model", "--label", step, "-o"]);
+        command.arg(ran.data()).arg("--").arg(&program.file);
+        ends_well(&run(command.arg(step)));
+    }
+    ran.reports(&[&ADDED, &SCALE]);
+    let table = ran.report(&["--per-test"]).success().stdout;
+    let (_, tests) = table.split_once("by test:").expect("tests");
+    let names = tests
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    assert_eq!(names.collect::<Vec<_>>(), ["Test", "add"], "{tests}");
+}
+
+/// A merge includes them too; a merge for clang's optimizer leaves them out.
+#[test]
+fn merges_keep_them_apart() {
+    let ran = Ran::new().and(&program(Stack::Debian12), &["add"]);
+    let pooled = ran.directory.path().join("pooled");
+    let merge = |what: &str, output: &Path| {
+        let mut merge = limited(built("rocov"));
+        merge.arg("merge").arg(ran.data()).arg(what).arg(output);
+        run(&mut merge).success()
+    };
+    merge("--pooled", &pooled);
+    let profiles = Data::of(&pooled).profiles;
+    let names = profiles.iter().map(|it| it.to_string_lossy());
+    let zeros = names.filter(|it| it.contains(".zero.")).count();
+    assert_eq!((profiles.len(), zeros), (2, 1));
+    let merged = merge("--pgo", &ran.directory.path().join("pgo"));
+    merged.says(&["gfx90a: 1 profile of 1 code object"]);
+}

@@ -1,0 +1,57 @@
+//! LLVM accepts the drain's profiles: its tools read them without a warning, both those of the
+//! compiler's release and those of the first release with this raw version.
+
+use crate::support::artifacts::repository;
+use crate::support::command::{limited, run};
+use crate::support::compile::code_object;
+use crate::support::gpu::{Stack, the_profile};
+use crate::support::spec::expand;
+
+const TARGET: &str = "gfx90a";
+
+fn accepted_by(llvm: u32) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let spec = expand(&repository("testdata/kernels/calls.spec"), directory.path());
+    let object = code_object(
+        "calls",
+        TARGET,
+        "-O1",
+        Stack::Debian12.code_object_version(),
+    );
+    Stack::Debian12
+        .run(TARGET, &object, &spec, directory.path())
+        .success();
+    let raw = the_profile(directory.path());
+    let merged = directory.path().join("merged.profdata");
+
+    let mut merge = limited(format!("llvm-profdata-{llvm}"));
+    merge.arg("merge").arg(&raw).arg("-o").arg(&merged);
+    run(&mut merge).success().silently();
+
+    for profile in [&raw, &merged] {
+        let mut show = limited(format!("llvm-profdata-{llvm}"));
+        show.args(["show", "--all-functions", "--counts"])
+            .arg(profile);
+        let shown = run(&mut show).success().silently().stdout;
+        assert!(shown.contains("_Z8classifyi"), "{shown}");
+    }
+
+    let mut report = limited(format!("llvm-cov-{llvm}"));
+    report
+        .arg("report")
+        .arg(&object)
+        .arg("-instr-profile")
+        .arg(&merged);
+    let table = run(&mut report).success().silently().stdout;
+    assert!(table.contains("calls.hip"), "{table}");
+}
+
+#[test]
+fn by_llvm_22() {
+    accepted_by(22);
+}
+
+#[test]
+fn by_llvm_19() {
+    accepted_by(19);
+}

@@ -1,0 +1,53 @@
+//! Programs that compile kernels at run time, with hipRTC and the compiler of their HIP.
+
+use crate::support::artifacts::built;
+use crate::support::command::{limited, run};
+use crate::support::gpu::Stack;
+use crate::support::profile::functions_by;
+use crate::support::program::{Program, TARGET, device_profiles, flags_for};
+
+/// HIP 5.2 compiles with its own LLVM 15.
+const CLANG: &str = "clang++-15";
+const PROFDATA: &str = "llvm-profdata-15";
+
+fn program() -> Program {
+    Program::with_flags(
+        Stack::Debian12,
+        &["run_time/compiles.hip"],
+        &[],
+        &["-std=c++17"],
+        &[],
+    )
+}
+
+#[test]
+fn the_compiler_takes_the_flags_and_the_counts_are_exact() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = directory.path().join("data");
+    let mut command = program().under_rocov(TARGET, &data);
+    run(command.args(flags_for(CLANG, &[]))).success();
+    let profiles = device_profiles(&data);
+    let [profile] = profiles.as_slice() else {
+        panic!("{profiles:?}");
+    };
+    let functions = functions_by(PROFDATA, profile);
+    let scale = &functions["scale"];
+    assert_eq!((scale.calls, &scale.blocks), (64, &vec![40]), "{scale:?}");
+}
+
+#[test]
+fn without_the_flags_rocov_names_them() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = directory.path().join("data");
+    let program = program();
+    let ended = run(&mut program.under_rocov(TARGET, &data)).success();
+    let expected = format!(
+        "rocov: nothing was drained: no process loaded GPU code that counts: compile it, or have hipRTC \
+         compile it, with what `rocov flags` prints, and see what `rocov doctor {}` says\n",
+        program.file.display()
+    );
+    assert_eq!(ended.stderr, expected, "{ended}");
+    let mut doctor = limited(built("rocov"));
+    let doctor = run(doctor.arg("doctor").arg(&program.file));
+    doctor.says(&["unless the program hands the flags of `rocov flags --clang COMPILER` to hiprtcCompileProgram"]);
+}

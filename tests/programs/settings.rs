@@ -1,0 +1,182 @@
+//! Values of the environment that rocov cannot use. One line names the variable, the value and the
+//! allowed values. The program ends as usual, and its counts are drained.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{PermissionsExt, chown};
+
+use crate::support::artifacts::{built, names};
+use crate::support::command::{limited, run};
+use crate::support::gpu::Stack;
+use crate::support::profile::raw_profiles;
+use crate::support::program::{Program, TARGET, counts};
+
+/// Calls of the kernel in one launch.
+const CALLS: u64 = 256;
+
+/// Runs the program with only this setting. Expects `said` on standard error and one counted
+/// launch.
+fn is_said(variable: &str, value: impl Into<OsString>, said: &str) {
+    let program = Program::build(Stack::Debian12, &["guest/guest.hip"], &[], &["-ldl"]);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = directory.path().join("data");
+    fs::create_dir(&data).expect("a directory that can be written to");
+    let mut setting = OsString::from(format!("{variable}="));
+    setting.push(value.into());
+    let libraries =
+        ["librocov_modelgpu.so", "librocov.so"].map(|it| built(it).display().to_string());
+    let mut command = limited("env");
+    command
+        .arg(format!("LD_PRELOAD={}", libraries.join(":")))
+        .arg(format!("ROCOV_MODELGPU={TARGET}x2"))
+        .arg(&setting)
+        .arg(&program.file)
+        .arg("run")
+        .current_dir(&data);
+    let ended = run(&mut command).success();
+    assert_eq!(ended.stderr, format!("rocov: {said}\n"), "{setting:?}");
+    let profiles = raw_profiles(&data);
+    assert_eq!(profiles.len(), 1, "{setting:?}: {profiles:?}");
+    assert_eq!(counts(&profiles[0], "counted"), (CALLS, vec![]));
+    // No other file, wherever the value may point.
+    let profile = profiles[0].file_name().unwrap_or_default();
+    assert_eq!(names(&data), [profile.to_string_lossy()], "{setting:?}");
+    assert_eq!(names(directory.path()), [".rocov", "data"], "{setting:?}");
+    let side = directory.path().join(".rocov/data");
+    assert_eq!(names(&side), ["objects", "registry"], "{setting:?}");
+    let registries = names(&side.join("registry"));
+    assert_eq!(registries, ["default.kernels.json"], "{setting:?}");
+}
+
+#[test]
+fn names_of_profiles() {
+    for (pattern, said) in [
+        (
+            "%q.profraw",
+            "\"%q\" in the profile name \"%q.profraw\" is not known, use %p, %h, %t, %b, %m, %1m to \
+             %9m, or %%",
+        ),
+        (
+            "dir/%c.profraw",
+            "%c in the profile name \"dir/%c.profraw\" maps counters into the file as they change, \
+             which device memory cannot be; leave it out",
+        ),
+        ("dir/", "the profile name \"dir/\" has no file name"),
+    ] {
+        let said = format!("{said}; rocov writes to default.profraw instead");
+        is_said("LLVM_PROFILE_FILE", pattern, &said);
+    }
+    let latin = OsString::from_vec(b"\xff.profraw".to_vec());
+    let said = "LLVM_PROFILE_FILE: \"\\xFF.profraw\" is not UTF-8; rocov writes to default.profraw instead";
+    is_said("LLVM_PROFILE_FILE", latin, said);
+    let said = "ROCOV_LABEL: the label \"../away\" cannot be used: give 1 to 8 names with / between \
+                them, none of them . or .., each of 1 to 128 bytes (as a directory, 1 to 255); \
+                rocov leaves the label out";
+    is_said("ROCOV_LABEL", "../away", said);
+}
+
+#[test]
+fn what_is_drained() {
+    let said = "ROCOV_ONLY, ROCOV_SKIP: `[` is not a glob: Pattern syntax error near position 0: \
+                invalid range pattern; rocov drains everything";
+    is_said("ROCOV_ONLY", "[", said);
+    is_said("ROCOV_SKIP", "[", said);
+}
+
+#[test]
+fn words_and_numbers() {
+    const BYTES: &str = "a number of bytes such as 1000, 64K, 500M or 4G; rocov uses 4G";
+    const WAIT: &str = "a whole number of seconds, 86400 at most; rocov uses 10";
+    const EVERY: &str = "a time from 10ms to 1440m, such as 500ms, 30s or 5m; rocov ignores it";
+    for (variable, value, allowed) in [
+        (
+            "ROCOV_REGISTRY",
+            "yes",
+            "auto, always or none; rocov uses auto",
+        ),
+        (
+            "ROCOV_OBJECTS",
+            "yes",
+            "all, instrumented or none; rocov uses instrumented",
+        ),
+        ("ROCOV_OBJECTS_MAX", "4GB", BYTES),
+        ("ROCOV_OBJECTS_MAX", "18446744073709551616", BYTES),
+        ("ROCOV_WAIT", "1.5", WAIT),
+        // Too large for the time of a clock.
+        ("ROCOV_WAIT", "18446744073709551615", WAIT),
+        ("ROCOV_SNAPSHOT_EVERY", "30", EVERY),
+        ("ROCOV_SNAPSHOT_EVERY", "18446744073709551615s", EVERY),
+        (
+            "ROCOV_SNAPSHOT_SIGNAL",
+            "KILL",
+            "HUP, USR1 or USR2; rocov ignores it",
+        ),
+        (
+            "ROCOV_CONTROL",
+            "relative",
+            "1, or the absolute path of a directory; rocov ignores it",
+        ),
+    ] {
+        let said = format!("{variable}: {value:?} is not known, use {allowed}");
+        is_said(variable, value, &said);
+    }
+}
+
+/// The directory beside a custom pattern's profiles is not writable: one line reports it, and the
+/// counts are complete.
+#[test]
+fn a_place_beside_profiles_that_cannot_be_written_to() {
+    const NOBODY: &str = "65534";
+    let program = Program::build(Stack::Debian12, &["guest/guest.hip"], &[], &["-ldl"]);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = directory.path().join("data");
+    fs::create_dir(&data).expect("a directory can be made");
+    chown(&data, Some(65534), Some(65534)).expect("a directory can be given away");
+    let others = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(directory.path(), others).expect("rights can be given");
+    let [file, model] = ["program", "model"].map(|name| directory.path().join(name));
+    fs::copy(&program.file, &file).expect("a file can be copied");
+    fs::create_dir(&model).expect("a directory can be made");
+    chown(&model, Some(65534), Some(65534)).expect("a directory can be given away");
+    let libraries = ["librocov_modelgpu.so", "librocov.so"].map(|name| {
+        let copy = directory.path().join(name);
+        fs::copy(built(name), &copy).expect("a file can be copied");
+        copy.display().to_string()
+    });
+    let mut command = limited("setpriv");
+    command
+        .args([
+            "--reuid",
+            NOBODY,
+            "--regid",
+            NOBODY,
+            "--clear-groups",
+            "env",
+        ])
+        .arg(format!("LD_PRELOAD={}", libraries.join(":")))
+        .arg(format!("ROCOV_MODELGPU={TARGET}"))
+        .arg(format!("ROCOV_MODELGPU_TMP={}", model.display()))
+        .arg(format!("LLVM_PROFILE_FILE={}/%p.profraw", data.display()))
+        .arg(&file)
+        .arg("run")
+        .current_dir(&data);
+    let ended = run(&mut command).success();
+    let side = directory.path().join("data.rocov");
+    assert_eq!(
+        ended.stderr,
+        format!(
+            "rocov: cannot write to {}: Permission denied (os error 13); device ELFs and the kernel \
+             registry are not kept: make it writable, or give `rocov report` the files that ran with \
+             --object\n",
+            side.display()
+        )
+    );
+    assert!(!side.exists());
+    let profiles = raw_profiles(&data);
+    assert_eq!(profiles.len(), 1, "{profiles:?}");
+    assert_eq!(counts(&profiles[0], "counted"), (CALLS, vec![]));
+    let mut report = limited(built("rocov"));
+    report.arg("report").arg(&data).arg("--object").arg(&file);
+    run(&mut report).success();
+}

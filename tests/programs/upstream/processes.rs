@@ -1,0 +1,57 @@
+//! Several processes.
+
+use super::{Ran, program};
+use crate::support::command::run;
+use crate::support::gpu::Stack;
+use crate::support::profile::merge;
+use crate::support::program::{TARGET, counts, device_profiles};
+use std::path::Path;
+
+const PROCESSES: u64 = 3;
+
+/// Runs classify this number of times at once, with a drain before each exit. Profiles in `data`
+/// have names of this pattern.
+fn run_at_once(stack: Stack, data: &Path, pattern: &str) {
+    let program = program(stack, &["classify"], &[]);
+    std::thread::scope(|scope| {
+        for _ in 0..PROCESSES {
+            scope.spawn(|| {
+                let mut command = program.with_pattern(TARGET, &data.join(pattern));
+                run(command.arg("collect")).success().silently();
+            });
+        }
+    });
+}
+
+/// One profile for each process, merged by llvm-profdata; and one profile for all processes.
+#[test]
+fn multi_process_merge() {
+    for stack in Stack::all() {
+        for (pattern, files) in [
+            ("run.%p.profraw", PROCESSES as usize),
+            ("pool.%m.profraw", 1),
+        ] {
+            let directory = tempfile::tempdir().expect("a temporary directory");
+            let data = directory.path().join("data");
+            run_at_once(stack, &data, pattern);
+            let profiles = device_profiles(&data);
+            assert_eq!(profiles.len(), files, "{profiles:?}");
+            let merged = directory.path().join("merged.profdata");
+            merge(std::slice::from_ref(&data), &merged);
+            assert_eq!(
+                counts(&merged, "_Z8classifyPii"),
+                (64 * PROCESSES, vec![0, 32 * PROCESSES]),
+                "{pattern}"
+            );
+        }
+    }
+}
+
+/// Neither the preloaded library nor the parent starts HSA, or the child would inherit a dead HSA.
+#[test]
+fn fork_safety() {
+    for stack in Stack::all() {
+        let ran = Ran::one(&program(stack, &["children"], &[]), &[]);
+        assert_eq!(counts(&ran.device(), "_Z9incrementPi"), (1, vec![]));
+    }
+}

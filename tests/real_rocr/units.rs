@@ -1,0 +1,153 @@
+//! Programs of several translation units: one code object per unit, or one for all with
+//! `-fgpu-rdc`.
+
+use crate::compilers::{COMPILERS, Compiler};
+use crate::programs::{Ran, source};
+use crate::support::artifacts::repository;
+use crate::support::compile::{Compilation, device_header};
+use crate::support::gpu::Stack;
+use crate::support::profile::{functions_by, merge_by};
+use crate::support::program::flags_for;
+use crate::support::unpacked::{Clang23, not_run};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Units of the program without `-fgpu-rdc`.
+const UNITS: usize = 12;
+/// Work-items of each unit's launch.
+const WORK_ITEMS: u64 = 64;
+
+/// The tools that compile, link, run and read units.
+#[derive(Clone, Copy)]
+struct Toolchain {
+    stack: Stack,
+    target: &'static str,
+    compiler: &'static str,
+    profdata: &'static str,
+}
+
+impl Toolchain {
+    /// A compiler of Debian 12, for its HIP.
+    fn debian((compiler, profdata, _): Compiler) -> Self {
+        Self {
+            stack: Stack::Debian12,
+            target: "gfx90a",
+            compiler,
+            profdata,
+        }
+    }
+
+    /// clang 23 for HIP 7.2.4, if both are unpacked.
+    fn newest() -> Option<Self> {
+        let (stack, clang) = (Stack::hip_7()?, Clang23::find()?);
+        Some(Self {
+            stack,
+            target: "gfx942",
+            compiler: clang.clang,
+            profdata: clang.tool("llvm-profdata"),
+        })
+    }
+
+    /// Compiles or links with only the flags that `rocov flags` prints.
+    fn compilation(self, stack: Vec<OsString>, flags: &[&str]) -> Compilation {
+        Compilation::by(self.compiler)
+            .arguments(stack)
+            .reads([repository("testdata/sample/debian12.cfg")])
+            .arguments([format!("--offload-arch={}", self.target), "-O1".into()])
+            .arguments(flags_for(self.compiler, &[]))
+            .reads([device_header(), repository("runtime/device/rdc/lld")])
+            .arguments(flags.iter().copied())
+    }
+
+    fn unit(self, number: usize, flags: &[&str]) -> PathBuf {
+        let compiled = self
+            .compilation(self.stack.compile_flags(), flags)
+            .arguments([format!("-DUNIT={number}"), "-c".into()])
+            .source(source("unit.hip"))
+            .output(&format!("unit{number}"));
+        placed(&compiled.with_extension("o"), &compiled)
+    }
+
+    fn linked(self, units: &[PathBuf], flags: &[&str]) -> PathBuf {
+        let mut program = self
+            .compilation(self.stack.flags(), flags)
+            // clang 15 omits the section when it embeds the code object.
+            .arguments(["--hip-link", "-Wl,-z,noexecstack"]);
+        for unit in units {
+            program = program.source(unit);
+        }
+        program.source(source("units.cpp")).output("units")
+    }
+
+    /// Runs the program and expects one count of each unit's kernel. Returns the number of
+    /// profiles.
+    fn all_are_counted(self, program: PathBuf, units: usize) -> usize {
+        let ran = Ran::new(self.stack, self.target, &[], [program]);
+        let profiles = ran.profiles();
+        let merged = ran.directory.path().join("merged.profdata");
+        merge_by(self.profdata, &profiles, &merged);
+        let functions = functions_by(self.profdata, &merged);
+        for unit in 0..units {
+            let kernel = &functions[&format!("unit_{unit}")];
+            let taken = vec![unit as u64 + 1];
+            assert_eq!(
+                (kernel.calls, &kernel.blocks),
+                (WORK_ITEMS, &taken),
+                "{unit}"
+            );
+        }
+        ran.ended.silently();
+        profiles.len()
+    }
+
+    /// Units that call each other form one code object, and have the counts of separate code
+    /// objects.
+    fn links_units_of_one_code_object(self) {
+        const RDC: &[&str] = &["-fgpu-rdc", "-DSHARED"];
+        let compiled = |flags| -> Vec<PathBuf> { (0..3).map(|it| self.unit(it, flags)).collect() };
+        let apart = self.linked(&compiled(&[]), &[]);
+        assert_eq!(self.all_are_counted(apart, 3), 3);
+        let together = self.linked(&compiled(RDC), RDC);
+        assert_eq!(self.all_are_counted(together, 3), 1);
+    }
+}
+
+/// Copies an object to a name with an extension that clang knows. The copy is whole at any time.
+fn placed(path: &Path, object: &Path) -> PathBuf {
+    let directory = path.parent().expect("a file is in a directory");
+    let copy = tempfile::NamedTempFile::new_in(directory).expect("a temporary file");
+    std::fs::copy(object, copy.path()).expect("an object can be copied");
+    copy.persist(path).expect("a file can be renamed");
+    path.to_owned()
+}
+
+#[test]
+fn each_unit_is_a_code_object() {
+    let clang = Toolchain::debian(COMPILERS[2]);
+    let units: Vec<PathBuf> = (0..UNITS).map(|number| clang.unit(number, &[])).collect();
+    let program = clang.linked(&units, &[]);
+    assert_eq!(clang.all_are_counted(program, UNITS), UNITS);
+}
+
+#[test]
+fn one_unit_with_rdc() {
+    let clang = Toolchain::debian(COMPILERS[2]);
+    let program = clang.linked(&[clang.unit(0, &["-fgpu-rdc"])], &["-fgpu-rdc"]);
+    assert_eq!(clang.all_are_counted(program, 1), 1);
+}
+
+#[test]
+fn units_with_rdc_are_one_code_object() {
+    for compiler in COMPILERS {
+        println!("{compiler:?}");
+        Toolchain::debian(compiler).links_units_of_one_code_object();
+    }
+}
+
+#[test]
+fn units_with_rdc_are_one_code_object_by_clang_23() {
+    match Toolchain::newest() {
+        Some(newest) => newest.links_units_of_one_code_object(),
+        None => not_run("-fgpu-rdc by clang 23 on HIP 7.2.4"),
+    }
+}

@@ -1,0 +1,146 @@
+//! Commands under test, run to their end within a time limit. `Ended` keeps their whole output.
+
+use super::artifacts::built;
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+
+/// The time limit of a command in seconds. It stops a kernel that never ends; a busy machine stays
+/// far below it.
+const LIMIT_SECONDS: u32 = 600;
+
+/// The exit status of `timeout` at the limit.
+const TIMED_OUT: i32 = 124;
+
+/// The result of a command.
+pub(crate) struct Ended {
+    line: String,
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    /// Standard error without ROCr's lines about [`Ended::leaked_signals`].
+    pub(crate) stderr: String,
+    /// The number of missing signals by ROCr's own count, if it counts them. Debian's ROCr 7.2.4
+    /// counts, and always misses some of its own signals after a kernel launch.
+    pub(crate) leaked_signals: u64,
+}
+
+/// `program` under the time limit, which also ends the program's children.
+pub(crate) fn limited(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("timeout");
+    command.arg("--kill-after=5").arg(LIMIT_SECONDS.to_string());
+    command.arg(program);
+    command
+}
+
+/// `rocov run` of the command that the caller appends, on the given GPUs, if any.
+pub(crate) fn rocov_run(gpu: Option<&str>, data: &Path) -> Command {
+    let mut command = limited(built("rocov"));
+    command.arg("run");
+    if let Some(gpu) = gpu {
+        command.args(["--gpu", gpu]);
+    }
+    command.arg("-o").arg(data).arg("--");
+    command
+}
+
+/// Runs a command to its end.
+pub(crate) fn run(command: &mut Command) -> Ended {
+    let line = line(command);
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|error| panic!("cannot start {line}: {error}"));
+    let (stderr, leaked_signals) = without_leaks(&String::from_utf8_lossy(&output.stderr));
+    let ended = Ended {
+        line,
+        status: output.status,
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr,
+        leaked_signals,
+    };
+    assert_ne!(
+        ended.status.code(),
+        Some(TIMED_OUT),
+        "not done after {LIMIT_SECONDS} s: {ended}"
+    );
+    ended
+}
+
+/// Removes ROCr's lines about leaked signals from a text. Returns their number too.
+fn without_leaks(text: &str) -> (String, u64) {
+    let mut rest = String::new();
+    let mut leaked = 0;
+    for line in text.split_inclusive('\n') {
+        let number = line
+            .strip_prefix("Warning: Resource leak detected by SharedSignalPool, ")
+            .and_then(|line| line.strip_suffix(" Signals leaked.\n"));
+        match number.and_then(|number| number.parse::<u64>().ok()) {
+            Some(number) => leaked += number,
+            None => rest.push_str(line),
+        }
+    }
+    (rest, leaked)
+}
+
+impl Ended {
+    /// Returns whether the command had this argument.
+    pub(crate) fn ran_with(&self, argument: &str) -> bool {
+        self.line.split(' ').any(|word| word == argument)
+    }
+
+    /// Expects exit status 0.
+    #[track_caller]
+    pub(crate) fn success(self) -> Self {
+        self.with_status(0)
+    }
+
+    /// Expects this exit status.
+    #[track_caller]
+    pub(crate) fn with_status(self, status: i32) -> Self {
+        assert_eq!(self.status.code(), Some(status), "{self}");
+        self
+    }
+
+    /// Expects all of these on standard error.
+    #[track_caller]
+    pub(crate) fn says(self, words: &[&str]) -> Self {
+        for word in words {
+            assert!(
+                self.stderr.contains(word),
+                "nothing about {word:?} on standard error: {self}"
+            );
+        }
+        self
+    }
+
+    /// Expects nothing on standard error.
+    #[track_caller]
+    pub(crate) fn silently(self) -> Self {
+        assert_eq!(self.stderr, "", "standard error is not empty: {self}");
+        self
+    }
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{} ({})", self.line, self.status)?;
+        writeln!(f, "--- standard output\n{}", self.stdout)?;
+        write!(f, "--- standard error\n{}", self.stderr)
+    }
+}
+
+/// The command as a shell line.
+fn line(command: &Command) -> String {
+    let mut line = String::new();
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value {
+            let _ = write!(line, "{}={value:?} ", name.to_string_lossy());
+        }
+    }
+    line.push_str(&command.get_program().to_string_lossy());
+    for argument in command.get_args() {
+        let _ = write!(line, " {}", argument.to_string_lossy());
+    }
+    line
+}

@@ -1,0 +1,232 @@
+//! Compiles the sources in testdata, and keeps each result until one of its inputs changes.
+
+use super::artifacts::{cache_directory, files_with_extension, repository};
+use super::command::{limited, run};
+use super::gpu::Stack;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// The compiler of the tests. The tests read its profiles with the LLVM tools of its release.
+pub(crate) const CLANG: &str = "clang++-22";
+
+/// The flags that make clang count, on the device and on the host.
+pub(crate) const INSTRUMENTATION: [&str; 3] = [
+    "-fprofile-instr-generate",
+    "-fcoverage-mapping",
+    "-fprofile-update=atomic",
+];
+
+/// One compilation: its command, and the inputs of its result.
+pub(crate) struct Compilation {
+    compiler: &'static str,
+    arguments: Vec<OsString>,
+    inputs: Vec<PathBuf>,
+}
+
+impl Compilation {
+    pub(crate) fn new() -> Self {
+        Self::by(CLANG)
+    }
+
+    pub(crate) fn by(compiler: &'static str) -> Self {
+        Self {
+            compiler,
+            arguments: Vec::new(),
+            inputs: Vec::new(),
+        }
+    }
+
+    pub(crate) fn arguments<T: Into<OsString>>(
+        mut self,
+        arguments: impl IntoIterator<Item = T>,
+    ) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds an input file to the command line.
+    pub(crate) fn source(mut self, path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        self.arguments.push(path.clone().into());
+        self.inputs.push(path);
+        self
+    }
+
+    /// Adds input files that the command line does not name: headers.
+    pub(crate) fn reads(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.inputs.extend(paths);
+        self
+    }
+
+    /// Compiles, unless a kept result has these inputs. `name` starts the result's file name.
+    pub(crate) fn output(self, name: &str) -> PathBuf {
+        let directory = cache_directory();
+        let file = format!("{name}-{:016x}", self.key());
+        let output = directory.join(&file);
+        // One process compiles, others wait. clang derives identifiers from its whole command line,
+        // so two compilations of one source give two different programs. One must not replace the
+        // other while a test uses it.
+        let lock =
+            File::create(directory.join(format!("{file}.lock"))).expect("a file can be made");
+        lock.lock().expect("a file can be locked");
+        if output.exists() {
+            return output;
+        }
+        let unfinished = directory.join(format!("{file}.unfinished"));
+        let mut clang = limited(self.compiler);
+        clang.args(&self.arguments).arg("-o").arg(&unfinished);
+        run(&mut clang).success().silently();
+        std::fs::rename(&unfinished, &output).expect("a file can be renamed beside itself");
+        output
+    }
+
+    fn key(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        compiler_version(self.compiler).hash(&mut hasher);
+        self.arguments.hash(&mut hasher);
+        for path in &self.inputs {
+            std::fs::read(path)
+                .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
+                .hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+}
+
+/// The compiler's version text, read once.
+fn compiler_version(compiler: &'static str) -> String {
+    static VERSIONS: Mutex<BTreeMap<&str, String>> = Mutex::new(BTreeMap::new());
+    let mut versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    versions
+        .entry(compiler)
+        .or_insert_with(|| run(limited(compiler).arg("--version")).success().stdout)
+        .clone()
+}
+
+/// The header that makes device code drainable.
+pub(crate) fn device_header() -> PathBuf {
+    repository("runtime/device/rocov_device.h")
+}
+
+fn kernel_source(name: &str) -> PathBuf {
+    repository("testdata/kernels")
+        .join(name)
+        .with_extension("hip")
+}
+
+/// A source of testdata/kernels as a code object. HIP 5.2 loads version 4, later releases load 5.
+pub(crate) fn code_object(name: &str, target: &str, level: &str, version: u8) -> PathBuf {
+    code_object_of(&kernel_source(name), target, level, version)
+}
+
+/// Compiles only for GPUs, without HIP's headers and libraries and without instrumentation.
+pub(crate) fn device_only(compiler: &'static str, targets: &[&str], version: u8) -> Compilation {
+    let bundled = if targets.len() > 1 {
+        "--gpu-bundle-output"
+    } else {
+        "--no-gpu-bundle-output"
+    };
+    Compilation::by(compiler)
+        .arguments(["-x", "hip", "--cuda-device-only", bundled])
+        .arguments(["-nogpuinc", "-nogpulib"])
+        .arguments(["-std=c++17", "-ffp-contract=off"])
+        .arguments(targets.iter().map(|it| format!("--offload-arch={it}")))
+        .arguments([format!("-mcode-object-version={version}"), "-I".into()])
+        .arguments([repository("testdata/kernels")])
+        .reads(files_with_extension("testdata/kernels", "h"))
+}
+
+/// Any source that needs no HIP header as a code object, instrumented.
+pub(crate) fn code_object_of(source: &Path, target: &str, level: &str, version: u8) -> PathBuf {
+    let stem = source.file_stem().unwrap_or_default().to_string_lossy();
+    let mut compilation = device_only(CLANG, &[target], version)
+        .arguments([level])
+        .arguments(INSTRUMENTATION)
+        .arguments(["-include"])
+        .source(device_header());
+    if level == "-O0" && version == 4 {
+        // Without the pass that infers these attributes, clang marks every kernel as one that may
+        // enqueue kernels. HIP 5.2 then reads the address of a queue that only OpenCL makes, and
+        // crashes on every GPU.
+        for attribute in ["amdgpu-no-default-queue", "amdgpu-no-completion-action"] {
+            compilation =
+                compilation.arguments(["-Xclang", "-default-function-attr", "-Xclang", attribute]);
+        }
+    }
+    compilation
+        .source(source)
+        .output(&format!("{stem}.{target}{level}"))
+}
+
+/// A source of testdata/kernels for the host, with a runner that takes a spec and a directory.
+pub(crate) fn host_oracle(name: &str, level: &str) -> PathBuf {
+    host_oracle_with(name, level, &[])
+}
+
+/// Like `host_oracle`, with further flags for the counted source.
+pub(crate) fn host_oracle_with(name: &str, level: &str, flags: &[&str]) -> PathBuf {
+    let instrumented = Compilation::new()
+        .arguments(["-x", "c++", "-c", "-std=c++17", "-ffp-contract=off", level])
+        .arguments(INSTRUMENTATION)
+        .arguments(flags.iter().copied())
+        .source(kernel_source(name))
+        .reads(files_with_extension("testdata/kernels", "h"))
+        .output(&format!("{name}.host{level}"));
+    Compilation::new()
+        // The runner finds kernels by their dynamic symbols.
+        .arguments(["-rdynamic", "-fprofile-instr-generate"])
+        .source(oracle_object("spec"))
+        .source(oracle_object("fibres"))
+        .source(oracle_object("host_runner"))
+        .source(instrumented)
+        .output(&format!("{name}.oracle{level}"))
+}
+
+/// A source of testdata/oracle, not instrumented.
+fn oracle_object(name: &str) -> PathBuf {
+    Compilation::new()
+        .arguments(["-c", "-std=c++17", "-O1", "-Wall", "-Wextra", "-I"])
+        .arguments([repository("testdata/kernels")])
+        .arguments(["-D__HIP_PLATFORM_AMD__"])
+        .source(
+            repository("testdata/oracle")
+                .join(name)
+                .with_extension("cpp"),
+        )
+        .reads(files_with_extension("testdata/oracle", "h"))
+        .reads(files_with_extension("testdata/kernels", "h"))
+        .output(name)
+}
+
+/// The HIP program that runs a spec from a code object, linked with the HIP of these flags.
+pub(crate) fn module_runner(linking: &[OsString]) -> PathBuf {
+    Compilation::new()
+        .source(oracle_object("module_runner"))
+        .source(oracle_object("spec"))
+        .arguments(linking)
+        .output("module_runner")
+}
+
+/// testdata/sample as a program for Debian 12's HIP, compiled with its own flags and these.
+pub(crate) fn sample(compiler: &'static str, flags: &[OsString]) -> PathBuf {
+    sample_on(Stack::Debian12, compiler, flags)
+}
+
+/// testdata/sample as a program for another HIP. The flags name the GPU, except for Debian 12's.
+pub(crate) fn sample_on(stack: Stack, compiler: &'static str, flags: &[OsString]) -> PathBuf {
+    let folder = repository("testdata/sample");
+    Compilation::by(compiler)
+        .arguments(stack.flags())
+        .reads([folder.join("debian12.cfg")])
+        .arguments(["-O1"])
+        .arguments(flags)
+        .source(folder.join("main.hip"))
+        .source(folder.join("statistics.hip"))
+        .reads([folder.join("statistics.h")])
+        .reads([device_header()])
+        .output("sample")
+}

@@ -1,0 +1,234 @@
+//! The ways to run a code object: through a real HIP runtime on the modelled GPU, or with the
+//! interpreter's own loader.
+
+use super::artifacts::{built, repository};
+use super::command::{Ended, limited, rocov_run, run};
+use super::compile::module_runner;
+use super::profile::raw_profiles;
+use super::unpacked::{asked, not_run};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// A real ROCr and HIP, or their substitute.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Stack {
+    /// Debian 12's own packages.
+    Debian12,
+    /// Another release's packages, unpacked by tools/stacks.
+    Unpacked(&'static Release),
+    /// No HIP: `amdgcn-run` loads and runs the code object.
+    Interpreter,
+}
+
+/// A release that tools/stacks knows.
+#[derive(Debug)]
+pub(crate) struct Release {
+    name: &'static str,
+    /// The newest code object version that its HIP loads.
+    code_object_version: u8,
+    /// The limits of a test run without the release.
+    without: &'static str,
+    /// The flags with which clang builds a program for it; `None` if it is not unpacked.
+    flags: OnceLock<Option<Vec<OsString>>>,
+}
+
+static ROCR_7_2: Release = Release {
+    name: "rocr-7.2.4",
+    code_object_version: 6,
+    without: "an older HIP runs gfx942 kernels, and nothing is run on HIP 7",
+    flags: OnceLock::new(),
+};
+
+static ROCR_6_4: Release = Release {
+    name: "rocr-6.4.3",
+    code_object_version: 6,
+    without: "nothing is run on HIP 6",
+    flags: OnceLock::new(),
+};
+
+static ROCR_6_1: Release = Release {
+    name: "rocr-6.1.2",
+    code_object_version: 5,
+    without: "nothing is run on it",
+    flags: OnceLock::new(),
+};
+
+impl Release {
+    /// The build flags from tools/stacks.
+    fn flags(&self) -> Option<&[OsString]> {
+        let flags = self.flags.get_or_init(|| {
+            let flags = asked("flags", self.name, self.without)?;
+            Some(flags.split_whitespace().map(OsString::from).collect())
+        });
+        flags.as_deref()
+    }
+
+    fn is_here(&self) -> bool {
+        self.flags().is_some()
+    }
+
+    /// The flags that link with its libraries.
+    fn linking(&self) -> Vec<OsString> {
+        let is_for_linking = |flag: &&OsString| {
+            let flag = flag.to_string_lossy();
+            ["-L", "-l", "-Wl,"].iter().any(|it| flag.starts_with(it))
+        };
+        let flags = self.flags().expect("only stacks that are here are run");
+        flags.iter().filter(is_for_linking).cloned().collect()
+    }
+}
+
+impl Stack {
+    /// The stack that runs code for this target here. Debian 12's stack does not know gfx942.
+    pub(crate) fn for_target(target: &str) -> Self {
+        if target == "gfx90a" {
+            return Self::Debian12;
+        }
+        let knows = [&ROCR_7_2, &ROCR_6_4].into_iter().find(|it| it.is_here());
+        knows.map_or_else(
+            || {
+                not_run("gfx942 on HIP: amdgcn-run runs its kernels instead");
+                Self::Interpreter
+            },
+            Self::Unpacked,
+        )
+    }
+
+    /// HIP 7.2.4, if it is unpacked here.
+    pub(crate) fn hip_7() -> Option<Self> {
+        ROCR_7_2.is_here().then_some(Self::Unpacked(&ROCR_7_2))
+    }
+
+    /// Returns whether its HIP is a 7. HIP 7 reports GPU faults as errors; earlier releases end the
+    /// program.
+    pub(crate) fn is_hip_7(self) -> bool {
+        matches!(self, Self::Unpacked(release) if std::ptr::eq(release, &raw const ROCR_7_2))
+    }
+
+    /// The other stacks that are unpacked here (`tools/test --stacks all`).
+    pub(crate) fn others() -> Vec<Self> {
+        let here = |release: &&Release| release.is_here();
+        [&ROCR_6_1, &ROCR_6_4, &ROCR_7_2]
+            .into_iter()
+            .filter(here)
+            .map(Self::Unpacked)
+            .collect()
+    }
+
+    /// Debian 12's stack, and the others that are unpacked here.
+    pub(crate) fn all() -> Vec<Self> {
+        [Self::Debian12].into_iter().chain(Self::others()).collect()
+    }
+
+    /// All stacks with a HIP 5: they test features that HIP 6 lacks.
+    pub(crate) fn before_hip_6() -> Vec<Self> {
+        let mut stacks = Self::all();
+        stacks.retain(|stack| stack.code_object_version() < 6);
+        stacks
+    }
+
+    /// The flags, without the architecture, with which clang builds a HIP program for this stack.
+    pub(crate) fn flags(self) -> Vec<OsString> {
+        match self {
+            Self::Debian12 => {
+                let config = repository("testdata/sample/debian12.cfg");
+                vec!["--config".into(), config.into()]
+            }
+            Self::Unpacked(release) => {
+                let flags = release.flags().expect("only stacks that are here are run");
+                flags.to_vec()
+            }
+            Self::Interpreter => panic!("the interpreter runs code objects, not programs"),
+        }
+    }
+
+    /// The flags for a compilation without a link.
+    pub(crate) fn compile_flags(self) -> Vec<OsString> {
+        const FOR_LINKING: [&str; 5] = ["-L", "-l", "-Wl,", "--hip-link", "-no-hip-rt"];
+        let mut flags = self.flags();
+        flags.retain(|flag| {
+            let flag = flag.to_string_lossy();
+            !FOR_LINKING.iter().any(|start| flag.starts_with(start))
+        });
+        flags
+    }
+
+    /// The words before a program that start it on this stack.
+    pub(crate) fn starter(self) -> Vec<OsString> {
+        match self {
+            Self::Debian12 | Self::Interpreter => Vec::new(),
+            Self::Unpacked(release) => {
+                let stacks = repository("tools/stacks");
+                vec![
+                    stacks.into(),
+                    "run".into(),
+                    release.name.into(),
+                    "--".into(),
+                ]
+            }
+        }
+    }
+
+    /// The newest code object version that this stack loads.
+    pub(crate) fn code_object_version(self) -> u8 {
+        match self {
+            Self::Debian12 => 4,
+            Self::Unpacked(release) => release.code_object_version,
+            Self::Interpreter => 5,
+        }
+    }
+
+    /// Runs a spec from a code object. The buffers go into `directory`, the profiles into its
+    /// folder [`data`]. Both must be new.
+    pub(crate) fn run(self, target: &str, object: &Path, spec: &Path, directory: &Path) -> Ended {
+        let mut command = self.runner(target, &data(directory));
+        let ended = run(command.arg(object).arg(spec).arg(directory));
+        let profile = directory.join("dev.profraw");
+        if matches!(self, Self::Interpreter) && profile.exists() {
+            std::fs::create_dir_all(data(directory)).expect("a directory can be made");
+            std::fs::rename(profile, data(directory).join("dev.profraw"))
+                .expect("a file can be renamed beside itself");
+        }
+        ended
+    }
+
+    /// The command that runs a spec, up to its arguments.
+    pub(crate) fn runner(self, target: &str, data: &Path) -> Command {
+        if matches!(self, Self::Interpreter) {
+            return limited(built("amdgcn-run"));
+        }
+        let mut command = self.launcher(target, data);
+        command.arg(module_runner(&self.linking()));
+        command
+    }
+
+    /// `rocov run` of the program that the caller appends, on modelled GPUs and this stack.
+    pub(crate) fn launcher(self, gpus: &str, data: &Path) -> Command {
+        let mut command = rocov_run(Some(&format!("model:{gpus}")), data);
+        command.args(self.starter());
+        command
+    }
+
+    /// The flags that link a program with this stack's HIP.
+    pub(crate) fn linking(self) -> Vec<OsString> {
+        match self {
+            Self::Debian12 => vec!["-lamdhip64".into()],
+            Self::Unpacked(release) => release.linking(),
+            Self::Interpreter => panic!("the interpreter runs code objects, not programs"),
+        }
+    }
+}
+
+/// The profile directory of a run.
+pub(crate) fn data(directory: &Path) -> PathBuf {
+    directory.join("data")
+}
+
+/// The only profile of a run.
+pub(crate) fn the_profile(directory: &Path) -> PathBuf {
+    let profiles = raw_profiles(&data(directory));
+    assert_eq!(profiles.len(), 1, "one profile was expected: {profiles:?}");
+    profiles[0].clone()
+}

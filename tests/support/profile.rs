@@ -1,0 +1,120 @@
+//! Profiles as llvm-profdata reads them.
+
+use super::command::{limited, run};
+use rocov::store::layout::PROFRAW;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The LLVM tools of the compiler.
+pub(crate) const PROFDATA: &str = "llvm-profdata-22";
+pub(crate) const COV: &str = "llvm-cov-22";
+
+/// The contents of one function in llvm-profdata's output.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Function {
+    pub(crate) hash: String,
+    pub(crate) calls: u64,
+    pub(crate) blocks: Vec<u64>,
+}
+
+/// Functions by their (mangled) names.
+pub(crate) type Functions = BTreeMap<String, Function>;
+
+/// The raw profiles of a data directory, or of a directory with profiles only, sorted by name. The
+/// directory may be missing.
+pub(crate) fn raw_profiles(directory: &Path) -> Vec<PathBuf> {
+    let within = directory.join(PROFRAW);
+    let directory = if within.is_dir() { &within } else { directory };
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    let mut profiles: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("a folder that opens can be listed").path())
+        .filter(|path| path.extension().is_some_and(|it| it == PROFRAW))
+        .collect();
+    profiles.sort();
+    profiles
+}
+
+/// Merges raw profiles into `output`. Fails if llvm-profdata prints anything.
+pub(crate) fn merge(profiles: &[PathBuf], output: &Path) {
+    merge_by(PROFDATA, profiles, output);
+}
+
+/// Merges raw profiles of another compiler with its own llvm-profdata.
+pub(crate) fn merge_by(profdata: &str, profiles: &[PathBuf], output: &Path) {
+    assert!(
+        !profiles.is_empty(),
+        "no profile was written for {}",
+        output.display()
+    );
+    let mut command = limited(profdata);
+    command.arg("merge").args(profiles).arg("-o").arg(output);
+    run(&mut command).success().silently();
+}
+
+/// The profiles of an arch in a data directory, merged into a file beside the directory.
+pub(crate) fn merged_of_arch(data: &Path, arch: &str) -> PathBuf {
+    merged_of_arch_by(PROFDATA, data, arch)
+}
+
+/// The profiles of an arch in a data directory, merged by this llvm-profdata into a file beside the
+/// directory.
+pub(crate) fn merged_of_arch_by(profdata: &str, data: &Path, arch: &str) -> PathBuf {
+    let mut profiles = raw_profiles(data);
+    profiles.retain(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(&format!("{arch}."))
+    });
+    let merged = data.with_extension(format!("{arch}.profdata"));
+    merge_by(profdata, &profiles, &merged);
+    merged
+}
+
+/// The counts of an indexed or a raw profile.
+pub(crate) fn functions(profile: &Path) -> Functions {
+    functions_by(PROFDATA, profile)
+}
+
+/// The counts of another compiler's profile, read with its own llvm-profdata.
+pub(crate) fn functions_by(profdata: &str, profile: &Path) -> Functions {
+    let mut command = limited(profdata);
+    command
+        .args(["show", "--all-functions", "--counts"])
+        .arg(profile);
+    parse(&run(&mut command).success().silently().stdout)
+}
+
+fn parse(shown: &str) -> Functions {
+    let mut functions = Functions::new();
+    let mut current: Option<&mut Function> = None;
+    for line in shown.lines() {
+        // Names are indented by two and end in a colon; the lines of a function are indented by
+        // four.
+        if let Some(name) = line.strip_prefix("  ").and_then(|it| it.strip_suffix(':'))
+            && !name.starts_with(' ')
+        {
+            current = Some(functions.entry(name.to_owned()).or_default());
+            continue;
+        }
+        let (Some(function), Some((key, value))) = (&mut current, line.trim().split_once(": "))
+        else {
+            continue;
+        };
+        let number = |text: &str| -> u64 { text.parse().expect("counts are numbers") };
+        match key {
+            "Hash" => function.hash = value.to_owned(),
+            "Function count" => function.calls = number(value),
+            "Block counts" => {
+                let list = value.trim_matches(['[', ']']);
+                function.blocks = list
+                    .split(", ")
+                    .filter(|it| !it.is_empty())
+                    .map(number)
+                    .collect();
+            }
+            _ => {}
+        }
+    }
+    functions
+}

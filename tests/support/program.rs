@@ -1,0 +1,134 @@
+//! HIP programs of testdata/programs, compiled and run like a user's.
+
+use super::artifacts::{built, files_with_extension, repository};
+use super::command::{limited, rocov_run, run};
+use super::compile::{CLANG, Compilation, device_header};
+use super::gpu::Stack;
+use super::profile::{Function, functions, raw_profiles};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The architecture that every stack knows.
+pub(crate) const TARGET: &str = "gfx90a";
+
+/// A program for one stack.
+#[derive(Debug)]
+pub(crate) struct Program {
+    stack: Stack,
+    pub(crate) file: PathBuf,
+}
+
+impl Program {
+    /// Compiles sources of testdata/programs with the flags of `rocov flags OPTIONS` and `more`.
+    pub(crate) fn build(stack: Stack, sources: &[&str], options: &[&str], more: &[&str]) -> Self {
+        Self::with_flags(stack, sources, &rocov_flags(options), more, &[])
+    }
+
+    /// Compiles them with `flags`, `more` and the stack's own flags. `flags` and `more` name the
+    /// `profiles`.
+    pub(crate) fn with_flags(
+        stack: Stack,
+        sources: &[&str],
+        flags: &[OsString],
+        more: &[&str],
+        profiles: &[PathBuf],
+    ) -> Self {
+        let stem = sources[0].rsplit('/').next().unwrap_or_default();
+        let mut compilation = Compilation::new()
+            .arguments(stack.flags())
+            .arguments(["-O1", "-Wall", "-Wextra"])
+            .arguments([format!("--offload-arch={TARGET}")])
+            .arguments(flags)
+            .arguments(more);
+        for source in sources {
+            compilation = compilation.source(repository("testdata/programs").join(source));
+        }
+        let folder = sources[0].rsplit_once('/').map_or("", |(folder, _)| folder);
+        let headers = files_with_extension(&format!("testdata/programs/{folder}"), "h");
+        let file = compilation
+            .reads(headers)
+            .reads([device_header()])
+            .reads(profiles.iter().cloned())
+            .output(stem);
+        Self { stack, file }
+    }
+
+    /// The program under `rocov run` on these GPUs, up to its arguments.
+    pub(crate) fn under_rocov(&self, gpus: &str, data: &Path) -> Command {
+        let mut command = rocov_run(Some(&format!("model:{gpus}")), data);
+        command.args(self.stack.starter()).arg(&self.file);
+        command
+    }
+
+    /// The program under `rocov run`, with profiles named by this pattern.
+    pub(crate) fn with_pattern(&self, gpus: &str, pattern: &Path) -> Command {
+        let mut command = limited(built("rocov"));
+        command
+            .args(["run", "--gpu", &format!("model:{gpus}"), "--"])
+            .args(self.stack.starter())
+            .arg(&self.file)
+            .env("LLVM_PROFILE_FILE", pattern);
+        command
+    }
+
+    /// The program on a modelled GPU, without rocov.
+    pub(crate) fn alone(&self) -> Command {
+        let mut command = without_rocov();
+        command.args(self.stack.starter()).arg(&self.file);
+        command
+    }
+}
+
+/// A command that runs the appended program on a modelled GPU, without rocov.
+pub(crate) fn without_rocov() -> Command {
+    let model = built("librocov_modelgpu.so");
+    let mut command = limited("env");
+    command.arg(format!("ROCOV_MODELGPU={TARGET}"));
+    command.arg(format!("LD_PRELOAD={}", model.display()));
+    command
+}
+
+/// The flags that `rocov flags` prints for the compiler of the tests.
+pub(crate) fn rocov_flags(options: &[&str]) -> Vec<OsString> {
+    flags_for(CLANG, options)
+}
+
+/// The flags that `rocov flags` prints for another compiler.
+pub(crate) fn flags_for(compiler: &str, options: &[&str]) -> Vec<OsString> {
+    let mut flags = limited(built("rocov"));
+    flags.args(["flags", "--clang", compiler]).args(options);
+    let flags = run(&mut flags).success().silently().stdout;
+    flags.split_whitespace().map(OsString::from).collect()
+}
+
+/// The profiles of device code in a directory, without those of zeros only.
+pub(crate) fn device_profiles(data: &Path) -> Vec<PathBuf> {
+    let is_device = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("gfx") && !is_of_zeros(path)
+    };
+    raw_profiles(data).into_iter().filter(is_device).collect()
+}
+
+/// Returns whether this profile of device code belongs to code that was never launched.
+pub(crate) fn is_of_zeros(profile: &Path) -> bool {
+    profile.to_string_lossy().contains(".zero.")
+}
+
+/// One function's entry in a profile.
+#[track_caller]
+pub(crate) fn function(profile: &Path, name: &str) -> Function {
+    let functions = functions(profile);
+    let found = functions.get(name);
+    found
+        .unwrap_or_else(|| panic!("no {name} in {}: {functions:?}", profile.display()))
+        .clone()
+}
+
+/// Calls and other counters of one function in a profile.
+#[track_caller]
+pub(crate) fn counts(profile: &Path, name: &str) -> (u64, Vec<u64>) {
+    let Function { calls, blocks, .. } = function(profile, name);
+    (calls, blocks)
+}

@@ -1,0 +1,25 @@
+//! The command line of `rocov clean`.
+
+use super::DEFAULT_DATA_DIRECTORY;
+use clap::Args;
+use std::path::PathBuf;
+
+/// Remove the files that rocov wrote, and nothing else
+///
+/// Removes profiles, device ELFs, kernel registries, the files of `rocov merge` and `rocov export`, and
+/// the partial files of killed processes. It also removes the files beside the profiles of your own
+/// `LLVM_PROFILE_FILE`. rocov knows its files by their names and, if need be, by how they start.
+/// Everything else stays, with its directories. Links are not followed.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0, also if there was nothing; 1 if something could not be removed, which standard \
+error names; 2 for a usage error.")]
+pub(crate) struct CleanArguments {
+    /// The directory that `rocov run` wrote to, or the directory of your own `LLVM_PROFILE_FILE`
+    #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]
+    pub(crate) directory: PathBuf,
+
+    /// Remove nothing, and list the files that would be removed
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+}

@@ -1,0 +1,28 @@
+//! The command line of `rocov doctor`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Check this machine, and programs, for coverage of GPU code
+///
+/// Checks the libraries that programs run on, GPUs and the right to use them, compilers, LLVM's tools
+/// and the raw versions that they read, and variables that get in the way. Of each BINARY, it checks
+/// the instrumentation of GPU code, the tools that read its profiles, and obstacles to draining it. It
+/// runs no BINARY and loads no library.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0, also with warnings; 1 if something that coverage needs is missing, with what to do \
+next; 2 for a usage error.")]
+pub(crate) struct DoctorArguments {
+    /// Programs, libraries with kernels, or device ELFs to look into
+    #[arg(value_name = "BINARY")]
+    pub(crate) binaries: Vec<PathBuf>,
+
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
+    #[arg(long, value_name = "DIR")]
+    pub(crate) llvm_bin: Option<PathBuf>,
+}

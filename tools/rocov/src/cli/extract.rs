@@ -1,0 +1,32 @@
+//! The command line of `rocov extract`.
+
+use clap::Args;
+use glob::Pattern;
+use std::path::PathBuf;
+
+/// Extract device ELFs from the file that holds them
+///
+/// The file is a program, a library, a bundle of clang-offload-bundler, compressed or not, or a binary
+/// of clang-offload-packager. rocov writes each device ELF to TARGET.IDENTITY.elf. A file that has
+/// these contents already stays as it is.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0; 1 if there is no device ELF of such a target, or a part of the file is damaged and \
+the rest is written; 2 for a usage error.")]
+pub(crate) struct ExtractArguments {
+    /// The program, library, or bundle
+    #[arg(value_name = "BINARY")]
+    pub(crate) file: PathBuf,
+
+    /// The directory for the device ELFs
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    pub(crate) output: PathBuf,
+
+    /// Extract only device ELFs for targets that match, such as gfx90a* or gfx90a:xnack-
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) target: Option<Pattern>,
+
+    /// Print the target, identity and size of each, and write nothing
+    #[arg(long)]
+    pub(crate) list: bool,
+}

@@ -1,0 +1,41 @@
+//! The options that select sources, which several subcommands have.
+
+use crate::coverage::{PathMap, Selection};
+use anyhow::Result;
+use clap::Args;
+
+/// The options that select the contents of a report.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Contents")]
+pub(crate) struct Filters {
+    /// Take only this arch; can be repeated
+    #[arg(long, value_name = "ARCH")]
+    pub(crate) arch: Vec<String>,
+
+    /// Take only sources that match, by name, by path, or by path from here; can be repeated
+    #[arg(long, value_name = "GLOB")]
+    include: Vec<String>,
+
+    /// Leave out sources that match; can be repeated
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<String>,
+
+    /// Look in TO for sources that were compiled in FROM; can be repeated
+    #[arg(long, value_name = "FROM=TO")]
+    pub(crate) path_map: Vec<PathMap>,
+
+    /// Add up the runs of all builds of a program or library, not only those of the newest
+    #[arg(long)]
+    pub(crate) all_builds: bool,
+}
+
+impl Filters {
+    /// The selection of sources that these options make.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a glob is none.
+    pub(crate) fn selection(&self) -> Result<Selection> {
+        Selection::new(&self.path_map, &self.include, &self.exclude)
+    }
+}

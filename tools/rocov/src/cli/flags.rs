@@ -1,0 +1,32 @@
+//! The command line of `rocov flags`.
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+use std::path::PathBuf;
+
+/// Print the compile flags that make a program's GPU code drainable
+///
+/// For use as `clang++ $(rocov flags) -x hip ...`. Asks clang which flags it passes on to GPU code. New
+/// ones (22) pass on the usual -fprofile-instr-generate -fcoverage-mapping. Old ones (15 to 19) need
+/// flags of their front end, which instrument host code too, to no effect.
+#[derive(Args)]
+pub(crate) struct FlagsArguments {
+    /// The compiler that you use [default: the newest clang++ or amdclang++ found]
+    #[arg(long, value_name = "CLANG")]
+    pub(crate) clang: Option<PathBuf>,
+
+    /// Print --offload-arch=ARCH too; can be repeated
+    #[arg(long, value_name = "ARCH", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) offload_arch: Vec<String>,
+
+    /// Instrument host code too; LLVM's own runtime writes its profiles
+    #[arg(long)]
+    pub(crate) host: bool,
+
+    /// Print the flags that link librocov.a into a program or a shared library instead
+    ///
+    /// Put them last on the linker's command line. The program is then drained without `rocov run`;
+    /// `tools/librocov-a` makes the library.
+    #[arg(long, conflicts_with_all = ["clang", "offload_arch", "host"])]
+    pub(crate) link: bool,
+}

@@ -1,0 +1,56 @@
+//! The options of `rocov report` that make it fail.
+
+use crate::coverage::Gates;
+use clap::Args;
+
+/// Least percentages, each for every arch and for all of them joined.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Gates")]
+pub(crate) struct GateArguments {
+    /// Fail when less than PERCENT of the lines ran, on an arch or in all
+    #[arg(long, value_name = "PERCENT", value_parser = percent, conflicts_with = "show")]
+    fail_under_lines: Option<f64>,
+
+    /// Fail when less than PERCENT of the functions ran
+    #[arg(long, value_name = "PERCENT", value_parser = percent, conflicts_with = "show")]
+    fail_under_functions: Option<f64>,
+
+    /// Fail when less than PERCENT of the regions ran
+    #[arg(long, value_name = "PERCENT", value_parser = percent, conflicts_with = "show")]
+    fail_under_regions: Option<f64>,
+
+    /// Fail when less than PERCENT of the branches ran
+    #[arg(long, value_name = "PERCENT", value_parser = percent, conflicts_with = "show")]
+    fail_under_branches: Option<f64>,
+
+    /// With --diff, fail when less than PERCENT of the changed lines ran, or a changed file is not
+    /// reported
+    #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "diff")]
+    fail_under_changed_lines: Option<f64>,
+
+    /// Fail when a kernel did not run, on an arch that it was compiled for
+    #[arg(long, conflicts_with = "show")]
+    fail_uncovered_kernels: bool,
+}
+
+impl GateArguments {
+    /// The gates that these options set.
+    pub(super) fn gates(&self) -> Gates {
+        Gates {
+            lines: self.fail_under_lines,
+            functions: self.fail_under_functions,
+            regions: self.fail_under_regions,
+            branches: self.fail_under_branches,
+            changed_lines: self.fail_under_changed_lines,
+            all_kernels: self.fail_uncovered_kernels,
+        }
+    }
+}
+
+/// Parses a percentage.
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
+        _ => Err("expected 0 to 100".to_owned()),
+    }
+}

@@ -1,0 +1,127 @@
+//! The command line of `rocov kernels`.
+
+use super::DEFAULT_DATA_DIRECTORY;
+use clap::{Args, ValueEnum};
+use glob::Pattern;
+use std::num::ParseIntError;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// List the kernels that programs loaded, with their resources and coverage
+///
+/// Reads the kernel registries of DIR, one for each process, and lists each kernel of each code object:
+/// registers, bytes of LDS and scratch, spilled registers, work-items of a wave, loads of its code
+/// object, whether it counts, entries by work-items, lines that ran, name and source. A value that no
+/// profile has is a dash.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0; 1 if a registry could not be read or an address is not known, and the rest is \
+printed; 2 for a usage error.")]
+pub(crate) struct KernelsArguments {
+    /// The directory that `rocov run` wrote to
+    #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]
+    pub(crate) directory: PathBuf,
+
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print symbols instead of demangled names
+    #[arg(long)]
+    pub(crate) mangled: bool,
+
+    /// List only kernels for this target, with features or without; can be repeated
+    #[arg(long, value_name = "ARCH")]
+    pub(crate) arch: Vec<String>,
+
+    /// List only kernels whose symbol or name, with its signature or without, matches; can be repeated
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) name: Vec<Pattern>,
+
+    /// List only kernels that count
+    #[arg(long)]
+    pub(crate) instrumented: bool,
+
+    /// List only kernels that never ran, by their profiles
+    #[arg(long)]
+    pub(crate) uncovered: bool,
+
+    /// Sort by this column: numbers from the largest, text from A
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) sort: Option<Column>,
+
+    /// Show instead the kernel or load at this device address, such as a kernel object; can be repeated
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        conflicts_with_all = ["arch", "name", "instrumented", "uncovered", "sort"]
+    )]
+    pub(crate) address: Vec<Address>,
+
+    /// The moment that --address asks about: the number of the process's last load or unload
+    #[arg(long, value_name = "N", requires = "address")]
+    pub(crate) generation: Option<u64>,
+
+    /// The process that --address asks about
+    #[arg(long, value_name = "PID", requires = "address")]
+    pub(crate) pid: Option<u32>,
+
+    /// Add up the runs of all builds of a program or library, not only those of the newest
+    #[arg(long)]
+    pub(crate) all_builds: bool,
+
+    /// Look for device ELFs in these files too, as `rocov report` does
+    #[arg(long = "object", value_name = "FILE", num_args = 1..)]
+    pub(crate) objects: Vec<PathBuf>,
+
+    /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
+    #[arg(long, value_name = "DIR")]
+    pub(crate) llvm_bin: Option<PathBuf>,
+}
+
+/// An address on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Address(pub(crate) u64);
+
+impl FromStr for Address {
+    type Err = ParseIntError;
+
+    /// Takes hexadecimal digits, with 0x before them or not.
+    fn from_str(value: &str) -> Result<Self, ParseIntError> {
+        let digits = value.strip_prefix("0x").unwrap_or(value);
+        u64::from_str_radix(digits, 16).map(Self)
+    }
+}
+
+/// A column, as `--sort` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Column {
+    /// Target with features.
+    Arch,
+    /// Vector registers.
+    Vgprs,
+    /// Scalar registers.
+    Sgprs,
+    /// Accumulation registers.
+    Agprs,
+    /// Bytes of LDS of a workgroup.
+    Lds,
+    /// Bytes of scratch of a work-item.
+    Scratch,
+    /// Spilled registers.
+    Spills,
+    /// Work-items of a wave.
+    Wavefront,
+    /// Loads of the code object.
+    Loads,
+    /// Yes if it counts.
+    Instrumented,
+    /// Entries by work-items.
+    Count,
+    /// Share of its lines that ran.
+    Lines,
+    /// Name.
+    Kernel,
+    /// Source file.
+    Source,
+}

@@ -1,0 +1,105 @@
+//! The command line of `rocov run`.
+
+use super::gpu::ModelGpus;
+use clap::Args;
+use rocov::settings::Drainer;
+use rocov::settings::{Interval, SnapshotSignal};
+use rocov::store::Label;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The value that librocov takes for `--control` without a directory.
+pub(crate) const USUAL_CONTROL: &str = "1";
+
+/// Run a program and drain the counters of its GPU code into a directory
+///
+/// Compile the program with the flags that `rocov flags` prints; it needs no other change. rocov
+/// preloads librocov.so into it and every process it starts. That library writes the directory and its
+/// profiles, so a program that never uses a GPU leaves nothing behind. Static and setuid programs
+/// cannot be preloaded and run as without rocov.
+#[derive(Args)]
+#[command(override_usage = "rocov run [OPTIONS] -- CMD [ARGUMENT]...")]
+#[command(after_help = "\
+Exit status: the program's own; 128+N if signal N ended it; 127 if it was not found, 126 if it \
+could not be started, 125 if rocov failed before that, 2 for a usage error.
+
+rocov forwards signals to the program, except those from the terminal (Ctrl-C), which the program \
+gets itself.")]
+pub(crate) struct RunArguments {
+    /// Run on a modelled GPU instead of the machine's own: model[:TARGET[xN][,TARGET[xN]...]]
+    ///
+    /// TARGET is gfx90a (the default) or gfx942, N the number of such GPUs; 1 to 8 GPUs in all.
+    /// For example model, model:gfx942, model:gfx90ax2,gfx942.
+    #[arg(long, value_name = "GPU")]
+    pub(crate) gpu: Option<ModelGpus>,
+
+    /// The directory for the profiles [default: rocov-data, or that of LLVM_PROFILE_FILE]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Label the profiles as those of this test: `rocov report --per-test` shows each label
+    ///
+    /// One name or, for tests within suites, several with / between them.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) label: Option<Label>,
+
+    /// CMD is ctest: label the profiles of each test with its name
+    ///
+    /// Parallel runs, fixtures and options of ctest work as without it. The build directory is the
+    /// current one or that of ctest's own --test-dir. rocov shortens names that cannot be labels, such
+    /// as a part of more than 128 bytes, and prints them on standard error. Needs CMake 3.20 or later.
+    #[arg(long, conflicts_with = "label")]
+    pub(crate) per_test: bool,
+
+    /// Let `rocov dump` and `rocov status` ask the running program, by a socket in DIR
+    ///
+    /// Only this user and root may. Without DIR, the socket is in $XDG_RUNTIME_DIR/rocov, or in
+    /// /tmp/rocov-UID if there is no such directory.
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = USUAL_CONTROL)]
+    pub(crate) control: Option<PathBuf>,
+
+    /// Drain the counters at this interval too, such as 500ms, 30s or 5m, and on SIGTERM and SIGINT
+    ///
+    /// A program that is killed then loses at most the counts since the last drain.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) snapshot_every: Option<Interval>,
+
+    /// Drain the counters on this signal too, HUP, USR1 or USR2, and on SIGTERM and SIGINT
+    #[arg(long, value_name = "SIGNAL")]
+    pub(crate) snapshot_on: Option<SnapshotSignal>,
+
+    /// The drain for a program that has LLVM's own drain for HIP in it: rocov or llvm [default: rocov]
+    ///
+    /// The other drain writes nothing. Compilers link LLVM's drain (clang_rt.profile_rocm) from clang
+    /// 23 on. With llvm, rocov writes no profiles of any program, and keeps device ELFs and registries.
+    #[arg(long, value_name = "WHO")]
+    pub(crate) drain: Option<Drainer>,
+
+    /// Use the program's ROCTx ranges as labels, and its marks as dumps
+    #[arg(long)]
+    pub(crate) roctx: bool,
+
+    /// Count nothing until the program opens a window (`rocov_start`)
+    #[arg(long)]
+    pub(crate) paused: bool,
+
+    /// Leave code that was never launched out of the report
+    ///
+    /// Without this option, kernels that no process launches count as not run: those of the program
+    /// and of every library that was in a process, also of libraries that were closed again.
+    #[arg(long)]
+    pub(crate) no_zero: bool,
+
+    /// Print on standard error the variables, the work of the drain and the number of profiles
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+
+    /// The program and its arguments
+    #[arg(
+        value_name = "CMD",
+        required = true,
+        num_args = 1..,
+        trailing_var_arg = true
+    )]
+    pub(crate) command: Vec<OsString>,
+}

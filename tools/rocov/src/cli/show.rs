@@ -1,0 +1,19 @@
+//! The command line of `rocov show`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Describe files: their kind, contents and damage
+///
+/// A file can be any file of the data directory: raw profiles of all versions, registries
+/// (.kernels.json), sections of an unknown raw version (.sections), device ELFs. Or any file that holds
+/// device code: programs, libraries, bundles, offload binaries.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0; 1 if a file is none of these, or damaged and the rest is shown; 2 for a usage \
+error.")]
+pub(crate) struct ShowArguments {
+    /// Raw profiles, registries, saved sections, device ELFs, programs, libraries, bundles
+    #[arg(value_name = "FILE", required = true, num_args = 1..)]
+    pub(crate) files: Vec<PathBuf>,
+}

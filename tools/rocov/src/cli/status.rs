@@ -1,0 +1,20 @@
+//! The command line of `rocov status`.
+
+use super::process_id;
+use clap::Args;
+
+/// Show the loaded code objects of a running program, and the place of its profiles
+///
+/// Start the program with `rocov run --control`, as this user.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0; 1 if the program could not be asked; 2 for a usage error.")]
+pub(crate) struct StatusArguments {
+    /// The program's process id
+    #[arg(value_name = "PID", value_parser = process_id)]
+    pub(crate) pid: u32,
+
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,119 @@
+//! The command line of `rocov which`.
+
+use super::{Cli, DEFAULT_DATA_DIRECTORY};
+use crate::coverage::PathMap;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory};
+use std::convert::Infallible;
+use std::fmt;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// List the tests that reach a line, with their counts
+///
+/// Tests are the labels of profiles, from `rocov run --label` or `--per-test`. FILE is a path from
+/// here, or the end of the path of a source that is elsewhere.
+#[derive(Args)]
+#[command(override_usage = "rocov which FILE:LINE... [DIR] [OPTIONS]")]
+#[command(after_help = "\
+Exit status: 0, also if no test reaches the line; 1 if there is no such source or no GPU code on a \
+line, and the others are answered, or if there is nothing to report; 2 for a usage error.")]
+pub(crate) struct WhichArguments {
+    /// Lines of sources, and the directory that `rocov run` wrote to [default: rocov-data]
+    #[arg(value_name = "FILE:LINE", required = true, num_args = 1..)]
+    operands: Vec<Operand>,
+
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Take only this arch; can be repeated
+    #[arg(long, value_name = "ARCH")]
+    pub(crate) arch: Vec<String>,
+
+    /// Add up the runs of all builds of a program or library, not only those of the newest
+    #[arg(long)]
+    pub(crate) all_builds: bool,
+
+    /// Look in TO for sources that were compiled in FROM; can be repeated
+    #[arg(long, value_name = "FROM=TO")]
+    pub(crate) path_map: Vec<PathMap>,
+
+    /// Look for device ELFs in these files too, as `rocov report` does
+    #[arg(long = "object", value_name = "FILE", num_args = 1..)]
+    pub(crate) objects: Vec<PathBuf>,
+
+    /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
+    #[arg(long, value_name = "DIR")]
+    pub(crate) llvm_bin: Option<PathBuf>,
+}
+
+impl WhichArguments {
+    /// The lines, at least one, and the data directory. Ends the process with a usage error if there is
+    /// no line, or there are two directories.
+    pub(crate) fn asked(&self) -> (Vec<&LineOfSource>, &Path) {
+        let (mut lines, mut directories) = (Vec::new(), Vec::new());
+        for operand in &self.operands {
+            match operand {
+                Operand::Line(line) => lines.push(line),
+                Operand::Directory(path) => directories.push(path.as_path()),
+            }
+        }
+        let wrong = |kind, message| {
+            let mut cli = Cli::command();
+            // So that it knows its name.
+            cli.build();
+            let which = cli.find_subcommand_mut("which");
+            which
+                .expect("it is this command")
+                .error(kind, message)
+                .exit()
+        };
+        match directories[..] {
+            _ if lines.is_empty() => {
+                let message = "no FILE:LINE is given: LINE is a number from 1";
+                wrong(ErrorKind::MissingRequiredArgument, message.to_owned())
+            }
+            [] => (lines, Path::new(DEFAULT_DATA_DIRECTORY)),
+            [directory] => (lines, directory),
+            [first, second, ..] => {
+                let [first, second] = [first, second].map(Path::display);
+                let message = format!("neither {first} nor {second} is FILE:LINE, LINE from 1");
+                wrong(ErrorKind::TooManyValues, message)
+            }
+        }
+    }
+}
+
+/// A line of a source, or a directory.
+#[derive(Clone, Debug)]
+enum Operand {
+    Line(LineOfSource),
+    Directory(PathBuf),
+}
+
+impl FromStr for Operand {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        let line = text.rsplit_once(':').and_then(|(file, line)| {
+            let (file, line) = (file.into(), line.parse().ok()?);
+            Some(LineOfSource { file, line })
+        });
+        Ok(line.map_or_else(|| Self::Directory(text.into()), Self::Line))
+    }
+}
+
+/// A line of a source, by its number.
+#[derive(Clone, Debug)]
+pub(crate) struct LineOfSource {
+    pub(crate) file: PathBuf,
+    pub(crate) line: NonZeroU32,
+}
+
+impl fmt::Display for LineOfSource {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:{}", self.file.display(), self.line)
+    }
+}

@@ -1,0 +1,83 @@
+//! `rocov diff`: compares the coverage of two data directories or reports in JSON.
+
+use crate::cli::DiffArguments;
+use crate::coverage;
+use crate::coverage::{By, Comparison, Report, View};
+use crate::data::components::Components;
+use crate::data::{DataDirectory, Origins, check_archs};
+use crate::index::MergedProfiles;
+use crate::llvm::Installed;
+use crate::render::comparison;
+use crate::render::comparison::ComparisonFormat;
+use crate::term::exit_status::CommandResult;
+use crate::term::warnings::Warnings;
+use crate::term::{exit_status, print};
+use anyhow::{Context, Result, anyhow};
+use std::path::Path;
+
+/// Prints the comparison.
+pub(crate) fn diff(arguments: &DiffArguments) -> CommandResult {
+    let (before, after) = (&arguments.before, &arguments.after);
+    let read = |path: &Path| {
+        view(path, arguments).with_context(|| format!("cannot compare {}", path.display()))
+    };
+    let views = [read(before)?, read(after)?];
+    if views.iter().all(|view| view.paths.is_empty()) {
+        return Err(anyhow!(
+            "nothing to compare: --include and --exclude leave none of the sources in {} and {}",
+            before.display(),
+            after.display()
+        )
+        .into());
+    }
+    let comparison = Comparison::of([before, after], &views[0], &views[1]);
+    let format = match (arguments.json, arguments.markdown) {
+        (true, _) => ComparisonFormat::Json,
+        (_, true) => ComparisonFormat::Markdown,
+        _ => ComparisonFormat::Text,
+    };
+    print::to_file_or_stdout(arguments.output_path.as_deref(), |out| {
+        comparison::write(&comparison, format, out)
+    })?;
+    if !arguments.fail_on_loss {
+        return Ok(0);
+    }
+    let losses = comparison.losses();
+    for line in &losses {
+        eprintln!("rocov: gate: {line}");
+    }
+    Ok(if losses.is_empty() {
+        0
+    } else {
+        exit_status::GATE_BROKEN
+    })
+}
+
+/// Reads a data directory, or a report in JSON.
+fn view(path: &Path, arguments: &DiffArguments) -> Result<View> {
+    let filters = &arguments.filters;
+    let selection = filters.selection()?;
+    if path.is_file() {
+        let mut sources = coverage::read_saved(path, |path| selection.place(path))?;
+        check_archs(
+            sources.iter().map(|it| &*it.arch),
+            &filters.arch,
+            &path.display(),
+        )?;
+        sources.retain(|source| filters.arch.is_empty() || filters.arch.contains(&source.arch));
+        return Ok(View::new(sources, By::Arch, |path| selection.admits(path)));
+    }
+    let mut installed = Installed::find(arguments.llvm_bin.as_deref())?;
+    let (archs, objects) = (&filters.arch, &arguments.objects);
+    Warnings::printing(|warnings| {
+        let all_builds = filters.all_builds;
+        let data = DataDirectory::for_report(&[path], all_builds, objects, archs, warnings)?;
+        let all = Components::default();
+        let mut matched = data.match_elfs(archs, &all, &mut installed, warnings)?;
+        let merged = MergedProfiles::of_data(&mut matched, &data, &installed, warnings)?;
+        let report = Report::of(&merged, &data, &Origins::default());
+        let (view, said) = report.view(&selection, By::Arch, &installed)?;
+        warnings.extend(said);
+        Ok(view)
+    })
+}

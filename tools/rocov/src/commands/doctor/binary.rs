@@ -1,0 +1,167 @@
+//! Checks the device code of a program or library: its instrumentation, and the tools that read its
+//! profiles.
+
+use super::finding::Finding;
+use super::host_elf::Host;
+use crate::data::device_elfs::has_mapping;
+use crate::data::profile_header::Instrumentation;
+use crate::llvm::Installed;
+use crate::support::mmap;
+use crate::term::plural::count;
+use anyhow::Result;
+use object::read::elf::ElfFile64;
+use object::{Object, ObjectSymbol};
+use rocov::format::bounds_table::{OWN_VERSION_SYMBOL, VERSION_SYMBOL};
+use rocov::format::bundle;
+use rocov::format::bundle::{BundleError, DeviceImage};
+use rocov::format::codeobject::{CodeObject, CodeObjectError};
+use rocov::format::profraw::Version;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The start of the symbols of records.
+const RECORD: &[u8] = b"__profd_";
+
+/// Looks at the host part of the file at `path`, if it has one, and at each code object in it.
+pub(super) fn check(path: &Path, installed: Option<&Installed>) -> Vec<Finding> {
+    let file = match mmap::map(path) {
+        Ok(file) => file,
+        Err(error) => {
+            let found = format!("{error:#}");
+            return vec![Finding::missing(
+                path.display(),
+                found,
+                "give a file that can be read",
+            )];
+        }
+    };
+    let mut variables = BTreeSet::new();
+    let (mut code_objects, mut damage) = (Vec::new(), Vec::new());
+    for image in bundle::images(&file) {
+        match Facts::of(image) {
+            Ok(facts) => code_objects.push(facts),
+            Err(error) => damage.push(format!("{error:#}")),
+        }
+    }
+    let mut findings = Vec::new();
+    for facts in &code_objects {
+        variables.extend(facts.records.iter().cloned());
+        findings.push(facts.finding(path, installed));
+    }
+    if code_objects.is_empty() {
+        let found = damage.pop().unwrap_or_else(|| "no device code".to_owned());
+        let remedy = "give the program, or the library that its kernels are in";
+        findings.push(Finding::missing(path.display(), found, remedy));
+    } else if code_objects.iter().all(|facts| facts.word.is_none()) {
+        findings.push(Finding::missing(
+            path.display(),
+            format!(
+                "{}, none of it instrumented",
+                count(code_objects.len(), "code object")
+            ),
+            "compile and link with what `rocov flags` prints",
+        ));
+    }
+    findings.extend(damage.into_iter().map(|reason| {
+        let remedy = "rocov neither drains nor reports damaged code: build it again";
+        Finding::warning(path.display(), reason, remedy)
+    }));
+    if let Some(host) = Host::parse(path, &file) {
+        findings.extend(host.check(&variables));
+    }
+    findings
+}
+
+/// The facts about a code object.
+struct Facts {
+    /// Its target and identity.
+    name: String,
+    /// The version that its compiler wrote into it.
+    compiler: Option<String>,
+    /// Its version word, if it counts.
+    word: Option<u64>,
+    has_mapping: bool,
+    /// The symbols of its records.
+    records: Vec<Vec<u8>>,
+}
+
+impl Facts {
+    fn of(image: Result<DeviceImage<'_>, BundleError>) -> Result<Self> {
+        let image = image?;
+        let code_object = CodeObject::parse(&image.bytes[..])?;
+        let sections = code_object.profile_sections();
+        let word = match sections.are_instrumented() {
+            true => Some(version_word(&code_object)?),
+            false => None,
+        };
+        Ok(Self {
+            name: format!("{} {}", code_object.target()?, image.identity),
+            compiler: code_object.compiler(),
+            word,
+            has_mapping: has_mapping(&code_object.sections()?),
+            records: records(&image.bytes),
+        })
+    }
+
+    fn finding(&self, path: &Path, installed: Option<&Installed>) -> Finding {
+        let Self { name, word, .. } = self;
+        let subject = path.display();
+        let Some(word) = word else {
+            return Finding::warning(
+                subject,
+                format!("{name}: not instrumented"),
+                "if it should count, compile it with what `rocov flags` prints",
+            );
+        };
+        let kind = Instrumentation::of_word(*word);
+        let (version, _) = Version::split(*word);
+        let found = format!("{name}: {kind}, raw version {version}");
+        let compiler = self.compiler.as_slice();
+        let reader = installed.map(|it| it.reading_code_of(compiler, version));
+        match reader {
+            Some(Err(error)) => Finding::missing(subject, found, format!("{error:#}")),
+            Some(Ok(_)) | None if !self.has_mapping => Finding::warning(
+                subject,
+                format!("{found}, no coverage mapping"),
+                "its profiles serve to optimize (`rocov merge --pgo`); for coverage, compile with \
+                 what `rocov flags` prints, and do not strip",
+            ),
+            Some(Ok(tools)) => {
+                let place = tools.profdata.display();
+                Finding::ok(
+                    subject,
+                    format!("{found}, coverage mapping, read by {place}"),
+                )
+            }
+            None => Finding::ok(subject, format!("{found}, coverage mapping")),
+        }
+    }
+}
+
+/// The version word of an instrumented code object: the compiler's, the device header's, or that of its
+/// clang. 0, which no tool reads, if none of them has one.
+fn version_word<'a>(code_object: &CodeObject<'a, &'a [u8]>) -> Result<u64, CodeObjectError> {
+    for name in [VERSION_SYMBOL, OWN_VERSION_SYMBOL] {
+        if let Some(range) = code_object.variable(name.as_bytes())? {
+            let memory = code_object.memory()?;
+            let start = range.address as usize;
+            if let Some(word) = memory.get(start..).and_then(|it| it.first_chunk()) {
+                return Ok(u64::from_le_bytes(*word));
+            }
+        }
+    }
+    let of_clang = code_object.clang_version().and_then(Version::of_clang);
+    Ok(of_clang.map_or(0, |version| version.word()))
+}
+
+/// The symbols of profile records that the loader can find.
+fn records(elf: &[u8]) -> Vec<Vec<u8>> {
+    let Ok(elf) = ElfFile64::<object::Endianness>::parse(elf) else {
+        return Vec::new();
+    };
+    let names = elf
+        .dynamic_symbols()
+        .filter_map(|symbol| symbol.name_bytes().ok());
+    let records = names.filter(|name| name.starts_with(RECORD));
+    records.map(<[u8]>::to_vec).collect()
+}

@@ -1,0 +1,153 @@
+//! Checks the environment that `rocov run` would pass on to a program.
+
+use super::finding::Finding;
+use crate::host::installed::DRAIN;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Looks at the variables that `variable` gives.
+pub(super) fn check(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {
+    let value = |name: &str| variable(name).filter(|value| !value.is_empty());
+    let checks = [
+        value("LD_PRELOAD").map(preload),
+        value("LLVM_PROFILE_FILE").map(|it| profile_file(&it.to_string_lossy())),
+        value("HSA_TOOLS_LIB").map(tools_lib),
+    ];
+    checks.into_iter().flatten().collect()
+}
+
+/// Libraries that come into every program: `rocov run` puts its own before them.
+fn preload(value: OsString) -> Finding {
+    let found = format!("LD_PRELOAD={}", value.display());
+    let mut names = value
+        .as_bytes()
+        .split(|byte| *byte == b':' || byte.is_ascii_whitespace());
+    let is_ours = |name: &[u8]| name.ends_with(DRAIN.as_bytes());
+    if names.any(is_ours) {
+        return Finding::ok(
+            "environment",
+            format!("{found}: programs are drained as they are started"),
+        );
+    }
+    Finding::warning(
+        "environment",
+        found,
+        "librocov goes before these; should one interpose HSA, as tracers do, try without",
+    )
+}
+
+/// Checks the user's own name for profiles.
+fn profile_file(value: &str) -> Finding {
+    let found = format!("LLVM_PROFILE_FILE={value}");
+    if value.contains("%c") {
+        return Finding::missing(
+            "environment",
+            found,
+            "rocov rejects %c, as device memory cannot be mapped into a file: remove it",
+        );
+    }
+    let Some(directory) = constant_directory(value) else {
+        return Finding::ok("environment", found);
+    };
+    match writable(&directory) {
+        Ok(()) => Finding::ok("environment", found),
+        Err(reason) => Finding::missing(
+            "environment",
+            format!("{found}: {reason}"),
+            "profiles cannot be written there: make the directory writable, or unset the variable",
+        ),
+    }
+}
+
+/// The directory of a pattern, as far as it is the same for all processes. `%t` is left out.
+fn constant_directory(pattern: &str) -> Option<PathBuf> {
+    let constant = pattern.split('%').next()?;
+    if constant.is_empty() && pattern.starts_with('%') {
+        return None;
+    }
+    let end = constant.rfind('/');
+    Some(match end {
+        Some(0) => PathBuf::from("/"),
+        Some(end) => PathBuf::from(&constant[..end]),
+        None => PathBuf::from("."),
+    })
+}
+
+/// Returns whether files can be made in `directory`, which librocov makes if its parents exist.
+fn writable(directory: &Path) -> Result<(), String> {
+    let Some(there) = directory
+        .ancestors()
+        .find(|it| it.as_os_str().is_empty() || it.exists())
+    else {
+        return Ok(());
+    };
+    let there = if there.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        there
+    };
+    if !fs::metadata(there).is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(format!("{} is not a directory", there.display()));
+    }
+    match tempfile::tempfile_in(there) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("cannot write to {}: {error}", there.display())),
+    }
+}
+
+/// Tools that ROCr loads: each gets the table of HSA's functions that those before it left.
+fn tools_lib(value: OsString) -> Finding {
+    Finding::warning(
+        "environment",
+        format!("HSA_TOOLS_LIB={}", value.display()),
+        "librocov stands beside these tools; should counts be missing, try without",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::doctor::finding::State;
+
+    fn states(name: &str, value: &str) -> Vec<State> {
+        let findings = check(|it| (it == name).then(|| OsString::from(value)));
+        findings.iter().map(|it| it.state).collect()
+    }
+
+    #[test]
+    fn an_empty_environment_has_nothing_to_say() {
+        assert_eq!(check(|_| None), []);
+        assert_eq!(states("LD_PRELOAD", ""), []);
+    }
+
+    #[test]
+    fn libraries_that_are_preloaded_are_named() {
+        assert_eq!(states("LD_PRELOAD", "libasan.so"), [State::Warning]);
+        assert_eq!(
+            states("LD_PRELOAD", "/a/librocov.so libasan.so"),
+            [State::Ok]
+        );
+    }
+
+    #[test]
+    fn profiles_must_have_a_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        fs::write(&file, "").unwrap();
+        let place = directory.path().display();
+        for (value, state) in [
+            (format!("{place}/%p.profraw"), State::Ok),
+            (format!("{place}/new/deep/%p.profraw"), State::Ok),
+            (format!("{place}/rank-%p/x.profraw"), State::Ok),
+            (format!("{place}/%c%p.profraw"), State::Missing),
+            (format!("{place}/file/%p.profraw"), State::Missing),
+            ("/proc/self/%p.profraw".to_owned(), State::Missing),
+            ("%t/%p.profraw".to_owned(), State::Ok),
+            ("%p.profraw".to_owned(), State::Ok),
+        ] {
+            assert_eq!(states("LLVM_PROFILE_FILE", &value), [state], "{value}");
+        }
+    }
+}

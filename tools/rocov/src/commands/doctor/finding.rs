@@ -1,0 +1,81 @@
+//! The findings of checks, as values.
+
+use serde::Serialize;
+use std::fmt::{self, Display};
+
+/// The state of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum State {
+    /// As it should be.
+    Ok,
+    /// Coverage can be had, with something to know about.
+    Warning,
+    /// Coverage cannot be had without it.
+    Missing,
+}
+
+/// A finding of a check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Finding {
+    pub(super) state: State,
+    /// The subject of the finding, in a word or two; or the file.
+    pub(super) subject: String,
+    /// The state that the check found.
+    pub(super) found: String,
+    /// The next step for the user, unless all is well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) remedy: Option<String>,
+}
+
+impl Finding {
+    pub(super) fn ok(subject: impl Display, found: impl Display) -> Self {
+        Self::new(State::Ok, subject, found, None)
+    }
+
+    pub(super) fn warning(
+        subject: impl Display,
+        found: impl Display,
+        remedy: impl Display,
+    ) -> Self {
+        Self::new(State::Warning, subject, found, Some(remedy.to_string()))
+    }
+
+    pub(super) fn missing(
+        subject: impl Display,
+        found: impl Display,
+        remedy: impl Display,
+    ) -> Self {
+        Self::new(State::Missing, subject, found, Some(remedy.to_string()))
+    }
+
+    fn new(
+        state: State,
+        subject: impl Display,
+        found: impl Display,
+        remedy: Option<String>,
+    ) -> Self {
+        Self {
+            state,
+            subject: subject.to_string(),
+            found: found.to_string(),
+            remedy,
+        }
+    }
+}
+
+/// One line, and one for the remedy.
+impl Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match self.state {
+            State::Ok => "ok",
+            State::Warning => "warning",
+            State::Missing => "MISSING",
+        };
+        writeln!(f, "{state:<8} {}: {}", self.subject, self.found)?;
+        match &self.remedy {
+            Some(remedy) => writeln!(f, "         -> {remedy}"),
+            None => Ok(()),
+        }
+    }
+}

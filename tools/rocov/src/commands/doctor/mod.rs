@@ -1,0 +1,82 @@
+//! `rocov doctor`: checks this machine, and programs, for coverage of GPU code.
+//!
+//! Each check is a function that returns [`Finding`]s and prints nothing: [`runtime`] looks for the
+//! libraries that programs run on, [`gpu`] for what they run them on, [`compiler`] for what they are
+//! compiled with, [`environment`] at what `rocov run` would pass on, and [`binary`] into programs. A
+//! half installed system has findings too, and no errors.
+
+mod binary;
+mod compiler;
+mod environment;
+mod finding;
+mod gpu;
+mod host_elf;
+mod runtime;
+mod shared_library;
+
+use crate::cli::DoctorArguments;
+use crate::host::installed;
+use crate::llvm::{Clang, Installed};
+use crate::term::exit_status::{CommandResult, FAILED};
+use crate::term::print;
+use finding::{Finding, State};
+use serde::Serialize;
+use std::env;
+use std::path::Path;
+
+/// The version of the output of `--json`. Fields may be added to it.
+const SCHEMA: u32 = 1;
+
+/// The directory of the kernel driver.
+const DEV: &str = "/dev";
+/// The GPUs that the kernel driver has, and CPUs.
+const NODES: &str = "/sys/class/kfd/kfd/topology/nodes";
+
+/// The output of `--json`.
+#[derive(Serialize)]
+struct Document<'a> {
+    rocov_doctor: u32,
+    /// True if nothing is missing.
+    complete: bool,
+    findings: &'a [Finding],
+}
+
+/// Looks at everything; the status says whether something that coverage needs is missing.
+pub(crate) fn doctor(arguments: &DoctorArguments) -> CommandResult {
+    let compilers = Clang::all();
+    let installed = Installed::find(arguments.llvm_bin.as_deref());
+    let has_model = installed::find(installed::MODEL_GPU).is_ok();
+    let mut findings = libraries_of_rocov();
+    findings.extend(runtime::check());
+    findings.extend(gpu::check(Path::new(DEV), Path::new(NODES), has_model));
+    findings.extend(compiler::check(&compilers));
+    findings.extend(compiler::tools(&compilers, &installed));
+    findings.extend(environment::check(|name| env::var_os(name)));
+    for path in &arguments.binaries {
+        findings.extend(binary::check(path, installed.as_ref().ok()));
+    }
+    let complete = findings.iter().all(|it| it.state != State::Missing);
+    if arguments.json {
+        print::json(&Document {
+            rocov_doctor: SCHEMA,
+            complete,
+            findings: &findings,
+        })?;
+    } else {
+        let text: String = findings.iter().map(Finding::to_string).collect();
+        print::text(text.as_bytes())?;
+    }
+    Ok(if complete { 0 } else { FAILED })
+}
+
+/// Checks the libraries that come with this command.
+fn libraries_of_rocov() -> Vec<Finding> {
+    let found = |subject, found: anyhow::Result<std::path::PathBuf>| match found {
+        Ok(path) => Finding::ok(subject, path.display()),
+        Err(error) => Finding::missing(subject, "not found", format!("{error:#}")),
+    };
+    vec![
+        found("librocov", installed::find(installed::DRAIN)),
+        found("device header", installed::find_header()),
+    ]
+}

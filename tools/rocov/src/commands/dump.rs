@@ -1,0 +1,43 @@
+//! `rocov dump`: has a running program write its counts as profiles.
+
+use crate::cli::DumpArguments;
+use crate::host::control::ask;
+use crate::term::exit_status::CommandResult;
+use crate::term::plural::count;
+use anyhow::anyhow;
+use rocov::control::{DumpRequest, Request};
+
+/// Asks the program to write its counts.
+pub(crate) fn dump(arguments: &DumpArguments) -> CommandResult {
+    let request = Request::Dump(DumpRequest {
+        label: arguments.label.clone(),
+        reset: arguments.reset,
+        window: arguments.window.map(|window| window.0),
+    });
+    let answer = ask(arguments.pid, &request)?;
+    let label = answer.get("label");
+    if label.is_empty() {
+        println!(
+            "left out: no window is open (rocov_start), or LLVM's own runtime drains the program"
+        );
+        return Ok(0);
+    }
+    let files = usize::try_from(answer.number("files")).unwrap_or(usize::MAX);
+    let written = match files {
+        0 => "nothing was counted".to_owned(),
+        files => count(files, "file"),
+    };
+    let in_flight = match answer.get("in-flight") {
+        "yes" => "; kernels still run, and their counts go to the next dump",
+        _ => "",
+    };
+    println!("{label}: {written}{in_flight}");
+    if answer.get("lost") == "yes" {
+        let lost = anyhow!(
+            "some counts of process {} are lost: see its standard error",
+            arguments.pid
+        );
+        return Err(lost.into());
+    }
+    Ok(0)
+}

@@ -1,0 +1,50 @@
+//! `rocov export`: the kernel registries for other tools.
+
+mod rocpd;
+mod schema;
+
+use crate::cli::{ExportArguments, ExportFormat};
+use crate::data::{DATABASE, DataDirectory};
+use crate::support::atomic;
+use crate::term::exit_status::{CommandResult, FAILED};
+use crate::term::plural::count;
+use crate::term::print;
+use crate::term::warnings::Warnings;
+use anyhow::Context;
+use std::path::Path;
+
+/// Writes the file.
+pub(crate) fn export(arguments: &ExportArguments) -> CommandResult {
+    let registry = Warnings::printing(|warnings| {
+        DataDirectory::open(&[&arguments.directory], warnings)?.merged_registry()
+    })?;
+    for error in &registry.unread {
+        eprintln!("rocov: left out: {error:#}");
+    }
+    let is_partial = !registry.unread.is_empty();
+    let document = &registry.document;
+    let output = arguments.output.clone();
+    let output = output.unwrap_or_else(|| arguments.directory.join(DATABASE));
+    let write = |path: &Path| {
+        let written = match arguments.format {
+            ExportFormat::Rocpd => rocpd::write(document, path),
+        };
+        written.with_context(|| format!("cannot write {}", output.display()))
+    };
+    if arguments.force {
+        atomic::replace(&output, write)?;
+    } else {
+        atomic::create(&output, write)?;
+    }
+    let loads = document.processes.iter().flat_map(|process| &process.loads);
+    let kernels = loads.clone().map(|load| load.kernels.len()).sum();
+    let line = format!(
+        "{}: {} with {} and {}\n",
+        output.display(),
+        count(document.processes.len(), "process"),
+        count(loads.count(), "loaded code object"),
+        count(kernels, "kernel symbol"),
+    );
+    print::text(line.as_bytes())?;
+    Ok(if is_partial { FAILED } else { 0 })
+}

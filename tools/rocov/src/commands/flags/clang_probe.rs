@@ -1,0 +1,92 @@
+//! Probes a clang by compiling device code: releases differ, and so do their vendors' builds.
+
+use super::{ANY_ARCH, Form};
+use crate::host::command;
+use crate::llvm::Clang;
+use anyhow::{Context, Result, bail};
+use std::io::{Seek, Write};
+use std::process::{Command, Output, Stdio};
+
+/// Options of LLVM that device code is compiled with by each clang that knows them.
+const OPTIONS: [&str; 2] = [
+    // Counters make functions large. LLVM reserves registers for branches that could become long,
+    // and may choose those with the return address (llvm/llvm-project#224205): such code hangs.
+    "-amdgpu-long-branch-factor=0",
+    // clang 23 counts in one block of 8, unless the runtime decides otherwise, as the header does.
+    "-offload-pgo-sampling=0",
+];
+
+/// A kernel: all that clang needs to write down the names of functions.
+const KERNEL: &[u8] = b"__attribute__((global)) void kernel(int *value) { *value = 1; }\n";
+
+/// The name under which clang before 23 has the names of each translation unit's functions.
+const NAMES: &str = "\n@__llvm_prf_nm = ";
+
+/// The words that give an option of LLVM's to device code.
+fn for_device(option: &str) -> [String; 2] {
+    ["-Xarch_device".to_owned(), format!("-mllvm={option}")]
+}
+
+/// The properties of one clang.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ClangProbe {
+    /// The [`OPTIONS`] that it knows.
+    pub(super) options: Vec<&'static str>,
+    /// True if two units of one code object (`-fgpu-rdc`) define the same symbol.
+    pub(super) units_clash: bool,
+}
+
+impl ClangProbe {
+    /// Compiles a kernel for the first of `archs`, or for any.
+    ///
+    /// # Errors
+    ///
+    /// Fails if that is not possible with any options.
+    pub(super) fn of(clang: &Clang, form: Form, archs: &[String]) -> Result<Self> {
+        let arch = archs.first().map_or(ANY_ARCH, String::as_str);
+        let compile = |option: Option<&str>| -> Result<Output> {
+            let mut source = tempfile::tempfile().context("cannot make a temporary file")?;
+            source
+                .write_all(KERNEL)
+                .and_then(|()| source.rewind())
+                .context("cannot write a temporary file")?;
+            let mut command = Command::new(&clang.path);
+            command.args(["-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib"]);
+            command.arg(format!("--offload-arch={arch}"));
+            command.args(form.instrumentation(false));
+            // An option that clang would not pass on is a warning of clang's.
+            command.args(option.into_iter().flat_map(for_device));
+            command.arg("-Werror");
+            command.args(["-S", "-emit-llvm", "-o", "-", "-"]);
+            command::ended(command.stdin(Stdio::from(source)))
+        };
+        let plain = compile(None)?;
+        if !plain.status.success() {
+            bail!("{} says: {}", clang.path.display(), command::reason(&plain));
+        }
+        let mut options = Vec::new();
+        for option in OPTIONS {
+            if compile(Some(option))?.status.success() {
+                options.push(option);
+            }
+        }
+        Ok(Self {
+            options,
+            units_clash: String::from_utf8_lossy(&plain.stdout).contains(NAMES),
+        })
+    }
+
+    /// The flags that give the options to device code, for its compilation and its linking.
+    pub(super) fn flags(&self, form: Form) -> Vec<String> {
+        let given = self.options.iter().flat_map(|it| for_device(it));
+        match form {
+            Form::FrontEnd if !self.options.is_empty() => {
+                // Such a clang warns of them if it links no device code.
+                let quiet = ["--start-no-unused-arguments", "--end-no-unused-arguments"];
+                let [start, end] = quiet.map(String::from);
+                [start].into_iter().chain(given).chain([end]).collect()
+            }
+            _ => given.collect(),
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! `rocov flags`: the compile flags that make GPU code drainable, for one clang, and those that link
+//! the drain itself.
+
+mod clang_probe;
+
+use crate::cli::FlagsArguments;
+use crate::host::{command, installed};
+use crate::llvm::Clang;
+use crate::term::exit_status::CommandResult;
+use crate::term::print;
+use crate::term::shell_line::shell_line;
+use anyhow::{Result, anyhow, bail};
+use clang_probe::ClangProbe;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A target that every clang with an AMDGPU back end knows, to ask about its flags.
+const ANY_ARCH: &str = "gfx90a";
+
+/// The form of the flags by which a clang instruments device code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// The driver's flags reach the device compilation.
+    Driver,
+    /// The driver keeps them from it, so the front end is told directly. `-Xarch_device` takes no
+    /// option with an argument and refuses `-Xclang`, so the host's front end is told as well.
+    FrontEnd,
+}
+
+/// Prints the flags.
+pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
+    if arguments.link {
+        print::text(&link_line(&installed::find_static()?)?)?;
+        return Ok(0);
+    }
+    let clang = match &arguments.clang {
+        Some(path) => Clang::at(path)?,
+        None => Clang::newest()?,
+    };
+    let form = Form::of(&clang, &arguments.offload_arch)?;
+    if form == Form::FrontEnd && clang.llvm <= 14 {
+        // Its AMDGPU Attributor pass follows the data record's reference to itself (the relative
+        // counter pointer) without end.
+        return Err(anyhow!(
+            "{} is LLVM {}, which crashes on instrumented GPU code: give --clang 15 or later",
+            clang.path.display(),
+            clang.llvm
+        )
+        .into());
+    }
+    let probe = ClangProbe::of(&clang, form, &arguments.offload_arch)?;
+    let own = Own {
+        header: installed::find_header()?,
+        linker: match probe.units_clash {
+            true => Some(installed::find_linker()?),
+            false => None,
+        },
+    };
+    let line = line(form, arguments, &probe, &own)?;
+    print::text(&line)?;
+    Ok(0)
+}
+
+impl Form {
+    /// Asks `clang` whether it passes instrumentation on to a device compilation.
+    fn of(clang: &Clang, archs: &[String]) -> Result<Self> {
+        let mut command = Command::new(&clang.path);
+        // -### prints the commands without running them.
+        command.args([
+            "-###",
+            "-x",
+            "hip",
+            "--cuda-device-only",
+            "-nogpuinc",
+            "-nogpulib",
+        ]);
+        if archs.is_empty() {
+            command.arg(format!("--offload-arch={ANY_ARCH}"));
+        }
+        command.args(archs.iter().map(|arch| format!("--offload-arch={arch}")));
+        command.args(["-fprofile-instr-generate", "-S", "/dev/null"]);
+        let output = command::ended(&mut command)?;
+        if !output.status.success() {
+            bail!(
+                "{} says: {}",
+                clang.path.display(),
+                command::reason(&output)
+            );
+        }
+        let commands = String::from_utf8_lossy(&output.stderr);
+        Ok(if commands.contains("\"-fprofile-instrument=clang\"") {
+            Self::Driver
+        } else {
+            Self::FrontEnd
+        })
+    }
+
+    /// The flags that instrument device code, and host code too if the user wants it.
+    fn instrumentation(self, host: bool) -> Vec<&'static str> {
+        const DRIVER: [&str; 3] = [
+            "-fprofile-instr-generate",
+            "-fcoverage-mapping",
+            // Without it counters are plain loads and stores, and lanes lose each other's updates.
+            "-fprofile-update=atomic",
+        ];
+        const FRONT_END: [&str; 3] = [
+            "-fprofile-instrument=clang",
+            "-fcoverage-mapping",
+            "-fprofile-update=atomic",
+        ];
+        match (self, host) {
+            (Self::Driver, true) => DRIVER.to_vec(),
+            (Self::Driver, false) => each_after("-Xarch_device", DRIVER),
+            (Self::FrontEnd, host) => {
+                let mut flags = each_after("-Xclang", FRONT_END);
+                // Tells the device header that the code is instrumented: clang before 19 has no macro
+                // for it.
+                flags.push("-DROCOV_DEVICE_INSTRUMENTED");
+                if host {
+                    // Only these link LLVM's host runtime, which writes the host's profile.
+                    flags.extend(["-fprofile-instr-generate", "-fcoverage-mapping"]);
+                }
+                flags
+            }
+        }
+    }
+}
+
+fn each_after(prefix: &'static str, flags: [&'static str; 3]) -> Vec<&'static str> {
+    flags.into_iter().flat_map(|flag| [prefix, flag]).collect()
+}
+
+/// The files of rocov that a compilation needs.
+struct Own {
+    /// The device header.
+    header: PathBuf,
+    /// The linker for units whose symbols clash.
+    linker: Option<PathBuf>,
+}
+
+/// All flags on one line, separated by spaces.
+fn line(form: Form, arguments: &FlagsArguments, probe: &ClangProbe, own: &Own) -> Result<Vec<u8>> {
+    let mut words: Vec<OsString> = form
+        .instrumentation(arguments.host)
+        .into_iter()
+        .map(OsString::from)
+        .collect();
+    words.extend(probe.flags(form).into_iter().map(OsString::from));
+    words.push("-include".into());
+    words.push(own.header.as_os_str().to_owned());
+    // clang takes `lld` for device code from the directories of -B first. It takes the linker of host
+    // code too, but none of its names is there.
+    if let Some(directory) = own.linker.as_deref().and_then(Path::parent) {
+        let mut word = OsString::from("-B");
+        word.push(directory);
+        words.push(word);
+    }
+    for arch in &arguments.offload_arch {
+        words.push(format!("--offload-arch={arch}").into());
+    }
+    shell_line(&words)
+}
+
+/// The flags that link `library`, on one line.
+///
+/// Nothing in a program refers to the drain, so the linker is told to want it. An executable exports no
+/// symbol that its libraries do not ask for: not the hooks if HIP is loaded later, not the block by
+/// which the copies in a process find each other.
+fn link_line(library: &Path) -> Result<Vec<u8>> {
+    const WANTED: &str = "rocov_control_v1";
+    const EXPORTED: [&str; 7] = [
+        "hsa_init",
+        "hsa_executable_freeze",
+        "hsa_executable_destroy",
+        "hsa_queue_create",
+        "hsa_queue_destroy",
+        "hsa_shut_down",
+        WANTED,
+    ];
+    let mut words = vec![OsString::from(format!("-Wl,--undefined={WANTED}"))];
+    words.extend(EXPORTED.map(|name| format!("-Wl,--export-dynamic-symbol={name}").into()));
+    words.push(library.as_os_str().to_owned());
+    shell_line(&words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(host: bool, archs: &[&str]) -> FlagsArguments {
+        FlagsArguments {
+            clang: None,
+            offload_arch: archs.iter().map(ToString::to_string).collect(),
+            host,
+            link: false,
+        }
+    }
+
+    fn own(linker: bool) -> Own {
+        Own {
+            header: "/r/rocov_device.h".into(),
+            linker: linker.then(|| "/r/rdc/lld".into()),
+        }
+    }
+
+    fn line_of(form: Form, host: bool, archs: &[&str]) -> String {
+        let nothing = ClangProbe {
+            options: Vec::new(),
+            units_clash: false,
+        };
+        let line = line(form, &arguments(host, archs), &nothing, &own(false)).unwrap();
+        String::from_utf8(line).unwrap()
+    }
+
+    #[test]
+    fn driver_flags_are_for_the_device_unless_the_host_is_asked_for() {
+        assert_eq!(
+            line_of(Form::Driver, false, &[]),
+            "-Xarch_device -fprofile-instr-generate -Xarch_device -fcoverage-mapping \
+             -Xarch_device -fprofile-update=atomic -include /r/rocov_device.h\n"
+        );
+        assert_eq!(
+            line_of(Form::Driver, true, &["gfx90a", "gfx942"]),
+            "-fprofile-instr-generate -fcoverage-mapping -fprofile-update=atomic \
+             -include /r/rocov_device.h --offload-arch=gfx90a --offload-arch=gfx942\n"
+        );
+    }
+
+    #[test]
+    fn front_end_flags_say_so_to_the_device_header() {
+        assert_eq!(
+            line_of(Form::FrontEnd, true, &[]),
+            "-Xclang -fprofile-instrument=clang -Xclang -fcoverage-mapping \
+             -Xclang -fprofile-update=atomic -DROCOV_DEVICE_INSTRUMENTED \
+             -fprofile-instr-generate -fcoverage-mapping -include /r/rocov_device.h\n"
+        );
+    }
+
+    #[test]
+    fn options_of_device_code_are_for_the_device() {
+        let probe = ClangProbe {
+            options: vec!["-one=0", "-two=0"],
+            units_clash: true,
+        };
+        let line_of = |form| {
+            let line = line(form, &arguments(true, &[]), &probe, &own(true)).unwrap();
+            String::from_utf8(line).unwrap()
+        };
+        let options = "-Xarch_device -mllvm=-one=0 -Xarch_device -mllvm=-two=0";
+        let ending = "-include /r/rocov_device.h -B/r/rdc\n";
+        let line = line_of(Form::Driver);
+        assert!(
+            line.ends_with(&format!("=atomic {options} {ending}")),
+            "{line}"
+        );
+        let line = line_of(Form::FrontEnd);
+        let quiet = format!("--start-no-unused-arguments {options} --end-no-unused-arguments");
+        assert!(line.ends_with(&format!(" {quiet} {ending}")), "{line}");
+    }
+
+    #[test]
+    fn a_header_path_that_a_shell_would_split_is_refused() {
+        let own = Own {
+            header: "/a b/rocov_device.h".into(),
+            linker: None,
+        };
+        let probe = ClangProbe {
+            options: Vec::new(),
+            units_clash: false,
+        };
+        let error = line(Form::Driver, &arguments(false, &[]), &probe, &own).unwrap_err();
+        assert!(error.to_string().contains("/a b/"), "{error}");
+    }
+}

@@ -1,0 +1,123 @@
+//! The columns of the table: their cells, and the order of rows by them.
+
+use super::row::Row;
+use crate::cli::Column;
+use crate::term::table;
+use crate::term::table::Heading;
+use clap::ValueEnum;
+use std::cmp::Ordering;
+use std::env;
+use std::path::Path;
+
+/// The contents of a cell.
+enum Cell {
+    Text(String),
+    Number(u64),
+    Percent(f64, String),
+    Unknown,
+}
+
+impl Column {
+    fn heading(self) -> Heading<'static> {
+        let (text, is_number) = match self {
+            Self::Arch => ("ARCH", false),
+            Self::Vgprs => ("VGPRS", true),
+            Self::Sgprs => ("SGPRS", true),
+            Self::Agprs => ("AGPRS", true),
+            Self::Lds => ("LDS", true),
+            Self::Scratch => ("SCRATCH", true),
+            Self::Spills => ("SPILLS", true),
+            Self::Wavefront => ("WAVE", true),
+            Self::Loads => ("LOADS", true),
+            Self::Instrumented => ("INSTR", false),
+            Self::Count => ("COUNT", true),
+            Self::Lines => ("LINES", true),
+            Self::Kernel => ("KERNEL", false),
+            Self::Source => ("SOURCE", false),
+        };
+        Heading { text, is_number }
+    }
+
+    fn cell(self, row: &Row, mangled: bool) -> Cell {
+        let kernel = &row.kernel;
+        let number = |number: u32| Cell::Number(number.into());
+        match self {
+            Self::Arch => Cell::Text(row.target.clone()),
+            Self::Vgprs => number(kernel.vgprs),
+            Self::Sgprs => number(kernel.sgprs),
+            Self::Agprs => number(kernel.agprs),
+            Self::Lds => number(kernel.group_size),
+            Self::Scratch => number(kernel.private_size),
+            Self::Spills => {
+                Cell::Number(u64::from(kernel.sgpr_spills) + u64::from(kernel.vgpr_spills))
+            }
+            Self::Wavefront => number(kernel.wavefront_size),
+            Self::Loads => Cell::Number(row.loads as u64),
+            Self::Instrumented => {
+                Cell::Text(if kernel.instrumented { "yes" } else { "no" }.to_owned())
+            }
+            Self::Count => row.count.map_or(Cell::Unknown, Cell::Number),
+            Self::Lines => row.lines.map_or(Cell::Unknown, |lines| {
+                let share = lines.covered as f64 / lines.total.max(1) as f64;
+                let text = format!("{}/{} {:3.0}%", lines.covered, lines.total, 100.0 * share);
+                Cell::Percent(share, text)
+            }),
+            Self::Kernel if mangled => Cell::Text(kernel.name.clone()),
+            Self::Kernel => Cell::Text(row.name().to_owned()),
+            Self::Source => {
+                let source = kernel.source.as_deref();
+                source.map_or(Cell::Unknown, |source| Cell::Text(from_here(source)))
+            }
+        }
+    }
+}
+
+impl Cell {
+    fn text(self) -> String {
+        match self {
+            Self::Text(text) | Self::Percent(_, text) => text,
+            Self::Number(number) => number.to_string(),
+            Self::Unknown => "-".to_owned(),
+        }
+    }
+
+    /// Orders text from A, numbers from the largest, and unknown values last.
+    fn compare(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Text(one), Self::Text(other)) => one.cmp(other),
+            (Self::Number(one), Self::Number(other)) => other.cmp(one),
+            (Self::Percent(one, _), Self::Percent(other, _)) => other.total_cmp(one),
+            (Self::Unknown, Self::Unknown) => Ordering::Equal,
+            (Self::Unknown, _) => Ordering::Greater,
+            _ => Ordering::Less,
+        }
+    }
+}
+
+/// A path from the working directory, if it is below that.
+fn from_here(path: &str) -> String {
+    let here = env::current_dir().unwrap_or_default();
+    let rest = Path::new(path).strip_prefix(here);
+    rest.map_or_else(|_| path.to_owned(), |rest| rest.display().to_string())
+}
+
+/// The order of two rows: by this column, then as without one, by arch and name.
+pub(super) fn compare(one: &Row, other: &Row, by: Option<Column>) -> Ordering {
+    by.into_iter()
+        .chain([Column::Arch, Column::Kernel])
+        .map(|column| column.cell(one, false).compare(&column.cell(other, false)))
+        .find(|order| order.is_ne())
+        .unwrap_or_else(|| one.code_object.cmp(&other.code_object))
+}
+
+/// The table of these rows.
+pub(super) fn table(rows: &[Row], mangled: bool) -> String {
+    let columns = Column::value_variants();
+    let headings: Vec<_> = columns.iter().map(|column| column.heading()).collect();
+    let cells = |row: &Row| {
+        let cells = columns.iter().map(|column| column.cell(row, mangled));
+        cells.map(Cell::text).collect()
+    };
+    let rows: Vec<_> = rows.iter().map(cells).collect();
+    table::table(&headings, &rows)
+}

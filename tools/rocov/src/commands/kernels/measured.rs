@@ -1,0 +1,82 @@
+//! Counts and coverage of kernels, from the profiles and device ELFs that lie beside the registry.
+
+use crate::cli::KernelsArguments;
+use crate::coverage;
+use crate::coverage::Function;
+use crate::data::DataDirectory;
+use crate::data::match_elfs::MatchedCodeObject;
+use crate::index::merge_object;
+use crate::llvm::Installed;
+use crate::support::parallel;
+use crate::term::warnings::Warnings;
+
+use anyhow::{Context, Result};
+use std::collections::BTreeMap;
+use tempfile::TempDir;
+
+/// The functions of each code object that there is a profile of, by identity and symbol.
+pub(super) type Measured = BTreeMap<String, BTreeMap<String, Function>>;
+
+/// Gets the functions from LLVM's tools. A code object that they cannot read is left out, with a
+/// warning.
+///
+/// # Errors
+///
+/// Fails if an object cannot be read.
+pub(super) fn of(
+    mut data: DataDirectory,
+    arguments: &KernelsArguments,
+    warnings: &mut Warnings,
+) -> Result<Measured> {
+    data.find_elfs(&arguments.objects, warnings)?;
+    let mut measured = Measured::new();
+    if data.device.is_empty() {
+        return Ok(measured);
+    }
+    let mut installed = match Installed::find(arguments.llvm_bin.as_deref()) {
+        Ok(installed) => installed,
+        Err(error) => {
+            warnings.add(format!("left out: counts and lines: {error:#}"));
+            return Ok(measured);
+        }
+    };
+    let mut matched = data.match_all_elfs();
+    matched.leave_out_damaged(&data, &mut installed, warnings);
+    let archs = matched.archs.iter();
+    let objects: Vec<_> = archs
+        .flat_map(|(arch, objects)| {
+            objects
+                .iter()
+                .map(move |(identity, it)| (arch, identity, it))
+        })
+        .collect();
+    let found = parallel::map(&objects, |(arch, _, object)| {
+        Ok(functions(object, arch, &installed))
+    })?;
+    for ((_, identity, _), functions) in objects.iter().zip(found) {
+        match functions {
+            Ok((functions, said)) => {
+                warnings.extend(said);
+                measured.insert((**identity).to_owned(), functions);
+            }
+            Err(error) => warnings.add(format!(
+                "left out: counts and lines of code object {identity}: {error:#}"
+            )),
+        }
+    }
+    Ok(measured)
+}
+
+/// The functions of one code object.
+fn functions(
+    object: &MatchedCodeObject<'_>,
+    arch: &str,
+    installed: &Installed,
+) -> Result<(BTreeMap<String, Function>, Vec<String>)> {
+    let directory = TempDir::new().context("cannot make a temporary directory")?;
+    let elf = object.file.place(object.elf, arch, directory.path())?;
+    let merged = directory.path().join("one.profdata");
+    let said = merge_object(object, &merged, installed)?;
+    let functions = coverage::functions(installed.newest(), &elf, &merged)?;
+    Ok((functions, said))
+}

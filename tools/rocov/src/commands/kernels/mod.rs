@@ -1,0 +1,66 @@
+//! `rocov kernels`: lists the kernels that programs loaded, their resources, and their coverage.
+
+mod address;
+mod columns;
+mod measured;
+mod row;
+
+use crate::cli::KernelsArguments;
+use crate::data::DataDirectory;
+use crate::term::exit_status::{CommandResult, FAILED};
+use crate::term::plural::count;
+use crate::term::print;
+use crate::term::warnings::Warnings;
+use columns::compare;
+use row::{Row, rows};
+use serde::Serialize;
+
+/// Number of the schema of `--json`. A field that is only added does not change it.
+const VERSION: u32 = 1;
+
+/// The output of `--json`.
+#[derive(Serialize)]
+struct Document<'a> {
+    /// [`VERSION`].
+    rocov_kernels: u32,
+    /// The kernels that are asked for, sorted.
+    kernels: &'a [Row],
+}
+
+/// Prints the table, or the kernels at addresses.
+pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
+    let mut data =
+        Warnings::printing(|warnings| DataDirectory::open(&[&arguments.directory], warnings))?;
+    let mut registry = data.merged_registry()?;
+    for error in &registry.unread {
+        eprintln!("rocov: left out: {error:#}");
+    }
+    let is_partial = !registry.unread.is_empty();
+    if !arguments.address.is_empty() {
+        let all_are_known = address::print(&registry.document, arguments)?;
+        return Ok(status(is_partial || !all_are_known));
+    }
+    print::warn(&data.take_builds(arguments.all_builds));
+    data.builds.leave_out(&mut registry.document);
+    let measured = Warnings::printing(|warnings| measured::of(data, arguments, warnings))?;
+    let mut rows = rows(registry.document, &measured);
+    let all = rows.len();
+    rows.retain(|row| row.is_asked_for(arguments));
+    if rows.is_empty() && all > 0 {
+        print::warn(&[format!("none of {} matches", count(all, "kernel"))]);
+    }
+    rows.sort_by(|one, other| compare(one, other, arguments.sort));
+    if arguments.json {
+        print::json(&Document {
+            rocov_kernels: VERSION,
+            kernels: &rows,
+        })?;
+    } else {
+        print::text(columns::table(&rows, arguments.mangled).as_bytes())?;
+    }
+    Ok(status(is_partial))
+}
+
+fn status(has_failed: bool) -> u8 {
+    if has_failed { FAILED } else { 0 }
+}

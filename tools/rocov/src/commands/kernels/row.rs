@@ -1,0 +1,124 @@
+//! One kernel of one code object, with all that is known of it.
+
+use super::measured::Measured;
+use crate::cli::KernelsArguments;
+use crate::coverage::Figure;
+use crate::support::demangle::demangle;
+use rocov::format::codeobject::Kernel;
+use rocov::format::registry::model::Document;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A row of the table, and an element of `--json`.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    /// The target of its code object, with features: `gfx90a:xnack-`.
+    pub(super) target: String,
+    /// The identity of its code object.
+    pub(super) code_object: String,
+    /// The kernel as its code object describes it.
+    #[serde(flatten)]
+    pub(super) kernel: Kernel,
+    /// The number of loads of its code object, in all processes.
+    pub(super) loads: usize,
+    /// The number of work-items that entered it; `None` without a profile.
+    pub(super) count: Option<u64>,
+    /// Its lines; `None` without a profile.
+    pub(super) lines: Option<Figure>,
+}
+
+/// The kernels of all code objects.
+pub(super) fn rows(document: Document, measured: &Measured) -> Vec<Row> {
+    let mut loads: BTreeMap<String, usize> = BTreeMap::new();
+    for process in document.processes {
+        for identity in process
+            .loads
+            .into_iter()
+            .filter_map(|load| load.code_object)
+        {
+            *loads.entry(identity).or_default() += 1;
+        }
+    }
+    let mut rows = Vec::new();
+    for object in document.code_objects {
+        let functions = measured.get(&object.identity);
+        for mut kernel in object.kernels {
+            let function = functions.and_then(|functions| functions.get(&kernel.name));
+            kernel.display_name = kernel.display_name.or_else(|| demangle(&kernel.name));
+            rows.push(Row {
+                target: object.target.clone(),
+                code_object: object.identity.clone(),
+                loads: loads.get(&object.identity).copied().unwrap_or(0),
+                count: function.map(|function| function.count),
+                lines: function.map(|function| function.lines),
+                kernel,
+            });
+        }
+    }
+    rows
+}
+
+impl Row {
+    /// The name for people, or the symbol if there is none.
+    pub(super) fn name(&self) -> &str {
+        let name = self.kernel.display_name.as_deref();
+        name.unwrap_or(&self.kernel.name)
+    }
+
+    /// Returns whether the filters let it through.
+    pub(super) fn is_asked_for(&self, arguments: &KernelsArguments) -> bool {
+        let processor = self.target.split(':').next();
+        let has_arch = |arch: &String| *arch == self.target || processor == Some(arch);
+        let has_name = |glob: &glob::Pattern| {
+            let names = [
+                &self.kernel.name,
+                self.name(),
+                without_signature(self.name()),
+            ];
+            names.into_iter().any(|name| glob.matches(name))
+        };
+        (arguments.arch.is_empty() || arguments.arch.iter().any(has_arch))
+            && (arguments.name.is_empty() || arguments.name.iter().any(has_name))
+            && (!arguments.instrumented || self.kernel.instrumented)
+            && (!arguments.uncovered || self.count == Some(0))
+    }
+}
+
+/// The name that people use: `scale` for `void scale<float>(float*, int)`.
+fn without_signature(name: &str) -> &str {
+    // `(anonymous namespace)::` is not a list of parameters.
+    let end = name.match_indices('(').map(|(at, _)| at);
+    let mut end = end.filter(|at| !name[*at..].starts_with("(anonymous namespace)"));
+    let name = &name[..end.next().unwrap_or(name.len())];
+    let name = &name[..name.find('<').unwrap_or(name.len())];
+    // A function template's name has its return type before it.
+    name.rsplit_once(' ').map_or(name, |(before, last)| {
+        if before.ends_with("(anonymous") {
+            name
+        } else {
+            last
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_no_signature() {
+        for (name, short) in [
+            ("scale", "scale"),
+            ("scale(float*, int, float)", "scale"),
+            ("void clean<float>(float*, int)", "clean"),
+            ("a::scale(void (*)(int))", "a::scale"),
+            ("void a::fold<b<int>, 3>(b<int>*)", "a::fold"),
+            (
+                "(anonymous namespace)::scale(int)",
+                "(anonymous namespace)::scale",
+            ),
+        ] {
+            assert_eq!(without_signature(name), short, "{name}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The inputs that the user names: directories, files, globs and lists of them.
+
+use crate::cli::MergeArguments;
+use crate::data::{DataDirectory, DirectoryWalk, profile_header};
+use anyhow::{Context, Result, anyhow, bail};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// The inputs of a merge.
+pub(super) struct MergeInputs {
+    /// The files that were found, in the order of the inputs.
+    pub(super) data: DataDirectory,
+    /// The directories and files that the user named.
+    pub(super) named: Vec<PathBuf>,
+}
+
+impl MergeInputs {
+    /// Finds the files that the user has named.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a pooled directory would be among the inputs of the next merge, or a list cannot be read, or
+    /// has a weight.
+    pub(super) fn find(arguments: &MergeArguments) -> Result<Self> {
+        let pooled = arguments.pooled.as_deref();
+        let mut named = Vec::new();
+        let data = DataDirectory::collect(|walk| {
+            let mut inputs = Named {
+                walk,
+                pooled: pooled.and_then(|path| std::path::absolute(path).ok()),
+                named: &mut named,
+            };
+            inputs.arguments(&arguments.inputs)?;
+            match &arguments.input_files {
+                Some(list) => inputs.list(list),
+                None => Ok(()),
+            }
+        })?;
+        let data = data.called(named.clone());
+        Ok(Self { data, named })
+    }
+
+    /// Returns whether files that are written to the directory `output` could be found again among the
+    /// inputs, or are inputs already.
+    pub(super) fn overlap(&self, output: &Path) -> bool {
+        let Ok(output) = std::path::absolute(output) else {
+            return false;
+        };
+        // It may not be there yet.
+        let mut there = output.ancestors().filter_map(|it| it.canonicalize().ok());
+        let Some(there) = there.next() else {
+            return false;
+        };
+        let is_there = output.exists();
+        let inputs = self.named.iter().filter_map(|it| it.canonicalize().ok());
+        inputs
+            .into_iter()
+            .any(|input| there.starts_with(&input) || is_there && input.starts_with(&there))
+    }
+}
+
+/// Walks over the inputs. The order is the same every time.
+struct Named<'a, 'b> {
+    walk: &'a mut DirectoryWalk<'b>,
+    /// The pooled directory, if one is written.
+    pooled: Option<PathBuf>,
+    named: &'a mut Vec<PathBuf>,
+}
+
+impl Named<'_, '_> {
+    /// Walks over the inputs on the command line.
+    fn arguments(&mut self, arguments: &[PathBuf]) -> Result<()> {
+        arguments.iter().try_for_each(|path| self.named(path))
+    }
+
+    /// Walks over the inputs in the file `list`, one on each line; lines that start with `#` are
+    /// comments, as in lists for llvm-profdata.
+    fn list(&mut self, list: &Path) -> Result<()> {
+        let reader: Box<dyn BufRead> = if list == Path::new(STANDARD_INPUT) {
+            Box::new(io::stdin().lock())
+        } else {
+            let file = File::open(list)
+                .with_context(|| format!("cannot open the list {}", list.display()))?;
+            Box::new(BufReader::new(file))
+        };
+        for line in reader.split(b'\n') {
+            let line = line.with_context(|| format!("cannot read the list {}", list.display()))?;
+            let entry = unweighted(line.trim_ascii())?;
+            if !entry.is_empty() && !entry.starts_with(b"#") {
+                self.named(Path::new(OsStr::from_bytes(entry)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A path or a glob that the user wrote.
+    fn named(&mut self, path: &Path) -> Result<()> {
+        let text = path.to_string_lossy();
+        if path.exists() || !text.contains(['*', '?', '[']) {
+            return self.path(path);
+        }
+        let matches = glob::glob(&text).with_context(|| format!("`{text}` is not a glob"))?;
+        let mut is_empty = true;
+        for found in matches {
+            is_empty = false;
+            match found {
+                Ok(path) => self.path(&path)?,
+                Err(error) => {
+                    let path = error.path().to_owned();
+                    self.walk.damaged(&path, error.into());
+                }
+            }
+        }
+        if is_empty {
+            self.walk.damaged(path, anyhow!("no file matches `{text}`"));
+        }
+        Ok(())
+    }
+
+    /// A path that the user wrote.
+    fn path(&mut self, path: &Path) -> Result<()> {
+        self.named.push(path.to_owned());
+        match fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => {
+                self.check_output(path)?;
+                self.walk.named(path);
+            }
+            Ok(metadata) if metadata.is_file() => {
+                self.file(path);
+                self.walk.beside(path);
+            }
+            Ok(_) => {
+                let error = anyhow!("{} is not a file", path.display());
+                self.walk.damaged(path, error);
+            }
+            Err(error) => self.walk.unreadable(path, error),
+        }
+        Ok(())
+    }
+
+    /// A file that the user wants: a profile of host code, whatever its name, unless its name says
+    /// something else.
+    fn file(&mut self, path: &Path) {
+        if self.walk.file(path.to_owned()) {
+            return;
+        }
+        if !profile_header::is_indexed(path) {
+            return self.walk.host(path.to_owned());
+        }
+        self.walk.damaged(
+            path,
+            anyhow!(
+                "cannot merge {}: it is an indexed profile, which llvm-profdata merges",
+                path.display()
+            ),
+        );
+    }
+
+    /// A pooled directory among the inputs would be added to them by the next merge.
+    fn check_output(&self, input: &Path) -> Result<()> {
+        let Some(pooled) = &self.pooled else {
+            return Ok(());
+        };
+        let inside = pooled
+            .ancestors()
+            .filter_map(|path| path.canonicalize().ok())
+            .any(|path| input.canonicalize().is_ok_and(|input| input == path));
+        if inside {
+            bail!(
+                "{} lies in the input {}: the next merge of that would count everything twice, so \
+                 write it elsewhere",
+                pooled.display(),
+                input.display()
+            );
+        }
+        Ok(())
+    }
+}
+
+/// An entry of a list without its weight, which stands before a comma and must be 1.
+fn unweighted(entry: &[u8]) -> Result<&[u8]> {
+    let Some(comma) = entry.iter().position(|byte| *byte == b',') else {
+        return Ok(entry);
+    };
+    let (weight, path) = (&entry[..comma], &entry[comma + 1..]);
+    match weight {
+        b"1" => Ok(path),
+        weight if !weight.is_empty() && weight.iter().all(u8::is_ascii_digit) => bail!(
+            "`{}` has a weight, and profiles are added as they are: expected 1",
+            String::from_utf8_lossy(entry)
+        ),
+        // A comma in a name.
+        _ => Ok(entry),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_in_lists_are_taken_off_or_refused() {
+        for (entry, path) in [
+            ("a.profraw", "a.profraw"),
+            ("1,a,b.profraw", "a,b.profraw"),
+            ("a,b.profraw", "a,b.profraw"),
+            (",a", ",a"),
+        ] {
+            assert_eq!(unweighted(entry.as_bytes()).unwrap(), path.as_bytes());
+        }
+        let error = unweighted(b"20,a.profraw").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "`20,a.profraw` has a weight, and profiles are added as they are: expected 1"
+        );
+    }
+}

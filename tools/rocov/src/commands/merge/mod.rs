@@ -1,0 +1,310 @@
+//! `rocov merge`: the profiles of many processes, ranks and GPUs into one for each code object.
+//!
+//! ```text
+//! inputs: names -> sums: one per code object -> outputs: llvm-profdata (-> pgo: flags), or a pooled directory
+//! ```
+//!
+//! The number of code objects bounds the memory, not the contents of the files: rocov keeps the name of
+//! a profile and its device and inode number. A directory that is written gets the registries too,
+//! which are in memory until then.
+
+mod inputs;
+mod outputs;
+mod pgo;
+mod pooled;
+mod progress;
+mod sums;
+
+use crate::cli::{FailureMode, MergeArguments};
+use crate::data::{DataDirectory, is_missing, profile_header};
+use crate::llvm::Installed;
+use crate::support::mmap;
+use crate::term::exit_status::CommandResult;
+use crate::term::plural::count;
+use crate::term::print;
+use anyhow::{Context, Error, Result, anyhow};
+use inputs::MergeInputs;
+use progress::Progress;
+use rocov::format::registry::Merged;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, IsTerminal};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::thread;
+use sums::{CodeObjectKey, Sums};
+
+/// The name of host code in the place of an architecture.
+const HOST: &str = "host";
+
+/// An input that cannot be merged.
+#[derive(Debug)]
+struct Damaged {
+    /// For the order.
+    path: PathBuf,
+    /// With the path.
+    error: Error,
+}
+
+/// All that was found in the inputs.
+#[derive(Default)]
+struct Gathered {
+    sums: Sums,
+    /// Profiles of host code.
+    host: Vec<PathBuf>,
+    /// Kept device ELFs by identity.
+    kept: BTreeMap<String, PathBuf>,
+    /// The registries, if they are wanted.
+    registry: Merged,
+    /// True if files in an output that is no pooled directory would be found as inputs, or replace one.
+    overlaps: bool,
+    /// Saved sections, which nothing here reads: their number and the first.
+    sections: Option<(usize, PathBuf)>,
+    /// Architectures of all profiles, also of those that `--arch` leaves out.
+    archs: BTreeSet<String>,
+    damaged: Vec<Damaged>,
+}
+
+/// Merges the inputs.
+pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
+    if let Some(directory) = &arguments.pooled {
+        pooled::check_free(directory)?;
+    }
+    let find = || Installed::find(arguments.llvm_bin.as_deref());
+    let (mut gathered, mut installed) = thread::scope(|scope| {
+        // Meanwhile, as each tool is asked for its version.
+        let finding = arguments.indexed().map(|_| scope.spawn(find));
+        let gathered = gather(arguments)?;
+        let found = finding.map(|it| it.join().expect("looking for tools does not panic"));
+        Ok::<_, Error>((gathered, found.transpose()?))
+    })?;
+    if !gathered.host.is_empty() && installed.is_none() {
+        installed = Some(find()?);
+    }
+    if let Some(installed) = &mut installed {
+        installed.prefer(gathered.elfs().iter().filter_map(|(_, elf)| compiler(elf)));
+        gathered.check_host(installed);
+    }
+    gathered.say_unread();
+    gathered.say_damaged(arguments.failure_mode)?;
+    if gathered.is_empty() {
+        let error = gathered.nothing_to_merge(arguments.arch.as_deref());
+        if arguments.failure_mode == FailureMode::Warn {
+            eprintln!("rocov: {error:#}");
+            return Ok(0);
+        }
+        return Err(error.into());
+    }
+    outputs::write(arguments, &gathered, installed.as_ref())?;
+    Ok(0)
+}
+
+/// Finds all inputs and adds up those of code objects.
+fn gather(arguments: &MergeArguments) -> Result<Gathered> {
+    let mut inputs = MergeInputs::find(arguments)?;
+    let left_out = inputs.data.take_builds(arguments.all_builds);
+    if !arguments.quiet {
+        print::warn(&left_out);
+    }
+    let mut gathered = Gathered {
+        overlaps: arguments.data().is_some_and(|it| inputs.overlap(it)),
+        ..Gathered::default()
+    };
+    gathered.add_kept(&inputs.data, arguments);
+    let damaged = std::mem::take(&mut inputs.data.damaged).into_iter();
+    let damaged = damaged.map(|(path, error)| Damaged { path, error });
+    gathered.damaged.extend(damaged);
+    let threads = arguments
+        .num_threads
+        .or_else(|| thread::available_parallelism().ok())
+        .map_or(1, NonZero::get);
+    let progress = Progress::default();
+    let is_shown = !arguments.quiet && io::stderr().is_terminal();
+    let wanted = |arch: &str| arguments.arch.as_deref().is_none_or(|it| it == arch);
+    let DataDirectory {
+        device,
+        host,
+        builds,
+        ..
+    } = inputs.data;
+    let (sums, ()) = progress.shown(is_shown, || {
+        sums::add_all(threads, &progress, |adder| {
+            for profile in device {
+                if !gathered.archs.contains(&profile.arch) {
+                    gathered.archs.insert(profile.arch.clone());
+                }
+                // clang would optimize code for size that was not launched in one run.
+                let is_left_out = arguments.pgo.is_some() && profile.is_of_zeros();
+                if wanted(&profile.arch) && !is_left_out {
+                    let build = builds.tag_of(&profile);
+                    adder.add(profile, build);
+                }
+            }
+            for path in host {
+                gathered.archs.insert(HOST.to_owned());
+                if wanted(HOST) && adder.is_new(&path) {
+                    gathered.host.push(path);
+                }
+            }
+        })
+    });
+    gathered.sums = sums;
+    gathered.damaged.append(&mut gathered.sums.damaged);
+    Ok(gathered)
+}
+
+/// Adds the registry in a file to others.
+fn add_registry(merged: &mut Merged, path: &Path) -> Result<()> {
+    let text = mmap::map(path)?;
+    let added = merged.add(&text);
+    added.with_context(|| format!("cannot merge {}", path.display()))
+}
+
+impl Gathered {
+    /// Adds the files beside profiles.
+    fn add_kept(&mut self, data: &DataDirectory, arguments: &MergeArguments) {
+        for (identity, path) in data.elf_paths() {
+            self.kept.insert(identity.to_owned(), path.to_owned());
+        }
+        if let Some(first) = data.sections.first() {
+            self.sections = Some((data.sections.len(), first.clone()));
+        }
+        // A registry is no part of an indexed profile.
+        if arguments.pooled.is_none() && arguments.data().is_none() {
+            return;
+        }
+        for path in data.named_registry_paths() {
+            let Err(error) = add_registry(&mut self.registry, path) else {
+                continue;
+            };
+            if arguments.pooled.is_none() {
+                eprintln!("rocov: left out: {error:#}");
+            } else {
+                self.damaged.push(Damaged {
+                    path: path.to_owned(),
+                    error,
+                });
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.sums.code_objects.is_empty() && self.host.is_empty()
+    }
+
+    /// Number of the profiles that can be merged.
+    fn profiles(&self) -> usize {
+        let device = self.sums.code_objects.values();
+        device.map(|summed| summed.profiles).sum::<usize>() + self.host.len()
+    }
+
+    /// Code objects whose device ELFs were kept beside their profiles, with these.
+    fn elfs(&self) -> Vec<(&CodeObjectKey, &Path)> {
+        let code_objects = self.sums.code_objects.keys();
+        code_objects
+            .filter_map(|it| Some((it, self.kept.get(&it.identity)?.as_path())))
+            .collect()
+    }
+
+    /// Takes out profiles of host code that are not whole.
+    fn check_host(&mut self, installed: &Installed) {
+        let damaged = &mut self.damaged;
+        self.host.retain(|path| {
+            if profile_header::is_indexed(path) {
+                return true;
+            }
+            let result = profile_header::check(path, installed);
+            let refused = result.map_err(|error| {
+                damaged.push(Damaged {
+                    error: error.context(format!("cannot merge {}", path.display())),
+                    path: path.clone(),
+                });
+            });
+            refused.is_ok()
+        });
+    }
+
+    /// Prints the files that are in no output, though a user could expect them there.
+    fn say_unread(&self) {
+        if let Some((number, first)) = &self.sections {
+            let files = count(*number, "file");
+            eprintln!(
+                "rocov: left out: {files} of saved sections (see `rocov show`), such as {}",
+                first.display()
+            );
+        }
+        if let Some((number, first)) = &self.sums.repeated {
+            eprintln!(
+                "rocov: {} given more than once, counted once, such as {}",
+                count(*number, "profile"),
+                first.display()
+            );
+        }
+    }
+
+    /// Names the damaged inputs.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there are some and the mode is to fail then.
+    fn say_damaged(&mut self, mode: FailureMode) -> Result<()> {
+        self.damaged.sort_by(|a, b| a.path.cmp(&b.path));
+        let is_fatal = mode == FailureMode::Any;
+        let prefix = if is_fatal { "" } else { "left out: " };
+        for damaged in &self.damaged {
+            eprintln!("rocov: {prefix}{:#}", damaged.error);
+        }
+        if is_fatal && !self.damaged.is_empty() {
+            return Err(self.not_written());
+        }
+        Ok(())
+    }
+
+    /// Makes the error that nothing is written because inputs are damaged or missing.
+    fn not_written(&self) -> Error {
+        let missing = self.damaged.iter().filter(|it| is_missing(&it.error));
+        let missing = missing.count();
+        let mut inputs = Vec::new();
+        if let number @ 1.. = self.damaged.len() - missing {
+            inputs.push(count(number, "damaged input"));
+        }
+        if missing > 0 {
+            inputs.push(count(missing, "missing input"));
+        }
+        let inputs = inputs.join(" and ");
+        match self.profiles() {
+            0 => anyhow!(
+                "nothing written for {inputs}: give profiles, or the directories that `rocov run` wrote to"
+            ),
+            others => anyhow!(
+                "nothing written for {inputs}: --failure-mode=all merges the other {}",
+                count(others, "profile")
+            ),
+        }
+    }
+
+    /// Makes the error that there is nothing to merge, with the reason.
+    fn nothing_to_merge(&self, arch: Option<&str>) -> Error {
+        let archs: Vec<_> = self.archs.iter().map(String::as_str).collect();
+        match arch {
+            _ if !self.damaged.is_empty() => {
+                anyhow!("nothing written: no input can be merged: see the reasons above")
+            }
+            Some(arch) if !archs.is_empty() => anyhow!(
+                "nothing written: no profile is of {arch}, those given are of {}",
+                archs.join(", ")
+            ),
+            _ => anyhow!(
+                "nothing written: no profile in the inputs: no instrumented GPU code ran, or its \
+                 profiles are elsewhere"
+            ),
+        }
+    }
+}
+
+/// The version that the compiler of a device ELF wrote into it. A damaged one has none.
+fn compiler(elf: &Path) -> Option<String> {
+    let elf = mmap::map(elf).ok()?;
+    rocov::format::codeobject::CodeObject::parse(&elf[..])
+        .ok()?
+        .compiler()
+}

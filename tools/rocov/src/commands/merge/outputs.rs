@@ -1,0 +1,216 @@
+//! The outputs of a merge: indexed profiles, a pooled directory, or both.
+
+use super::pooled::Pool;
+use super::{Gathered, HOST, pgo, pooled};
+use crate::cli::MergeArguments;
+use crate::data::{POOLED_HOST, profile_header};
+use crate::index::llvm_profdata;
+use crate::llvm::Installed;
+use crate::support::atomic;
+use crate::term::plural::count;
+use crate::term::print;
+use anyhow::{Context, Result, bail};
+use rocov::store::layout::PROFRAW;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Profiles that go into one indexed profile.
+struct Group {
+    /// The contents, in words.
+    contents: String,
+    profiles: Vec<PathBuf>,
+}
+
+/// An indexed profile that was written.
+pub(super) struct Indexed<'a> {
+    /// The architecture, or [`HOST`].
+    pub(super) arch: &'a str,
+    /// The contents, in words.
+    contents: String,
+    pub(super) path: PathBuf,
+}
+
+/// Writes the outputs that the user asked for, and prints their paths: on standard output, unless flags
+/// are printed there.
+///
+/// # Errors
+///
+/// Fails if it cannot be written, one file was asked for and there would be several, or llvm-profdata
+/// refuses a profile.
+pub(super) fn write(
+    arguments: &MergeArguments,
+    gathered: &Gathered,
+    installed: Option<&Installed>,
+) -> Result<()> {
+    let pooled = arguments.pooled.as_deref();
+    let place = pooled.map(atomic::parent).or(arguments.data());
+    let pool = Pool::write(&gathered.sums.code_objects, place)?;
+    let mut said = String::new();
+    let mut flags = None;
+    if let (Some(output), Some(installed)) = (arguments.indexed(), installed) {
+        let written = write_indexed(output, gathered, &pool, installed, arguments)?;
+        for Indexed {
+            arch,
+            contents,
+            path,
+        } in &written
+        {
+            said += &format!("{arch}: {contents}: {}\n", path.display());
+        }
+        if arguments.pgo.is_some() {
+            flags = Some(pgo::flags(&written, gathered)?);
+        }
+    }
+    if let Some(directory) = pooled {
+        said += &write_pooled(directory, gathered, &pool, installed, arguments)?;
+        pool.put(directory)?;
+    } else if let Some(directory) = arguments.data() {
+        put_beside(directory, gathered, pool)?;
+    }
+    if arguments.quiet {
+        said.clear();
+    }
+    match flags {
+        Some(flags) => {
+            eprint!("{said}");
+            print::text(&flags)
+        }
+        None => print::text(said.as_bytes()),
+    }
+}
+
+/// Writes one indexed profile for each arch, and one for host code.
+fn write_indexed<'a>(
+    output: &Path,
+    gathered: &Gathered,
+    pool: &'a Pool,
+    installed: &Installed,
+    arguments: &MergeArguments,
+) -> Result<Vec<Indexed<'a>>> {
+    let groups = groups(gathered, pool);
+    let is_one = profile_header::is_indexed(output);
+    if is_one && groups.len() > 1 {
+        let archs: Vec<_> = groups.keys().copied().collect();
+        bail!(
+            "the profiles are of {}, and one file cannot keep their functions apart: choose with \
+             --arch, or give -o a directory",
+            archs.join(", ")
+        );
+    }
+    let parent = if is_one {
+        output.parent().unwrap_or(output)
+    } else {
+        output
+    };
+    fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    let mut written = Vec::new();
+    for (arch, group) in groups {
+        let path = if is_one {
+            output.to_owned()
+        } else {
+            output.join(format!("{arch}.profdata"))
+        };
+        index(&group.profiles, &path, installed, arguments)?;
+        written.push(Indexed {
+            arch,
+            contents: group.contents,
+            path,
+        });
+    }
+    Ok(written)
+}
+
+/// Completes the pooled directory that is to be put at `directory`.
+fn write_pooled(
+    directory: &Path,
+    gathered: &Gathered,
+    pool: &Pool,
+    installed: Option<&Installed>,
+    arguments: &MergeArguments,
+) -> Result<String> {
+    pool.keep(gathered)?;
+    let mut said = String::new();
+    for (arch, group) in groups(gathered, pool) {
+        let mut place = directory.to_owned();
+        if let (HOST, Some(installed)) = (arch, installed) {
+            let host = pool.profraw().join(POOLED_HOST);
+            index(&group.profiles, &host, installed, arguments)?;
+            place = place.join(PROFRAW).join(POOLED_HOST);
+        }
+        said += &format!("{arch}: {}: {}\n", group.contents, place.display());
+    }
+    Ok(said)
+}
+
+/// Puts the files that a report needs beside the indexed profiles in `directory`, unless raw profiles
+/// are there that it would replace or add to.
+fn put_beside(directory: &Path, gathered: &Gathered, pool: Pool) -> Result<()> {
+    if gathered.overlaps {
+        return Ok(());
+    }
+    if !pooled::is_of_merges(directory)? {
+        eprintln!(
+            "rocov: {0}/{PROFRAW} has profiles of runs, and stays as it is: `rocov report {0}` reports on those; give another directory to report on the merged profiles",
+            directory.display()
+        );
+        return Ok(());
+    }
+    pool.keep(gathered)?;
+    if !gathered.host.is_empty() {
+        let [from, to] = [
+            directory.join(format!("{HOST}.profdata")),
+            pool.profraw().join(POOLED_HOST),
+        ];
+        fs::copy(&from, &to).with_context(|| format!("cannot copy {}", from.display()))?;
+    }
+    pool.put_into(directory)
+}
+
+/// The profiles of each arch and of host code.
+fn groups<'a>(gathered: &Gathered, pool: &'a Pool) -> BTreeMap<&'a str, Group> {
+    let mut groups = BTreeMap::new();
+    for (arch, profiles) in &pool.profiles {
+        let of_arch =
+            |(code_object, _): &(&super::sums::CodeObjectKey, _)| code_object.arch == *arch;
+        let summed = gathered.sums.code_objects.iter().filter(of_arch);
+        let number = summed.clone().map(|(_, summed)| summed.profiles).sum();
+        let identities: BTreeSet<_> = summed.map(|(it, _)| &it.identity).collect();
+        let contents = format!(
+            "{} of {}",
+            count(number, "profile"),
+            count(identities.len(), "code object")
+        );
+        let profiles = profiles.clone();
+        groups.insert(arch.as_str(), Group { contents, profiles });
+    }
+    if !gathered.host.is_empty() {
+        let group = Group {
+            contents: format!("{} of host code", count(gathered.host.len(), "profile")),
+            profiles: gathered.host.clone(),
+        };
+        groups.insert(HOST, group);
+    }
+    groups
+}
+
+/// Runs llvm-profdata to merge `profiles`.
+fn index(
+    profiles: &[PathBuf],
+    output: &Path,
+    installed: &Installed,
+    arguments: &MergeArguments,
+) -> Result<()> {
+    let profiles: Vec<_> = profiles.iter().map(PathBuf::as_path).collect();
+    let mut options = vec![format!("--failure-mode={}", arguments.failure_mode)];
+    options.extend(
+        arguments
+            .num_threads
+            .map(|it| format!("--num-threads={it}")),
+    );
+    options.extend(arguments.sparse.then(|| "--sparse".to_owned()));
+    print::warn(&llvm_profdata::merge(
+        &profiles, output, installed, &options,
+    )?);
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! The flags that make clang optimize by indexed profiles, for each target and for the host.
+//!
+//! The driver takes a profile for only one target after `-Xarch_TARGET`. TARGET is the value of
+//! `--offload-arch=`, with features. `-Xarch_host` is for the host. clang 19 drops those for GPU code
+//! without a word, clang 22 takes them.
+
+use super::outputs::Indexed;
+use super::{Gathered, HOST};
+use crate::data::profile_header::Instrumentation;
+use crate::support::mmap;
+use crate::term::shell_line::shell_line;
+use anyhow::{Context, Result};
+use rocov::format::codeobject::CodeObject;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{self, Path};
+
+/// The flags, on one line.
+///
+/// # Errors
+///
+/// Fails if a profile is of no use for optimization, or a path cannot stand in $(rocov merge ...).
+pub(super) fn flags(indexed: &[Indexed<'_>], gathered: &Gathered) -> Result<Vec<u8>> {
+    let mut words: Vec<OsString> = Vec::new();
+    for Indexed { arch, path, .. } in indexed {
+        let option = match Instrumentation::of_indexed(path)? {
+            Instrumentation::FrontEnd => "-fprofile-instr-use=",
+            Instrumentation::Ir => "-fprofile-use=",
+        };
+        // The compiler may be started anywhere.
+        let path = path::absolute(path).context("no working directory")?;
+        let mut flag = OsString::from(option);
+        flag.push(path);
+        for target in targets(arch, gathered) {
+            words.push(format!("-Xarch_{target}").into());
+            words.push(flag.clone());
+        }
+    }
+    shell_line(&words)
+}
+
+/// The targets after `-Xarch_` for the profiles of `arch`: those of their code objects, if device ELFs
+/// were kept.
+fn targets(arch: &str, gathered: &Gathered) -> BTreeSet<String> {
+    if arch == HOST {
+        return BTreeSet::from([HOST.to_owned()]);
+    }
+    let elfs = gathered.elfs();
+    let kept = elfs
+        .iter()
+        .filter(|(code_object, _)| code_object.arch == arch)
+        .filter_map(|(_, elf)| target(elf));
+    let mut targets: BTreeSet<_> = kept.collect();
+    if targets.is_empty() {
+        targets.insert(arch.to_owned());
+    }
+    targets
+}
+
+/// The target of a device ELF. A damaged one has none: it is not needed here.
+fn target(elf: &Path) -> Option<String> {
+    let elf = mmap::map(elf).ok()?;
+    CodeObject::parse(&elf[..]).ok()?.target().ok()
+}

@@ -1,0 +1,216 @@
+//! Pooled directories, with one raw profile for each code object and one registry. A merge makes them,
+//! `rocov report` reads them, and the next merge takes them as inputs.
+
+use super::Gathered;
+use super::sums::{CodeObjectKey, Summed};
+use crate::data::{DataDirectory, DeviceProfile, POOLED_HOST};
+use crate::support::atomic;
+use crate::support::atomic::Partial;
+use crate::term::warnings::Warnings;
+use anyhow::{Context, Result, bail};
+use rocov::format::codeobject::Identity;
+use rocov::store::layout::{OBJECTS, PROFRAW, REGISTRIES};
+use rocov::store::{Expansion, ProfileName};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// The pattern of the names of pooled profiles.
+const PATTERN: &str = "%m.merged.profraw";
+/// The end of the names, which differs from those of all processes.
+const END: &str = ".merged.profraw";
+/// The GPU in the names: all GPUs' counts are in one file.
+const AGENT: usize = 0;
+
+/// A pooled directory in the making, which goes when it is not put in place.
+pub(super) struct Pool {
+    directory: Partial<TempDir>,
+    /// The name of its files.
+    name: ProfileName,
+    /// The profiles by arch.
+    pub(super) profiles: BTreeMap<String, Vec<PathBuf>>,
+}
+
+/// Checks that a pooled directory can be made at `path`.
+///
+/// # Errors
+///
+/// Fails if there is something already: profiles of an earlier merge would be taken for part of it.
+pub(super) fn check_free(path: &Path) -> Result<()> {
+    match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        entries => {
+            let mut entries = entries.with_context(|| cannot_write(path))?;
+            if entries.next().is_some() {
+                bail!(
+                    "{} exists and is not empty: remove it, or choose another",
+                    path.display()
+                );
+            }
+            Ok(())
+        }
+    }
+}
+
+impl Pool {
+    /// Writes the sums into a new directory, in the directory `place` or a temporary one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be written.
+    pub(super) fn write(
+        code_objects: &BTreeMap<CodeObjectKey, Summed>,
+        place: Option<&Path>,
+    ) -> Result<Self> {
+        let directory = make_directory(place)?;
+        let path = directory.path.path();
+        let profiles = path.join(PROFRAW);
+        make(&profiles)?;
+        let name = ProfileName::parse(PATTERN, &Expansion::default(), &profiles)
+            .context("a pattern without a process id")?
+            .in_data(path);
+        let mut pool = Self {
+            directory,
+            name,
+            profiles: BTreeMap::new(),
+        };
+        for (of, summed) in code_objects {
+            let CodeObjectKey {
+                arch,
+                identity,
+                build,
+            } = of;
+            let identity = Identity::from_digits(identity)
+                .with_context(|| format!("`{identity}` is not an identity"))?;
+            let name = match summed.is_of_zeros {
+                true => pool.name.for_zeros(),
+                false => pool.name.clone(),
+            };
+            let path = name.for_build(build.as_deref(), arch, &identity, AGENT);
+            write_new(&path, summed.sum.bytes())?;
+            pool.profiles.entry(arch.clone()).or_default().push(path);
+        }
+        Ok(pool)
+    }
+
+    /// The directory of its profiles, as it is now.
+    pub(super) fn profraw(&self) -> PathBuf {
+        self.directory.path.path().join(PROFRAW)
+    }
+
+    /// Adds the files beside the profiles: the registries, as one, and the device ELFs, by hard links
+    /// if possible.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one cannot be read or written.
+    pub(super) fn keep(&self, gathered: &Gathered) -> Result<()> {
+        let path = self.directory.path.path();
+        if !gathered.registry.is_empty() {
+            make(&path.join(REGISTRIES))?;
+            write_new(&self.name.for_registry(), &gathered.registry.to_json())?;
+        }
+        if gathered.kept.is_empty() {
+            return Ok(());
+        }
+        let objects = path.join(OBJECTS);
+        make(&objects)?;
+        for from in gathered.kept.values() {
+            let to = objects.join(from.file_name().unwrap_or_default());
+            // Another file system, or one without links.
+            if fs::hard_link(from, &to).is_err() {
+                fs::copy(from, &to).with_context(|| {
+                    format!("cannot copy {} to {}", from.display(), to.display())
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the directory at `path`, with all that is in it at once.
+    ///
+    /// # Errors
+    ///
+    /// Fails if something has come there meanwhile.
+    pub(super) fn put(self, path: &Path) -> Result<()> {
+        fs::rename(self.directory.path.path(), path).with_context(|| cannot_write(path))?;
+        // It is elsewhere now, and stays.
+        let _ = self.directory.path.keep();
+        Ok(())
+    }
+
+    /// Puts the folders of the directory into the one at `path`, in the place of those of an earlier
+    /// merge.
+    ///
+    /// # Errors
+    ///
+    /// Fails if they cannot be.
+    pub(super) fn put_into(self, path: &Path) -> Result<()> {
+        let made = self.directory.path.path();
+        for folder in [OBJECTS, REGISTRIES, PROFRAW] {
+            let (from, to) = (made.join(folder), path.join(folder));
+            if to.exists() {
+                // It goes with the rest of the directory.
+                let old = made.join(format!("old-{folder}"));
+                fs::rename(&to, old).with_context(|| cannot_write(&to))?;
+            }
+            if from.exists() {
+                fs::rename(&from, &to).with_context(|| cannot_write(&to))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether the directory at `path` has no files of runs: only raw profiles and registries of
+/// earlier merges, if any.
+///
+/// # Errors
+///
+/// Fails if it cannot be read.
+pub(super) fn is_of_merges(path: &Path) -> Result<bool> {
+    let data = Warnings::printing(|warnings| DataDirectory::open(&[path.join(PROFRAW)], warnings))?;
+    let name = |path: &Path| {
+        path.file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    };
+    let is_merged =
+        |profile: &DeviceProfile| profile.is_of_zeros() || name(&profile.path).ends_with(END);
+    let own = ProfileName::parse(PATTERN, &Expansion::default(), path).map(|it| it.for_registry());
+    let registry = own.map(|it| name(&it)).unwrap_or_default();
+    Ok(data.device.iter().all(is_merged)
+        && data.host.iter().all(|path| path.ends_with(POOLED_HOST))
+        && data
+            .named_registry_paths()
+            .all(|path| name(path) == registry))
+}
+
+/// A directory in `place`, or if there is none a temporary one.
+fn make_directory(place: Option<&Path>) -> Result<Partial<TempDir>> {
+    let Some(place) = place else {
+        let made = atomic::directory_in(&std::env::temp_dir(), 0o700);
+        return made.context("cannot make a temporary directory");
+    };
+    fs::create_dir_all(place)
+        // As for any directory.
+        .and_then(|()| atomic::directory_in(place, 0o777))
+        .with_context(|| cannot_write(place))
+}
+
+fn make(directory: &Path) -> Result<()> {
+    fs::create_dir(directory).with_context(|| cannot_write(directory))
+}
+
+fn write_new(path: &Path, contents: &[u8]) -> Result<()> {
+    File::create_new(path)
+        .and_then(|mut file| file.write_all(contents))
+        .with_context(|| cannot_write(path))
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
+}

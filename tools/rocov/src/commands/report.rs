@@ -1,0 +1,217 @@
+//! `rocov report`: prints which lines ran, or writes that in another format.
+
+use crate::cli::ReportArguments;
+use crate::coverage::report::heading;
+use crate::coverage::staleness::Misfit;
+use crate::coverage::view::View;
+use crate::coverage::{Change, Report, SourceTexts, staleness};
+use crate::data::DataDirectory;
+use crate::data::components::Components;
+use crate::index::{MergedProfiles, llvm_profdata, per_label};
+use crate::llvm::Installed;
+use crate::render;
+use crate::render::annotated::{AnnotatedSources, SourceRequest};
+use crate::term::exit_status::CommandResult;
+use crate::term::warnings::Warnings;
+use crate::term::{exit_status, print};
+use anyhow::{Result, bail};
+use std::path::PathBuf;
+
+/// Prints or writes the report.
+pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
+    if arguments.quiet {
+        print::be_quiet();
+    }
+    let options = &arguments.options;
+    let archs = &options.filters.arch;
+    let texts = options.texts()?;
+    let change = options.change()?;
+    let data = Warnings::printing(|warnings| {
+        let all_builds = options.filters.all_builds;
+        let (directories, objects) = (&arguments.directories, &arguments.objects);
+        DataDirectory::for_report(directories, all_builds, objects, archs, warnings)
+    })?;
+    let mut origins = data.origins();
+    let components = Components::of(&options.component, &mut origins)?;
+    let mut installed = Installed::find(arguments.llvm_bin.as_deref())?;
+    let mut matched = Warnings::printing(|warnings| {
+        data.match_elfs(archs, &components, &mut installed, warnings)
+    })?;
+    let merged = Warnings::printing(|warnings| {
+        MergedProfiles::of_data(&mut matched, &data, &installed, warnings)
+    })?;
+    let absent = components.absent(|identity| merged.has(identity));
+    print::warn(&absent);
+    let mut report = Report::of(&merged, &data, &origins);
+    if arguments.show.is_some() {
+        show(arguments, &report, &merged, &texts, &installed)?;
+        return Ok(0);
+    }
+    for component in components.iter() {
+        let name = component.path.display().to_string();
+        report.add_component(name, component.identities.clone());
+    }
+    let tests = match options.per_test {
+        true => {
+            Warnings::printing(|warnings| per_label::merged(&matched, &data, &installed, warnings))?
+        }
+        false => Vec::new(),
+    };
+    for test in &tests {
+        report.add_test(test);
+    }
+    add_host(&mut report, arguments, &data, &merged, &installed)?;
+    let mut missing = match options.gates().are_set() {
+        true => data.missing(&matched, archs, &components),
+        false => Vec::new(),
+    };
+    missing.extend(absent);
+    let broken = write(
+        &report,
+        arguments,
+        change.as_ref(),
+        texts,
+        &installed,
+        missing,
+    )?;
+    for line in &broken {
+        eprintln!("rocov: gate: {line}");
+    }
+    Ok(if broken.is_empty() {
+        0
+    } else {
+        exit_status::GATE_BROKEN
+    })
+}
+
+/// Adds host code to the report, if the user asked for it.
+///
+/// # Errors
+///
+/// Fails if there is no profile of it, or a tool fails.
+fn add_host(
+    report: &mut Report,
+    arguments: &ReportArguments,
+    data: &DataDirectory,
+    merged: &MergedProfiles<'_>,
+    installed: &Installed,
+) -> Result<()> {
+    let binaries = &arguments.options.host_binary;
+    if binaries.is_empty() {
+        return Ok(());
+    }
+    let profiles: Vec<_> = data.host.iter().map(PathBuf::as_path).collect();
+    if profiles.is_empty() {
+        bail!("no profile of host code in {data}: compile with what `rocov flags --host` prints");
+    }
+    let profile = merged.directory().join("host.profdata");
+    print::warn(&llvm_profdata::merge(&profiles, &profile, installed, &[])?);
+    report.add_host(binaries, &profile, profiles.len());
+    Ok(())
+}
+
+/// Prints annotated source, one arch after the other.
+///
+/// # Errors
+///
+/// Fails if none of the sources can be shown, or a tool fails.
+fn show(
+    arguments: &ReportArguments,
+    report: &Report,
+    merged: &MergedProfiles<'_>,
+    texts: &SourceTexts,
+    installed: &Installed,
+) -> Result<()> {
+    let options = &arguments.options;
+    let request = SourceRequest {
+        sources: arguments.show.as_deref().unwrap_or_default(),
+        maps: &options.filters.path_map,
+        texts,
+        is_colored: options.is_colored(),
+    };
+    let mut all = AnnotatedSources::default();
+    for arch in &merged.archs {
+        print::text(format!("{}\n", heading(arch)).as_bytes())?;
+        let tools = installed.newest();
+        let elfs = arch.elfs();
+        let sources = AnnotatedSources::of(tools, &elfs, &arch.profile, &request)?;
+        print::warn(&sources.left_out());
+        // Without a name llvm-cov takes all.
+        if !sources.shown.is_empty() {
+            request.show(tools, &elfs, &arch.profile, &sources)?;
+        }
+        all.add(sources);
+    }
+    request.check(&all)?;
+    let shown = all.shown.iter().map(|it| it.now.as_path()).collect();
+    let selection = options.filters.selection()?;
+    print::warn(&report.stale(&shown, &selection, options.by, texts, installed)?);
+    Ok(())
+}
+
+/// Writes the report, and returns a line for each gate that does not hold. If there are gates, all that is
+/// `missing` from the report breaks one, and so does each warning of llvm-cov.
+///
+/// # Errors
+///
+/// Fails if a tool fails or the report cannot be written.
+fn write(
+    report: &Report,
+    arguments: &ReportArguments,
+    change: Option<&Change>,
+    texts: SourceTexts,
+    installed: &Installed,
+    missing: Vec<String>,
+) -> Result<Vec<String>> {
+    let options = &arguments.options;
+    let gates = options.gates();
+    let selection = options.filters.selection()?;
+    let (mut view, warnings) = report.view(&selection, options.by, installed)?;
+    print::warn(&warnings);
+    let reported = view.everything().into_iter().map(PathBuf::from);
+    let changed = change.into_iter().flat_map(Change::places);
+    print::warn(&selection.idle(&reported.chain(changed).collect::<Vec<_>>()));
+    view.texts = texts;
+    view.changed = change.map(|change| change.covered(&view, &selection));
+    if let Some(changed) = &view.changed {
+        print::warn(&changed.doubts);
+        print::warn(&changed.left_out);
+    }
+    if options.html.is_some() || gates.are_set() {
+        view.misfits = staleness::misfits(&view);
+    }
+    // A gate reports an empty view itself, and a change need not have GPU code.
+    let is_judged = gates.are_set() || change.is_some();
+    if view.paths.is_empty() && (options.html.is_some() || !is_judged) {
+        bail!("no source file is left to report: nothing was written");
+    }
+    if let Some(directory) = &options.html {
+        let misfits = unreported(&view).map(|(path, misfit)| misfit.about(path));
+        print::warn(&misfits.collect::<Vec<_>>());
+        let page = render::write_html(&view, directory)?;
+        print::text(format!("{}\n", page.display()).as_bytes())?;
+    } else {
+        print::to_file_or_stdout(options.output_path.as_deref(), |out| {
+            render::write(&view, options.format(), report.headings(), out)
+        })?;
+    }
+    let mut broken = gates.broken(&view);
+    if gates.are_set() {
+        broken.extend(missing);
+        broken.extend(warnings);
+        let stale = unreported(&view).filter(|(_, misfit)| misfit.stale().is_some());
+        broken.extend(stale.map(|(path, misfit)| misfit.about(path)));
+        broken.extend(view.changed.into_iter().flat_map(|it| it.left_out));
+    }
+    Ok(broken)
+}
+
+/// The sources that do not fit the build and are not reported with a change.
+fn unreported(view: &View) -> impl Iterator<Item = (&str, &Misfit)> {
+    let is_reported = |path: &str| {
+        let mut changed = view.changed.iter();
+        changed.any(|changed| changed.stale.contains(path))
+    };
+    let misfits = view.misfits.iter().map(|(path, misfit)| (&**path, misfit));
+    misfits.filter(move |(path, _)| !is_reported(path))
+}

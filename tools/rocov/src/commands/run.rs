@@ -1,0 +1,277 @@
+//! `rocov run`: starts a program with librocov preloaded and keeps its exit status.
+
+use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, RunArguments, USUAL_CONTROL};
+use crate::data::{DataDirectory, DeviceProfile};
+use crate::host::control::CONTROL_VARIABLE;
+use crate::host::ctest::PerTest;
+use crate::host::journal::{Ending, JOURNAL_VARIABLE, Journal};
+use crate::host::{child_process, installed, writable};
+use crate::term::exit_status;
+use crate::term::exit_status::{CommandResult, Failure};
+use crate::term::plural::count;
+use crate::term::warnings::Warnings;
+use anyhow::{Context, Result, anyhow, bail};
+use clap::CommandFactory;
+use rocov::settings::Drainer;
+use rocov::store::layout::PROFRAW;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
+const PAUSED_VARIABLE: &str = "ROCOV_PAUSED";
+const PROFILE_VARIABLE: &str = "LLVM_PROFILE_FILE";
+/// The data directory: other files lie there too, beside the folder of profiles.
+const DATA_VARIABLE: &str = "ROCOV_DATA";
+const MODEL_VARIABLE: &str = "ROCOV_MODELGPU";
+const VERBOSE_VARIABLE: &str = "ROCOV_VERBOSE";
+const LABEL_VARIABLE: &str = "ROCOV_LABEL";
+const EVERY_VARIABLE: &str = "ROCOV_SNAPSHOT_EVERY";
+const SIGNAL_VARIABLE: &str = "ROCOV_SNAPSHOT_SIGNAL";
+const DRAIN_VARIABLE: &str = "ROCOV_DRAIN";
+const ROCTX_VARIABLE: &str = "ROCOV_ROCTX";
+const ZERO_VARIABLE: &str = "ROCOV_ZERO";
+
+/// The file of the GPUs' driver.
+const KFD: &str = "/dev/kfd";
+
+/// Profiles of several processes, runs included, must not overwrite each other: %p is the process
+/// id.
+const PROFILE_NAME: &str = "%p.profraw";
+
+/// Runs the program.
+pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
+    let environment = Environment::new(arguments)
+        .map_err(|error| Failure::new(exit_status::RUN_FAILED, error))?;
+    let per_test = arguments.per_test;
+    let per_test = per_test.then(|| PerTest::of(&arguments.command));
+    let per_test = per_test.transpose();
+    let per_test = per_test.map_err(|error| Failure::new(exit_status::RUN_FAILED, error))?;
+    let command = per_test.as_ref().map(|it| &it.command);
+    let (program, program_arguments) = command
+        .unwrap_or(&arguments.command)
+        .split_first()
+        .ok_or_else(|| Failure::new(exit_status::RUN_FAILED, anyhow!("no program given")))?;
+    let failed = |error| Failure::new(exit_status::RUN_FAILED, error);
+    if let Some(place) = environment.place() {
+        writable::check(&place).map_err(failed)?;
+    }
+    let journal = Journal::new().map_err(failed)?;
+    say_misplaced_option(&arguments.command);
+    let started = journal.made_at();
+    let mut command = Command::new(program);
+    command.args(program_arguments);
+    command.env(JOURNAL_VARIABLE, journal.path());
+    for (name, value) in &environment.variables {
+        command.env(name, value);
+        if arguments.verbose {
+            eprintln!("rocov: {name}={}", value.display());
+        }
+    }
+    let (pid, ended) =
+        child_process::run(&mut command).map_err(|error| not_started(program, error))?;
+    let ending = Ending {
+        program,
+        pid,
+        status: ended,
+        has_gpu: arguments.gpu.is_some() || Path::new(KFD).exists(),
+        has_snapshots: arguments.snapshot_every.is_some(),
+        has_profiles: &|| environment.has_profiles_since(started),
+    };
+    match journal.closing_line(&ending) {
+        Ok(Some(line)) => eprintln!("rocov: {line}"),
+        Ok(None) if arguments.verbose => environment.say_what_was_written(),
+        Ok(None) => {}
+        Err(error) => eprintln!("rocov: cannot read {}: {error}", journal.path().display()),
+    }
+    Ok(child_process::exit_status(ended, exit_status::SIGNAL_BASE))
+}
+
+/// The variables that the program gets beside rocov's own.
+struct Environment {
+    variables: Vec<(&'static str, OsString)>,
+    /// The directory of the profiles; `None` if the user's own `LLVM_PROFILE_FILE` names it.
+    directory: Option<PathBuf>,
+}
+
+impl Environment {
+    fn new(arguments: &RunArguments) -> Result<Self> {
+        let mut variables = Vec::new();
+        let mut preloaded = Vec::new();
+        if let Some(gpus) = &arguments.gpu {
+            // First, so that its file functions are in place before any constructor runs.
+            preloaded.push(installed::find(installed::MODEL_GPU)?);
+            variables.push((MODEL_VARIABLE, gpus.to_string().into()));
+        }
+        preloaded.push(installed::find(installed::DRAIN)?);
+        let preload = installed::preload(&preloaded, env::var_os(PRELOAD_VARIABLE))?;
+        variables.push((PRELOAD_VARIABLE, preload));
+
+        if arguments.verbose {
+            variables.push((VERBOSE_VARIABLE, "1".into()));
+        }
+        if let Some(label) = &arguments.label {
+            variables.push((LABEL_VARIABLE, label.to_string().into()));
+        }
+        if let Some(control) = &arguments.control {
+            variables.push((CONTROL_VARIABLE, control_directory(control)?));
+        }
+        if let Some(every) = arguments.snapshot_every {
+            variables.push((EVERY_VARIABLE, every.to_string().into()));
+        }
+        if let Some(signal) = arguments.snapshot_on {
+            variables.push((SIGNAL_VARIABLE, signal.to_string().into()));
+        }
+        if arguments.paused {
+            variables.push((PAUSED_VARIABLE, "1".into()));
+        }
+        let is_chosen = || env::var_os(DRAIN_VARIABLE).is_some_and(|value| !value.is_empty());
+        if let Some(drainer) = arguments
+            .drain
+            .or_else(|| (!is_chosen()).then_some(Drainer::Rocov))
+        {
+            variables.push((DRAIN_VARIABLE, drainer.to_string().into()));
+        }
+        if arguments.roctx {
+            variables.push((ROCTX_VARIABLE, "1".into()));
+        }
+        if arguments.no_zero {
+            variables.push((ZERO_VARIABLE, "0".into()));
+        }
+        let directory = data_directory(arguments)?;
+        if let Some(directory) = &directory {
+            let pattern = directory.join(PROFRAW).join(PROFILE_NAME);
+            variables.push((PROFILE_VARIABLE, pattern.into_os_string()));
+            variables.push((DATA_VARIABLE, directory.into()));
+        }
+        Ok(Self {
+            variables,
+            directory,
+        })
+    }
+
+    /// The directory that the profiles go to, as far as it is known before they are named.
+    fn place(&self) -> Option<PathBuf> {
+        if let Some(directory) = &self.directory {
+            return Some(directory.clone());
+        }
+        let pattern = env::var_os(PROFILE_VARIABLE)?.into_string().ok()?;
+        let start = pattern.split('%').next().unwrap_or_default();
+        let (directory, _) = start.rsplit_once('/').unwrap_or((".", ""));
+        std::path::absolute(if directory.is_empty() { "/" } else { directory }).ok()
+    }
+
+    /// The device profiles in the directory, if it is not the user's own.
+    fn profiles(&self) -> Vec<DeviceProfile> {
+        let directory = self.directory.as_ref();
+        let data = directory.and_then(|directory| {
+            let open = |warnings: &mut _| DataDirectory::open(&[directory], warnings);
+            Warnings::printing(open).ok()
+        });
+        data.unwrap_or_default().device
+    }
+
+    /// Returns whether one of them has counts that were written after that moment, by the clock of files.
+    /// The caller asks only if no process of the run has reported any: processes on other hosts cannot.
+    fn has_profiles_since(&self, moment: SystemTime) -> bool {
+        let profiles = self.profiles().into_iter();
+        let mut counted = profiles.filter(|profile| !profile.is_of_zeros());
+        counted.any(|profile| {
+            let changed = fs::metadata(&profile.path).and_then(|it| it.modified());
+            changed.is_ok_and(|changed| changed > moment)
+        })
+    }
+
+    fn say_what_was_written(&self) {
+        if let Some(directory) = &self.directory {
+            eprintln!(
+                "rocov: {} in {}",
+                count(self.profiles().len(), "device profile"),
+                directory.display()
+            );
+        }
+    }
+}
+
+/// The absolute directory that the profiles go to, or `None` if the user's environment names it.
+///
+/// The option wins over the environment, and the environment over the default.
+fn data_directory(arguments: &RunArguments) -> Result<Option<PathBuf>> {
+    let directory = match &arguments.output {
+        Some(directory) => directory.as_path(),
+        None if env::var_os(PROFILE_VARIABLE).is_some_and(|value| !value.is_empty()) => {
+            return Ok(None);
+        }
+        None => Path::new(DEFAULT_DATA_DIRECTORY),
+    };
+    // Absolute, as the program may change its directory before it writes.
+    let directory = std::path::absolute(directory)
+        .with_context(|| format!("cannot make `{}` absolute", directory.display()))?;
+    if directory.as_os_str().as_bytes().contains(&b'%') {
+        bail!(
+            "{} has a % in its path, which {PROFILE_VARIABLE} cannot express; \
+             choose another directory with --output",
+            directory.display()
+        );
+    }
+    Ok(Some(directory))
+}
+
+/// The value of the variable that names the directory of the socket: absolute, but for the word that
+/// stands for the usual one.
+fn control_directory(given: &Path) -> Result<OsString> {
+    if given == Path::new(USUAL_CONTROL) {
+        return Ok(given.into());
+    }
+    let directory = std::path::absolute(given)
+        .with_context(|| format!("cannot make `{}` absolute", given.display()))?;
+    Ok(directory.into_os_string())
+}
+
+/// Warns if an option of `rocov run` stands behind the program, which gets it, and nothing shows that
+/// the user means that.
+fn say_misplaced_option(command: &[OsString]) {
+    let all: Vec<_> = env::args_os().collect();
+    let before = all.len().checked_sub(command.len() + 1);
+    if before.is_some_and(|place| all[place] == "--") {
+        return;
+    }
+    let Some((program, arguments)) = command.split_first() else {
+        return;
+    };
+    let cli = Cli::command();
+    let options: Vec<_> = cli
+        .find_subcommand("run")
+        .into_iter()
+        .flat_map(clap::Command::get_arguments)
+        .filter_map(clap::Arg::get_long)
+        .collect();
+    let is_ours = |argument: &&str| {
+        let name = argument.strip_prefix("--").unwrap_or_default();
+        let name = name.split('=').next().unwrap_or_default();
+        options.contains(&name)
+    };
+    let mut arguments = arguments.iter().filter_map(|it| it.to_str());
+    if let Some(argument) = arguments.find(is_ours) {
+        let program = program.display();
+        eprintln!(
+            "rocov: {program} gets {argument}: an option of `rocov run` comes before the program, as in \
+             `rocov run {argument} ... -- {program}`"
+        );
+    }
+}
+
+/// The failure to start `program`, with the status that env(1) would give.
+fn not_started(program: &OsStr, error: io::Error) -> Failure {
+    let status = match error.kind() {
+        io::ErrorKind::NotFound => exit_status::NOT_FOUND,
+        _ => exit_status::NOT_EXECUTABLE,
+    };
+    let error = anyhow!(error).context(format!("cannot run `{}`", program.display()));
+    Failure::new(status, error)
+}

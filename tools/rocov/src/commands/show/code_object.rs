@@ -1,0 +1,109 @@
+//! Describes code objects: their targets, sections and kernels.
+
+use super::Description;
+use crate::support::demangle::demangle;
+use crate::term::plural::count;
+use rocov::format::codeobject::{CodeObject, CodeObjectError, Identity, Kernel};
+
+/// All of a code object that is a file.
+pub(super) fn describe(description: &mut Description, elf: &[u8]) {
+    let headline = |more: &str| format!("code object, {}{more}", count(elf.len(), "byte"));
+    let code_object = match CodeObject::parse(elf) {
+        Ok(code_object) => code_object,
+        Err(error) => {
+            description.line(1, headline(""));
+            return description.damaged(error);
+        }
+    };
+    let clang = code_object.clang_version();
+    let clang = clang.map_or(String::new(), |version| format!(", clang {version}"));
+    description.line(1, headline(&clang));
+    fact(description, "target", code_object.target());
+    fact(description, "identity", Identity::of(elf));
+    fact(description, "build id", code_object.build_id().map(hex));
+    description.line(
+        1,
+        format_args!(
+            "{:<13} {}",
+            "instrumented",
+            yes_or_no(code_object.profile_sections().are_instrumented())
+        ),
+    );
+    match code_object.sections() {
+        Ok(sections) => {
+            for section in sections.iter().filter(|section| section.size > 0) {
+                let name = section.name.escape_debug().to_string();
+                description.line(
+                    1,
+                    format_args!(
+                        "section {name:<24} {:>10} bytes at {:#x}",
+                        section.size, section.address
+                    ),
+                );
+            }
+        }
+        Err(error) => description.damaged(error),
+    }
+    match code_object.kernels() {
+        Ok(kernels) => table(description, &kernels),
+        Err(error) => description.damaged(error),
+    }
+}
+
+/// A code object in a container, on one line.
+pub(super) fn summary(elf: &[u8]) -> Result<String, CodeObjectError> {
+    let code_object = CodeObject::parse(elf)?;
+    let kernels = code_object.kernels()?.len();
+    let counted = match code_object.profile_sections().are_instrumented() {
+        true => ", instrumented",
+        false => "",
+    };
+    let identity = Identity::of(elf)?;
+    Ok(format!("{identity}, {}{counted}", count(kernels, "kernel")))
+}
+
+fn fact<T: ToString>(description: &mut Description, name: &str, value: Result<T, CodeObjectError>) {
+    match value {
+        Ok(value) => description.line(1, format_args!("{name:<13} {}", value.to_string())),
+        Err(error) => description.damaged(format_args!("{name}: {error}")),
+    }
+}
+
+fn hex(id: Option<&[u8]>) -> String {
+    match id {
+        Some(id) => id.iter().map(|byte| format!("{byte:02x}")).collect(),
+        None => "none".to_owned(),
+    }
+}
+
+fn yes_or_no(it: bool) -> &'static str {
+    if it { "yes" } else { "no" }
+}
+
+/// The kernels with their resources: registers, and bytes of LDS, scratch and arguments.
+fn table(description: &mut Description, kernels: &[Kernel]) {
+    if kernels.is_empty() {
+        return description.line(1, "no kernels");
+    }
+    description.line(
+        1,
+        " VGPRs SGPRs AGPRs     LDS scratch kernarg counted  kernel",
+    );
+    for kernel in kernels {
+        let name = demangle(&kernel.name).unwrap_or_else(|| kernel.name.clone());
+        description.line(
+            1,
+            format_args!(
+                "{:>6} {:>5} {:>5} {:>7} {:>7} {:>7} {:>7}  {}",
+                kernel.vgprs,
+                kernel.sgprs,
+                kernel.agprs,
+                kernel.group_size,
+                kernel.private_size,
+                kernel.kernarg_size,
+                yes_or_no(kernel.instrumented),
+                name.escape_debug()
+            ),
+        );
+    }
+}

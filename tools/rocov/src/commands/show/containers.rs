@@ -1,0 +1,74 @@
+//! Containers of code objects: bundles, offload binaries, host files with these in them.
+
+use super::{Description, code_object};
+use crate::term::plural::count;
+use rocov::format::bundle;
+use rocov::format::bundle::{Container, Content, Image, Packing};
+
+pub(super) fn describe(file: &[u8]) -> Description {
+    let mut description = Description::default();
+    for container in bundle::containers(file) {
+        match container {
+            Ok(container) if container.packing == Packing::Alone => {
+                for image in &container.images {
+                    code_object::describe(&mut description, &image.bytes);
+                }
+            }
+            Ok(container) => describe_container(&mut description, &container),
+            Err(error) => description.damaged(error),
+        }
+    }
+    description
+}
+
+fn describe_container(description: &mut Description, container: &Container<'_>) {
+    let packing = match container.packing {
+        Packing::Alone | Packing::Bundle => String::new(),
+        Packing::Compressed {
+            version,
+            method,
+            unpacked,
+        } => format!(", version {version}, unpacks to {unpacked} by {method}"),
+        Packing::OffloadBinary { version, unpacked } => {
+            let unpacked = unpacked.map(|it| format!(", unpacks to {it}"));
+            format!(", version {version}{}", unpacked.unwrap_or_default())
+        }
+    };
+    let section = container.section.as_ref();
+    let section = section.map(|name| format!(" in {}", name.escape_debug()));
+    description.line(
+        1,
+        format_args!(
+            "{} of {} at {:#x}{}{packing}",
+            container.packing.name(),
+            count(container.size, "byte"),
+            container.offset,
+            section.unwrap_or_default(),
+        ),
+    );
+    for image in &container.images {
+        describe_image(description, image);
+    }
+    for error in &container.damage {
+        description.damaged(error);
+    }
+}
+
+fn describe_image(description: &mut Description, image: &Image<'_>) {
+    let id = image.id.escape_debug().to_string();
+    let content = match image.content() {
+        Content::Empty => return description.line(2, format_args!("{id}: nothing")),
+        Content::CodeObject => match code_object::summary(&image.bytes) {
+            Ok(summary) => format!("code object {summary}"),
+            Err(error) => {
+                description.damaged(format_args!("{id}: {error}"));
+                "damaged code object".to_owned()
+            }
+        },
+        Content::Bitcode => "LLVM bitcode".to_owned(),
+        Content::Container | Content::Other => "something else".to_owned(),
+    };
+    let size = count(image.bytes.len(), "byte");
+    let offset = image.offset;
+    description.line(2, format_args!("{id}: {size} at {offset:#x}, {content}"));
+}

@@ -1,0 +1,112 @@
+//! `rocov show`: prints the kind of a file, its parts, and its damage. One module for each kind of
+//! file: [`raw_profile`], [`saved_sections`], [`registry`], [`code_object`], and [`containers`] of code
+//! objects.
+
+mod code_object;
+mod containers;
+mod raw_profile;
+mod registry;
+mod saved_sections;
+
+use crate::cli::ShowArguments;
+use crate::support::mmap::map;
+use crate::term::exit_status::{CommandResult, FAILED};
+use crate::term::print;
+use rocov::format::profraw::{RawProfile, SavedSections, Version};
+use std::fmt::Display;
+use std::path::Path;
+
+/// The description of a file.
+#[derive(Default)]
+struct Description {
+    /// Indented lines; none for a file that is of no kind that is known.
+    text: String,
+    /// The reasons why the file is damaged.
+    damage: Vec<String>,
+}
+
+impl Description {
+    /// Takes `line`, indented by `depth` steps.
+    fn line(&mut self, depth: usize, line: impl Display) {
+        self.text += &format!("{:1$}{line}\n", "", 2 * depth);
+    }
+
+    /// Takes a reason why the file is damaged.
+    fn damaged(&mut self, reason: impl Display) {
+        self.damage.push(reason.to_string());
+    }
+}
+
+/// Prints each file's description; the status says whether all are whole.
+///
+/// # Errors
+///
+/// Fails if nothing can be printed.
+pub(crate) fn show(arguments: &ShowArguments) -> CommandResult {
+    let mut status = 0;
+    for path in &arguments.files {
+        if path.is_dir() {
+            eprintln!(
+                "rocov: {0} is a directory: `rocov report {0}` reports on it, and `rocov show` takes the \
+                 files in it",
+                path.display()
+            );
+            status = FAILED;
+            continue;
+        }
+        let description = match map(path) {
+            Ok(file) => describe(path, &file),
+            Err(error) => {
+                eprintln!("rocov: {error:#}");
+                status = FAILED;
+                continue;
+            }
+        };
+        if !description.text.is_empty() {
+            print::text(format!("{}:\n{}", path.display(), description.text).as_bytes())?;
+        }
+        for reason in &description.damage {
+            eprintln!("rocov: {}: {reason}", path.display());
+            status = FAILED;
+        }
+    }
+    Ok(status)
+}
+
+/// Tells the kind of the file by how it starts.
+fn describe(path: &Path, file: &[u8]) -> Description {
+    if SavedSections::has_magic(file) {
+        saved_sections::describe(file)
+    } else if RawProfile::has_magic(file) {
+        raw_profile::describe(file)
+    } else if file.trim_ascii_start().starts_with(b"{") {
+        registry::describe(path, file)
+    } else if is_text(file) {
+        let mut description = Description::default();
+        description.damaged(
+            "it is text, and no file that rocov knows: give a raw profile, a registry, saved sections, a \
+             device ELF, a bundle, or a program or library with one",
+        );
+        description
+    } else {
+        containers::describe(file)
+    }
+}
+
+/// Returns whether a file is of words and lines, by how it starts.
+fn is_text(file: &[u8]) -> bool {
+    let start = &file[..file.len().min(512)];
+    let is_printed = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
+    !start.starts_with(b"__CLANG_OFFLOAD_BUNDLE__")
+        && !start.is_empty()
+        && start.iter().all(is_printed)
+}
+
+/// A version word in words: the number, and the variant bits if there are any.
+fn version(word: u64) -> String {
+    let (number, variant) = Version::split(word);
+    match variant >> 32 {
+        0 => number.to_string(),
+        variant => format!("{number} with variant bits {variant:#x}"),
+    }
+}

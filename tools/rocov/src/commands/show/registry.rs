@@ -1,0 +1,141 @@
+//! Describes registries: the loads, and the files beside them that they name.
+
+use super::Description;
+use crate::support::mmap::map;
+use crate::term::plural::count;
+use rocov::format::codeobject::Identity;
+use rocov::format::registry::model::{CodeObjectRecord, Document, LoadRecord, ProcessRecord};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+pub(super) fn describe(path: &Path, file: &[u8]) -> Description {
+    let mut description = Description::default();
+    let document = match Document::parse(file) {
+        Ok(document) => document,
+        Err(error) => {
+            description.damaged(error);
+            return description;
+        }
+    };
+    description.line(
+        1,
+        format_args!(
+            "registry, schema version {}: {}, {}",
+            document.rocov_registry,
+            count(document.code_objects.len(), "code object"),
+            count(document.processes.len(), "process record"),
+        ),
+    );
+    let directory = path.parent().unwrap_or(Path::new(""));
+    for code_object in &document.code_objects {
+        describe_code_object(&mut description, code_object, directory);
+    }
+    let identities = document.code_objects.iter();
+    let identities: BTreeSet<_> = identities.map(|it| it.identity.as_str()).collect();
+    for process in &document.processes {
+        describe_process(&mut description, process, &identities, directory);
+    }
+    description
+}
+
+fn describe_code_object(
+    description: &mut Description,
+    record: &CodeObjectRecord,
+    directory: &Path,
+) {
+    let instrumented = if record.instrumented {
+        ", instrumented"
+    } else {
+        ""
+    };
+    let file = record.file.as_deref().unwrap_or("not kept");
+    description.line(
+        1,
+        format_args!(
+            "code object {} for {}: {}, {}{instrumented}, {file}",
+            record.identity,
+            record.target,
+            count(record.size as usize, "byte"),
+            count(record.kernels.len(), "kernel"),
+        ),
+    );
+    if let Some(damage) = &record.damage {
+        description.damaged(format_args!("code object {}: {damage}", record.identity));
+    }
+    let Some(file) = &record.file else { return };
+    let identity = map(&directory.join(file)).and_then(|elf| Ok(Identity::of(&elf)?));
+    match identity {
+        Ok(identity) if identity.as_str() == record.identity => {}
+        Ok(identity) => description.damaged(format_args!(
+            "{file} is code object {identity}, expected {}",
+            record.identity
+        )),
+        Err(error) => description.damaged(format_args!("{file}: {error:#}")),
+    }
+}
+
+fn describe_process(
+    description: &mut Description,
+    process: &ProcessRecord,
+    identities: &BTreeSet<&str>,
+    directory: &Path,
+) {
+    let (pid, host, command) = (process.pid, &process.host, process.command.join(" "));
+    let command = command.escape_debug();
+    description.line(1, format_args!("process {pid} on {host}: {command}"));
+    for agent in &process.agents {
+        let isa = agent
+            .isa
+            .as_deref()
+            .unwrap_or("of an unknown instruction set");
+        description.line(
+            2,
+            format_args!("GPU {}: {}, {isa}", agent.index, agent.name),
+        );
+    }
+    for load in &process.loads {
+        describe_load(description, load);
+        if let Some(identity) = &load.code_object
+            && !identities.contains(identity.as_str())
+        {
+            description.damaged(format_args!(
+                "load {} of process {pid} is of code object {identity}, which is not listed",
+                load.generation
+            ));
+        }
+        if !process.agents.iter().any(|agent| agent.index == load.agent) {
+            description.damaged(format_args!(
+                "load {} of process {pid} is on GPU {}, which is not listed",
+                load.generation, load.agent
+            ));
+        }
+        if let Some(profile) = &load.profile
+            && !directory.join(profile).exists()
+        {
+            description.damaged(format_args!(
+                "{profile}, the profile of load {} of process {pid}, does not exist",
+                load.generation
+            ));
+        }
+    }
+}
+
+fn describe_load(description: &mut Description, load: &LoadRecord) {
+    let code_object = load.code_object.as_deref().unwrap_or("unknown");
+    let unload = load
+        .unload
+        .map(|it| format!(", unloaded at {}", it.generation));
+    let profile = load.profile.as_ref().map(|it| format!(", {it}"));
+    description.line(
+        2,
+        format_args!(
+            "load {} on GPU {}: code object {code_object} at {:#x}, {}{}{}",
+            load.generation,
+            load.agent,
+            load.base,
+            count(load.size as usize, "byte"),
+            unload.unwrap_or_default(),
+            profile.unwrap_or_default(),
+        ),
+    );
+}

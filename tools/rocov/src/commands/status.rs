@@ -1,0 +1,68 @@
+//! `rocov status`: prints the loaded code objects of a running program, and the place of its profiles.
+
+use crate::cli::StatusArguments;
+use crate::host::control::ask;
+use crate::term::exit_status::CommandResult;
+use crate::term::plural::count;
+use rocov::control::{Answer, Request};
+use serde::Serialize;
+
+/// Version of the JSON. Fields may be added to it.
+const SCHEMA: u32 = 1;
+
+/// The answer of a process.
+#[derive(Serialize)]
+struct State<'a> {
+    rocov_status: u32,
+    pid: u32,
+    /// GPUs.
+    agents: u64,
+    /// Instrumented code objects that are loaded, each as often as it is.
+    loads: u64,
+    /// The label of the present counts: null without one.
+    label: Option<&'a str>,
+    /// True if the present counts are left out, as the program has no window open.
+    left_out: bool,
+    /// The directory of the profiles.
+    directory: &'a str,
+}
+
+impl<'a> State<'a> {
+    fn of(pid: u32, answer: &'a Answer) -> Self {
+        Self {
+            rocov_status: SCHEMA,
+            pid,
+            agents: answer.number("agents"),
+            loads: answer.number("loads"),
+            label: answer.all("label").next(),
+            left_out: answer.get("left-out") == "yes",
+            directory: answer.get("directory"),
+        }
+    }
+}
+
+/// Prints the answer of the program.
+pub(crate) fn status(arguments: &StatusArguments) -> CommandResult {
+    let answer = ask(arguments.pid, &Request::Status)?;
+    let state = State::of(arguments.pid, &answer);
+    if arguments.json {
+        let json = serde_json::to_string(&state).map_err(anyhow::Error::from)?;
+        println!("{json}");
+        return Ok(0);
+    }
+    let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    println!(
+        "process    {}: {}, {}",
+        state.pid,
+        count(number(state.agents), "GPU"),
+        count(number(state.loads), "instrumented code object"),
+    );
+    println!("profiles   {}", state.directory);
+    if let Some(label) = state.label {
+        println!("label      {label}");
+    }
+    if state.left_out {
+        println!("left out   the present counts: no window is open (rocov_start)");
+    }
+    Ok(0)
+}

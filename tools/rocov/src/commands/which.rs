@@ -1,0 +1,224 @@
+//! `rocov which`: finds the tests that reach a line.
+
+use crate::cli::{LineOfSource, WhichArguments};
+use crate::coverage::{By, Collected, Report, Selection, SourceTexts, View, misfit};
+use crate::data::components::Components;
+use crate::data::{DataDirectory, Origins};
+use crate::index::{MergedProfiles, per_label};
+use crate::llvm::Installed;
+use crate::render::SHARED;
+use crate::support::paths::{below, here};
+use crate::term::exit_status::CommandResult;
+use crate::term::table::{Heading, table};
+use crate::term::warnings::Warnings;
+use crate::term::{exit_status, print};
+use anyhow::{Context, Result};
+use rocov::store::Label;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+/// The version of the output of `--json`.
+const VERSION: u32 = 1;
+
+/// The output of `--json`.
+#[derive(Serialize)]
+struct Answers<'a> {
+    /// [`VERSION`].
+    rocov_which: u32,
+    /// In the order in which they were asked for.
+    lines: &'a [Answer],
+}
+
+/// The tests that reach one line.
+#[derive(Serialize)]
+struct Answer {
+    /// The path of the source file, as it was compiled or as it was moved.
+    source: String,
+    line: u32,
+    /// The archs that have code on the line.
+    archs: Vec<String>,
+    /// By label, those without one first.
+    tests: Vec<Test>,
+}
+
+/// The counts of one test on a line.
+#[derive(Serialize)]
+struct Test {
+    /// `None` for counts without a label.
+    label: Option<String>,
+    /// The labels of other tests that these counts may be of.
+    shared_with: Vec<String>,
+    /// By arch; those on which the test loaded no code of the line are left out.
+    counts: BTreeMap<String, u64>,
+}
+
+/// Prints which tests reach lines.
+pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
+    let (lines, directory) = arguments.asked();
+    let archs = &arguments.arch;
+    let selection = Selection::new(&arguments.path_map, &[], &[])?;
+    let objects = &arguments.objects;
+    let data = Warnings::printing(|warnings| {
+        let all_builds = arguments.all_builds;
+        DataDirectory::for_report(&[directory], all_builds, objects, archs, warnings)
+    })?;
+    let mut installed = Installed::find(arguments.llvm_bin.as_deref())?;
+    let all = Components::default();
+    let mut matched =
+        Warnings::printing(|warnings| data.match_elfs(archs, &all, &mut installed, warnings))?;
+    let labels = per_label::labels(&matched, &data)?;
+    let merged = Warnings::printing(|warnings| {
+        MergedProfiles::of_data(&mut matched, &data, &installed, warnings)
+    })?;
+    let collected = |merged: &MergedProfiles<'_>| {
+        let report = Report::of(merged, &data, &Origins::default());
+        report.collected(&selection, &installed)
+    };
+    let view = |sources| View::new(sources, By::Arch, |_| true);
+
+    let Collected { sources, warnings } = collected(&merged)?;
+    print::warn(&warnings);
+    let paths = sources.iter().map(|it| (it.identity.clone(), it.paths()));
+    let paths: Vec<_> = paths.collect();
+    let whole = view(sources);
+    let (mut answers, errors) = answers(&lines, &whole);
+    print::warn(&stale(&answers, &whole));
+
+    // No other code objects say anything of these lines.
+    let is_asked = |(_, paths): &&(String, HashSet<Arc<str>>)| {
+        let mut answers = answers.iter();
+        answers.any(|answer| paths.contains(&*answer.source))
+    };
+    let identities = paths
+        .iter()
+        .filter(is_asked)
+        .map(|(identity, _)| &**identity);
+    let identities: BTreeSet<&str> = identities.collect();
+    matched.select(&[], |identity| identities.contains(identity));
+    for label in labels {
+        let mut matched = matched.of_labels(|it| it == label);
+        let merged =
+            Warnings::printing(|warnings| MergedProfiles::of(&mut matched, &installed, warnings))?;
+        let counted = view(collected(&merged)?.sources);
+        for answer in &mut answers {
+            answer.add(label, &counted);
+        }
+    }
+    print(&answers, arguments.json)?;
+    for error in &errors {
+        eprintln!("rocov: {error:#}");
+    }
+    Ok(if errors.is_empty() {
+        0
+    } else {
+        exit_status::FAILED
+    })
+}
+
+/// Finds lines in all counts. A line that cannot be found is an error.
+fn answers(lines: &[&LineOfSource], whole: &View) -> (Vec<Answer>, Vec<anyhow::Error>) {
+    let (mut answers, mut errors) = (Vec::new(), Vec::new());
+    for line in lines {
+        match Answer::of(line, whole) {
+            Ok(answer) => answers.push(answer),
+            Err(error) => errors.push(error),
+        }
+    }
+    (answers, errors)
+}
+
+/// Returns a line for each source that has changed since it was compiled, so that the line may be
+/// another.
+fn stale(answers: &[Answer], whole: &View) -> Vec<String> {
+    let sources: BTreeSet<_> = answers.iter().map(|answer| &answer.source).collect();
+    let misfits = sources.into_iter().filter_map(|source| {
+        let misfit = misfit(whole, source, &SourceTexts::default())?;
+        misfit.stale().is_some().then(|| misfit.about(source))
+    });
+    misfits.collect()
+}
+
+impl Answer {
+    /// Finds the line, without any test yet.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such line, or no code on it.
+    fn of(asked: &LineOfSource, whole: &View) -> Result<Self> {
+        let found = whole.source(&asked.file).and_then(|source| {
+            let line = whole.line(source, asked.line.get())?;
+            Ok((source, line))
+        });
+        let (source, line) = found.with_context(|| format!("cannot answer for {asked}"))?;
+        let columns = whole.columns.iter().zip(line.counts);
+        let archs = columns.filter_map(|(column, count)| count.map(|_| column.label.clone()));
+        Ok(Self {
+            source: source.to_owned(),
+            line: line.number,
+            archs: archs.collect(),
+            tests: Vec::new(),
+        })
+    }
+
+    /// Adds the counts with this label to each of the tests that share it, if it reached the line.
+    fn add(&mut self, label: Option<&Label>, counted: &View) {
+        let Ok(line) = counted.line(&self.source, self.line) else {
+            return;
+        };
+        let columns = counted.columns.iter().zip(line.counts);
+        let counts = columns.filter_map(|(column, count)| Some((column.label.clone(), count?)));
+        let counts: BTreeMap<_, _> = counts.collect();
+        if counts.values().all(|count| *count == 0) {
+            return;
+        }
+        let tests = per_label::sharing(label);
+        for test in &tests {
+            let others = tests.iter().filter(|other| *other != test);
+            self.tests.push(Test {
+                label: test.as_ref().map(ToString::to_string),
+                shared_with: others.flatten().map(ToString::to_string).collect(),
+                counts: counts.clone(),
+            });
+        }
+        let order = |test: &Test| (test.label.clone(), test.shared_with.clone());
+        self.tests.sort_by_key(order);
+    }
+
+    /// The answer as text.
+    fn text(&self) -> String {
+        let title = format!("{}:{}\n", below(&self.source, &here()), self.line);
+        if self.tests.is_empty() {
+            return title + "no test reaches this line\n";
+        }
+        let [word, number] = [false, true].map(|is_number| move |text| Heading { text, is_number });
+        let mut headings = vec![word("Test")];
+        headings.extend(self.archs.iter().map(|arch| number(arch)));
+        if self.tests.iter().any(|test| !test.shared_with.is_empty()) {
+            headings.push(word(SHARED));
+        }
+        let row = |test: &Test| {
+            let name = test.label.as_deref().unwrap_or(per_label::UNLABELLED);
+            let count = |arch| match test.counts.get(arch) {
+                Some(count) => count.to_string(),
+                None => "-".to_owned(),
+            };
+            let cells = [name.to_owned()].into_iter();
+            let cells = cells.chain(self.archs.iter().map(count));
+            cells.chain([test.shared_with.join(", ")]).collect()
+        };
+        let rows: Vec<_> = self.tests.iter().map(row).collect();
+        title + &table(&headings, &rows)
+    }
+}
+
+fn print(answers: &[Answer], json: bool) -> Result<()> {
+    if json {
+        return print::json(&Answers {
+            rocov_which: VERSION,
+            lines: answers,
+        });
+    }
+    let texts: Vec<_> = answers.iter().map(Answer::text).collect();
+    print::text(texts.join("\n").as_bytes())
+}

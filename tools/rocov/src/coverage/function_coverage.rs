@@ -1,0 +1,143 @@
+//! The coverage of one function, in a form that joins archs on which it is not the same.
+//!
+//! Behind an `#ifdef` a function has other lines, regions and branches on each arch. So each of
+//! these has a key that does not depend on the others: a line its number, a region its span and the
+//! macro expansions that lead to it.
+
+use super::figures::{Figure, Figures};
+use super::function::{Kind, Location, Place, Span};
+use super::model::Record;
+use super::segments::{Counted, lines, segments};
+use std::collections::BTreeMap;
+
+/// The key of a region or branch of a function.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    /// Starts of the macro expansions that it is in, outermost first.
+    expansions: Vec<Place>,
+    span: Span,
+    /// Number among those of the same span.
+    number: usize,
+}
+
+/// The coverage of a function.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Detail {
+    is_called: bool,
+    lines: BTreeMap<u32, bool>,
+    regions: BTreeMap<Key, bool>,
+    /// Without the sides that are folded.
+    branches: BTreeMap<(Key, usize), bool>,
+    conditions: BTreeMap<(Key, usize), bool>,
+}
+
+impl Detail {
+    pub(crate) fn of(record: &Record) -> Self {
+        let (function, counts) = (&record.function, &record.counts);
+        let main = function.main_file();
+        let keys = Keys::new(function.expansion_paths());
+
+        let counted = function.regions.iter().zip(&counts.regions);
+        let in_main = counted
+            .clone()
+            .filter(|(region, _)| region.location.file == main)
+            .map(|(region, count)| Counted {
+                span: region.location.span,
+                kind: region.kind,
+                count: *count,
+            });
+        let lines = lines(&segments(in_main.collect()));
+
+        let code = counted.filter(|(region, _)| region.kind == Kind::Code);
+        let mut regions = BTreeMap::new();
+        for (region, count) in code {
+            keys.insert(&mut regions, region.location, *count > 0);
+        }
+        let mut pairs = BTreeMap::new();
+        for (branch, sides) in function.branches.iter().zip(&counts.branches) {
+            keys.insert(&mut pairs, branch.location, (branch.folded, sides));
+        }
+        let branches = pairs.into_iter().flat_map(|(key, (folded, sides))| {
+            let sides = sides.iter().enumerate();
+            let sides = sides.filter(move |(side, _)| !folded[*side]);
+            sides.map(move |(side, count)| ((key.clone(), side), *count > 0))
+        });
+        // llvm-cov leaves out those in macros.
+        let decisions = function.decisions.iter().zip(&counts.decisions);
+        let mut outcomes = BTreeMap::new();
+        for (decision, outcome) in decisions.filter(|it| it.0.location.file == main) {
+            keys.insert(&mut outcomes, decision.location, outcome);
+        }
+        let conditions = outcomes.into_iter().flat_map(|(key, outcome)| {
+            let covered = outcome.covered.iter().enumerate();
+            covered.map(move |(index, covered)| ((key.clone(), index), *covered))
+        });
+        Self {
+            is_called: counts.calls > 0,
+            lines: lines
+                .iter()
+                .map(|(line, count)| (*line, *count > 0))
+                .collect(),
+            regions,
+            branches: branches.collect(),
+            conditions: conditions.collect(),
+        }
+    }
+
+    /// Its lines with code, and whether they ran.
+    pub(crate) fn lines(&self) -> &BTreeMap<u32, bool> {
+        &self.lines
+    }
+
+    /// Adds the coverage of the same function on another arch.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.is_called |= other.is_called;
+        join(&mut self.lines, other.lines);
+        join(&mut self.regions, other.regions);
+        join(&mut self.conditions, other.conditions);
+        join(&mut self.branches, other.branches);
+    }
+
+    /// The figures of this function.
+    pub(crate) fn figures(&self) -> Figures {
+        let function = Figure::of([self.is_called]);
+        Figures {
+            regions: Figure::of(self.regions.values().copied()),
+            functions: function,
+            instantiations: function,
+            lines: Figure::of(self.lines.values().copied()),
+            branches: Figure::of(self.branches.values().copied()),
+            conditions: Figure::of(self.conditions.values().copied()),
+        }
+    }
+}
+
+fn join<K: Ord>(ran: &mut BTreeMap<K, bool>, other: BTreeMap<K, bool>) {
+    for (key, ran_there) in other {
+        *ran.entry(key).or_default() |= ran_there;
+    }
+}
+
+/// Makes keys from locations.
+struct Keys {
+    /// For each file of the function, the expansions that lead to it.
+    expansions: Vec<Vec<Place>>,
+}
+
+impl Keys {
+    fn new(expansions: Vec<Vec<Place>>) -> Self {
+        Self { expansions }
+    }
+
+    fn insert<V>(&self, map: &mut BTreeMap<Key, V>, location: Location, value: V) {
+        let mut key = Key {
+            expansions: self.expansions[location.file as usize].clone(),
+            span: location.span,
+            number: 0,
+        };
+        while map.contains_key(&key) {
+            key.number += 1;
+        }
+        map.insert(key, value);
+    }
+}

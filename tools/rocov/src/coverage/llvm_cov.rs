@@ -1,0 +1,128 @@
+//! Runs llvm-cov on device ELFs and their indexed profile, and reads its output.
+
+use super::export;
+use super::export::Export;
+use super::figures::Figure;
+use super::function_coverage::Detail;
+use crate::host::command;
+use crate::llvm::Tools;
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The figures of a function that was compiled with coverage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Function {
+    /// The number of entries.
+    pub(crate) count: u64,
+    /// Its lines.
+    pub(crate) lines: Figure,
+}
+
+/// A command of llvm-cov about `elfs` and the indexed profile `merged`; options and sources may
+/// follow.
+pub(crate) fn llvm_cov(tools: &Tools, verb: &str, elfs: &[PathBuf], merged: &Path) -> Command {
+    let mut command = Command::new(&tools.cov);
+    command.arg(verb).arg("-instr-profile").arg(merged);
+    // The first object is the positional argument, and everything after it is a source.
+    let mut elfs = elfs.iter();
+    if let Some(first) = elfs.next() {
+        command.arg(first);
+    }
+    for elf in elfs {
+        command.arg("-object").arg(elf);
+    }
+    command
+}
+
+/// Runs `llvm-cov export` on `objects` and the indexed profile `merged`. Returns the export and the
+/// warnings.
+///
+/// # Errors
+///
+/// Fails if llvm-cov fails.
+pub(crate) fn export(
+    tools: &Tools,
+    objects: &[PathBuf],
+    merged: &Path,
+) -> Result<(Export, String)> {
+    let mut command = llvm_cov(tools, "export", objects, merged);
+    command::read(command.arg("-skip-expansions"), |text| {
+        export::read(text).with_context(|| {
+            let object = objects.first().map(|it| it.display().to_string());
+            let object = object.unwrap_or_default();
+            format!("cannot read the export of llvm-cov for {object}")
+        })
+    })
+}
+
+/// The source files that have coverage, as the compiler named them.
+///
+/// # Errors
+///
+/// Fails if llvm-cov fails.
+pub(crate) fn sources(tools: &Tools, elfs: &[PathBuf], merged: &Path) -> Result<Vec<PathBuf>> {
+    let mut command = llvm_cov(tools, "export", elfs, merged);
+    let output = command::output(command.arg("-summary-only"))?;
+    let summary: Summary = serde_json::from_slice(&output.stdout)
+        .context("cannot read the output of `llvm-cov export`")?;
+    let files = summary.data.into_iter().flat_map(|data| data.files);
+    Ok(files.map(|file| file.filename).collect())
+}
+
+/// The functions of one device ELF, by their symbols.
+///
+/// # Errors
+///
+/// Fails if llvm-cov fails.
+pub(crate) fn functions(
+    tools: &Tools,
+    elf: &Path,
+    merged: &Path,
+) -> Result<BTreeMap<String, Function>> {
+    let (export, _) = export(tools, &[elf.to_path_buf()], merged)?;
+    let functions = export.records.iter().map(|record| {
+        let function = Function {
+            count: record.counts.calls,
+            lines: Detail::of(record).figures().lines,
+        };
+        (symbol(&record.function.name).to_owned(), function)
+    });
+    Ok(functions.collect())
+}
+
+/// The symbol in the name of a function in a profile. A static function has its file before it:
+/// `dir/a.hip;_ZL4stepi`, up to LLVM 17 `a.hip:_ZL4stepi`.
+pub(crate) fn symbol(name: &str) -> &str {
+    name.rsplit([':', ';']).next().unwrap_or(name)
+}
+
+/// The part of a summary in JSON that is used here.
+#[derive(Deserialize)]
+struct Summary {
+    data: Vec<SummaryData>,
+}
+
+#[derive(Deserialize)]
+struct SummaryData {
+    files: Vec<SummaryFile>,
+}
+
+#[derive(Deserialize)]
+struct SummaryFile {
+    filename: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_static_function_is_found_by_its_symbol() {
+        for name in ["_ZL4stepi", "a b.hip:_ZL4stepi", "/x/a.hip;_ZL4stepi"] {
+            assert_eq!(symbol(name), "_ZL4stepi");
+        }
+    }
+}

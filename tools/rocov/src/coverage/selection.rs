@@ -1,0 +1,178 @@
+//! The source files that are shown, and their present paths.
+
+use anyhow::{Context, Result, bail};
+use rocov::discover::filter::Filter;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::slice;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A directory that sources have moved to since they were compiled: `FROM=TO`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PathMap {
+    from: PathBuf,
+    to: PathBuf,
+}
+
+impl FromStr for PathMap {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text.split_once('=') {
+            Some((from, to)) if !from.is_empty() && !to.is_empty() => Ok(Self {
+                from: from.into(),
+                to: std::path::absolute(to)?,
+            }),
+            _ => bail!("expected two directories, FROM=TO"),
+        }
+    }
+}
+
+impl PathMap {
+    /// The present path of the source at `path`, by the first of `maps` that fits.
+    pub(crate) fn apply(maps: &[Self], path: &Path) -> PathBuf {
+        let moved = Self::first(maps, path);
+        moved.map_or_else(|| path.to_path_buf(), |(_, place)| place)
+    }
+
+    /// The number of the first of `maps` that fits, and the path that it gives to the source at `path`.
+    fn first(maps: &[Self], path: &Path) -> Option<(usize, PathBuf)> {
+        maps.iter().enumerate().find_map(|(number, map)| {
+            let rest = path.strip_prefix(&map.from).ok()?;
+            Some((number, map.to.join(rest)))
+        })
+    }
+
+    /// The map as an option of llvm-cov.
+    pub(crate) fn option(&self) -> String {
+        let (from, to) = (self.from.display(), self.to.display());
+        format!("-path-equivalence={from},{to}")
+    }
+}
+
+/// The source files that are shown, and their present paths.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    maps: Vec<PathMap>,
+    /// True if each of these has moved a source.
+    has_moved: Vec<AtomicBool>,
+    filter: Filter,
+    /// Each glob by itself, as it was given: the option and the glob.
+    globs: Vec<(String, Filter)>,
+}
+
+impl Selection {
+    /// Shows the files that match `include`, all if that is empty, and not `exclude`: globs over
+    /// the places that `maps` gives, the first that fits.
+    ///
+    /// A glob without a slash is of the file's name. One that does not start with a slash is of
+    /// files below the current directory.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one is no glob.
+    pub(crate) fn new(maps: &[PathMap], include: &[String], exclude: &[String]) -> Result<Self> {
+        let here = env::current_dir().context("cannot find the current directory")?;
+        let filter = Filter::new(&globs(include, &here), &globs(exclude, &here))?;
+        let mut each = Vec::new();
+        for (option, list) in [("--include", include), ("--exclude", exclude)] {
+            for glob in list {
+                let filter = Filter::new(&globs(slice::from_ref(glob), &here), "")?;
+                each.push((format!("{option} {glob}"), filter));
+            }
+        }
+        Ok(Self {
+            maps: maps.to_vec(),
+            has_moved: maps.iter().map(|_| AtomicBool::new(false)).collect(),
+            filter,
+            globs: each,
+        })
+    }
+
+    /// The present path of a source that was compiled from `path`.
+    pub(crate) fn place(&self, path: &str) -> String {
+        let Some((number, place)) = PathMap::first(&self.maps, Path::new(path)) else {
+            return path.to_owned();
+        };
+        self.has_moved[number].store(true, Ordering::Relaxed);
+        place.to_string_lossy().into_owned()
+    }
+
+    /// One line for each glob that matches none of the files at these places, and for each map that
+    /// has moved none of those that were placed.
+    pub(crate) fn idle(&self, places: &[PathBuf]) -> Vec<String> {
+        let matches = |filter: &Filter| {
+            let mut places = places.iter();
+            places.any(|place| filter.admits(Some(place)))
+        };
+        let globs = self.globs.iter().filter(|(_, filter)| !matches(filter));
+        let globs = globs.map(|(option, _)| format!("{option} matches no source"));
+        let maps = self.maps.iter().zip(&self.has_moved);
+        let maps = maps.filter(|(_, has_moved)| !has_moved.load(Ordering::Relaxed));
+        let maps = maps.map(|(PathMap { from, to }, _)| {
+            let (from, to) = (from.display(), to.display());
+            format!("--path-map {from}={to} moves no source: none was compiled in {from}")
+        });
+        globs.chain(maps).collect()
+    }
+
+    /// Returns whether the source at this place is shown.
+    pub(crate) fn admits(&self, path: &str) -> bool {
+        self.filter.admits(Some(Path::new(path)))
+    }
+}
+
+/// A list of globs, each from the root.
+fn globs(globs: &[String], here: &Path) -> String {
+    let rooted = globs.iter().map(|glob| {
+        if glob.contains('/') && !glob.starts_with('/') && !glob.starts_with("**/") {
+            let glob = glob.strip_prefix("./").unwrap_or(glob);
+            here.join(glob).display().to_string()
+        } else {
+            glob.clone()
+        }
+    });
+    rooted.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selection(maps: &[&str], include: &[&str], exclude: &[&str]) -> Selection {
+        let owned = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let maps: Vec<_> = maps.iter().map(|map| map.parse().unwrap()).collect();
+        Selection::new(&maps, &owned(include), &owned(exclude)).unwrap()
+    }
+
+    #[test]
+    fn the_first_map_that_fits_moves_a_source() {
+        let maps = ["/build/gen=/tmp/gen", "/build=/home/me/src", "/b=/wrong"];
+        let selection = selection(&maps, &[], &[]);
+        assert_eq!(selection.place("/build/gen/a.h"), "/tmp/gen/a.h");
+        assert_eq!(selection.place("/build/a.hip"), "/home/me/src/a.hip");
+        // Whole components, not letters.
+        assert_eq!(selection.place("/builder/a.hip"), "/builder/a.hip");
+        for wrong in ["", "=", "/a=", "=/b", "/a"] {
+            assert!(wrong.parse::<PathMap>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn globs_are_of_names_of_paths_and_of_what_is_below_the_current_directory() {
+        let here = env::current_dir().unwrap();
+        let here = here.to_str().unwrap();
+        let all = selection(&[], &[], &[]);
+        assert!(all.admits("/a/b.hip"));
+        let names = selection(&[], &["*.hip"], &["test_*"]);
+        assert!(names.admits("/a/b.hip"));
+        assert!(!names.admits("/a/b.h"));
+        assert!(!names.admits("/a/test_b.hip"));
+        let below = selection(&[], &["src/**", "./lib/*"], &["**/gen/**"]);
+        assert!(below.admits(&format!("{here}/src/a/b.hip")));
+        assert!(below.admits(&format!("{here}/lib/b.hip")));
+        assert!(!below.admits(&format!("{here}/src/gen/b.hip")));
+        assert!(!below.admits("/src/a/b.hip"));
+    }
+}

@@ -1,0 +1,133 @@
+//! Checks that a source is the one that was compiled.
+
+use super::function::{Kind, Place, Region};
+use super::source_text::SourceTexts;
+use super::view::View;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::ptr;
+use std::sync::Arc;
+
+/// The reason why a source cannot be shown as it was compiled.
+#[derive(Debug)]
+pub(crate) enum Misfit {
+    /// The source does not exist.
+    Missing,
+    Stale(Stale),
+}
+
+/// A source has changed since it was compiled: at this place code starts or ends, and the source has
+/// none.
+#[derive(Debug)]
+pub(crate) struct Stale {
+    place: Place,
+    is_end: bool,
+}
+
+impl Misfit {
+    /// A line about the source, with what to do next.
+    pub(crate) fn about(&self, path: impl fmt::Display) -> String {
+        match self {
+            Self::Missing => format!(
+                "{path}: the source does not exist: put it back, give its place with --path-map, or take it from git with --source-revision"
+            ),
+            Self::Stale(stale) => format!(
+                "{path}: stale: {stale}: take it from git with --source-revision, or build and run it again"
+            ),
+        }
+    }
+
+    /// The place that shows that the source has changed, if it has.
+    pub(crate) fn stale(&self) -> Option<&Stale> {
+        match self {
+            Self::Missing => None,
+            Self::Stale(stale) => Some(stale),
+        }
+    }
+}
+
+impl fmt::Display for Stale {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let does = if self.is_end { "ends" } else { "starts" };
+        let Place { line, column } = self.place;
+        write!(
+            out,
+            "it has changed since it was compiled (no code {does} at line {line}, column {column})"
+        )
+    }
+}
+
+/// The source files of `view` that are not there as they were compiled.
+pub(crate) fn misfits(view: &View) -> BTreeMap<Arc<str>, Misfit> {
+    let misfits = view.paths.iter().filter_map(|path| {
+        let misfit = misfit(view, path, &view.texts)?;
+        Some((Arc::clone(path), misfit))
+    });
+    misfits.collect()
+}
+
+/// Checks the source that `texts` has at `path`. Returns a reason if it cannot be shown as it was
+/// compiled.
+pub(crate) fn misfit(view: &View, path: &str, texts: &SourceTexts) -> Option<Misfit> {
+    let Ok(text) = texts.read(Path::new(path)) else {
+        return Some(Misfit::Missing);
+    };
+    let lines = Lines::of(&text);
+    stale(view, path, |number| Some(lines.get(number))).map(Misfit::Stale)
+}
+
+/// The lines of a text.
+pub(super) struct Lines<'a>(Vec<&'a [u8]>);
+
+impl<'a> Lines<'a> {
+    pub(super) fn of(text: &'a [u8]) -> Self {
+        Self(text.split(|byte| *byte == b'\n').collect())
+    }
+
+    /// The line with this number, from 1; empty if there is none.
+    pub(super) fn get(&self, number: u32) -> &'a [u8] {
+        let index = number.checked_sub(1).map(|index| index as usize);
+        let line = index.and_then(|index| self.0.get(index));
+        line.copied().unwrap_or_default()
+    }
+}
+
+/// Returns a place that shows that the source at `path` has changed since it was compiled. `line` gives
+/// its lines; it returns `None` for lines that may be anything.
+///
+/// A region of code starts with a token, and a function's ends with one, so there is neither a blank
+/// nor the end of a line.
+pub(super) fn stale<'a>(
+    view: &View,
+    path: &str,
+    line: impl Fn(u32) -> Option<&'a [u8]>,
+) -> Option<Stale> {
+    let is_code = |line_number: u32, column: Option<u32>| {
+        line(line_number).is_none_or(|line| {
+            let byte = column.and_then(|column| line.get(column as usize));
+            byte.is_some_and(|byte| !byte.is_ascii_whitespace())
+        })
+    };
+    let misfit = |region: &Region, is_body: bool| {
+        let [start, end] = [region.location.span.start, region.location.span.end];
+        let (place, is_end) = if !is_code(start.line, start.column.checked_sub(1)) {
+            (start, false)
+        } else if is_body && !is_code(end.line, end.column.checked_sub(2)) {
+            (end, true)
+        } else {
+            return None;
+        };
+        Some(Stale { place, is_end })
+    };
+    let records = view.columns.iter().flat_map(|it| it.touching(path));
+    records.into_iter().find_map(|record| {
+        let function = &record.function;
+        let main = function.main_file();
+        let body = function.regions.iter().find(|it| it.location.file == main);
+        let mut here = function.regions.iter().filter(|region| {
+            region.kind == Kind::Code && &**function.path(region.location.file) == path
+        });
+        here.find_map(|region| misfit(region, body.is_some_and(|body| ptr::eq(body, region))))
+    })
+}

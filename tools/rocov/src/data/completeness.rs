@@ -1,0 +1,124 @@
+//! The things that a report should have and has not. If there are gates, they are failures and not
+//! zeros.
+//!
+//! The registries and the kept device ELFs have what was loaded: either may be lost with the profiles.
+
+use super::components::Components;
+use super::device_elfs::{DeviceElf, ObjectFile};
+use super::match_elfs::MatchedElfs;
+use super::{Builds, DataDirectory, Registries};
+use crate::term::plural::count;
+use rocov::format::codeobject::sanitize_target;
+use std::collections::BTreeSet;
+
+impl DataDirectory {
+    /// Returns a line for each thing that ran, or should have run, and is not in a report of `matched`. Only
+    /// code of `archs`, or of all if there are none, and of `components` can be missing.
+    pub(crate) fn missing(
+        &self,
+        matched: &MatchedElfs<'_>,
+        archs: &[String],
+        components: &Components,
+    ) -> Vec<String> {
+        let mut missing = Vec::new();
+        let mut left_out = |number: usize, what: &str| {
+            if number > 0 {
+                missing.push(format!("{} left out: see above", count(number, what)));
+            }
+        };
+        left_out(self.sections.len(), "file of sections");
+        left_out(self.damaged.len(), "directory");
+        left_out(self.kept.refused.len(), "kept device ELF");
+        left_out(matched.strangers(), "code object without a device ELF");
+        left_out(matched.damaged, "damaged profile");
+        let damage = self.named.iter().map(|file| file.damage.len());
+        left_out(damage.sum(), "damaged part of an object");
+
+        // What is for optimization was said to have no coverage: it is not lost.
+        let profiles = || self.device.iter().chain(&self.ir_level);
+        let profiled: BTreeSet<_> = profiles().map(|it| it.identity.as_str()).collect();
+        let is_asked = |arch: &str| archs.is_empty() || archs.iter().any(|it| it == arch);
+        // A program is compiled for more archs than it runs on: of the others nothing is missing.
+        let is_reported = |arch: &str| matched.archs.contains_key(arch);
+        let unused = self.other_elfs(&profiled);
+        let mut said = BTreeSet::new();
+        let kept = unused.iter().map(|file| (file, true));
+        for (file, is_kept) in kept.chain(self.named.iter().map(|file| (file, false))) {
+            for elf in &file.elfs {
+                let identity = elf.identity.as_str();
+                let is_expected = target(file, elf).is_none_or(|arch| {
+                    if is_kept {
+                        is_asked(arch)
+                    } else {
+                        is_reported(arch)
+                    }
+                });
+                if is_expected
+                    && components.have(identity)
+                    && !profiled.contains(identity)
+                    && file.is_instrumented(elf)
+                    && said.insert(identity)
+                {
+                    missing.push(format!(
+                        "code object {identity} in {} has no profile: it was never loaded, or its \
+                         process was killed",
+                        file.path.display()
+                    ));
+                }
+            }
+        }
+
+        let registries = self.registries();
+        let unread = registries.unread.iter();
+        missing.extend(
+            unread.map(|error| format!("the loaded code objects are not known: {error:#}")),
+        );
+        // A process that launched it is not answered for by one that did not.
+        let counted = profiles().filter(|it| !it.is_of_zeros());
+        let profiled: BTreeSet<_> = counted.map(|it| (&*it.arch, &*it.identity)).collect();
+        for (arch, identity) in loaded(registries, &self.builds) {
+            if is_asked(&arch)
+                && components.have(identity)
+                && !said.contains(identity)
+                && !profiled.contains(&(&*arch, identity))
+            {
+                missing.push(format!(
+                    "code object {identity} was loaded on {arch}, as the kernel registry says, and has no \
+                     profile: its process was killed, or the profile was removed"
+                ));
+            }
+        }
+        missing
+    }
+}
+
+/// The code objects with counters that were loaded from builds that are taken: of each the agent, as in
+/// the names of profiles, and the identity.
+fn loaded<'a>(registries: &'a Registries, builds: &Builds) -> BTreeSet<(String, &'a str)> {
+    let named = || registries.registries.iter().filter(|it| it.is_named);
+    let objects = named().flat_map(|registry| &registry.code_objects);
+    let instrumented = objects.filter(|it| it.instrumented);
+    let instrumented: BTreeSet<_> = instrumented.map(|it| it.identity.as_str()).collect();
+    let mut loaded = BTreeSet::new();
+    for process in named().flat_map(|registry| &registry.processes) {
+        for load in &process.loads {
+            let host = process.host(load);
+            let agent = process.agents.iter().find(|it| it.index == load.agent);
+            if let (Some(agent), Some(identity)) = (agent, load.code_object.as_deref())
+                && instrumented.contains(identity)
+                && host.is_none_or(|host| !builds.is_older(&host.path, &host.build))
+            {
+                loaded.insert((sanitize_target(&agent.name), identity));
+            }
+        }
+    }
+    loaded
+}
+
+/// The arch of a device ELF, without features: of its bundle, else of a kept file's name.
+fn target<'a>(file: &'a ObjectFile, elf: &'a DeviceElf) -> Option<&'a str> {
+    let name = || file.path.file_name()?.to_str()?.split('.').next();
+    let target = elf.target.as_deref().or_else(name)?;
+    let processor = target.split([':', '-']).next()?;
+    processor.starts_with("gfx").then_some(processor)
+}

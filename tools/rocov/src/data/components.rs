@@ -1,0 +1,96 @@
+//! Components: the code objects that came from one library or executable.
+
+use super::Origins;
+use super::device_elfs::ObjectFile;
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The components that a report is of; none for all.
+#[derive(Default)]
+pub(crate) struct Components(Vec<Component>);
+
+/// A library or executable.
+pub(crate) struct Component {
+    /// As the user wrote it.
+    pub(crate) path: PathBuf,
+    /// Its code objects.
+    pub(crate) identities: BTreeSet<String>,
+}
+
+impl Components {
+    /// Finds the code objects that were loaded from these files, and those that lie in them, which
+    /// `origins` then knows.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there are none of one of them.
+    pub(crate) fn of(files: &[PathBuf], origins: &mut Origins) -> Result<Self> {
+        let components = files.iter().map(|path| Component::of(path, origins));
+        let components: Vec<_> = components.collect::<Result<_>>()?;
+        for component in &components {
+            for identity in &component.identities {
+                origins.learn(identity, &component.path);
+            }
+        }
+        Ok(Self(components))
+    }
+
+    /// Returns whether all code objects are asked for.
+    pub(crate) fn are_all(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns whether a code object is in one of them.
+    pub(crate) fn have(&self, identity: &str) -> bool {
+        self.are_all() || self.0.iter().any(|it| it.identities.contains(identity))
+    }
+
+    /// One line for each that has no code object which `is_reported`.
+    pub(crate) fn absent(&self, is_reported: impl Fn(&str) -> bool) -> Vec<String> {
+        let is_absent =
+            |it: &&Component| !it.identities.iter().any(|identity| is_reported(identity));
+        let absent = self.0.iter().filter(is_absent).map(|it| {
+            format!(
+                "component {}: no code object of it is reported: it never ran on these archs, or was rebuilt since",
+                it.path.display()
+            )
+        });
+        absent.collect()
+    }
+
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Component> {
+        self.0.iter()
+    }
+}
+
+impl Component {
+    fn of(path: &Path, origins: &Origins) -> Result<Self> {
+        let mut identities: BTreeSet<_> = origins.from(path).map(str::to_owned).collect();
+        match ObjectFile::open(path) {
+            Ok(file) => {
+                identities.extend(file.elfs.into_iter().map(|elf| elf.identity.to_string()))
+            }
+            // It may have been on another machine.
+            Err(error) if identities.is_empty() => {
+                return Err(error).with_context(|| {
+                    let path = path.display();
+                    format!("no code object was loaded from {path}, and it cannot be read")
+                });
+            }
+            Err(_) => {}
+        }
+        if identities.is_empty() {
+            bail!(
+                "no device code in {}, and none was loaded from it: give a program or library with \
+                 kernels",
+                path.display()
+            );
+        }
+        Ok(Self {
+            path: path.to_path_buf(),
+            identities,
+        })
+    }
+}

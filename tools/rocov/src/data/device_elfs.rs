@@ -1,0 +1,180 @@
+//! Device ELFs: in the files that the user names, and in the data directory.
+
+use crate::support::mmap;
+use anyhow::{Context, Error, Result, bail};
+use memmap2::Mmap;
+use rocov::format::bundle;
+use rocov::format::bundle::BundleError;
+use rocov::format::codeobject::{CodeObject, Identity};
+use rocov::store::layout::device_elf_name;
+use rocov::store::write_atomic;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// A file that device ELFs are looked for in.
+#[derive(Debug)]
+pub(crate) struct ObjectFile {
+    /// Its path.
+    pub(crate) path: PathBuf,
+    /// The device ELFs in it.
+    pub(crate) elfs: Vec<DeviceElf>,
+    /// The errors in other parts of the file.
+    pub(crate) damage: Vec<BundleError>,
+    contents: Mmap,
+}
+
+/// A device ELF inside an [`ObjectFile`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DeviceElf {
+    /// Identity of the code object, as in the names of its profiles.
+    pub(crate) identity: Identity,
+    /// The target that a bundle gives, such as `gfx90a:xnack-`.
+    pub(crate) target: Option<String>,
+    bytes: Bytes,
+}
+
+/// The bytes of a device ELF.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Bytes {
+    /// They are a part of the file.
+    InFile(Range<usize>),
+    /// They were unpacked.
+    Unpacked(Vec<u8>),
+}
+
+impl ObjectFile {
+    /// Opens the file at `path`: a device ELF, or any file that holds some.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is something else, has no device code in it, or is so damaged that none can be used.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        if path.is_dir() {
+            bail!(
+                "{} is a directory, not an object file: the data directory comes before --object",
+                path.display()
+            );
+        }
+        let contents = mmap::map(path)?;
+        let (elfs, damage) = device_elfs(&contents);
+        let mut damage = damage.into_iter();
+        if elfs.is_empty()
+            && let Some(error) = damage.next()
+        {
+            return Err(error).with_context(|| format!("cannot use {}", path.display()));
+        }
+        Ok(Self {
+            path: path.to_path_buf(),
+            elfs,
+            damage: damage.collect(),
+            contents,
+        })
+    }
+
+    /// Returns whether `elf` has counters.
+    pub(crate) fn is_instrumented(&self, elf: &DeviceElf) -> bool {
+        let code_object = CodeObject::parse(self.bytes(elf));
+        code_object.is_ok_and(|it| it.profile_sections().counters.is_some())
+    }
+
+    /// Returns whether `elf` has the mapping from counters to source. One that cannot be read is for others to
+    /// refuse.
+    pub(crate) fn is_mapped(&self, elf: &DeviceElf) -> bool {
+        let sections = CodeObject::parse(self.bytes(elf)).and_then(|it| it.sections());
+        sections.map_or(true, |all| has_mapping(&all))
+    }
+
+    /// The version that the compiler of `elf` wrote into it, if that was not stripped.
+    pub(crate) fn compiler(&self, elf: &DeviceElf) -> Option<String> {
+        CodeObject::parse(self.bytes(elf)).ok()?.compiler()
+    }
+
+    /// A path at which `elf` lies by itself: the file's own, or one in `directory` that it is copied to.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be written there.
+    pub(crate) fn place(&self, elf: &DeviceElf, arch: &str, directory: &Path) -> Result<PathBuf> {
+        if elf.bytes == Bytes::InFile(0..self.contents.len()) {
+            return Ok(self.path.clone());
+        }
+        let path = directory.join(device_elf_name(arch, &elf.identity));
+        write_atomic(&path, self.bytes(elf))?;
+        Ok(path)
+    }
+
+    fn bytes<'a>(&'a self, elf: &'a DeviceElf) -> &'a [u8] {
+        match &elf.bytes {
+            Bytes::InFile(range) => &self.contents[range.clone()],
+            Bytes::Unpacked(bytes) => bytes,
+        }
+    }
+}
+
+/// The device ELFs of a data directory (`objects/TARGET.IDENTITY.elf`) that librocov kept when they were
+/// loaded, for the code objects that have profiles.
+#[derive(Debug, Default)]
+pub(crate) struct KeptElfs {
+    /// At most one for each identity.
+    pub(crate) files: Vec<ObjectFile>,
+    /// The files whose contents do not match their names.
+    pub(crate) refused: Vec<Error>,
+}
+
+impl KeptElfs {
+    /// Adds a kept device ELF, or the reason why it cannot be used.
+    pub(super) fn add(&mut self, path: &Path, identity: &str) {
+        match open_kept(path, identity) {
+            Ok(file) => self.files.push(file),
+            Err(error) => self.refused.push(error),
+        }
+    }
+}
+
+/// Opens a kept device ELF, and checks that it is the code object that its name says.
+///
+/// # Errors
+///
+/// Fails if it is another one, or cannot be read.
+pub(super) fn open_kept(path: &Path, identity: &str) -> Result<ObjectFile> {
+    let remedy = "remove it, and run the program again or give the file that it came from with \
+                  --object";
+    let file = ObjectFile::open(path).with_context(|| format!("damaged or foreign, {remedy}"))?;
+    match file.elfs.as_slice() {
+        [elf] if elf.identity.as_str() == identity => Ok(file),
+        elfs => {
+            let found: Vec<_> = elfs.iter().map(|elf| elf.identity.as_str()).collect();
+            bail!(
+                "{} has the contents of code object {}, not of the one in its name: {remedy}",
+                path.display(),
+                found.join(", "),
+            )
+        }
+    }
+}
+
+/// Returns whether a code object with these sections has the mapping from counters to source.
+pub(crate) fn has_mapping(sections: &[rocov::format::codeobject::ElfSection]) -> bool {
+    const MAPPING: &str = "__llvm_covfun";
+    sections.iter().any(|it| it.name == MAPPING && it.size > 0)
+}
+
+/// The device ELFs in the bytes of a file, and the errors in its other parts.
+fn device_elfs(contents: &[u8]) -> (Vec<DeviceElf>, Vec<BundleError>) {
+    let mut elfs = Vec::new();
+    let mut damage = Vec::new();
+    for image in bundle::images(contents) {
+        match image {
+            Ok(image) => elfs.push(DeviceElf {
+                identity: image.identity,
+                target: image.target,
+                bytes: match image.bytes.range_in_file() {
+                    Some(range) => Bytes::InFile(range),
+                    None => Bytes::Unpacked(image.bytes.to_vec()),
+                },
+            }),
+            Err(error) => damage.push(error),
+        }
+    }
+    (elfs, damage)
+}

@@ -1,0 +1,349 @@
+//! Pairs profiles with device ELFs, by their identity.
+
+use super::components::Components;
+use super::device_elfs::{DeviceElf, ObjectFile};
+use super::{DataDirectory, DeviceProfile, profile_header};
+use crate::llvm::Installed;
+use crate::term::plural::count;
+use crate::term::warnings::Warnings;
+use anyhow::{Error, Result, anyhow};
+use rocov::store::Label;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Profiles paired with device ELFs, and the rest of both.
+pub(crate) struct MatchedElfs<'a> {
+    /// The pairs, by arch.
+    pub(crate) archs: BTreeMap<&'a str, MatchedArch<'a>>,
+    /// Profiles whose device ELF is in none of the files, by identity.
+    strangers: BTreeMap<&'a str, Vec<&'a DeviceProfile>>,
+    /// Device ELFs without a profile, by the file they are in, of those that the user named.
+    unused: Vec<(&'a ObjectFile, Vec<&'a DeviceElf>)>,
+    /// The number of damaged profiles that were left out.
+    pub(crate) damaged: usize,
+}
+
+/// A device ELF and its profiles on one arch.
+pub(crate) struct MatchedCodeObject<'a> {
+    /// The file that the device ELF is in: one, though several may hold it.
+    pub(crate) file: &'a ObjectFile,
+    pub(crate) elf: &'a DeviceElf,
+    /// At least one.
+    pub(crate) profiles: Vec<&'a DeviceProfile>,
+}
+
+/// The code objects of one arch, by identity.
+pub(crate) type MatchedArch<'a> = BTreeMap<&'a str, MatchedCodeObject<'a>>;
+
+impl<'a> MatchedElfs<'a> {
+    fn of(data: &'a DataDirectory) -> Self {
+        let (profiles, kept, named) = (&data.device, &data.kept.files, &data.named);
+        let mut elfs = BTreeMap::new();
+        for file in kept.iter().chain(named) {
+            for elf in &file.elfs {
+                elfs.entry(elf.identity.as_str()).or_insert((file, elf));
+            }
+        }
+        let mut archs: BTreeMap<_, MatchedArch<'_>> = BTreeMap::new();
+        let mut strangers: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for profile in profiles {
+            let identity = profile.identity.as_str();
+            if let Some((file, elf)) = elfs.get(identity) {
+                let objects = archs.entry(profile.arch.as_str()).or_default();
+                let object = objects
+                    .entry(identity)
+                    .or_insert_with(|| MatchedCodeObject {
+                        file,
+                        elf,
+                        profiles: Vec::new(),
+                    });
+                object.profiles.push(profile);
+            } else {
+                strangers.entry(identity).or_default().push(profile);
+            }
+        }
+        let profiled: BTreeSet<_> = profiles
+            .iter()
+            .map(|profile| profile.identity.as_str())
+            .collect();
+        let has_no_profile = |elf: &&DeviceElf| !profiled.contains(elf.identity.as_str());
+        let unused = named
+            .iter()
+            .map(|file| (file, file.elfs.iter().filter(has_no_profile).collect()))
+            .filter(|(_, elfs): &(_, Vec<_>)| !elfs.is_empty())
+            .collect();
+        Self {
+            archs,
+            strangers,
+            unused,
+            damaged: 0,
+        }
+    }
+
+    /// The versions that the compilers of the device ELFs wrote into them, each once.
+    fn compilers(&self) -> BTreeSet<String> {
+        let objects = self.archs.values().flat_map(BTreeMap::values);
+        objects
+            .filter_map(|object| object.file.compiler(object.elf))
+            .collect()
+    }
+
+    /// Keeps these archs, all if there are none, and of them the code objects that are wanted.
+    pub(crate) fn select(&mut self, archs: &[String], is_wanted: impl Fn(&str) -> bool) {
+        let is_asked = |arch: &str| archs.is_empty() || archs.iter().any(|it| it == arch);
+        self.archs.retain(|arch, objects| {
+            objects.retain(|identity, _| is_wanted(identity));
+            is_asked(arch) && !objects.is_empty()
+        });
+        self.strangers
+            .retain(|identity, profiles| is_asked(&profiles[0].arch) && is_wanted(identity));
+    }
+
+    /// The labels of the profiles, and `None` if some have none. Code that was never launched is of no
+    /// test.
+    pub(crate) fn labels(&self) -> BTreeSet<Option<&'a Label>> {
+        let objects = self.archs.values().flat_map(MatchedArch::values);
+        let profiles = objects.flat_map(|object| &object.profiles);
+        let counted = profiles.filter(|profile| !profile.is_of_zeros());
+        counted.map(|profile| profile.label.as_ref()).collect()
+    }
+
+    /// Makes a copy with only the profiles of the labels that are wanted.
+    pub(crate) fn of_labels(&self, is_wanted: impl Fn(Option<&Label>) -> bool) -> Self {
+        let is_of_label = |profile: &&&DeviceProfile| is_wanted(profile.label.as_ref());
+        let mut archs: BTreeMap<_, MatchedArch<'_>> = BTreeMap::new();
+        for (arch, objects) in &self.archs {
+            for (identity, object) in objects {
+                let profiles = object.profiles.iter().filter(is_of_label);
+                let profiles: Vec<_> = profiles.copied().collect();
+                if !profiles.is_empty() {
+                    let object = MatchedCodeObject {
+                        profiles,
+                        ..*object
+                    };
+                    archs.entry(*arch).or_default().insert(*identity, object);
+                }
+            }
+        }
+        Self {
+            archs,
+            strangers: BTreeMap::new(),
+            unused: Vec::new(),
+            damaged: 0,
+        }
+    }
+
+    /// The number of code objects whose profiles have no device ELF.
+    pub(crate) fn strangers(&self) -> usize {
+        self.strangers.len()
+    }
+
+    /// Takes out code objects that llvm-cov cannot show, and returns a line for each.
+    fn leave_out_unmapped(&mut self) -> Vec<String> {
+        let mut left_out = Vec::new();
+        self.archs.retain(|arch, objects| {
+            objects.retain(|identity, object| {
+                let is_mapped = object.file.is_mapped(object.elf);
+                if !is_mapped {
+                    left_out.push(format!(
+                        "left out: {arch} code object {identity}: it has no coverage mapping, as it was \
+                         compiled without -fcoverage-mapping, or stripped"
+                    ));
+                }
+                is_mapped
+            });
+            !objects.is_empty()
+        });
+        left_out
+    }
+
+    /// Leaves out damaged profiles, and the code objects that have no others. Prefers the tools of the
+    /// compilers of the rest. All that is left out is a warning.
+    pub(crate) fn leave_out_damaged(
+        &mut self,
+        data: &DataDirectory,
+        installed: &mut Installed,
+        warnings: &mut Warnings,
+    ) {
+        installed.prefer(self.compilers());
+        let mut damaged = Vec::new();
+        self.archs.retain(|_, objects| {
+            let check = |profile: &Path| profile_header::check(profile, installed);
+            damaged.extend(leave_out_damaged(objects, check));
+            !objects.is_empty()
+        });
+        self.damaged = damaged.len();
+        warnings.extend(self.left_out(data));
+        warnings.extend(damaged);
+    }
+
+    /// One line for each thing that is not in the report, though it could be expected there.
+    fn left_out(&self, data: &DataDirectory) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut stale = BTreeSet::new();
+        for (identity, profiles) in &self.strangers {
+            let first = profiles[0];
+            let mut line = format!(
+                "left out: {} ({} of {} code object {identity}): ",
+                first.path.display(),
+                count(profiles.len(), "profile"),
+                first.arch,
+            );
+            match self.unused.iter().find_map(|it| others(it, first)) {
+                Some((file, found)) => {
+                    line += &format!(
+                        "{} is refused, as its device ELF for {} is code object {}: rebuilt since the \
+                         run, or of another program; give the file that ran, or run this one",
+                        file.display(),
+                        first.arch,
+                        found.join(", "),
+                    );
+                    stale.insert(file);
+                }
+                None => {
+                    line += &format!(
+                        "its device ELF is neither kept in {data} nor in a given object: give the file \
+                         with its kernels, as it was when they ran, with --object"
+                    );
+                }
+            }
+            lines.push(line);
+        }
+        let unused = self.unused.iter();
+        let unused = unused.filter(|(file, _)| !stale.contains(file.path.as_path()));
+        lines.extend(unused.map(|(file, elfs)| without_a_profile(file, elfs)));
+        lines
+    }
+}
+
+impl DataDirectory {
+    /// Pairs all profiles with device ELFs: those that are kept, then those that the user named.
+    pub(crate) fn match_all_elfs(&self) -> MatchedElfs<'_> {
+        MatchedElfs::of(self)
+    }
+
+    /// Pairs the profiles of `archs` and `components` with device ELFs, and leaves out code objects
+    /// without a coverage mapping and damaged profiles. All that is left out is a warning.
+    ///
+    /// # Errors
+    ///
+    /// Fails if nothing is left.
+    pub(crate) fn match_elfs(
+        &self,
+        archs: &[String],
+        components: &Components,
+        installed: &mut Installed,
+        warnings: &mut Warnings,
+    ) -> Result<MatchedElfs<'_>> {
+        let mut matched = self.match_all_elfs();
+        let has_any = !matched.archs.is_empty();
+        matched.select(archs, |identity| components.have(identity));
+        if has_any && matched.archs.is_empty() && !components.are_all() {
+            return Err(self.not_of_components());
+        }
+        if matched.archs.is_empty() {
+            warnings.extend(matched.left_out(self));
+            return Err(self.no_device_elf());
+        }
+        warnings.extend(matched.leave_out_unmapped());
+        if matched.archs.is_empty() {
+            return Err(self.no_mapping());
+        }
+        matched.leave_out_damaged(self, installed, warnings);
+        Ok(matched)
+    }
+
+    fn not_of_components(&self) -> Error {
+        anyhow!(
+            "no profile in {self} is of the given components and archs: they never ran, or \
+             were rebuilt since"
+        )
+    }
+
+    fn no_device_elf(&self) -> Error {
+        anyhow!(
+            "no profile in {self} is of device code that is kept there or in a given object: give the \
+             files with the kernels that ran, as they were when they ran, with --object"
+        )
+    }
+
+    fn no_mapping(&self) -> Error {
+        anyhow!(
+            "no code object in {self} has a coverage mapping: compile the program with all the flags \
+             that `rocov flags` prints, -fcoverage-mapping among them, do not strip it, and run it again"
+        )
+    }
+}
+
+/// Takes out the profiles that `check` refuses, and returns a line for each. A device ELF that is left
+/// without a profile goes with them: its lines would be reported as not run, which nobody knows.
+pub(crate) fn leave_out_damaged(
+    objects: &mut MatchedArch<'_>,
+    check: impl Fn(&Path) -> Result<()>,
+) -> Vec<String> {
+    let mut left_out = Vec::new();
+    objects.retain(|_, object| {
+        left_out.extend(object.leave_out_damaged(&check));
+        !object.profiles.is_empty()
+    });
+    left_out
+}
+
+impl MatchedCodeObject<'_> {
+    /// The files of its profiles.
+    pub(crate) fn paths(&self) -> Vec<&Path> {
+        let profiles = self.profiles.iter();
+        profiles.map(|profile| profile.path.as_path()).collect()
+    }
+
+    /// The number of its profiles, without those of zeros.
+    pub(crate) fn counted(&self) -> usize {
+        let profiles = self.profiles.iter();
+        profiles.filter(|profile| !profile.is_of_zeros()).count()
+    }
+
+    fn leave_out_damaged(&mut self, check: impl Fn(&Path) -> Result<()>) -> Vec<String> {
+        let mut left_out = Vec::new();
+        self.profiles.retain(|profile| match check(&profile.path) {
+            Ok(()) => true,
+            Err(error) => {
+                left_out.push(format!("left out: {}: {error:#}", profile.path.display()));
+                false
+            }
+        });
+        left_out
+    }
+}
+
+/// The identities of the device ELFs in a file that `profile` could be expected to be of, and is not.
+fn others<'a>(
+    (file, elfs): &(&'a ObjectFile, Vec<&'a DeviceElf>),
+    profile: &DeviceProfile,
+) -> Option<(&'a Path, Vec<&'a str>)> {
+    let is_for_arch = |elf: &&&DeviceElf| {
+        let target = elf.target.as_deref();
+        target.is_none_or(|target| target.split(':').next() == Some(&profile.arch))
+    };
+    let elfs = elfs.iter().filter(is_for_arch);
+    let identities: Vec<_> = elfs.map(|elf| elf.identity.as_str()).collect();
+    (!identities.is_empty()).then_some((&file.path, identities))
+}
+
+/// Makes the line that a file's device ELFs are not in the report.
+fn without_a_profile(file: &ObjectFile, elfs: &[&DeviceElf]) -> String {
+    let targets: BTreeSet<_> = elfs
+        .iter()
+        .filter_map(|elf| elf.target.as_deref())
+        .collect();
+    let targets: Vec<_> = targets.into_iter().collect();
+    let targets = match targets.as_slice() {
+        [] => String::new(),
+        targets => format!(" ({})", targets.join(", ")),
+    };
+    format!(
+        "left out: {} of {} in {}{targets}: without a profile, as not instrumented or never loaded",
+        elfs.len(),
+        count(file.elfs.len(), "device ELF"),
+        file.path.display(),
+    )
+}

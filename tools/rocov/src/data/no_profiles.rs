@@ -1,0 +1,97 @@
+//! The reason why there is nothing to report, and what to do next: a message for each way to come here.
+
+use super::DataDirectory;
+use crate::term::plural::count;
+use anyhow::{Error, anyhow};
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The name of the first page of `rocov report --html`.
+const PAGES: &str = "index.html";
+
+impl DataDirectory {
+    /// The reason why there are no device profiles.
+    pub(crate) fn nothing_to_report(&self) -> Error {
+        if let Some(error) = self.not_there() {
+            return error;
+        }
+        if !self.sections.is_empty() {
+            return anyhow!(
+                "no device profiles in {self}: instrumented GPU code ran, and rocov saved its sections \
+                 as they are, which cannot be reported: compile with a clang that `rocov doctor` knows"
+            );
+        }
+        if let Some((_, elf)) = self.elf_paths().next() {
+            return anyhow!(
+                "no device profiles in {self}: GPU code that counts was loaded ({}), and its process was \
+                 killed before the counters were drained: run it again, with `rocov run \
+                 --snapshot-every 1s` if it does not end by itself",
+                elf.display()
+            );
+        }
+        let host = match self.host.len() {
+            0 => String::new(),
+            number => format!(" (only {}, of host code)", count(number, "profile")),
+        };
+        let registries = self.registries().registries.iter();
+        let named = registries.filter(|it| it.is_named);
+        let mut processes = named.flat_map(|registry| &registry.processes);
+        if processes.any(|process| !process.loads.is_empty()) {
+            return anyhow!(
+                "no device profiles in {self}{host}: the GPU code that ran is not instrumented: compile \
+                 it, or have hipRTC compile it, with the flags that `rocov flags` prints; `rocov doctor \
+                 PROGRAM` says what is"
+            );
+        }
+        if host.is_empty() {
+            if let Some(pages) = self.with_file(|name| name == PAGES) {
+                return anyhow!(
+                    "no device profiles in {self}: {} is a page of a report: give the directory that \
+                     `rocov run` wrote to",
+                    pages.display()
+                );
+            }
+            if let Some(merged) = self.with_file(|name| name.ends_with(".profdata")) {
+                return anyhow!(
+                    "no device profiles in {self}: {} is merged, and a report needs raw profiles: give \
+                     the directories that were merged",
+                    merged.display()
+                );
+            }
+        }
+        anyhow!(
+            "no device profiles in {self}{host}: no GPU code that counts ran: compile the program with \
+             the flags that `rocov flags` prints, and run it under `rocov run`"
+        )
+    }
+
+    /// The error that a directory that was named is not there.
+    pub(crate) fn not_there(&self) -> Option<Error> {
+        let absent = self.absent.first()?;
+        let here = match env::current_dir() {
+            Ok(here) if absent.is_relative() => format!(" in {}", here.display()),
+            _ => String::new(),
+        };
+        Some(anyhow!(
+            "{} does not exist{here}: give the directory that `rocov run` wrote to; it writes none if \
+             no GPU code that counts ran",
+            absent.display()
+        ))
+    }
+
+    /// The first file with such a name directly in one of the directories.
+    fn with_file(&self, is_wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
+        let files = |directory: &PathBuf| {
+            let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+            let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+            paths.sort();
+            paths
+        };
+        let has_name = |path: &PathBuf| {
+            let name = Path::file_name(path).and_then(|name| name.to_str());
+            name.is_some_and(&is_wanted)
+        };
+        self.names.iter().flat_map(files).find(has_name)
+    }
+}

@@ -1,0 +1,52 @@
+//! One question to a process, and its answer.
+
+use super::process;
+use super::process::Process;
+use anyhow::{Context, Result, anyhow, bail};
+use rocov::control::{Answer, Request, peer};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+
+/// Asks process `pid`, and waits for its answer: it may have kernels to wait for.
+///
+/// # Errors
+///
+/// Fails if it cannot be asked, or says no.
+pub(crate) fn ask(pid: u32, request: &Request) -> Result<Answer> {
+    let process = Process::find(pid)?;
+    let socket = process.socket()?;
+    let mut stream = match UnixStream::connect(&socket) {
+        Ok(stream) => stream,
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            process::remove(&socket)?;
+            bail!(
+                "no process listens on {} any more, and rocov removed it: process {pid} is not the program \
+                 that made it, or has closed it",
+                socket.display()
+            );
+        }
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            return Err(process.not_yours());
+        }
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot connect to {}", socket.display()));
+        }
+    };
+    let listening = peer::of(&stream)?.pid;
+    if listening != pid {
+        bail!(
+            "process {listening} listens on {}, which has the number {pid} in another PID namespace",
+            socket.display()
+        );
+    }
+    // A process that rejects the user may have hung up already, after its reason.
+    let sent = stream.write_all(format!("{request}\n").as_bytes());
+    let mut answer = Vec::new();
+    let read = stream.read_to_end(&mut answer);
+    if answer.is_empty() {
+        sent.and(read.map(drop))?;
+        bail!("process {pid} has ended before it answered");
+    }
+    let answer = String::from_utf8_lossy(&answer);
+    Answer::parse(&answer).map_err(|error| anyhow!("process {pid}: {error}"))
+}

@@ -1,0 +1,272 @@
+//! `rocov run --per-test`: a label for each test that ctest runs.
+//!
+//! ctest reads its tests from `CTestTestfile.cmake` in the build directory. rocov gives it another
+//! directory, with links to all files of the build directory and another `CTestTestfile.cmake`. That
+//! file includes the real one, and adds `ROCOV_LABEL` to the environment of each test. Nothing else
+//! changes: commands, properties, fixtures, the choice and order of tests, and ctest's record of
+//! earlier runs.
+
+use super::command;
+use crate::term::print;
+use anyhow::{Context, Result, bail};
+use flate2::Crc;
+use rocov::store::Label;
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// The file that ctest reads first in a build directory.
+const TEST_FILE: &str = "CTestTestfile.cmake";
+/// The directory in it that ctest writes to.
+const RESULTS: &str = "Testing";
+/// Options by which ctest takes tests from elsewhere.
+const UNSUPPORTED: [&str; 6] = [
+    "-S",
+    "-SP",
+    "--script",
+    "--script-new-process",
+    "--build-and-test",
+    "--preset",
+];
+/// Characters of a name that is too long which go into the label.
+const CHARACTERS_KEPT: usize = 64;
+
+/// A command of ctest that labels its tests.
+pub(crate) struct PerTest {
+    pub(crate) command: Vec<OsString>,
+    /// The directory that it reads.
+    _directory: TempDir,
+}
+
+impl PerTest {
+    /// Makes a command that does the same with labels. Prints the tests that cannot be labelled by
+    /// their names.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is not one of ctest on a build directory.
+    pub(crate) fn of(command: &[OsString]) -> Result<Self> {
+        let asked = Asked::of(command)?;
+        let build = asked.build.as_deref().unwrap_or(Path::new("."));
+        let build = build
+            .canonicalize()
+            .with_context(|| format!("cannot find the build directory {}", build.display()))?;
+        if !build.join(TEST_FILE).exists() {
+            bail!(
+                "no {TEST_FILE} in {}: start ctest in a build directory, or name it with --test-dir",
+                build.display()
+            );
+        }
+        let names = asked.names(&build)?;
+        let directory = stand_in(&build, &labels(&names))
+            .with_context(|| format!("cannot stand in for {}", build.display()))?;
+        let mut command = vec![asked.program.to_owned(), "--test-dir".into()];
+        command.push(directory.path().into());
+        command.extend(asked.arguments);
+        if let Some(path) = asked.junit {
+            // ctest writes it to the directory that it reads.
+            command.extend(["--output-junit".into(), build.join(path).into()]);
+        }
+        Ok(Self {
+            command,
+            _directory: directory,
+        })
+    }
+}
+
+/// The parts of a command of ctest.
+struct Asked<'a> {
+    program: &'a OsStr,
+    build: Option<PathBuf>,
+    configuration: Option<OsString>,
+    junit: Option<PathBuf>,
+    /// All other arguments, and the configuration.
+    arguments: Vec<OsString>,
+}
+
+impl<'a> Asked<'a> {
+    fn of(command: &'a [OsString]) -> Result<Self> {
+        let (program, arguments) = command.split_first().context("no program given")?;
+        let name = Path::new(program).file_name().unwrap_or_default();
+        if name != "ctest" && name != "ctest3" {
+            bail!(
+                "--per-test labels the tests that ctest runs, and `{}` is not ctest: give ctest \
+                 itself, or run each test under `rocov run --label NAME`",
+                program.display()
+            );
+        }
+        let mut asked = Self {
+            program,
+            build: None,
+            configuration: None,
+            junit: None,
+            arguments: Vec::new(),
+        };
+        let mut arguments = arguments.iter();
+        while let Some(argument) = arguments.next() {
+            let text = argument.to_string_lossy();
+            let (option, value) = match text.split_once('=') {
+                Some((option, value)) => (option, Some(OsString::from(value))),
+                None => (&*text, None),
+            };
+            if UNSUPPORTED.contains(&option) {
+                bail!("--per-test does not know the tests of `ctest {option}`: give --test-dir");
+            }
+            let mut value = || value.clone().or_else(|| arguments.next().cloned());
+            match option {
+                "--test-dir" => asked.build = value().map(PathBuf::from),
+                "--output-junit" => asked.junit = value().map(PathBuf::from),
+                "-C" | "--build-config" => {
+                    asked.configuration = value();
+                    asked.arguments.push("-C".into());
+                    asked.arguments.extend(asked.configuration.clone());
+                }
+                _ => asked.arguments.push(argument.clone()),
+            }
+        }
+        Ok(asked)
+    }
+
+    /// The names of all tests of a build directory.
+    fn names(&self, build: &Path) -> Result<BTreeSet<String>> {
+        let mut list = Command::new(self.program);
+        list.arg("--test-dir").arg(build);
+        if let Some(configuration) = &self.configuration {
+            list.arg("-C").arg(configuration);
+        }
+        let listed = command::output(list.arg("--show-only=json-v1"))?;
+        let listed: Listed = serde_json::from_slice(&listed.stdout)
+            .context("cannot read ctest's list of tests: CMake 3.20 or later is needed")?;
+        Ok(listed.tests.into_iter().map(|test| test.name).collect())
+    }
+}
+
+/// The part of ctest's list of tests that is used.
+#[derive(Deserialize)]
+struct Listed {
+    tests: Vec<ListedTest>,
+}
+
+#[derive(Deserialize)]
+struct ListedTest {
+    name: String,
+}
+
+/// Returns each test with its label. Prints the labels that differ from the tests' names.
+fn labels(names: &BTreeSet<String>) -> Vec<(&str, String)> {
+    let label = |name: &str| {
+        let label = label(name);
+        if label != name {
+            print::warn(&[format!("the test {name:?} has the label {label}")]);
+        }
+        label
+    };
+    let names = names.iter().map(String::as_str);
+    names.map(|name| (name, label(name))).collect()
+}
+
+/// The label of the test with this name: the name, as far as it is one. The pytest plugin has the same
+/// rules.
+fn label(test: &str) -> String {
+    let mut names: Vec<_> = test.split('/').map(str::to_owned).collect();
+    if let Some(more) = names.len().checked_sub(Label::MAX_NAMES) {
+        let folded = names.drain(..=more).collect::<Vec<_>>().join(".");
+        names.insert(0, folded);
+    }
+    for name in &mut names {
+        // Environments of tests are lists with `;` between them.
+        if name.parse::<Label>().is_err() || name.contains(';') {
+            *name = short(name);
+        }
+    }
+    names.join("/")
+}
+
+/// The replacement of a name that cannot be in a label: its start and a hash.
+fn short(name: &str) -> String {
+    let usual = |letter: char| match letter {
+        'A'..='Z' | 'a'..='z' | '0'..='9' | '.' | '_' | '-' => letter,
+        _ => '_',
+    };
+    let start: String = name.chars().take(CHARACTERS_KEPT).map(usual).collect();
+    let mut hash = Crc::new();
+    hash.update(name.as_bytes());
+    format!("{start}-{:08x}", hash.sum())
+}
+
+/// Makes the directory that ctest reads in place of `build`.
+fn stand_in(build: &Path, labels: &[(&str, String)]) -> Result<TempDir> {
+    fs::create_dir_all(build.join(RESULTS))?;
+    let directory = TempDir::new()?;
+    for entry in fs::read_dir(build)? {
+        let name = entry?.file_name();
+        if name != TEST_FILE {
+            symlink(build.join(&name), directory.path().join(name))?;
+        }
+    }
+    let mut text = format!("subdirs({})\n", quoted(&build.to_string_lossy()));
+    for (name, label) in labels {
+        let variable = quoted(&format!("ROCOV_LABEL={label}"));
+        let name = quoted(name);
+        text += &format!("set_tests_properties({name} PROPERTIES ENVIRONMENT {variable})\n");
+    }
+    fs::write(directory.path().join(TEST_FILE), text)?;
+    Ok(directory)
+}
+
+/// A quoted argument of CMake's language.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        if matches!(letter, '"' | '\\' | '$' | '@') {
+            quoted.push('\\');
+        }
+        quoted.push(letter);
+    }
+    quoted + "\""
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_names_as_far_as_these_can_be() {
+        let whole = "1/2/3/4/5/6/7/8";
+        for name in ["add", "Suite.Test/0", "odd [\"name\"] $x \\ @y@ é", whole] {
+            assert_eq!(label(name), name);
+        }
+        let long = "x".repeat(200);
+        // CRC-32 as zlib has it.
+        for (name, expected) in [
+            ("a//b", "a/-00000000/b"),
+            ("../up", "..-9608161c/up"),
+            ("a/b;c", "a/b_c-5c1b1986"),
+            (&long, &format!("{}-7ecb6ba6", "x".repeat(64))),
+            ("1/2/3/4/5/6/7/8/9/0", "1.2.3/4/5/6/7/8/9/0"),
+        ] {
+            assert_eq!(label(name), expected);
+            assert!(expected.parse::<Label>().is_ok());
+        }
+    }
+
+    #[test]
+    fn options_of_ctest_are_told_apart() {
+        let command =
+            |text: &str| -> Vec<OsString> { text.split_whitespace().map(OsString::from).collect() };
+        let line = command("/opt/ctest -j4 --test-dir b -C Debug --output-junit=j.xml -R x");
+        let asked = Asked::of(&line).unwrap();
+        assert_eq!(asked.build, Some("b".into()));
+        assert_eq!(asked.configuration, Some("Debug".into()));
+        assert_eq!(asked.junit, Some("j.xml".into()));
+        assert_eq!(asked.arguments, command("-j4 -C Debug -R x"));
+        for wrong in ["make test", "ctest -S x.cmake", "ctest --preset=x"] {
+            assert!(Asked::of(&command(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Asks git about a repository: its changes, and its files at a revision.
+//!
+//! rocov runs git as a program, so that it can read everything that the user's git can. Options make
+//! the output independent of the user's configuration.
+
+use super::command;
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+/// Options that make a diff independent of any configuration: only the changed lines, of files by their
+/// paths from the root of the repository, submodules' files too.
+const PLAIN_DIFF: [&str; 15] = [
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--patch",
+    "--unified=0",
+    "--inter-hunk-context=0",
+    "--no-relative",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "--find-renames",
+    "--diff-algorithm=default",
+    "--submodule=diff",
+    "--ignore-submodules=none",
+    "--output-indicator-new=+",
+    "--output-indicator-old=-",
+];
+
+/// A repository.
+#[derive(Debug)]
+pub(crate) struct Repository {
+    /// A directory in it, to start git in.
+    directory: PathBuf,
+    /// The root of its work tree, without symbolic links; a bare repository has none.
+    pub(crate) root: Option<PathBuf>,
+}
+
+impl Repository {
+    /// The repository that `directory` is in.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is in none that git reads.
+    pub(crate) fn of(directory: &Path) -> Result<Self> {
+        let output = command::ended(git(directory).args(["rev-parse", "--git-dir"]))?;
+        if !output.status.success() {
+            bail!(
+                "git finds no repository in {}: {}: go there, or give --repository DIR",
+                directory.display(),
+                reason(&output)
+            );
+        }
+        let output = command::ended(git(directory).args(["rev-parse", "--show-toplevel"]))?;
+        let root = output.status.success().then(|| line(output.stdout));
+        Ok(Self {
+            directory: directory.to_path_buf(),
+            root,
+        })
+    }
+
+    /// Returns whether it has a revision of this name.
+    pub(crate) fn has_revision(&self, name: &OsStr) -> bool {
+        let mut command = git(&self.directory);
+        command.args(["rev-parse", "--quiet", "--verify", "--end-of-options"]);
+        let output = command::ended(command.arg(name));
+        output.is_ok_and(|output| output.status.success())
+    }
+
+    /// The unified diff of `range`: two revisions, or one and the work tree.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git does not know them.
+    pub(crate) fn diff(&self, range: &OsStr) -> Result<Vec<u8>> {
+        let mut command = git(&self.directory);
+        command.arg("diff").args(PLAIN_DIFF);
+        command.arg("--end-of-options").arg(range).arg("--");
+        let output = command::ended(&mut command)?;
+        if !output.status.success() {
+            bail!(
+                "git has no diff against {} in {}: {}: give a revision or range, such as main... or \
+                 HEAD~1, or a file with a unified diff",
+                range.display(),
+                self.directory.display(),
+                reason(&output)
+            );
+        }
+        Ok(output.stdout)
+    }
+
+    /// A revision and the paths of its files, from the root.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such revision.
+    pub(crate) fn revision(&self, name: &OsStr) -> Result<(Revision, BTreeSet<String>)> {
+        let mut commit = name.to_owned();
+        commit.push("^{commit}");
+        let mut parse = git(&self.directory);
+        parse.args(["rev-parse", "--verify", "--end-of-options"]);
+        let output = command::ended(parse.arg(commit))?;
+        if !output.status.success() {
+            bail!(
+                "git has no revision {} in {}: {}: give one such as HEAD or a tag",
+                name.display(),
+                self.directory.display(),
+                reason(&output)
+            );
+        }
+        let commit = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let mut list = git(&self.directory);
+        list.args(["ls-tree", "-r", "-z", "--name-only", "--full-tree", &commit]);
+        let files = command::output(&mut list)?.stdout;
+        let files = files.split(|byte| *byte == 0);
+        let mut batch = git(&self.directory);
+        let mut batch = batch
+            .args(["cat-file", "--batch"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot run git cat-file")?;
+        let replies = batch.stdout.take().context("a pipe is asked for")?;
+        let revision = Revision {
+            commit,
+            batch,
+            replies: BufReader::new(replies),
+        };
+        // A name with a line's end cannot be asked for.
+        let files = files
+            .filter_map(|name| str::from_utf8(name).ok())
+            .filter(|name| !name.is_empty() && !name.contains('\n'));
+        Ok((revision, files.map(str::to_owned).collect()))
+    }
+}
+
+/// The files of a revision, which one process of git reads.
+#[derive(Debug)]
+pub(crate) struct Revision {
+    commit: String,
+    /// `git cat-file --batch`
+    batch: Child,
+    replies: BufReader<ChildStdout>,
+}
+
+impl Revision {
+    /// The contents of one of the files.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git does not give them.
+    pub(crate) fn read(&mut self, path: &str) -> Result<Vec<u8>> {
+        let reply = self.ask(path);
+        reply.with_context(|| format!("cannot read {path} of {} from git", self.commit))
+    }
+
+    /// The reply is `OBJECT TYPE SIZE`, the contents and a line's end, or `REQUEST missing`.
+    fn ask(&mut self, path: &str) -> Result<Vec<u8>> {
+        let requests = self.batch.stdin.as_mut().context("a pipe is asked for")?;
+        writeln!(requests, "{}:{path}", self.commit)?;
+        requests.flush()?;
+        let mut reply = String::new();
+        self.replies.read_line(&mut reply)?;
+        let size = reply.trim_end().rsplit(' ').next();
+        let size: usize = size
+            .and_then(|size| size.parse().ok())
+            .with_context(|| format!("git says '{}'", reply.trim_end()))?;
+        let mut contents = vec![0; size + 1];
+        self.replies.read_exact(&mut contents)?;
+        contents.pop();
+        Ok(contents)
+    }
+}
+
+impl Drop for Revision {
+    fn drop(&mut self) {
+        // It ends when nothing more can be asked for.
+        drop(self.batch.stdin.take());
+        self.batch.wait().ok();
+    }
+}
+
+/// git in `directory`, without the settings of the environment for diffs.
+fn git(directory: &Path) -> Command {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(directory).env("LC_ALL", "C");
+    for variable in ["GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS"] {
+        git.env_remove(variable);
+    }
+    git
+}
+
+/// The reason that git prints for its failure.
+fn reason(output: &Output) -> String {
+    let said = command::reason(output);
+    said.trim_start_matches("fatal: ").to_owned()
+}
+
+/// A path that git printed.
+fn line(mut printed: Vec<u8>) -> PathBuf {
+    printed.pop_if(|last| *last == b'\n');
+    std::ffi::OsString::from_vec(printed).into()
+}

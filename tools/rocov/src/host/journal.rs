@@ -1,0 +1,307 @@
+//! The journal of a run: the words that its processes write about themselves, and the line that `rocov
+//! run` ends with.
+//!
+//! librocov appends lines `PID WORD` to a file that exists only for the run. The directory of the
+//! profiles shows neither which run wrote a profile, nor which profiles are missing.
+
+use crate::term::plural::count;
+use anyhow::{Context, Result};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::SystemTime;
+use tempfile::NamedTempFile;
+
+/// Tells librocov which file it is.
+pub(crate) const JOURNAL_VARIABLE: &str = "ROCOV_JOURNAL";
+
+/// The file.
+pub(crate) struct Journal(NamedTempFile);
+
+/// The words of each process, by its number.
+#[derive(Debug, Default)]
+struct Notes(BTreeMap<u32, BTreeSet<String>>);
+
+/// The end of a run, and its conditions.
+pub(crate) struct Ending<'a> {
+    /// The program as the user wrote it.
+    pub(crate) program: &'a OsStr,
+    /// Its process.
+    pub(crate) pid: u32,
+    /// The exit status of the program.
+    pub(crate) status: ExitStatus,
+    /// True if there is a GPU, of the machine or modelled.
+    pub(crate) has_gpu: bool,
+    /// True if there are snapshots.
+    pub(crate) has_snapshots: bool,
+    /// True if a profile was written that the journal does not know of, as on another host.
+    pub(crate) has_profiles: &'a dyn Fn() -> bool,
+}
+
+impl Journal {
+    /// Makes an empty journal.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no room for temporary files.
+    pub(crate) fn new() -> Result<Self> {
+        let file = tempfile::Builder::new().prefix("rocov-journal-").tempfile();
+        Ok(Self(file.context("cannot make a temporary file")?))
+    }
+
+    /// The moment at which it was made, by the clock of files, which lags behind the system's by up to a
+    /// tick.
+    pub(crate) fn made_at(&self) -> SystemTime {
+        let metadata = self.0.as_file().metadata();
+        let made_at = metadata.and_then(|metadata| metadata.modified());
+        made_at.unwrap_or_else(|_| SystemTime::now())
+    }
+
+    /// The path of the file.
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The line for the end of the run; `None` if all is well.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be read.
+    pub(crate) fn closing_line(&self, ending: &Ending<'_>) -> io::Result<Option<String>> {
+        let notes = Notes::of(&fs::read_to_string(self.path())?);
+        let is_alive = |pid: u32| Path::new("/proc").join(pid.to_string()).exists();
+        Ok(notes.closing_line(ending, is_alive))
+    }
+}
+
+impl Notes {
+    fn of(text: &str) -> Self {
+        let mut notes = Self::default();
+        for line in text.lines() {
+            if let Some((pid, word)) = line.split_once(' ')
+                && let Ok(pid) = pid.parse()
+            {
+                notes.0.entry(pid).or_default().insert(word.to_owned());
+            }
+        }
+        notes
+    }
+
+    fn any_has(&self, word: &str) -> bool {
+        self.0.values().any(|words| words.contains(word))
+    }
+
+    fn closing_line(&self, ending: &Ending<'_>, is_alive: impl Fn(u32) -> bool) -> Option<String> {
+        let has = |words: &BTreeSet<String>, word: &str| words.contains(word);
+        let is_cut_off = |(pid, words): &(&u32, &BTreeSet<String>)| {
+            let is_over = has(words, "ended") || has(words, "neighbour") || is_alive(**pid);
+            has(words, "counts") && !is_over
+        };
+        let cut_off: Vec<_> = self.0.iter().filter(is_cut_off).collect();
+        if let [(first, words), others @ ..] = cut_off.as_slice() {
+            return Some(ending.cut_off(**first, has(words, "wrote"), others.len()));
+        }
+        if self.any_has("lost") {
+            return Some("counts are lost: see the lines above".to_owned());
+        }
+        if self.any_has("wrote") || self.any_has("neighbour") || (ending.has_profiles)() {
+            return None;
+        }
+        let program = ending.program.display();
+        let why = if self.any_has("zero") {
+            return Some(
+                "no kernel that counts was launched: this run adds only zeros to the report"
+                    .to_owned(),
+            );
+        } else if self.any_has("counts") {
+            "no profile has the counts: `rocov run -v` prints the work of the drain".to_owned()
+        } else if self.any_has("skipped") {
+            "ROCOV_ONLY and ROCOV_SKIP leave out all GPU code that was loaded".to_owned()
+        } else if self.any_has("hip") && !ending.has_gpu {
+            "this machine has no GPU (no /dev/kfd): `rocov run --gpu model` runs the program on a \
+             modelled one"
+                .to_owned()
+        } else if self.any_has("hip") || self.any_has("loaded") {
+            format!(
+                "no process loaded GPU code that counts: compile it, or have hipRTC compile it, with \
+                 what `rocov flags` prints, and run `rocov doctor {program}`"
+            )
+        } else {
+            "no process used a GPU".to_owned()
+        };
+        Some(format!("nothing was drained: {why}"))
+    }
+}
+
+impl Ending<'_> {
+    /// The line about a process, and so many `others`, that ended before the last drain. The process
+    /// `has_written` a profile before, or not.
+    fn cut_off(&self, pid: u32, has_written: bool, others: usize) -> String {
+        let program = self.program.display();
+        let signal = self.status.signal();
+        // A shell that has seen a program die says so by its exit status.
+        let of_status = self.status.code().map(|code| code - 128);
+        let name = signal.or(of_status).and_then(signal_name);
+        let who = if pid == self.pid {
+            format!("`{program}`")
+        } else {
+            format!("process {pid}")
+        };
+        let mut line = match name {
+            Some(name) if pid == self.pid || signal.is_none() => {
+                format!("{who} was killed by {name}")
+            }
+            _ => format!("{who} ended"),
+        };
+        line += match has_written {
+            true => " after its last drain: what it counted since then is lost",
+            false => " before its counters were drained: they are lost",
+        };
+        if others > 0 {
+            line += &format!(", as are those of {}", count(others, "other process"));
+        }
+        line += match self.has_snapshots {
+            true => "; a shorter `--snapshot-every` loses less",
+            false => "; `rocov run --snapshot-every 1s` drains while a program runs",
+        };
+        line
+    }
+}
+
+/// The name of a signal that ends programs.
+fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGINT => "SIGINT",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGILL => "SIGILL",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGUSR1 => "SIGUSR1",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGUSR2 => "SIGUSR2",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGALRM => "SIGALRM",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGXCPU => "SIGXCPU",
+        libc::SIGXFSZ => "SIGXFSZ",
+        libc::SIGSYS => "SIGSYS",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The line after a run with these notes, of which `./app` is process 7.
+    fn line(notes: &str, wait_status: i32, change: impl Fn(&mut Ending<'_>)) -> String {
+        let mut ending = Ending {
+            program: OsStr::new("./app"),
+            pid: 7,
+            status: ExitStatus::from_raw(wait_status),
+            has_gpu: true,
+            has_snapshots: false,
+            has_profiles: &|| false,
+        };
+        change(&mut ending);
+        let notes = Notes::of(&notes.replace(", ", "\n"));
+        notes
+            .closing_line(&ending, |pid| pid == 99)
+            .unwrap_or_default()
+    }
+
+    #[test]
+    fn what_became_of_the_counters_is_one_line() {
+        const SEGV: i32 = libc::SIGSEGV;
+        const EXIT_139: i32 = 139 << 8;
+        let snapshots = "`rocov run --snapshot-every 1s` drains while a program runs";
+        for (notes, status, expected) in [
+            ("7 hip, 7 counts, 7 wrote, 7 ended", 0, String::new()),
+            ("7 hip, 7 counts, 7 wrote, 7 ended", EXIT_139, String::new()),
+            ("8 counts, 8 wrote, 8 ended, 9 hip", 0, String::new()),
+            ("7 counts, 7 neighbour", SEGV, String::new()),
+            ("99 counts, 7 counts, 7 wrote, 7 ended", 0, String::new()),
+            (
+                "7 hip, 7 counts",
+                SEGV,
+                format!(
+                    "`./app` was killed by SIGSEGV before its counters were drained: they are lost; \
+                     {snapshots}"
+                ),
+            ),
+            (
+                "7 counts, 7 wrote",
+                libc::SIGKILL,
+                format!(
+                    "`./app` was killed by SIGKILL after its last drain: what it counted since then is \
+                     lost; {snapshots}"
+                ),
+            ),
+            (
+                "8 counts",
+                EXIT_139,
+                format!(
+                    "process 8 was killed by SIGSEGV before its counters were drained: they are lost; \
+                     {snapshots}"
+                ),
+            ),
+            (
+                "8 counts, 9 counts, 10 counts",
+                1 << 8,
+                format!(
+                    "process 8 ended before its counters were drained: they are lost, as are those of \
+                     2 other processes; {snapshots}"
+                ),
+            ),
+            (
+                "7 counts, 7 wrote, 7 lost, 7 ended",
+                0,
+                "counts are lost: see the lines above".to_owned(),
+            ),
+            (
+                "7 hip, 7 zero, 7 ended",
+                0,
+                "no kernel that counts was launched: this run adds only zeros to the report".to_owned(),
+            ),
+            (
+                "7 hip, 7 loaded, 7 ended",
+                0,
+                "nothing was drained: no process loaded GPU code that counts: compile it, or have hipRTC \
+                 compile it, with what `rocov flags` prints, and run `rocov doctor ./app`"
+                    .to_owned(),
+            ),
+            (
+                "7 hip, 7 loaded, 7 skipped, 7 ended",
+                0,
+                "nothing was drained: ROCOV_ONLY and ROCOV_SKIP leave out all GPU code that was loaded"
+                    .to_owned(),
+            ),
+            (
+                "",
+                0,
+                "nothing was drained: no process used a GPU".to_owned(),
+            ),
+        ] {
+            assert_eq!(line(notes, status, |_| {}), expected, "{notes}");
+        }
+        assert_eq!(
+            line("7 hip", 1 << 8, |it| it.has_gpu = false),
+            "nothing was drained: this machine has no GPU (no /dev/kfd): `rocov run --gpu model` runs \
+             the program on a modelled one"
+        );
+        assert_eq!(line("", 0, |it| it.has_profiles = &|| true), "");
+        let shorter = line("7 counts, 7 wrote", SEGV, |it| it.has_snapshots = true);
+        assert!(
+            shorter.ends_with("lost; a shorter `--snapshot-every` loses less"),
+            "{shorter}"
+        );
+    }
+}

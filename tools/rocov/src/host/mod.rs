@@ -1,0 +1,10 @@
+//! The machine that the command runs on: programs, git, ctest, running processes, and rocov's own files.
+
+pub(crate) mod child_process;
+pub(crate) mod command;
+pub(crate) mod control;
+pub(crate) mod ctest;
+pub(crate) mod git;
+pub(crate) mod installed;
+pub(crate) mod journal;
+pub(crate) mod writable;

@@ -1,0 +1,131 @@
+//! Profiles into one indexed profile, by llvm-profdata.
+
+use crate::data::profile_header::{is_indexed, version_word};
+use crate::host::command;
+use crate::llvm::{Installed, Tools};
+use crate::support::atomic::replace;
+use anyhow::{Context, Result, bail};
+use rocov::format::profraw::Version;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::Command;
+use tempfile::NamedTempFile;
+
+/// Asks llvm-profdata about the raw profile at `path`, which may find more in it than [`check`].
+///
+/// # Errors
+///
+/// Fails if it is refused; with its reason.
+pub(crate) fn check_by_tool(path: &Path, installed: &Installed) -> Result<()> {
+    let tools = installed.reading(Version::split(version_word(path)?).0)?;
+    let part = NamedTempFile::new().context("cannot make a temporary file")?;
+    let (mut command, _list) = merging(tools, &[path], part.path(), &[])?;
+    let ended = command::ended(&mut command)?;
+    if !ended.status.success() {
+        // `warning: FILE: REASON`, and then the error that nothing is left.
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let name = format!("{}: ", path.display());
+        let reason = said.lines().find_map(|line| line.split_once(&name));
+        let reason = reason.map_or_else(|| command::reason(&ended), |(_, it)| it.to_owned());
+        bail!("llvm-profdata refuses it: {reason}");
+    }
+    Ok(())
+}
+
+/// Merges `profiles` into `output`, which is replaced at once. `arguments` are llvm-profdata's own.
+/// Returns the lines that llvm-profdata printed.
+///
+/// # Errors
+///
+/// Fails if a file is no profile, no installed tool reads it, they are of both kinds of instrumentation,
+/// or llvm-profdata refuses one.
+pub(crate) fn merge(
+    profiles: &[&Path],
+    output: &Path,
+    installed: &Installed,
+    arguments: &[String],
+) -> Result<Vec<String>> {
+    let mut by_version: BTreeMap<u64, Vec<&Path>> = BTreeMap::new();
+    let mut parts = Vec::new();
+    let mut kinds = [None; 2];
+    for profile in profiles {
+        if is_indexed(profile) {
+            parts.push(*profile);
+            continue;
+        }
+        let word = version_word(profile)?;
+        kinds[usize::from(Version::is_ir_level(word))].get_or_insert(profile);
+        by_version
+            .entry(Version::split(word).0)
+            .or_default()
+            .push(profile);
+    }
+    if let [Some(front_end), Some(ir_level)] = kinds {
+        bail!(
+            "{} is of front-end instrumentation (-fprofile-instr-generate) and {} of IR-level \
+             instrumentation (-fprofile-generate), which count different things: they cannot be in \
+             one indexed profile: merge the profiles of one kind, or compile all code in one way",
+            front_end.display(),
+            ir_level.display()
+        );
+    }
+    // Code objects of several compilers can be in one process. Each raw version needs its own tools;
+    // the newest then merge the results.
+    let (mut made, mut said) = (Vec::new(), Vec::new());
+    for (version, profiles) in &by_version {
+        let tools = installed.reading(*version)?;
+        if by_version.len() == 1 && parts.is_empty() {
+            replace(output, |file| {
+                said = run(tools, profiles, file, arguments)?;
+                Ok(())
+            })?;
+            return Ok(said);
+        }
+        let part = NamedTempFile::new().context("cannot make a temporary file")?;
+        said.extend(run(tools, profiles, part.path(), arguments)?);
+        made.push(part);
+    }
+    parts.extend(made.iter().map(NamedTempFile::path));
+    replace(output, |file| {
+        said.extend(run(installed.newest(), &parts, file, arguments)?);
+        Ok(())
+    })?;
+    Ok(said)
+}
+
+/// Runs llvm-profdata, and returns the lines that it prints on standard error.
+fn run(
+    tools: &Tools,
+    profiles: &[&Path],
+    output: &Path,
+    arguments: &[String],
+) -> Result<Vec<String>> {
+    let (mut command, _list) = merging(tools, profiles, output, arguments)?;
+    let said = command::output(&mut command)?.stderr;
+    let said = String::from_utf8_lossy(&said);
+    let lines = said.lines().map(|line| format!("llvm-profdata: {line}"));
+    Ok(lines.collect())
+}
+
+/// The command that merges `profiles`, and the file that it reads their names from: thousands do
+/// not fit a command line.
+fn merging(
+    tools: &Tools,
+    profiles: &[&Path],
+    output: &Path,
+    arguments: &[String],
+) -> Result<(Command, NamedTempFile)> {
+    let mut list = NamedTempFile::new().context("cannot make a temporary file")?;
+    for profile in profiles {
+        // The weight stands before each so that a comma in the name is not taken for the end of one.
+        let line = [b"1,", profile.as_os_str().as_bytes(), b"\n"].concat();
+        list.write_all(&line)
+            .context("cannot write a temporary file")?;
+    }
+    let mut command = Command::new(&tools.profdata);
+    command.arg("merge").args(arguments);
+    command.arg("-f").arg(list.path()).arg("-o").arg(output);
+    Ok((command, list))
+}

@@ -1,0 +1,240 @@
+//! Raw profiles into indexed ones: one for each arch, by llvm-profdata, and one for each code object.
+//!
+//! Two code objects can have the same function, and each has its own counts of it.
+
+pub(crate) mod indexed_profile;
+pub(crate) mod llvm_profdata;
+pub(crate) mod per_label;
+
+use crate::data::DataDirectory;
+use crate::data::device_elfs::ObjectFile;
+use crate::data::match_elfs::{MatchedArch, MatchedCodeObject, MatchedElfs, leave_out_damaged};
+use crate::llvm::Installed;
+use crate::support::{mmap, parallel};
+use crate::term::warnings::Warnings;
+use anyhow::{Context, Result, bail};
+use rocov::format::profraw::Sum;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// Everything that was merged.
+pub(crate) struct MergedProfiles<'a> {
+    pub(crate) archs: Vec<MergedArch<'a>>,
+    /// The temporary directory of the merged files.
+    directory: TempDir,
+}
+
+/// The merged profiles of one arch.
+pub(crate) struct MergedArch<'a> {
+    /// Such as `gfx90a`.
+    pub(crate) name: &'a str,
+    /// By identity; at least one.
+    pub(crate) objects: Vec<MergedObject<'a>>,
+    /// The indexed profile of all of them.
+    pub(crate) profile: PathBuf,
+}
+
+/// A code object and its own indexed profile.
+pub(crate) struct MergedObject<'a> {
+    pub(crate) identity: &'a str,
+    /// The file that it was found in.
+    pub(crate) file: &'a ObjectFile,
+    /// The path of its device ELF.
+    pub(crate) elf: PathBuf,
+    pub(crate) profile: PathBuf,
+    /// The number of its raw profiles, without those of zeros: 0 if it was never launched.
+    pub(crate) raw: usize,
+}
+
+impl<'a> MergedProfiles<'a> {
+    /// Merges the profiles of `data` that were matched.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no profile can be merged, or if a tool fails.
+    pub(crate) fn of_data(
+        matched: &mut MatchedElfs<'a>,
+        data: &DataDirectory,
+        installed: &Installed,
+        warnings: &mut Warnings,
+    ) -> Result<Self> {
+        let merged = Self::of(matched, installed, warnings)?;
+        if merged.archs.is_empty() {
+            bail!(
+                "no profile in {data} can be read: see the reasons above; if they are damaged, run the \
+                 program again"
+            );
+        }
+        Ok(merged)
+    }
+
+    /// Merges profiles that were matched, and copies device ELFs that lie in other files to places where
+    /// llvm-cov can read them, all in a temporary directory. Profiles that llvm-profdata refuses are
+    /// damaged: they are taken out of `matched`, and a warning names each.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file cannot be read or written, or no installed tool reads a profile.
+    pub(crate) fn of(
+        matched: &mut MatchedElfs<'a>,
+        installed: &Installed,
+        warnings: &mut Warnings,
+    ) -> Result<Self> {
+        let directory = TempDir::new().context("cannot make a temporary directory")?;
+        let output = directory.path();
+        // Before the merges, as llvm-cov warns of objects that are newer than the profile.
+        let mut elfs = BTreeMap::new();
+        for (arch, objects) in &matched.archs {
+            for (identity, object) in objects {
+                let elf = object.file.place(object.elf, arch, output)?;
+                elfs.insert((*arch, *identity), elf);
+            }
+        }
+        let refused = merge_archs(&mut matched.archs, output, installed, warnings)?;
+        matched.damaged += refused;
+
+        let archs = matched.archs.iter();
+        let merges = archs.flat_map(|(arch, objects)| {
+            let is_alone = objects.len() == 1;
+            objects.iter().map(move |it| (*arch, is_alone, it))
+        });
+        let merges: Vec<_> = merges.collect();
+        let objects = parallel::map(&merges, |(arch, is_alone, (identity, object))| {
+            let mut said = Vec::new();
+            let profile = if *is_alone {
+                of_arch(output, arch)
+            } else {
+                let part = of_arch(output, &format!("{arch}.{identity}"));
+                said = merge_object(object, &part, installed)?;
+                part
+            };
+            let object = MergedObject {
+                identity,
+                file: object.file,
+                elf: elfs[&(*arch, **identity)].clone(),
+                profile,
+                raw: object.counted(),
+            };
+            Ok((object, said))
+        })?;
+        let mut archs: Vec<MergedArch<'_>> = Vec::new();
+        for ((name, ..), (object, said)) in merges.iter().zip(objects) {
+            warnings.extend(said);
+            match archs.last_mut() {
+                Some(arch) if arch.name == *name => arch.objects.push(object),
+                _ => archs.push(MergedArch {
+                    name,
+                    objects: vec![object],
+                    profile: of_arch(output, name),
+                }),
+            }
+        }
+        Ok(Self { archs, directory })
+    }
+
+    /// A directory for files that are needed as long as this.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Returns whether the profiles of a code object were merged.
+    pub(crate) fn has(&self, identity: &str) -> bool {
+        let mut objects = self.archs.iter().flat_map(|arch| &arch.objects);
+        objects.any(|object| object.identity == identity)
+    }
+}
+
+impl MergedObject<'_> {
+    /// The name of the device ELF in messages.
+    pub(crate) fn name(&self) -> String {
+        let file = self.file.path.display();
+        match self.elf == self.file.path {
+            true => file.to_string(),
+            false => format!("{file}: code object {}", self.identity),
+        }
+    }
+}
+
+impl MergedArch<'_> {
+    /// The device ELFs.
+    pub(crate) fn elfs(&self) -> Vec<PathBuf> {
+        self.objects.iter().map(|it| it.elf.clone()).collect()
+    }
+}
+
+/// The path of the indexed profile of this name in a directory.
+fn of_arch(directory: &Path, name: &str) -> PathBuf {
+    directory.join(format!("{name}.profdata"))
+}
+
+/// Merges the profiles of each arch. Takes out the profiles that llvm-profdata refuses, and returns
+/// their number.
+fn merge_archs(
+    archs: &mut BTreeMap<&str, MatchedArch<'_>>,
+    output: &Path,
+    installed: &Installed,
+    warnings: &mut Warnings,
+) -> Result<usize> {
+    let merge = |arch: &str, objects: &MatchedArch<'_>| {
+        let raw: Vec<_> = objects
+            .values()
+            .flat_map(MatchedCodeObject::paths)
+            .collect();
+        llvm_profdata::merge(&raw, &of_arch(output, arch), installed, &[])
+    };
+    let of_archs: Vec<_> = archs.iter().collect();
+    let ended = parallel::map(&of_archs, |(arch, objects)| Ok(merge(arch, objects)))?;
+    let mut refused = 0;
+    for ((arch, objects), result) in archs.iter_mut().zip(ended) {
+        let error = match result {
+            Ok(said) => {
+                warnings.extend(said);
+                continue;
+            }
+            Err(error) => error,
+        };
+        // One that is refused makes llvm-profdata refuse all.
+        let left_out = leave_out_damaged(objects, |profile| {
+            llvm_profdata::check_by_tool(profile, installed)
+        });
+        if left_out.is_empty() {
+            return Err(error);
+        }
+        refused += left_out.len();
+        warnings.extend(left_out);
+        if !objects.is_empty() {
+            warnings.extend(merge(arch, objects)?);
+        }
+    }
+    Ok(refused)
+}
+
+/// Merges the profiles of one code object into `part`. Returns the lines that llvm-profdata printed.
+///
+/// # Errors
+///
+/// Fails if the profile cannot be written, or llvm-profdata fails.
+pub(crate) fn merge_object(
+    object: &MatchedCodeObject<'_>,
+    part: &Path,
+    installed: &Installed,
+) -> Result<Vec<String>> {
+    let paths = object.paths();
+    let indexed = || {
+        let (first, more) = paths.split_first()?;
+        let mut sum = Sum::of(&mmap::map(first).ok()?[..]).ok()?;
+        for path in more {
+            sum.add(&mmap::map(path).ok()?).ok()?;
+        }
+        indexed_profile::write(&sum)
+    };
+    match indexed() {
+        Some(bytes) => {
+            fs::write(part, bytes).with_context(|| format!("cannot write {}", part.display()))?;
+            Ok(Vec::new())
+        }
+        None => llvm_profdata::merge(&paths, part, installed, &[]),
+    }
+}

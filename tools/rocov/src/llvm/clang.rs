@@ -1,0 +1,90 @@
+//! Compilers: their versions as they print them, and as code that they made carries them.
+
+use super::search::{PLACES, candidates};
+use crate::host::command;
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A compiler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Clang {
+    /// LLVM's major version.
+    pub(crate) llvm: u32,
+    /// The first line that says its version.
+    pub(crate) line: String,
+    /// The executable.
+    pub(crate) path: PathBuf,
+}
+
+impl Clang {
+    /// The newest compiler there is.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is none.
+    pub(crate) fn newest() -> Result<Self> {
+        Self::all()
+            .into_iter()
+            .max_by_key(|clang| clang.llvm)
+            .with_context(|| format!("no clang++ or amdclang++ {PLACES}: give --clang"))
+    }
+
+    /// All compilers in their usual places.
+    pub(crate) fn all() -> Vec<Self> {
+        ["clang++", "amdclang++"]
+            .iter()
+            .flat_map(|name| candidates(name))
+            .filter_map(|path| Self::at(&path).ok())
+            .collect()
+    }
+
+    /// The compiler at `path`, or of that name on `PATH`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be run or is no clang.
+    pub(crate) fn at(path: &Path) -> Result<Self> {
+        let output = command::output(Command::new(path).arg("--version"))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let said = text
+            .lines()
+            .find_map(|line| Some((major(line)?, line.trim().to_owned())));
+        let (llvm, line) = said.with_context(|| {
+            format!(
+                "{} is not clang: it does not print a clang version",
+                path.display()
+            )
+        })?;
+        Ok(Self {
+            llvm,
+            line,
+            path: path.to_path_buf(),
+        })
+    }
+}
+
+/// LLVM's major version in the version line of a clang, as in `clang version 22.1.8`.
+pub(super) fn major(line: &str) -> Option<u32> {
+    number_after(line, "clang version ")
+}
+
+/// The decimal number that follows the first `label` in `text`.
+pub(super) fn number_after(text: &str, label: &str) -> Option<u32> {
+    let (_, rest) = text.split_once(label)?;
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_what_compilers_print() {
+        assert_eq!(major("Debian clang version 22.1.8 (1~deb12u1)"), Some(22));
+        assert_eq!(major("AMD clang version 20.0.0git (https://x)"), Some(20));
+        assert_eq!(major("g++ (Debian 12.2.0-14) 12.2.0"), None);
+        assert_eq!(major("clang version unknown"), None);
+    }
+}

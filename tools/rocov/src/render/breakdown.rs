@@ -1,0 +1,184 @@
+//! Tables of components and of tests, in each format that has them.
+
+use crate::coverage::breakdown::{OfColumn, Only, Part};
+use crate::coverage::figures::{Figure, Figures};
+use crate::coverage::view::View;
+use crate::term::table::{Heading, table};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+/// The heading of the tests that some of a test's counts may be of.
+pub(crate) const SHARED: &str = "Shared with";
+
+/// Parts of one kind, with the heading of their names: empty if a report has none.
+fn kinds(view: &View) -> [(&'static str, &[Part]); 2] {
+    [("Component", &view.components), ("Test", &view.tests)]
+}
+
+/// The labels of the columns that parts are in.
+fn labels(parts: &[Part]) -> BTreeSet<&str> {
+    let columns = parts.iter().flat_map(|part| &part.columns);
+    columns.map(|column| column.label.as_str()).collect()
+}
+
+/// The parts with their figures in the column of this label.
+fn in_column<'a>(parts: &'a [Part], label: &str) -> Vec<(&'a Part, &'a OfColumn)> {
+    let of = |part: &'a Part| {
+        let column = part.columns.iter().find(|column| column.label == label)?;
+        Some((part, column))
+    };
+    parts.iter().filter_map(of).collect()
+}
+
+/// Returns whether some counts may be of several of these parts.
+fn are_shared(parts: &[Part]) -> bool {
+    parts.iter().any(|part| !part.shared_with.is_empty())
+}
+
+/// A table for each kind of part in each column.
+pub(super) fn write_text(view: &View, out: &mut dyn Write) -> io::Result<()> {
+    for (kind, parts) in kinds(view) {
+        for label in labels(parts) {
+            let rows = in_column(parts, label);
+            writeln!(out, "\n{label} by {}:\n", kind.to_lowercase())?;
+            write!(out, "{}", text(kind, &rows, are_shared(parts)))?;
+        }
+    }
+    Ok(())
+}
+
+fn text(kind: &str, rows: &[(&Part, &OfColumn)], are_shared: bool) -> String {
+    let [word, number] = [false, true].map(|is_number| move |text| Heading { text, is_number });
+    let mut headings = vec![word(kind)];
+    headings.extend(
+        [
+            "Lines",
+            "Covered",
+            "Functions",
+            "Covered",
+            "Regions",
+            "Covered",
+        ]
+        .map(number),
+    );
+    let has_only = rows.iter().any(|(_, column)| column.only.is_some());
+    if has_only {
+        headings.extend(["Lines only here", "Functions", "Regions"].map(number));
+    }
+    if are_shared {
+        headings.push(word(SHARED));
+    }
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|(part, OfColumn { figures, only, .. })| {
+            let mut cells = vec![part.name.clone()];
+            for figure in [figures.lines, figures.functions, figures.regions] {
+                cells.push(figure.total.to_string());
+                cells.push(figure.percent_text());
+            }
+            if let Some(only) = only {
+                cells.extend(numbers(*only).map(|number| number.to_string()));
+            }
+            cells.push(part.shared_with.join(", "));
+            cells
+        })
+        .collect();
+    table(&headings, &rows)
+}
+
+/// A table of all parts of one kind: a row for each in each column of figures.
+pub(super) struct Listing<'a> {
+    /// The kind of the parts.
+    pub(super) kind: &'static str,
+    /// The headings of the cells after the column's label.
+    pub(super) headings: Vec<&'static str>,
+    /// The names of the parts, with their cells: the column's label first.
+    pub(super) rows: Vec<(&'a str, Vec<String>)>,
+}
+
+/// A table for each kind of part that the report has.
+pub(super) fn listings(view: &View) -> Vec<Listing<'_>> {
+    let kinds = kinds(view).into_iter();
+    let kinds = kinds.filter(|(_, parts)| !parts.is_empty());
+    kinds
+        .map(|(kind, parts)| Listing::of(kind, parts))
+        .collect()
+}
+
+impl<'a> Listing<'a> {
+    fn of(kind: &'static str, parts: &'a [Part]) -> Self {
+        let columns = || {
+            let parts = parts.iter();
+            parts.flat_map(|part| part.columns.iter().map(move |column| (part, column)))
+        };
+        let mut headings = vec!["Lines", "Functions", "Regions"];
+        if columns().any(|(_, column)| column.only.is_some()) {
+            headings.extend(["Only here: lines", "functions", "regions"]);
+        }
+        let are_shared = are_shared(parts);
+        headings.extend(are_shared.then_some(SHARED));
+        let rows = columns().map(|(part, column)| {
+            let figures = &column.figures;
+            let shares =
+                [figures.lines, figures.functions, figures.regions].map(Figure::share_text);
+            let only = column.only.into_iter().flat_map(numbers);
+            let cells = [column.label.clone()].into_iter().chain(shares);
+            let cells = cells.chain(only.map(|number| number.to_string()));
+            let shared = are_shared.then(|| part.shared_with.join(", "));
+            (&*part.name, cells.chain(shared).collect())
+        });
+        Self {
+            kind,
+            headings,
+            rows: rows.collect(),
+        }
+    }
+}
+
+/// Writes the tables in Markdown.
+pub(super) fn write_markdown(view: &View, out: &mut dyn Write) -> io::Result<()> {
+    for Listing {
+        kind,
+        headings,
+        rows,
+    } in listings(view)
+    {
+        writeln!(out, "\n<details><summary>{kind}s</summary>\n")?;
+        writeln!(out, "| {kind} | | {} |", headings.join(" | "))?;
+        writeln!(out, "|---|---|{}", "---:|".repeat(headings.len()))?;
+        for (name, cells) in rows {
+            writeln!(out, "| `{name}` | {} |", cells.join(" | "))?;
+        }
+        writeln!(out, "\n</details>")?;
+    }
+    Ok(())
+}
+
+/// The parts in JSON. `summary` writes figures.
+pub(super) fn json(parts: &[Part], summary: impl Fn(&Figures) -> Value) -> Value {
+    let column = |column: &OfColumn| {
+        let mut value = json!({"name": column.label, "summary": summary(&column.figures)});
+        if let Some(only) = column.only {
+            value["only"] = json!({
+                "lines": only.lines,
+                "functions": only.functions,
+                "regions": only.regions,
+            });
+        }
+        value
+    };
+    let parts = parts.iter().map(|part| {
+        let columns: Vec<_> = part.columns.iter().map(column).collect();
+        let mut value = json!({"name": part.name, "columns": columns});
+        if !part.shared_with.is_empty() {
+            value["shared_with"] = json!(part.shared_with);
+        }
+        value
+    });
+    parts.collect()
+}
+
+fn numbers(only: Only) -> [usize; 3] {
+    [only.lines, only.functions, only.regions]
+}

@@ -1,0 +1,171 @@
+//! A comparison as text, in Markdown and in JSON.
+
+use crate::coverage::comparison::{Change, Comparison, FunctionChange, LineChange, Pair, Totals};
+use crate::coverage::figures::Figure;
+use crate::support::paths::{below, here};
+use crate::term::line_ranges::ranges;
+use crate::term::table::{Heading, table};
+use anyhow::Result;
+use std::io::Write;
+
+/// A format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ComparisonFormat {
+    Text,
+    Markdown,
+    Json,
+}
+
+/// A heading and the lines under it.
+type Section = (&'static str, Vec<String>);
+
+/// Writes a comparison.
+///
+/// # Errors
+///
+/// Fails if it cannot be written.
+pub(crate) fn write(
+    comparison: &Comparison,
+    format: ComparisonFormat,
+    out: &mut dyn Write,
+) -> Result<()> {
+    match format {
+        ComparisonFormat::Text => write_text(comparison, out)?,
+        ComparisonFormat::Markdown => write_markdown(comparison, out)?,
+        ComparisonFormat::Json => {
+            serde_json::to_writer(&mut *out, comparison)?;
+            writeln!(out)?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+const HEADINGS: [&str; 5] = ["", "What", "Before", "After", "Change"];
+
+fn write_text(comparison: &Comparison, out: &mut dyn Write) -> Result<()> {
+    writeln!(out, "{} -> {}\n", comparison.before, comparison.after)?;
+    let headings = HEADINGS.map(|text| Heading {
+        text,
+        is_number: !matches!(text, "" | "What"),
+    });
+    let rows = comparison.totals.iter().flat_map(rows);
+    write!(out, "{}", table(&headings, &rows.collect::<Vec<_>>()))?;
+    for (heading, lines) in sections(comparison) {
+        writeln!(out, "\n{heading}:")?;
+        for line in lines {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    Ok(())
+}
+
+fn write_markdown(comparison: &Comparison, out: &mut dyn Write) -> Result<()> {
+    writeln!(out, "### Coverage of GPU code, before and after\n")?;
+    writeln!(out, "| {} |", HEADINGS.join(" | "))?;
+    writeln!(out, "|---|---|---:|---:|---:|")?;
+    for row in comparison.totals.iter().flat_map(rows) {
+        writeln!(out, "| {} |", row.join(" | "))?;
+    }
+    for (heading, lines) in sections(comparison) {
+        writeln!(out, "\n**{heading}**\n")?;
+        for line in lines {
+            writeln!(out, "- {line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// A row for each kind of figure that there is any of.
+fn rows(totals: &Totals) -> Vec<Vec<String>> {
+    let rows = [
+        ("lines", totals.lines),
+        ("functions", totals.functions),
+        ("regions", totals.regions),
+        ("branches", totals.branches),
+    ];
+    let rows = rows
+        .into_iter()
+        .filter(|(_, it)| it.before.total + it.after.total > 0);
+    rows.map(|(what, it)| {
+        vec![
+            totals.name.clone(),
+            what.to_owned(),
+            it.before.share_text(),
+            it.after.share_text(),
+            difference(it),
+        ]
+    })
+    .collect()
+}
+
+/// The difference in percent, with a sign.
+fn difference(figure: Pair<Figure>) -> String {
+    match (figure.before.percent(), figure.after.percent()) {
+        (Some(before), Some(after)) if figure.before == figure.after && before == after => {
+            "=".to_owned()
+        }
+        (Some(before), Some(after)) => format!("{:+.2}%", after - before),
+        _ => "-".to_owned(),
+    }
+}
+
+/// The sections after the totals.
+fn sections(comparison: &Comparison) -> Vec<Section> {
+    let here = here();
+    let place = |path: &str| below(path, &here).into_owned();
+    let lines = |which: &dyn Fn(&LineChange) -> &Vec<u32>| -> Vec<String> {
+        let changes = comparison.lines.iter().filter(|it| !which(it).is_empty());
+        let line = |it: &LineChange| {
+            let ranges = ranges(which(it).iter().copied()).join(", ");
+            format!("{}, on {}: {ranges}", place(&it.filename), it.arch)
+        };
+        changes.map(line).collect()
+    };
+    let functions = |change: Change| -> Vec<String> {
+        let changes = comparison.functions.iter().filter(|it| it.change == change);
+        let line = |it: &FunctionChange| {
+            let (what, name) = (it.what(), &it.name);
+            let place = format!("{}:{}", place(&it.filename), it.line);
+            let lines = match (it.lines.before, it.lines.after) {
+                (Some(before), Some(after)) => format!("{} -> {} lines", of(before), of(after)),
+                (None, Some(after)) => format!("new, {} lines", of(after)),
+                (Some(before), None) => format!("had {} lines", of(before)),
+                (None, None) => String::new(),
+            };
+            format!("{what} {name} ({place}), on {}: {lines}", it.arch)
+        };
+        changes.map(line).collect()
+    };
+    let files = comparison.files.iter().map(|it| {
+        let share =
+            |figure: Option<Figure>| figure.map_or("not there".to_owned(), Figure::share_text);
+        let (before, after) = (share(it.lines.before), share(it.lines.after));
+        format!(
+            "{}, on {}: {before} -> {after}",
+            place(&it.filename),
+            it.arch
+        )
+    });
+    let sections = [
+        ("Archs that are gone", comparison.only_before.clone()),
+        ("New archs", comparison.only_after.clone()),
+        ("Files whose lines changed", files.collect()),
+        ("Newly covered lines", lines(&|it| &it.newly_covered)),
+        ("Newly missed lines", lines(&|it| &it.newly_missed)),
+        ("Functions that now run", functions(Change::Gained)),
+        ("Functions that no longer run", functions(Change::Lost)),
+        ("Functions that ran and are gone", functions(Change::Gone)),
+        ("New functions that do not run", functions(Change::New)),
+        (
+            "Changed functions, whose lines are not compared",
+            functions(Change::Changed),
+        ),
+    ];
+    let has_any = |(_, lines): &Section| !lines.is_empty();
+    sections.into_iter().filter(has_any).collect()
+}
+
+fn of(figure: Figure) -> String {
+    format!("{}/{}", figure.covered, figure.total)
+}

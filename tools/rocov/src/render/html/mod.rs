@@ -1,0 +1,201 @@
+//! Pages for a browser: a folder that needs nothing else, neither a server nor a network.
+//!
+//! [`summary`] is the first page, with the tree of source files; [`source`] makes one for each of
+//! these and [`functions`] one with all functions. The templates, the style and the script are in
+//! `tools/rocov/html`. What is to be read is in the pages; the script adds search, sorting and keys.
+
+mod figures;
+mod folder;
+mod functions;
+mod marks;
+mod search;
+mod source;
+mod summary;
+
+use super::html::figures::{Cell, Shown};
+use super::html::folder::Folder;
+use super::html::functions::Listed;
+use crate::coverage::changed::ChangedSource;
+use crate::coverage::model::Side;
+use crate::coverage::view::View;
+use crate::support::paths::{below, common};
+use anyhow::Result;
+use askama::Template;
+use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::xxh3_64;
+
+const STYLE: &str = include_str!("../../../html/report.css");
+const SCRIPT: &str = include_str!("../../../html/report.js");
+
+/// Characters of a source's name that the name of its page starts with.
+const NAME_LENGTH: usize = 60;
+
+/// Writes the report to `directory`; the path of its first page.
+///
+/// # Errors
+///
+/// Fails if there is something else, or a file cannot be written.
+pub(crate) fn write(view: &View, directory: &Path) -> Result<PathBuf> {
+    let folder = Folder::new(directory)?;
+    folder.write("assets/report.css", |out| {
+        Ok(out.write_all(STYLE.as_bytes())?)
+    })?;
+    folder.write("assets/report.js", |out| {
+        Ok(out.write_all(SCRIPT.as_bytes())?)
+    })?;
+
+    let frame = Frame::new(view);
+    let sources = frame.sources();
+    let mut listed = Vec::new();
+    let mut total = Shown::none(view.columns.len());
+    // One page after the other: after a page is written, only its entries in lists are kept.
+    for (index, (source, (_, row))) in sources.iter().zip(view.rows()).enumerate() {
+        let file = view.file(source.path);
+        let shown = Shown::of(view, row, &file, frame.changed(source));
+        let before = index.checked_sub(1).map(|before| &sources[before]);
+        let neighbours = [before, sources.get(index + 1)];
+        total.add(&shown);
+        let file_listed = Listed::of(view, source, &file, shown);
+        source::write(&frame, &file_listed, neighbours, &file, &folder)?;
+        listed.push(file_listed);
+    }
+    folder.write("functions.html", |out| {
+        functions::write(&frame, &listed, out)
+    })?;
+    folder.write("assets/search.js", |out| search::write(&listed, out))?;
+    folder.write(folder::INDEX, |out| {
+        summary::write(&frame, &listed, &total, out)
+    })?;
+    folder.publish()
+}
+
+/// The common parts of all pages.
+struct Frame<'a> {
+    view: &'a View,
+    columns: Vec<Head>,
+    /// The directory that paths are shown from.
+    base: PathBuf,
+}
+
+/// The head of a column.
+struct Head {
+    label: String,
+    /// The code that the report is of.
+    origin: String,
+    /// The files that the code lies in.
+    binaries: Vec<String>,
+}
+
+/// A source file and its page.
+struct Source<'a> {
+    path: &'a str,
+    /// The path as it is shown.
+    name: String,
+    /// The page, from the folder.
+    page: String,
+}
+
+impl<'a> Frame<'a> {
+    fn new(view: &'a View) -> Self {
+        let columns = view.columns.iter().map(|column| {
+            let of = match column.side {
+                Side::Device => "device code of",
+                Side::Host => "host code of",
+            };
+            let binaries = column.binaries.iter();
+            let binaries: Vec<_> = binaries.map(|it| it.display().to_string()).collect();
+            Head {
+                label: column.label.clone(),
+                origin: format!("{of} {}", binaries.join(", ")),
+                binaries,
+            }
+        });
+        let base = match &*view.paths {
+            [path] => Path::new(&**path).parent().map(Path::to_path_buf),
+            paths => Some(common(paths.iter().map(|path| &**path))),
+        };
+        Self {
+            view,
+            columns: columns.collect(),
+            base: base.unwrap_or_default(),
+        }
+    }
+
+    fn sources(&self) -> Vec<Source<'a>> {
+        let paths = self.view.paths.iter();
+        let sources = paths.map(|path| {
+            let name = below(path, &self.base).into_owned();
+            let page = page(&name);
+            Source { path, name, page }
+        });
+        sources.collect()
+    }
+
+    /// The changed lines of a source.
+    fn changed(&self, source: &Source<'_>) -> Option<&'a ChangedSource> {
+        let files = &self.view.changed.as_ref()?.files;
+        let found = files.binary_search_by(|file| (*file.path).cmp(source.path));
+        found.ok().map(|index| &files[index])
+    }
+
+    /// The names of the columns of figures.
+    fn labels(&self) -> Vec<String> {
+        self.view.labels("all")
+    }
+
+    /// The figures of each column with its name and which code it is of.
+    fn figures(&self, shown: &Shown) -> Vec<(String, &str, Option<Cell>)> {
+        let origins = self.columns.iter().map(|it| &*it.origin);
+        let origins = origins.chain(["all of these joined: code that ran on any of them"]);
+        let labels = self.labels().into_iter().zip(origins);
+        let cells = labels.zip(shown.cells());
+        cells
+            .map(|((label, origin), cell)| (label, origin, cell))
+            .collect()
+    }
+
+    fn version(&self) -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+}
+
+/// The page of the source `name`: the same from one report to the next, and of no other source,
+/// whatever characters the name has, and whatever its target is.
+fn page(name: &str) -> String {
+    let file = Path::new(name).file_name().unwrap_or_default();
+    let file = file.to_string_lossy();
+    let plain = file.chars().map(|c| match c {
+        c if c.is_ascii_alphanumeric() || "._-".contains(c) => c,
+        _ => '_',
+    });
+    let plain: String = plain.take(NAME_LENGTH).collect();
+    format!("source/{plain}.{:016x}.html", xxh3_64(name.as_bytes()))
+}
+
+/// Writes a page as it is made.
+fn render(page: &impl Template, out: &mut dyn std::io::Write) -> Result<()> {
+    Template::write_into(page, out)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_have_plain_names_of_their_own() {
+        let names = ["a/x.hip", "b/x.hip", "../../x.hip", "/", "a b/<é>\".h", ""];
+        let pages = names.map(page);
+        for page in &pages {
+            let name = page.strip_prefix("source/").unwrap();
+            assert!(
+                name.chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+            );
+        }
+        assert!(pages[0].starts_with("source/x.hip."), "{pages:?}");
+        let distinct: std::collections::BTreeSet<_> = pages.iter().collect();
+        assert_eq!(distinct.len(), names.len());
+        assert!(page(&"x".repeat(4096)).len() < 100);
+    }
+}

@@ -1,0 +1,32 @@
+//! The index for the search of the pages. It is a script, as a page that was opened from a file may
+//! load scripts and nothing else.
+
+use super::functions::Listed;
+use anyhow::Result;
+use serde::Serialize;
+use std::io::Write;
+
+/// Files, and functions by the number of their file.
+#[derive(Serialize)]
+struct Index<'a> {
+    /// Name and page.
+    files: Vec<(&'a str, &'a str)>,
+    /// Name, file and line.
+    functions: Vec<(&'a str, usize, u32)>,
+}
+
+pub(super) fn write(listed: &[Listed<'_>], out: &mut dyn Write) -> Result<()> {
+    let files = listed.iter().map(|it| (&*it.source.name, &*it.source.page));
+    let functions = listed.iter().enumerate().flat_map(|(file, it)| {
+        let functions = it.functions.iter();
+        functions.map(move |function| (&*function.name, file, function.line))
+    });
+    let index = Index {
+        files: files.collect(),
+        functions: functions.collect(),
+    };
+    write!(out, "rocovSearchIndex(")?;
+    serde_json::to_writer(&mut *out, &index)?;
+    writeln!(out, ");")?;
+    Ok(())
+}

@@ -1,0 +1,265 @@
+//! llvm-cov's own JSON (llvm.coverage.json.export): an export for each column, in the order of
+//! `rocov.columns`, which describes them.
+
+use super::{breakdown, changed};
+use crate::coverage::figures::{Figure, Figures};
+use crate::coverage::function::{Function, Location, Outcome, Region, Sides};
+use crate::coverage::model::Record;
+use crate::coverage::report_json::Head;
+use crate::coverage::view::{Column, View};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// The version of the format: that of LLVM 22, which tells the values that MC/DC saw.
+const VERSION: &str = "3.1.0";
+
+pub(super) fn write(view: &View, summary_only: bool, out: &mut dyn Write) -> io::Result<()> {
+    let columns = view.columns.iter().map(|column| head(view, column));
+    let mut rocov = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "columns": columns.collect::<Vec<_>>(),
+    });
+    for (name, parts) in [("components", &view.components), ("tests", &view.tests)] {
+        if !parts.is_empty() {
+            rocov[name] = breakdown::json(parts, summary);
+        }
+    }
+    if let Some(changed) = &view.changed {
+        rocov["changed_lines"] = changed::json(view, changed);
+    }
+    write!(
+        out,
+        r#"{{"rocov":{rocov},"type":"llvm.coverage.json.export","#
+    )?;
+    write!(out, r#""version":"{VERSION}","data":["#)?;
+    for (index, column) in view.columns.iter().enumerate() {
+        separate(index, out)?;
+        write_export(view, index, column, summary_only, out)?;
+    }
+    writeln!(out, "]}}")
+}
+
+/// The facts about a column that llvm-cov's export does not have.
+fn head(view: &View, column: &Column) -> Head {
+    let records = shown(view, column).enumerate();
+    let folded = records.flat_map(|(function, record)| {
+        let branches = record.function.branches.iter().enumerate();
+        branches.flat_map(move |(index, branch)| {
+            let sides = branch.folded.into_iter().enumerate();
+            let folded = sides.filter(|(_, is_folded)| *is_folded);
+            folded.map(move |(side, _)| (function, index, side))
+        })
+    });
+    let mut kernels: Vec<_> = column.kernels.iter().cloned().collect();
+    kernels.sort_unstable();
+    Head {
+        name: column.label.clone(),
+        side: column.side,
+        binaries: column.binaries.iter().cloned().collect(),
+        kernels,
+        folded: folded.collect(),
+    }
+}
+
+/// The functions of a column that are defined in files that are shown.
+fn shown<'a>(view: &'a View, column: &'a Column) -> impl Iterator<Item = &'a Record> {
+    let is_shown = |record: &&Record| {
+        let path = record.function.main_path();
+        view.paths.binary_search(path).is_ok()
+    };
+    column.records.iter().filter(is_shown)
+}
+
+fn write_export(
+    view: &View,
+    index: usize,
+    column: &Column,
+    summary_only: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    write!(out, r#"{{"files":["#)?;
+    let rows = view.rows();
+    let rows = rows.filter_map(|(path, row)| Some((path, row.columns[index]?)));
+    for (number, (path, figures)) in rows.enumerate() {
+        separate(number, out)?;
+        let mut file = if summary_only {
+            json!({})
+        } else {
+            file(column, path)
+        };
+        file["filename"] = json!(path);
+        file["summary"] = summary(&figures);
+        serde_json::to_writer(&mut *out, &file)?;
+    }
+    write!(out, "]")?;
+    if !summary_only {
+        write!(out, r#","functions":["#)?;
+        for (number, record) in shown(view, column).enumerate() {
+            separate(number, out)?;
+            serde_json::to_writer(&mut *out, &function(record))?;
+        }
+        write!(out, "]")?;
+    }
+    let total = view.table().total.columns[index].unwrap_or_default();
+    write!(out, r#","totals":{}}}"#, summary(&total))
+}
+
+fn separate(index: usize, out: &mut dyn Write) -> io::Result<()> {
+    if index > 0 { write!(out, ",") } else { Ok(()) }
+}
+
+fn file(column: &Column, path: &str) -> Value {
+    let segments = column.segments(path);
+    let segments = segments.iter().map(|it| {
+        let place = it.place;
+        json!([
+            place.line,
+            place.column,
+            it.count,
+            it.has_count,
+            it.is_entry,
+            it.is_gap
+        ])
+    });
+    let mut branches = Vec::new();
+    let mut decisions = Vec::new();
+    let mut expansions = Vec::new();
+    for record in column.touching(path) {
+        let function = &record.function;
+        let is_here = |location: Location| &**function.path(location.file) == path;
+        branches.extend(branches_where(record, is_here));
+        decisions.extend(decisions_where(record, is_here));
+        let main = function.main_file();
+        if &**function.path(main) == path {
+            for (region, count) in function.regions.iter().zip(&record.counts.regions) {
+                if function.expansions().any(|it| it == region.location)
+                    && region.location.file == main
+                {
+                    expansions.push(json!({
+                        "filenames": filenames(function),
+                        "source_region": self::region(region, *count),
+                        "target_regions": regions(record),
+                        "branches": nested_branches(record, region.location.expanded),
+                    }));
+                }
+            }
+        }
+    }
+    json!({
+        "segments": segments.collect::<Vec<_>>(),
+        "branches": branches,
+        "mcdc_records": decisions,
+        "expansions": expansions,
+    })
+}
+
+fn function(record: &Record) -> Value {
+    json!({
+        "name": *record.function.name,
+        "count": record.counts.calls,
+        "filenames": filenames(&record.function),
+        "regions": regions(record),
+        "branches": branches_where(record, |_| true),
+        "mcdc_records": decisions_where(record, |_| true),
+    })
+}
+
+fn filenames(function: &Function) -> Vec<&str> {
+    function.filenames.iter().map(|path| &**path).collect()
+}
+
+fn regions(record: &Record) -> Vec<Value> {
+    let counted = record.function.regions.iter().zip(&record.counts.regions);
+    counted.map(|(it, count)| region(it, *count)).collect()
+}
+
+fn region(region: &Region, count: u64) -> Value {
+    let Location {
+        span,
+        file,
+        expanded,
+    } = region.location;
+    json!([
+        span.start.line,
+        span.start.column,
+        span.end.line,
+        span.end.column,
+        count,
+        file,
+        expanded,
+        region.kind as u8
+    ])
+}
+
+fn branches_where(record: &Record, is_wanted: impl Fn(Location) -> bool) -> Vec<Value> {
+    let branches = record.function.branches.iter().zip(&record.counts.branches);
+    branches
+        .filter(|(branch, _)| is_wanted(branch.location))
+        .map(|(branch, count)| Value::from(counted(branch.location, *count, branch.kind)))
+        .collect()
+}
+
+/// The branches in an expansion, after those of the expansions in it.
+fn nested_branches(record: &Record, file: u32) -> Vec<Value> {
+    let function = &record.function;
+    let inner = function.expansions().filter(|it| it.file == file);
+    // Files come after those that they are expanded in.
+    let inner = inner.filter(|it| it.expanded > file);
+    let mut branches: Vec<_> = inner
+        .flat_map(|it| nested_branches(record, it.expanded))
+        .collect();
+    branches.extend(branches_where(record, |it| it.file == file));
+    branches
+}
+
+fn decisions_where(record: &Record, is_wanted: impl Fn(Location) -> bool) -> Vec<Value> {
+    let decisions = record.function.decisions.iter();
+    let decisions = decisions.zip(&record.counts.decisions);
+    decisions
+        .filter(|(decision, _)| is_wanted(decision.location))
+        .map(|(decision, outcome)| {
+            let Outcome {
+                branch,
+                covered,
+                vectors,
+            } = outcome;
+            let mut elements = counted(decision.location, *branch, decision.kind);
+            elements.push(json!(covered));
+            elements.extend(vectors.as_ref().map(|vectors| json!(vectors)));
+            Value::from(elements)
+        })
+        .collect()
+}
+
+/// The elements that branches and decisions begin with.
+fn counted(location: Location, sides: Sides, kind: u8) -> Vec<Value> {
+    let span = location.span;
+    let places = [span.start, span.end];
+    let mut elements: Vec<Value> = places
+        .iter()
+        .flat_map(|place| [place.line.into(), place.column.into()])
+        .collect();
+    elements.extend(sides.map(Value::from));
+    elements.extend([location.file, location.expanded, kind.into()].map(Value::from));
+    elements
+}
+
+fn summary(figures: &Figures) -> Value {
+    let short = |it: Figure| {
+        let percent = it.percent().unwrap_or(0.0);
+        json!({"count": it.total, "covered": it.covered, "percent": percent})
+    };
+    let long = |it: Figure| {
+        let mut value = short(it);
+        value["notcovered"] = it.missed().into();
+        value
+    };
+    json!({
+        "lines": short(figures.lines),
+        "functions": short(figures.functions),
+        "instantiations": short(figures.instantiations),
+        "regions": long(figures.regions),
+        "branches": long(figures.branches),
+        "mcdc": long(figures.conditions),
+    })
+}

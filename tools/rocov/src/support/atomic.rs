@@ -1,0 +1,195 @@
+//! Files that appear whole or not at all, written by tools that want a path to write to.
+
+use anyhow::{Context, Result, bail};
+use rocov::store::{hold, partial_prefix, sweep};
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use tempfile::{Builder, NamedTempFile, TempDir, TempPath};
+
+/// A file or directory that has another name until it is complete.
+pub(crate) struct Partial<P> {
+    pub(crate) path: P,
+    /// Locked, so that nobody takes it for a leftover.
+    _file: File,
+}
+
+/// Replaces the file at `path` at once by the file that `write` makes at the path it is given. The new
+/// file has the rights of the old one. Links are followed. Pipes and devices are written to.
+///
+/// # Errors
+///
+/// Fails if `write` fails, or the file cannot be made there. Then the old file is still there.
+pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let Ok(there) = fs::metadata(path) else {
+        let temporary = beside(path)?;
+        write(&temporary.path)?;
+        let put = temporary.path.persist(path);
+        return put.with_context(|| cannot_write(path));
+    };
+    if there.is_dir() {
+        bail!("{}: it is a directory, give a file", cannot_write(path));
+    }
+    if !there.is_file() {
+        let temporary = NamedTempFile::new().context("cannot make a temporary file")?;
+        write(temporary.path())?;
+        let copied = File::open(temporary.path()).and_then(|mut from| {
+            let mut to = File::options().write(true).open(path)?;
+            io::copy(&mut from, &mut to)
+        });
+        return copied.map(drop).with_context(|| cannot_write(path));
+    }
+    let place = path.canonicalize().with_context(|| cannot_write(path))?;
+    let temporary = beside(&place)?;
+    write(&temporary.path)?;
+    fs::set_permissions(&temporary.path, there.permissions())
+        .with_context(|| cannot_write(path))?;
+    let put = temporary.path.persist(&place);
+    put.with_context(|| cannot_write(path))
+}
+
+/// Makes the file at `path`, as [`replace`] does, if there is none.
+///
+/// # Errors
+///
+/// Fails if there is a file, or if `write` fails. A file that is there stays as it is.
+pub(crate) fn create(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let is_there = || format!("{} exists: give --force to replace it", path.display());
+    if path.exists() {
+        bail!(is_there());
+    }
+    let temporary = beside(path)?;
+    write(&temporary.path)?;
+    match temporary.path.persist_noclobber(path) {
+        // Since then.
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => bail!(is_there()),
+        result => result.with_context(|| cannot_write(path)),
+    }
+}
+
+/// An empty file beside `path`, as one cannot be renamed to another file system.
+fn beside(path: &Path) -> Result<Partial<TempPath>> {
+    let made = partial(parent(path), |builder, directory| {
+        // As for any file that a tool writes; the process's umask takes from it.
+        builder.permissions(Permissions::from_mode(0o666));
+        let (file, path) = builder.tempfile_in(directory)?.into_parts();
+        Ok((path, file))
+    });
+    made.with_context(|| cannot_write(path))
+}
+
+/// An empty directory in `directory`, to be moved or taken from, with the rights that `mode` and the
+/// umask leave.
+///
+/// # Errors
+///
+/// Fails if it cannot be made.
+pub(crate) fn directory_in(directory: &Path, mode: u32) -> io::Result<Partial<TempDir>> {
+    partial(directory, |builder, directory| {
+        builder.permissions(Permissions::from_mode(mode));
+        let made = builder.tempdir_in(directory)?;
+        let file = File::open(made.path())?;
+        Ok((made, file))
+    })
+}
+
+/// Calls `make` to make a file or directory in `directory`. Removes the leftovers of killed commands
+/// there first.
+fn partial<P>(
+    directory: &Path,
+    make: impl Fn(&mut Builder<'_, '_>, &Path) -> io::Result<(P, File)>,
+) -> io::Result<Partial<P>> {
+    sweep(directory, |path| match path.is_dir() {
+        true => fs::remove_dir_all(path),
+        false => fs::remove_file(path),
+    });
+    let prefix = partial_prefix();
+    loop {
+        let made = make(Builder::new().prefix(&prefix), directory);
+        let (path, file) = made.map_err(|error| of_system(&error))?;
+        // Else it was taken for a leftover before it was locked.
+        if hold(&file) {
+            return Ok(Partial { path, _file: file });
+        }
+    }
+}
+
+/// The error of the system, without the name of a temporary file, which means nothing to the user.
+pub(crate) fn of_system(error: &io::Error) -> io::Error {
+    let said = error.to_string();
+    let said = said.split(" at path ").next().unwrap_or(&said);
+    io::Error::new(error.kind(), said)
+}
+
+/// The directory that `path` is in.
+pub(crate) fn parent(path: &Path) -> &Path {
+    let parent = path.parent();
+    let parent = parent.filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{FileTypeExt, symlink};
+
+    fn write(text: &str) -> impl FnOnce(&Path) -> Result<()> {
+        move |path| Ok(fs::write(path, text)?)
+    }
+
+    #[test]
+    fn files_keep_their_rights_and_links_lead_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let [file, link] = ["file", "link"].map(|name| directory.path().join(name));
+        replace(&file, write("one")).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+        symlink("file", &link).unwrap();
+        replace(&link, write("two")).unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "two");
+        assert_eq!(
+            fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+            0o640
+        );
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_killed_commands_have_left_goes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        // As they are after a kill: there, and locked by nobody.
+        fs::write(path.join(format!("{}a", partial_prefix())), "half").unwrap();
+        let left = path.join(format!("{}b", partial_prefix()));
+        fs::create_dir_all(left.join("c")).unwrap();
+        fs::write(left.join("c/d"), "half").unwrap();
+        let other = directory_in(path, 0o700).unwrap();
+        fs::write(other.path.path().join("e"), "half").unwrap();
+        replace(&path.join("file"), write("one")).unwrap();
+        assert_eq!(fs::read_dir(path).unwrap().count(), 2);
+        assert!(other.path.path().join("e").exists(), "it is still written");
+    }
+
+    #[test]
+    fn what_is_no_file_is_written_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || fs::read_to_string(pipe).unwrap()
+        });
+        replace(&pipe, write("all of it")).unwrap();
+        assert_eq!(reader.join().unwrap(), "all of it");
+        assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+
+        let error = replace(directory.path(), write("")).unwrap_err();
+        assert!(format!("{error:#}").ends_with(": it is a directory, give a file"));
+    }
+}

@@ -1,0 +1,23 @@
+//! Files as memory: host files with kernels can be gigabytes, of which little is read.
+
+use anyhow::{Context, Result, bail};
+use memmap2::Mmap;
+use std::fs::File;
+use std::path::Path;
+
+/// Maps the file at `path` for reading.
+///
+/// # Errors
+///
+/// Fails if it is no file, or cannot be opened or mapped.
+pub(crate) fn map(path: &Path) -> Result<Mmap> {
+    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        bail!("{} is not a file", path.display());
+    }
+    // SAFETY: the mapping is private and only read. Another process that cuts the file short while
+    // this one reads it can make it end with SIGBUS, as with every program that maps its input; a
+    // change of contents gives wrong results and no memory error, as all reading is bounds-checked.
+    let mapping = unsafe { Mmap::map(&file) };
+    mapping.with_context(|| format!("cannot read {}", path.display()))
+}

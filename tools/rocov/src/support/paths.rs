@@ -1,0 +1,48 @@
+//! Paths as they are shown.
+
+use std::borrow::Cow;
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// The current directory, which paths are shown from.
+pub(crate) fn here() -> PathBuf {
+    env::current_dir().unwrap_or_default()
+}
+
+/// `path` from the directory `base`, if it is below that.
+pub(crate) fn below<'a>(path: &'a str, base: &Path) -> Cow<'a, str> {
+    match Path::new(path).strip_prefix(base) {
+        Ok(rest) => rest.to_string_lossy(),
+        Err(_) => path.into(),
+    }
+}
+
+/// The directory that all of the paths are in; nothing if there is but one.
+pub(crate) fn common<'a>(paths: impl IntoIterator<Item = &'a str>) -> PathBuf {
+    let mut paths = paths.into_iter().map(Path::new);
+    let (Some(first), Some(second)) = (paths.next(), paths.next()) else {
+        return PathBuf::new();
+    };
+    let mut common = first.parent().unwrap_or(first);
+    for path in [second].into_iter().chain(paths) {
+        while !path.starts_with(common) {
+            common = common.parent().unwrap_or(Path::new(""));
+        }
+    }
+    common.to_path_buf()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_common_directory_is_of_whole_components() {
+        assert_eq!(common(["/a/bc/x", "/a/bd/y", "/a/bc/z"]), Path::new("/a"));
+        assert_eq!(common(["/a/b/x", "/a/b/c/y"]), Path::new("/a/b"));
+        assert_eq!(common(["/a/x", "/b/x"]), Path::new("/"));
+        assert_eq!(common(["/a/x"]), Path::new(""));
+        assert_eq!(below("/a/b/x", Path::new("/a")), "b/x");
+        assert_eq!(below("/ab/x", Path::new("/a")), "/ab/x");
+    }
+}

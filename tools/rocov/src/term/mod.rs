@@ -1,0 +1,10 @@
+//! The terminal: what the command prints, and the status that it ends with.
+
+pub(crate) mod exit_status;
+pub(crate) mod line_ranges;
+pub(crate) mod plural;
+pub(crate) mod print;
+pub(crate) mod progress;
+pub(crate) mod shell_line;
+pub(crate) mod table;
+pub(crate) mod warnings;

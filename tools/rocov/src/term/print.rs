@@ -1,0 +1,95 @@
+//! Standard output and standard error of the command.
+
+use crate::support::atomic::replace;
+use anyhow::{Context, Result};
+use serde::Serialize;
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Writes `bytes` to standard output, to no effect when its reader has seen enough.
+///
+/// # Errors
+///
+/// Fails if it cannot be written for another reason.
+pub(crate) fn text(bytes: &[u8]) -> Result<()> {
+    let written = Stdout.write_all(bytes).and_then(|()| Stdout.flush());
+    written.context("cannot write to standard output")
+}
+
+/// Prints a document as JSON, as [`text`] does.
+///
+/// # Errors
+///
+/// Fails if it cannot be written.
+pub(crate) fn json(document: &impl Serialize) -> Result<()> {
+    let mut text = serde_json::to_vec_pretty(document).context("cannot write JSON")?;
+    text.push(b'\n');
+    self::text(&text)
+}
+
+/// Runs `write` on a writer to the file at `path`, which it replaces at once when it is complete, or to
+/// standard output if there is no path.
+///
+/// # Errors
+///
+/// Fails if `write` fails, or the file cannot be written.
+pub(crate) fn to_file_or_stdout(
+    path: Option<&Path>,
+    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
+    match path {
+        Some(path) => replace(path, |file| {
+            let file = File::create(file).context("cannot open a temporary file")?;
+            write(&mut BufWriter::new(file))
+        }),
+        None => {
+            let mut out = BufWriter::new(Stdout);
+            write(&mut out).context("cannot write to standard output")
+        }
+    }
+}
+
+/// Standard output, to no effect when its reader has seen enough.
+pub(crate) struct Stdout;
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        unless_closed(io::stdout().write(bytes), bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        unless_closed(io::stdout().flush(), ())
+    }
+}
+
+fn unless_closed<T>(result: io::Result<T>, done: T) -> io::Result<T> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(done),
+        result => result,
+    }
+}
+
+/// True if nothing but errors is said: `--quiet`.
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Prints only errors from now on.
+pub(crate) fn be_quiet() {
+    IS_QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Returns whether standard error is read by somebody who wants to know how far long work is.
+pub(crate) fn shows_progress() -> bool {
+    !IS_QUIET.load(Ordering::Relaxed) && io::stderr().is_terminal()
+}
+
+/// Prints warnings on standard error, unless the command is quiet.
+pub(crate) fn warn(lines: &[String]) {
+    if IS_QUIET.load(Ordering::Relaxed) {
+        return;
+    }
+    for line in lines {
+        eprintln!("rocov: {line}");
+    }
+}

@@ -1,0 +1,51 @@
+//! The progress of long work, in one line on standard error.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Time between two lines.
+const INTERVAL: Duration = Duration::from_millis(200);
+/// Erases the line that the cursor is on.
+const ERASE: &str = "\r\x1b[K";
+
+/// The line that is left when the work is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Last {
+    /// The line as it was last.
+    Line,
+    /// Nothing.
+    Nothing,
+}
+
+/// Does `work`. If the progress `is_shown`, prints `line` meanwhile, which takes the time that has
+/// passed.
+pub(crate) fn shown<T>(
+    is_shown: bool,
+    line: impl Fn(Duration) -> String + Send,
+    last: Last,
+    work: impl FnOnce() -> T,
+) -> T {
+    if !is_shown {
+        return work();
+    }
+    thread::scope(|scope| {
+        let (end, ended) = channel::<()>();
+        scope.spawn(move || {
+            let start = Instant::now();
+            let mut has_shown = false;
+            while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                eprint!("{ERASE}rocov: {}", line(start.elapsed()));
+                has_shown = true;
+            }
+            match last {
+                Last::Line => eprintln!("{ERASE}rocov: {}", line(start.elapsed())),
+                Last::Nothing if has_shown => eprint!("{ERASE}"),
+                Last::Nothing => {}
+            }
+        });
+        let result = work();
+        drop(end);
+        result
+    })
+}

@@ -1,0 +1,22 @@
+//! Lines that a shell splits into words.
+
+use anyhow::{Result, bail};
+use std::ffi::OsString;
+
+/// One line for $(rocov flags): the shell splits it at white space and takes no quotes in it.
+///
+/// # Errors
+///
+/// Fails if a word has white space in it.
+pub(crate) fn shell_line(words: &[OsString]) -> Result<Vec<u8>> {
+    let splits = |word: &&OsString| word.as_encoded_bytes().iter().any(u8::is_ascii_whitespace);
+    if let Some(word) = words.iter().find(splits) {
+        bail!(
+            "`{}` has a space in it, which a shell splits in $(rocov ...): choose a path without",
+            word.display()
+        );
+    }
+    let mut line = words.join(&OsString::from(" ")).into_encoded_bytes();
+    line.push(b'\n');
+    Ok(line)
+}

@@ -1,0 +1,57 @@
+//! Tables for people: a heading, and columns that are aligned.
+
+/// A cell longer than this moves the rest of its row instead of the whole column.
+const WIDEST: usize = 64;
+
+/// A column's heading, and whether it has numbers, which are aligned on the right.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heading<'a> {
+    /// The text above the column.
+    pub(crate) text: &'a str,
+    /// True if its cells are numbers.
+    pub(crate) is_number: bool,
+}
+
+/// The table of `rows`, each with a cell for every heading.
+pub(crate) fn table(headings: &[Heading<'_>], rows: &[Vec<String>]) -> String {
+    let cells = |column: usize| rows.iter().filter_map(move |row| row.get(column));
+    let width = |(column, heading): (usize, &Heading<'_>)| {
+        let lengths = cells(column).map(|cell| cell.chars().count());
+        let fitting = lengths.filter(|length| *length <= WIDEST);
+        fitting.max().unwrap_or(0).max(heading.text.len())
+    };
+    let widths: Vec<usize> = headings.iter().enumerate().map(width).collect();
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let mut line = String::new();
+        for ((cell, width), heading) in cells.zip(&widths).zip(headings) {
+            line += &match heading.is_number {
+                true => format!("{cell:>width$}  "),
+                false => format!("{cell:<width$}  "),
+            };
+        }
+        line.truncate(line.trim_end().len());
+        line + "\n"
+    };
+    let mut text = line(&mut headings.iter().map(|heading| heading.text));
+    for row in rows {
+        text += &line(&mut row.iter().map(String::as_str));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_on_the_right_and_long_cells_move_their_row_alone() {
+        let headings = [("N", true), ("NAME", false), ("FILE", false)];
+        let headings = headings.map(|(text, is_number)| Heading { text, is_number });
+        let long = "x".repeat(WIDEST + 1);
+        let rows = [["7", "a", "f"], ["1234", &long, "g"], ["", "longer", ""]];
+        let rows = rows.map(|row| row.map(str::to_owned).to_vec());
+        let expected =
+            format!("   N  NAME    FILE\n   7  a       f\n1234  {long}  g\n      longer\n");
+        assert_eq!(table(&headings, &rows), expected);
+    }
+}
