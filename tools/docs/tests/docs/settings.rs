@@ -1,0 +1,123 @@
+//! The table of environment variables against the sources.
+
+use crate::{files_below, read, repository};
+use rocov::settings::SETTINGS;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The source with the table.
+const TABLE: &str = "src/settings/table.rs";
+
+/// Returns the names in a text between a quote, or the end of `${`, and a character that a name has not.
+fn names(text: &str) -> BTreeSet<String> {
+    let starts = ["\"", "${", "export "].into_iter();
+    let parts = starts.flat_map(|start| text.split(start).skip(1));
+    let name = |part: &str| {
+        let is_part = |letter: &char| {
+            letter.is_ascii_uppercase() || letter.is_ascii_digit() || *letter == '_'
+        };
+        part.chars().take_while(is_part).collect::<String>()
+    };
+    parts
+        .map(name)
+        .filter(|name| !name.is_empty() && !name.ends_with('_'))
+        .collect()
+}
+
+/// A source of the repository.
+pub(crate) struct Source {
+    /// Its path, from the repository's root on.
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+/// Returns all sources of the repository: Rust, Python, C and scripts, but not the table itself.
+pub(crate) fn sources() -> Vec<Source> {
+    let root = repository("");
+    let is_source = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let extension = path.extension().unwrap_or_default().to_string_lossy();
+        if path.is_dir() {
+            return !name.starts_with('.') && name != "target";
+        }
+        ["rs", "py", "c", "h", ""].contains(&extension.as_ref()) && !path.ends_with(TABLE)
+    };
+    let files = files_below(&root, &is_source);
+    let source = |path: &std::path::PathBuf| Source {
+        path: path
+            .strip_prefix(&root)
+            .unwrap_or(path)
+            .display()
+            .to_string(),
+        text: std::fs::read_to_string(path).unwrap_or_default(),
+    };
+    files.iter().map(source).collect()
+}
+
+/// Returns whether a file is part of what users run.
+pub(crate) fn is_product(path: &str) -> bool {
+    let mut parts = path.split('/');
+    path.ends_with(".py") || parts.any(|part| part == "src") && !parts.any(|part| part == "tests")
+}
+
+#[test]
+fn every_variable_has_a_row_and_every_row_a_reader() {
+    let sources = sources().into_iter();
+    let sources: Vec<_> = sources
+        .map(|source| (names(&source.text), source.path))
+        .collect();
+    for (names, path) in sources.iter().filter(|(_, path)| is_product(path)) {
+        let ours = names.iter().filter(|name| name.starts_with("ROCOV_"));
+        for name in ours
+            .filter(|name| !name.starts_with("ROCOV_TEST_") && !name.starts_with("ROCOV_STATUS"))
+        {
+            assert!(
+                SETTINGS.iter().any(|setting| setting.name == name),
+                "{path} names {name}: add a row to {TABLE}"
+            );
+        }
+    }
+    for setting in SETTINGS {
+        assert!(
+            sources
+                .iter()
+                .any(|(names, _)| names.contains(setting.name)),
+            "no source names {}: remove its row from {TABLE}",
+            setting.name
+        );
+        assert_eq!(
+            SETTINGS
+                .iter()
+                .filter(|other| other.name == setting.name)
+                .count(),
+            1,
+            "{} has two rows",
+            setting.name
+        );
+    }
+}
+
+#[test]
+fn the_table_is_in_the_order_of_readers() {
+    assert!(SETTINGS.is_sorted_by_key(|setting| setting.reader));
+}
+
+#[test]
+fn every_variable_that_a_document_names_is_in_the_table() {
+    let documents = crate::links::documents();
+    for path in documents
+        .iter()
+        .filter(|path| !path.ends_with("CHANGELOG.md"))
+    {
+        let text = read(path);
+        let named = names(&text.replace('`', "\""));
+        for name in named.iter().filter(|name| name.starts_with("ROCOV_")) {
+            let is_other = name.starts_with("ROCOV_STATUS") || name == "ROCOV_LABEL_TESTS";
+            assert!(
+                is_other || SETTINGS.iter().any(|setting| setting.name == name),
+                "{} names {name}, which {TABLE} does not list",
+                path.display()
+            );
+        }
+    }
+}
