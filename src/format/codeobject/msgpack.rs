@@ -1,9 +1,11 @@
 //! The part of MessagePack that metadata needs: values one after another.
 //!
-//! A general decoder would add 100 KiB to librocov. It would also check the UTF-8 of all text, even of the
-//! kernels' arguments, which are most of the metadata and which rocov skips.
+//! The crate `rmp` knows the markers. Its decoders would check the UTF-8 of all text, even of the kernels'
+//! arguments, which are most of the metadata and which rocov skips.
 
 use std::fmt;
+
+use rmp::Marker;
 
 /// The most bytes of text in a message.
 const SHOWN: usize = 64;
@@ -71,39 +73,45 @@ impl<'a> Reader<'a> {
     pub(super) fn start(&mut self) -> Result<Value<'a>, Fault> {
         let at = self.at;
         let [tag] = self.array()?;
-        Ok(match tag {
-            0x00..=0x7f => Value::Number(tag.into()),
-            0x80..=0x8f => Value::Map((tag & 15).into()),
-            0x90..=0x9f => Value::List((tag & 15).into()),
-            0xa0..=0xbf => Value::Text(self.take((tag & 31).into())?),
-            0xc0 => Value::Nil,
-            0xc1 => return Err(Fault::NoValue(at)),
-            0xc2 | 0xc3 => Value::Bool(tag == 0xc3),
-            // Length in 1, 2 or 4 bytes. Extensions also have a type.
-            0xc4..=0xc6 => self.skipped(1 << (tag - 0xc4), 0)?,
-            0xc7..=0xc9 => self.skipped(1 << (tag - 0xc7), 1)?,
-            0xca | 0xcb => {
-                self.take(4 << (tag - 0xca))?;
-                Value::Fraction
-            }
-            0xcc..=0xcf => Value::Number(self.number(1 << (tag - 0xcc))?),
-            0xd0..=0xd3 => {
-                let size = 1 << (tag - 0xd0);
-                let unused = 64 - 8 * size as u32;
-                signed((self.number(size)? << unused).cast_signed() >> unused)
-            }
-            // Extensions of 1 to 16 bytes.
-            0xd4..=0xd8 => {
-                self.take(1 + (1 << (tag - 0xd4)))?;
-                Value::Bytes
-            }
-            0xd9..=0xdb => {
-                let len = self.number(1 << (tag - 0xd9))?;
-                Value::Text(self.take(len)?)
-            }
-            0xdc | 0xdd => Value::List(self.number(2 << (tag - 0xdc))? as u32),
-            0xde | 0xdf => Value::Map(self.number(2 << (tag - 0xde))? as u32),
-            0xe0..=0xff => signed(tag.cast_signed().into()),
+        Ok(match Marker::from_u8(tag) {
+            Marker::Null => Value::Nil,
+            Marker::Reserved => return Err(Fault::NoValue(at)),
+            Marker::False => Value::Bool(false),
+            Marker::True => Value::Bool(true),
+            Marker::FixPos(number) => Value::Number(number.into()),
+            Marker::FixNeg(number) => signed(number.into()),
+            Marker::U8 => Value::Number(self.number(1)?),
+            Marker::U16 => Value::Number(self.number(2)?),
+            Marker::U32 => Value::Number(self.number(4)?),
+            Marker::U64 => Value::Number(self.number(8)?),
+            Marker::I8 => self.integer(1)?,
+            Marker::I16 => self.integer(2)?,
+            Marker::I32 => self.integer(4)?,
+            Marker::I64 => self.integer(8)?,
+            Marker::F32 => self.skip(4, Value::Fraction)?,
+            Marker::F64 => self.skip(8, Value::Fraction)?,
+            Marker::FixStr(len) => Value::Text(self.take(len.into())?),
+            Marker::Str8 => self.text(1)?,
+            Marker::Str16 => self.text(2)?,
+            Marker::Str32 => self.text(4)?,
+            Marker::Bin8 => self.bytes(1, 0)?,
+            Marker::Bin16 => self.bytes(2, 0)?,
+            Marker::Bin32 => self.bytes(4, 0)?,
+            // Extensions have a type, too.
+            Marker::Ext8 => self.bytes(1, 1)?,
+            Marker::Ext16 => self.bytes(2, 1)?,
+            Marker::Ext32 => self.bytes(4, 1)?,
+            Marker::FixExt1 => self.skip(2, Value::Bytes)?,
+            Marker::FixExt2 => self.skip(3, Value::Bytes)?,
+            Marker::FixExt4 => self.skip(5, Value::Bytes)?,
+            Marker::FixExt8 => self.skip(9, Value::Bytes)?,
+            Marker::FixExt16 => self.skip(17, Value::Bytes)?,
+            Marker::FixArray(count) => Value::List(count.into()),
+            Marker::Array16 => Value::List(self.number(2)? as u32),
+            Marker::Array32 => Value::List(self.number(4)? as u32),
+            Marker::FixMap(count) => Value::Map(count.into()),
+            Marker::Map16 => Value::Map(self.number(2)? as u32),
+            Marker::Map32 => Value::Map(self.number(4)? as u32),
         })
     }
 
@@ -149,11 +157,29 @@ impl<'a> Reader<'a> {
         Ok(bytes.fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
-    /// Skips bytes after their length, which has `size` bytes, and `more` bytes.
-    fn skipped(&mut self, size: u64, more: u64) -> Result<Value<'a>, Fault> {
+    /// Reads a signed big-endian number of `size` bytes.
+    fn integer(&mut self, size: u64) -> Result<Value<'a>, Fault> {
+        let unused = 64 - 8 * size as u32;
+        let number = self.number(size)? << unused;
+        Ok(signed(number.cast_signed() >> unused))
+    }
+
+    /// Reads text after its length, which has `size` bytes.
+    fn text(&mut self, size: u64) -> Result<Value<'a>, Fault> {
         let len = self.number(size)?;
-        self.take(len + more)?;
-        Ok(Value::Bytes)
+        Ok(Value::Text(self.take(len)?))
+    }
+
+    /// Skips bytes after their length, which has `size` bytes, and `more` bytes.
+    fn bytes(&mut self, size: u64, more: u64) -> Result<Value<'a>, Fault> {
+        let len = self.number(size)?;
+        self.skip(len + more, Value::Bytes)
+    }
+
+    /// Skips the bytes of a value.
+    fn skip(&mut self, len: u64, value: Value<'a>) -> Result<Value<'a>, Fault> {
+        self.take(len)?;
+        Ok(value)
     }
 }
 
