@@ -264,7 +264,7 @@ fn libraries_and_programs_displace_no_others() {
     assert_eq!((now["first"], now["third"]), (192, 64), "{said}");
     let line = "rocov: libthird.so: 2 builds in data: rocov takes the newest (";
     assert!(
-        said.starts_with(line) && said.contains("and 1 run of"),
+        said.starts_with(line) && said.contains("leaves out 1 run of"),
         "{said}"
     );
     assert_eq!(

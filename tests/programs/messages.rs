@@ -122,7 +122,7 @@ fn nothing_was_drained() {
                   runs the program on a modelled one";
     let not_instrumented = format!(
         "nothing was drained: no process loaded GPU code that counts: compile it, or have hipRTC compile it, \
-         with what `rocov flags` prints, and see what `rocov doctor {}` says",
+         with what `rocov flags` prints, and run `rocov doctor {}`",
         plain.display()
     );
     let no_use = "nothing was drained: no process used a GPU";

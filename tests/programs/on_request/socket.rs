@@ -130,7 +130,7 @@ fn a_stale_socket_is_cleaned() {
         .stderr;
     let (pid, socket) = (server.pid(), server.socket());
     let gone = format!("rocov: there is no process {pid}");
-    let removed = "the socket that it has left is removed";
+    let removed = "rocov removed its socket";
     assert_eq!(said, format!("{gone}; {removed}: {}\n", socket.display()));
     assert!(!socket.exists());
     let said = run(&mut status).with_status(1).stderr;
