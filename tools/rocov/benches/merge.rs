@@ -32,7 +32,7 @@ const RANKS: [usize; 3] = [10, 100, 1000];
 const CODE_OBJECTS: usize = 26;
 /// Functions of the smallest and the largest code object; the others lie between, evenly.
 const FUNCTIONS: (usize, usize) = (100, 1000);
-/// How many times faster rocov must be.
+/// The factor by which rocov must be faster.
 const NEEDED: f64 = 20.0;
 /// Ranks from which on it must be.
 const FROM_RANKS: usize = 1000;
@@ -40,13 +40,13 @@ const FROM_RANKS: usize = 1000;
 const RUNS: usize = 2;
 const PROFDATA: &str = "llvm-profdata-22";
 
-/// What the functions of a code object are: templates, and instances of both, with one counter and
-/// with four; `@` is their number.
+/// The functions of a code object: templates, and instances of both, with one counter and with four;
+/// `@` is their number.
 struct Kind {
     description: &'static str,
     templates: &'static str,
     instances: &'static str,
-    /// How many times faster rocov must be.
+    /// The factor by which rocov must be faster.
     needed: f64,
 }
 
@@ -254,7 +254,7 @@ fn read_all(files: &[PathBuf]) {
 #[derive(Clone, Copy)]
 struct Spent {
     wall: f64,
-    /// Of processors, by this process and those that it has waited for.
+    /// The time of processors, by this process and those that it has waited for.
     cpu: f64,
 }
 

@@ -1,7 +1,7 @@
 //! `rocov report` against the `llvm-cov export` calls that it cannot do without:
 //! `cargo bench -p rocov-cli --bench report`, or with other numbers of source files: `... -- 20 200`.
 //!
-//! What is generated: source files of 163 lines, each with 8 functions (a loop, four conditions, a
+//! The bench generates source files of 163 lines, each with 8 functions (a loop, four conditions, a
 //! template of a header that all share) and a kernel that calls them; ten files to a code object, as
 //! one unit. 2,000 files are 200 code objects for gfx90a, compiled by clang 22 and kept in the target
 //! directory, and a raw profile of each, half of its counts 0.
@@ -36,7 +36,7 @@ const FILES: [usize; 3] = [20, 200, 2000];
 const IN_OBJECT: usize = 10;
 /// Functions of a source file, apart from its kernel.
 const FUNCTIONS: usize = 8;
-/// How many times longer than llvm-cov the report may take.
+/// The factor by which the report may take longer than llvm-cov.
 const ALLOWED: f64 = 1.3;
 /// Source files from which on that holds: before, the search for LLVM's tools is a part of it.
 const FROM_FILES: usize = 2000;
@@ -44,7 +44,7 @@ const FROM_FILES: usize = 2000;
 const ALLOWED_KB: [usize; 2] = [40_000, 60];
 /// Times that each is run for each row, in turn: the fastest counts, on a machine that others use too.
 const RUNS: usize = 3;
-/// How often the memory is looked at.
+/// The interval of looks at the memory.
 const INTERVAL: Duration = Duration::from_millis(3);
 const COV: &str = "llvm-cov-22";
 const PROFDATA: &str = "llvm-profdata-22";
@@ -232,7 +232,7 @@ fn compare(files: usize, cache: &Path) {
 /// The least that something took, in seconds.
 struct Taken {
     seconds: f64,
-    /// Of all processes that were started.
+    /// The memory of all processes that were started.
     processor: f64,
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// What rocov writes, and how it starts if that matters.
+/// The files that rocov writes, with their starts if those matter.
 const OWN: [(&str, &str); 13] = [
     ("profraw/gfx90a.aa.0.4711.profraw", ""),
     ("profraw/gfx90a.aa.0.zero.profraw", ""),
@@ -30,7 +30,7 @@ const OWN: [(&str, &str); 13] = [
     (".rocov-00000000-abandoned", ""),
 ];
 
-/// What only looks like it.
+/// Files that only look like them.
 const FOREIGN: [(&str, &str); 9] = [
     ("notes.txt", ""),
     ("profraw/app.profraw", ""),

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// What the doctor says, and its exit status.
+/// The output of the doctor, and its exit status.
 struct Said {
     status: Option<i32>,
     text: String,
@@ -83,7 +83,7 @@ fn program(directory: &Path, flags: &[&str], c: &str) -> PathBuf {
     program
 }
 
-/// What the tests of this machine need is what the doctor finds: all but a GPU.
+/// The doctor finds all that the tests of this machine need, except a GPU.
 #[test]
 fn this_machine_has_all_but_a_gpu() {
     let said = doctor(&[], &[]);

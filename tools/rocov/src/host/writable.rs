@@ -1,4 +1,4 @@
-//! Whether a directory can be written to, found out without leaving anything there: a program that never
+//! Checks that a directory can be written to, without leaving anything there: a program that never
 //! uses a GPU leaves no directory.
 
 use crate::support::atomic::of_system;

@@ -29,7 +29,7 @@ pub(crate) fn compile(directory: &Path, name: &str, arch: &str, flags: &[&str]) 
     compile_with(CLANG, directory, name, arch, flags)
 }
 
-/// The same with another clang.
+/// Compiles it with another clang.
 pub(crate) fn compile_with(
     clang: &str,
     directory: &Path,
@@ -40,7 +40,7 @@ pub(crate) fn compile_with(
     compile_by(compiler(clang), directory, name, arch, flags)
 }
 
-/// The same of another source.
+/// Compiles another source.
 pub(crate) fn compile_source(
     source: &Path,
     directory: &Path,
@@ -51,7 +51,7 @@ pub(crate) fn compile_source(
     compile_source_with(CLANG, source, directory, name, arch, flags)
 }
 
-/// The same with another clang.
+/// Compiles it with another clang.
 pub(crate) fn compile_source_with(
     clang: &str,
     source: &Path,

@@ -33,7 +33,7 @@ impl Place {
         path
     }
 
-    /// Where librocov would write the profile of `elf`.
+    /// The path at which librocov would write the profile of `elf`.
     pub(crate) fn profile_path(&self, elf: &Path, arch: &str, agent: u32) -> PathBuf {
         let identity = profile::identity(elf);
         let name = format!("{arch}.{identity}.{agent}.4711.profraw");
@@ -45,7 +45,7 @@ impl Place {
         self.keep_as(elf, "gfx90a")
     }
 
-    /// The same for another arch.
+    /// The path of a profile of `elf` for another arch.
     pub(crate) fn keep_as(&self, elf: &Path, arch: &str) -> PathBuf {
         let name = format!("{arch}.{}.elf", profile::identity(elf));
         let path = self.data().join("objects").join(name);

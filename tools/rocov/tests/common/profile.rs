@@ -26,8 +26,8 @@ pub(crate) fn write(elf: &Path, count: u64, version_word: u64, path: &Path) {
     write_filled(elf, version_word, path, fill);
 }
 
-/// The same with the count of each counter of a function: `count` takes its name, as it is mangled,
-/// and the counter's number in it.
+/// Makes a profile with the count of each counter of a function: `count` takes its name, as it is
+/// mangled, and the counter's number in it.
 pub(crate) fn write_counts(
     elf: &Path,
     count: &dyn Fn(&str, u64) -> u64,
@@ -62,7 +62,7 @@ pub(crate) fn write_counts(
     });
 }
 
-/// The same with whatever `fill` puts into the counters and the MC/DC bitmap.
+/// Makes a profile with the counters and the MC/DC bitmap that `fill` sets.
 pub(crate) fn write_filled(
     elf: &Path,
     version_word: u64,
@@ -141,7 +141,7 @@ fn relocate(records: &mut [u8], counters_delta: u64) {
     }
 }
 
-/// What llvm-profdata makes of all raw profiles of an arch that lie directly in `directory`.
+/// The merged profile by llvm-profdata of all raw profiles of an arch that lie directly in `directory`.
 pub(crate) fn indexed(directory: &Path, arch: &str) -> PathBuf {
     let entries = std::fs::read_dir(directory).unwrap();
     let of_arch = entries.map(|it| it.unwrap().path()).filter(|path| {

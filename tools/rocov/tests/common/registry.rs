@@ -9,9 +9,9 @@ use std::path::Path;
 
 /// Bytes of device memory of every load.
 pub(crate) const LOAD_BYTES: u64 = 0x3000;
-/// Where in a load the descriptor of its first kernel is; those of others follow.
+/// The offset of the descriptor of the first kernel in a load; those of others follow.
 pub(crate) const DESCRIPTOR: u64 = 0x40;
-/// Where in a load the first instruction of its first kernel is; those of others follow.
+/// The offset of the first instruction of the first kernel in a load; those of others follow.
 pub(crate) const ENTRY: u64 = 0x1000;
 
 /// A kernel of this name with numbers that tell it from others.

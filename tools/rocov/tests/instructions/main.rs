@@ -29,10 +29,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// How much more than recorded is too much. Compilers and C libraries differ by some percent; what
-/// this is to show, such as a second hash or another parse of every file, is more.
+/// The excess over the recorded number that is too much. Compilers and C libraries differ by some
+/// percent; what this is to show, such as a second hash or another parse of every file, is more.
 const TOLERANCE: f64 = 1.3;
-/// How many times as many instructions ten times the work may take. Trees and tables grow, too.
+/// The largest factor of instructions for ten times the work. Trees and tables grow, too.
 const GROWTH: f64 = 11.2;
 /// Code objects that are loaded and drained, additions to pools, ranks that are merged, in the smaller
 /// of two runs.
@@ -43,9 +43,10 @@ const MERGED: usize = 30;
 /// Code objects of a rank that is merged.
 const CODE_OBJECTS: usize = 4;
 
-/// What the process in which instructions are counted does, how often, and where.
+/// The task of the process in which instructions are counted, its number of repetitions, and its
+/// directory.
 const TASK: &str = "ROCOV_TEST_TASK";
-/// What has its instructions counted there, by its name.
+/// The tasks whose instructions are counted there, by name.
 const COUNTED: &str = "*counted_by_callgrind*";
 
 /// Does `work`, of which alone the instructions are counted.
@@ -164,7 +165,7 @@ fn instructions(functions: Option<&str>, program: &mut Command) -> f64 {
     collected.trim().parse().expect("a number")
 }
 
-/// What `task` takes, `count` times.
+/// The instructions of `task`, `count` times.
 fn of_process(task: &str, count: usize, directory: &Path) -> f64 {
     let mut program = Command::new(std::env::current_exe().unwrap());
     program.args(["--exact", "in_a_process", "--ignored", "--test-threads=1"]);
@@ -172,7 +173,7 @@ fn of_process(task: &str, count: usize, directory: &Path) -> f64 {
     instructions(Some(COUNTED), &mut program)
 }
 
-/// What a merge of this many ranks takes.
+/// The instructions of a merge of this many ranks.
 fn of_merge(templates: &[(String, Vec<u8>)], ranks: usize, directory: &Path) -> f64 {
     let data = directory.join("data");
     fs::create_dir(&data).unwrap();

@@ -1,4 +1,4 @@
-//! What an address was.
+//! The kernels and loads at addresses.
 
 use crate::common::registry::{
     DESCRIPTOR, ENTRY, LOAD_BYTES, code_object, document, kernel, load, write,

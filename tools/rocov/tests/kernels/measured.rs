@@ -32,7 +32,7 @@ fn tool(name: &str) -> Command {
     Command::new(CLANG.replace("clang++", name))
 }
 
-/// What llvm-profdata says of a function in all profiles.
+/// The counts of a function in all profiles, by llvm-profdata.
 fn count_of(place: &Place, symbol: &str) -> u64 {
     let mut merge = tool("llvm-profdata");
     let merged = place.path().join("all.profdata");

@@ -1,4 +1,4 @@
-//! What can be named as an input.
+//! The inputs that a user can name.
 
 use crate::Place;
 use crate::common::{failure, run, stderr};
@@ -18,7 +18,7 @@ fn three() -> (Place, [PathBuf; 3]) {
     (place, files)
 }
 
-/// What the inputs add up to.
+/// The sum of the inputs.
 fn sum(place: &Place, inputs: &[&str]) -> u64 {
     place.merged(&[inputs, &["-o", "out.profdata"]].concat());
     place.calls("out.profdata")

@@ -49,7 +49,7 @@ impl Place {
         path
     }
 
-    /// Where that profile is.
+    /// The path of that profile.
     fn profile_path(&self, directory: &str, arch: &str, elf: &Path, pid: u32) -> PathBuf {
         fs::create_dir_all(self.path(directory)).unwrap();
         let identity = profile::identity(elf);
@@ -69,14 +69,14 @@ impl Place {
         self.command(arguments).output().unwrap()
     }
 
-    /// The same, which must succeed and have nothing to say on standard error; returns the other.
+    /// Runs it. It must succeed without messages on standard error. Returns its standard output.
     fn merged(&self, arguments: &[impl AsRef<OsStr>]) -> String {
         let output = run(&mut self.command(arguments));
         assert_eq!(common::stderr(&output), "");
         stdout(&output)
     }
 
-    /// What llvm-profdata says of the counts in a file of the working directory.
+    /// The counts by llvm-profdata in a file of the working directory.
     fn shown(&self, name: &str) -> String {
         shown(&self.path(name))
     }
@@ -91,7 +91,7 @@ impl Place {
     }
 }
 
-/// What llvm-profdata says of all counts in a profile.
+/// All counts in a profile, by llvm-profdata.
 fn shown(profile: &Path) -> String {
     let mut command = Command::new(PROFDATA);
     command.args(["show", "--all-functions", "--counts"]);

@@ -1,4 +1,4 @@
-//! What is written, and said about it.
+//! The files that a merge writes, and its messages.
 
 use crate::common::{failure, run, stderr, stdout};
 use crate::{Place, names};

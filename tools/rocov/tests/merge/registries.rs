@@ -8,7 +8,7 @@ use std::fs;
 
 /// Ranks with a process each, which has loaded one code object as often as its number says.
 const RANKS: u32 = 4;
-/// What the merged registry is called.
+/// The name of the merged registry.
 const POOLED: &str = "registry/0.merged.kernels.json";
 
 /// Data directories `rank1` and so on, and one that has the files of all of them: `all`.
@@ -32,7 +32,7 @@ fn ranks(place: &Place) -> Vec<String> {
     (1..=RANKS).map(|rank| format!("rank{rank}")).collect()
 }
 
-/// What `rocov COMMAND` says of a directory.
+/// The output of `rocov COMMAND` for a directory.
 fn said(place: &Place, command: &[&str], directory: &str) -> String {
     let mut rocov = rocov();
     let output = run(rocov

@@ -13,7 +13,7 @@ const RANKS: u32 = 12;
 const IR_LEVEL: u64 = 1 << 56;
 const SINGLE_BYTE: u64 = 1 << 60;
 
-/// How the profiles of a test are made.
+/// The form of the profiles of a test.
 struct Variant<'a> {
     clang: &'a str,
     flags: &'a [&'a str],
@@ -24,8 +24,8 @@ struct Variant<'a> {
 }
 
 impl Variant<'_> {
-    /// What llvm-profdata says of all counts in a profile. Of one-byte counters it says how many files
-    /// have reached a block, and a raw profile only whether one has.
+    /// All counts in a profile, by llvm-profdata. Of one-byte counters it says how many files have
+    /// reached a block, and a raw profile only whether one has.
     fn shown(&self, profile: &Path) -> String {
         let shown = shown(profile);
         if self.word & SINGLE_BYTE == 0 {

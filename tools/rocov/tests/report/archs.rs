@@ -14,8 +14,8 @@ const COUNTS: [(&str, [&[u64]; 2]); 5] = [
     ("_Z3sumIdET_S0_S0_", [&[3, 3], &[0, 0]]),
 ];
 
-/// What these make of its lines, worked out by hand: numbers of the first and the last line, and the
-/// count of each of them on each arch, none where it has no code there.
+/// The lines of each arch, worked out by hand: numbers of the first and the last line, and the count of
+/// each of them on each arch, none where it has no code there.
 const LINES: [(u32, u32, [Option<u64>; 2]); 13] = [
     (5, 5, [Some(4), Some(2)]),
     (6, 9, [None, Some(2)]),
@@ -54,7 +54,7 @@ impl Place {
         (place, elfs)
     }
 
-    /// What `rocov report ARGUMENTS` prints of those.
+    /// The output of `rocov report ARGUMENTS` for them.
     pub(crate) fn of_archs(&self, elfs: &[PathBuf; 2], arguments: &[&str]) -> String {
         let mut command = self.command();
         command.args(arguments).arg("--object").args(elfs);

@@ -5,7 +5,7 @@ use crate::*;
 use scraper::Html;
 use serde_json::{Value, json};
 
-/// What the lines of archs.hip that gfx942 misses are.
+/// The lines of archs.hip that gfx942 misses.
 const MISSED: [u32; 13] = [13, 16, 17, 18, 19, 20, 21, 27, 28, 31, 32, 33, 34];
 
 /// Opens a page of a report, has it do what tests/data/browser.js says for `step`, and returns what

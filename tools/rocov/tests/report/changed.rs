@@ -18,7 +18,7 @@ fn ran() -> Repository {
     repository
 }
 
-/// What JSON has of the changed lines.
+/// The changed lines in JSON.
 #[track_caller]
 fn changed(command: &mut Command) -> Value {
     let output = run(command.args(["--json", "--summary-only"]));

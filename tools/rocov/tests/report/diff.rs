@@ -1,4 +1,4 @@
-//! What ran in one data directory and not in another, by llvm-cov's counts of each.
+//! Code that ran in one data directory and not in another, by llvm-cov's counts of each.
 
 use crate::repository::AFTER;
 use crate::*;
@@ -161,7 +161,7 @@ KERNEL started(int *value) {
 }
 ";
 
-/// The same with a comment at the top, a kernel with a branch more, and others in place of one.
+/// The source with a comment at the top, a kernel with a branch more, and others in place of one.
 fn later() -> String {
     let grown = "KERNEL grown(int *value) {\n  if (*value)\n    *value = 2;\n";
     let removed = "KERNEL removed(int *value) {\n  *value = 1;\n}\n";

@@ -1,4 +1,4 @@
-//! Which directories a report is made of, and that it leaves them as they are.
+//! The directories of a report, which it leaves as they are.
 
 use crate::*;
 use std::os::unix::fs::{PermissionsExt, chown};

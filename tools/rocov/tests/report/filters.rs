@@ -1,4 +1,4 @@
-//! Which sources are in a report, and where they are said to be.
+//! The sources of a report, and their paths.
 
 use crate::*;
 

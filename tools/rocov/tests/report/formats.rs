@@ -4,7 +4,7 @@ use crate::archs::expected_lines;
 use crate::*;
 use std::collections::BTreeMap;
 
-/// What both archs together have on each line.
+/// The counts of both archs together on each line.
 fn expected() -> Vec<(u32, u64)> {
     expected_lines(|counts| counts.iter().flatten().copied().reduce(|a, b| a + b))
 }

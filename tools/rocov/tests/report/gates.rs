@@ -1,4 +1,4 @@
-//! What a report must reach, and the exit status when it does not.
+//! The limits that a report must reach, and the exit status if it does not.
 
 use crate::common::registry;
 use crate::*;
@@ -142,7 +142,7 @@ fn what_is_missing_is_a_failure_and_no_zero() {
     reported(&place, elf, &[]);
 }
 
-/// What is said of gates when a report of kept device ELFs must have 1% of the lines.
+/// The lines about gates when a report of kept device ELFs must have 1% of the lines.
 fn lost(place: &Place, arguments: &[&str]) -> Vec<String> {
     let mut command = place.command();
     command.arg("--fail-under-lines=1").args(arguments);

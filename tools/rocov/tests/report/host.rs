@@ -3,7 +3,7 @@
 use crate::archs::lcov_lines;
 use crate::*;
 
-/// What llvm-cov exports of an object with one raw profile.
+/// The export of llvm-cov for an object with one raw profile.
 fn export(place: &Place, object: &Path, profile: &Path) -> serde_json::Value {
     let merged = place.path().join("expected.profdata");
     let mut merge = Command::new("llvm-profdata-22");

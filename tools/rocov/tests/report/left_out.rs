@@ -1,4 +1,4 @@
-//! What is not in a report: damaged files, and what has no coverage.
+//! Files that are not in a report: damaged ones, and those without coverage.
 
 use crate::*;
 

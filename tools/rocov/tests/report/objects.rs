@@ -1,4 +1,4 @@
-//! Where device ELFs come from, and which are refused.
+//! The files that device ELFs come from, and those that are rejected.
 
 use crate::*;
 

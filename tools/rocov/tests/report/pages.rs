@@ -40,7 +40,7 @@ impl Pages {
         &self.documents[&self.source_page(name)]
     }
 
-    /// What the page of a file warns of.
+    /// The warnings on the page of a file.
     pub(crate) fn warning(&self, name: &str) -> Option<String> {
         let page = self.source(name).root_element();
         all(page, ".warning").first().map(|it| text(*it))
@@ -252,7 +252,7 @@ fn all_links_lead_somewhere() {
     assert!(followed > 50, "{followed}");
 }
 
-/// What would run if it were not escaped.
+/// A script that would run if it were not escaped.
 const SCRIPT: &str = "</script><script>alert(1)</script>";
 
 #[test]

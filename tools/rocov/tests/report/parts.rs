@@ -5,7 +5,7 @@ use crate::pages::Pages;
 use crate::*;
 use serde_json::Value;
 
-/// What llvm-cov exports of one device ELF and these raw profiles, with this option.
+/// The export of llvm-cov for one device ELF and these raw profiles, with this option.
 pub(crate) fn export(place: &Place, elf: &Path, profiles: &[&Path], option: &str) -> Output {
     let merged = place.path().join("expected.profdata");
     let mut merge = Command::new("llvm-profdata-22");

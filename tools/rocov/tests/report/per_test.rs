@@ -43,7 +43,7 @@ const TESTS: [(&str, [Counts; 5]); 3] = [
     ),
 ];
 
-/// Where the profiles of these lie in the data directory.
+/// The directory of their profiles in the data directory.
 const DIRECTORIES: [&str; 3] = ["labels/unit%20tests/scale", "labels/add", ""];
 
 /// A data directory with labelled profiles of `archs.hip`.
@@ -82,7 +82,7 @@ impl Labelled {
         tests.map(add).collect()
     }
 
-    /// What llvm-cov counts on each line with code with these profiles.
+    /// The counts of llvm-cov on each line with code, with these profiles.
     fn lines(&self, profiles: &[&Path]) -> BTreeMap<u32, u64> {
         let lcov = export(&self.place, &self.elf, profiles, "-format=lcov");
         let lcov = stdout(&lcov);

@@ -36,7 +36,7 @@ extern \"C\" __global__ void step(int *value) {
 /// A place with a repository in it.
 pub(crate) struct Repository {
     pub(crate) place: Place,
-    /// Where the sources are.
+    /// The directory of the sources.
     pub(crate) root: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! What is merged, and the table that is printed of it.
+//! The profiles that a report merges, and its table.
 
 use crate::*;
 

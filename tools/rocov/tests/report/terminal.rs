@@ -1,4 +1,4 @@
-//! What a report says beside its figures, and how it looks on a terminal.
+//! The messages of a report, and its look on a terminal.
 
 use crate::*;
 
@@ -31,7 +31,7 @@ fn a_quiet_report_says_nothing_but_errors_and_gates() {
     failure(&place.report(&[&"-q", &"--arch=gfx1100"]), 1);
 }
 
-/// What `rocov report ARGUMENTS` prints on a terminal.
+/// The output of `rocov report ARGUMENTS` on a terminal.
 fn on_a_terminal(place: &Place, arguments: &str, variables: &[(&str, &str)]) -> String {
     let report = format!("{} report -q {arguments}", env!("CARGO_BIN_EXE_rocov"));
     let mut script = Command::new("script");
