@@ -15,7 +15,7 @@ pub struct Setting {
     pub values: &'static str,
     /// The value that holds if it is not set, or is empty, in Markdown.
     pub default: &'static str,
-    /// What it does: a sentence or two, in Markdown.
+    /// Its effect: a sentence or two, in Markdown.
     pub meaning: &'static str,
     /// The option of a command that sets it, or the name of the tool that does; empty if only users set it.
     pub set_by: &'static str,

@@ -1,4 +1,4 @@
-//! Small code objects that would make much: millions of bad records, tables upon tables.
+//! Small code objects that claim to be large: millions of bad records, and very many tables.
 
 use rocov::device::Agent;
 use rocov::device::elf_file::AtRest;
@@ -6,7 +6,7 @@ use rocov::drain::Session;
 
 use crate::output;
 
-/// Of the sections below, in their order; then of the one variable of `.dynsym`.
+/// Names of the sections below, in their order, then of the only variable in `.dynsym`.
 const NAMES: &[u8] =
     b"\0__llvm_prf_data\0__llvm_prf_cnts\0__llvm_prf_names\0.comment\0.shstrtab\0.dynsym\0.dynstr\0";
 const TABLE: &[u8] = b"\0__llvm_profile_sections_unit\0";
@@ -15,7 +15,7 @@ fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|it| it.to_le_bytes()).collect()
 }
 
-/// A section, by its header.
+/// A section's header.
 #[derive(Default)]
 struct Section {
     name: &'static str,
@@ -28,7 +28,7 @@ struct Section {
     entry: u64,
 }
 
-/// An ELF with `records` bytes of data records that are not in the file: zeros; and with `tables`
+/// An ELF with `records` bytes of data records of zeros that are not in the file, and with `tables`
 /// different bounds tables of `table` bytes each.
 fn elf(records: u64, tables: u64, table: u64) -> Vec<u8> {
     let mut elf = vec![0; 64 + 56];
@@ -100,14 +100,14 @@ fn elf(records: u64, tables: u64, table: u64) -> Vec<u8> {
     header.extend(words(&[0, 64, headers]));
     header.extend([0; 4]);
     header.extend([64_u16, 56, 1, 64, 8, 5].map(u16::to_le_bytes).concat());
-    // One segment of all that is loaded, readable and writable.
+    // One loadable segment for everything, readable and writable.
     header.extend([1_u32, 6].map(u32::to_le_bytes).concat());
     header.extend(words(&[contents, 0, 0, base, counters + 64, 4096]));
     elf[..header.len()].copy_from_slice(&header);
     elf
 }
 
-/// What a drain says of it.
+/// The lines of a drain about it.
 fn said(elf: Vec<u8>) -> Vec<String> {
     let agent = Agent {
         handle: 1,

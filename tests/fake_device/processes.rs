@@ -1,7 +1,7 @@
-//! Pools under load: processes that add to the same files at once, and are killed while they do.
+//! Pools under load: processes add to shared files at once, and some die meanwhile.
 //!
-//! Each addition counts one in every counter. So whatever happens, all counters of a file must be
-//! equal: others are torn.
+//! Each addition counts one in every counter. So all counters of a file must always be equal, or
+//! the file is torn.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -18,20 +18,21 @@ use crate::support::profile::functions;
 /// Processes of a job on one node, and code objects in each.
 const PROCESSES: u64 = 64;
 const CODE_OBJECTS: usize = 26;
-/// Times that each process adds to each file.
+/// Additions of each process to each file.
 const ROUNDS: u64 = 4;
-/// Counters of the code object whose processes are killed: so many that writing them takes a good part
-/// of the time.
+/// Counters of the code object whose processes die: so many that their write takes much of the
+/// time.
 const COUNTERS: usize = (4 << 20) / 8;
-/// Processes that are killed.
+/// Processes that the test kills.
 const KILLED: u64 = 24;
 /// Most that each test may take: far more than it does, also on a machine that is busy.
 const BOUND: Duration = Duration::from_secs(300);
 
-/// What the child process is told: where the files are, how many, and how often to add to each.
+/// The variable with the child's task: the directory, the number of files, and the additions to
+/// each.
 const TASK: &str = "ROCOV_TEST_POOL_TASK";
 
-/// What all counters of a file are, by llvm-profdata.
+/// The value of all counters of a file, by llvm-profdata.
 fn count(path: &Path, counters: usize) -> u64 {
     let functions = functions(path);
     let function = &functions[&made_up::name(0)];
@@ -54,7 +55,7 @@ fn a_process() {
     };
     let [files, rounds, counters] = [files, rounds, counters].map(|it| it.parse().unwrap());
     let profile = MadeUp::new(1, counters);
-    // All start when the writing end is closed.
+    // All processes start when the parent closes the writing end.
     io::stdin().read_to_end(&mut Vec::new()).unwrap();
     let mut done = io::stderr();
     for _ in 0..rounds {
@@ -65,7 +66,8 @@ fn a_process() {
     }
 }
 
-/// Starts a process that begins when `start` ends, and writes a byte to `done` after each addition.
+/// Starts a process that begins at the end of `start` and writes a byte to `done` after each
+/// addition.
 fn process(task: &str, start: io::PipeReader, done: fs::File) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "processes::a_process", "--ignored"])
@@ -132,7 +134,7 @@ fn who_is_killed_while_adding_leaves_the_sums_before_or_after() {
         }
     }
     let count = count(&pool(path, 0), COUNTERS);
-    // Who is killed may have added, and not have said it.
+    // A killed process may have added without its report.
     assert!(
         (done..=done + killed).contains(&count),
         "{count}, {done} done"

@@ -1,7 +1,7 @@
-//! The real ROCr, whose functions fail when librocov calls them: the program's own result and exit
-//! status are untouched, what is lost is said, and the rest is drained exactly.
+//! The real ROCr with failing functions under librocov: the program's result and exit status do not
+//! change, messages report the losses, and the rest is drained exactly.
 //!
-//! Each run shows that its faults have struck: the preloaded library counts how often.
+//! Each run shows that its faults have struck: the preloaded library counts them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,12 +16,12 @@ use crate::support::data::Data;
 use crate::support::gpu::Stack;
 use crate::support::program::{Program, TARGET, counts};
 
-/// What the program ends with.
+/// The program's exit status.
 const STATUS: i32 = 7;
 /// Calls of its kernel on each GPU.
 const CALLS: [u64; 2] = [256, 512];
 
-/// Programs that run at a time.
+/// Programs that run at once.
 const THREADS: usize = 3;
 
 fn program() -> &'static Program {
@@ -29,21 +29,21 @@ fn program() -> &'static Program {
     PROGRAM.get_or_init(|| Program::build(Stack::Debian12, &["faults/two_devices.hip"], &[], &[]))
 }
 
-/// A run of the program under librocov, and under the library that has HSA's functions fail.
+/// A run of the program under librocov and the library with HSA's failing functions.
 struct Drained {
     ended: Ended,
-    /// GPUs without a profile. Those that are there have all counts.
+    /// GPUs without a profile. The other profiles have all counts.
     missing: usize,
-    /// How often each function was called, and each fault struck, by name and text.
+    /// The number of calls of each function, and of strikes of each fault, by name and text.
     numbers: BTreeMap<String, usize>,
 }
 
 impl Drained {
-    /// Under these faults, separated by commas.
+    /// Runs under these faults, separated by commas.
     fn under(faults: &str) -> Drained {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let [data, numbers] = ["data", "numbers"].map(|name| directory.path().join(name));
-        // What comes next after ours, as `dlsym` is asked, must not be librocov.
+        // `dlsym` must not find librocov as the next library after ours.
         let libraries = [
             built("librocov_modelgpu.so"),
             built("librocov.so"),
@@ -77,19 +77,19 @@ impl Drained {
 /// librocov's message about device memory that a copy may still read.
 const STAYS: &str = "rocov keeps it in GPU memory until the program ends";
 
-/// What the preloaded library tells besides calls: how often ROCr was asked to unload something, and how
-/// many late copies came when their source was freed.
+/// Further numbers from the preloaded library: the unload requests to ROCr, and the late copies
+/// whose source was already freed.
 const OF_COPIES: [&str; 2] = ["unloaded", "freed"];
 
-/// Functions that take something and give it back.
+/// Functions that acquire and release something.
 const PAIRS: [(&str, &str); 2] = [
     ("hsa_signal_create", "hsa_signal_destroy"),
     ("hsa_amd_memory_lock", "hsa_amd_memory_unlock"),
 ];
 
 impl Drained {
-    /// All is given back but what a copy that has not ended may still write to, and no agent is asked
-    /// for another that has one.
+    /// Expects that everything is released, except for the targets of unfinished copies, and that
+    /// an agent with an unfinished copy gets no other copy.
     fn gives_back(&self, faults: &str, what: &str) {
         let hangs = faults.split(',').filter(|fault| fault.ends_with(":hang"));
         let stuck: usize = hangs.map(|fault| self.numbers[fault]).sum();
@@ -104,7 +104,7 @@ impl Drained {
     }
 }
 
-/// How many GPUs have no profile.
+/// The number of GPUs without a profile.
 fn missing(profiles: &[PathBuf], what: &str) -> usize {
     let is_missing = |(gpu, expected): &(usize, u64)| {
         let end = format!(".{gpu}.app.profraw");
@@ -143,7 +143,7 @@ fn survives(faults: &str, costs: Costs) {
     }
     let different: BTreeSet<&&str> = lines.iter().collect();
     assert_eq!(different.len(), lines.len(), "said twice: {what}");
-    // A line for what could not be seen, and one for each code object.
+    // One line for unseen code, and one for each code object.
     assert!(lines.len() <= 3, "{what}");
     match costs {
         Costs::Nothing => assert!(lines.is_empty(), "{what}"),
@@ -155,7 +155,7 @@ fn survives(faults: &str, costs: Costs) {
     }
 }
 
-/// Whether `line` says which function has failed, and how.
+/// Returns whether `line` names the failing function and its error.
 fn names_one_of(line: &str, faults: &str) -> bool {
     let is_named = |fault: &str| {
         let mut parts = fault.split(':');
@@ -172,14 +172,14 @@ fn names_one_of(line: &str, faults: &str) -> bool {
     faults.split(',').any(is_named)
 }
 
-/// All runs of a row: the faults of each.
+/// All runs of a row, each with its faults.
 fn runs_of(row: &Row, calls: &BTreeMap<String, usize>) -> Vec<String> {
     let before = row.behind.map(|it| format!("{it},")).unwrap_or_default();
     let mut runs = Vec::new();
     for (place, what) in row.whats.iter().enumerate() {
         let numbers: BTreeSet<String> = match row.strikes {
             Strikes::Always => ["*".into()].into(),
-            // With the first of them at the first, a middle and the last call.
+            // The first of them strikes at the first, a middle and the last call.
             Strikes::Once if place == 0 => {
                 let calls = calls[row.function];
                 assert!(calls > 0, "{} is never called", row.function);
@@ -194,7 +194,7 @@ fn runs_of(row: &Row, calls: &BTreeMap<String, usize>) -> Vec<String> {
     runs
 }
 
-/// How often librocov calls each function where nothing fails but `behind`.
+/// librocov's number of calls of each function if only `behind` fails.
 fn calls_behind(behind: Option<&str>) -> BTreeMap<String, usize> {
     let drained = Drained::under(behind.unwrap_or_default());
     assert_eq!(drained.missing, 0, "{}", drained.ended);
@@ -229,11 +229,11 @@ fn functions_of_the_real_runtime_may_fail() {
     figure("runtime_faults", runs.len());
 }
 
-/// A copy that librocov has given up may come at any time: what it reads must not be freed before. Here
-/// each comes as soon as the program has unloaded something.
+/// A copy that librocov has given up may still come at any time, so librocov must not free its
+/// source before. Here each such copy comes as soon as the program has unloaded something.
 #[test]
 fn a_late_copy_reads_nothing_that_was_freed() {
-    // With the first copy of one GPU, the executable of the other goes as ever.
+    // A fault in the first copy of one GPU does not affect the other GPU's executable.
     for (number, lost, unloaded) in [("0", 1, 1), ("1", 1, 1), ("*", 2, 0)] {
         let fault = format!("hsa_amd_memory_async_copy:{number}:late");
         let drained = Drained::under(&fault);

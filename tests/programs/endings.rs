@@ -12,17 +12,17 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the program makes its exit status, where it can choose.
+/// The exit status that the program chooses, if it can.
 const STATUS: i32 = 42;
 
-/// Calls and turns of the branch in one launch of either kernel.
+/// Calls and loop turns in one launch of either kernel.
 const CALLS: u64 = 256;
 const BRANCHES: u64 = 64;
 
-/// A program that has ended under rocov, and what it left.
+/// A program that has ended under rocov, and its files.
 struct Ran {
     directory: tempfile::TempDir,
-    /// Whether `rocov run` has said that counts were lost.
+    /// True if `rocov run` has reported lost counts.
     is_cut_off: bool,
     ended: Ended,
 }
@@ -31,7 +31,7 @@ fn program(stack: Stack) -> Program {
     Program::build(stack, &["endings/endings.hip"], &[], &["-ldl"])
 }
 
-/// Runs testdata/programs/endings to this ending on each stack, with rocov and without.
+/// Runs testdata/programs/endings to this ending on each stack, with and without rocov.
 fn ends(ending: &str, check: impl Fn(&Ran)) {
     ends_on(&Stack::all(), ending, check);
 }
@@ -43,13 +43,13 @@ fn ends_on(stacks: &[Stack], ending: &str, check: impl Fn(&Ran)) {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut command = program.under_rocov(TARGET, &data(directory.path()));
         let ended = run(command.arg(ending));
-        // As a shell says it, which `rocov run` is to its program.
+        // Like a shell's: `rocov run` reports its program's signal this way.
         let status = |ended: &Ended| match ended.status.signal() {
             Some(signal) => 128 + signal,
             None => ended.status.code().expect("ended by exit or a signal"),
         };
         assert_eq!(status(&ended), status(&alone), "{alone} alone; {ended}");
-        // What rocov says of it: tests/programs/messages.rs.
+        // tests/programs/messages.rs checks rocov's messages for these endings.
         let closing = ended.stderr.strip_suffix("drains while a program runs\n");
         let (said, is_cut_off) = match closing {
             Some(said) => (said.rfind("rocov: ").map_or("", |at| &said[..at]), true),
@@ -69,13 +69,13 @@ impl Ran {
         data(self.directory.path())
     }
 
-    /// The profiles left, each whole. Nothing unexpected may lie there.
+    /// The profiles of the run. Fails if one is incomplete, or if there is any unexpected file.
     #[track_caller]
     fn profiles(&self) -> Vec<PathBuf> {
         whole_profiles(&self.data())
     }
 
-    /// Expects this status, one profile, and so many launches of the kernel in it.
+    /// Expects this status and one profile with this number of launches of the kernel.
     #[track_caller]
     fn has_launches(&self, kernel: &str, launches: u64) {
         let profiles = self.profiles();
@@ -93,7 +93,7 @@ impl Ran {
         );
     }
 
-    /// The launches that the program says it has made while it was ending.
+    /// The number of launches that the program printed for the time of its end.
     #[track_caller]
     fn late_launches(&self) -> u64 {
         let said = self.ended.stdout.strip_suffix(" late launches\n");
@@ -102,14 +102,14 @@ impl Ran {
     }
 }
 
-/// The profiles in a data directory. Beside each is the registry of its process or pool; the device
-/// ELF is there however the program ends, as it is kept at the load.
+/// The profiles in a data directory. The registry of each process or pool lies beside them. The
+/// device ELF exists however the program ends, because rocov keeps it at the load.
 #[track_caller]
 fn whole_profiles(data: &Path) -> Vec<PathBuf> {
     let data = Data::of(data);
     let registries = data.registries.iter();
     let used = registries.filter(|it| it.processes.iter().any(|it| !it.loads.is_empty()));
-    // A parent that leaves the GPU to its child has launched nothing.
+    // A parent that leaves the GPU to its child has launched no kernel.
     let profiles = data.profiles.into_iter().filter(|path| !is_of_zeros(path));
     let profiles: Vec<_> = profiles.collect();
     assert_eq!(used.count(), profiles.len(), "registries");
@@ -117,7 +117,7 @@ fn whole_profiles(data: &Path) -> Vec<PathBuf> {
     profiles
 }
 
-/// Every launch is counted, and the status is the program's.
+/// Expects that every launch is counted and that the status is the program's.
 fn is_counted(ending: &str, launches: u64) {
     is_counted_on(&Stack::all(), ending, launches);
 }
@@ -130,7 +130,7 @@ fn is_counted_on(stacks: &[Stack], ending: &str, launches: u64) {
     });
 }
 
-/// No counts are written.
+/// Expects that no counts are written.
 fn is_not_counted(ending: &str) {
     ends(ending, |ran| {
         let killed = ran.ended.status.code().is_some_and(|code| code > 128);
@@ -160,13 +160,13 @@ fn exit_without_handlers() {
     is_counted("_Exit", 1);
 }
 
-/// HIP 6.4 waits for ever for the thread that it runs the callback on, with rocov and without.
+/// HIP 6.4 waits forever for the thread that runs the callback, with and without rocov.
 #[test]
 fn exit_inside_a_stream_callback() {
     is_counted_on(&Stack::before_hip_6(), "callback", 1);
 }
 
-/// HIP 6.4 crashes when a thread launches after the main one has ended, with rocov and without.
+/// HIP 6.4 crashes if a thread launches after the main thread has ended, with and without rocov.
 #[test]
 fn exit_after_the_main_thread_has_ended() {
     is_counted_on(&Stack::before_hip_6(), "pthread_exit", 2);
@@ -187,19 +187,19 @@ fn crash() {
     is_not_counted("crash");
 }
 
-/// What was drained before the program died stays, whole; what it counted later is lost.
+/// Counts drained before the program died stay complete; later counts are lost.
 #[test]
 fn abort_after_a_drain() {
     ends("drain, abort", |ran| ran.has_launches("counted", 1));
 }
 
-/// Two drains of one load make one launch each.
+/// Two drains of one load count one launch each.
 #[test]
 fn return_after_a_drain() {
     is_counted("drain, return", 2);
 }
 
-/// Nothing is safe to use there. The program may even end in the middle of a drain.
+/// No function is safe to call there. The program may even end in the middle of a drain.
 #[test]
 fn exit_without_handlers_inside_a_signal_handler() {
     ends("handler", |ran| {
@@ -208,8 +208,8 @@ fn exit_without_handlers_inside_a_signal_handler() {
     });
 }
 
-/// Threads go on launching while the counters are drained at exit, up to an exit handler that the
-/// program has registered before it used the GPU.
+/// Threads still launch during the drain at exit, until an exit handler that the program registered
+/// before its first use of the GPU.
 #[test]
 fn exit_while_other_threads_launch() {
     ends("threads", |ran| {
@@ -218,9 +218,9 @@ fn exit_while_other_threads_launch() {
     });
 }
 
-/// HIP 5.2.3 and 5.7.1 (in rocr-6.1.2) then write to memory that they have freed, with rocov and
-/// without, as a malloc shows that keeps what is freed. With HIP 5.2.3 that does no harm as long as
-/// little uses the heap at exit before; the other may survive it or not, so it is left out.
+/// HIP 5.2.3 and 5.7.1 (in rocr-6.1.2) then write to freed memory, with and without rocov; a malloc
+/// that keeps freed memory shows it. With HIP 5.2.3 this is harmless as long as little code uses
+/// the heap earlier at exit. The other release may crash or not, so the test leaves it out.
 #[test]
 fn destructor_that_launches() {
     let mut stacks = Stack::all();
@@ -232,9 +232,9 @@ fn destructor_that_launches() {
     });
 }
 
-/// Threads that launch until the process is gone run into what HIP has already taken down: it may
-/// crash with rocov and without. What was counted before `exit` is there all the same; the registry,
-/// which is written last, may not be.
+/// Threads that launch until the process ends run into HIP's own shutdown: the program may crash
+/// with and without rocov. The counts from before `exit` are complete anyway. The registry, which
+/// is written last, may be missing.
 #[test]
 fn exit_while_other_threads_launch_for_ever() {
     for stack in Stack::all() {
@@ -255,7 +255,7 @@ fn exit_while_other_threads_launch_for_ever() {
     }
 }
 
-/// Processes that use the GPU each on their own have each their own profile.
+/// Each process that uses the GPU itself has its own profile.
 #[test]
 fn fork_before_the_gpu_is_used() {
     ends("fork before", |ran| {
@@ -281,8 +281,8 @@ fn fork_with_gpu_use_in_the_child_alone() {
     is_counted("fork, child only", 1);
 }
 
-/// A child that was forked when HSA ran, though nothing was loaded, has no HSA of its own: it must
-/// not ask it for anything.
+/// A child forked after the start of HSA, but before any load, has no HSA of its own: rocov must
+/// not call HSA there.
 #[test]
 fn fork_between_the_start_of_hsa_and_the_first_load() {
     for stack in Stack::all() {
@@ -311,13 +311,13 @@ fn fork_after_the_gpu_was_used() {
     is_counted("fork after", 2);
 }
 
-/// Another program takes the process over.
+/// Another program replaces this one in the process.
 #[test]
 fn exec() {
     is_counted("exec", 1);
 }
 
-/// A pool adds up over processes, over the programs of one process, and over drains.
+/// A pool sums processes, the programs of one process, and drains.
 #[test]
 fn pools_take_each_launch_once() {
     let launches_twice = |stack: Stack, ending: &str| {
@@ -332,20 +332,20 @@ fn pools_take_each_launch_once() {
         }
         .has_launches("counted", 2);
     };
-    // Only there the program is /proc/self/exe: other stacks start it by a loader of their own.
+    // Only there is the program /proc/self/exe: other stacks start it with their own loader.
     launches_twice(Stack::Debian12, "exec itself");
     for stack in Stack::all() {
         launches_twice(stack, "drain, return");
     }
 }
 
-/// Two programs of one process load the same code object: neither overwrites the other's counts.
+/// Two programs of one process load one code object: neither overwrites the other's counts.
 #[test]
 fn exec_of_the_program_itself() {
     for pattern in ["%p.profraw", "all.profraw"] {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = data(directory.path());
-        // Only there the program is /proc/self/exe: other stacks start it by a loader of their own.
+        // Only there is the program /proc/self/exe: other stacks start it with their own loader.
         let mut command = program(Stack::Debian12).with_pattern(TARGET, &data.join(pattern));
         run(command.arg("exec itself"))
             .with_status(STATUS)
@@ -358,7 +358,7 @@ fn exec_of_the_program_itself() {
     }
 }
 
-/// A Python program that reaches HIP through ctypes, on Debian 12's HIP.
+/// A Python program that calls HIP through ctypes, on Debian 12's HIP.
 fn python(ending: &str) -> Ran {
     let folder = repository("testdata/programs/endings");
     let stack = Stack::Debian12;
@@ -399,7 +399,7 @@ fn python_that_ends_as_programs_do() {
     }
 }
 
-/// Unlike C++, Python ends by `exit`.
+/// Unlike C++, Python ends with `exit`.
 #[test]
 fn python_with_an_uncaught_exception() {
     let ran = python("exception");
@@ -414,8 +414,7 @@ fn python_that_aborts() {
     assert!(ran.profiles().is_empty(), "{}", ran.ended);
 }
 
-/// Beside what a pass has lost, nothing is said unless it is asked for; then each pass ends in a
-/// line of numbers.
+/// A drain prints only losses by default. With the setting, each pass ends in a line of numbers.
 #[test]
 fn the_drain_is_silent_unless_asked() {
     let program = program(Stack::Debian12);

@@ -71,7 +71,7 @@ fn unless_closed<T>(result: io::Result<T>, done: T) -> io::Result<T> {
     }
 }
 
-/// True if nothing but errors is said: `--quiet`.
+/// True if the command prints errors only: `--quiet`.
 static IS_QUIET: AtomicBool = AtomicBool::new(false);
 
 /// Prints only errors from now on.

@@ -87,7 +87,7 @@ fn kernels_that_did_not_run_are_named_with_their_arch() {
 fn what_is_missing_is_a_failure_and_no_zero() {
     let gate = "--fail-under-lines=1";
     let reported = |place: &Place, elf: &Path, expected: &[&str]| {
-        // Without a gate it is said at most.
+        // Without a gate, a report only prints it.
         let output = place.report(&[&"--object", &elf]);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let output = place.report(&[&gate, &"--object", &elf]);

@@ -23,8 +23,8 @@ const ANY_ARCH: &str = "gfx90a";
 enum Form {
     /// The driver's flags reach the device compilation.
     Driver,
-    /// The driver keeps them from it, so the front end is told directly. `-Xarch_device` takes no
-    /// option with an argument and refuses `-Xclang`, so the host's front end is told as well.
+    /// The driver keeps them from it, so they go to the front end directly. `-Xarch_device` takes no
+    /// option with an argument and refuses `-Xclang`, so the host's front end gets them, too.
     FrontEnd,
 }
 
@@ -164,7 +164,7 @@ fn line(form: Form, arguments: &FlagsArguments, probe: &ClangProbe, own: &Own) -
 
 /// The flags that link `library`, on one line.
 ///
-/// Nothing in a program refers to the drain, so the linker is told to want it. An executable exports no
+/// Nothing in a program refers to the drain, so the flags make the linker want it. An executable exports no
 /// symbol that its libraries do not ask for: not the hooks if HIP is loaded later, not the block by
 /// which the copies in a process find each other.
 fn link_line(library: &Path) -> Result<Vec<u8>> {
