@@ -6,7 +6,7 @@ use crate::coverage::{By, Comparison, Report, View};
 use crate::data::components::Components;
 use crate::data::{DataDirectory, Origins, check_archs};
 use crate::index::MergedProfiles;
-use crate::llvm::Installed;
+use crate::llvm::LlvmTools;
 use crate::render::comparison;
 use crate::render::comparison::ComparisonFormat;
 use crate::term::exit_status::CommandResult;
@@ -67,7 +67,7 @@ fn view(path: &Path, arguments: &DiffArguments) -> Result<View> {
         sources.retain(|source| filters.arch.is_empty() || filters.arch.contains(&source.arch));
         return Ok(View::new(sources, By::Arch, |path| selection.admits(path)));
     }
-    let mut installed = Installed::find(arguments.llvm_bin.as_deref())?;
+    let mut installed = LlvmTools::find(arguments.llvm_bin.as_deref())?;
     let (archs, objects) = (&filters.arch, &arguments.objects);
     Warnings::printing(|warnings| {
         let all_builds = filters.all_builds;

@@ -8,7 +8,7 @@ use crate::coverage::{Change, Report, SourceTexts, staleness};
 use crate::data::DataDirectory;
 use crate::data::components::Components;
 use crate::index::{MergedProfiles, llvm_profdata, per_label};
-use crate::llvm::Installed;
+use crate::llvm::LlvmTools;
 use crate::render;
 use crate::render::annotated::{AnnotatedSources, SourceRequest};
 use crate::term::exit_status::CommandResult;
@@ -33,7 +33,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     })?;
     let mut origins = data.origins();
     let components = Components::of(&options.component, &mut origins)?;
-    let mut installed = Installed::find(arguments.llvm_bin.as_deref())?;
+    let mut installed = LlvmTools::find(arguments.llvm_bin.as_deref())?;
     let mut matched = Warnings::printing(|warnings| {
         data.match_elfs(archs, &components, &mut installed, warnings)
     })?;
@@ -94,7 +94,7 @@ fn add_host(
     arguments: &ReportArguments,
     data: &DataDirectory,
     merged: &MergedProfiles<'_>,
-    installed: &Installed,
+    installed: &LlvmTools,
 ) -> Result<()> {
     let binaries = &arguments.options.host_binary;
     if binaries.is_empty() {
@@ -120,7 +120,7 @@ fn show(
     report: &Report,
     merged: &MergedProfiles<'_>,
     texts: &SourceTexts,
-    installed: &Installed,
+    installed: &LlvmTools,
 ) -> Result<()> {
     let options = &arguments.options;
     let request = SourceRequest {
@@ -160,7 +160,7 @@ fn write(
     arguments: &ReportArguments,
     change: Option<&Change>,
     texts: SourceTexts,
-    installed: &Installed,
+    installed: &LlvmTools,
     missing: Vec<String>,
 ) -> Result<Vec<String>> {
     let options = &arguments.options;

@@ -12,7 +12,7 @@ const SCHEMA: u32 = 1;
 
 /// The answer of a process.
 #[derive(Serialize)]
-struct State<'a> {
+struct ProcessStatus<'a> {
     rocov_status: u32,
     pid: u32,
     /// GPUs.
@@ -27,7 +27,7 @@ struct State<'a> {
     directory: &'a str,
 }
 
-impl<'a> State<'a> {
+impl<'a> ProcessStatus<'a> {
     fn of(pid: u32, answer: &'a Answer) -> Self {
         Self {
             rocov_status: SCHEMA,
@@ -44,7 +44,7 @@ impl<'a> State<'a> {
 /// Prints the answer of the program.
 pub(crate) fn status(arguments: &StatusArguments) -> CommandResult {
     let answer = ask(arguments.pid, &Request::Status)?;
-    let state = State::of(arguments.pid, &answer);
+    let state = ProcessStatus::of(arguments.pid, &answer);
     if arguments.json {
         let json = serde_json::to_string(&state).map_err(anyhow::Error::from)?;
         println!("{json}");

@@ -5,7 +5,7 @@ use crate::coverage::{By, Collected, Report, Selection, SourceTexts, View, misfi
 use crate::data::components::Components;
 use crate::data::{DataDirectory, Origins};
 use crate::index::{MergedProfiles, per_label};
-use crate::llvm::Installed;
+use crate::llvm::LlvmTools;
 use crate::render::SHARED;
 use crate::support::paths::{below, here};
 use crate::term::exit_status::CommandResult;
@@ -23,28 +23,28 @@ const VERSION: u32 = 1;
 
 /// The output of `--json`.
 #[derive(Serialize)]
-struct Answers<'a> {
+struct LineAnswers<'a> {
     /// [`VERSION`].
     rocov_which: u32,
     /// In the order in which they were asked for.
-    lines: &'a [Answer],
+    lines: &'a [LineAnswer],
 }
 
 /// The tests that reach one line.
 #[derive(Serialize)]
-struct Answer {
+struct LineAnswer {
     /// The path of the source file, as it was compiled or as it was moved.
     source: String,
     line: u32,
     /// The archs that have code on the line.
     archs: Vec<String>,
     /// By label, those without one first.
-    tests: Vec<Test>,
+    tests: Vec<TestCounts>,
 }
 
 /// The counts of one test on a line.
 #[derive(Serialize)]
-struct Test {
+struct TestCounts {
     /// `None` for counts without a label.
     label: Option<String>,
     /// The labels of other tests that these counts may be of.
@@ -63,7 +63,7 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
         let all_builds = arguments.all_builds;
         DataDirectory::for_report(&[directory], all_builds, objects, archs, warnings)
     })?;
-    let mut installed = Installed::find(arguments.llvm_bin.as_deref())?;
+    let mut installed = LlvmTools::find(arguments.llvm_bin.as_deref())?;
     let all = Components::default();
     let mut matched =
         Warnings::printing(|warnings| data.match_elfs(archs, &all, &mut installed, warnings))?;
@@ -117,10 +117,10 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
 }
 
 /// Finds lines in all counts. A line that cannot be found is an error.
-fn answers(lines: &[&LineOfSource], whole: &View) -> (Vec<Answer>, Vec<anyhow::Error>) {
+fn answers(lines: &[&LineOfSource], whole: &View) -> (Vec<LineAnswer>, Vec<anyhow::Error>) {
     let (mut answers, mut errors) = (Vec::new(), Vec::new());
     for line in lines {
-        match Answer::of(line, whole) {
+        match LineAnswer::of(line, whole) {
             Ok(answer) => answers.push(answer),
             Err(error) => errors.push(error),
         }
@@ -130,7 +130,7 @@ fn answers(lines: &[&LineOfSource], whole: &View) -> (Vec<Answer>, Vec<anyhow::E
 
 /// Returns a line for each source that has changed since it was compiled, so that the line may be
 /// another.
-fn stale(answers: &[Answer], whole: &View) -> Vec<String> {
+fn stale(answers: &[LineAnswer], whole: &View) -> Vec<String> {
     let sources: BTreeSet<_> = answers.iter().map(|answer| &answer.source).collect();
     let misfits = sources.into_iter().filter_map(|source| {
         let misfit = misfit(whole, source, &SourceTexts::default())?;
@@ -139,7 +139,7 @@ fn stale(answers: &[Answer], whole: &View) -> Vec<String> {
     misfits.collect()
 }
 
-impl Answer {
+impl LineAnswer {
     /// Finds the line, without any test yet.
     ///
     /// # Errors
@@ -175,13 +175,13 @@ impl Answer {
         let tests = per_label::sharing(label);
         for test in &tests {
             let others = tests.iter().filter(|other| *other != test);
-            self.tests.push(Test {
+            self.tests.push(TestCounts {
                 label: test.as_ref().map(ToString::to_string),
                 shared_with: others.flatten().map(ToString::to_string).collect(),
                 counts: counts.clone(),
             });
         }
-        let order = |test: &Test| (test.label.clone(), test.shared_with.clone());
+        let order = |test: &TestCounts| (test.label.clone(), test.shared_with.clone());
         self.tests.sort_by_key(order);
     }
 
@@ -197,7 +197,7 @@ impl Answer {
         if self.tests.iter().any(|test| !test.shared_with.is_empty()) {
             headings.push(word(SHARED));
         }
-        let row = |test: &Test| {
+        let row = |test: &TestCounts| {
             let name = test.label.as_deref().unwrap_or(per_label::UNLABELLED);
             let count = |arch| match test.counts.get(arch) {
                 Some(count) => count.to_string(),
@@ -212,13 +212,13 @@ impl Answer {
     }
 }
 
-fn print(answers: &[Answer], json: bool) -> Result<()> {
+fn print(answers: &[LineAnswer], json: bool) -> Result<()> {
     if json {
-        return print::json(&Answers {
+        return print::json(&LineAnswers {
             rocov_which: VERSION,
             lines: answers,
         });
     }
-    let texts: Vec<_> = answers.iter().map(Answer::text).collect();
+    let texts: Vec<_> = answers.iter().map(LineAnswer::text).collect();
     print::text(texts.join("\n").as_bytes())
 }

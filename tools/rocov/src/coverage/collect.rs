@@ -2,7 +2,7 @@
 
 use super::folded::{Folded, with_everything_run};
 use super::llvm_cov::export;
-use super::model::{Record, Shared, Side, Source};
+use super::model::{Record, SharedFunctions, Side, Source};
 use crate::host::command;
 use crate::llvm::Tools;
 use crate::support::{mmap, parallel};
@@ -54,7 +54,7 @@ pub(crate) fn collect(
     tools: &Tools,
     place: impl Fn(&str) -> String + Sync,
 ) -> Result<Collected> {
-    let shared = Mutex::new(Shared::default());
+    let shared = Mutex::new(SharedFunctions::default());
     let done = AtomicUsize::new(0);
     let line = |_| {
         let done = done.load(Ordering::Relaxed);

@@ -5,7 +5,8 @@
 //! the functions and are passed over.
 
 use super::function::{
-    Branch, Counts, Decision, Function, Kind, Location, Outcome, Place, Region, Span, Vector,
+    Branch, Counts, Decision, DecisionOutcome, Function, Kind, Location, Place, Region, Span,
+    Vector,
 };
 use super::model::Record;
 use serde::Deserialize;
@@ -256,7 +257,7 @@ fn convert(exported: Exported) -> Result<Record, String> {
     for exported in exported.mcdc_records {
         let (location, kind, count) = branch(exported.branch)?;
         function.decisions.push(Decision { location, kind });
-        counts.decisions.push(Outcome {
+        counts.decisions.push(DecisionOutcome {
             branch: count,
             covered: exported.covered,
             vectors: exported.vectors,

@@ -1,7 +1,7 @@
 //! One source file, line by line, with its counts in each column.
 
 use super::function::{Place, Span};
-use super::segments::{Counted, Segment, lines, missed, segments};
+use super::segments::{CountedRegion, Segment, lines, missed, segments};
 use super::view::{Column, View};
 use std::collections::BTreeMap;
 
@@ -131,7 +131,7 @@ impl Column {
             let function = &record.function;
             for (region, count) in function.regions.iter().zip(&record.counts.regions) {
                 if &**function.path(region.location.file) == path {
-                    counted.push(Counted {
+                    counted.push(CountedRegion {
                         span: region.location.span,
                         kind: region.kind,
                         count: *count,

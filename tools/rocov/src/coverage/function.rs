@@ -174,7 +174,7 @@ pub(crate) struct Counts {
     pub(crate) calls: u64,
     pub(crate) regions: Vec<u64>,
     pub(crate) branches: Vec<Sides>,
-    pub(crate) decisions: Vec<Outcome>,
+    pub(crate) decisions: Vec<DecisionOutcome>,
 }
 
 impl Counts {
@@ -202,7 +202,7 @@ fn add(sum: &mut Sides, sides: Sides) {
 
 /// The results of an MC/DC decision.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub(crate) struct DecisionOutcome {
     /// The numbers of times that it was true and was false, as llvm-cov has them.
     pub(crate) branch: Sides,
     /// For each condition, true if it was shown to decide by itself.
@@ -219,7 +219,7 @@ pub(crate) struct Vector {
     pub(crate) result: bool,
 }
 
-impl Outcome {
+impl DecisionOutcome {
     fn add(&mut self, other: &Self) {
         add(&mut self.branch, other.branch);
         for (covered, more) in self.covered.iter_mut().zip(&other.covered) {

@@ -7,7 +7,7 @@
 use super::figures::{Figure, Figures};
 use super::function::{Kind, Location, Place, Span};
 use super::model::Record;
-use super::segments::{Counted, lines, segments};
+use super::segments::{CountedRegion, lines, segments};
 use std::collections::BTreeMap;
 
 /// The key of a region or branch of a function.
@@ -22,7 +22,7 @@ struct Key {
 
 /// The coverage of a function.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Detail {
+pub(crate) struct FunctionCoverage {
     is_called: bool,
     lines: BTreeMap<u32, bool>,
     regions: BTreeMap<Key, bool>,
@@ -31,7 +31,7 @@ pub(crate) struct Detail {
     conditions: BTreeMap<(Key, usize), bool>,
 }
 
-impl Detail {
+impl FunctionCoverage {
     pub(crate) fn of(record: &Record) -> Self {
         let (function, counts) = (&record.function, &record.counts);
         let main = function.main_file();
@@ -41,7 +41,7 @@ impl Detail {
         let in_main = counted
             .clone()
             .filter(|(region, _)| region.location.file == main)
-            .map(|(region, count)| Counted {
+            .map(|(region, count)| CountedRegion {
                 span: region.location.span,
                 kind: region.kind,
                 count: *count,

@@ -3,7 +3,7 @@
 use super::export;
 use super::export::Export;
 use super::figures::Figure;
-use super::function_coverage::Detail;
+use super::function_coverage::FunctionCoverage;
 use crate::host::command;
 use crate::llvm::Tools;
 use anyhow::{Context, Result};
@@ -14,7 +14,7 @@ use std::process::Command;
 
 /// The figures of a function that was compiled with coverage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Function {
+pub(crate) struct FunctionFigures {
     /// The number of entries.
     pub(crate) count: u64,
     /// Its lines.
@@ -81,12 +81,12 @@ pub(crate) fn functions(
     tools: &Tools,
     elf: &Path,
     merged: &Path,
-) -> Result<BTreeMap<String, Function>> {
+) -> Result<BTreeMap<String, FunctionFigures>> {
     let (export, _) = export(tools, &[elf.to_path_buf()], merged)?;
     let functions = export.records.iter().map(|record| {
-        let function = Function {
+        let function = FunctionFigures {
             count: record.counts.calls,
-            lines: Detail::of(record).figures().lines,
+            lines: FunctionCoverage::of(record).figures().lines,
         };
         (symbol(&record.function.name).to_owned(), function)
     });

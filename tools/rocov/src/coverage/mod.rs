@@ -36,7 +36,7 @@ pub(crate) use collect::Collected;
 pub(crate) use comparison::Comparison;
 pub(crate) use figures::Figure;
 pub(crate) use gates::Gates;
-pub(crate) use llvm_cov::{Function, functions, sources};
+pub(crate) use llvm_cov::{FunctionFigures, functions, sources};
 pub(crate) use report::Report;
 pub(crate) use report_json::read as read_saved;
 pub(crate) use selection::{PathMap, Selection};

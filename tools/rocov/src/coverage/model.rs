@@ -50,12 +50,12 @@ pub(crate) struct Record {
 
 /// Descriptions of functions and paths, which many code objects share.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct SharedFunctions {
     functions: HashSet<Arc<Function>>,
     paths: HashMap<Arc<str>, Arc<str>>,
 }
 
-impl Shared {
+impl SharedFunctions {
     /// Makes records that were just read share known descriptions. `place` gives the present path of a
     /// source file for the path that it was compiled from.
     pub(crate) fn share(&mut self, records: &mut [Record], place: impl Fn(&str) -> String) {

@@ -27,7 +27,7 @@ pub(super) fn common_suffix(one: &Path, other: &Path) -> usize {
 
 /// Sources that paths are looked for among.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct PathIndex {
     root: Option<PathBuf>,
     /// The sources in the work tree, by their paths in it.
     inside: HashMap<PathBuf, String>,
@@ -35,7 +35,7 @@ pub(super) struct Places {
     by_name: HashMap<OsString, Vec<String>>,
 }
 
-impl Places {
+impl PathIndex {
     /// Takes the sources, some of which are in the work tree with this root, if there is one.
     pub(super) fn new<'a>(root: Option<&Path>, sources: impl IntoIterator<Item = &'a str>) -> Self {
         let mut places = Self {
@@ -110,7 +110,7 @@ mod tests {
             "/build/b.hip",
             "gen/c.h",
         ];
-        let places = Places::new(None, sources);
+        let places = PathIndex::new(None, sources);
         let find = |path| places.find(path);
         assert_eq!(find("p/src/a.hip"), Match::Source(sources[0]));
         assert_eq!(find("q/src/a.hip"), Match::Source(sources[1]));
@@ -132,10 +132,10 @@ mod tests {
         let here = root.join("one/src/a.hip");
         let here = here.to_str().unwrap();
         let built = "/build/two/src/a.hip";
-        let places = Places::new(Some(&root), [here]);
+        let places = PathIndex::new(Some(&root), [here]);
         assert_eq!(places.find("one/src/a.hip"), Match::Source(here));
         assert_eq!(places.find("two/src/a.hip"), Match::Nothing);
-        let places = Places::new(Some(&root), [here, built]);
+        let places = PathIndex::new(Some(&root), [here, built]);
         assert_eq!(places.find("two/src/a.hip"), Match::Source(built));
     }
 }

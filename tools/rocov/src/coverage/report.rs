@@ -12,7 +12,7 @@ use crate::data::device_elfs::ObjectFile;
 use crate::data::{DataDirectory, Origins};
 use crate::index::per_label::MergedTest;
 use crate::index::{MergedArch, MergedObject, MergedProfiles};
-use crate::llvm::Installed;
+use crate::llvm::LlvmTools;
 use crate::term::plural::count;
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
@@ -113,7 +113,7 @@ impl Report {
     pub(crate) fn collected(
         &self,
         selection: &Selection,
-        installed: &Installed,
+        installed: &LlvmTools,
     ) -> Result<Collected> {
         let place = |path: &str| selection.place(path);
         collect(&self.binaries, installed.newest(), place)
@@ -128,7 +128,7 @@ impl Report {
         &self,
         selection: &Selection,
         by: By,
-        installed: &Installed,
+        installed: &LlvmTools,
     ) -> Result<(View, Vec<String>)> {
         let place = |path: &str| selection.place(path);
         let is_wanted = |path: &str| selection.admits(path);
@@ -164,7 +164,7 @@ impl Report {
         selection: &Selection,
         by: By,
         texts: &SourceTexts,
-        installed: &Installed,
+        installed: &LlvmTools,
     ) -> Result<Vec<String>> {
         // llvm-cov prints its warnings itself when it shows the sources.
         let (view, _) = self.view(selection, by, installed)?;

@@ -4,7 +4,7 @@
 //! folded: that is in `rocov.columns`.
 
 use super::export;
-use super::model::{Shared, Side, Source};
+use super::model::{SharedFunctions, Side, Source};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -60,7 +60,7 @@ pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<So
     if exports.len() != saved.rocov.columns.len() {
         bail!(is_none());
     }
-    let mut shared = Shared::default();
+    let mut shared = SharedFunctions::default();
     let sources = saved.rocov.columns.into_iter().zip(exports);
     let sources = sources.map(|(head, export)| {
         let mut records = export.records;

@@ -1,7 +1,7 @@
 //! Finds the source, and the line of it, that a user means.
 
 use super::file::Line;
-use super::path_match::{Match, Places};
+use super::path_match::{Match, PathIndex};
 use super::view::View;
 use anyhow::{Error, Result, anyhow, bail};
 use std::path::Path;
@@ -17,7 +17,7 @@ impl View {
         let root = here.is_ok().then_some(Path::new("/"));
         let path = here.as_deref().unwrap_or(file);
         let paths = || self.paths.iter().map(|path| &**path);
-        let found = match Places::new(root, paths()).find(&path.to_string_lossy()) {
+        let found = match PathIndex::new(root, paths()).find(&path.to_string_lossy()) {
             Match::Source(found) | Match::Likely(found) => found.to_owned(),
             Match::Nothing => return Err(not_known([file], paths())),
             Match::Ambiguous(several) => bail!(

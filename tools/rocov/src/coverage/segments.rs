@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 
 /// A region with its count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct CountedRegion {
     pub(crate) span: Span,
     pub(crate) kind: Kind,
     pub(crate) count: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Segment {
 }
 
 /// The segments of the regions of one file, in order.
-pub(crate) fn segments(mut regions: Vec<Counted>) -> Vec<Segment> {
+pub(crate) fn segments(mut regions: Vec<CountedRegion>) -> Vec<Segment> {
     // Outer regions before inner ones.
     regions.sort_by_key(|it| (it.span.start, Reverse(it.span.end), it.kind));
     regions.dedup_by(|next, kept| {
@@ -54,11 +54,11 @@ pub(crate) fn segments(mut regions: Vec<Counted>) -> Vec<Segment> {
 struct Builder {
     segments: Vec<Segment>,
     /// Regions around the current place, outermost first.
-    active: Vec<Counted>,
+    active: Vec<CountedRegion>,
 }
 
 impl Builder {
-    fn add(&mut self, region: &Counted, next: Option<&Counted>) {
+    fn add(&mut self, region: &CountedRegion, next: Option<&CountedRegion>) {
         let Span { start, end } = region.span;
         let (staying, completed): (Vec<_>, Vec<_>) =
             self.active.iter().partition(|it| it.span.end > start);
@@ -120,7 +120,7 @@ impl Builder {
         self.active.truncate(first);
     }
 
-    fn start(&mut self, region: &Counted, place: Place, is_entry: bool, is_skipped: bool) {
+    fn start(&mut self, region: &CountedRegion, place: Place, is_entry: bool, is_skipped: bool) {
         let has_count = !is_skipped && region.kind != Kind::Skipped;
         if let (Some(last), false, false) = (self.segments.last(), is_entry, is_skipped)
             && last.has_count == has_count

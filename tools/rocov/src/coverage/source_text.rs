@@ -1,6 +1,6 @@
 //! The text of source files: from the tree, or as git has it at a revision.
 
-use super::path_match::{Match, Places};
+use super::path_match::{Match, PathIndex};
 use crate::host::git::{Repository, Revision};
 use anyhow::{Context, Result};
 use std::cell::RefCell;
@@ -23,7 +23,7 @@ struct Files {
     root: Option<PathBuf>,
     /// From the root.
     paths: BTreeSet<String>,
-    places: Places,
+    places: PathIndex,
 }
 
 impl SourceTexts {
@@ -41,7 +41,7 @@ impl SourceTexts {
             revision: Some(Files {
                 revision: RefCell::new(revision),
                 root: repository.root,
-                places: Places::new(None, paths.iter().map(String::as_str)),
+                places: PathIndex::new(None, paths.iter().map(String::as_str)),
                 paths,
             }),
         })

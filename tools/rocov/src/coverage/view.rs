@@ -5,7 +5,7 @@ use super::breakdown::Part;
 use super::changed::Changed;
 use super::figures::Figures;
 use super::function::Place;
-use super::function_coverage::Detail;
+use super::function_coverage::FunctionCoverage;
 use super::model::{Record, Side, Source, combine};
 use super::source_text::SourceTexts;
 use super::staleness::Misfit;
@@ -165,12 +165,12 @@ impl View {
     /// Instances of one template count once. On archs on which a function is not the same, what any
     /// of them has is joined first.
     fn row(&self, path: &str) -> Row {
-        let mut everywhere: BTreeMap<(Place, &str), Detail> = BTreeMap::new();
+        let mut everywhere: BTreeMap<(Place, &str), FunctionCoverage> = BTreeMap::new();
         let mut columns = Vec::new();
         for column in &self.columns {
             let mut here: Vec<(Place, Figures)> = Vec::new();
             for record in column.defined_in(path) {
-                let detail = Detail::of(record);
+                let detail = FunctionCoverage::of(record);
                 let start = record.function.start();
                 here.push((start, detail.figures()));
                 everywhere

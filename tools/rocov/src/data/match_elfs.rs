@@ -3,7 +3,7 @@
 use super::components::Components;
 use super::device_elfs::{DeviceElf, ObjectFile};
 use super::{DataDirectory, DeviceProfile, profile_header};
-use crate::llvm::Installed;
+use crate::llvm::LlvmTools;
 use crate::term::plural::count;
 use crate::term::warnings::Warnings;
 use anyhow::{Error, Result, anyhow};
@@ -162,7 +162,7 @@ impl<'a> MatchedElfs<'a> {
     pub(crate) fn leave_out_damaged(
         &mut self,
         data: &DataDirectory,
-        installed: &mut Installed,
+        installed: &mut LlvmTools,
         warnings: &mut Warnings,
     ) {
         installed.prefer(self.compilers());
@@ -232,7 +232,7 @@ impl DataDirectory {
         &self,
         archs: &[String],
         components: &Components,
-        installed: &mut Installed,
+        installed: &mut LlvmTools,
         warnings: &mut Warnings,
     ) -> Result<MatchedElfs<'_>> {
         let mut matched = self.match_all_elfs();

@@ -1,6 +1,6 @@
 //! The header of a profile: its version, and the instrumentation that it is of.
 
-use crate::llvm::Installed;
+use crate::llvm::LlvmTools;
 use crate::support::mmap;
 use anyhow::{Context, Result, bail};
 use rocov::format::profraw::{Header, ProfileError, RawProfile, Version};
@@ -73,7 +73,7 @@ impl fmt::Display for Instrumentation {
 /// # Errors
 ///
 /// Fails if it is not, or of a version that is not known. Tools that the user chose may know more.
-pub(crate) fn check(path: &Path, installed: &Installed) -> Result<()> {
+pub(crate) fn check(path: &Path, installed: &LlvmTools) -> Result<()> {
     let file = mmap::map(path)?;
     match RawProfile::parse(&file) {
         Err(ProfileError::UnknownVersion { .. }) if installed.chosen() => Ok(()),

@@ -51,7 +51,7 @@ impl PerTest {
     ///
     /// Fails if it is not one of ctest on a build directory.
     pub(crate) fn of(command: &[OsString]) -> Result<Self> {
-        let asked = Asked::of(command)?;
+        let asked = CtestCommand::of(command)?;
         let build = asked.build.as_deref().unwrap_or(Path::new("."));
         let build = build
             .canonicalize()
@@ -80,7 +80,7 @@ impl PerTest {
 }
 
 /// The parts of a command of ctest.
-struct Asked<'a> {
+struct CtestCommand<'a> {
     program: &'a OsStr,
     build: Option<PathBuf>,
     configuration: Option<OsString>,
@@ -89,7 +89,7 @@ struct Asked<'a> {
     arguments: Vec<OsString>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> CtestCommand<'a> {
     fn of(command: &'a [OsString]) -> Result<Self> {
         let (program, arguments) = command.split_first().context("no program given")?;
         let name = Path::new(program).file_name().unwrap_or_default();
@@ -260,13 +260,13 @@ mod tests {
         let command =
             |text: &str| -> Vec<OsString> { text.split_whitespace().map(OsString::from).collect() };
         let line = command("/opt/ctest -j4 --test-dir b -C Debug --output-junit=j.xml -R x");
-        let asked = Asked::of(&line).unwrap();
+        let asked = CtestCommand::of(&line).unwrap();
         assert_eq!(asked.build, Some("b".into()));
         assert_eq!(asked.configuration, Some("Debug".into()));
         assert_eq!(asked.junit, Some("j.xml".into()));
         assert_eq!(asked.arguments, command("-j4 -C Debug -R x"));
         for wrong in ["make test", "ctest -S x.cmake", "ctest --preset=x"] {
-            assert!(Asked::of(&command(wrong)).is_err(), "{wrong}");
+            assert!(CtestCommand::of(&command(wrong)).is_err(), "{wrong}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::data::profile_header::{is_indexed, version_word};
 use crate::host::command;
-use crate::llvm::{Installed, Tools};
+use crate::llvm::{LlvmTools, Tools};
 use crate::support::atomic::replace;
 use anyhow::{Context, Result, bail};
 use rocov::format::profraw::Version;
@@ -18,7 +18,7 @@ use tempfile::NamedTempFile;
 /// # Errors
 ///
 /// Fails if it is refused; with its reason.
-pub(crate) fn check_by_tool(path: &Path, installed: &Installed) -> Result<()> {
+pub(crate) fn check_by_tool(path: &Path, installed: &LlvmTools) -> Result<()> {
     let tools = installed.reading(Version::split(version_word(path)?).0)?;
     let part = NamedTempFile::new().context("cannot make a temporary file")?;
     let (mut command, _list) = merging(tools, &[path], part.path(), &[])?;
@@ -44,7 +44,7 @@ pub(crate) fn check_by_tool(path: &Path, installed: &Installed) -> Result<()> {
 pub(crate) fn merge(
     profiles: &[&Path],
     output: &Path,
-    installed: &Installed,
+    installed: &LlvmTools,
     arguments: &[String],
 ) -> Result<Vec<String>> {
     let mut by_version: BTreeMap<u64, Vec<&Path>> = BTreeMap::new();

@@ -9,7 +9,7 @@ pub(crate) mod per_label;
 use crate::data::DataDirectory;
 use crate::data::device_elfs::ObjectFile;
 use crate::data::match_elfs::{MatchedArch, MatchedCodeObject, MatchedElfs, leave_out_damaged};
-use crate::llvm::Installed;
+use crate::llvm::LlvmTools;
 use crate::support::{mmap, parallel};
 use crate::term::warnings::Warnings;
 use anyhow::{Context, Result, bail};
@@ -57,7 +57,7 @@ impl<'a> MergedProfiles<'a> {
     pub(crate) fn of_data(
         matched: &mut MatchedElfs<'a>,
         data: &DataDirectory,
-        installed: &Installed,
+        installed: &LlvmTools,
         warnings: &mut Warnings,
     ) -> Result<Self> {
         let merged = Self::of(matched, installed, warnings)?;
@@ -79,7 +79,7 @@ impl<'a> MergedProfiles<'a> {
     /// Fails if a file cannot be read or written, or no installed tool reads a profile.
     pub(crate) fn of(
         matched: &mut MatchedElfs<'a>,
-        installed: &Installed,
+        installed: &LlvmTools,
         warnings: &mut Warnings,
     ) -> Result<Self> {
         let directory = TempDir::new().context("cannot make a temporary directory")?;
@@ -174,7 +174,7 @@ fn of_arch(directory: &Path, name: &str) -> PathBuf {
 fn merge_archs(
     archs: &mut BTreeMap<&str, MatchedArch<'_>>,
     output: &Path,
-    installed: &Installed,
+    installed: &LlvmTools,
     warnings: &mut Warnings,
 ) -> Result<usize> {
     let merge = |arch: &str, objects: &MatchedArch<'_>| {
@@ -219,7 +219,7 @@ fn merge_archs(
 pub(crate) fn merge_object(
     object: &MatchedCodeObject<'_>,
     part: &Path,
-    installed: &Installed,
+    installed: &LlvmTools,
 ) -> Result<Vec<String>> {
     let paths = object.paths();
     let indexed = || {

@@ -3,7 +3,7 @@
 use super::MergedProfiles;
 use crate::data::DataDirectory;
 use crate::data::match_elfs::MatchedElfs;
-use crate::llvm::Installed;
+use crate::llvm::LlvmTools;
 use crate::term::warnings::Warnings;
 use anyhow::{Result, bail};
 use rocov::store::Label;
@@ -57,7 +57,7 @@ pub(crate) fn name(test: Option<&Label>) -> String {
 pub(crate) fn merged<'a>(
     matched: &MatchedElfs<'a>,
     data: &DataDirectory,
-    installed: &Installed,
+    installed: &LlvmTools,
     warnings: &mut Warnings,
 ) -> Result<Vec<MergedTest<'a>>> {
     let mut others: BTreeMap<Option<Label>, BTreeSet<Option<Label>>> = BTreeMap::new();

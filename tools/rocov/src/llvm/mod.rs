@@ -21,7 +21,7 @@ pub(crate) use tools::Tools;
 
 /// The tools there are, newest first.
 #[derive(Debug)]
-pub(crate) struct Installed {
+pub(crate) struct LlvmTools {
     tools: Vec<Tools>,
     /// Chosen by the user.
     chosen: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Installed {
     compilers: Vec<String>,
 }
 
-impl Installed {
+impl LlvmTools {
     /// Looks for the tools in `directory`, or in their usual places.
     ///
     /// # Errors
@@ -155,7 +155,7 @@ pub(crate) fn releases(layout: &VersionLayout) -> String {
 mod tests {
     use super::*;
 
-    fn installed(versions: &[u32]) -> Installed {
+    fn installed(versions: &[u32]) -> LlvmTools {
         let tools = versions.iter().map(|llvm| Tools {
             llvm: *llvm,
             raw_version: Version::of_clang(*llvm).map(|version| version.layout().version),
@@ -163,7 +163,7 @@ mod tests {
             cov: format!("/llvm-cov-{llvm}").into(),
             cxxfilt: None,
         });
-        Installed {
+        LlvmTools {
             tools: tools.collect(),
             chosen: false,
             compilers: Vec::new(),
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn tools_the_user_chose_are_refused_for_what_they_say_alone() {
-        let mut installed = Installed {
+        let mut installed = LlvmTools {
             chosen: true,
             ..installed(&[22])
         };

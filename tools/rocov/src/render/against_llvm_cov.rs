@@ -10,7 +10,7 @@ use crate::coverage::collect::{CountedBinary, collect};
 use crate::coverage::model::{Side, Source};
 use crate::coverage::view::{By, View};
 use crate::host::command;
-use crate::llvm::Installed;
+use crate::llvm::LlvmTools;
 use json::json;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -96,7 +96,7 @@ impl Counted {
                 profile: self.profile(&[name]),
             })
             .collect();
-        let installed = Installed::find(None).unwrap();
+        let installed = LlvmTools::find(None).unwrap();
         let collected = collect(&inputs, installed.newest(), str::to_owned).unwrap();
         assert_eq!(collected.warnings, [""; 0]);
         collected.sources

@@ -1,6 +1,8 @@
 //! A comparison as text, in Markdown and in JSON.
 
-use crate::coverage::comparison::{Change, Comparison, FunctionChange, LineChange, Pair, Totals};
+use crate::coverage::comparison::{
+    Comparison, FunctionChange, FunctionFate, LineChange, Pair, Totals,
+};
 use crate::coverage::figures::Figure;
 use crate::support::paths::{below, here};
 use crate::term::line_ranges::ranges;
@@ -122,7 +124,7 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
         };
         changes.map(line).collect()
     };
-    let functions = |change: Change| -> Vec<String> {
+    let functions = |change: FunctionFate| -> Vec<String> {
         let changes = comparison.functions.iter().filter(|it| it.change == change);
         let line = |it: &FunctionChange| {
             let (what, name) = (it.what(), &it.name);
@@ -153,13 +155,22 @@ fn sections(comparison: &Comparison) -> Vec<Section> {
         ("Files whose lines changed", files.collect()),
         ("Newly covered lines", lines(&|it| &it.newly_covered)),
         ("Newly missed lines", lines(&|it| &it.newly_missed)),
-        ("Functions that now run", functions(Change::Gained)),
-        ("Functions that no longer run", functions(Change::Lost)),
-        ("Functions that ran and are gone", functions(Change::Gone)),
-        ("New functions that do not run", functions(Change::New)),
+        ("Functions that now run", functions(FunctionFate::Gained)),
+        (
+            "Functions that no longer run",
+            functions(FunctionFate::Lost),
+        ),
+        (
+            "Functions that ran and are gone",
+            functions(FunctionFate::Gone),
+        ),
+        (
+            "New functions that do not run",
+            functions(FunctionFate::New),
+        ),
         (
             "Changed functions, whose lines are not compared",
-            functions(Change::Changed),
+            functions(FunctionFate::Changed),
         ),
     ];
     let has_any = |(_, lines): &Section| !lines.is_empty();

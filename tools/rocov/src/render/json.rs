@@ -3,7 +3,7 @@
 
 use super::{breakdown, changed};
 use crate::coverage::figures::{Figure, Figures};
-use crate::coverage::function::{Function, Location, Outcome, Region, Sides};
+use crate::coverage::function::{DecisionOutcome, Function, Location, Region, Sides};
 use crate::coverage::model::Record;
 use crate::coverage::report_json::Head;
 use crate::coverage::view::{Column, View};
@@ -218,7 +218,7 @@ fn decisions_where(record: &Record, is_wanted: impl Fn(Location) -> bool) -> Vec
     decisions
         .filter(|(decision, _)| is_wanted(decision.location))
         .map(|(decision, outcome)| {
-            let Outcome {
+            let DecisionOutcome {
                 branch,
                 covered,
                 vectors,

@@ -5,7 +5,7 @@ use super::finding::Finding;
 use super::host_elf::Host;
 use crate::data::device_elfs::has_mapping;
 use crate::data::profile_header::Instrumentation;
-use crate::llvm::Installed;
+use crate::llvm::LlvmTools;
 use crate::support::mmap;
 use crate::term::plural::count;
 use anyhow::Result;
@@ -23,7 +23,7 @@ use std::path::Path;
 const RECORD: &[u8] = b"__profd_";
 
 /// Looks at the host part of the file at `path`, if it has one, and at each code object in it.
-pub(super) fn check(path: &Path, installed: Option<&Installed>) -> Vec<Finding> {
+pub(super) fn check(path: &Path, installed: Option<&LlvmTools>) -> Vec<Finding> {
     let file = match mmap::map(path) {
         Ok(file) => file,
         Err(error) => {
@@ -103,7 +103,7 @@ impl Facts {
         })
     }
 
-    fn finding(&self, path: &Path, installed: Option<&Installed>) -> Finding {
+    fn finding(&self, path: &Path, installed: Option<&LlvmTools>) -> Finding {
         let Self { name, word, .. } = self;
         let subject = path.display();
         let Some(word) = word else {

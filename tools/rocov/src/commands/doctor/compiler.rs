@@ -2,7 +2,7 @@
 
 use super::finding::Finding;
 use crate::host::command;
-use crate::llvm::{Clang, Installed, releases, rocm};
+use crate::llvm::{Clang, LlvmTools, releases, rocm};
 use crate::support::mmap;
 use anyhow::Result;
 use memchr::memmem;
@@ -94,7 +94,7 @@ fn defines_counter(runtime: &Path) -> bool {
 
 /// The tools that read profiles, with the raw versions that they say, and whether those of what the
 /// newest compiler writes are among them.
-pub(super) fn tools(compilers: &[Clang], installed: &Result<Installed>) -> Vec<Finding> {
+pub(super) fn tools(compilers: &[Clang], installed: &Result<LlvmTools>) -> Vec<Finding> {
     let installed = match installed {
         Ok(installed) => installed,
         Err(error) => {

@@ -16,7 +16,7 @@ mod shared_library;
 
 use crate::cli::DoctorArguments;
 use crate::host::installed;
-use crate::llvm::{Clang, Installed};
+use crate::llvm::{Clang, LlvmTools};
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::print;
 use finding::{Finding, State};
@@ -34,7 +34,7 @@ const NODES: &str = "/sys/class/kfd/kfd/topology/nodes";
 
 /// The output of `--json`.
 #[derive(Serialize)]
-struct Document<'a> {
+struct Findings<'a> {
     rocov_doctor: u32,
     /// True if nothing is missing.
     complete: bool,
@@ -44,7 +44,7 @@ struct Document<'a> {
 /// Looks at everything; the status says whether something that coverage needs is missing.
 pub(crate) fn doctor(arguments: &DoctorArguments) -> CommandResult {
     let compilers = Clang::all();
-    let installed = Installed::find(arguments.llvm_bin.as_deref());
+    let installed = LlvmTools::find(arguments.llvm_bin.as_deref());
     let has_model = installed::find(installed::MODEL_GPU).is_ok();
     let mut findings = libraries_of_rocov();
     findings.extend(runtime::check());
@@ -57,7 +57,7 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> CommandResult {
     }
     let complete = findings.iter().all(|it| it.state != State::Missing);
     if arguments.json {
-        print::json(&Document {
+        print::json(&Findings {
             rocov_doctor: SCHEMA,
             complete,
             findings: &findings,

@@ -11,24 +11,24 @@ use serde::Serialize;
 
 /// The output of `--json`.
 #[derive(Serialize)]
-struct Answers<'a> {
+struct AddressAnswers<'a> {
     /// [`VERSION`].
     rocov_kernels: u32,
     /// In the order in which they are asked for.
-    addresses: Vec<Answer<'a>>,
+    addresses: Vec<AddressAnswer<'a>>,
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct AddressAnswer<'a> {
     /// The address, as text: `0x7f31c0de0040`.
     address: String,
     /// The loads that it was in; none if it is not known.
-    loads: Vec<Found<'a>>,
+    loads: Vec<AddressLoad<'a>>,
 }
 
 /// A load that an address was in.
 #[derive(Serialize)]
-struct Found<'a> {
+struct AddressLoad<'a> {
     pid: u32,
     host: &'a str,
     /// Generation of the load.
@@ -52,14 +52,14 @@ struct Found<'a> {
 
 /// Prints the loads at the addresses. Returns whether all addresses are known.
 pub(super) fn print(document: &Document, arguments: &KernelsArguments) -> Result<bool> {
-    let answer = |Address(address): &Address| Answer {
+    let answer = |Address(address): &Address| AddressAnswer {
         address: format!("{address:#x}"),
         loads: found(document, *address, arguments),
     };
     let addresses: Vec<_> = arguments.address.iter().map(answer).collect();
     let all_are_known = addresses.iter().all(|answer| !answer.loads.is_empty());
     if arguments.json {
-        print::json(&Answers {
+        print::json(&AddressAnswers {
             rocov_kernels: VERSION,
             addresses,
         })?;
@@ -74,7 +74,11 @@ pub(super) fn print(document: &Document, arguments: &KernelsArguments) -> Result
 }
 
 /// The loads that had `address` at the moment that is asked for, else all that ever had it.
-fn found<'a>(document: &'a Document, address: u64, arguments: &KernelsArguments) -> Vec<Found<'a>> {
+fn found<'a>(
+    document: &'a Document,
+    address: u64,
+    arguments: &KernelsArguments,
+) -> Vec<AddressLoad<'a>> {
     let is_asked_for = |process: &&ProcessRecord| {
         let pid = arguments.pid;
         pid.is_none_or(|pid| pid == process.pid)
@@ -93,11 +97,11 @@ fn found<'a>(document: &'a Document, address: u64, arguments: &KernelsArguments)
     let processes = document.processes.iter().filter(is_asked_for);
     processes
         .flat_map(loads)
-        .map(|(process, load)| Found::of(process, load, address))
+        .map(|(process, load)| AddressLoad::of(process, load, address))
         .collect()
 }
 
-impl<'a> Found<'a> {
+impl<'a> AddressLoad<'a> {
     fn of(process: &'a ProcessRecord, load: &'a LoadRecord, address: u64) -> Self {
         let kernel = load.kernel_at(address);
         let is_object = kernel.is_some_and(|kernel| kernel.object == address);
@@ -134,14 +138,14 @@ const fn heading(text: &'static str, is_number: bool) -> Heading<'static> {
 }
 
 /// The rows of one address. An unknown address has one row with the address only.
-fn rows(answer: &Answer<'_>, mangled: bool) -> Vec<Vec<String>> {
+fn rows(answer: &AddressAnswer<'_>, mangled: bool) -> Vec<Vec<String>> {
     let unknown = || "-".to_owned();
     if answer.loads.is_empty() {
         let mut row = vec![unknown(); HEADINGS.len()];
         row[0].clone_from(&answer.address);
         return vec![row];
     }
-    let row = |found: &Found<'_>| {
+    let row = |found: &AddressLoad<'_>| {
         let name = found.name.map(|name| match &found.display_name {
             Some(display) if !mangled => display.clone(),
             _ => name.to_owned(),

@@ -2,11 +2,11 @@
 
 use crate::cli::KernelsArguments;
 use crate::coverage;
-use crate::coverage::Function;
+use crate::coverage::FunctionFigures;
 use crate::data::DataDirectory;
 use crate::data::match_elfs::MatchedCodeObject;
 use crate::index::merge_object;
-use crate::llvm::Installed;
+use crate::llvm::LlvmTools;
 use crate::support::parallel;
 use crate::term::warnings::Warnings;
 
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use tempfile::TempDir;
 
 /// The functions of each code object that there is a profile of, by identity and symbol.
-pub(super) type Measured = BTreeMap<String, BTreeMap<String, Function>>;
+pub(super) type Measured = BTreeMap<String, BTreeMap<String, FunctionFigures>>;
 
 /// Gets the functions from LLVM's tools. A code object that they cannot read is left out, with a
 /// warning.
@@ -33,7 +33,7 @@ pub(super) fn of(
     if data.device.is_empty() {
         return Ok(measured);
     }
-    let mut installed = match Installed::find(arguments.llvm_bin.as_deref()) {
+    let mut installed = match LlvmTools::find(arguments.llvm_bin.as_deref()) {
         Ok(installed) => installed,
         Err(error) => {
             warnings.add(format!("left out: counts and lines: {error:#}"));
@@ -71,8 +71,8 @@ pub(super) fn of(
 fn functions(
     object: &MatchedCodeObject<'_>,
     arch: &str,
-    installed: &Installed,
-) -> Result<(BTreeMap<String, Function>, Vec<String>)> {
+    installed: &LlvmTools,
+) -> Result<(BTreeMap<String, FunctionFigures>, Vec<String>)> {
     let directory = TempDir::new().context("cannot make a temporary directory")?;
     let elf = object.file.place(object.elf, arch, directory.path())?;
     let merged = directory.path().join("one.profdata");

@@ -20,7 +20,7 @@ const VERSION: u32 = 1;
 
 /// The output of `--json`.
 #[derive(Serialize)]
-struct Document<'a> {
+struct KernelList<'a> {
     /// [`VERSION`].
     rocov_kernels: u32,
     /// The kernels that are asked for, sorted.
@@ -51,7 +51,7 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
     }
     rows.sort_by(|one, other| compare(one, other, arguments.sort));
     if arguments.json {
-        print::json(&Document {
+        print::json(&KernelList {
             rocov_kernels: VERSION,
             kernels: &rows,
         })?;

@@ -17,7 +17,7 @@ mod sums;
 
 use crate::cli::{FailureMode, MergeArguments};
 use crate::data::{DataDirectory, is_missing, profile_header};
-use crate::llvm::Installed;
+use crate::llvm::LlvmTools;
 use crate::support::mmap;
 use crate::term::exit_status::CommandResult;
 use crate::term::plural::count;
@@ -69,7 +69,7 @@ pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
     if let Some(directory) = &arguments.pooled {
         pooled::check_free(directory)?;
     }
-    let find = || Installed::find(arguments.llvm_bin.as_deref());
+    let find = || LlvmTools::find(arguments.llvm_bin.as_deref());
     let (mut gathered, mut installed) = thread::scope(|scope| {
         // Meanwhile, as each tool is asked for its version.
         let finding = arguments.indexed().map(|_| scope.spawn(find));
@@ -206,7 +206,7 @@ impl Gathered {
     }
 
     /// Takes out profiles of host code that are not whole.
-    fn check_host(&mut self, installed: &Installed) {
+    fn check_host(&mut self, installed: &LlvmTools) {
         let damaged = &mut self.damaged;
         self.host.retain(|path| {
             if profile_header::is_indexed(path) {

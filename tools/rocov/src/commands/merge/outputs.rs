@@ -5,7 +5,7 @@ use super::{Gathered, HOST, pgo, pooled};
 use crate::cli::MergeArguments;
 use crate::data::{POOLED_HOST, profile_header};
 use crate::index::llvm_profdata;
-use crate::llvm::Installed;
+use crate::llvm::LlvmTools;
 use crate::support::atomic;
 use crate::term::plural::count;
 use crate::term::print;
@@ -41,7 +41,7 @@ pub(super) struct Indexed<'a> {
 pub(super) fn write(
     arguments: &MergeArguments,
     gathered: &Gathered,
-    installed: Option<&Installed>,
+    installed: Option<&LlvmTools>,
 ) -> Result<()> {
     let pooled = arguments.pooled.as_deref();
     let place = pooled.map(atomic::parent).or(arguments.data());
@@ -85,7 +85,7 @@ fn write_indexed<'a>(
     output: &Path,
     gathered: &Gathered,
     pool: &'a Pool,
-    installed: &Installed,
+    installed: &LlvmTools,
     arguments: &MergeArguments,
 ) -> Result<Vec<Indexed<'a>>> {
     let groups = groups(gathered, pool);
@@ -126,7 +126,7 @@ fn write_pooled(
     directory: &Path,
     gathered: &Gathered,
     pool: &Pool,
-    installed: Option<&Installed>,
+    installed: Option<&LlvmTools>,
     arguments: &MergeArguments,
 ) -> Result<String> {
     pool.keep(gathered)?;
@@ -198,7 +198,7 @@ fn groups<'a>(gathered: &Gathered, pool: &'a Pool) -> BTreeMap<&'a str, Group> {
 fn index(
     profiles: &[PathBuf],
     output: &Path,
-    installed: &Installed,
+    installed: &LlvmTools,
     arguments: &MergeArguments,
 ) -> Result<()> {
     let profiles: Vec<_> = profiles.iter().map(PathBuf::as_path).collect();

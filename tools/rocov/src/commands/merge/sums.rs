@@ -66,7 +66,7 @@ struct Job {
 
 /// The state that the threads share.
 #[derive(Default)]
-struct Shared {
+struct ThreadState {
     /// Device and inode number of every file.
     seen: Mutex<HashSet<(u64, u64)>>,
     damaged: Mutex<Vec<Damaged>>,
@@ -78,7 +78,7 @@ pub(super) struct Adder<'a> {
     growing: HashMap<CodeObjectKey, Arc<Growing>>,
     batch: Vec<Job>,
     queue: SyncSender<Vec<Job>>,
-    shared: &'a Shared,
+    shared: &'a ThreadState,
     progress: &'a Progress,
 }
 
@@ -89,7 +89,7 @@ pub(super) fn add_all<T>(
     progress: &Progress,
     give: impl FnOnce(&mut Adder<'_>) -> T,
 ) -> (Sums, T) {
-    let shared = Shared::default();
+    let shared = ThreadState::default();
     // Bounded, so that the walk over the inputs does not run ahead and remember all of them.
     let (queue, jobs) = sync_channel(2 * threads);
     let jobs = Arc::new(Mutex::new(jobs));
@@ -201,7 +201,7 @@ impl Adder<'_> {
     }
 }
 
-fn work(jobs: &Mutex<Receiver<Vec<Job>>>, shared: &Shared, progress: &Progress) {
+fn work(jobs: &Mutex<Receiver<Vec<Job>>>, shared: &ThreadState, progress: &Progress) {
     let mut buffer = Vec::new();
     loop {
         // The lock is held while waiting, and by one that waits for the same.
@@ -215,7 +215,7 @@ fn work(jobs: &Mutex<Receiver<Vec<Job>>>, shared: &Shared, progress: &Progress) 
 }
 
 impl Job {
-    fn run(&self, buffer: &mut Vec<u8>, shared: &Shared, progress: &Progress) -> Result<()> {
+    fn run(&self, buffer: &mut Vec<u8>, shared: &ThreadState, progress: &Progress) -> Result<()> {
         let path = &self.path;
         let mut file =
             File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
@@ -259,7 +259,7 @@ impl Job {
     }
 }
 
-impl Shared {
+impl ThreadState {
     fn is_new(&self, path: &Path, metadata: &Metadata) -> bool {
         let is_new = lock(&self.seen).insert((metadata.dev(), metadata.ino()));
         if !is_new {

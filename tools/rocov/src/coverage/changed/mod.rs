@@ -4,7 +4,7 @@ mod unified;
 
 use super::figures::Figure;
 use super::file::Line;
-use super::path_match::{Match, Places};
+use super::path_match::{Match, PathIndex};
 use super::selection::Selection;
 use super::staleness::{Lines, Stale, stale};
 use super::view::View;
@@ -156,7 +156,7 @@ impl Change {
             is_empty: self.files.iter().all(ChangedFile::is_empty),
             ..Changed::default()
         };
-        let places = Places::new(self.root.as_deref(), view.everything());
+        let places = PathIndex::new(self.root.as_deref(), view.everything());
         for file in &self.files {
             let found = match places.find(&file.path) {
                 // Where nothing was added or modified, there is nothing to be missed.

@@ -1,9 +1,9 @@
 //! A function before and after.
 
-use super::{Change, Pair};
+use super::{FunctionFate, Pair};
 use crate::coverage::figures::Figure;
 use crate::coverage::function::Kind;
-use crate::coverage::function_coverage::Detail;
+use crate::coverage::function_coverage::FunctionCoverage;
 use crate::coverage::llvm_cov::symbol;
 use crate::coverage::view::Column;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub(super) fn seen(column: &Column, path: &str) -> BTreeMap<String, Seen> {
             });
         seen.is_kernel |= column.kernels.contains(&*function.name);
         seen.calls = seen.calls.saturating_add(record.counts.calls);
-        for (line, covered) in Detail::of(record).lines() {
+        for (line, covered) in FunctionCoverage::of(record).lines() {
             *seen.lines.entry(*line).or_default() |= covered;
         }
         let main = function.main_file();
@@ -63,7 +63,7 @@ pub(super) fn seen(column: &Column, path: &str) -> BTreeMap<String, Seen> {
 
 /// The result of comparing a function.
 pub(super) struct Compared {
-    pub(super) change: Option<Change>,
+    pub(super) change: Option<FunctionFate>,
     /// True if its lines ran, by their numbers after, if they can be compared.
     pub(super) lines: Vec<(u32, Pair<bool>)>,
 }
@@ -76,16 +76,16 @@ impl Compared {
         };
         let (before, after) = match (function.before, function.after) {
             (Some(before), Some(after)) => (before, after),
-            (Some(before), None) => return alone((before.calls > 0).then_some(Change::Gone)),
-            (None, Some(after)) if after.calls > 0 => return alone(Some(Change::Gained)),
-            (None, Some(_)) => return alone(Some(Change::New)),
+            (Some(before), None) => return alone((before.calls > 0).then_some(FunctionFate::Gone)),
+            (None, Some(after)) if after.calls > 0 => return alone(Some(FunctionFate::Gained)),
+            (None, Some(_)) => return alone(Some(FunctionFate::New)),
             (None, None) => return alone(None),
         };
         let is_same = before.shape == after.shape;
         let change = match (before.calls > 0, after.calls > 0) {
-            (false, true) => Some(Change::Gained),
-            (true, false) => Some(Change::Lost),
-            _ if !is_same && before.figure() != after.figure() => Some(Change::Changed),
+            (false, true) => Some(FunctionFate::Gained),
+            (true, false) => Some(FunctionFate::Lost),
+            _ if !is_same && before.figure() != after.figure() => Some(FunctionFate::Changed),
             _ => None,
         };
         if !is_same {

@@ -80,14 +80,14 @@ pub(crate) struct FunctionChange {
     pub(crate) filename: String,
     pub(crate) line: u32,
     pub(crate) arch: String,
-    pub(crate) change: Change,
+    pub(crate) change: FunctionFate,
     pub(crate) lines: Pair<Option<Figure>>,
 }
 
 /// The change of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Change {
+pub(crate) enum FunctionFate {
     /// It did not run, or was not there, and runs now.
     Gained,
     /// It ran, and does not run any more.
@@ -232,7 +232,10 @@ impl Comparison {
             let ranges = ranges(it.newly_missed.iter().copied()).join(", ");
             format!("{}: {}: lines {ranges} no longer run", it.arch, it.filename)
         });
-        let functions = self.functions.iter().filter(|it| it.change == Change::Lost);
+        let functions = self
+            .functions
+            .iter()
+            .filter(|it| it.change == FunctionFate::Lost);
         let functions = functions.map(|it| {
             let (what, name) = (it.what(), &it.name);
             format!(
