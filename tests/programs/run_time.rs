@@ -49,6 +49,7 @@ fn without_the_flags_rocov_names_them() {
     assert_eq!(ended.stderr, expected, "{ended}");
     let mut doctor = limited(built("rocov"));
     let doctor = run(doctor.arg("doctor").arg(&program.file));
-    let remedy = "that code is not instrumented, unless the program hands the flags of `rocov flags --clang";
+    let remedy =
+        "that code is not instrumented, unless the program hands the flags of `rocov flags --clang";
     assert!(doctor.stdout.contains(remedy), "{doctor}");
 }

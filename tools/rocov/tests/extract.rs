@@ -251,7 +251,7 @@ fn code_that_is_still_to_be_linked_is_told() {
     run(Command::new("ar").arg("rc").arg(&library).arg(&object));
     let message = failure(&extract(directory.path(), &[&library]), 1);
     assert!(
-        message.contains("a static library, whose members"),
+        message.contains("a static library; extract its members first"),
         "{message}"
     );
 }
