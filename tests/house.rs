@@ -1,7 +1,9 @@
 //! The rule of the house: a folder is a station, the stations of a crate stand in an order, and a file
 //! imports its own station and earlier ones only.
 //!
-//! The test reads `use` items and inline paths that start with `crate::`, `super::` or `self::`, and
+//! Doc comments start with their subject.
+//!
+//! The first test reads `use` items and inline paths that start with `crate::`, `super::` or `self::`, and
 //! resolves them to the station that they lead to. It knows nothing of re-exports and of names that
 //! macros make.
 
@@ -68,6 +70,46 @@ fn a_subcommand_never_imports_another() {
     assert!(found.is_empty(), "{}", Listed(&found));
 }
 
+/// The folders whose documentation is read, and the words that no doc comment starts with: the first are
+/// clauses instead of a subject, the last points at a neighbour that a reader may not see.
+const DOCUMENTED: [&str; 6] = ["src", "runtime", "tools", "tests", "benches", "examples"];
+const CLAUSES: [&str; 3] = ["What ", "Whether ", "The same "];
+
+#[test]
+fn doc_comments_start_with_their_subject() {
+    let mut found = Vec::new();
+    for folder in DOCUMENTED {
+        let sources = read(folder);
+        assert!(!sources.is_empty(), "{folder} has no sources");
+        for source in sources {
+            let lines = source.text.lines().enumerate();
+            let clauses = lines.filter(|(_, line)| starts_with_a_clause(line));
+            let path = Path::new(folder).join(&source.path);
+            found
+                .extend(clauses.map(|(at, line)| format!("{}:{}: {line}", path.display(), at + 1)));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Returns whether a line is a doc comment that starts with a clause. A question is none.
+fn starts_with_a_clause(line: &str) -> bool {
+    let line = line.trim_start();
+    let text = line.strip_prefix("/// ").or(line.strip_prefix("//! "));
+    text.is_some_and(|text| {
+        CLAUSES.iter().any(|clause| text.starts_with(clause)) && !text.ends_with('?')
+    })
+}
+
+#[test]
+fn clauses_are_found() {
+    assert!(starts_with_a_clause("    /// What a drain has found."));
+    assert!(starts_with_a_clause("//! Whether it counts."));
+    assert!(!starts_with_a_clause("/// Returns whether it counts."));
+    assert!(!starts_with_a_clause("/// What is a code object?"));
+    assert!(!starts_with_a_clause("// What follows is code."));
+}
+
 /// A source file of a crate.
 struct Source {
     /// Its path from the folder of the sources.
@@ -85,7 +127,10 @@ fn read(folder: &str) -> Vec<Source> {
         for entry in entries {
             let path = entry.expect("an entry can be read").path();
             if path.is_dir() {
-                folders.push(path);
+                // Cargo's output is no source.
+                if path.file_name().is_some_and(|name| name != "target") {
+                    folders.push(path);
+                }
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let text = fs::read_to_string(&path).expect("a source can be read");
                 let path = path.strip_prefix(&root).expect("it is below").to_owned();

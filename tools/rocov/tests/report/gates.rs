@@ -208,7 +208,7 @@ fn what_the_registry_says_was_loaded_must_have_a_profile() {
         let lines = lost(&place, arguments);
         assert!(lines[0].starts_with(&start), "{lines:?}");
     }
-    // It is said once of one that is kept.
+    // The report names a kept one once.
     let kept = place.keep_as(&elfs[1], "gfx942");
     assert_eq!(lost(&place, &[]).len(), 1);
     fs::remove_file(kept).unwrap();
