@@ -360,7 +360,7 @@ fn cleaning_removes_what_was_written_and_nothing_else() {
     assert!(!project.path("rocov-data").exists(), "{said}");
     let said = project.rocov(&["clean", "cov"]).success().stdout;
     assert!(
-        said.contains("left 1 entry that rocov did not write: cov/notes.txt"),
+        said.contains("left 1 entry that is not data of a run: cov/notes.txt"),
         "{said}"
     );
     assert_eq!(names(&project.path("cov")), ["notes.txt"]);

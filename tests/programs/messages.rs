@@ -212,6 +212,14 @@ fn a_report_of_nothing() {
          wrote to",
     );
 
+    std::fs::create_dir(place.path().join("empty")).expect("a directory can be made");
+    place.says(
+        1,
+        &["report", "empty"],
+        "empty is empty: give the directory that `rocov run` wrote to; it writes nothing if no GPU code that \
+         counts ran",
+    );
+
     make("pages/index.html");
     place.says(
         1,

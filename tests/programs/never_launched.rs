@@ -6,6 +6,7 @@ use crate::support::command::{Ended, limited, run};
 use crate::support::compile::{Compilation, device_header};
 use crate::support::data::Data;
 use crate::support::gpu::Stack;
+use crate::support::profile::functions;
 use crate::support::program::{Program, TARGET, rocov_flags};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -280,4 +281,25 @@ fn merges_keep_them_apart() {
     assert_eq!((profiles.len(), zeros), (2, 1));
     let merged = merge("--pgo", &ran.directory.path().join("pgo"));
     merged.says(&["gfx90a: 1 profile of 1 code object"]);
+}
+
+/// The folder of profiles in a data directory has nothing else, so that LLVM's tool takes it as a whole.
+#[test]
+fn llvm_profdata_merges_the_folder_of_profiles() {
+    let ran = Ran::new().and(&program(Stack::Debian12), &["add"]);
+    let merged = ran.directory.path().join("merged.profdata");
+    let mut merge = limited("llvm-profdata-22");
+    merge.arg("merge").arg(ran.data().join("profraw"));
+    run(merge.arg("-o").arg(&merged)).success().silently();
+    let functions = functions(&merged);
+    let calls = |name: &str| {
+        let found = functions
+            .iter()
+            .find(|(function, _)| function.contains(name));
+        found.map(|(_, function)| function.calls)
+    };
+    assert_eq!(
+        (calls("add").is_some_and(|calls| calls > 0), calls("scale")),
+        (true, Some(0))
+    );
 }

@@ -10,43 +10,55 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// The files that rocov writes, with their starts if those matter.
-const OWN: [(&str, &str); 13] = [
-    ("profraw/gfx90a.aa.0.4711.profraw", ""),
-    ("profraw/gfx90a.aa.0.zero.profraw", ""),
+/// The first bytes of raw and indexed profiles, by `InstrProfData.inc` and `InstrProf.h` of LLVM 22.
+const RAW: &[u8] = b"\x81rforpl\xff";
+const INDEXED: &[u8] = b"\xfflprofi\x81";
+const ELF: &[u8] = b"\x7fELF";
+
+/// The files that rocov writes, with their starts.
+const OWN: [(&str, &[u8]); 13] = [
+    ("profraw/gfx90a.aa.0.4711.profraw", RAW),
+    ("profraw/gfx90a.aa.0.zero.profraw", RAW),
     (
         "profraw/labels/unit%20tests/.add/gfx90a.aa.0.4711.profraw",
-        "",
+        RAW,
     ),
-    ("profraw/4711.profraw", ""),
-    ("profraw/pooled-host.profdata", ""),
-    ("objects/gfx90a.aa.elf", ""),
-    ("registry/4711.kernels.json", "{\"rocov_registry\":1,"),
-    ("sections/gfx90a.aa.0.4711.3.sections", ""),
-    ("7/profraw/gfx90a.aa.0.4711.profraw", ""),
-    ("gfx90a.profdata", ""),
-    ("host.profdata", ""),
-    ("rocpd.db", ""),
-    (".rocov-00000000-abandoned", ""),
+    ("profraw/4711.profraw", RAW),
+    ("profraw/pooled-host.profdata", INDEXED),
+    ("objects/gfx90a.aa.elf", ELF),
+    ("registry/4711.kernels.json", b"{\"rocov_registry\":1,"),
+    ("sections/gfx90a.aa.0.4711.3.sections", b"rocovsec"),
+    ("7/profraw/gfx90a.aa.0.4711.profraw", RAW),
+    ("gfx90a.profdata", INDEXED),
+    ("host.profdata", INDEXED),
+    ("rocpd.db", b"SQLite format 3\0"),
+    (".rocov-00000000-abandoned", b""),
 ];
 
 /// Files that only look like them.
-const FOREIGN: [(&str, &str); 9] = [
-    ("notes.txt", ""),
-    ("profraw/app.profraw", ""),
-    ("4711.profraw", ""),
-    ("gfx90a.aa.elf", ""),
-    ("mine/x.kernels.json", "{\"mine\": 1}"),
-    ("mine/rocpd.db", ""),
-    ("all.profdata", ""),
-    (".hidden/gfx90a.aa.0.4711.profraw", ""),
-    ("report/index.html", ""),
+const FOREIGN: [(&str, &[u8]); 16] = [
+    ("notes.txt", b""),
+    ("profraw/app.profraw", RAW),
+    ("profraw/12.profraw", b"mine"),
+    ("profraw/gfx90a.bb.0.12.profraw", b"mine"),
+    ("4711.profraw", RAW),
+    ("gfx90a.aa.elf", ELF),
+    ("objects/gfx90a.mine.elf", ELF),
+    ("objects/gfx90a.bb.elf", b"mine"),
+    ("mine/x.kernels.json", b"{\"mine\": 1}"),
+    ("mine/rocpd.db", b"SQLite format 3\0"),
+    ("mine/profraw/12.profraw", RAW),
+    ("all.profdata", INDEXED),
+    ("gfx942.profdata", b"mine"),
+    ("sections/gfx90a.aa.0.1.3.sections", b"mine"),
+    (".hidden/gfx90a.aa.0.4711.profraw", RAW),
+    ("report/index.html", b""),
 ];
 
 struct Place(TempDir);
 
 impl Place {
-    fn with(files: &[(&str, &str)]) -> Self {
+    fn with(files: &[(&str, &[u8])]) -> Self {
         let place = Self(tempfile::tempdir().unwrap());
         for (name, contents) in files {
             let path = place.path().join("data").join(name);
@@ -95,7 +107,7 @@ impl Place {
     }
 }
 
-fn sorted(files: &[(&str, &str)]) -> Vec<String> {
+fn sorted(files: &[(&str, &[u8])]) -> Vec<String> {
     let mut names: Vec<_> = files.iter().map(|(name, _)| (*name).to_owned()).collect();
     names.sort();
     names
@@ -120,12 +132,14 @@ fn what_rocov_did_not_write_stays() {
     let place = Place::with(&[&OWN[..], &FOREIGN].concat());
     let elsewhere = place.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
-    fs::write(elsewhere.join("gfx90a.aa.0.1.profraw"), "").unwrap();
+    fs::write(elsewhere.join("gfx90a.aa.0.1.profraw"), RAW).unwrap();
     symlink(&elsewhere, place.path().join("data/profraw/link")).unwrap();
     let target = elsewhere.join("gfx90a.aa.0.1.profraw");
     let link = "profraw/gfx90a.aa.0.9.profraw";
     symlink(&target, place.path().join("data").join(link)).unwrap();
-    fs::create_dir(place.path().join("data/empty")).unwrap();
+    for empty in ["empty", "mine/objects", "mine/labels/x"] {
+        fs::create_dir_all(place.path().join("data").join(empty)).unwrap();
+    }
 
     // A dry run says the same, and removes nothing.
     let before = place.files();
@@ -141,7 +155,7 @@ fn what_rocov_did_not_write_stays() {
 
     let output = run(&mut place.clean(&["data"]));
     assert!(
-        stdout(&output).contains("that rocov did not write"),
+        stdout(&output).contains("not data of a run"),
         "{}",
         stdout(&output)
     );
@@ -149,20 +163,18 @@ fn what_rocov_did_not_write_stays() {
     expected.extend(["profraw/link".to_owned(), link.to_owned()]);
     expected.sort();
     assert_eq!(place.files(), expected);
-    assert!(target.exists() && place.path().join("data/empty").exists());
-    for gone in [
-        "data/objects",
-        "data/registry",
-        "data/7",
-        "data/profraw/labels",
-    ] {
+    assert!(target.exists());
+    for empty in ["data/empty", "data/mine/objects", "data/mine/labels/x"] {
+        assert!(place.path().join(empty).exists(), "{empty}");
+    }
+    for gone in ["data/registry", "data/7", "data/profraw/labels"] {
         assert!(!place.path().join(gone).exists(), "{gone}");
     }
 }
 
 #[test]
 fn what_lies_beside_an_own_pattern_goes_too() {
-    let place = Place::with(&[("gfx90a.aa.0.x.profraw", ""), ("notes.txt", "")]);
+    let place = Place::with(&[("gfx90a.aa.0.x.profraw", RAW), ("notes.txt", b"")]);
     let registry = |directory: &str| -> PathBuf {
         let path = place.path().join(directory).join("registry/x.kernels.json");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -179,7 +191,7 @@ fn what_lies_beside_an_own_pattern_goes_too() {
 
 #[test]
 fn what_is_not_done_is_told() {
-    let place = Place::with(&[("profraw/gfx90a.aa.0.1.profraw", "")]);
+    let place = Place::with(&[("profraw/gfx90a.aa.0.1.profraw", RAW)]);
     symlink("data", place.path().join("link")).unwrap();
     let message = failure(&place.clean(&["link"]).output().unwrap(), 1);
     assert!(message.contains("link is a symbolic link"), "{message}");

@@ -1,14 +1,17 @@
-//! `rocov clean`: removes the files that rocov wrote, by their names and if need be their contents, and
-//! nothing else.
+//! `rocov clean`: removes the files that rocov wrote, by their names, places and first bytes, and nothing
+//! else. A directory goes if it had such files and is empty then.
 
 use crate::cli::CleanArguments;
-use crate::data::{DATABASE, FileKind, is_searched, profile_header};
+use crate::data::profile_header::{self, INDEXED_MAGIC};
+use crate::data::{DATABASE, FileKind, is_searched};
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::plural::count;
 use crate::term::print;
 use anyhow::{Context, Result, bail};
-use rocov::store::layout::{OBJECTS, PROFRAW, REGISTRIES, SECTIONS, SIDE, normal, sides};
-use rocov::store::{LABELS, PARTIAL, sweep};
+use rocov::format::codeobject::Identity;
+use rocov::format::profraw::{RawProfile, SavedSections};
+use rocov::store::layout::{PROFRAW, REGISTRIES, SIDE, normal, sides};
+use rocov::store::{PARTIAL, sweep};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -17,8 +20,12 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The start of a kernel registry.
+/// The first bytes of device ELFs, kernel registries and databases.
+const ELF_START: &[u8] = b"\x7fELF";
 const REGISTRY_START: &[u8] = b"{\"rocov_registry\"";
+const DATABASE_START: &[u8] = b"SQLite format 3\0";
+/// The number of first bytes that tell a file's kind.
+const START: u64 = 32;
 /// The largest number of remaining files that are named.
 const MOST_NAMED: usize = 3;
 
@@ -38,7 +45,7 @@ struct Cleaner {
 
 /// A directory after it was cleaned.
 struct Cleaned {
-    /// True if rocov wrote something in it.
+    /// True if it had files that rocov wrote.
     is_own: bool,
     is_empty: bool,
 }
@@ -113,7 +120,7 @@ impl Cleaner {
 
     fn directory(&mut self, directory: &Path) -> io::Result<Cleaned> {
         let mut cleaned = Cleaned {
-            is_own: is_made(directory),
+            is_own: false,
             is_empty: true,
         };
         // As it is before anything is removed.
@@ -223,11 +230,11 @@ impl Cleaner {
                 named.push("…".to_owned());
             }
             let entries = match self.foreign.len() {
-                1 => "1 entry".to_owned(),
-                number => format!("{number} entries"),
+                1 => "1 entry that is".to_owned(),
+                number => format!("{number} entries that are"),
             };
             about += &format!(
-                "{directory}: left {entries} that rocov did not write: {}\n",
+                "{directory}: left {entries} not data of a run: {}\n",
                 named.join(", ")
             );
         }
@@ -235,41 +242,49 @@ impl Cleaner {
     }
 }
 
-/// Returns whether rocov makes directories of this name: then it is rocov's even if nothing is in it.
-fn is_made(directory: &Path) -> bool {
-    let name = directory.file_name().and_then(OsStr::to_str);
-    let is_of_labels = directory.iter().any(|name| name == LABELS);
-    is_of_labels || name.is_some_and(|it| [PROFRAW, OBJECTS, REGISTRIES, SECTIONS].contains(&it))
-}
-
-/// The kind of the file at `path`, if rocov wrote it. `is_data`: it lies in a data directory, beside
-/// the registries.
+/// The kind of the file at `path`, if rocov wrote it: by its name, its place and its first bytes. `is_data`: it
+/// lies in a data directory, beside the registries.
 fn what(path: &Path, is_data: bool) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
-    match FileKind::of(path) {
-        FileKind::Device(_) => Some("profile"),
-        FileKind::PooledHost => Some("merged profile"),
-        FileKind::Sections => Some("file of sections"),
-        FileKind::Elf(_) => Some("device ELF"),
-        FileKind::Registry => starts_with(path, REGISTRY_START).then_some("kernel registry"),
-        // `rocov run` has LLVM's runtime write it there: PID.profraw.
+    let start = start(path).ok()?;
+    let starts_with = |bytes: &[u8]| start.starts_with(bytes);
+    let (is_own, what) = match FileKind::of(path) {
+        FileKind::Device(_) => (RawProfile::has_magic(&start), "profile"),
+        FileKind::PooledHost => (starts_with(&INDEXED_MAGIC), "merged profile"),
+        FileKind::Sections => (SavedSections::has_magic(&start), "file of sections"),
+        FileKind::Elf(identity) => {
+            let is_identity = Identity::from_digits(&identity).is_some();
+            (is_identity && starts_with(ELF_START), "device ELF")
+        }
+        FileKind::Registry => (starts_with(REGISTRY_START), "kernel registry"),
+        // `rocov run` has LLVM's runtime write it to a data directory: profraw/PID.profraw.
         FileKind::Host => {
             let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
-            let stem = name.strip_suffix(".profraw")?;
-            let is_there = path.parent()?.file_name()? == PROFRAW;
-            (is_there && is_number(stem)).then_some("profile of host code")
+            let folder = path.parent()?;
+            let is_there = folder.file_name()? == PROFRAW
+                && folder.with_file_name(REGISTRIES).is_dir()
+                && is_number(name.strip_suffix(".profraw")?);
+            (
+                is_there && RawProfile::has_magic(&start),
+                "profile of host code",
+            )
         }
         FileKind::None if profile_header::is_indexed(path) => {
             let stem = name.strip_suffix(".profdata")?;
-            let is_arch = stem.starts_with("gfx") && !stem.contains('.');
-            (is_arch || stem == "host").then_some("merged profile")
+            let is_named = stem == "host" || stem.starts_with("gfx") && !stem.contains('.');
+            (is_named && starts_with(&INDEXED_MAGIC), "merged profile")
         }
-        FileKind::None => (name == DATABASE && is_data).then_some("database"),
-    }
+        FileKind::None => (
+            name == DATABASE && is_data && starts_with(DATABASE_START),
+            "database",
+        ),
+    };
+    is_own.then_some(what)
 }
 
-fn starts_with(path: &Path, start: &[u8]) -> bool {
-    let mut found = vec![0; start.len()];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut found));
-    read.is_ok() && found == start
+/// Reads the first bytes of a file.
+fn start(path: &Path) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    File::open(path)?.take(START).read_to_end(&mut start)?;
+    Ok(start)
 }

@@ -45,6 +45,12 @@ impl DataDirectory {
             );
         }
         if host.is_empty() {
+            if self.with_file(|_| true).is_none() {
+                return anyhow!(
+                    "{self} is empty: give the directory that `rocov run` wrote to; it writes nothing if no \
+                     GPU code that counts ran"
+                );
+            }
             if let Some(pages) = self.with_file(|name| name == PAGES) {
                 return anyhow!(
                     "no device profiles in {self}: {} is a page of a report: give the directory that \
