@@ -3,8 +3,8 @@
 //!
 //! Doc comments start with their subject.
 //!
-//! The first test reads `use` items and inline paths that start with `crate::`, `super::` or `self::`, and
-//! resolves them to the station that they lead to. It knows nothing of re-exports and of names that
+//! The tests of imports read `use` items and inline paths that start with `crate::`, `super::` or `self::`, and
+//! resolve them to the station that they lead to. They know nothing of re-exports and of names that
 //! macros make.
 
 use std::collections::BTreeSet;

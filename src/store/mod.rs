@@ -8,18 +8,17 @@ mod keeper;
 mod label;
 pub mod layout;
 mod lock;
-mod open;
 mod partial_files;
 mod pool;
 mod process_profile;
 mod profile_name;
 mod registry_document;
+mod regular_file;
 
 pub(crate) use atomic::{create_atomic, create_beside, move_beside};
 pub use atomic::{write_atomic, write_if_changed};
 pub use keeper::{KeepError, Keeper, KeptElfError};
 pub use label::{LABELS, Label, LabelError};
-pub(crate) use open::read;
 pub(crate) use partial_files::sweep_once;
 pub use partial_files::{PARTIAL, hold, partial_prefix, sweep};
 pub use pool::add_to_pool;
@@ -27,6 +26,7 @@ pub(crate) use pool::update_pooled;
 pub(crate) use process_profile::add_to_own;
 pub use profile_name::{Expansion, PatternError, ProfileName, ProfileNameParts, is_of_zeros};
 pub use registry_document::Process;
+pub(crate) use regular_file::read;
 
 use std::path::PathBuf;
 use std::time::Duration;

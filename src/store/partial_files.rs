@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use crate::store::open::itself;
+use crate::store::regular_file::itself;
 
 /// The prefix of files and directories that are not yet in place.
 pub const PARTIAL: &str = ".rocov-";

@@ -11,8 +11,8 @@ use crate::store::OutputError;
 use crate::store::atomic::{create_atomic, write_atomic};
 use crate::store::interrupted::uninterrupted;
 use crate::store::lock::lock;
-use crate::store::open::{open_regular, read};
 use crate::store::partial_files::sweep_once;
+use crate::store::regular_file::{open_regular, read};
 
 /// The limit on attempts when other processes make or replace the file meanwhile. It is larger than the
 /// number of processes that do so at a time.

@@ -7,7 +7,7 @@ use crate::format::profraw::encode;
 use crate::format::profraw::{Parts, Sum};
 use crate::store::OutputError;
 use crate::store::atomic::write_atomic;
-use crate::store::open::{open_regular, read};
+use crate::store::regular_file::{open_regular, read};
 
 /// Adds the counts of `parts` to the profile at `path`, or makes the profile from `parts`, in one step.
 ///

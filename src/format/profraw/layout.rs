@@ -13,9 +13,9 @@ use byteorder::{ByteOrder, LittleEndian};
 use crate::format::profraw::ProfileError;
 use crate::format::sections::Section;
 
-/// The bits of a version word that select a variant of the version. Bit 59 is not one of them: it puts the
-/// records into debug info, and a reader needs that. Bits from 32 on belong to the version up to LLVM 15 and
-/// to the variant up to LLVM 22. They are never set.
+/// The bits of a version word that select a variant of the version. Bit 59 is not one of them: it moves
+/// the records into debug info, which a reader then needs. Bits 32 to 55 belong to the version up to LLVM 15
+/// and to the variant up to LLVM 22. No compiler sets them.
 const VARIANTS: u64 = 0xf7 << 56;
 /// Variant bit: counters are one byte each, 0 for a block that was reached and 0xff for one that was not
 /// (`-enable-single-byte-coverage`).

@@ -1,5 +1,5 @@
 //! The semantics of instructions, one module per family. Each module has a table from mnemonics to
-//! operations. Together the tables list the modelled instructions. `tests/instructions.rs` fails if
+//! operations. Together the tables list the modelled instructions. `tests/instructions` fails if
 //! no test executes an entry.
 
 mod control;

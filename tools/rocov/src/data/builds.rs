@@ -1,8 +1,7 @@
-//! Builds of programs and libraries. Counts of two builds are not of one source. So reports take the
-//! newest build of each file of the host, by the start of the processes that had it.
+//! Builds of programs and libraries. Two builds may come from different sources, so rocov does not
+//! add their counts up. Reports take the newest build of each file of the host, by the start of the processes that had it.
 //!
-//! The kernel registries say which process had which build of which file, and which profile of it is of
-//! code from there. Profiles of pools have the build in their names. Profiles that no registry knows
+//! A kernel registry lists, for each process, the builds of its files and the profiles of their code. Profiles of pools have the build in their names. Profiles that no registry knows
 //! are taken.
 
 use super::names::DeviceProfile;
@@ -31,7 +30,7 @@ pub(crate) type Build = (String, String);
 pub(crate) struct Builds {
     /// The builds of each file, with the last start of a process that had it.
     files: BTreeMap<String, BTreeMap<String, u64>>,
-    /// The builds of which newer ones are known.
+    /// The builds that a newer build of the file replaces.
     older: BTreeSet<Build>,
     /// The builds by their tags in names.
     tags: HashMap<String, Build>,

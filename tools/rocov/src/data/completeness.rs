@@ -1,5 +1,4 @@
-//! The things that a report should have and has not. If there are gates, they are failures and not
-//! zeros.
+//! Finds the code that a report should have and lacks. A gate fails on it, and does not count it as zero.
 //!
 //! The registries and the kept device ELFs have what was loaded: either may be lost with the profiles.
 
@@ -34,11 +33,11 @@ impl DataDirectory {
         let damage = self.named.iter().map(|file| file.damage.len());
         left_out(damage.sum(), "damaged part of an object");
 
-        // What is for optimization was said to have no coverage: it is not lost.
+        // An earlier warning covers profiles for optimization: they are not missing.
         let profiles = || self.device.iter().chain(&self.ir_level);
         let profiled: BTreeSet<_> = profiles().map(|it| it.identity.as_str()).collect();
         let is_asked = |arch: &str| archs.is_empty() || archs.iter().any(|it| it == arch);
-        // A program is compiled for more archs than it runs on: of the others nothing is missing.
+        // A program is compiled for more archs than it runs on: an arch that did not run lacks nothing.
         let is_reported = |arch: &str| matched.archs.contains_key(arch);
         let unused = self.other_elfs(&profiled);
         let mut said = BTreeSet::new();
@@ -73,7 +72,7 @@ impl DataDirectory {
         missing.extend(
             unread.map(|error| format!("the loaded code objects are not known: {error:#}")),
         );
-        // A process that launched it is not answered for by one that did not.
+        // A profile of zeros does not replace that of a process that launched the code.
         let counted = profiles().filter(|it| !it.is_of_zeros());
         let profiled: BTreeSet<_> = counted.map(|it| (&*it.arch, &*it.identity)).collect();
         for (arch, identity) in loaded(registries, &self.builds) {

@@ -92,8 +92,8 @@ impl DeviceProfile {
     }
 }
 
-/// Returns whether the directory `name` in `directory` may have files of a data directory. Hidden ones have none,
-/// unless their name is a label's; nor has one that was not finished.
+/// Returns whether the directory `name` in `directory` may have files of a data directory. Hidden ones have
+/// none, except the folder of sides and all below a label. An unfinished one has none either.
 pub(crate) fn is_searched(name: &OsStr, directory: &Path) -> bool {
     let bytes = name.as_bytes();
     let is_label = || directory.iter().any(|name| name == LABELS);

@@ -127,7 +127,7 @@ impl<'a> DirectoryWalk<'a> {
         self.scope = before;
     }
 
-    /// Walks the other folders of a data directory, beside its `profiles`.
+    /// Walks the other folders of the data directory whose folder `profraw` is `profiles`.
     fn rest_of(&mut self, profiles: &Path) {
         for folder in [OBJECTS, REGISTRIES, SECTIONS] {
             self.if_there(&profiles.with_file_name(folder));

@@ -1,4 +1,4 @@
-//! The socket by which a running librocov is asked.
+//! The client of librocov's control socket.
 
 mod ask;
 mod process;
