@@ -1,0 +1,456 @@
+//! One value for all data directories that a user names.
+
+use crate::data::builds::Builds;
+use crate::data::device_elfs::{self, KeptElfs, ObjectFile};
+use crate::data::names::DeviceProfile;
+use crate::data::profile_header;
+use crate::data::registries::{MergedRegistry, Origins, Registries};
+use crate::data::walk::{DirectoryWalk, FoundFile, Scope};
+use crate::term::plural::count;
+use crate::term::warnings::Warnings;
+use anyhow::{Error, Result, anyhow, bail};
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt::{self, Display};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// All files of the directories that a user has named, and of those that belong to them.
+#[derive(Debug, Default)]
+pub(crate) struct DataDirectory {
+    /// The directories, as the user has written them.
+    pub(super) names: Vec<PathBuf>,
+    /// Device profiles with coverage, ordered by arch, identity and agent.
+    pub(crate) device: Vec<DeviceProfile>,
+    /// Device profiles of `-fprofile-generate`, which have no coverage. They are among the others until
+    /// [`DataDirectory::find_elfs`].
+    pub(crate) ir_level: Vec<DeviceProfile>,
+    /// Profiles of host code.
+    pub(crate) host: Vec<PathBuf>,
+    /// Sections of an unknown raw version, which librocov saved whole.
+    pub(crate) sections: Vec<PathBuf>,
+    /// Paths of kept device ELFs, by identity.
+    pub(super) elf_paths: BTreeMap<String, (PathBuf, Scope)>,
+    /// Kept device ELFs, opened: those of code objects with profiles.
+    pub(crate) kept: KeptElfs,
+    /// Files that the user named with `--object`.
+    pub(crate) named: Vec<ObjectFile>,
+    /// Paths of registries, in order.
+    pub(super) registry_paths: Vec<(PathBuf, Scope)>,
+    /// Directories that the user named and that do not exist.
+    pub(crate) absent: Vec<PathBuf>,
+    /// Other paths that cannot be read, and the reasons.
+    pub(crate) damaged: Vec<(PathBuf, Error)>,
+    /// The contents of the registries, read at the first use.
+    pub(super) registries: OnceCell<Registries>,
+    /// The builds that the profiles are of, and which of them are taken.
+    pub(crate) builds: Builds,
+}
+
+impl DataDirectory {
+    /// Lists the files of `directories`, each once. A directory that does not exist has none. A directory
+    /// below them that cannot be read is a warning.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one of `directories` itself cannot be read.
+    pub(crate) fn open<P: AsRef<Path>>(directories: &[P], warnings: &mut Warnings) -> Result<Self> {
+        let mut data = Self::collect(|walk| {
+            directories.iter().for_each(|it| walk.named(it.as_ref()));
+            Ok(())
+        })?;
+        let names = directories.iter().map(|it| it.as_ref().to_owned());
+        data.names = names.collect();
+        for (path, error) in std::mem::take(&mut data.damaged) {
+            if !data.names.contains(&path) {
+                warnings.add(format!("left out: {error:#}"));
+                data.damaged.push((path, error));
+            } else if is_missing(&error) {
+                data.absent.push(path);
+            } else {
+                return Err(error);
+            }
+        }
+        // A file may have several names.
+        let mut seen = HashSet::new();
+        let mut is_new = |path: &Path| {
+            fs::metadata(path).map_or(true, |file| seen.insert((file.dev(), file.ino())))
+        };
+        data.device.sort();
+        data.device.retain(|profile| is_new(&profile.path));
+        data.host.sort();
+        data.host.retain(|path| is_new(path));
+        data.sections.sort();
+        data.registry_paths
+            .sort_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(data)
+    }
+
+    /// Opens directories for a report of `archs`, or of all if there are none: without what older builds
+    /// counted unless `all_builds` are wanted, and with the device ELFs that are kept there or lie in
+    /// `objects`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is nothing to report, or a directory or object cannot be read.
+    pub(crate) fn for_report<P: AsRef<Path>>(
+        directories: &[P],
+        all_builds: bool,
+        objects: &[PathBuf],
+        archs: &[String],
+        warnings: &mut Warnings,
+    ) -> Result<Self> {
+        let mut data = Self::open(directories, warnings)?;
+        warnings.extend(data.take_builds(all_builds));
+        data.find_elfs(objects, warnings)?;
+        data.check_reportable(archs, warnings)?;
+        Ok(data)
+    }
+
+    /// Collects the files that `walk` finds, in that order.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `walk` fails.
+    pub(crate) fn collect(walk: impl FnOnce(&mut DirectoryWalk<'_>) -> Result<()>) -> Result<Self> {
+        let mut data = Self::default();
+        let mut found = |found, scope| match found {
+            FoundFile::Device(profile) => data.device.push(profile),
+            FoundFile::Host(path) => data.host.push(path),
+            FoundFile::Sections(path) => data.sections.push(path),
+            FoundFile::Elf(identity, path) => {
+                data.elf_paths.entry(identity).or_insert((path, scope));
+            }
+            FoundFile::Registry(path) => data.registry_paths.push((path, scope)),
+            FoundFile::Damaged(path, error) => data.damaged.push((path, error)),
+        };
+        walk(&mut DirectoryWalk::new(&mut found))?;
+        Ok(data)
+    }
+
+    /// Sets the `names` of the directory in messages, which are those that the user gave.
+    pub(crate) fn called(self, names: Vec<PathBuf>) -> Self {
+        Self { names, ..self }
+    }
+
+    /// Keeps the profiles of the newest build of each program and library only, unless `all` are wanted.
+    /// Returns a line for each file that has profiles of older builds.
+    pub(crate) fn take_builds(&mut self, all: bool) -> Vec<String> {
+        self.builds = Builds::of(self.registries());
+        if all {
+            self.builds.take_all();
+            return Vec::new();
+        }
+        let builds = &self.builds;
+        let left_out = self
+            .device
+            .extract_if(.., |profile| builds.is_of_older(profile));
+        let left_out: Vec<_> = left_out.collect();
+        self.host.retain(|path| !builds.is_host_of_older(path));
+        builds.about(&left_out, self)
+    }
+
+    /// Opens `objects`, and the kept device ELFs of all code objects with profiles. Profiles without
+    /// coverage go to `ir_level`. A damaged or refused device ELF is a warning.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one of `objects` cannot be read.
+    pub(crate) fn find_elfs(&mut self, objects: &[PathBuf], warnings: &mut Warnings) -> Result<()> {
+        let ir_level = self
+            .device
+            .extract_if(.., |profile| profile_header::is_ir_level(&profile.path));
+        self.ir_level = ir_level.collect();
+        let objects = objects.iter().map(|path| ObjectFile::open(path));
+        self.named = objects.collect::<Result<_>>()?;
+        for file in &self.named {
+            for error in &file.damage {
+                let path = file.path.display();
+                warnings.add(format!("left out: a part of {path}: {error}"));
+            }
+        }
+        let identities = self.device.iter().map(|profile| profile.identity.as_str());
+        let identities: BTreeSet<_> = identities.collect();
+        for (identity, (path, _)) in &self.elf_paths {
+            if identities.contains(identity.as_str()) {
+                self.kept.add(path, identity);
+            }
+        }
+        let refused = self.kept.refused.iter();
+        warnings.extend(refused.map(|error| format!("refused: {error:#}")));
+        Ok(())
+    }
+
+    /// Checks that there are profiles with coverage, and some of each of `archs`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there are none.
+    fn check_reportable(&self, archs: &[String], warnings: &mut Warnings) -> Result<()> {
+        if let Some(error) = self.not_there() {
+            return Err(error);
+        }
+        if !self.device.is_empty() {
+            check_archs(self.device.iter().map(|it| &*it.arch), archs, self)?;
+        }
+        for file in &self.sections {
+            warnings.add(format!(
+                "left out: {0}: sections of a raw version that is not known, saved as they are: see \
+                 `rocov show {0}`",
+                file.display()
+            ));
+        }
+        match self.without_coverage() {
+            Some(error) if self.device.is_empty() => Err(error),
+            Some(error) => {
+                warnings.add(format!("left out: {error}"));
+                Ok(())
+            }
+            None if self.device.is_empty() => Err(self.nothing_to_report()),
+            None => Ok(()),
+        }
+    }
+
+    /// The registries that can be read. They are read at the first call.
+    pub(crate) fn registries(&self) -> &Registries {
+        self.registries
+            .get_or_init(|| Registries::read(self.scoped_registry_paths()))
+    }
+
+    /// All registries as one, with their kernels and addresses.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there are none.
+    pub(crate) fn merged_registry(&self) -> Result<MergedRegistry> {
+        if let Some(error) = self.not_there() {
+            return Err(error);
+        }
+        if self.registry_paths.is_empty() {
+            bail!(
+                "no kernel registry (.kernels.json) in {self}: no program that loaded instrumented GPU \
+                 code ran under `rocov run` there; ROCOV_REGISTRY=always has one written for any"
+            );
+        }
+        let (registries, merged) = Registries::read_whole(self.scoped_registry_paths());
+        // It has read the same files, if there is one already.
+        let _ = self.registries.set(registries);
+        Ok(merged)
+    }
+
+    /// The paths of the registries, each with whether the user named the directory that it is of.
+    fn scoped_registry_paths(&self) -> impl Iterator<Item = (&Path, bool)> {
+        let paths = self.registry_paths.iter();
+        paths.map(|(path, scope)| (path.as_path(), *scope == Scope::Named))
+    }
+
+    /// The paths of the registries of the directories that the user named.
+    pub(crate) fn named_registry_paths(&self) -> impl Iterator<Item = &Path> {
+        let paths = self.scoped_registry_paths();
+        paths.filter_map(|(path, is_named)| is_named.then_some(path))
+    }
+
+    /// The paths of the kept device ELFs, by identity.
+    pub(crate) fn elf_paths(&self) -> impl Iterator<Item = (&str, &Path)> {
+        let elfs = self.elf_paths.iter();
+        elfs.map(|(identity, (path, _))| (identity.as_str(), path.as_path()))
+    }
+
+    /// Opens the kept device ELFs of the directories that the user named, except those of the code objects
+    /// `known` and of older builds. Damaged ones are left out.
+    pub(super) fn other_elfs(&self, known: &BTreeSet<&str>) -> Vec<ObjectFile> {
+        let others = self.elf_paths.iter().filter(|(identity, (_, scope))| {
+            *scope == Scope::Named
+                && !known.contains(identity.as_str())
+                && !self.builds.has_only_older(identity)
+        });
+        others
+            .filter_map(|(identity, (path, _))| device_elfs::open_kept(path, identity).ok())
+            .collect()
+    }
+
+    /// The files that code objects were loaded from.
+    pub(crate) fn origins(&self) -> Origins {
+        self.registries().origins()
+    }
+
+    /// An error for profiles without coverage, with what to do about them.
+    fn without_coverage(&self) -> Option<Error> {
+        (!self.ir_level.is_empty()).then(|| {
+            anyhow!(
+                "{} of -fprofile-generate in {self}: for optimization, without coverage: optimize with \
+                 what `rocov merge {self} --pgo OUT` prints, or compile with what `rocov flags` prints",
+                count(self.ir_level.len(), "profile"),
+            )
+        })
+    }
+}
+
+/// Checks that there are profiles of all of `archs`, if `known` are the archs that `place` has: data
+/// directories, or a report in JSON.
+///
+/// # Errors
+///
+/// Fails if one of `archs` is not known.
+pub(crate) fn check_archs<'a>(
+    known: impl Iterator<Item = &'a str>,
+    archs: &[String],
+    place: &dyn Display,
+) -> Result<()> {
+    let known: BTreeSet<_> = known.collect();
+    if let Some(missing) = archs.iter().find(|arch| !known.contains(arch.as_str())) {
+        let known: Vec<_> = known.into_iter().collect();
+        bail!(
+            "no profile of {missing} in {place}: run the program there, or choose one of these archs: {}",
+            known.join(", ")
+        );
+    }
+    Ok(())
+}
+
+/// Returns whether an error says that a file does not exist.
+pub(crate) fn is_missing(error: &Error) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// The names that the user gave.
+impl fmt::Display for DataDirectory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// The largest number of directories that are named.
+        const MOST: usize = 4;
+        for (index, name) in self.names.iter().take(MOST).enumerate() {
+            let between = if index == 0 { "" } else { ", " };
+            write!(f, "{between}{}", name.display())?;
+        }
+        match self.names.len().saturating_sub(MOST) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn open<P: AsRef<Path>>(directories: &[P]) -> DataDirectory {
+        DataDirectory::open(directories, &mut Warnings::default()).unwrap()
+    }
+
+    /// Makes empty files.
+    fn files(directory: &Path, names: &[&str]) {
+        for name in names {
+            let path = directory.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+    }
+
+    #[test]
+    fn a_listing_is_ordered_and_leaves_out_what_is_no_profile() {
+        let directory = tempfile::tempdir().unwrap();
+        files(
+            directory.path(),
+            &[
+                "gfx942.aa.0.1.profraw",
+                "gfx90a.bb.1.1.profraw",
+                "gfx90a.bb.0.x-1.raw",
+                "gfx90a.bb.0.1.7.sections",
+                "1.profraw",
+                "gfx90a.profdata",
+            ],
+        );
+        let data = open(&[directory.path()]);
+        let found: Vec<_> = data
+            .device
+            .iter()
+            .map(|profile| (profile.arch.as_str(), profile.agent))
+            .collect();
+        assert_eq!(found, [("gfx90a", 0), ("gfx90a", 1), ("gfx942", 0)]);
+        assert_eq!(data.host, [directory.path().join("1.profraw")]);
+        let sections = directory.path().join("gfx90a.bb.0.1.7.sections");
+        assert_eq!(data.sections, [sections]);
+    }
+
+    #[test]
+    fn everything_below_is_found_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        files(
+            path,
+            &[
+                "0/profraw/gfx90a.aa.0.1.profraw",
+                "1/profraw/labels/unit%20tests/.add/gfx90a.aa.0.2.profraw",
+                "1/registry/2.kernels.json",
+                "1/objects/gfx90a.aa.elf",
+                "all/profraw/pooled-host.profdata",
+                ".git/gfx90a.aa.0.3.profraw",
+            ],
+        );
+        symlink("..", path.join("0/up")).unwrap();
+        fs::hard_link(
+            path.join("0/profraw/gfx90a.aa.0.1.profraw"),
+            path.join("gfx90a.aa.0.4.profraw"),
+        )
+        .unwrap();
+        let data = open(&[path, &path.join("1")]);
+        let labels = data.device.iter().map(|profile| {
+            let label = profile.label.as_ref();
+            label.map(ToString::to_string)
+        });
+        let labels: Vec<_> = labels.collect();
+        assert_eq!(labels, [None, Some("unit tests/.add".to_owned())]);
+        assert_eq!(data.host, [path.join("all/profraw/pooled-host.profdata")]);
+        let registry = path.join("1/registry/2.kernels.json");
+        assert_eq!(data.registry_paths, [(registry, Scope::Named)]);
+        assert_eq!(data.elf_paths.keys().collect::<Vec<_>>(), ["aa"]);
+    }
+
+    #[test]
+    fn what_scope_to_a_directory_is_found_beside_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        files(
+            path,
+            &[
+                "cov/7/gfx90a.aa.0.x.profraw",
+                "cov.rocov/objects/gfx90a.aa.elf",
+                "cov.rocov/registry/7/x.kernels.json",
+                "cov.rocov/registry/8/x.kernels.json",
+                "here/gfx90a.bb.0.x.profraw",
+                ".rocov/here/objects/gfx90a.bb.elf",
+                ".rocov/here/registry/x.kernels.json",
+                "d/profraw/labels/l/gfx90a.cc.0.1.profraw",
+                "d/objects/gfx90a.cc.elf",
+                "d/registry/1.kernels.json",
+            ],
+        );
+        for (name, elf, registries, expected) in [
+            ("cov", "aa", 2, Scope::Named),
+            ("cov/7", "aa", 1, Scope::Beside),
+            ("here", "bb", 1, Scope::Named),
+            ("d/profraw", "cc", 1, Scope::Named),
+            ("d/profraw/labels", "cc", 1, Scope::Beside),
+            ("d/profraw/labels/l", "cc", 1, Scope::Beside),
+        ] {
+            let data = open(&[path.join(name)]);
+            assert_eq!(data.device.len(), 1, "{name}");
+            let elfs: Vec<_> = data.elf_paths.iter().collect();
+            assert_eq!(elfs.len(), 1, "{name}");
+            assert_eq!((elfs[0].0.as_str(), elfs[0].1.1), (elf, expected), "{name}");
+            assert_eq!(data.registry_paths.len(), registries, "{name}");
+            let scope = data.registry_paths.iter().map(|(_, scope)| *scope);
+            assert!(scope.into_iter().all(|it| it == expected), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_missing_directory_has_no_profiles() {
+        let data = open(&["/nonexistent/rocov-data"]);
+        assert!(data.device.is_empty() && data.host.is_empty());
+    }
+}
