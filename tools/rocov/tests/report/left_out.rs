@@ -6,9 +6,12 @@ use crate::*;
 fn nothing_to_report_says_how_to_change_that() {
     let place = Place::new();
     let elf = compile(place.path(), "kernel.elf", "gfx90a", &[]);
+    fs::create_dir(place.path().join("other")).unwrap();
+    fs::write(place.path().join("other/notes"), "").unwrap();
     for (directory, remedy) in [
         ("missing", "that `rocov run` wrote to"),
-        ("rocov-data", "`rocov flags`"),
+        ("rocov-data", "is empty: give the directory"),
+        ("other", "`rocov flags`"),
     ] {
         let output = place.report(&[&directory, &"--object", &elf]);
         let message = failure(&output, 1);
