@@ -67,29 +67,6 @@ pub(super) enum Meaning {
 }
 
 impl Word {
-    /// The word with the size of a section.
-    pub(super) fn size(section: Section) -> Word {
-        match section {
-            Section::Data => Word::NumData,
-            Section::Counters => Word::NumCounters,
-            Section::Bitmap => Word::NumBitmapBytes,
-            Section::Uniform => Word::NumUniformCounters,
-            Section::Names => Word::NamesSize,
-        }
-    }
-
-    /// The word with the bytes between a section and the next. `None` for the names: they are always padded
-    /// to 8 bytes.
-    pub(super) fn padding_after(section: Section) -> Option<Word> {
-        match section {
-            Section::Data => Some(Word::PaddingBeforeCounters),
-            Section::Counters => Some(Word::PaddingAfterCounters),
-            Section::Bitmap => Some(Word::PaddingAfterBitmap),
-            Section::Uniform => Some(Word::PaddingAfterUniform),
-            Section::Names => None,
-        }
-    }
-
     /// The meaning of the word.
     pub(super) fn meaning(self) -> Meaning {
         match self {
@@ -178,6 +155,13 @@ pub struct VersionLayout {
 }
 
 impl VersionLayout {
+    /// The place in the header of the word that means this, if the version has one.
+    pub(super) fn place_of(&self, meaning: Meaning) -> Option<usize> {
+        self.header
+            .iter()
+            .position(|word| word.meaning() == meaning)
+    }
+
     /// The size of the header in bytes, with the magic.
     #[must_use]
     pub const fn header_bytes(&self) -> usize {

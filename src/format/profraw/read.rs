@@ -5,7 +5,7 @@ use std::ops::Range;
 use byteorder::{ByteOrder, LittleEndian};
 
 use crate::format::profraw::layout::{Meaning, Version, Word};
-use crate::format::profraw::write::{MAGIC, padding};
+use crate::format::profraw::write::{self, MAGIC};
 use crate::format::profraw::{ProfileError, pool};
 use crate::format::sections::PerSection;
 
@@ -77,6 +77,12 @@ impl Header {
             .position(|known| *known == word);
         at.map_or(0, |at| self.words[at])
     }
+
+    /// The value of the word that means this, if this version has one.
+    fn value(&self, meaning: Meaning) -> Option<u64> {
+        let at = self.version.layout().place_of(meaning)?;
+        Some(self.words[at])
+    }
 }
 
 /// A raw profile whose header and parts fit together.
@@ -112,16 +118,15 @@ impl RawProfile {
         }
         cursor.take("binary ids", binary_ids, 1)?;
         let sections = PerSection::try_from_fn(|section| {
-            let count = header.word(Word::size(section));
+            let count = header.value(Meaning::Size(section)).unwrap_or(0);
             let place = cursor.take(
                 section.name(),
                 count,
                 section.element_bytes(&header.version),
             )?;
-            let padding = match Word::padding_after(section) {
-                Some(word) => header.word(word),
-                None => padding(place.len()) as u64,
-            };
+            // The last section has no such word: it is filled up to 8 bytes.
+            let padding = header.value(Meaning::PaddingAfter(section));
+            let padding = padding.unwrap_or_else(|| write::padding(place.len()) as u64);
             cursor.take("padding", padding, 1)?;
             Ok(place)
         })?;

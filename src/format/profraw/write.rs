@@ -2,7 +2,7 @@
 
 use byteorder::{ByteOrder, LittleEndian, WriteBytesExt};
 
-use crate::format::profraw::layout::{Meaning, Version, Word};
+use crate::format::profraw::layout::{Meaning, Version};
 use crate::format::profraw::sum::Counts;
 use crate::format::sections::{PerSection, Section};
 
@@ -48,13 +48,10 @@ pub fn encode(parts: &Parts<'_>) -> Vec<u8> {
     let layout = parts.version.layout();
     let record = layout.record;
     // If the version has no word for a section, its readers would take the section for another.
-    let sections =
-        PerSection::from_fn(
-            |section| match layout.header.contains(&Word::size(section)) {
-                true => *parts.sections.get(section),
-                false => &[],
-            },
-        );
+    let sections = PerSection::from_fn(|section| match layout.place_of(Meaning::Size(section)) {
+        Some(_) => *parts.sections.get(section),
+        None => &[],
+    });
     let binary_ids = parts.build_id.map_or_else(Vec::new, binary_id);
     // The offset of each section from the first record. The size of a record is a multiple of 8 bytes.
     let mut end = 0;

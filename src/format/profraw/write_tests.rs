@@ -1,6 +1,7 @@
 //! Files byte by byte, after `InstrProfData.inc` and `InstrProfilingWriter.c` of compiler-rt.
 
 use super::*;
+use crate::format::profraw::Word;
 
 fn words(words: &[u64]) -> Vec<u8> {
     words.iter().copied().flat_map(u64::to_le_bytes).collect()
