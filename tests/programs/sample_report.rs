@@ -7,11 +7,12 @@
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, run};
 use crate::support::compile::{CLANG, sample_on};
+use crate::support::compilers::Compiler;
 use crate::support::gpu::Stack;
 use crate::support::json::json;
 use crate::support::profile::{COV, PROFDATA, functions, merge, merged_of_arch_by, raw_profiles};
 use crate::support::program::flags_for;
-use crate::support::unpacked::{Clang23, not_run};
+use crate::support::unpacked::not_run;
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -56,11 +57,11 @@ fn is_right_for_clang_15() {
 /// The newest clang on the newest HIP gives clang 22's results without a warning.
 #[test]
 fn of_clang_23_on_hip_7_is_that_of_clang_22() {
-    let (Some(stack), Some(newest)) = (Stack::hip_7(), Clang23::find()) else {
+    let (Some(stack), Some(newest)) = (Stack::hip_7(), Compiler::find(23)) else {
         return not_run("the sample by clang 23 on HIP 7.2.4");
     };
     let tools = Tools {
-        directory: Some(newest.directory()),
+        directory: newest.directory(),
         profdata: newest.tool("llvm-profdata"),
     };
     let ran = run_sample_on(stack, "gfx942", newest.clang, &[]).read_by(tools);

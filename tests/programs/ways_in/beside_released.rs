@@ -7,10 +7,10 @@ use super::programs::{KERNEL, on_model, source};
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{Ended, limited, run};
 use crate::support::compile::{Compilation, device_header};
+use crate::support::compilers::Compiler;
 use crate::support::gpu::{Stack, data};
 use crate::support::profile::{functions_by, merge_by, raw_profiles};
 use crate::support::program::flags_for;
-use crate::support::unpacked::Clang23;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +22,7 @@ const CALLS: u64 = 128;
 const TALLIED: u64 = 100;
 
 struct Tools {
-    clang: &'static Clang23,
+    clang: &'static Compiler,
     stack: Stack,
 }
 
@@ -30,7 +30,7 @@ impl Tools {
     /// Returns `None` if one of them is not unpacked. Standard error then names it and reports the
     /// skipped test.
     fn find() -> Option<Tools> {
-        let (clang, stack) = (Clang23::find()?, Stack::hip_7()?);
+        let (clang, stack) = (Compiler::find(23)?, Stack::hip_7()?);
         Some(Tools { clang, stack })
     }
 

@@ -146,6 +146,7 @@ impl LlvmTools {
 pub(crate) fn releases(layout: &VersionLayout) -> String {
     let (first, last) = (layout.llvm.start(), layout.llvm.end());
     match Version::of_clang(last + 1) {
+        Some(_) if first == last => format!("LLVM {first}"),
         Some(_) => format!("LLVM {first} to {last}"),
         None => format!("LLVM {first} or later"),
     }
@@ -201,7 +202,7 @@ mod tests {
     #[test]
     fn a_raw_version_without_a_reader_names_the_llvm_that_has_one() {
         let installed = installed(&[22, 19]);
-        for (raw_version, needed) in [(8, "LLVM 14 to 16"), (11, "LLVM 23 or later")] {
+        for (raw_version, needed) in [(8, "LLVM 14 to 17"), (11, "LLVM 23 or later")] {
             let message = installed.reading(raw_version).unwrap_err().to_string();
             assert!(message.contains(needed), "{message}");
             assert!(
