@@ -13,6 +13,7 @@ mod guest;
 mod kernels_known;
 mod kernels_match_host;
 mod labels;
+mod matrix;
 mod messages;
 mod never_launched;
 mod never_unloaded;

@@ -5,7 +5,7 @@ use crate::programs::{COUNT, Ran, WORK_ITEMS, source};
 use crate::support::artifacts::repository;
 use crate::support::command::{limited, run};
 use crate::support::compile::{Compilation, device_header, device_only, host_oracle_with};
-use crate::support::compilers::Compiler;
+use crate::support::compilers::{Compiler, RELEASES};
 use crate::support::gpu::{Stack, the_profile};
 use crate::support::profile::{functions_by, merge_by};
 use crate::support::program::flags_for;
@@ -41,6 +41,11 @@ const FOR_HIP_5: [&str; 8] = [
     "-Xclang",
     "amdgpu-no-completion-action",
 ];
+
+/// All compilers that are here.
+pub(crate) fn compilers() -> impl Iterator<Item = &'static Compiler> {
+    RELEASES.into_iter().filter_map(Compiler::find)
+}
 
 /// count.hip for HIP 5.2, by this compiler with these flags.
 fn compiled(compiler: &'static str, flags: impl IntoIterator<Item = OsString>) -> PathBuf {
@@ -88,7 +93,7 @@ fn is_read(compiler: &Compiler, object: &Path) {
 
 #[test]
 fn each_by_its_own_flags_and_tools() {
-    for compiler in Compiler::all() {
+    for compiler in compilers() {
         let flags = flags_for(compiler.clang, &[]);
         is_read(compiler, &compiled(compiler.clang, flags));
     }
@@ -100,7 +105,7 @@ fn without_the_device_header() {
     // compiler's name gives the version. (clang 15 to 17 and 23 call functions of the header, and do
     // not link without it.)
     let takes_none = |it: &&Compiler| (18..23).contains(&it.release);
-    for compiler in Compiler::all().into_iter().filter(takes_none) {
+    for compiler in compilers().filter(takes_none) {
         let mut flags = flags_for(compiler.clang, &[]);
         let include = flags.iter().position(|flag| flag == "-include");
         let include = include.expect("the device header is among the flags");
@@ -137,7 +142,7 @@ fn counts_ir(compiler: &&Compiler) -> bool {
 
 #[test]
 fn each_counts_its_ir_too() {
-    for compiler in Compiler::all().into_iter().filter(counts_ir) {
+    for compiler in compilers().filter(counts_ir) {
         for level in ["-O0", "-O1", "-O3"] {
             let flags = [&[level], &IR_LEVEL[..]].concat();
             let shown = shown(compiler, &with_header(compiler, &flags));
@@ -171,7 +176,7 @@ fn divergent_code_is_told_from_uniform() {
 fn the_device_library_of_math_links() {
     // clang's own headers no longer declare what HIP 5.2's use.
     let takes_hip_5 = |it: &&Compiler| it.release < 23;
-    for compiler in Compiler::all().into_iter().filter(takes_hip_5) {
+    for compiler in compilers().filter(takes_hip_5) {
         let program = Compilation::by(compiler.clang)
             .arguments(Stack::Debian12.flags())
             .reads([repository("testdata/sample/debian12.cfg"), device_header()])
@@ -238,7 +243,7 @@ fn mcdc_is_what_it_is_on_the_host() {
 
     // clang 18 does not update the bits with atomic instructions: lanes lose each other's.
     let has_mcdc = |it: &&Compiler| it.release >= 19;
-    for compiler in Compiler::all().into_iter().filter(has_mcdc) {
+    for compiler in compilers().filter(has_mcdc) {
         let directory = directory.path().join(compiler.release.to_string());
         std::fs::create_dir(&directory).expect("a fresh directory");
         let object = device_only(

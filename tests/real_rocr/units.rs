@@ -1,6 +1,7 @@
 //! Programs of several translation units: one code object per unit, or one for all with
 //! `-fgpu-rdc`.
 
+use crate::compilers::compilers;
 use crate::programs::{Ran, source};
 use crate::support::artifacts::repository;
 use crate::support::command::{limited, run};
@@ -142,7 +143,7 @@ fn one_unit_with_rdc() {
 #[test]
 fn units_with_rdc_are_one_code_object() {
     let links = |it: &&Compiler| !LINKS_NO_SHARED_UNITS.contains(&it.release);
-    for compiler in Compiler::all().into_iter().filter(links) {
+    for compiler in compilers().filter(links) {
         println!("{compiler:?}");
         match Toolchain::of(compiler) {
             Some(toolchain) => toolchain.links_units_of_one_code_object(),

@@ -1,7 +1,11 @@
 //! The compilers of the tests: those of Debian 12, and those that tools/stacks has unpacked.
 
+use super::artifacts::built;
+use super::command::limited;
 use super::unpacked::asked;
+use std::env;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
 /// A clang, and the LLVM tools of its release.
@@ -16,7 +20,7 @@ pub(crate) struct Compiler {
 }
 
 /// The releases that rocov is tested with, oldest first.
-const RELEASES: [u32; 9] = [15, 16, 17, 18, 19, 21, 22, 23, 24];
+pub(crate) const RELEASES: [u32; 9] = [15, 16, 17, 18, 19, 21, 22, 23, 24];
 /// The releases that tools/setup installs.
 const INSTALLED: [u32; 3] = [15, 19, 22];
 
@@ -29,11 +33,6 @@ impl Compiler {
         FOUND[place.expect("a release of the list")]
             .get_or_init(|| Self::of(release))
             .as_ref()
-    }
-
-    /// All compilers that are here.
-    pub(crate) fn all() -> Vec<&'static Self> {
-        RELEASES.into_iter().filter_map(Self::find).collect()
     }
 
     fn of(release: u32) -> Option<Self> {
@@ -64,9 +63,21 @@ impl Compiler {
         }
     }
 
-    /// The directory of its tools, if it is not on the `PATH`.
-    pub(crate) fn directory(&self) -> Option<&Path> {
-        self.directory.as_deref()
+    /// `rocov SUBCOMMAND`, which finds the tools of this release first.
+    pub(crate) fn rocov(&self, subcommand: &str) -> Command {
+        let mut rocov = limited(built("rocov"));
+        rocov.arg(subcommand);
+        if let Some(directory) = &self.directory {
+            let path = env::var_os("PATH").unwrap_or_default();
+            let places = [directory.clone()]
+                .into_iter()
+                .chain(env::split_paths(&path));
+            rocov.env(
+                "PATH",
+                env::join_paths(places).expect("paths without colons"),
+            );
+        }
+        rocov
     }
 
     /// The version of the raw profiles that its runtime writes for host code. LLVM's own tools reject
