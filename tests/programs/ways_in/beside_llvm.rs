@@ -99,10 +99,7 @@ fn linked_into_a_program_that_is_started_by_the_dynamic_linker() {
 
 #[test]
 fn linked_into_the_program_with_librocov() {
-    let program = with_llvms_drain(&parts![
-        "-Wl,--undefined=rocov_control_v1",
-        static_library()
-    ]);
+    let program = with_llvms_drain(&parts!["-Wl,--undefined=rocov_roles_v1", static_library()]);
     either_has_all(&[], |command, sum| {
         command.arg(sum_file(sum)).arg(&program);
     });

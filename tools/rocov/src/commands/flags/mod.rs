@@ -168,7 +168,7 @@ fn line(form: Form, arguments: &FlagsArguments, probe: &ClangProbe, own: &Own) -
 /// symbol that its libraries do not ask for: not the hooks if HIP is loaded later, not the block by
 /// which the copies in a process find each other.
 fn link_line(library: &Path) -> Result<Vec<u8>> {
-    const WANTED: &str = "rocov_control_v1";
+    const WANTED: &str = "rocov_roles_v1";
     const EXPORTED: [&str; 7] = [
         "hsa_init",
         "hsa_executable_freeze",

@@ -1,4 +1,4 @@
-//! Waits for the packets that the program has put into its queues.
+//! The program's queues, and the wait for the packets in them.
 //!
 //! HSA requires that nobody destroys an executable while its kernels run. HIP 5 breaks this rule if the
 //! program unloads a module without a synchronisation. The kernel then goes on counting, in memory that is
@@ -27,8 +27,9 @@ pub struct Queues {
     queues: Vec<Queue>,
     /// The agents that have or had a queue here.
     agents: Vec<u64>,
-    /// The agents with a queue that only its maker may use. Nobody else can know when it is done.
-    secretive: Vec<u64>,
+    /// The agents that have or had a queue into which only its maker may put packets
+    /// (`HSA_QUEUE_TYPE_SINGLE`). Nobody else can know when it is done.
+    single_producer: Vec<u64>,
     /// A counter that grows whenever a kernel may have run.
     moment: u64,
 }
@@ -51,7 +52,7 @@ impl Queues {
         Queues {
             queues: Vec::new(),
             agents: Vec::new(),
-            secretive: Vec::new(),
+            single_producer: Vec::new(),
             moment: 0,
         }
     }
@@ -64,7 +65,7 @@ impl Queues {
         // SAFETY: the caller promises it.
         let kind = unsafe { (*(address as *const abi::Queue)).kind };
         if kind == abi::QUEUE_TYPE_SINGLE {
-            self.secretive.push(agent);
+            self.single_producer.push(agent);
             return;
         }
         // If several copies of librocov see one call, each reports it.
@@ -83,8 +84,8 @@ impl Queues {
         }
     }
 
-    /// Removes a queue that is about to be destroyed. If `device` is there and the queue is idle, the agent's
-    /// moment does not change. Pass `device` while the runtime runs.
+    /// Removes a queue that is about to be destroyed. Pass `device` while the runtime runs. Without it,
+    /// counts the queue as one in which a kernel may have run: then [`Queues::idle`] returns a new moment.
     pub fn destroying(&mut self, device: Option<&HsaDevice>, address: u64) {
         let api = device.and_then(|device| device.api.queues().ok());
         self.queues.retain(|queue| {
@@ -104,9 +105,10 @@ impl Queues {
         };
     }
 
-    /// The idle ones of `agents`, each with the moment since when it is idle. If the moment is equal at
-    /// another call, nothing has run on the agent in between. Leaves out agents without a known queue, and
-    /// agents with a queue that only its maker may use.
+    /// The idle ones of `agents`, each with the present moment: a number that grows whenever a kernel may
+    /// have run on any agent. If two calls return an agent with the same moment, nothing has run on the agent
+    /// in between. Leaves out agents without a known queue, and agents with a queue that only its maker may
+    /// use.
     ///
     /// # Errors
     /// Fails if the runtime lacks a function.
@@ -118,7 +120,7 @@ impl Queues {
         let api = device.api.queues()?;
         let is_idle = |agent: &u64| {
             let mut queues = self.queues.iter().filter(|queue| queue.agent == *agent);
-            let is_known = self.agents.contains(agent) && !self.secretive.contains(agent);
+            let is_known = self.agents.contains(agent) && !self.single_producer.contains(agent);
             is_known && queues.all(|queue| queue.is_idle(&api))
         };
         let idle = agents.iter().copied().filter(is_idle);
@@ -129,8 +131,8 @@ impl Queues {
     /// `patience`. A queue that was stuck before is not waited for again until it moves on.
     ///
     /// # Errors
-    /// Fails if the runtime lacks a function or has no signal left.
-    pub fn finish(
+    /// Fails if the runtime lacks a function or cannot make a signal.
+    pub fn wait(
         &mut self,
         device: &HsaDevice,
         agents: &[u64],
