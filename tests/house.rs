@@ -39,7 +39,7 @@ const HOUSES: &[House] = &[
     House {
         sources: "tools/rocov/src",
         stations: &[
-            "support", "term", "host", "llvm", "data", "index", "coverage", "render", "cli",
+            "support", "term", "system", "llvm", "data", "profdata", "coverage", "render", "cli",
             "commands",
         ],
         root: &["main.rs"],

@@ -3,9 +3,9 @@
 use super::folded::{Folded, with_everything_run};
 use super::llvm_cov::export;
 use super::model::{Record, SharedFunctions, Side, Source};
-use crate::host::command;
 use crate::llvm::Tools;
 use crate::support::{mmap, parallel};
+use crate::system::command;
 use crate::term::plural::count;
 use crate::term::progress::Last;
 use crate::term::{print, progress};

@@ -26,7 +26,7 @@ impl View {
                 several.join(", ")
             ),
         };
-        // Of the view, as the places go.
+        // The index is gone, and the view has the path, too.
         let source = paths().find(|path| **path == *found);
         source.ok_or_else(|| not_known([file], paths()))
     }

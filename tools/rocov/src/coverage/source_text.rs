@@ -1,7 +1,7 @@
 //! The text of source files: from the tree, or as git has it at a revision.
 
 use super::path_match::{Match, PathIndex};
-use crate::host::git::{Repository, Revision};
+use crate::system::git::{Repository, Revision};
 use anyhow::{Context, Result};
 use std::cell::RefCell;
 use std::collections::BTreeSet;

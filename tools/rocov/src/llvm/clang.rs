@@ -1,7 +1,7 @@
 //! Compilers: their versions as they print them, and as code that they made carries them.
 
 use super::search::{PLACES, candidates};
-use crate::host::command;
+use crate::system::command;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -185,7 +185,7 @@ mod tests {
         let mut installed = installed(&[22, 20, 19]);
         installed.prefer(["AMD clang version 19.0.0git (https://x)".to_owned()]);
         assert_eq!(installed.reading(10).unwrap().llvm, 19);
-        // Of a compiler whose tools are not here, nothing is known.
+        // The tools of this compiler are not installed, so rocov takes the newest that read the version.
         installed.compilers = vec!["clang version 21.1.0".to_owned()];
         assert_eq!(installed.reading(10).unwrap().llvm, 22);
     }

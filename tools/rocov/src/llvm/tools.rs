@@ -2,7 +2,7 @@
 
 use super::clang::{Clang, number_after};
 use super::search::LLVM_PARENT;
-use crate::host::command;
+use crate::system::command;
 use rocov::format::profraw::Version;
 use std::fmt;
 use std::io::Write;

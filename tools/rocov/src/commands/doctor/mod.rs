@@ -15,8 +15,8 @@ mod runtime;
 mod shared_library;
 
 use crate::cli::DoctorArguments;
-use crate::host::installed;
 use crate::llvm::{Clang, LlvmTools};
+use crate::system::installed;
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::print;
 use finding::{Finding, State};

@@ -1,8 +1,8 @@
 //! Probes a clang by compiling device code: releases differ, and so do their vendors' builds.
 
 use super::{ANY_ARCH, Form};
-use crate::host::command;
 use crate::llvm::Clang;
+use crate::system::command;
 use anyhow::{Context, Result, bail};
 use std::io::{Seek, Write};
 use std::path::Path;

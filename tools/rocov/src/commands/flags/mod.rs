@@ -4,8 +4,8 @@
 mod clang_probe;
 
 use crate::cli::FlagsArguments;
-use crate::host::{command, installed};
 use crate::llvm::Clang;
+use crate::system::{command, installed};
 use crate::term::exit_status::CommandResult;
 use crate::term::print;
 use crate::term::shell_line::shell_line;

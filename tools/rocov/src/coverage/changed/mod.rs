@@ -8,7 +8,7 @@ use super::path_match::{Match, PathIndex};
 use super::selection::Selection;
 use super::staleness::{Lines, Stale, stale};
 use super::view::View;
-use crate::host::git::Repository;
+use crate::system::git::Repository;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::env;

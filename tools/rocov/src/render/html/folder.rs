@@ -96,7 +96,7 @@ impl Folder {
         let (index, others): (Vec<_>, _) = self.previous.iter().partition(|it| **it == *INDEX);
         for name in index.into_iter().chain(others) {
             fs::remove_file(self.path.join(name))?;
-            // Where it was the last one.
+            // This fails unless the file was the last one in its folder.
             if let Some(folder) = name.parent().filter(|it| *it != Path::new("")) {
                 let _ = fs::remove_dir(self.path.join(folder));
             }

@@ -1,4 +1,5 @@
-//! Raw profiles into indexed ones: one for each arch, by llvm-profdata, and one for each code object.
+//! Merges raw profiles into indexed ones, as llvm-cov reads them: one for each code object and one for each
+//! arch.
 //!
 //! Two code objects can have the same function, and each has its own counts of it.
 

@@ -1,9 +1,9 @@
 //! Profiles into one indexed profile, by llvm-profdata.
 
 use crate::data::profile_header::{is_indexed, version_word};
-use crate::host::command;
 use crate::llvm::{LlvmTools, Tools};
 use crate::support::atomic::replace;
+use crate::system::command;
 use anyhow::{Context, Result, bail};
 use rocov::format::profraw::Version;
 use std::collections::BTreeMap;
