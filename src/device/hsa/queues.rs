@@ -18,7 +18,7 @@ use crate::device::DeviceError;
 use crate::device::hsa::HsaDevice;
 use crate::device::hsa::abi;
 use crate::device::hsa::abi::BarrierPacket;
-use crate::device::hsa::runtime::{QueueApi, check};
+use crate::device::hsa::runtime::QueueApi;
 use crate::support::backoff::Pauses;
 
 /// The queues of a process that accept packets from any thread.
@@ -183,7 +183,8 @@ impl Queue {
             if !api.is_reached(signal) {
                 return Ok(Put::Stuck);
             }
-            api.destroy_signal(signal);
+            // SAFETY: the signal is this queue's, and the packet processor is done with it.
+            unsafe { api.signals.destroy(signal) };
             self.pending = None;
         }
         // SAFETY: the queue lives until `Queues::destroying`.
@@ -210,7 +211,7 @@ impl Queue {
             }
         };
         // The slot must be filled whatever happens now. Without a signal the barrier is empty.
-        let signal = api.new_signal();
+        let signal = api.signals.make(1);
         let packet = BarrierPacket {
             header: abi::BARRIER_HEADER,
             completion_signal: *signal.as_ref().unwrap_or(&0),
@@ -246,7 +247,8 @@ impl Queue {
                 return false;
             }
         }
-        api.destroy_signal(signal);
+        // SAFETY: the signal is this queue's, and the packet processor is done with it.
+        unsafe { api.signals.destroy(signal) };
         self.pending = None;
         self.idle_at = Some(index + 1);
         true
@@ -272,32 +274,20 @@ impl QueueApi {
 
     fn ring(&self, doorbell: u64, index: u64) {
         // SAFETY: this is the doorbell of a live queue.
-        unsafe { (self.store_signal)(doorbell, index as i64) };
-    }
-
-    fn new_signal(&self) -> Result<u64, DeviceError> {
-        let mut signal = 0_u64;
-        // SAFETY: any agent may wait for the signal, and the call writes its handle to `signal`.
-        let status = unsafe { (self.create_signal)(1, 0, std::ptr::null(), &raw mut signal) };
-        check("hsa_signal_create", status)?;
-        Ok(signal)
+        unsafe { self.signals.set(doorbell, index as i64) };
     }
 
     /// Returns whether the barrier with this signal is reached.
     fn is_reached(&self, signal: u64) -> bool {
-        // SAFETY: the signal comes from `new_signal` and is not destroyed.
+        // SAFETY: the signal comes from `SignalApi::make` and is not destroyed.
         unsafe { (self.load_signal)(signal) == 0 }
-    }
-
-    fn destroy_signal(&self, signal: u64) {
-        // SAFETY: the signal comes from `new_signal`, and the packet processor is done with it.
-        unsafe { (self.destroy_signal)(signal) };
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::hsa::runtime::SignalApi;
     use std::sync::atomic::AtomicU64;
 
     static WRITTEN: AtomicU64 = AtomicU64::new(5);
@@ -336,10 +326,12 @@ mod tests {
             load_read_index: read_index,
             load_write_index: write_index,
             cas_write_index,
-            create_signal: create,
-            destroy_signal: destroy,
             load_signal: load,
-            store_signal: store,
+            signals: SignalApi {
+                create,
+                destroy,
+                store,
+            },
         };
         let memory = abi::Queue {
             kind: 0,
