@@ -1,4 +1,4 @@
-//! Finds the HSA runtime that the process has loaded.
+//! Finds the HSA runtime that the process has loaded, and its functions.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::size_of;

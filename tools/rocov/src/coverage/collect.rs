@@ -38,7 +38,7 @@ pub(crate) struct CountedBinary {
 /// All counts, and the warnings of llvm-cov.
 #[derive(Debug)]
 pub(crate) struct Collected {
-    /// In the order of the inputs.
+    /// The sources of counts, in the order of the inputs.
     pub(crate) sources: Vec<Source>,
     pub(crate) warnings: Vec<String>,
 }

@@ -13,7 +13,7 @@ pub(crate) struct Place {
     pub(crate) column: u32,
 }
 
-/// From a place up to, and not including, another.
+/// The text from a place up to another, which is not included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Span {
     pub(crate) start: Place,

@@ -7,7 +7,7 @@ use anyhow::{Error, Result, anyhow, bail};
 use std::path::Path;
 
 impl View {
-    /// The source at `file`, or, if there is nothing, the one whose path ends like that.
+    /// The source at `file`. If there is none, the source whose path ends like `file`.
     ///
     /// # Errors
     ///

@@ -21,7 +21,7 @@ struct Files {
     revision: RefCell<Revision>,
     /// The root of the work tree, if there is one.
     root: Option<PathBuf>,
-    /// From the root.
+    /// The paths of files, from the root.
     paths: BTreeSet<String>,
     places: PathIndex,
 }

@@ -67,7 +67,7 @@ impl<'a> DirectoryWalk<'a> {
         let before = self.kept;
         self.directory(directory);
         let whole = whole(directory);
-        // As the user has written it, unless that leads up or nowhere.
+        // Paths keep the form that the user wrote, unless it ends in `..` or `.`.
         let written = directory.file_name().map_or(&*whole, |_| directory);
         sides_of(written)
             .iter()

@@ -66,7 +66,7 @@ impl LlvmTools {
         self.compilers.extend(compilers);
     }
 
-    /// All of them, newest first.
+    /// All tools, newest first.
     pub(crate) fn all(&self) -> &[Tools] {
         &self.tools
     }

@@ -29,9 +29,9 @@ pub(crate) struct MergedProfiles<'a> {
 
 /// The merged profiles of one arch.
 pub(crate) struct MergedArch<'a> {
-    /// Such as `gfx90a`.
+    /// The name, such as `gfx90a`.
     pub(crate) name: &'a str,
-    /// By identity; at least one.
+    /// The code objects in the order of their identities; at least one.
     pub(crate) objects: Vec<MergedObject<'a>>,
     /// The indexed profile of all of them.
     pub(crate) profile: PathBuf,
