@@ -102,7 +102,7 @@ extern "C" fn early() {
 }
 
 extern "C" fn unseen() {
-    if !process::is_user() {
+    if !process::uses_hsa() {
         boundary::guest("the exit drain", || at_exit(leave));
     }
 }
@@ -110,7 +110,7 @@ extern "C" fn unseen() {
 extern "C" fn late() {
     process::exit_begins();
     // A program without a GPU may be in a sandbox that allows few calls.
-    if !process::is_user() && !is_loaded() {
+    if !process::uses_hsa() && !is_loaded() {
         return;
     }
     boundary::guest("the late exit drain", || at_exit(leave));

@@ -55,7 +55,7 @@ unsafe fn exit_now(status: c_int) -> ! {
 /// have interrupted an allocation, HIP or a drain: it would wait for itself for ever.
 pub(super) fn before_leaving(events: &[Event<'_>]) {
     // Checked first, and without a lock: most callers are children of vfork on their way to exec.
-    if process::is_user() && !is_in_signal_handler() {
+    if process::uses_hsa() && !is_in_signal_handler() {
         for event in events {
             send(*event);
         }

@@ -108,7 +108,7 @@ pub(crate) fn claim() -> bool {
 /// If the hooks see all code, they claim the process when the first is loaded. Then HSA is not asked,
 /// because another thread may just be starting it.
 pub(crate) fn claim_running() -> bool {
-    is_user() || (may_use_hsa() && IS_LATE.load(Ordering::Relaxed) && hsa::is_running() && claim())
+    uses_hsa() || (may_use_hsa() && IS_LATE.load(Ordering::Relaxed) && hsa::is_running() && claim())
 }
 
 /// Returns whether HSA, if there is one, belongs to this process.
@@ -120,7 +120,7 @@ pub(crate) fn may_use_hsa() -> bool {
 
 /// Returns whether this process uses HSA: whether it has [claimed](claim) it. Needs one system call at most
 /// and no lock: children of vfork ask too, and they share their parent's memory.
-pub(crate) fn is_user() -> bool {
+pub(crate) fn uses_hsa() -> bool {
     let user = USER.load(Ordering::Relaxed);
     user != 0 && user == process::id() && !IS_ORPHAN.load(Ordering::Relaxed)
 }

@@ -109,7 +109,7 @@ pub(super) fn handing_over() {
 
 /// Writes the files that are kept beside profiles, even if HSA is gone or LLVM's runtime drains.
 pub(super) fn keep() {
-    if process::is_user() {
+    if process::uses_hsa() {
         with_state(|state| report_not_kept(&state.session.keep(&state.name)));
     }
 }

@@ -24,7 +24,7 @@ use settings::Settings;
 /// Starts the thread, once, if the process uses HSA and the user asks for the thread.
 pub(super) fn start() {
     static ONCE: Once = Once::new();
-    if !process::is_user() {
+    if !process::uses_hsa() {
         return;
     }
     ONCE.call_once(|| {
@@ -47,7 +47,7 @@ pub(crate) fn close() {
 /// Removes the socket, because the process is about to end or to become another program.
 /// Async-signal-safe.
 pub(crate) fn leave() {
-    if process::is_user() {
+    if process::uses_hsa() {
         socket::remove();
     }
 }
