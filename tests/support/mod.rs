@@ -10,5 +10,6 @@ pub(crate) mod gpu;
 pub(crate) mod json;
 pub(crate) mod profile;
 pub(crate) mod program;
+pub(crate) mod released;
 pub(crate) mod spec;
 pub(crate) mod unpacked;
