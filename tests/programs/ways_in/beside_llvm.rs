@@ -2,12 +2,12 @@
 //! and the other one writes nothing. Under `rocov run` rocov drains, under `rocov run --drain=llvm`
 //! LLVM's drain does.
 
-use super::linked::flags;
 use super::programs::{KERNEL, on_model, source};
 use crate::support::artifacts::{built, cache_directory, repository};
 use crate::support::command::{Ended, limited, run};
 use crate::support::gpu::data;
 use crate::support::profile::raw_profiles;
+use crate::support::program::link_flags;
 use crate::support::released::{BAR, GPU, Released, device_profiles, is_of_llvm};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -164,7 +164,7 @@ fn linked_into_a_program_with_librocov() {
     let Some(released) = Released::find() else {
         return;
     };
-    let flags: Vec<_> = flags()
+    let flags: Vec<_> = link_flags()
         .into_iter()
         .map(|it| it.into_string().expect("UTF-8"))
         .collect();
