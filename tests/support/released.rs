@@ -28,7 +28,12 @@ impl Released {
     /// Returns `None` if one of them is not unpacked. Standard error then names it and reports the
     /// skipped test.
     pub(crate) fn find() -> Option<Self> {
-        let (clang, stack) = (Clang23::find()?, Stack::hip_7()?);
+        Self::on(Stack::hip_7()?)
+    }
+
+    /// Programs for another HIP. Returns `None` if clang 23 is not unpacked.
+    pub(crate) fn on(stack: Stack) -> Option<Self> {
+        let clang = Clang23::find()?;
         Some(Self { clang, stack })
     }
 
@@ -112,9 +117,25 @@ impl Released {
     /// The program that the caller appends, on these modelled GPUs with this BAR, without rocov.
     /// LLVM's drain writes its profiles to `data`.
     pub(crate) fn with_llvms(&self, gpus: &str, bar: &str, data: &Path) -> Command {
+        self.on_model(gpus, bar, data, &[])
+    }
+
+    /// The program that the caller appends, on these modelled GPUs with this BAR and with the
+    /// libraries in `preloaded`. Profiles go to `data`.
+    pub(crate) fn on_model(
+        &self,
+        gpus: &str,
+        bar: &str,
+        data: &Path,
+        preloaded: &[PathBuf],
+    ) -> Command {
+        let mut libraries = built("librocov_modelgpu.so").into_os_string();
+        for library in preloaded {
+            libraries.push(":");
+            libraries.push(library);
+        }
         let mut command = limited("env");
-        let model = built("librocov_modelgpu.so");
-        command.arg(format!("LD_PRELOAD={}", model.display()));
+        command.arg(format!("LD_PRELOAD={}", libraries.display()));
         command.args([
             format!("ROCOV_MODELGPU={gpus}"),
             format!("{BAR}={bar}"),
