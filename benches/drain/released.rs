@@ -76,15 +76,15 @@ fn measure_on(version: &str, exits: &Exits, is_long: bool) {
         let ratios = [0, 1].map(|at| rocovs[at] / llvms[at]);
         let per_object = |at: usize| (calls[at] as f64 - calls[0] as f64) / *count as f64;
         println!(
-            "{count:>5} {runs:>5} {:>10.2} {:>7.2} {:>6.1} {:>11.2} {:>7.2} {:>6.1} {:>11.3} {:>7.3}",
+            "{count:>5} {runs:>5} {:>10.2} {:>7.2} {:>6.1} {:>11.2} {:>7.2} {:>6.1} {:>11} {:>7}",
             llvms[0],
             llvms[1],
             per_object(1),
             rocovs[0],
             rocovs[1],
             per_object(2),
-            ratios[0],
-            ratios[1],
+            shown(ratios[0]),
+            shown(ratios[1]),
         );
         for (_, limit) in LIMITS.iter().filter(|(at, _)| at == count) {
             let held = ratios.map(|ratio| match ratio {
@@ -162,6 +162,15 @@ impl Exits {
         let bytes = fs::read(file.path()).expect("the counts");
         let (at_end, before) = bytes.split_at(SLOTS * size_of::<u64>());
         sum(at_end) - sum(before)
+    }
+}
+
+/// A ratio, if its divisor could be measured.
+fn shown(ratio: f64) -> String {
+    if ratio.is_finite() {
+        format!("{ratio:.3}")
+    } else {
+        "-".to_owned()
     }
 }
 

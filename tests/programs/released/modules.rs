@@ -144,8 +144,8 @@ fn a_collect_before_the_first_launch() {
     );
 }
 
-/// LLVM's drain keeps copies of sections by their addresses. HIP loads the later modules at the
-/// address of the second, so the counts of the second come again, under other names too.
+/// LLVM's drain keeps copies of sections by their addresses. HIP uses an address again, from the
+/// second module on or from the third, and the counts of the first module there come again.
 #[test]
 fn a_reused_address() {
     let Some(modules) = Modules::find() else {
@@ -155,8 +155,7 @@ fn a_reused_address() {
     let ran = modules.both(&round.repeat(4));
     ran.rocovs
         .has(&[("first", 4 * CALLS), ("second", 8 * CALLS)]);
-    let first = ran.llvms.calls.get("first").copied().unwrap_or_default();
-    assert!(first < 4 * CALLS, "LLVM's: {}", ran.llvms.ended);
+    assert_ne!(ran.llvms.calls, ran.rocovs.calls, "{}", ran.llvms.ended);
 }
 
 /// The address of the second module is sometimes that of the first.
