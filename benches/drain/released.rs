@@ -43,11 +43,13 @@ struct Exits {
     counter: PathBuf,
 }
 
-/// Prints a table for each HIP that is unpacked, if clang 23 is too.
+/// Prints a table for HIP 7.2.4 and 6.4.3 if they are unpacked, and clang 23 is too.
 pub(crate) fn measure(is_long: bool) {
-    let stacks = [("7.2.4", Stack::hip_7()), ("6.4.3", Stack::hip_6())];
-    for (version, stack) in stacks {
-        if let Some(released) = stack.and_then(Released::on) {
+    let stacks = Stack::others().into_iter().rev();
+    // These load code objects of clang 23.
+    for stack in stacks.filter(|stack| stack.code_object_version() == 6) {
+        if let Some(released) = Released::on(stack) {
+            let version = if stack.is_hip_7() { "7.2.4" } else { "6.4.3" };
             measure_on(version, &Exits::build(released), is_long);
         }
     }

@@ -101,11 +101,6 @@ impl Stack {
         ROCR_7_2.is_here().then_some(Self::Unpacked(&ROCR_7_2))
     }
 
-    /// HIP 6.4.3, if it is unpacked here.
-    pub(crate) fn hip_6() -> Option<Self> {
-        ROCR_6_4.is_here().then_some(Self::Unpacked(&ROCR_6_4))
-    }
-
     /// Returns whether its HIP is a 7. HIP 7 reports GPU faults as errors; earlier releases end the
     /// program.
     pub(crate) fn is_hip_7(self) -> bool {
