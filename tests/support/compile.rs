@@ -21,6 +21,10 @@ pub(crate) const INSTRUMENTATION: [&str; 3] = [
     "-fprofile-update=atomic",
 ];
 
+/// The flags and the header for HIP 5.2.
+pub(crate) const DEBIAN12: [&str; 2] =
+    ["testdata/sample/debian12.cfg", "testdata/sample/debian12.h"];
+
 /// One compilation: its command, and the inputs of its result.
 pub(crate) struct Compilation {
     compiler: &'static str,
@@ -237,7 +241,7 @@ fn compiled_sample(
     let folder = repository("testdata/sample");
     Compilation::by(compiler)
         .arguments(stack)
-        .reads([folder.join("debian12.cfg")])
+        .reads(DEBIAN12.map(repository))
         .arguments(["-O1"])
         .arguments(flags)
         .source(folder.join("main.hip"))
