@@ -129,12 +129,15 @@ impl Column {
         let mut counted = Vec::new();
         for record in self.touching(path) {
             let function = &record.function;
-            for (region, count) in function.regions.iter().zip(&record.counts.regions) {
+            let counts = record.counts.regions.iter().enumerate();
+            for (region, (index, count)) in function.regions.iter().zip(counts) {
                 if &**function.path(region.location.file) == path {
+                    let uniformity = record.counts.uniformity.get(index);
                     counted.push(CountedRegion {
                         span: region.location.span,
                         kind: region.kind,
                         count: *count,
+                        uniformity: uniformity.copied().unwrap_or_default(),
                     });
                 }
             }

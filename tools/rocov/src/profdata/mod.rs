@@ -6,6 +6,7 @@
 pub(crate) mod indexed_profile;
 pub(crate) mod llvm_profdata;
 pub(crate) mod per_label;
+pub(crate) mod uniformity;
 
 use crate::data::DataDirectory;
 use crate::data::device_elfs::ObjectFile;
