@@ -10,6 +10,10 @@ use std::path::{Path, PathBuf};
 /// another name, so that a merge of DIR counts it only once.
 pub(crate) const POOLED_HOST: &str = "pooled-host.profdata";
 
+/// The start of the names of profiles that LLVM's offload runtime writes. Their counts are those of the
+/// code objects that rocov has drained.
+const OF_OFFLOAD_RUNTIME: &str = "amdgcn-amd-amdhsa.";
+
 /// The database that `rocov export` writes to a data directory if the user gives no other name.
 pub(crate) const DATABASE: &str = "rocpd.db";
 
@@ -61,6 +65,7 @@ impl FileKind {
             _ if is_registry(path) => Self::Registry,
             Some(_) if ends_in(SECTIONS) => Self::Sections,
             Some(profile) => Self::Device(profile),
+            None if ends_in(PROFRAW) && is_of_offload_runtime(path) => Self::None,
             None if ends_in(PROFRAW) => Self::Host,
             None => match elf_identity(path) {
                 Some(identity) => Self::Elf(identity.to_owned()),
@@ -92,6 +97,11 @@ impl DeviceProfile {
     }
 }
 
+fn is_of_offload_runtime(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    name.is_some_and(|name| name.starts_with(OF_OFFLOAD_RUNTIME))
+}
+
 /// Returns whether the directory `name` in `directory` may have files of a data directory. Hidden ones have
 /// none, except the folder of sides and all below a label. An unfinished one has none either.
 pub(crate) fn is_searched(name: &OsStr, directory: &Path) -> bool {
@@ -113,6 +123,16 @@ mod tests {
         assert_eq!(profile.identity, "0f3c9b");
         assert_eq!(profile.agent, 11);
         assert_eq!(profile.path, path);
+    }
+
+    #[test]
+    fn a_profile_of_the_offload_runtime_is_not_of_host_code() {
+        let kind = |name| FileKind::of(Path::new(name));
+        assert!(matches!(
+            kind("d/amdgcn-amd-amdhsa.7.profraw"),
+            FileKind::None
+        ));
+        assert!(matches!(kind("d/amdgcn.7.profraw"), FileKind::Host));
     }
 
     #[test]
