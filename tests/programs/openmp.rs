@@ -7,8 +7,9 @@
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{Ended, limited, rocov_run, run};
 use crate::support::compile::{Compilation, device_header};
+use crate::support::gpu::Stack;
 use crate::support::profile::{COV, Functions, functions, merge, raw_profiles};
-use crate::support::program::{TARGET, is_of_zeros, rocov_flags};
+use crate::support::program::{Program, TARGET, is_of_zeros, rocov_flags};
 use crate::support::unpacked::asked;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -297,6 +298,43 @@ fn llvm_writes_the_counts_too_and_they_count_once() {
     assert_eq!(only_llvms.profiles(true), [""; 0].map(PathBuf::from));
     let llvms = only_llvms.profiles(false);
     assert_eq!(only_llvms.functions(&llvms), functions);
+    let mut report = limited(built("rocov"));
+    report.arg("report").arg(only_llvms.data());
+    run(&mut report)
+        .with_status(1)
+        .says(&["only", OF_LLVM, "LLVM's offload runtime wrote"]);
+    let mut clean = limited(built("rocov"));
+    run(clean.arg("clean").arg(only_llvms.data())).success();
+    assert!(
+        !only_llvms.data().exists(),
+        "rocov clean removes LLVM's file"
+    );
+}
+
+/// A program of HIP with LLVM's offload runtime in it: its calls of HSA pass both of librocov's hooks.
+#[test]
+fn hip_beside_the_offload_runtime_counts_once() {
+    let sources = ["never_launched/main.hip", "never_launched/scale.hip"];
+    let program = Program::build(Stack::Debian12, &sources, &[], &["-ldl"]);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = directory.path().join("data");
+    let mut command = limited(built("rocov"));
+    command.args(["run", "-v", "--gpu", &format!("model:{TARGET}"), "-o"]);
+    command.arg(&data).arg("--").arg(&program.file).arg("scale");
+    command.env(
+        "LD_PRELOAD",
+        "/usr/lib/x86_64-linux-gnu/libomptarget.so.22.1",
+    );
+    let ended = run(&mut command).success();
+    let words = ended
+        .says(&["hooked into HSA's tool table", "1 instrumented"])
+        .stderr;
+    assert_eq!(words.matches("1 instrumented").count(), 1, "{words}");
+    let mut profiles = raw_profiles(&data);
+    profiles.retain(|profile| !is_of_zeros(profile));
+    let merged = directory.path().join("one.profdata");
+    merge(&profiles, &merged);
+    assert_eq!(functions(&merged)["_Z5scalePff"].blocks, [64]);
 }
 
 /// clang counts the body of a loop directive once for each thread, on the host too. If it no longer does,

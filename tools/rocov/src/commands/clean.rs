@@ -257,8 +257,13 @@ fn what(path: &Path, is_data: bool) -> Option<&'static str> {
             (is_identity && starts_with(ELF_START), "device ELF")
         }
         FileKind::Registry => (starts_with(REGISTRY_START), "kernel registry"),
-        // `rocov run` has LLVM's runtime write it to a data directory: profraw/PID.profraw.
-        FileKind::Host => {
+        // `rocov run` has LLVM's runtimes write them to a data directory: profraw/PID.profraw, and
+        // profraw/amdgcn-amd-amdhsa.PID.profraw.
+        kind @ (FileKind::Host | FileKind::OfOffloadRuntime) => {
+            let name = match kind {
+                FileKind::Host => name,
+                _ => name.split_once('.')?.1,
+            };
             let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
             let folder = path.parent()?;
             let is_there = folder.file_name()? == PROFRAW
@@ -266,7 +271,10 @@ fn what(path: &Path, is_data: bool) -> Option<&'static str> {
                 && is_number(name.strip_suffix(".profraw")?);
             (
                 is_there && RawProfile::has_magic(&start),
-                "profile of host code",
+                match kind {
+                    FileKind::Host => "profile of host code",
+                    _ => "profile of LLVM's offload runtime",
+                },
             )
         }
         FileKind::None if profile_header::is_indexed(path) => {

@@ -29,6 +29,8 @@ pub(crate) struct DataDirectory {
     pub(crate) ir_level: Vec<DeviceProfile>,
     /// Profiles of host code.
     pub(crate) host: Vec<PathBuf>,
+    /// Profiles of device code that LLVM's offload runtime has written. rocov leaves them out.
+    pub(super) of_offload_runtime: Vec<PathBuf>,
     /// Sections of an unknown raw version, which librocov saved whole.
     pub(crate) sections: Vec<PathBuf>,
     /// Paths of kept device ELFs, by identity.
@@ -119,6 +121,7 @@ impl DataDirectory {
         let mut found = |found, scope| match found {
             FoundFile::Device(profile) => data.device.push(profile),
             FoundFile::Host(path) => data.host.push(path),
+            FoundFile::OfOffloadRuntime(path) => data.of_offload_runtime.push(path),
             FoundFile::Sections(path) => data.sections.push(path),
             FoundFile::Elf(identity, path) => {
                 data.elf_paths.entry(identity).or_insert((path, scope));

@@ -41,6 +41,8 @@ pub(crate) enum FileKind {
     Device(DeviceProfile),
     /// A raw profile of anything else: of instrumented host code.
     Host,
+    /// A raw profile that LLVM's offload runtime has written, of device code.
+    OfOffloadRuntime,
     /// The indexed profile of host code in a pooled directory.
     PooledHost,
     /// Sections that librocov saved whole.
@@ -65,7 +67,7 @@ impl FileKind {
             _ if is_registry(path) => Self::Registry,
             Some(_) if ends_in(SECTIONS) => Self::Sections,
             Some(profile) => Self::Device(profile),
-            None if ends_in(PROFRAW) && is_of_offload_runtime(path) => Self::None,
+            None if ends_in(PROFRAW) && is_of_offload_runtime(path) => Self::OfOffloadRuntime,
             None if ends_in(PROFRAW) => Self::Host,
             None => match elf_identity(path) {
                 Some(identity) => Self::Elf(identity.to_owned()),
@@ -130,7 +132,7 @@ mod tests {
         let kind = |name| FileKind::of(Path::new(name));
         assert!(matches!(
             kind("d/amdgcn-amd-amdhsa.7.profraw"),
-            FileKind::None
+            FileKind::OfOffloadRuntime
         ));
         assert!(matches!(kind("d/amdgcn.7.profraw"), FileKind::Host));
     }

@@ -22,6 +22,13 @@ impl DataDirectory {
                  as they are, which cannot be reported: compile with a clang that `rocov doctor` knows"
             );
         }
+        if let Some(profile) = self.of_offload_runtime.first() {
+            return anyhow!(
+                "no device profiles in {self}: only {}, which LLVM's offload runtime wrote: read it with \
+                 llvm-profdata, or run the program again without --drain=llvm",
+                profile.display()
+            );
+        }
         if let Some((_, elf)) = self.elf_paths().next() {
             return anyhow!(
                 "no device profiles in {self}: GPU code that counts was loaded ({}), and its process was \

@@ -20,6 +20,8 @@ pub(crate) enum FoundFile {
     Device(DeviceProfile),
     /// A profile of host code.
     Host(PathBuf),
+    /// A profile of device code that LLVM's offload runtime has written.
+    OfOffloadRuntime(PathBuf),
     /// A device ELF that was kept, and its identity.
     Elf(String, PathBuf),
     /// The registry of a process's kernels.
@@ -96,6 +98,7 @@ impl<'a> DirectoryWalk<'a> {
         let found = match FileKind::of(&path) {
             FileKind::Device(profile) => FoundFile::Device(profile),
             FileKind::Host | FileKind::PooledHost => FoundFile::Host(path),
+            FileKind::OfOffloadRuntime => FoundFile::OfOffloadRuntime(path),
             FileKind::Sections => FoundFile::Sections(path),
             FileKind::Registry => FoundFile::Registry(path),
             FileKind::Elf(identity) => FoundFile::Elf(identity, path),
