@@ -238,3 +238,17 @@ fn flags_for_a_clang_that_crashes_on_them_are_not_printed() {
     );
     assert_eq!(stdout(&output), "");
 }
+
+#[test]
+fn flags_for_openmp_need_a_clang_that_counts_there() {
+    let output = rocov()
+        .args(["flags", "--openmp", "--clang", "clang++-19"])
+        .output();
+    let output = output.unwrap();
+    let message = failure(&output, 1);
+    assert!(
+        message.contains("LLVM 19") && message.contains("20 or later"),
+        "{message}"
+    );
+    assert_eq!(stdout(&output), "");
+}
