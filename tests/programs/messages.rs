@@ -49,7 +49,7 @@ impl Place {
 const SNAPSHOTS: &str = "`rocov run --snapshot-every 1s` drains while a program runs";
 
 fn endings() -> PathBuf {
-    Program::build(Stack::Debian12, &["endings/endings.hip"], &[], &["-ldl"]).file
+    Program::build(Stack::usual(), &["endings/endings.hip"], &[], &["-ldl"]).file
 }
 
 fn last_line(ended: &Ended) -> &str {
@@ -269,7 +269,7 @@ fn a_report_without_a_coverage_mapping() {
     flags.extend(["-fprofile-update=atomic".into(), "-include".into()]);
     flags.push(crate::support::compile::device_header().into());
     let program = Program::with_flags(
-        Stack::Debian12,
+        Stack::usual(),
         &["endings/endings.hip"],
         &flags,
         &["-ldl"],

@@ -4,9 +4,7 @@
 use crate::programs::{COUNT, Ran, WORK_ITEMS, source};
 use crate::support::artifacts::repository;
 use crate::support::command::{limited, run};
-use crate::support::compile::{
-    Compilation, DEBIAN12, device_header, device_only, host_oracle_with,
-};
+use crate::support::compile::{Compilation, device_header, device_only, host_oracle_with};
 use crate::support::compilers::{Compiler, RELEASES};
 use crate::support::gpu::{Stack, the_profile};
 use crate::support::profile::{functions_by, merge_by};
