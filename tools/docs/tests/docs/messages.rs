@@ -8,7 +8,7 @@ use crate::{files_below, read, repository};
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, Ident, Meta, Token, Type};
@@ -16,8 +16,8 @@ use syn::{Attribute, Expr, Ident, Meta, Token, Type};
 /// The folders with the sources of what users run.
 const SOURCES: [&str; 4] = [
     "src",
-    "runtime/src",
     "runtime/rocprofiler/src",
+    "runtime/src",
     "tools/rocov/src",
 ];
 
@@ -30,6 +30,16 @@ const OTHER_TEXTS: [&str; 3] = [
 
 /// The folder of the formats of reports: only its errors are messages.
 const REPORTS: &str = "tools/rocov/src/render/";
+
+/// The sources that write to standard error, or look at it.
+const PRINTERS: [&str; 6] = [
+    "runtime/rocprofiler/src/lib.rs",
+    "runtime/src/guest/log.rs",
+    "runtime/src/serve/control/thread.rs",
+    "tools/rocov/src/commands/merge/mod.rs",
+    "tools/rocov/src/term/print.rs",
+    "tools/rocov/src/term/progress.rs",
+];
 
 /// Functions and macros whose strings are compared, are run, or name a mistake in rocov's own code.
 const NOT_PRINTED: [&str; 21] = [
@@ -57,7 +67,7 @@ const NOT_PRINTED: [&str; 21] = [
 ];
 
 /// Functions and macros that make an error or print a line.
-const SINKS: [&str; 14] = [
+const SINKS: [&str; 15] = [
     "add",
     "anyhow",
     "bail",
@@ -66,6 +76,7 @@ const SINKS: [&str; 14] = [
     "eprint",
     "eprintln",
     "error",
+    "message",
     "print",
     "println",
     "verbose",
@@ -108,8 +119,8 @@ pub(crate) struct Template {
     pub(crate) text: String,
 }
 
-/// Returns all texts of the sources.
-pub(crate) fn templates() -> BTreeSet<Template> {
+/// Returns the sources of what users run: their paths from the repository's root on, and their texts.
+fn sources() -> Vec<(String, String)> {
     let is_source = |path: &Path| {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let is_test = name == "tests" || name.ends_with("_tests");
@@ -119,31 +130,33 @@ pub(crate) fn templates() -> BTreeSet<Template> {
     let files = SOURCES
         .iter()
         .flat_map(|folder| files_below(&root.join(folder), &is_source));
-    let mut templates = BTreeSet::new();
-    for path in files {
-        let relative = path
-            .strip_prefix(&root)
-            .expect("it is below")
-            .display()
-            .to_string();
-        if !OTHER_TEXTS.contains(&relative.as_str()) {
-            templates.extend(templates_of(&relative, &read(&path)));
-        }
-    }
-    templates
+    let source = |path: PathBuf| {
+        let relative = path.strip_prefix(&root).expect("it is below");
+        (relative.display().to_string(), read(&path))
+    };
+    files.map(source).collect()
 }
 
-/// Returns the texts of a source.
-fn templates_of(path: &str, source: &str) -> BTreeSet<Template> {
+/// Returns all texts of the sources.
+pub(crate) fn templates() -> BTreeSet<Template> {
+    let mut sources = sources();
+    sources.retain(|(path, _)| !OTHER_TEXTS.contains(&path.as_str()));
+    let of = |(path, source): &(String, String)| collected(path, source).templates;
+    sources.iter().flat_map(of).collect()
+}
+
+/// Collects the texts of a source.
+fn collected<'a>(path: &'a str, source: &str) -> Collector<'a> {
     let file = syn::parse_file(source).unwrap_or_else(|error| panic!("{path}: {error}"));
     let mut collector = Collector {
         path,
         owner: None,
         callees: Vec::new(),
         templates: BTreeSet::new(),
+        prints: false,
     };
     collector.visit_file(&file);
-    collector.templates
+    collector
 }
 
 /// Collects the texts of a source.
@@ -155,6 +168,8 @@ struct Collector<'a> {
     /// The calls around the place, the outermost first.
     callees: Vec<String>,
     templates: BTreeSet<Template>,
+    /// Whether the source names standard error.
+    prints: bool,
 }
 
 impl Collector<'_> {
@@ -293,6 +308,9 @@ impl<'ast> Visit<'ast> for Collector<'_> {
         let Some(name) = call.path.segments.last() else {
             return;
         };
+        self.prints |= ["eprint", "eprintln", "dbg"]
+            .iter()
+            .any(|it| name.ident == it);
         self.inside(&name.ident, |it| {
             let arguments = Punctuated::<Expr, Token![,]>::parse_terminated;
             match call.parse_body_with(arguments) {
@@ -322,6 +340,12 @@ impl<'ast> Visit<'ast> for Collector<'_> {
         });
     }
 
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let last = path.segments.last();
+        self.prints |= last.is_some_and(|it| it.ident == "stderr" || it.ident == "STDERR_FILENO");
+        visit::visit_path(self, path);
+    }
+
     fn visit_lit_str(&mut self, literal: &'ast syn::LitStr) {
         self.literal(&literal.value());
     }
@@ -339,8 +363,10 @@ impl Collector<'_> {
             owner: self.owner.clone(),
             callees: self.callees.clone(),
             templates: BTreeSet::new(),
+            prints: false,
         };
         inner.visit_expr(argument);
+        self.prints |= inner.prints;
         self.templates.append(&mut inner.templates);
     }
 }
@@ -382,9 +408,22 @@ fn messages_are_as_reviewed() {
     settings.bind(|| insta::assert_snapshot!("messages", list));
 }
 
+#[test]
+fn only_few_sources_write_to_standard_error() {
+    let sources = sources();
+    let printers = sources
+        .iter()
+        .filter(|(path, source)| collected(path, source).prints);
+    let printers: Vec<_> = printers.map(|(path, _)| path.as_str()).collect();
+    assert_eq!(
+        printers, PRINTERS,
+        "print messages through `log` in librocov, and through `term::print` in the command"
+    );
+}
+
 /// Returns the texts of made-up code, each with its printer.
 fn made_up(path: &str, source: &str) -> Vec<(Printer, String)> {
-    let templates = templates_of(path, source).into_iter();
+    let templates = collected(path, source).templates.into_iter();
     templates
         .map(|template| (template.printer, template.text))
         .collect()

@@ -62,7 +62,7 @@ pub(crate) fn clean(arguments: &CleanArguments) -> CommandResult {
     }
     print::text(cleaner.about(directory).as_bytes())?;
     for line in &cleaner.kept {
-        eprintln!("rocov: {line}");
+        print::message(line);
     }
     Ok(if cleaner.kept.is_empty() { 0 } else { FAILED })
 }

@@ -27,7 +27,7 @@ pub(crate) fn extract(arguments: &ExtractArguments) -> CommandResult {
         let image = match image {
             Ok(image) => image,
             Err(error) => {
-                eprintln!("rocov: {}: {error}", path.display());
+                print::message(format_args!("{}: {error}", path.display()));
                 status = FAILED;
                 continue;
             }

@@ -6,10 +6,10 @@ use crate::host::control::CONTROL_VARIABLE;
 use crate::host::ctest::PerTest;
 use crate::host::journal::{Ending, JOURNAL_VARIABLE, Journal};
 use crate::host::{child_process, installed, writable};
-use crate::term::exit_status;
 use crate::term::exit_status::{CommandResult, Failure};
 use crate::term::plural::count;
 use crate::term::warnings::Warnings;
+use crate::term::{exit_status, print};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::CommandFactory;
 use rocov::settings::Drainer;
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
     for (name, value) in &environment.variables {
         command.env(name, value);
         if arguments.verbose {
-            eprintln!("rocov: {name}={}", value.display());
+            print::message(format_args!("{name}={}", value.display()));
         }
     }
     let (pid, ended) =
@@ -84,10 +84,13 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
         has_profiles: &|| environment.has_profiles_since(started),
     };
     match journal.closing_line(&ending) {
-        Ok(Some(line)) => eprintln!("rocov: {line}"),
+        Ok(Some(line)) => print::message(line),
         Ok(None) if arguments.verbose => environment.say_what_was_written(),
         Ok(None) => {}
-        Err(error) => eprintln!("rocov: cannot read {}: {error}", journal.path().display()),
+        Err(error) => print::message(format_args!(
+            "cannot read {}: {error}",
+            journal.path().display()
+        )),
     }
     Ok(child_process::exit_status(ended, exit_status::SIGNAL_BASE))
 }
@@ -189,11 +192,11 @@ impl Environment {
 
     fn say_what_was_written(&self) {
         if let Some(directory) = &self.directory {
-            eprintln!(
-                "rocov: {} in {}",
+            print::message(format_args!(
+                "{} in {}",
                 count(self.profiles().len(), "device profile"),
                 directory.display()
-            );
+            ));
         }
     }
 }
@@ -259,10 +262,10 @@ fn say_misplaced_option(command: &[OsString]) {
     let mut arguments = arguments.iter().filter_map(|it| it.to_str());
     if let Some(argument) = arguments.find(is_ours) {
         let program = program.display();
-        eprintln!(
-            "rocov: {program} gets {argument}: an option of `rocov run` comes before the program, as in \
+        print::message(format_args!(
+            "{program} gets {argument}: an option of `rocov run` comes before the program, as in \
              `rocov run {argument} ... -- {program}`"
-        );
+        ));
     }
 }
 
