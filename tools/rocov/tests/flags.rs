@@ -191,7 +191,7 @@ fn the_default_is_the_newest_clang() {
 
 #[test]
 fn what_is_no_clang_is_named() {
-    for (compiler, reason) in [("cc", "is not clang"), ("no-such-clang", "cannot run")] {
+    for (compiler, reason) in [("cc", "is not clang"), ("no-such-clang", "is not on PATH")] {
         let output = rocov()
             .args(["flags", "--clang", compiler])
             .output()

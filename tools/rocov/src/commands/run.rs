@@ -6,6 +6,7 @@ use crate::host::control::CONTROL_VARIABLE;
 use crate::host::ctest::PerTest;
 use crate::host::journal::{Ending, JOURNAL_VARIABLE, Journal};
 use crate::host::{child_process, installed, writable};
+use crate::support::paths::Absent;
 use crate::term::exit_status::{CommandResult, Failure};
 use crate::term::plural::count;
 use crate::term::warnings::Warnings;
@@ -271,10 +272,33 @@ fn say_misplaced_option(command: &[OsString]) {
 
 /// The failure to start `program`, with the status that env(1) would give.
 fn not_started(program: &OsStr, error: io::Error) -> Failure {
+    let path = Path::new(program);
+    let name = program.display();
+    let is_path = path.components().count() > 1;
     let status = match error.kind() {
         io::ErrorKind::NotFound => exit_status::NOT_FOUND,
         _ => exit_status::NOT_EXECUTABLE,
     };
-    let error = anyhow!(error).context(format!("cannot run `{}`", program.display()));
+    let error = match (error.kind(), path.exists()) {
+        _ if is_path && path.is_dir() => {
+            anyhow!("{name} is a directory: give the path of a program")
+        }
+        (io::ErrorKind::NotFound, true) if is_path => anyhow!(
+            "cannot run {name}: the interpreter that it names does not exist: install that, or name another \
+             in the file's first line"
+        ),
+        (io::ErrorKind::NotFound, true) => {
+            anyhow!("{name} is not on PATH: for the one in this directory, give ./{name}")
+        }
+        (io::ErrorKind::NotFound, false) if is_path => {
+            Absent::new(path, "give the path of a program").into()
+        }
+        (io::ErrorKind::NotFound, false) => {
+            anyhow!("{name} is not on PATH: give the path of a program")
+        }
+        _ => anyhow!(
+            "cannot run {name}: {error}: make it executable with chmod +x, or give a program"
+        ),
+    };
     Failure::new(status, error)
 }
