@@ -234,7 +234,7 @@ fn those_that_the_program_takes_are_left_alone() {
     assert_eq!(
         said,
         "rocov: the program has closed descriptors of rocov: rocov makes no more snapshots and answers no \
-         more requests\n"
+         more requests: let it close only descriptors that it has opened\n"
     );
     assert_eq!(server.written().all(), 2);
 }

@@ -203,7 +203,8 @@ impl Collector<'_> {
         if words < least || is_figure || self.is_in(&NOT_PRINTED) {
             return;
         }
-        let is_template = is_sink || self.is_in(&["format", "format_args", "write", "writeln"]);
+        let is_template =
+            is_sink || self.is_in(&["format", "format_args", "write", "writeln", "write_str"]);
         let printer = match (&self.owner, is_template) {
             (Some(owner), true) if self.path.starts_with("src/") => Printer::Error(owner.clone()),
             _ if self.is_in(&["verbose"]) => Printer::Verbose,
