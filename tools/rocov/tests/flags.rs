@@ -159,7 +159,7 @@ fn link_flags_end_in_the_library_for_linking() {
     // cargo's own archive of that name is another thing.
     std::fs::write(directory.path().join("librocov.a"), "").unwrap();
     let message = failure(&flags().output().unwrap(), 1);
-    assert!(message.contains("tools/librocov-a"), "{message}");
+    assert!(message.contains("tools/dev/librocov-a"), "{message}");
 
     std::fs::create_dir(directory.path().join("static")).unwrap();
     std::fs::write(&library, "").unwrap();
