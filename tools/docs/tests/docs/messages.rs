@@ -168,7 +168,7 @@ struct Collector<'a> {
     /// The calls around the place, the outermost first.
     callees: Vec<String>,
     templates: BTreeSet<Template>,
-    /// Whether the source names standard error.
+    /// True if the source names standard error.
     prints: bool,
 }
 
