@@ -39,7 +39,7 @@ const HOUSES: &[House] = &[
     House {
         sources: "tools/rocov/src",
         stations: &[
-            "support", "term", "host", "llvm", "data", "index", "coverage", "render", "cli",
+            "support", "term", "system", "llvm", "data", "profdata", "coverage", "render", "cli",
             "commands",
         ],
         root: &["main.rs"],
@@ -235,7 +235,7 @@ fn neighbours(crate_folder: &str, folder: &[&str], sources: &[Source]) -> Vec<Br
     found
 }
 
-/// Returns the module of a file: `["serve", "control"]` for `serve/control/mod.rs`.
+/// Returns the module of a file: `["serve", "service"]` for `serve/service/mod.rs`.
 fn module_of(path: &Path) -> Vec<String> {
     let mut module: Vec<_> = path
         .with_extension("")

@@ -9,8 +9,8 @@
  *   __llvm_profile_sections   the section bounds table: 8-byte words, start and stop of names,
  *                             counters, data and, from clang 23, uniform counters; then the
  *                             address of a version word
- *   __rocov_raw_version       that word: the compiler's raw version (LLVM 14 to 16 emit data
- *                             records of version 8, 17 and 18 of 9, 19 to 22 of 10, 23 of 11),
+ *   __rocov_raw_version       that word: the compiler's raw version (LLVM 14 to 17 emit data
+ *                             records of version 8, 18 of 9, 19 to 22 of 10, 23 and 24 of 11),
  *                             without variant bits, for front-end instrumentation
  *
  * clang 23 calls a function to add to a counter, in place of an atomic instruction. It emits a table for
@@ -89,7 +89,7 @@ extern __attribute__((device, weak, visibility("protected"))) struct __rocov_sec
 
 __attribute__((device, weak, visibility("protected"))) int __llvm_profile_runtime = 0;
 __attribute__((device, weak, used, visibility("protected"))) const unsigned long long __rocov_raw_version =
-    __clang_major__ < 17 ? 8 : __clang_major__ < 19 ? 9 : __clang_major__ < 23 ? 10 : 11;
+    __clang_major__ < 18 ? 8 : __clang_major__ < 19 ? 9 : __clang_major__ < 23 ? 10 : 11;
 #if __clang_major__ >= 23
 /* Counts as LLVM's own function does: each active lane counts, and counts as uniform if its whole wave is
  * active. A wave that the block does not fill is never uniform. The back end adds up the lanes for every

@@ -14,11 +14,13 @@
 typedef enum {
   // The function has done its work.
   ROCOV_STATUS_OK = 0,
-  // There was nothing to do: no GPU is in use, or LLVM's own runtime drains this program.
+  // There was nothing to do. For example, this process uses no GPU, nothing was counted, no label or
+  // window is open, or LLVM's own runtime drains this program.
   ROCOV_STATUS_NOTHING = 1,
   // rocov could not read or write some counts. A line on standard error names them and the reason.
   ROCOV_STATUS_LOSS = 2,
-  // An argument is null, not UTF-8 or not a pattern. A line on standard error names the reason.
+  // The argument is not UTF-8, or is not a valid name pattern or label. A line on standard error names the
+  // reason.
   ROCOV_STATUS_INVALID = 3,
   // An internal error of this library.
   ROCOV_STATUS_INTERNAL = 4,

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use crate::discover::Load;
 
-/// Idle agents by handle, each with the moment since when it is idle ([`crate::device::hsa::Queues::idle`]).
+/// Idle agents by handle, each with the moment of the look ([`crate::device::hsa::Queues::idle`]).
 pub type Idle = HashMap<u64, u64>;
 
 /// The loads that were drained while their agents were idle.
 #[derive(Debug, Default)]
 pub(super) struct Complete {
-    /// The moment since when each load's agent is idle, by generation.
+    /// The moment at which each load's agent was idle, by generation.
     since: HashMap<u64, u64>,
     /// True if code objects were loaded past the hooks. Then kernels may be launched past them too.
     has_missed: bool,

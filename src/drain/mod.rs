@@ -232,8 +232,8 @@ impl Session {
         self.drain_busy(device, name, &Idle::new())
     }
 
-    /// Drains every current load, except loads that were drained before and of which nothing can have run
-    /// since, because their agents are `idle`. Call [`crate::device::hsa::Queues::idle`] before the drain.
+    /// Drains every current load, except those that cannot have counted since they were drained: their agents
+    /// have been `idle`. Call [`crate::device::hsa::Queues::idle`] before the drain.
     pub fn drain_busy(&mut self, device: &dyn Device, name: &ProfileName, idle: &Idle) -> Outcome {
         self.drain_due(device, name, Writes::All, idle)
     }
@@ -267,10 +267,11 @@ impl Session {
         outcome
     }
 
-    /// Writes a profile of zeros for a code object of `file` that an agent of `device` could have loaded,
-    /// unless this process has loaded it. Keeps its ELF, and lists it in the registry.
+    /// Writes a profile of zeros for a code object of `file` that the agent of `device` could have loaded, and
+    /// lists the code object in the registry as never loaded. Does nothing if this process has loaded it.
     ///
-    /// All processes share such a profile. If it exists already, it does not change.
+    /// All processes share such a profile. If it exists already, it does not change, and neither does the
+    /// device ELF: the process that wrote the profile has kept it.
     pub fn drain_never_loaded(
         &mut self,
         device: &AtRest,

@@ -44,7 +44,7 @@ pub(super) struct Pass<'a> {
     pub(super) copied: Vec<Copied>,
     /// The load's own profile.
     pub(super) own: Option<PathBuf>,
-    /// All files that hold its counts.
+    /// The files that have the counts of this pass: the load's own profile, that of a label, saved sections.
     pub(super) files: Vec<PathBuf>,
     /// The reports about it.
     pub(super) causes: Vec<Cause>,
@@ -169,8 +169,8 @@ impl<'a> Pass<'a> {
         name.for_build(build.as_deref(), &agent.name, identity, agent.index)
     }
 
-    /// Assigns the counts since the latest look to the scope. Returns the part for the load's own profile at
-    /// `own`. `None` for all of them.
+    /// Assigns the counts since the latest look to the scope, and writes them if it is a label. Returns the
+    /// counts for the load's own profile at `own`; `None` if that gets all counts.
     fn share_out(
         &mut self,
         parts: &Parts<'_>,

@@ -137,11 +137,30 @@ pub fn elf_identity(path: &Path) -> Option<&str> {
 /// above.
 #[must_use]
 pub fn profile_label(path: &Path) -> Option<Label> {
-    let directories: Vec<_> = path.parent()?.iter().collect();
-    let profiles = directories.iter().rposition(|name| *name == PROFRAW);
-    let below = &directories[profiles.map_or(0, |at| at + 1)..];
-    let labels = below.iter().position(|name| *name == LABELS)?;
-    Label::from_directory(&below[labels + 1..].iter().collect::<PathBuf>())
+    let (_, label) = split_at_labels(path.parent()?);
+    Label::from_directory(&label?)
+}
+
+/// The directory of the profiles without a label, for the directory of any profiles: `profraw/7` for
+/// `profraw/7/labels/LABEL`.
+#[must_use]
+pub fn unlabelled_directory(directory: &Path) -> PathBuf {
+    split_at_labels(directory).0
+}
+
+/// Splits the directory of a profile: the part before the directory of labels, and the part below it if
+/// there is one.
+fn split_at_labels(directory: &Path) -> (PathBuf, Option<PathBuf>) {
+    let names: Vec<_> = directory.iter().collect();
+    let profiles = names.iter().rposition(|name| *name == PROFRAW);
+    let from = profiles.map_or(0, |at| at + 1);
+    match names[from..].iter().position(|name| *name == LABELS) {
+        None => (directory.to_owned(), None),
+        Some(labels) => {
+            let (above, below) = names.split_at(from + labels);
+            (above.iter().collect(), Some(below[1..].iter().collect()))
+        }
+    }
 }
 
 /// The two possible sides of a directory of profiles: if a pattern names the directory, and if it is the

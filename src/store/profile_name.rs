@@ -308,7 +308,9 @@ impl<'a> ProfileNameParts<'a> {
         if !arch.starts_with("gfx") || base.is_empty() {
             return None;
         }
-        Identity::from_digits(identity)?;
+        if !Identity::is_identity(identity) {
+            return None;
+        }
         Some(ProfileNameParts {
             arch,
             identity,

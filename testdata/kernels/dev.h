@@ -48,7 +48,9 @@ static inline HELPER void barrier() {
 static inline HELPER u32 lane() {
   return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0));
 }
+#if __has_builtin(__builtin_amdgcn_ballot_w64) // clang 15 does not have it
 static inline HELPER u64 ballot(bool predicate) { return __builtin_amdgcn_ballot_w64(predicate); }
+#endif
 static inline HELPER u32 shuffle(u32 value, u32 from) {
   return __builtin_amdgcn_ds_bpermute(static_cast<int>(from * 4), static_cast<int>(value));
 }

@@ -5,23 +5,31 @@ use crate::programs::{COUNT, Ran, WORK_ITEMS, source};
 use crate::support::artifacts::repository;
 use crate::support::command::{limited, run};
 use crate::support::compile::{
-    CLANG, Compilation, INSTRUMENTATION, device_header, device_only, host_oracle_with,
+    Compilation, DEBIAN12, device_header, device_only, host_oracle_with,
 };
+use crate::support::compilers::{Compiler, RELEASES};
 use crate::support::gpu::{Stack, the_profile};
-use crate::support::profile::{COV, functions, functions_by, merge};
+use crate::support::profile::{functions_by, merge_by};
 use crate::support::program::flags_for;
 use crate::support::spec::expand;
-use crate::support::unpacked::{Clang23, not_run};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// A compiler, the tool that reads its profiles, and its raw version.
-pub(crate) type Compiler = (&'static str, &'static str, u64);
-
-pub(crate) const COMPILERS: [Compiler; 3] = [
-    ("clang++-15", "llvm-profdata-15", 8),
-    ("clang++-19", "llvm-profdata-19", 10),
-    ("clang++-22", "llvm-profdata-22", 10),
+/// Flags of the front end itself. The driver of clang up to 19 keeps its own from GPU code, and that of
+/// clang 24 links a library that Debian does not have.
+const FRONT_END: [&str; 5] = [
+    "-Xclang",
+    "-fprofile-instrument=clang",
+    "-Xclang",
+    "-fprofile-update=atomic",
+    "-DROCOV_DEVICE_INSTRUMENTED",
+];
+const IR_LEVEL: [&str; 5] = [
+    "-Xclang",
+    "-fprofile-instrument=llvm",
+    "-Xclang",
+    "-fprofile-update=atomic",
+    "-DROCOV_DEVICE_INSTRUMENTED",
 ];
 
 /// Flags that keep HIP 5.2 from a crash at -O0: see testdata/sample/debian12.cfg.
@@ -36,10 +44,9 @@ const FOR_HIP_5: [&str; 8] = [
     "amdgpu-no-completion-action",
 ];
 
-/// `COMPILERS`, and clang 23 if it is unpacked.
-fn compilers() -> Vec<Compiler> {
-    let newest = Clang23::find().map(|it| (it.clang, it.tool("llvm-profdata"), 11));
-    COMPILERS.into_iter().chain(newest).collect()
+/// All compilers that are here.
+pub(crate) fn compilers() -> impl Iterator<Item = &'static Compiler> {
+    RELEASES.into_iter().filter_map(Compiler::find)
 }
 
 /// count.hip for HIP 5.2, by this compiler with these flags.
@@ -52,133 +59,139 @@ fn compiled(compiler: &'static str, flags: impl IntoIterator<Item = OsString>) -
         .output("count.by")
 }
 
-/// Runs the code object. Its profile must have this raw version, and this llvm-profdata must read
-/// one launch.
-fn is_read_by(profdata: &str, version: u64, object: &Path) {
+/// One launch of a code object. Its profile must have the compiler's raw version.
+fn launched(compiler: &Compiler, object: &Path) -> Ran {
     let ran = Ran::steps(Stack::Debian12, "gfx90a", object, "load launch sync unload");
-    let profile = ran.profile();
-    let bytes = std::fs::read(&profile).expect("a profile");
+    let bytes = std::fs::read(ran.profile()).expect("a profile");
     let word = u64::from_le_bytes(bytes[8..16].try_into().expect("8 bytes"));
-    assert_eq!(word, version, "version word of {}", object.display());
+    // The highest byte has the variants.
+    let version = word & !(0xff << 56);
+    assert_eq!(version, compiler.raw_version(), "{}", object.display());
+    ran
+}
+
+/// The output of the compiler's own llvm-profdata for one launch of a code object.
+fn shown(compiler: &Compiler, object: &Path) -> String {
+    let ran = launched(compiler, object);
+    let profdata = compiler.tool("llvm-profdata");
+    let merged = ran.directory.path().join("merged.profdata");
+    merge_by(profdata, &[ran.profile()], &merged);
     let mut show = limited(profdata);
     show.args(["show", "--all-functions", "--counts"])
-        .arg(&profile);
-    let shown = run(&mut show).success().silently().stdout;
+        .arg(&merged);
+    ran.ended.silently();
+    run(&mut show).success().silently().stdout
+}
+
+/// Runs the code object. The compiler's own llvm-profdata must read one launch.
+fn is_read(compiler: &Compiler, object: &Path) {
+    let shown = shown(compiler, object);
     let calls = format!("Function count: {WORK_ITEMS}");
     let blocks = format!("Block counts: [{WORK_ITEMS}, {}]", WORK_ITEMS / 4);
     for expected in [COUNT, &calls, &blocks] {
         assert!(shown.contains(expected), "no {expected:?} in {shown}");
     }
-    ran.ended.silently();
 }
 
 #[test]
 fn each_by_its_own_flags_and_tools() {
-    for (compiler, profdata, version) in compilers() {
-        is_read_by(
-            profdata,
-            version,
-            &compiled(compiler, flags_for(compiler, &[])),
-        );
+    for compiler in compilers() {
+        let flags = flags_for(compiler.clang, &[]);
+        is_read(compiler, &compiled(compiler.clang, flags));
     }
 }
 
 #[test]
 fn without_the_device_header() {
     // The code has no table and no version word. The section headers give the places, and the
-    // compiler's name gives the version. (clang 15 and 23 call functions of the header, and do not
-    // link without it.)
-    for (compiler, profdata, version) in &COMPILERS[1..] {
-        let mut flags = flags_for(compiler, &[]);
+    // compiler's name gives the version. (clang 15 to 17 and 23 call functions of the header, and do
+    // not link without it.)
+    let takes_none = |it: &&Compiler| (18..23).contains(&it.release);
+    for compiler in compilers().filter(takes_none) {
+        let mut flags = flags_for(compiler.clang, &[]);
         let include = flags.iter().position(|flag| flag == "-include");
         let include = include.expect("the device header is among the flags");
         flags.drain(include..include + 2);
-        let object = compiled(compiler, flags);
+        let object = compiled(compiler.clang, flags);
         assert!(!symbols(&object).contains("__llvm_profile_sections"));
-        is_read_by(profdata, *version, &object);
+        is_read(compiler, &object);
     }
 }
 
-/// The output of clang 23's llvm-profdata for one launch of a code object, after indexing.
-fn shown_by_23(newest: &Clang23, object: &Path) -> String {
-    let ran = Ran::steps(Stack::Debian12, "gfx90a", object, "load launch sync unload");
-    let merged = ran.directory.path().join("merged.profdata");
-    let profdata = newest.tool("llvm-profdata");
-    let mut merge = limited(profdata);
-    merge.arg("merge").arg(ran.profile()).arg("-o").arg(&merged);
-    run(&mut merge).success().silently();
-    let mut show = limited(profdata);
-    show.args(["show", "--all-functions", "--counts"])
-        .arg(merged);
-    run(&mut show).success().silently().stdout
-}
-
-/// Compiles count.hip with clang 23, the device header and these flags.
-fn by_23(newest: &Clang23, flags: &[&str]) -> PathBuf {
+/// Compiles count.hip with the device header and these flags.
+fn with_header(compiler: &Compiler, flags: &[&str]) -> PathBuf {
     let mut all: Vec<OsString> = flags.iter().map(OsString::from).collect();
     all.extend(FOR_HIP_5.map(OsString::from));
     all.extend(["-include".into(), device_header().into()]);
-    compiled(newest.clang, all)
+    compiled(compiler.clang, all)
 }
 
 #[test]
-fn clang_23_counts_exactly_at_every_level() {
-    let Some(newest) = Clang23::find() else {
-        return not_run("counts by clang 23");
-    };
-    // Without the flag that turns sampling off, the header still counts every block.
-    for level in ["-O0", "-O1", "-O2", "-O3"] {
-        let flags = [level, "-fprofile-instr-generate", "-fcoverage-mapping"];
-        let object = by_23(newest, &flags);
-        is_read_by(newest.tool("llvm-profdata"), 11, &object);
+fn a_count_by_a_call_is_exact_at_every_level() {
+    for compiler in [23, 24].into_iter().filter_map(Compiler::find) {
+        // Without the flag that turns sampling off, the header still counts every block.
+        for level in ["-O0", "-O1", "-O2", "-O3"] {
+            let flags = [&[level], &FRONT_END[..]].concat();
+            is_read(compiler, &with_header(compiler, &flags));
+        }
+    }
+}
+
+/// Releases whose driver has `-fprofile-generate` for GPU code. Those before ignore it, with a warning.
+fn counts_ir(compiler: &&Compiler) -> bool {
+    compiler.release >= 20
+}
+
+#[test]
+fn each_counts_its_ir_too() {
+    for compiler in compilers().filter(counts_ir) {
+        for level in ["-O0", "-O1", "-O3"] {
+            let flags = [&[level], &IR_LEVEL[..]].concat();
+            let shown = shown(compiler, &with_header(compiler, &flags));
+            // The number of counters depends on the level. The last block is the branch.
+            let blocks = format!(", {}]", WORK_ITEMS / 4);
+            let most = format!("Maximum internal block count: {WORK_ITEMS}");
+            for expected in ["Instrumentation level: IR", COUNT, &blocks, &most] {
+                assert!(shown.contains(expected), "{compiler:?} {level}: {shown}");
+            }
+        }
     }
 }
 
 #[test]
-fn clang_23_instruments_its_ir_too() {
-    let Some(newest) = Clang23::find() else {
-        return not_run("-fprofile-generate of clang 23");
-    };
-    for level in ["-O0", "-O1", "-O3"] {
-        let object = by_23(newest, &[level, "-fprofile-generate"]);
-        let shown = shown_by_23(newest, &object);
-        assert!(
-            shown.contains("Instrumentation level: IR"),
-            "{level}: {shown}"
-        );
-        assert!(shown.contains(COUNT), "{level}: {shown}");
-    }
-}
-
-#[test]
-fn clang_23_tells_divergent_code_from_uniform() {
-    let Some(newest) = Clang23::find() else {
-        return not_run("uniformity by clang 23");
-    };
-    for level in ["-O0", "-O1", "-O3"] {
-        let object = by_23(newest, &[level, "-fprofile-instr-generate"]);
-        let shown = shown_by_23(newest, &object);
-        // All work-items of a wave make the loop turns; a quarter of them takes the branch.
-        assert!(
-            shown.contains("Block uniformity: [U, D]"),
-            "{level}: {shown}"
-        );
+fn divergent_code_is_told_from_uniform() {
+    for compiler in [23, 24].into_iter().filter_map(Compiler::find) {
+        for level in ["-O0", "-O1", "-O3"] {
+            let flags = [&[level], &FRONT_END[..]].concat();
+            let object = with_header(compiler, &flags);
+            let shown = shown(compiler, &object);
+            // All work-items of a wave make the loop turns; a quarter of them takes the branch.
+            assert!(
+                shown.contains("Block uniformity: [U, D]"),
+                "{compiler:?} {level}: {shown}"
+            );
+        }
     }
 }
 
 #[test]
 fn the_device_library_of_math_links() {
-    for (compiler, profdata, _) in COMPILERS {
-        let program = Compilation::by(compiler)
+    // clang's own headers no longer declare what HIP 5.2's use.
+    let takes_hip_5 = |it: &&Compiler| it.release < 23;
+    for compiler in compilers().filter(takes_hip_5) {
+        let program = Compilation::by(compiler.clang)
             .arguments(Stack::Debian12.flags())
-            .reads([repository("testdata/sample/debian12.cfg"), device_header()])
+            .reads(DEBIAN12.map(repository))
+            .reads([device_header()])
             .arguments(["-O1"])
-            .arguments(flags_for(compiler, &[]))
+            .arguments(flags_for(compiler.clang, &[]))
             .source(source("powers.hip"))
             .output("powers");
         let ran = Ran::new(Stack::Debian12, "gfx90a", &[], [program]);
-        let counts = functions_by(profdata, &ran.profile());
-        assert_eq!(counts["_Z6powersPKfPf"].calls, 64, "{compiler}");
+        let counts = functions_by(compiler.tool("llvm-profdata"), &ran.profile());
+        for kernel in ["_Z6powersPKfPf", "_Z11reciprocalsPfPj"] {
+            assert_eq!(counts[kernel].calls, 64, "{kernel} {compiler:?}");
+        }
         ran.ended.silently();
     }
 }
@@ -190,16 +203,17 @@ fn symbols(object: &Path) -> String {
 }
 
 /// The MC/DC lines of `llvm-cov report --show-mcdc-summary`: conditions and missed ones, of all
-/// functions.
-fn conditions(object: &Path, raw: &Path, directory: &Path) -> Vec<String> {
+/// functions, by the tools of a compiler.
+fn conditions(by: &Compiler, object: &Path, raw: &Path, directory: &Path) -> Vec<String> {
+    let profdata = by.tool("llvm-profdata");
     let merged = directory.join("merged.profdata");
-    merge(&[raw.to_owned()], &merged);
-    let mut report = limited(COV);
+    merge_by(profdata, &[raw.to_owned()], &merged);
+    let mut report = limited(by.tool("llvm-cov"));
     report.args(["report", "--show-mcdc-summary", "--show-functions"]);
     report.arg(object).arg("-instr-profile").arg(&merged);
     report.arg(repository("testdata/kernels/branches.hip"));
     let table = run(&mut report).success().silently().stdout;
-    let functions = functions(&merged);
+    let functions = functions_by(profdata, &merged);
     let lines = table.lines().filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let name = words.first().filter(|it| functions.contains_key(**it))?;
@@ -212,41 +226,46 @@ fn conditions(object: &Path, raw: &Path, directory: &Path) -> Vec<String> {
 fn mcdc_is_what_it_is_on_the_host() {
     const MCDC: &str = "-fcoverage-mcdc";
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let (host, device) = (
-        directory.path().join("host"),
-        directory.path().join("device"),
-    );
-    for directory in [&host, &device] {
-        std::fs::create_dir(directory).expect("a fresh directory");
-    }
+    let of_host = directory.path().join("host");
+    std::fs::create_dir(&of_host).expect("a fresh directory");
     let spec = expand(
         &repository("testdata/kernels/branches.spec"),
         directory.path(),
     );
 
     let oracle = host_oracle_with("branches", "-O1", &[MCDC]);
-    let raw = host.join("host.profraw");
+    let raw = of_host.join("host.profraw");
     let mut command = limited(&oracle);
-    command.arg(&spec).arg(&host).env("LLVM_PROFILE_FILE", &raw);
-    run(&mut command).success();
-    let expected = conditions(&oracle, &raw, &host);
-
-    let object = device_only(CLANG, &["gfx90a"], Stack::Debian12.code_object_version())
-        .arguments(["-O1", MCDC])
-        .arguments(INSTRUMENTATION)
-        .arguments(["-include"])
-        .source(device_header())
-        .source(repository("testdata/kernels/branches.hip"))
-        .output("branches.mcdc");
-    Stack::Debian12
-        .run("gfx90a", &object, &spec, &device)
-        .success()
-        .silently();
-    let found = conditions(&object, &the_profile(&device), &device);
+    let command = command.arg(&spec).arg(&of_host);
+    run(command.env("LLVM_PROFILE_FILE", &raw)).success();
+    let usual = Compiler::find(22).expect("clang 22 is installed");
+    let expected = conditions(usual, &oracle, &raw, &of_host);
     assert!(!expected.is_empty());
     assert!(
         expected.iter().any(|line| !line.ends_with(" -")),
         "{expected:?}"
     );
-    assert_eq!(found, expected);
+
+    // clang 18 does not update the bits with atomic instructions: lanes lose each other's.
+    let has_mcdc = |it: &&Compiler| it.release >= 19;
+    for compiler in compilers().filter(has_mcdc) {
+        let directory = directory.path().join(compiler.release.to_string());
+        std::fs::create_dir(&directory).expect("a fresh directory");
+        let object = device_only(
+            compiler.clang,
+            &["gfx90a"],
+            Stack::Debian12.code_object_version(),
+        )
+        .arguments(["-O1", "-Xclang", MCDC])
+        .arguments(flags_for(compiler.clang, &[]))
+        .reads([device_header()])
+        .source(repository("testdata/kernels/branches.hip"))
+        .output("branches.mcdc");
+        Stack::Debian12
+            .run("gfx90a", &object, &spec, &directory)
+            .success()
+            .silently();
+        let found = conditions(compiler, &object, &the_profile(&directory), &directory);
+        assert_eq!(found, expected, "{compiler:?}");
+    }
 }

@@ -1,19 +1,26 @@
 //! Programs of several translation units: one code object per unit, or one for all with
 //! `-fgpu-rdc`.
 
-use crate::compilers::{COMPILERS, Compiler};
+use crate::compilers::compilers;
 use crate::programs::{Ran, source};
 use crate::support::artifacts::repository;
+use crate::support::command::{limited, run};
 use crate::support::compile::{Compilation, device_header};
+use crate::support::compilers::Compiler;
 use crate::support::gpu::Stack;
 use crate::support::profile::{functions_by, merge_by};
 use crate::support::program::flags_for;
-use crate::support::unpacked::{Clang23, not_run};
+use crate::support::unpacked::not_run;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Units of the program without `-fgpu-rdc`.
 const UNITS: usize = 12;
+/// Units that call each other.
+const RDC: &[&str] = &["-fgpu-rdc", "-DSHARED"];
+/// Releases that lose the data records of inline functions that several units share. Their
+/// constructors refer to these.
+const LINKS_NO_SHARED_UNITS: [u32; 2] = [16, 17];
 /// Work-items of each unit's launch.
 const WORK_ITEMS: u64 = 64;
 
@@ -22,39 +29,36 @@ const WORK_ITEMS: u64 = 64;
 struct Toolchain {
     stack: Stack,
     target: &'static str,
-    compiler: &'static str,
-    profdata: &'static str,
+    compiler: &'static Compiler,
 }
 
 impl Toolchain {
-    /// A compiler of Debian 12, for its HIP.
-    fn debian((compiler, profdata, _): Compiler) -> Self {
-        Self {
-            stack: Stack::Debian12,
-            target: "gfx90a",
-            compiler,
-            profdata,
-        }
-    }
-
-    /// clang 23 for HIP 7.2.4, if both are unpacked.
-    fn newest() -> Option<Self> {
-        let (stack, clang) = (Stack::hip_7()?, Clang23::find()?);
+    /// The compiler with a HIP whose headers it compiles. `None` if the HIP is not unpacked.
+    fn of(compiler: &'static Compiler) -> Option<Self> {
+        let (stack, target) = match compiler.release {
+            ..23 => (Stack::Debian12, "gfx90a"),
+            _ => (Stack::hip_7()?, "gfx942"),
+        };
         Some(Self {
             stack,
-            target: "gfx942",
-            compiler: clang.clang,
-            profdata: clang.tool("llvm-profdata"),
+            target,
+            compiler,
         })
+    }
+
+    /// clang 22 with Debian 12's HIP.
+    fn usual() -> Self {
+        let compiler = Compiler::find(22).expect("clang 22 is installed");
+        Self::of(compiler).expect("its HIP is installed")
     }
 
     /// Compiles or links with only the flags that `rocov flags` prints.
     fn compilation(self, stack: Vec<OsString>, flags: &[&str]) -> Compilation {
-        Compilation::by(self.compiler)
+        Compilation::by(self.compiler.clang)
             .arguments(stack)
             .reads([repository("testdata/sample/debian12.cfg")])
             .arguments([format!("--offload-arch={}", self.target), "-O1".into()])
-            .arguments(flags_for(self.compiler, &[]))
+            .arguments(flags_for(self.compiler.clang, &[]))
             .reads([device_header(), repository("runtime/device/rdc/lld")])
             .arguments(flags.iter().copied())
     }
@@ -85,8 +89,9 @@ impl Toolchain {
         let ran = Ran::new(self.stack, self.target, &[], [program]);
         let profiles = ran.profiles();
         let merged = ran.directory.path().join("merged.profdata");
-        merge_by(self.profdata, &profiles, &merged);
-        let functions = functions_by(self.profdata, &merged);
+        let profdata = self.compiler.tool("llvm-profdata");
+        merge_by(profdata, &profiles, &merged);
+        let functions = functions_by(profdata, &merged);
         for unit in 0..units {
             let kernel = &functions[&format!("unit_{unit}")];
             let taken = vec![unit as u64 + 1];
@@ -103,7 +108,6 @@ impl Toolchain {
     /// Units that call each other form one code object, and have the counts of separate code
     /// objects.
     fn links_units_of_one_code_object(self) {
-        const RDC: &[&str] = &["-fgpu-rdc", "-DSHARED"];
         let compiled = |flags| -> Vec<PathBuf> { (0..3).map(|it| self.unit(it, flags)).collect() };
         let apart = self.linked(&compiled(&[]), &[]);
         assert_eq!(self.all_are_counted(apart, 3), 3);
@@ -123,7 +127,7 @@ fn placed(path: &Path, object: &Path) -> PathBuf {
 
 #[test]
 fn each_unit_is_a_code_object() {
-    let clang = Toolchain::debian(COMPILERS[2]);
+    let clang = Toolchain::usual();
     let units: Vec<PathBuf> = (0..UNITS).map(|number| clang.unit(number, &[])).collect();
     let program = clang.linked(&units, &[]);
     assert_eq!(clang.all_are_counted(program, UNITS), UNITS);
@@ -131,23 +135,34 @@ fn each_unit_is_a_code_object() {
 
 #[test]
 fn one_unit_with_rdc() {
-    let clang = Toolchain::debian(COMPILERS[2]);
+    let clang = Toolchain::usual();
     let program = clang.linked(&[clang.unit(0, &["-fgpu-rdc"])], &["-fgpu-rdc"]);
     assert_eq!(clang.all_are_counted(program, 1), 1);
 }
 
 #[test]
 fn units_with_rdc_are_one_code_object() {
-    for compiler in COMPILERS {
+    let links = |it: &&Compiler| !LINKS_NO_SHARED_UNITS.contains(&it.release);
+    for compiler in compilers().filter(links) {
         println!("{compiler:?}");
-        Toolchain::debian(compiler).links_units_of_one_code_object();
+        match Toolchain::of(compiler) {
+            Some(toolchain) => toolchain.links_units_of_one_code_object(),
+            None => not_run(&format!("-fgpu-rdc by clang {}", compiler.release)),
+        }
     }
 }
 
 #[test]
-fn units_with_rdc_are_one_code_object_by_clang_23() {
-    match Toolchain::newest() {
-        Some(newest) => newest.links_units_of_one_code_object(),
-        None => not_run("-fgpu-rdc by clang 23 on HIP 7.2.4"),
+fn clang_16_and_17_link_no_units_that_share_functions() {
+    for compiler in LINKS_NO_SHARED_UNITS.into_iter().filter_map(Compiler::find) {
+        let toolchain = Toolchain::of(compiler).expect("Debian 12's HIP is installed");
+        let units = [0, 1].map(|number| toolchain.unit(number, RDC));
+        let mut link = limited(compiler.clang);
+        link.args(toolchain.stack.flags())
+            .args(flags_for(compiler.clang, &[]))
+            .args(RDC)
+            .args(["--hip-link", "-o", "/dev/null"]);
+        let ended = run(link.args(units)).with_status(1);
+        ended.says(&["undefined symbol: __profd_"]);
     }
 }

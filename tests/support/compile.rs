@@ -2,6 +2,7 @@
 
 use super::artifacts::{cache_directory, files_with_extension, repository};
 use super::command::{limited, run};
+use super::compilers::Compiler;
 use super::gpu::Stack;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,6 +20,10 @@ pub(crate) const INSTRUMENTATION: [&str; 3] = [
     "-fcoverage-mapping",
     "-fprofile-update=atomic",
 ];
+
+/// The flags and the header for HIP 5.2.
+pub(crate) const DEBIAN12: [&str; 2] =
+    ["testdata/sample/debian12.cfg", "testdata/sample/debian12.h"];
 
 /// One compilation: its command, and the inputs of its result.
 pub(crate) struct Compilation {
@@ -213,20 +218,34 @@ pub(crate) fn module_runner(linking: &[OsString]) -> PathBuf {
 
 /// testdata/sample as a program for Debian 12's HIP, compiled with its own flags and these.
 pub(crate) fn sample(compiler: &'static str, flags: &[OsString]) -> PathBuf {
-    sample_on(Stack::Debian12, compiler, flags)
+    compiled_sample(compiler, Stack::Debian12.flags(), flags).output("sample")
 }
 
-/// testdata/sample as a program for another HIP. The flags name the GPU, except for Debian 12's.
-pub(crate) fn sample_on(stack: Stack, compiler: &'static str, flags: &[OsString]) -> PathBuf {
+/// testdata/sample by this compiler, for any HIP. The flags name `profiles`.
+pub(crate) fn sample_by(
+    compiler: &'static Compiler,
+    stack: Stack,
+    flags: &[OsString],
+    profiles: &[PathBuf],
+) -> PathBuf {
+    compiled_sample(compiler.clang, stack.flags_for(compiler), flags)
+        .reads(profiles.iter().cloned())
+        .output("sample")
+}
+
+fn compiled_sample(
+    compiler: &'static str,
+    stack: Vec<OsString>,
+    flags: &[OsString],
+) -> Compilation {
     let folder = repository("testdata/sample");
     Compilation::by(compiler)
-        .arguments(stack.flags())
-        .reads([folder.join("debian12.cfg")])
+        .arguments(stack)
+        .reads(DEBIAN12.map(repository))
         .arguments(["-O1"])
         .arguments(flags)
         .source(folder.join("main.hip"))
         .source(folder.join("statistics.hip"))
         .reads([folder.join("statistics.h")])
         .reads([device_header()])
-        .output("sample")
 }

@@ -4,6 +4,7 @@
 use super::artifacts::{built, repository};
 use super::command::{Ended, limited, rocov_run, run};
 use super::compile::module_runner;
+use super::compilers::Compiler;
 use super::profile::raw_profiles;
 use super::unpacked::{asked, not_run};
 use std::ffi::OsString;
@@ -26,6 +27,7 @@ pub(crate) enum Stack {
 #[derive(Debug)]
 pub(crate) struct Release {
     name: &'static str,
+    title: &'static str,
     /// The newest code object version that its HIP loads.
     code_object_version: u8,
     /// The limits of a test run without the release.
@@ -36,6 +38,7 @@ pub(crate) struct Release {
 
 static ROCR_7_2: Release = Release {
     name: "rocr-7.2.4",
+    title: "HIP 7.2.4, ROCr 7.2.4",
     code_object_version: 6,
     without: "an older HIP runs gfx942 kernels, and nothing is run on HIP 7",
     flags: OnceLock::new(),
@@ -43,6 +46,7 @@ static ROCR_7_2: Release = Release {
 
 static ROCR_6_4: Release = Release {
     name: "rocr-6.4.3",
+    title: "HIP 6.4.3, ROCr 6.4.3",
     code_object_version: 6,
     without: "nothing is run on HIP 6",
     flags: OnceLock::new(),
@@ -50,6 +54,7 @@ static ROCR_6_4: Release = Release {
 
 static ROCR_6_1: Release = Release {
     name: "rocr-6.1.2",
+    title: "HIP 5.7.1, ROCr 6.1.2",
     code_object_version: 5,
     without: "nothing is run on it",
     flags: OnceLock::new(),
@@ -107,6 +112,23 @@ impl Stack {
         matches!(self, Self::Unpacked(release) if std::ptr::eq(release, &raw const ROCR_7_2))
     }
 
+    /// The name of its runtime and HIP in tables.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Debian12 => "HIP 5.2, ROCr 5.2.3",
+            Self::Unpacked(release) => release.title,
+            Self::Interpreter => "the interpreter",
+        }
+    }
+
+    /// All runtimes that rocov is tested with, oldest first. `None` for those that are not unpacked.
+    pub(crate) fn known() -> Vec<(&'static str, Option<Self>)> {
+        let unpacked = [&ROCR_6_1, &ROCR_6_4, &ROCR_7_2];
+        let found = unpacked.map(|it| (it.title, it.is_here().then_some(Self::Unpacked(it))));
+        let installed = (Self::Debian12.title(), Some(Self::Debian12));
+        [installed].into_iter().chain(found).collect()
+    }
+
     /// The other stacks that are unpacked here (`tools/test --stacks all`).
     pub(crate) fn others() -> Vec<Self> {
         let here = |release: &&Release| release.is_here();
@@ -144,15 +166,25 @@ impl Stack {
         }
     }
 
+    /// The flags for this compiler, which may need other device libraries.
+    pub(crate) fn flags_for(self, compiler: &Compiler) -> Vec<OsString> {
+        let Self::Unpacked(release) = self else {
+            return self.flags();
+        };
+        let mut flags = limited(repository("tools/stacks"));
+        flags.args(["flags", release.name, &compiler.release.to_string()]);
+        let flags = run(&mut flags).success().silently().stdout;
+        flags.split_whitespace().map(OsString::from).collect()
+    }
+
     /// The flags for a compilation without a link.
     pub(crate) fn compile_flags(self) -> Vec<OsString> {
-        const FOR_LINKING: [&str; 5] = ["-L", "-l", "-Wl,", "--hip-link", "-no-hip-rt"];
-        let mut flags = self.flags();
-        flags.retain(|flag| {
-            let flag = flag.to_string_lossy();
-            !FOR_LINKING.iter().any(|start| flag.starts_with(start))
-        });
-        flags
+        without_linking(self.flags())
+    }
+
+    /// The flags with which this compiler compiles without a link.
+    pub(crate) fn compile_flags_for(self, compiler: &Compiler) -> Vec<OsString> {
+        without_linking(self.flags_for(compiler))
     }
 
     /// The words before a program that start it on this stack.
@@ -219,6 +251,16 @@ impl Stack {
             Self::Interpreter => panic!("the interpreter runs code objects, not programs"),
         }
     }
+}
+
+/// The flags that do not only concern the link.
+fn without_linking(mut flags: Vec<OsString>) -> Vec<OsString> {
+    const FOR_LINKING: [&str; 5] = ["-L", "-l", "-Wl,", "--hip-link", "-no-hip-rt"];
+    flags.retain(|flag| {
+        let flag = flag.to_string_lossy();
+        !FOR_LINKING.iter().any(|start| flag.starts_with(start))
+    });
+    flags
 }
 
 /// The profile directory of a run.

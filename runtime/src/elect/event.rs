@@ -143,8 +143,9 @@ impl Event<'_> {
     }
 }
 
-/// Calls `work` with the argument of `function` in the C interface; with `None` for null. Prints a line
-/// about text that is not UTF-8, and returns [`RocovStatus::Invalid`].
+/// Calls `work` with the text at `argument`, or with `None` if that is null. If the text is not UTF-8,
+/// prints a line that names `function`, a function of the C interface, and returns
+/// [`RocovStatus::Invalid`].
 ///
 /// # Safety
 /// `argument` is null or NUL terminated.

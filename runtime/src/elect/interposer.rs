@@ -7,7 +7,7 @@ use libloading::os::unix::Library;
 
 use super::is_in_a_copy;
 
-/// The function that tells who gets the program's calls.
+/// A function of HSA. The object with its first definition gets the program's calls.
 const FREEZE: &CStr = c"hsa_executable_freeze";
 
 /// The object that gets the program's calls of HSA: the first in the search order.

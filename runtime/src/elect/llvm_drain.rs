@@ -27,7 +27,7 @@ const ENTRY: &CStr = c"__llvm_profile_hip_collect_device_data";
 /// A symbol of every clang_rt.profile_rocm, but of no copy of librocov.
 const LLVM_ONLY: &CStr = c"__llvm_profile_offload_unregister_dynamic_module";
 /// A symbol of every copy of librocov.
-const COPY: &CStr = c"rocov_control_v1";
+const COPY: &CStr = c"rocov_roles_v1";
 
 /// Functions that the released drain (clang 23) exports, to come before HIP's.
 const INTERCEPTORS: [&CStr; 3] = [

@@ -5,7 +5,7 @@
 //! again, or doubled. So the copy that sees the first event becomes the drainer, and the others hand
 //! their events to it.
 //!
-//! The copies find each other by an exported symbol, a [`Control`] block. All use the block of the first
+//! The copies find each other by an exported symbol, a block of [`Roles`]. All use the block of the first
 //! object in the dynamic linker's list that has one. That object stays the first, because later objects
 //! go to the end of the list.
 //!
@@ -31,20 +31,20 @@ use crate::guest::{boundary, process};
 use event::Event;
 use interposer::Interposer;
 
-/// The block that the copies share. Its layout is an interface between versions of librocov: a change
-/// needs a new symbol.
+/// The roles that one copy has for all, in a block that the copies share. Its layout is an interface
+/// between versions of librocov: a change needs a new symbol.
 #[repr(C)]
-pub(crate) struct Control {
+pub(crate) struct Roles {
     /// The drainer's [`ReceiveFn`]; null before the first event.
     drainer: AtomicPtr<c_void>,
     /// The [`ReceiveFn`] of the copy that hooks HSA's tool table; null before one does.
     table_hooker: AtomicPtr<c_void>,
 }
 
-impl Control {
-    /// Returns a block of which no copy has taken an office.
-    pub(crate) const fn new() -> Control {
-        Control {
+impl Roles {
+    /// Makes a block in which no copy has a role yet.
+    pub(crate) const fn new() -> Roles {
+        Roles {
             drainer: AtomicPtr::new(std::ptr::null_mut()),
             table_hooker: AtomicPtr::new(std::ptr::null_mut()),
         }
@@ -57,20 +57,21 @@ pub(crate) type ReceiveFn = unsafe extern "C" fn(event: c_int, argument: u64) ->
 /// This copy of librocov as a candidate.
 pub(crate) struct Candidate {
     /// The block that this copy exports.
-    pub(crate) block: &'static Control,
+    pub(crate) block: &'static Roles,
     /// The function that takes events if this copy is the drainer.
     pub(crate) receive: ReceiveFn,
 }
 
 impl Candidate {
-    /// Hands an event to the drainer. This copy becomes the drainer if there is none.
+    /// Hands an event to the drainer. If there is none, this copy becomes the drainer, unless the event
+    /// needs no drainer yet.
     pub(crate) fn send(&self, event: Event<'_>) -> RocovStatus {
         boundary::call("a hook", || {
             if matches!(event, Event::Frozen(_)) {
-                // Every copy that sees the process use HSA remembers it, for its own hooks.
+                // Every copy that sees code loaded remembers it, for its own hooks.
                 process::claim();
             }
-            let drainer = &self.control().drainer;
+            let drainer = &self.roles().drainer;
             let mut receiver = drainer.load(Ordering::Acquire);
             if receiver.is_null() {
                 let is_late = || event.is_request() && process::claim_running();
@@ -89,33 +90,33 @@ impl Candidate {
         })
     }
 
-    /// Takes the office of hooking HSA's tool table, which only one copy does. Returns whether this copy
-    /// has it.
-    pub(crate) fn hooks_table(&self) -> bool {
-        self.is_own(self.claim(&self.control().table_hooker))
+    /// Claims the role of hooking HSA's tool table, which only one copy does. Returns whether this copy
+    /// has it now.
+    pub(crate) fn claim_table(&self) -> bool {
+        self.is_own(self.claim(&self.roles().table_hooker))
     }
 
     /// Returns whether the hooks of some copy see loads and unloads.
     pub(crate) fn sees_calls(&self) -> bool {
-        let hooker = self.control().table_hooker.load(Ordering::Acquire);
+        let hooker = self.roles().table_hooker.load(Ordering::Acquire);
         !hooker.is_null() || Interposer::now() == Interposer::Rocov
     }
 
-    /// Takes the office of the drainer if no copy has it. Returns whether this copy has it.
-    pub(crate) fn drains(&self) -> bool {
-        self.is_own(self.claim(&self.control().drainer))
+    /// Claims the role of the drainer. Returns whether this copy has it now.
+    pub(crate) fn claim_drain(&self) -> bool {
+        self.is_own(self.claim(&self.roles().drainer))
     }
 
-    /// Returns whether this copy has the office of the drainer or can have it, but does not take it.
+    /// Returns whether this copy is the drainer, or no copy is. Does not claim the role.
     pub(crate) fn may_drain(&self) -> bool {
-        let drainer = self.control().drainer.load(Ordering::Acquire);
+        let drainer = self.roles().drainer.load(Ordering::Acquire);
         drainer.is_null() || self.is_own(drainer)
     }
 
-    /// Gives `office` to this copy if it is free. Returns the holder.
-    fn claim(&self, office: &AtomicPtr<c_void>) -> *mut c_void {
+    /// Gives `role` to this copy if no copy has it. Returns the copy that has it, by its function.
+    fn claim(&self, role: &AtomicPtr<c_void>) -> *mut c_void {
         let ours = self.receive as *mut c_void;
-        let won = office.compare_exchange(
+        let won = role.compare_exchange(
             std::ptr::null_mut(),
             ours,
             Ordering::AcqRel,
@@ -129,9 +130,9 @@ impl Candidate {
     }
 
     /// Returns the block of the first object that has one, or our own if no object exports one.
-    fn control(&self) -> &'static Control {
-        static CONTROL: OnceLock<&'static Control> = OnceLock::new();
-        CONTROL.get_or_init(|| {
+    fn roles(&self) -> &'static Roles {
+        static ROLES: OnceLock<&'static Roles> = OnceLock::new();
+        ROLES.get_or_init(|| {
             let first = elf_objects::all().into_iter().find_map(|object| {
                 let block = block_of(&object)?;
                 if !process::is_exiting() {
@@ -145,9 +146,9 @@ impl Candidate {
     }
 }
 
-fn block_of(object: &Object) -> Option<*mut Control> {
+fn block_of(object: &Object) -> Option<*mut Roles> {
     object
-        .defines(c"rocov_control_v1")
+        .defines(c"rocov_roles_v1")
         .map(|address| address.cast())
 }
 

@@ -5,11 +5,16 @@
 //! | registered | runs |
 //! |---|---|
 //! | by the constructor of a preloaded library | after HIP's module destructors have destroyed the executables of static fat binaries, possibly after `hsa_shut_down` |
-//! | when HSA starts or the first code object is loaded | before them: executables are alive |
+//! | when HSA starts or code is loaded | before them: executables are alive |
 //!
-//! So librocov registers both: [`register_early`] in case a destructor crashes (HIP and its libraries
-//! have done so), [`at_load`] for kernels that destructors still launch. The first drains everything in
-//! one pass. The second skips code that has not run since.
+//! So librocov registers a handler at each of these times:
+//!
+//! - [`at_load`] registers the late drain, for kernels that destructors still launch.
+//! - [`register_early`] registers the early drain, in case a destructor crashes (HIP and its libraries have
+//!   done so).
+//! - [`register_at_start`] registers a drain for a process whose loads no hook sees.
+//!
+//! Each drain skips code if it knows that the code has not run since the drain before.
 #![expect(unsafe_code, reason = "registers exit handlers")]
 
 use std::ffi::c_int;
@@ -21,21 +26,22 @@ use rocov::device::hsa::is_loaded;
 use super::{COPY, tool_table};
 use crate::elect::interposer::Interposer;
 use crate::guest::{boundary, elf_objects, process};
-use crate::serve::{control, drain, kernel_wait};
+use crate::serve::{drain, kernel_wait, service};
 
-/// Registers the late exit drain and the fork handlers. Does no more, because the process may never use
+/// Registers the late exit drain and the fork handlers, and notes whether HSA runs already and whether our
+/// hooks will see its calls. Does nothing on a GPU and starts no thread, because the process may never use
 /// a GPU.
 ///
 /// If the program is linked with ROCr ahead of this library, its calls of HSA do not pass our hooks.
-/// ROCr 5.2 must then learn of us before it starts; later versions look for
-/// [`tool_table::HSA_AMD_TOOL_PRIORITY`].
+/// ROCr 5.2 must then learn of us before it starts, by a variable of the environment. Later versions look
+/// for [`tool_table::HSA_AMD_TOOL_PRIORITY`].
 #[ctor::ctor(unsafe)]
 fn at_load() {
     register(late);
-    process::watch_forks(control::forked);
+    process::watch_forks(service::forked);
     let interposer = Interposer::now();
     if !process::came_in(interposer != Interposer::Unknown) {
-        kernel_wait::are_all_seen();
+        kernel_wait::note_all_seen();
     }
     tool_table::announce(interposer);
 }
@@ -51,22 +57,23 @@ pub(super) fn register_early() {
     }
 }
 
-/// Registers an exit drain when HSA starts, for a process whose loads no hook sees. If a hook sees them,
-/// the drain does nothing: copying amid HIP's own takedown, which HIP registers later, makes HIP 5.7
-/// corrupt its heap if a destructor launches a kernel after that.
+/// Registers an exit drain when HSA starts, for a process whose loads no hook sees. If a hook has seen one,
+/// this drain does nothing: HIP registers its own takedown later, and copying amid it makes HIP 5.7 corrupt
+/// its heap if a destructor launches a kernel after that.
 pub(super) fn register_at_start() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| register(unseen));
 }
 
-/// Runs `work` if there is something to drain and this copy drains.
+/// Ends the service for requests from outside, and runs `work` if an HSA runtime is loaded that this process
+/// may use and this copy is the drainer. Claims that role if no copy has it.
 fn at_exit(work: fn()) {
     process::exit_begins();
     if process::may_use_hsa() {
-        control::close();
+        service::close();
         // Most processes of a test suite use no GPU, and do no more than this. If no copy has seen an
-        // event, one takes the office now.
-        if is_loaded() && COPY.drains() && process::claim() {
+        // event, one becomes the drainer now.
+        if is_loaded() && COPY.claim_drain() && process::claim() {
             work();
         }
     }
@@ -87,15 +94,15 @@ fn register(handler: extern "C" fn()) {
 }
 
 extern "C" fn early() {
-    static ONCE: AtomicBool = AtomicBool::new(true);
-    if !ONCE.swap(false, Ordering::Relaxed) {
-        return;
+    // It may be registered several times.
+    static HAS_RUN: AtomicBool = AtomicBool::new(false);
+    if !HAS_RUN.swap(true, Ordering::Relaxed) {
+        boundary::guest("the exit drain", || at_exit(drain::exit_begins));
     }
-    boundary::guest("the exit drain", || at_exit(drain::exit_begins));
 }
 
 extern "C" fn unseen() {
-    if !process::is_user() {
+    if !process::uses_hsa() {
         boundary::guest("the exit drain", || at_exit(leave));
     }
 }
@@ -103,7 +110,7 @@ extern "C" fn unseen() {
 extern "C" fn late() {
     process::exit_begins();
     // A program without a GPU may be in a sandbox that allows few calls.
-    if !process::is_user() && !is_loaded() {
+    if !process::uses_hsa() && !is_loaded() {
         return;
     }
     boundary::guest("the late exit drain", || at_exit(leave));

@@ -7,7 +7,7 @@ use super::behind::next;
 use super::send;
 use crate::elect::event::Event;
 use crate::guest::process;
-use crate::serve::control;
+use crate::serve::service;
 
 type ExitFn = unsafe extern "C" fn(c_int) -> !;
 
@@ -31,14 +31,14 @@ unsafe extern "C" fn _Exit(status: c_int) -> ! {
     unsafe { exit_now(status) }
 }
 
-/// Drains and ends the process.
+/// Drains, unless this is a signal handler. Then removes the control socket and ends the process.
 ///
 /// # Safety
 /// As for the C library's `_exit`.
 unsafe fn exit_now(status: c_int) -> ! {
     before_leaving(&[Event::Exiting]);
-    // In a signal handler, too.
-    control::leave();
+    // Allowed in a signal handler, too.
+    service::leave();
     // SAFETY: <unistd.h> declares the function with this type.
     if let Some(exit) = unsafe { next::<ExitFn>(c"_exit") } {
         // SAFETY: the caller's argument, passed on.
@@ -55,7 +55,7 @@ unsafe fn exit_now(status: c_int) -> ! {
 /// have interrupted an allocation, HIP or a drain: it would wait for itself for ever.
 pub(super) fn before_leaving(events: &[Event<'_>]) {
     // Checked first, and without a lock: most callers are children of vfork on their way to exec.
-    if process::is_user() && !is_in_signal_handler() {
+    if process::uses_hsa() && !is_in_signal_handler() {
         for event in events {
             send(*event);
         }

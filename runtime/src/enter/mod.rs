@@ -21,7 +21,7 @@ use std::ffi::c_int;
 use std::path::PathBuf;
 
 use crate::elect::event::Event;
-use crate::elect::{Candidate, Control};
+use crate::elect::{Candidate, Roles};
 use crate::guest::status::RocovStatus;
 use crate::guest::{boundary, stack};
 use crate::serve::{self, Entrances};
@@ -31,11 +31,11 @@ use crate::serve::{self, Entrances};
     non_upper_case_globals,
     reason = "a C symbol, lower case like the others"
 )]
-static rocov_control_v1: Control = Control::new();
+static rocov_roles_v1: Roles = Roles::new();
 
 /// This copy of librocov.
 static COPY: Candidate = Candidate {
-    block: &rocov_control_v1,
+    block: &rocov_roles_v1,
     receive,
 };
 

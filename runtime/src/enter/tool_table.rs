@@ -107,7 +107,7 @@ unsafe extern "C" fn OnLoad(
     boundary::guest("OnLoad", || {
         // Even without the table, the exit drain finds the code that is loaded then.
         exit::register_at_start();
-        kernel_wait::are_all_seen();
+        kernel_wait::note_all_seen();
         process::started();
         // SAFETY: ROCr passes its table, which stays in place.
         let Some(core) = (unsafe { known(table.cast()) }) else {
@@ -118,7 +118,7 @@ unsafe extern "C" fn OnLoad(
             log::verbose(format_args!(
                 "HSA's tool table needs no hooks: its functions are interposed"
             ));
-        } else if COPY.hooks_table() {
+        } else if COPY.claim_table() {
             patch(core);
         }
     });

@@ -18,7 +18,7 @@ use super::environment::is_privileged;
 use super::journal::{self, Note};
 use super::log;
 
-/// The id of the process that has loaded code objects; 0 before the first.
+/// The id of the process that uses HSA ([`claim`]); 0 if none does yet, as far as librocov has seen.
 static USER: AtomicU32 = AtomicU32::new(0);
 /// The number of calls of `hsa_init` that the hooks have seen begin, less those that failed and those
 /// that `hsa_shut_down` has taken back.
@@ -87,8 +87,9 @@ pub(crate) fn started() {
     }
 }
 
-/// Makes this process the one that uses HSA. Returns false for the forked child of such a process,
-/// and for a privileged program.
+/// Makes this process the one that uses HSA. Callers have seen code loaded, or HSA in a process where code
+/// may have been loaded past the hooks. Returns false for the forked child of such a process, and for a
+/// privileged program.
 pub(crate) fn claim() -> bool {
     if !may_use_hsa() {
         return false;
@@ -101,12 +102,13 @@ pub(crate) fn claim() -> bool {
     true
 }
 
-/// Claims the process if HSA runs and librocov may have come in when code was loaded already.
+/// Claims the process if HSA runs and code may have been loaded that no hook saw. Returns whether the
+/// process is claimed.
 ///
-/// Otherwise the hooks claim the process when code is loaded. Then HSA is not asked, because another
-/// thread may just be starting it.
+/// If the hooks see all code, they claim the process when the first is loaded. Then HSA is not asked,
+/// because another thread may just be starting it.
 pub(crate) fn claim_running() -> bool {
-    is_user() || (may_use_hsa() && IS_LATE.load(Ordering::Relaxed) && hsa::is_running() && claim())
+    uses_hsa() || (may_use_hsa() && IS_LATE.load(Ordering::Relaxed) && hsa::is_running() && claim())
 }
 
 /// Returns whether HSA, if there is one, belongs to this process.
@@ -116,9 +118,9 @@ pub(crate) fn may_use_hsa() -> bool {
     !IS_ORPHAN.load(Ordering::Relaxed) && (user == 0 || user == process::id())
 }
 
-/// Returns whether this process has loaded code objects. Needs one system call at most and no lock:
-/// children of vfork ask too, and they share their parent's memory.
-pub(crate) fn is_user() -> bool {
+/// Returns whether this process uses HSA: whether it has [claimed](claim) it. Needs one system call at most
+/// and no lock: children of vfork ask too, and they share their parent's memory.
+pub(crate) fn uses_hsa() -> bool {
     let user = USER.load(Ordering::Relaxed);
     user != 0 && user == process::id() && !IS_ORPHAN.load(Ordering::Relaxed)
 }
@@ -133,8 +135,8 @@ pub(crate) fn is_exiting() -> bool {
     IS_EXITING.load(Ordering::Relaxed)
 }
 
-/// Returns the effective user.
-pub(crate) fn user() -> u32 {
+/// Returns the effective user id.
+pub(crate) fn effective_user_id() -> u32 {
     // SAFETY: has no preconditions.
     unsafe { libc::geteuid() }
 }

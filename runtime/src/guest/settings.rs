@@ -117,7 +117,7 @@ pub(crate) fn keeping() -> Keeping {
 pub(crate) fn control_directory() -> Option<PathBuf> {
     let runtime = variable("XDG_RUNTIME_DIR");
     optional("ROCOV_CONTROL", |wanted| {
-        socket_path::directory(wanted, runtime.as_deref(), process::user())
+        socket_path::directory(wanted, runtime.as_deref(), process::effective_user_id())
     })
     .flatten()
 }

@@ -8,11 +8,13 @@ use std::ffi::c_int;
 pub enum RocovStatus {
     /// The function has done its work.
     Ok = 0,
-    /// There was nothing to do: no GPU is in use, or LLVM's own runtime drains this program.
+    /// There was nothing to do. For example, this process uses no GPU, nothing was counted, no label or
+    /// window is open, or LLVM's own runtime drains this program.
     Nothing = 1,
     /// rocov could not read or write some counts. A line on standard error names them and the reason.
     Loss = 2,
-    /// An argument is null, not UTF-8 or not a pattern. A line on standard error names the reason.
+    /// The argument is not UTF-8, or is not a valid name pattern or label. A line on standard error names the
+    /// reason.
     Invalid = 3,
     /// An internal error of this library.
     Internal = 4,

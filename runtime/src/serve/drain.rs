@@ -1,7 +1,5 @@
 //! Drains: while the program runs, and when it ends.
 
-use std::sync::Once;
-
 use rocov::device::Executable;
 use rocov::drain::Idle;
 
@@ -77,25 +75,20 @@ pub(super) fn drain(idle: &Idle) -> RocovStatus {
 pub(super) fn wait_for_kernels(executable: Option<Executable>) -> Waited {
     let counting = with_owned(|state, _| state.session.counting_agents(executable));
     // Without the lock of the state: other threads load code objects meanwhile.
-    let waited = counting.and_then(|agents| Some(kernel_wait::finish(&attach_own()?, &agents)));
+    let waited = counting.and_then(|agents| Some(kernel_wait::wait(&attach_own()?, &agents)));
     waited.unwrap_or_default()
 }
 
 /// Waits for kernels before code is unloaded, and prints a line if one still runs.
 pub(super) fn wait_and_warn(executable: Option<Executable>) -> Idle {
-    static ONCE: Once = Once::new();
     let Waited { idle, in_flight } = wait_for_kernels(executable);
-    let patience = settings::patience();
     // A thread of the runtimes does not wait.
-    if in_flight && !patience.is_zero() && !stack::is_runtimes_thread() {
-        ONCE.call_once(|| {
-            journal::note(Note::Lost);
-            log::warn(format_args!(
-                "a kernel still runs after {} s (ROCOV_WAIT) while code is unloaded: if it belongs to \
-                 that code, its later counts are lost; set a longer ROCOV_WAIT",
-                patience.as_secs()
-            ));
-        });
+    if in_flight && !settings::patience().is_zero() && !stack::is_runtimes_thread() {
+        journal::note(Note::Lost);
+        kernel_wait::warn_in_flight(
+            "while code is unloaded",
+            "if it belongs to that code, its later counts are lost",
+        );
     }
     idle
 }
@@ -117,7 +110,7 @@ pub(super) fn handing_over() {
 
 /// Writes the files that are kept beside profiles, even if HSA is gone or LLVM's runtime drains.
 pub(super) fn keep() {
-    if process::is_user() {
+    if process::uses_hsa() {
         with_state(|state| report_not_kept(&state.session.keep(&state.name)));
     }
 }

@@ -39,7 +39,8 @@ pub(super) fn open(label: Option<&str>) -> Result<String, LabelError> {
     Ok(label)
 }
 
-/// Closes a dump. Its number of files is that of the label by now.
+/// Closes a dump, and writes its counts. The number of files in the result counts all files of the label,
+/// also those of drains since [`open`].
 ///
 /// # Errors
 /// Fails if `label` is not a label.

@@ -1,4 +1,4 @@
-//! The queues of the process, and the wait for kernels in them.
+//! The wait for kernels in the queues of the process.
 #![expect(unsafe_code, reason = "reads queues in the memory of HSA")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,8 +18,8 @@ static QUEUES: Mutex<Queues> = Mutex::new(Queues::new());
 /// Set if librocov was there before HSA started. Then it knows all queues.
 static SEES_ALL: AtomicBool = AtomicBool::new(false);
 
-/// Notes that HSA has not started yet, or is just starting.
-pub(crate) fn are_all_seen() {
+/// Notes that librocov sees all queues: HSA has not started yet, or is just starting.
+pub(crate) fn note_all_seen() {
     SEES_ALL.store(true, Ordering::Relaxed);
 }
 
@@ -58,8 +58,9 @@ pub(super) struct Waited {
     pub(super) in_flight: bool,
 }
 
-/// Waits until these agents have ended the kernels that they have now, but no longer than ROCOV_WAIT.
-pub(super) fn finish(device: &HsaDevice, agents: &[u64]) -> Waited {
+/// Waits until the known queues of these agents have no kernel left of those that they have now, but no
+/// longer than ROCOV_WAIT. If that is 0, or on a thread of the runtimes, only looks which agents are idle.
+pub(super) fn wait(device: &HsaDevice, agents: &[u64]) -> Waited {
     let waited = |queues: &Queues, in_flight| Waited {
         idle: match SEES_ALL.load(Ordering::Relaxed) {
             true => queues.idle(device, agents).unwrap_or_default(),
@@ -82,7 +83,7 @@ pub(super) fn finish(device: &HsaDevice, agents: &[u64]) -> Waited {
         };
     }
     let mut queues = queues();
-    let finished = queues.finish(device, agents, patience);
+    let finished = queues.wait(device, agents, patience);
     let finished = finished.unwrap_or_else(|error| {
         log::warn_once(&format_args!(
             "cannot wait for kernels: {error}; their later counts may be lost: let the program wait for \
@@ -91,4 +92,12 @@ pub(super) fn finish(device: &HsaDevice, agents: &[u64]) -> Waited {
         true
     });
     waited(&queues, !finished)
+}
+
+/// Prints, once for each place in the program, that a kernel still runs after the wait there.
+pub(super) fn warn_in_flight(place: &str, outcome: &str) {
+    log::warn_once(&format_args!(
+        "a kernel still runs after {} s (ROCOV_WAIT) {place}: {outcome}; set a longer ROCOV_WAIT",
+        settings::patience().as_secs()
+    ));
 }

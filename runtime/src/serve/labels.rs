@@ -2,18 +2,18 @@
 
 use std::cell::Cell;
 use std::fmt::Display;
-use std::sync::Once;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rocov::device::hsa::HsaDevice;
 use rocov::drain::{Idle, Outcome, Scope, Scopes, Window};
 
 use super::drain;
-use super::kernel_wait::Waited;
+use super::kernel_wait::{self, Waited};
 use super::report::{report_files, report_missing};
 use super::state::{State, attach_own, with_state};
 use crate::guest::status::RocovStatus;
-use crate::guest::{boundary, log, process, settings};
+use crate::guest::{boundary, log, process};
 
 /// Opens a label for the calling thread. Null is not a label.
 pub(super) fn push(label: Option<&str>) -> RocovStatus {
@@ -125,14 +125,10 @@ pub(super) fn invalid(function: &str, why: &dyn Display) -> RocovStatus {
 
 /// Prints, once, that a kernel still runs at a label, window or dump.
 pub(super) fn warn_in_flight() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        log::warn(format_args!(
-            "a kernel still runs after {} s (ROCOV_WAIT) at a label, window or dump: its later counts \
-             go to the next one; set a longer ROCOV_WAIT",
-            settings::patience().as_secs()
-        ));
-    });
+    kernel_wait::warn_in_flight(
+        "at a label, window or dump",
+        "its later counts go to the next one",
+    );
 }
 
 /// The number of a thread that has opened a label; 0 before the first. No two threads of a process have

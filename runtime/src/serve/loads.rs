@@ -81,7 +81,7 @@ fn note_loads(outcome: &Outcome) {
 /// rocov has given up may still read its memory, which must not be freed then. ROCr cannot cancel a
 /// copy.
 pub(super) fn destroying(executable: Executable) -> RocovStatus {
-    let memory = match process::is_user() {
+    let memory = match process::uses_hsa() {
         true => with_state(|state| state.session.memory_of(executable)),
         false => Vec::new(),
     };
@@ -110,7 +110,7 @@ fn drain_destroyed(executable: Executable) {
         }
         report_not_kept(&outcome.not_kept);
     });
-    if drained.is_none() && process::is_user() {
+    if drained.is_none() && process::uses_hsa() {
         // It goes, even if LLVM's runtime has drained it, or nothing has.
         with_state(|state| report_not_kept(&state.session.gone(executable, &state.name)));
     }
@@ -122,7 +122,7 @@ pub(super) fn shutting_down() -> RocovStatus {
     let idle = wait_and_warn(None);
     drain(&idle);
     keep_before_exit();
-    may_go(!process::is_user() || !copying().may_touch(None))
+    may_go(!process::uses_hsa() || !copying().may_touch(None))
 }
 
 fn may_go(may: bool) -> RocovStatus {
@@ -139,7 +139,7 @@ fn may_go(may: bool) -> RocovStatus {
 /// Forgets all loads after `hsa_shut_down` if that was the last reference: all executables went with
 /// HSA.
 pub(super) fn shut_down() {
-    if !process::is_user() || attach().is_some() {
+    if !process::uses_hsa() || attach().is_some() {
         return;
     }
     kernel_wait::forget_all();

@@ -2,10 +2,10 @@
 //!
 //! [`dispatch`] takes each event of all copies. [`state`] holds the loaded code, [`loads`] follows what
 //! comes and goes, [`drain`] writes counts, and [`report`] prints the outcome. [`labels`] and [`dumps`]
-//! serve the program's requests, [`control`] those from outside, in a thread of its own.
+//! serve the program's requests, [`service`] those from outside, in a thread of its own. [`kernel_wait`]
+//! waits for kernels before a drain.
 //! [`zero_profiles`] writes zeros for code that was never launched.
 
-pub(crate) mod control;
 pub(crate) mod drain;
 mod dumps;
 pub(crate) mod fat_binaries;
@@ -14,6 +14,7 @@ pub(crate) mod kernel_wait;
 mod labels;
 mod loads;
 mod report;
+pub(crate) mod service;
 mod state;
 pub(crate) mod zero_profiles;
 
@@ -43,7 +44,7 @@ pub(crate) fn dispatch(event: Event<'_>, entrances: &Entrances) -> RocovStatus {
         }
         if process::claim_running() {
             elect::pin();
-            control::start();
+            service::start();
         }
         return request(event, entrances);
     }
@@ -56,20 +57,20 @@ fn seen(event: Event<'_>, entrances: &Entrances) -> RocovStatus {
         Event::Frozen(executable) => {
             elect::pin();
             loads::frozen(executable, entrances);
-            control::start();
+            service::start();
         }
         Event::Destroying(executable) => return loads::destroying(executable),
         Event::ShuttingDown => {
-            control::pause();
+            service::pause();
             return loads::shutting_down();
         }
         Event::ShutDown => {
             loads::shut_down();
-            control::resume();
+            service::resume();
         }
         Event::Exiting => {
             let status = drain::leaving();
-            control::leave();
+            service::leave();
             return status;
         }
         Event::HandingOver => drain::handing_over(),
@@ -104,7 +105,7 @@ fn request(event: Event<'_>, entrances: &Entrances) -> RocovStatus {
             unsafe { with_text("rocov_label_push", label, labels::push) }
         }
         Event::LabelPop => labels::pop(),
-        // The hooks have told it.
+        // The hooks have reported the load or unload already.
         Event::CodeLoaded | Event::CodeUnloading if (entrances.see_calls)() => RocovStatus::Nothing,
         Event::CodeLoaded => loads::look(entrances),
         Event::CodeUnloading => drain::ending(),

@@ -80,7 +80,7 @@ pub(super) fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
 
 /// Returns the running HSA runtime of a process that has loaded code.
 pub(super) fn attach_own() -> Option<HsaDevice> {
-    process::is_user().then(attach).flatten()
+    process::uses_hsa().then(attach).flatten()
 }
 
 /// Returns the running HSA runtime of the process; `None` if there is none, or none any more.

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::device::hsa::abi;
-use crate::device::hsa::runtime::{CopyApi, check};
+use crate::device::hsa::runtime::CopyApi;
 use crate::device::hsa::stuck_agents::Copying;
 use crate::device::{DeviceError, DeviceRange};
 
@@ -41,14 +41,9 @@ pub(super) struct Lane {
 impl Lane {
     /// Makes a lane without copies.
     pub(super) fn new(api: &CopyApi, agent: u64) -> Result<Lane, DeviceError> {
-        let mut signal = 0;
-        // SAFETY: any agent may wait for the signal, and the call writes its handle to `signal`.
-        check("hsa_signal_create", unsafe {
-            (api.create_signal)(MANY, 0, std::ptr::null(), &raw mut signal)
-        })?;
         Ok(Lane {
             agent,
-            signal,
+            signal: api.signals.make(MANY)?,
             sent: Vec::new(),
             ended: Ended::Well,
         })
@@ -58,7 +53,7 @@ impl Lane {
     pub(super) fn signal(&mut self, api: &CopyApi) -> Option<u64> {
         if self.is_free() {
             // SAFETY: the signal is ours, and no copy that uses it is under way.
-            unsafe { (api.store_signal)(self.signal, MANY) };
+            unsafe { api.signals.set(self.signal, MANY) };
             self.ended = Ended::Well;
         }
         (self.ended == Ended::Well).then_some(self.signal)
@@ -112,7 +107,7 @@ impl Lane {
     pub(super) fn close(self, api: &CopyApi, copying: &Copying) -> bool {
         if self.is_free() {
             // SAFETY: the signal is ours and goes with this lane. All its copies have been waited for.
-            unsafe { (api.destroy_signal)(self.signal) };
+            unsafe { api.signals.destroy(self.signal) };
         } else {
             copying.abandon(&self.sent);
         }
@@ -123,6 +118,7 @@ impl Lane {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::hsa::runtime::SignalApi;
     use std::cell::Cell;
     use std::ffi::c_void;
     use std::time::Duration;
@@ -195,10 +191,12 @@ mod tests {
         async_copy: copy,
         lock_memory: lock,
         unlock_memory: unlock,
-        create_signal: create,
-        destroy_signal: destroy,
-        store_signal: store,
         wait_signal: wait,
+        signals: SignalApi {
+            create,
+            destroy,
+            store,
+        },
     };
 
     /// A lane with `copies` copies after a wait that saw the signal at `value`. The last progress was so long

@@ -2,7 +2,7 @@
 //!
 //! [`abi`] mirrors the C types, `runtime` finds the runtime in the process, `loader` lists the loaded code
 //! objects, and `elf_image` reads their ELFs. `blocking_copy` copies one range. `staging` copies many at a
-//! time, on a `copy_queue` for each agent, until `stuck_agents` gives an agent up. `kernel_wait` waits for
+//! time, on a `copy_queue` for each agent, until `stuck_agents` gives an agent up. `queues` waits for
 //! kernels.
 //!
 //! Nothing here starts HSA, so rocov does not change a process that never uses a GPU.
@@ -11,15 +11,15 @@ pub mod abi;
 mod blocking_copy;
 mod copy_queue;
 mod elf_image;
-mod kernel_wait;
 mod loader;
+mod queues;
 mod runtime;
 mod staging;
 mod stuck_agents;
 
 use std::sync::{Arc, OnceLock};
 
-pub use crate::device::hsa::kernel_wait::Queues;
+pub use crate::device::hsa::queues::Queues;
 use crate::device::hsa::runtime::Api;
 pub use crate::device::hsa::runtime::{HSA_LIBRARY, is_loaded};
 use crate::device::hsa::staging::Copies;

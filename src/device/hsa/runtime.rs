@@ -1,4 +1,4 @@
-//! Finds the HSA runtime that the process has loaded.
+//! Finds the HSA runtime that the process has loaded, and its functions.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::size_of;
@@ -40,10 +40,8 @@ pub(super) struct QueueApi {
     pub(super) load_read_index: abi::LoadIndexFn,
     pub(super) load_write_index: abi::LoadIndexFn,
     pub(super) cas_write_index: abi::CasIndexFn,
-    pub(super) create_signal: abi::SignalCreateFn,
-    pub(super) destroy_signal: abi::SignalDestroyFn,
     pub(super) load_signal: abi::SignalLoadFn,
-    pub(super) store_signal: abi::SignalStoreFn,
+    pub(super) signals: SignalApi,
 }
 
 /// The functions of a loaded HSA runtime for concurrent copies. Must not outlive the [`Api`] that they come
@@ -53,10 +51,46 @@ pub(super) struct CopyApi {
     pub(super) async_copy: abi::AsyncCopyFn,
     pub(super) lock_memory: abi::MemoryLockFn,
     pub(super) unlock_memory: abi::MemoryUnlockFn,
-    pub(super) create_signal: abi::SignalCreateFn,
-    pub(super) destroy_signal: abi::SignalDestroyFn,
-    pub(super) store_signal: abi::SignalStoreFn,
     pub(super) wait_signal: abi::SignalWaitFn,
+    pub(super) signals: SignalApi,
+}
+
+/// The functions of a loaded HSA runtime that make, set and destroy signals. Must not outlive the [`Api`] that
+/// they come from.
+#[derive(Debug)]
+pub(super) struct SignalApi {
+    pub(super) create: abi::SignalCreateFn,
+    pub(super) destroy: abi::SignalDestroyFn,
+    pub(super) store: abi::SignalStoreFn,
+}
+
+impl SignalApi {
+    /// Makes a signal with this value, for which any agent may wait. Returns its handle.
+    pub(super) fn make(&self, value: i64) -> Result<u64, DeviceError> {
+        let mut signal = 0;
+        // SAFETY: the call reads no list of agents, and writes the handle to `signal`.
+        let status = unsafe { (self.create)(value, 0, std::ptr::null(), &raw mut signal) };
+        check("hsa_signal_create", status)?;
+        Ok(signal)
+    }
+
+    /// Sets a signal or a doorbell.
+    ///
+    /// # Safety
+    /// The signal was not destroyed.
+    pub(super) unsafe fn set(&self, signal: u64, value: i64) {
+        // SAFETY: the caller promises it.
+        unsafe { (self.store)(signal, value) };
+    }
+
+    /// Destroys a signal.
+    ///
+    /// # Safety
+    /// The signal comes from [`SignalApi::make`], was not destroyed, and no agent uses it any more.
+    pub(super) unsafe fn destroy(&self, signal: u64) {
+        // SAFETY: the caller promises it.
+        unsafe { (self.destroy)(signal) };
+    }
 }
 
 /// The runtime's function `name`.
@@ -127,10 +161,8 @@ impl Api {
             load_read_index: function!(self.library, "hsa_queue_load_read_index_scacquire"),
             load_write_index: function!(self.library, "hsa_queue_load_write_index_scacquire"),
             cas_write_index: function!(self.library, "hsa_queue_cas_write_index_scacq_screl"),
-            create_signal: function!(self.library, "hsa_signal_create"),
-            destroy_signal: function!(self.library, "hsa_signal_destroy"),
             load_signal: function!(self.library, "hsa_signal_load_scacquire"),
-            store_signal: function!(self.library, "hsa_signal_store_screlease"),
+            signals: self.signals()?,
         })
     }
 
@@ -143,10 +175,16 @@ impl Api {
             async_copy: function!(self.library, "hsa_amd_memory_async_copy"),
             lock_memory: function!(self.library, "hsa_amd_memory_lock"),
             unlock_memory: function!(self.library, "hsa_amd_memory_unlock"),
-            create_signal: function!(self.library, "hsa_signal_create"),
-            destroy_signal: function!(self.library, "hsa_signal_destroy"),
-            store_signal: function!(self.library, "hsa_signal_store_screlease"),
             wait_signal: function!(self.library, "hsa_signal_wait_scacquire"),
+            signals: self.signals()?,
+        })
+    }
+
+    fn signals(&self) -> Result<SignalApi, DeviceError> {
+        Ok(SignalApi {
+            create: function!(self.library, "hsa_signal_create"),
+            destroy: function!(self.library, "hsa_signal_destroy"),
+            store: function!(self.library, "hsa_signal_store_screlease"),
         })
     }
 

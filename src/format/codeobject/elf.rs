@@ -377,26 +377,36 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// if the section was stripped.
     #[must_use]
     pub fn clang_version(&self) -> Option<u32> {
-        let compiler = self.compiler()?;
-        let (_, version) = compiler.split_once(CLANG_VERSION)?;
-        version
-            .split(|c: char| !c.is_ascii_digit())
-            .next()?
-            .parse()
-            .ok()
+        major_version(&self.compiler()?)
     }
 
     /// The version string of the clang that compiled this, from `.comment`: `clang version 22.1.8` or `AMD
-    /// clang version 19.0.0git`, for example. The first such string counts: the linker, and the clangs of
-    /// device libraries, may add others.
+    /// clang version 19.0.0git`, for example. The first string of the latest version counts: the clangs of
+    /// device libraries add others, in any order, and no clang reads a library of a later one.
     #[must_use]
     pub fn compiler(&self) -> Option<String> {
         let text = self.section(b".comment").ok()?;
-        let text = String::from_utf8_lossy(text);
-        let mut lines = text.split('\0');
-        let line = lines.find(|line| line.contains(CLANG_VERSION))?;
-        Some(line.trim().to_owned())
+        let line = latest_clang(&String::from_utf8_lossy(text))?
+            .trim()
+            .to_owned();
+        Some(line)
     }
+}
+
+/// The first line of the latest clang in a `.comment` section.
+fn latest_clang(comment: &str) -> Option<&str> {
+    let lines = comment.split('\0');
+    let versions = lines.filter_map(|line| Some((major_version(line)?, line)));
+    // Of equal versions, `min_by_key` takes the first.
+    let latest = versions.min_by_key(|(major, _)| std::cmp::Reverse(*major));
+    latest.map(|(_, line)| line)
+}
+
+/// The major version in clang's name of itself.
+fn major_version(line: &str) -> Option<u32> {
+    let (_, version) = line.split_once(CLANG_VERSION)?;
+    let digits = version.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok()
 }
 
 #[cfg(test)]

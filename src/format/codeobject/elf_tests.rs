@@ -123,3 +123,15 @@ fn sections_do_not_share_bytes() {
         Err("the parts of the code object have 1048577 bytes, all of it has 1048576".into())
     );
 }
+
+#[test]
+fn the_compiler_is_the_latest_clang() {
+    let of_libraries = "Debian clang version 17.0.6 (5)\0Linker: Debian LLD 19.1.7\0";
+    let comment =
+        format!("\0{of_libraries}AMD clang version 19.1.7 (one)\0clang version 19.0.0 (two)");
+    assert_eq!(
+        latest_clang(&comment),
+        Some("AMD clang version 19.1.7 (one)")
+    );
+    assert_eq!(latest_clang("Linker: Debian LLD 19.1.7"), None);
+}

@@ -69,9 +69,13 @@ impl Identity {
     /// digits.
     #[must_use]
     pub fn from_digits(digits: &str) -> Option<Identity> {
+        Identity::is_identity(digits).then(|| Identity(digits.to_owned()))
+    }
+
+    /// Returns whether a text has the digits of an identity.
+    pub(crate) fn is_identity(digits: &str) -> bool {
         let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        let is_identity = !digits.is_empty() && digits.bytes().all(is_digit);
-        is_identity.then(|| Identity(digits.to_owned()))
+        !digits.is_empty() && digits.bytes().all(is_digit)
     }
 
     /// The digits.

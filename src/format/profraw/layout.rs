@@ -1,10 +1,10 @@
 //! The differences between raw profile versions, as data.
 //!
 //! The history of the format (LLVM's `InstrProfData.inc`):
-//! - 8 (LLVM 14 to 16): 11 header words, records of 48 bytes.
-//! - 9 (LLVM 17, 18): bitmaps for MC/DC; 14 header words, records of 64 bytes.
+//! - 8 (LLVM 14 to 17): 11 header words, records of 48 bytes.
+//! - 9 (LLVM 18): bitmaps for MC/DC; 14 header words, records of 64 bytes.
 //! - 10 (LLVM 19 to 22): virtual tables; 16 header words, a third kind of value site.
-//! - 11 (LLVM 23): counters of whole waves; 19 header words, records of 72 bytes.
+//! - 11 (LLVM 23, 24): counters of whole waves; 19 header words, records of 72 bytes.
 
 use std::ops::RangeInclusive;
 
@@ -179,7 +179,7 @@ impl VersionLayout {
 const LAYOUTS: [VersionLayout; 4] = [
     VersionLayout {
         version: 8,
-        llvm: 14..=16,
+        llvm: 14..=17,
         header: &[
             Word::Version,
             Word::BinaryIdsSize,
@@ -206,7 +206,7 @@ const LAYOUTS: [VersionLayout; 4] = [
     },
     VersionLayout {
         version: 9,
-        llvm: 17..=18,
+        llvm: 18..=18,
         header: &[
             Word::Version,
             Word::BinaryIdsSize,
@@ -268,7 +268,8 @@ const LAYOUTS: [VersionLayout; 4] = [
     },
     VersionLayout {
         version: 11,
-        llvm: 23..=23,
+        // Of LLVM 24 there is no release yet: a snapshot of October 2026 writes this version.
+        llvm: 23..=24,
         header: &[
             Word::Version,
             Word::BinaryIdsSize,
@@ -393,9 +394,9 @@ mod tests {
     #[test]
     fn a_clang_writes_the_version_of_its_llvm() {
         let number = |clang| Version::of_clang(clang).map(|version| version.word());
-        let versions = [13, 14, 16, 17, 18, 19, 22, 23, 24].map(number);
-        let [eight, nine, ten] = [8, 9, 10].map(Some);
-        let expected = [None, eight, eight, nine, nine, ten, ten, Some(11), None];
+        let versions = [13, 14, 17, 18, 19, 22, 23, 24, 25].map(number);
+        let [eight, nine, ten, eleven] = [8, 9, 10, 11].map(Some);
+        let expected = [None, eight, eight, nine, ten, ten, eleven, eleven, None];
         assert_eq!(versions, expected);
     }
 

@@ -5,10 +5,11 @@ use crate::support::gpu::Stack;
 use crate::support::profile::{functions, merge, raw_profiles};
 use crate::support::program::{Program, TARGET};
 use std::ffi::OsString;
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
-use std::os::unix::net::UnixStream;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -274,6 +275,21 @@ pub(super) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 pub(super) fn make_own(directory: &Path) {
     let made = DirBuilder::new().mode(0o700).create(directory);
     made.expect("a directory can be made");
+}
+
+/// Leaves a socket for process `pid` in a new directory, as a process does that was killed.
+pub(super) fn leave_socket(directory: &Path, pid: u32) {
+    make_own(directory);
+    let path = directory.join(format!("{pid}.sock"));
+    let left = UnixListener::bind(&path).expect("a socket");
+    // A process that another test starts just now has a copy of the descriptor until its exec, and would
+    // still listen.
+    // SAFETY: plain system call, on a descriptor of this function.
+    let result = unsafe { libc::shutdown(left.as_raw_fd(), libc::SHUT_RDWR) };
+    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+    drop(left);
+    let metadata = fs::symlink_metadata(path).expect("it stays");
+    assert!(metadata.file_type().is_socket());
 }
 
 /// The launches in profiles, as llvm-profdata reads them: without a label, and for each label.

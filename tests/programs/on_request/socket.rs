@@ -1,12 +1,12 @@
 //! The control socket: its permitted clients, its rejections, and old sockets of other processes in
 //! its place.
 
-use super::server::{answered, controlled, make_own, server, until};
+use super::server::{answered, controlled, leave_socket, make_own, server, until};
 use crate::support::artifacts::built;
 use crate::support::command::{limited, run};
 use std::fs::{self, Permissions};
 use std::io::{Write as _, stderr};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Command, Stdio};
 
@@ -137,18 +137,7 @@ fn a_stale_socket_is_cleaned() {
     assert_eq!(said, format!("{gone}\n"));
 
     // An old socket for this process id, made before the program starts.
-    let stale = |directory: &std::path::Path, pid: u32| {
-        make_own(directory);
-        let path = directory.join(format!("{pid}.sock"));
-        drop(UnixListener::bind(&path).expect("a socket"));
-        assert!(
-            fs::symlink_metadata(path)
-                .expect("it stays")
-                .file_type()
-                .is_socket()
-        );
-    };
-    let mut server = controlled().start_after(stale);
+    let mut server = controlled().start_after(leave_socket);
     server.launch(1, 1);
     run(&mut server.rocov(&["status"])).success().silently();
     assert_eq!(server.quits().all(), 1);
@@ -162,7 +151,7 @@ fn a_stale_socket_is_cleaned() {
         .env("ROCOV_CONTROL", &sockets)
         .stdin(Stdio::null());
     let mut other = other.spawn().expect("a process");
-    stale(&sockets, other.id());
+    leave_socket(&sockets, other.id());
     let mut dump = limited(built("rocov"));
     dump.arg("dump").arg(other.id().to_string());
     until("it has its environment", || {

@@ -6,10 +6,10 @@
 //!
 //! 1. [`support`]: files, paths, names, threads
 //! 2. [`term`]: standard output and standard error
-//! 3. [`host`]: other programs, git, ctest, running processes, rocov's own files
+//! 3. [`system`]: other programs, git, ctest, running processes, rocov's own files
 //! 4. [`llvm`]: LLVM's tools and compilers
 //! 5. [`data`]: the data directory
-//! 6. [`index`]: indexed profiles
+//! 6. [`profdata`]: raw profiles, merged into indexed ones
 //! 7. [`coverage`]: the model of what ran
 //! 8. [`render`]: the formats of reports
 //! 9. [`cli`]: the command line
@@ -22,11 +22,11 @@ mod cli;
 mod commands;
 mod coverage;
 mod data;
-mod host;
-mod index;
 mod llvm;
+mod profdata;
 mod render;
 mod support;
+mod system;
 mod term;
 
 use clap::Parser;

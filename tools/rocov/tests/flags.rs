@@ -167,7 +167,7 @@ fn link_flags_end_in_the_library_for_linking() {
     let words: Vec<_> = line.split_whitespace().collect();
     assert_eq!(line.lines().count(), 1, "{line}");
     assert_eq!(words.last().map(Path::new), Some(library.as_path()));
-    assert_eq!(words[0], "-Wl,--undefined=rocov_control_v1");
+    assert_eq!(words[0], "-Wl,--undefined=rocov_roles_v1");
     let hook = "-Wl,--export-dynamic-symbol=hsa_executable_freeze";
     assert!(words.contains(&hook), "{line}");
 

@@ -35,7 +35,7 @@ const REPORTS: &str = "tools/rocov/src/render/";
 const PRINTERS: [&str; 6] = [
     "runtime/rocprofiler/src/lib.rs",
     "runtime/src/guest/log.rs",
-    "runtime/src/serve/control/thread.rs",
+    "runtime/src/serve/service/thread.rs",
     "tools/rocov/src/commands/merge/mod.rs",
     "tools/rocov/src/term/print.rs",
     "tools/rocov/src/term/progress.rs",

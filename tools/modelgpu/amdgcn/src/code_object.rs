@@ -7,7 +7,6 @@ mod descriptor;
 mod image;
 mod load;
 mod metadata;
-mod msgpack;
 
 pub(crate) use descriptor::KernelDescriptor;
 pub use image::{CodeObjectName, KernelIdentity};

@@ -1,4 +1,4 @@
-//! Merges.
+//! The command line of `rocov merge`.
 
 use crate::data::profile_header;
 use clap::{Args, ValueEnum};

@@ -126,7 +126,7 @@ impl Cleaner {
             is_own: false,
             is_empty: true,
         };
-        // As it is before anything is removed.
+        // Looked up before anything is removed.
         let is_data = directory.join(REGISTRIES).is_dir();
         let abandoned = RefCell::new(Vec::new());
         sweep(directory, |path| {

@@ -1,7 +1,7 @@
 //! `rocov dump`: has a running program write its counts as profiles.
 
 use crate::cli::DumpArguments;
-use crate::host::control::ask;
+use crate::system::control::ask;
 use crate::term::exit_status::CommandResult;
 use crate::term::plural::count;
 use anyhow::anyhow;

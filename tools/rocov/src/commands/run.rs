@@ -2,11 +2,11 @@
 
 use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, RunArguments, USUAL_CONTROL};
 use crate::data::{DataDirectory, DeviceProfile};
-use crate::host::control::CONTROL_VARIABLE;
-use crate::host::ctest::PerTest;
-use crate::host::journal::{Ending, JOURNAL_VARIABLE, Journal};
-use crate::host::{child_process, installed, writable};
 use crate::support::paths::Absent;
+use crate::system::control::CONTROL_VARIABLE;
+use crate::system::ctest::PerTest;
+use crate::system::journal::{Ending, JOURNAL_VARIABLE, Journal};
+use crate::system::{child_process, installed, writable};
 use crate::term::exit_status::{CommandResult, Failure};
 use crate::term::plural::count;
 use crate::term::warnings::Warnings;
@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
     Ok(child_process::exit_status(ended, exit_status::SIGNAL_BASE))
 }
 
-/// The variables that the program gets beside rocov's own.
+/// The variables that the program gets in addition to the environment of rocov.
 struct Environment {
     variables: Vec<(&'static str, OsString)>,
     /// The directory of the profiles; `None` if the user's own `LLVM_PROFILE_FILE` names it.

@@ -1,7 +1,7 @@
 //! `rocov status`: prints the loaded code objects of a running program, and the place of its profiles.
 
 use crate::cli::StatusArguments;
-use crate::host::control::ask;
+use crate::system::control::ask;
 use crate::term::exit_status::CommandResult;
 use crate::term::plural::count;
 use rocov::control::{Answer, Request};

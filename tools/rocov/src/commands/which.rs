@@ -4,8 +4,8 @@ use crate::cli::{LineOfSource, WhichArguments};
 use crate::coverage::{By, Collected, Report, Selection, SourceTexts, View, misfit};
 use crate::data::components::Components;
 use crate::data::{DataDirectory, Origins};
-use crate::index::{MergedProfiles, per_label};
 use crate::llvm::LlvmTools;
+use crate::profdata::{MergedProfiles, per_label};
 use crate::render::SHARED;
 use crate::support::paths::{below, here};
 use crate::term::exit_status::CommandResult;
@@ -26,7 +26,7 @@ const VERSION: u32 = 1;
 struct LineAnswers<'a> {
     /// [`VERSION`].
     rocov_which: u32,
-    /// In the order in which they were asked for.
+    /// The answers, in the order of the arguments.
     lines: &'a [LineAnswer],
 }
 
@@ -38,7 +38,7 @@ struct LineAnswer {
     line: u32,
     /// The archs that have code on the line.
     archs: Vec<String>,
-    /// By label, those without one first.
+    /// The tests by label; the counts without a label come first.
     tests: Vec<TestCounts>,
 }
 
@@ -49,7 +49,7 @@ struct TestCounts {
     label: Option<String>,
     /// The labels of other tests that these counts may be of.
     shared_with: Vec<String>,
-    /// By arch; those on which the test loaded no code of the line are left out.
+    /// The counts by arch, without archs on which the test loaded no code of the line.
     counts: BTreeMap<String, u64>,
 }
 

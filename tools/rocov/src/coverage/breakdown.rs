@@ -103,7 +103,7 @@ impl Tests {
 #[derive(Debug, Default)]
 struct Covered {
     lines: HashSet<(Arc<str>, u32)>,
-    /// By their starts.
+    /// The files and starts of functions.
     functions: HashSet<(Arc<str>, Place)>,
     regions: HashSet<(Arc<str>, Span)>,
 }

@@ -3,9 +3,9 @@
 use super::folded::{Folded, with_everything_run};
 use super::llvm_cov::export;
 use super::model::{Record, SharedFunctions, Side, Source};
-use crate::host::command;
 use crate::llvm::Tools;
 use crate::support::{mmap, parallel};
+use crate::system::command;
 use crate::term::plural::count;
 use crate::term::progress::Last;
 use crate::term::{print, progress};
@@ -38,7 +38,7 @@ pub(crate) struct CountedBinary {
 /// All counts, and the warnings of llvm-cov.
 #[derive(Debug)]
 pub(crate) struct Collected {
-    /// In the order of the inputs.
+    /// The sources of counts, in the order of the inputs.
     pub(crate) sources: Vec<Source>,
     pub(crate) warnings: Vec<String>,
 }

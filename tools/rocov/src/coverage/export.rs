@@ -1,8 +1,8 @@
 //! Reads the output of `llvm-cov export`: the functions, one by one, so that a large export is never in
 //! memory as a whole.
 //!
-//! The format is llvm.coverage.json.export, of version 2 (LLVM 12) and later. Files in it follow from
-//! the functions and are passed over.
+//! The format is llvm.coverage.json.export, of version 2 (LLVM 12) and later. The figures of files there
+//! follow from the functions, so rocov skips them.
 
 use super::function::{
     Branch, Counts, Decision, DecisionOutcome, Function, Kind, Location, Place, Region, Span,
@@ -33,7 +33,7 @@ type ExportedRegion = (u32, u32, u32, u32, u64, u32, u32, u8);
 /// A region with a second count, for false.
 type ExportedBranch = (u32, u32, u32, u32, u64, u64, u32, u32, u8);
 
-/// As a branch, then the conditions, and from LLVM 22 on the values seen.
+/// A decision: first the fields of a branch, then the conditions, and from LLVM 22 on the values seen.
 #[derive(Debug)]
 struct ExportedDecision {
     branch: ExportedBranch,

@@ -16,7 +16,7 @@ impl Figure {
         self.total += 1;
     }
 
-    /// Counts the things that are covered.
+    /// Counts all things: each is `true` if it is covered.
     pub(crate) fn of(things: impl IntoIterator<Item = bool>) -> Self {
         let mut figure = Self::default();
         things.into_iter().for_each(|it| figure.count(it));

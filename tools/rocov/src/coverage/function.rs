@@ -3,6 +3,7 @@
 //! All code objects that have a function share its description. Counts are of one of them.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A place in a source file; line and column count from 1, the column in bytes.
@@ -12,7 +13,7 @@ pub(crate) struct Place {
     pub(crate) column: u32,
 }
 
-/// From a place up to, and not including, another.
+/// The text from a place up to another, which is not included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Span {
     pub(crate) start: Place,
@@ -97,11 +98,12 @@ impl Function {
             self.expansions()
                 .any(|expansion| expansion.expanded == file)
         };
-        let files = 0..u32::try_from(self.filenames.len()).unwrap_or(u32::MAX);
-        files
-            .into_iter()
-            .find(|file| !is_expanded(*file))
-            .unwrap_or(0)
+        self.files().find(|file| !is_expanded(*file)).unwrap_or(0)
+    }
+
+    /// The indices of the function's files.
+    fn files(&self) -> Range<u32> {
+        0..u32::try_from(self.filenames.len()).unwrap_or(u32::MAX)
     }
 
     /// The path of the file that the function is defined in.
@@ -140,7 +142,6 @@ impl Function {
             .expansions()
             .map(|expansion| (expansion.expanded, expansion))
             .collect();
-        let files = 0..u32::try_from(self.filenames.len()).unwrap_or(u32::MAX);
         let path_to = |file| {
             let mut path = Vec::new();
             let mut file = file;
@@ -154,7 +155,7 @@ impl Function {
             path.reverse();
             path
         };
-        files.map(path_to).collect()
+        self.files().map(path_to).collect()
     }
 
     /// Returns whether this may be the description of a function that a compilation unit does not use:

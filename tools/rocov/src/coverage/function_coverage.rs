@@ -26,7 +26,7 @@ pub(crate) struct FunctionCoverage {
     is_called: bool,
     lines: BTreeMap<u32, bool>,
     regions: BTreeMap<Key, bool>,
-    /// Without the sides that are folded.
+    /// The sides of branches that are not folded.
     branches: BTreeMap<(Key, usize), bool>,
     conditions: BTreeMap<(Key, usize), bool>,
 }

@@ -5,7 +5,7 @@
 //! arch, or of one binary, to a column, and has the [`figures`] of every file in every column, by
 //! llvm-cov's own rules ([`segments`], [`function_coverage`]). A [`file`] has its counts line by line,
 //! and [`changed`] those of the lines of a change; [`resolve_source`] finds the file that a user means.
-//! A [`breakdown`] has the figures of components and tests. A [`comparison`] is of two reports.
+//! A [`breakdown`] has the figures of components and tests. A [`comparison`] compares two reports.
 
 pub(crate) mod breakdown;
 pub(crate) mod changed;

@@ -60,7 +60,7 @@ impl SharedFunctions {
     /// source file for the path that it was compiled from.
     pub(crate) fn share(&mut self, records: &mut [Record], place: impl Fn(&str) -> String) {
         for record in records {
-            // What was just read is nowhere else yet.
+            // A description that was just read has no other owner yet.
             if let Some(function) = Arc::get_mut(&mut record.function) {
                 for path in &mut function.filenames {
                     let paths = self.paths.entry(Arc::clone(path));

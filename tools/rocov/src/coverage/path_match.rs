@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// The result of a search for a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Match<'a> {
-    /// This source.
+    /// The path is this source.
     Source(&'a str),
     /// Most likely this source: the first directories of the path are not in its own.
     Likely(&'a str),

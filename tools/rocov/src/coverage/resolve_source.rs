@@ -7,7 +7,7 @@ use anyhow::{Error, Result, anyhow, bail};
 use std::path::Path;
 
 impl View {
-    /// The source at `file`, or, if there is nothing, the one whose path ends like that.
+    /// The source at `file`. If there is none, the source whose path ends like `file`.
     ///
     /// # Errors
     ///
@@ -26,7 +26,7 @@ impl View {
                 several.join(", ")
             ),
         };
-        // Of the view, as the places go.
+        // The index is gone, and the view has the path, too.
         let source = paths().find(|path| **path == *found);
         source.ok_or_else(|| not_known([file], paths()))
     }

@@ -97,7 +97,7 @@ impl Builder {
             if end_of_previous == end {
                 continue;
             }
-            // Of those that end together, the last.
+            // If several regions end together, the last of them counts.
             let last = self.active[index..]
                 .iter()
                 .rev()
@@ -113,7 +113,7 @@ impl Builder {
                     let around = self.active[around];
                     self.start(&around, end, false, false);
                 }
-                // Between two functions.
+                // Code between two functions has no count.
                 None => self.start(&last, end, false, true),
             }
         }

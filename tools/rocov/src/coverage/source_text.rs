@@ -1,7 +1,7 @@
 //! The text of source files: from the tree, or as git has it at a revision.
 
 use super::path_match::{Match, PathIndex};
-use crate::host::git::{Repository, Revision};
+use crate::system::git::{Repository, Revision};
 use anyhow::{Context, Result};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ struct Files {
     revision: RefCell<Revision>,
     /// The root of the work tree, if there is one.
     root: Option<PathBuf>,
-    /// From the root.
+    /// The paths of files, from the root.
     paths: BTreeSet<String>,
     places: PathIndex,
 }

@@ -103,7 +103,7 @@ pub(crate) struct View {
 /// The figures of one file, or of all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
-    /// In each column; `None` if the file is not in it.
+    /// The figures in each column; `None` if the file is not in it.
     pub(crate) columns: Vec<Option<Figures>>,
     /// The figures of all columns joined.
     pub(crate) all: Figures,
@@ -228,7 +228,7 @@ impl View {
 /// The figures of all files.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// In the order of the paths.
+    /// The rows, in the order of the paths.
     rows: Vec<Row>,
     pub(crate) total: Row,
 }

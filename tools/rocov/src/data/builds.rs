@@ -1,18 +1,19 @@
-//! Builds of programs and libraries. Two builds may come from different sources, so rocov does not
-//! add their counts up. Reports take the newest build of each file of the host, by the start of the processes that had it.
+//! Builds of programs and libraries. Two builds may come from different sources, so rocov does not add
+//! their counts up. Reports take the newest build of each host file: the one that the process with the
+//! latest start had.
 //!
-//! A kernel registry lists, for each process, the builds of its files and the profiles of their code. Profiles of pools have the build in their names. Profiles that no registry knows
-//! are taken.
+//! A kernel registry lists, for each process, the builds of its files and the profiles of their code. A
+//! pooled profile has the build in its name. Reports take a profile if no registry knows its build.
 
 use super::names::DeviceProfile;
-use super::registries::{Registries, RegistryProcess};
+use super::registries::{Registries, RegistryLoad, RegistryProcess};
 use crate::support::local_time;
 use crate::support::paths::{below, here};
 use crate::term::plural::count;
 use rocov::discover::host_files::tag;
 use rocov::format::registry::model::Document;
-use rocov::store::LABELS;
-use rocov::store::layout::{PROFRAW, normal};
+use rocov::store::ProfileNameParts;
+use rocov::store::layout::{normal, unlabelled_directory};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -28,22 +29,22 @@ pub(crate) type Build = (String, String);
 /// The builds that the registries know.
 #[derive(Debug, Default)]
 pub(crate) struct Builds {
-    /// The builds of each file, with the last start of a process that had it.
+    /// The builds of each file, each with the last start of a process that had it.
     files: BTreeMap<String, BTreeMap<String, u64>>,
     /// The builds that a newer build of the file replaces.
     older: BTreeSet<Build>,
     /// The builds by their tags in names.
     tags: HashMap<String, Build>,
-    /// The builds that the counts in a file are of, and the start of the process that wrote it. By
-    /// directory and name, without the directory of a label.
+    /// For each profile, the start of the process that wrote it and the builds that its counts are of. The
+    /// key is its directory, without that of a label, and its name.
     profiles: HashMap<(PathBuf, OsString), (u64, Vec<Build>)>,
-    /// The builds in which processes did not load a code object.
+    /// For each code object, the builds that have it and whose processes did not load it.
     never_loaded: HashMap<String, BTreeSet<Build>>,
-    /// The code objects of older builds only.
+    /// The code objects that only older builds have.
     older_code_objects: BTreeSet<String>,
     /// The processes that had a build.
     processes: BTreeMap<Build, usize>,
-    /// The directories of profiles by the paths that were asked for: a merge has thousands in one.
+    /// The directories of profiles, by the directories of files: a merge has thousands of files in one.
     directories: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
 }
 
@@ -96,10 +97,10 @@ impl Builds {
             let Some((directory, name)) = self.key(&side.join(profile)) else {
                 continue;
             };
-            // LLVM's runtime for the host writes to the name that the pattern gives, as it is.
-            let base = name.to_str().and_then(|name| name.splitn(4, '.').nth(3));
-            if let Some(base) = base {
-                self.wrote((directory.clone(), base.into()), started, &build);
+            // LLVM's runtime writes the profile of host code under the name of the pattern, without the
+            // parts before it.
+            if let Some(parts) = name.to_str().and_then(ProfileNameParts::parse) {
+                self.wrote((directory.clone(), parts.base.into()), started, &build);
             }
             self.wrote((directory, name), started, &build);
         }
@@ -143,7 +144,7 @@ impl Builds {
         self.older_code_objects.clear();
     }
 
-    /// The code objects that processes had of older builds only.
+    /// The code objects that processes had only from older builds.
     fn code_objects_of_older(&self, registries: &Registries) -> BTreeSet<String> {
         let (mut older, mut others) = (BTreeSet::new(), BTreeSet::new());
         for (_, process) in registries.processes() {
@@ -151,8 +152,7 @@ impl Builds {
                 let Some(identity) = &load.code_object else {
                     continue;
                 };
-                let host = process.host(load);
-                let is_older = host.is_some_and(|host| self.is_older(&host.path, &host.build));
+                let is_older = self.is_load_of_older(process, load);
                 let group = if is_older { &mut older } else { &mut others };
                 group.insert(identity.clone());
             }
@@ -172,12 +172,18 @@ impl Builds {
         self.older.contains(&(path.to_owned(), build.to_owned()))
     }
 
-    /// Returns whether a code object is of older builds only.
+    /// Returns whether a process has loaded code from a file of which a newer build is known.
+    pub(super) fn is_load_of_older(&self, process: &RegistryProcess, load: &RegistryLoad) -> bool {
+        let host = process.host(load);
+        host.is_some_and(|host| self.is_older(&host.path, &host.build))
+    }
+
+    /// Returns whether only older builds have a code object.
     pub(crate) fn has_only_older(&self, identity: &str) -> bool {
         self.older_code_objects.contains(identity)
     }
 
-    /// The builds that the counts in a profile are of: none if that is not known.
+    /// The builds that the counts in a profile are of; empty if that is not known.
     pub(crate) fn of_profile(&self, profile: &DeviceProfile) -> Vec<Build> {
         if profile.is_of_zeros() {
             let builds = self.never_loaded.get(&profile.identity);
@@ -191,29 +197,30 @@ impl Builds {
             .unwrap_or_default()
     }
 
-    /// The tag of the build of a profile, for the names of pools, if the profile is of one build.
+    /// The tag of a profile's build, for the name of a pool. `None` if the profile is of zeros or of several
+    /// builds, or its build is not known.
     pub(crate) fn tag_of(&self, profile: &DeviceProfile) -> Option<String> {
         match (profile.is_of_zeros(), &*self.of_profile(profile)) {
             (false, [(path, build)]) => Some(tag(path, build)),
-            // It may be of a build that only another directory tells of.
+            // The registry with its build may be in another directory.
             (false, []) => tag_in(&profile.path).map(str::to_owned),
             _ => None,
         }
     }
 
-    /// Returns whether a profile is of older builds only.
+    /// Returns whether a profile has only counts of older builds.
     pub(crate) fn is_of_older(&self, profile: &DeviceProfile) -> bool {
         let builds = self.of_profile(profile);
         !builds.is_empty() && builds.iter().all(|build| self.older.contains(build))
     }
 
-    /// Returns whether a profile of host code is of a process that had an older build of anything.
+    /// Returns whether a profile of host code comes from a process that had an older build of any file.
     pub(super) fn is_host_of_older(&self, path: &Path) -> bool {
         let builds = self.written(path);
         builds.is_some_and(|(_, builds)| builds.iter().any(|build| self.older.contains(build)))
     }
 
-    /// Returns a line for each file whose profiles of older builds were left out.
+    /// Returns a message for each file whose older builds have profiles that were left out.
     pub(super) fn about(&self, left_out: &[DeviceProfile], place: &dyn Display) -> Vec<String> {
         let counted = left_out.iter().filter(|profile| !profile.is_of_zeros());
         let left_out: BTreeSet<_> = counted.flat_map(|it| self.of_profile(it)).collect();
@@ -254,15 +261,10 @@ impl Builds {
     }
 }
 
-/// The directory of profiles, and of those of their labels.
+/// The directory of profiles, without that of a label. It has no links.
 fn directory_of(profiles: &Path) -> Option<PathBuf> {
     let absolute = normal(&std::path::absolute(profiles).ok()?);
-    let directories: Vec<_> = absolute.iter().collect();
-    let profiles = directories.iter().rposition(|name| *name == PROFRAW);
-    let from = profiles.map_or(0, |at| at + 1);
-    let labels = directories[from..].iter().position(|it| *it == LABELS);
-    let end = labels.map_or(directories.len(), |labels| from + labels);
-    let directory: PathBuf = directories[..end].iter().collect();
+    let directory = unlabelled_directory(&absolute);
     Some(directory.canonicalize().unwrap_or(directory))
 }
 

@@ -91,8 +91,8 @@ impl DataDirectory {
     }
 }
 
-/// The code objects with counters that were loaded from builds that are taken: of each the agent, as in
-/// the names of profiles, and the identity.
+/// The code objects with counters that processes have loaded, except from older builds. Each comes with the
+/// name of its agent, as in the names of profiles.
 fn loaded<'a>(registries: &'a Registries, builds: &Builds) -> BTreeSet<(String, &'a str)> {
     let named = || registries.registries.iter().filter(|it| it.is_named);
     let objects = named().flat_map(|registry| &registry.code_objects);
@@ -101,11 +101,10 @@ fn loaded<'a>(registries: &'a Registries, builds: &Builds) -> BTreeSet<(String, 
     let mut loaded = BTreeSet::new();
     for process in named().flat_map(|registry| &registry.processes) {
         for load in &process.loads {
-            let host = process.host(load);
             let agent = process.agents.iter().find(|it| it.index == load.agent);
             if let (Some(agent), Some(identity)) = (agent, load.code_object.as_deref())
                 && instrumented.contains(identity)
-                && host.is_none_or(|host| !builds.is_older(&host.path, &host.build))
+                && !builds.is_load_of_older(process, load)
             {
                 loaded.insert((sanitize_target(&agent.name), identity));
             }

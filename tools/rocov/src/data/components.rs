@@ -12,7 +12,7 @@ pub(crate) struct Components(Vec<Component>);
 
 /// A library or executable.
 pub(crate) struct Component {
-    /// As the user wrote it.
+    /// The path as the user wrote it.
     pub(crate) path: PathBuf,
     /// Its code objects.
     pub(crate) identities: BTreeSet<String>,
@@ -59,7 +59,7 @@ impl Components {
         absent.collect()
     }
 
-    /// All of them.
+    /// Iterates over all components.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Component> {
         self.0.iter()
     }

@@ -4,9 +4,10 @@
 use super::names::{DeviceProfile, FileKind, is_searched};
 use crate::support::paths::Absent;
 use anyhow::Error;
+use rocov::store::ProfileNameParts;
 use rocov::store::layout::{OBJECTS, PROFRAW, REGISTRIES, SECTIONS, normal, sides};
 use std::collections::HashSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -67,7 +68,7 @@ impl<'a> DirectoryWalk<'a> {
         let before = self.kept;
         self.directory(directory);
         let whole = whole(directory);
-        // As the user has written it, unless that leads up or nowhere.
+        // Paths keep the form that the user wrote, unless it ends in `..` or `.`.
         let written = directory.file_name().map_or(&*whole, |_| directory);
         sides_of(written)
             .iter()
@@ -150,15 +151,17 @@ impl<'a> DirectoryWalk<'a> {
         }
         let entries = fs::read_dir(directory).and_then(|entries| {
             entries
-                .map(|entry| entry.and_then(|entry| Ok((entry.file_type()?, entry.file_name()))))
+                .map(|entry| {
+                    entry.and_then(|entry| Ok((entry.file_type()?, Name::from(entry.file_name()))))
+                })
                 .collect::<io::Result<Vec<_>>>()
         });
         let mut entries = match entries {
             Ok(entries) => entries,
             Err(error) => return self.unreadable(directory, error),
         };
-        entries.sort_unstable_by(|(_, a), (_, b)| process_first(a).cmp(&process_first(b)));
-        for (kind, name) in entries {
+        entries.sort_unstable_by(|(_, a), (_, b)| a.process_first().cmp(&b.process_first()));
+        for (kind, Name { name, .. }) in entries {
             let path = directory.join(&name);
             // A link counts as its target; a broken one does not matter before it is read.
             let is_directory = kind.is_dir() || kind.is_symlink() && path.is_dir();
@@ -208,12 +211,28 @@ fn sides_of(directory: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Orders `ARCH.IDENTITY.AGENT.BASE` by BASE, so that neighbours are of different code objects: they
-/// are added at the same time, and those of one code object have to wait for each other.
-fn process_first(name: &OsStr) -> (&[u8], &[u8]) {
-    let name = name.as_bytes();
-    let base = name.splitn(4, |byte| *byte == b'.').nth(3);
-    (base.unwrap_or(name), name)
+/// The name of a file, parsed once for many comparisons.
+struct Name {
+    name: OsString,
+    /// The offset of BASE in `ARCH.IDENTITY.AGENT.BASE`; 0 in other names.
+    base: usize,
+}
+
+impl Name {
+    /// The key that orders profiles by BASE, so that neighbours are of different code objects: they are
+    /// added at the same time, and those of one code object have to wait for each other.
+    fn process_first(&self) -> (&[u8], &[u8]) {
+        let name = self.name.as_bytes();
+        (&name[self.base..], name)
+    }
+}
+
+impl From<OsString> for Name {
+    fn from(name: OsString) -> Self {
+        let parts = name.to_str().and_then(ProfileNameParts::parse);
+        let base = parts.map_or(0, |parts| name.len() - parts.base.len());
+        Self { name, base }
+    }
 }
 
 #[cfg(test)]
@@ -222,15 +241,16 @@ mod tests {
 
     #[test]
     fn neighbours_are_of_different_code_objects() {
-        let mut names = [
+        let names = [
             "gfx90a.aa.0.1.profraw",
             "gfx90a.aa.0.2.profraw",
             "gfx90a.bb.0.1.profraw",
             "1.profraw",
         ];
-        names.sort_by(|a, b| process_first(a.as_ref()).cmp(&process_first(b.as_ref())));
+        let mut names = names.map(|name| Name::from(OsString::from(name)));
+        names.sort_by(|a, b| a.process_first().cmp(&b.process_first()));
         assert_eq!(
-            names,
+            names.map(|name| name.name),
             [
                 "1.profraw",
                 "gfx90a.aa.0.1.profraw",

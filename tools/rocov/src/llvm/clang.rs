@@ -1,8 +1,8 @@
 //! Compilers: their versions as they print them, and as code that they made carries them.
 
 use super::search::{PLACES, candidates};
-use crate::host::command;
 use crate::support::paths::Absent;
+use crate::system::command;
 use anyhow::{Context, Result, anyhow};
 use std::io;
 use std::path::{Path, PathBuf};

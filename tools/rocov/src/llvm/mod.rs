@@ -66,7 +66,7 @@ impl LlvmTools {
         self.compilers.extend(compilers);
     }
 
-    /// All of them, newest first.
+    /// All tools, newest first.
     pub(crate) fn all(&self) -> &[Tools] {
         &self.tools
     }
@@ -146,6 +146,7 @@ impl LlvmTools {
 pub(crate) fn releases(layout: &VersionLayout) -> String {
     let (first, last) = (layout.llvm.start(), layout.llvm.end());
     match Version::of_clang(last + 1) {
+        Some(_) if first == last => format!("LLVM {first}"),
         Some(_) => format!("LLVM {first} to {last}"),
         None => format!("LLVM {first} or later"),
     }
@@ -184,7 +185,7 @@ mod tests {
         let mut installed = installed(&[22, 20, 19]);
         installed.prefer(["AMD clang version 19.0.0git (https://x)".to_owned()]);
         assert_eq!(installed.reading(10).unwrap().llvm, 19);
-        // Of a compiler whose tools are not here, nothing is known.
+        // The tools of this compiler are not installed, so rocov takes the newest that read the version.
         installed.compilers = vec!["clang version 21.1.0".to_owned()];
         assert_eq!(installed.reading(10).unwrap().llvm, 22);
     }
@@ -201,7 +202,7 @@ mod tests {
     #[test]
     fn a_raw_version_without_a_reader_names_the_llvm_that_has_one() {
         let installed = installed(&[22, 19]);
-        for (raw_version, needed) in [(8, "LLVM 14 to 16"), (11, "LLVM 23 or later")] {
+        for (raw_version, needed) in [(8, "LLVM 14 to 17"), (11, "LLVM 23 or later")] {
             let message = installed.reading(raw_version).unwrap_err().to_string();
             assert!(message.contains(needed), "{message}");
             assert!(

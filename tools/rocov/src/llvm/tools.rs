@@ -2,7 +2,7 @@
 
 use super::clang::{Clang, number_after};
 use super::search::LLVM_PARENT;
-use crate::host::command;
+use crate::system::command;
 use rocov::format::profraw::Version;
 use std::fmt;
 use std::io::Write;
@@ -34,7 +34,7 @@ impl Tools {
     pub(super) fn of(profdata: &Path) -> Option<Self> {
         let cov = beside(profdata, "llvm-cov")?;
         let released = released(&cov);
-        // Not llvm-profdata itself: up to LLVM 15 it knows no --version.
+        // llvm-cov tells the version: up to LLVM 15, llvm-profdata knows no --version.
         let llvm = released.or_else(|| version(&cov))?;
         let known = Version::of_clang(llvm).map(|version| version.layout().version);
         Some(Self {
@@ -91,7 +91,7 @@ fn version(tool: &Path) -> Option<u32> {
 fn asked(profdata: &Path) -> Option<u32> {
     let mut profile = NamedTempFile::new().ok()?;
     profile.write_all(&OF_VERSION_0).ok()?;
-    // As long as a header, which is looked at first.
+    // At least the size of a header, which llvm-profdata checks first.
     profile.write_all(&[0; 256]).ok()?;
     let ended = command::ended(Command::new(profdata).arg("show").arg(profile.path())).ok()?;
     number_after(

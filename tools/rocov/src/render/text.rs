@@ -10,7 +10,7 @@ use anstyle::{AnsiColor, Style};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// In the order of llvm-cov.
+/// The headings of columns, in the order of llvm-cov.
 const HEADINGS: [&str; 13] = [
     "Filename",
     "Regions",
@@ -26,7 +26,7 @@ const HEADINGS: [&str; 13] = [
     "Missed",
     "Cover",
 ];
-/// These too, if there are any.
+/// The headings for MC/DC, if there is any.
 const CONDITION_HEADINGS: [&str; 3] = ["MC/DC", "Missed", "Cover"];
 
 pub(super) fn write(

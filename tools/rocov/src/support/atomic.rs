@@ -1,4 +1,6 @@
-//! Files that appear whole or not at all, written by tools that want a path to write to.
+//! Files and directories that appear whole or not at all, for writers that need a path, such as LLVM's
+//! tools and SQLite. The library's own writer takes bytes ([`rocov::store::write_atomic`]). Both use one kind
+//! of temporary names and locks, so that each removes the leftovers of the other.
 
 use anyhow::{Context, Result, bail};
 use rocov::store::{hold, partial_prefix, sweep};
@@ -62,7 +64,7 @@ pub(crate) fn create(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Re
     let temporary = beside(path)?;
     write(&temporary.path)?;
     match temporary.path.persist_noclobber(path) {
-        // Since then.
+        // Another process has made it since the check above.
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => bail!(is_there()),
         result => result.with_context(|| cannot_write(path)),
     }
@@ -71,7 +73,7 @@ pub(crate) fn create(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Re
 /// An empty file beside `path`, as one cannot be renamed to another file system.
 fn beside(path: &Path) -> Result<Partial<TempPath>> {
     let made = partial(parent(path), |builder, directory| {
-        // As for any file that a tool writes; the process's umask takes from it.
+        // The mode of any new file, from which the kernel takes the process's umask.
         builder.permissions(Permissions::from_mode(0o666));
         let (file, path) = builder.tempfile_in(directory)?.into_parts();
         Ok((path, file))
@@ -108,7 +110,7 @@ fn partial<P>(
     loop {
         let made = make(Builder::new().prefix(&prefix), directory);
         let (path, file) = made.map_err(|error| of_system(&error))?;
-        // Else it was taken for a leftover before it was locked.
+        // If this fails, another process removed it as a leftover before it was locked.
         if hold(&file) {
             return Ok(Partial { path, _file: file });
         }
@@ -163,7 +165,7 @@ mod tests {
     fn what_killed_commands_have_left_goes() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
-        // As they are after a kill: there, and locked by nobody.
+        // A kill leaves files and directories that nobody locks.
         fs::write(path.join(format!("{}a", partial_prefix())), "half").unwrap();
         let left = path.join(format!("{}b", partial_prefix()));
         fs::create_dir_all(left.join("c")).unwrap();

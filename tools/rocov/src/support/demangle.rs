@@ -45,7 +45,7 @@ mod tests {
         let templates = format!("f({}int{}>)", "a<".repeat(60), "> ".repeat(59));
         assert_eq!(demangle(&nested(60)), Some(templates));
         assert_eq!(demangle(&nested(1 << 18)), None);
-        // As deep as a name may be that somebody made to break demanglers.
+        // A name that was made to break demanglers may nest as deep as this.
         assert_eq!(demangle(&format!("_Z1f{}i", "P".repeat(1 << 20))), None);
     }
 }

@@ -1,4 +1,4 @@
-//! The ground: files, paths, names and threads, without anything of rocov's own.
+//! Helpers for files, paths, names and threads that know nothing of coverage.
 
 pub(crate) mod atomic;
 pub(crate) mod demangle;

@@ -1,9 +1,9 @@
 //! Checks the compilers of programs, and LLVM's tools that read their profiles.
 
 use super::finding::Finding;
-use crate::host::command;
 use crate::llvm::{Clang, LlvmTools, releases, rocm};
 use crate::support::mmap;
+use crate::system::command;
 use anyhow::Result;
 use memchr::memmem;
 use rocov::format::profraw::Version;

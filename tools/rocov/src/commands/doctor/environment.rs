@@ -1,7 +1,7 @@
 //! Checks the environment that `rocov run` would pass on to a program.
 
 use super::finding::Finding;
-use crate::host::installed::DRAIN;
+use crate::system::installed::DRAIN;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;

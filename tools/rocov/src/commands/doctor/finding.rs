@@ -7,7 +7,7 @@ use std::fmt::{self, Display};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum State {
-    /// As it should be.
+    /// All is well.
     Ok,
     /// Coverage can be had, with something to know about.
     Warning,

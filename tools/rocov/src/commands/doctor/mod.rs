@@ -1,9 +1,9 @@
 //! `rocov doctor`: checks this machine, and programs, for coverage of GPU code.
 //!
-//! Each check is a function that returns [`Finding`]s and prints nothing: [`runtime`] looks for the
-//! libraries that programs run on, [`gpu`] for what they run them on, [`compiler`] for what they are
-//! compiled with, [`environment`] at what `rocov run` would pass on, and [`binary`] into programs. A
-//! half installed system has findings too, and no errors.
+//! Each check is a function that returns [`Finding`]s and prints nothing. [`runtime`] looks for the libraries
+//! that programs run on, [`gpu`] for GPUs, and [`compiler`] for compilers and LLVM's tools. [`environment`]
+//! checks the variables that `rocov run` would pass on, and [`binary`] looks into programs. On a half
+//! installed system these checks return findings, not errors.
 
 mod binary;
 mod compiler;
@@ -15,8 +15,8 @@ mod runtime;
 mod shared_library;
 
 use crate::cli::DoctorArguments;
-use crate::host::installed;
 use crate::llvm::{Clang, LlvmTools};
+use crate::system::installed;
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::print;
 use finding::{Finding, State};

@@ -1,7 +1,7 @@
 //! Finds a shared library as the loader does, without loading it: HSA and HIP have constructors.
 
-use crate::host::command;
 use crate::llvm::rocm;
+use crate::system::command;
 use std::env;
 use std::ffi::OsStr;
 use std::fs;

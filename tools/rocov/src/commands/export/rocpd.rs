@@ -1,5 +1,5 @@
-//! The registry as a database in ROCm's rocpd schema, as rocprofv3 fills it: to be joined with what
-//! that recorded, by the URIs of code objects and the names of kernels.
+//! The registry as a database in ROCm's rocpd schema, which rocprofv3 fills, too. A query can join the two
+//! databases by the URIs of code objects and the names of kernels.
 
 use super::schema::{TABLES, VERSION};
 use crate::support::demangle::demangle;

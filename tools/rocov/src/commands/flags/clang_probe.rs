@@ -1,10 +1,11 @@
 //! Probes a clang by compiling device code: releases differ, and so do their vendors' builds.
 
 use super::{ANY_ARCH, Form};
-use crate::host::command;
 use crate::llvm::Clang;
+use crate::system::command;
 use anyhow::{Context, Result, bail};
 use std::io::{Seek, Write};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// Options of LLVM that device code is compiled with by each clang that knows them.
@@ -16,11 +17,29 @@ const OPTIONS: [&str; 2] = [
     "-offload-pgo-sampling=0",
 ];
 
+/// The option that drops the constructors of a code object. clang up to 17 emits one that registers the
+/// data records with the runtime, and nothing needs it. HIP runs it as a kernel. clang 17's calls
+/// through a table, so LLVM marks it as one that may enqueue kernels, and HIP 5.2 crashes on such a
+/// kernel.
+const NO_CONSTRUCTORS: &str = "-amdgpu-lower-global-ctor-dtor=0";
+
+/// The name of LLVM's list of constructors.
+const CONSTRUCTORS: &str = "\n@llvm.global_ctors = ";
+
 /// A kernel: all that clang needs to write down the names of functions.
 const KERNEL: &[u8] = b"__attribute__((global)) void kernel(int *value) { *value = 1; }\n";
 
+/// The end of the path of LLVM's device runtime. clang 24 links it, and Debian's has none.
+const RUNTIME: &str = "/libclang_rt.profile.a";
+
 /// The name under which clang before 23 has the names of each translation unit's functions.
 const NAMES: &str = "\n@__llvm_prf_nm = ";
+
+/// The device runtime among the words of a link command.
+fn runtime(commands: &str) -> Option<&Path> {
+    let mut words = commands.split('"');
+    words.find(|it| it.ends_with(RUNTIME)).map(Path::new)
+}
 
 /// The words that give an option of LLVM's to device code.
 fn for_device(option: &str) -> [String; 2] {
@@ -30,10 +49,12 @@ fn for_device(option: &str) -> [String; 2] {
 /// The properties of one clang.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ClangProbe {
-    /// The [`OPTIONS`] that it knows.
+    /// The options that it knows, of [`OPTIONS`] and [`NO_CONSTRUCTORS`].
     pub(super) options: Vec<&'static str>,
     /// True if two units of one code object (`-fgpu-rdc`) define the same symbol.
     pub(super) units_clash: bool,
+    /// True if it links its own device runtime into counting code, and does not have it.
+    pub(super) lacks_runtime: bool,
 }
 
 impl ClangProbe {
@@ -44,16 +65,20 @@ impl ClangProbe {
     /// Fails if that is not possible with any options.
     pub(super) fn of(clang: &Clang, form: Form, archs: &[String]) -> Result<Self> {
         let arch = archs.first().map_or(ANY_ARCH, String::as_str);
+        let device_only = || {
+            let mut command = Command::new(&clang.path);
+            command.args(["-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib"]);
+            command.arg(format!("--offload-arch={arch}"));
+            command.args(form.instrumentation(false));
+            command
+        };
         let compile = |option: Option<&str>| -> Result<Output> {
             let mut source = tempfile::tempfile().context("cannot make a temporary file")?;
             source
                 .write_all(KERNEL)
                 .and_then(|()| source.rewind())
                 .context("cannot write a temporary file")?;
-            let mut command = Command::new(&clang.path);
-            command.args(["-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib"]);
-            command.arg(format!("--offload-arch={arch}"));
-            command.args(form.instrumentation(false));
+            let mut command = device_only();
             // An option that clang would not pass on is a warning of clang's.
             command.args(option.into_iter().flat_map(for_device));
             command.arg("-Werror");
@@ -64,15 +89,21 @@ impl ClangProbe {
         if !plain.status.success() {
             bail!("{} says: {}", clang.path.display(), command::reason(&plain));
         }
+        let ir = String::from_utf8_lossy(&plain.stdout);
+        let registers = ir.contains(CONSTRUCTORS).then_some(NO_CONSTRUCTORS);
         let mut options = Vec::new();
-        for option in OPTIONS {
+        for option in OPTIONS.into_iter().chain(registers) {
             if compile(Some(option))?.status.success() {
                 options.push(option);
             }
         }
+        // -### prints the commands without running them.
+        let link = command::ended(device_only().args(["-###", "/dev/null", "-o", "/dev/null"]))?;
         Ok(Self {
             options,
-            units_clash: String::from_utf8_lossy(&plain.stdout).contains(NAMES),
+            units_clash: ir.contains(NAMES),
+            lacks_runtime: runtime(&String::from_utf8_lossy(&link.stderr))
+                .is_some_and(|path| !path.exists()),
         })
     }
 

@@ -4,8 +4,8 @@
 mod clang_probe;
 
 use crate::cli::FlagsArguments;
-use crate::host::{command, installed};
 use crate::llvm::Clang;
+use crate::system::{command, installed};
 use crate::term::exit_status::CommandResult;
 use crate::term::print;
 use crate::term::shell_line::shell_line;
@@ -52,7 +52,7 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
     let probe = ClangProbe::of(&clang, form, &arguments.offload_arch)?;
     let own = Own {
         header: installed::find_header()?,
-        linker: match probe.units_clash {
+        linker: match probe.units_clash || probe.lacks_runtime {
             true => Some(installed::find_linker()?),
             false => None,
         },
@@ -135,7 +135,7 @@ fn each_after(prefix: &'static str, flags: [&'static str; 3]) -> Vec<&'static st
 struct Own {
     /// The device header.
     header: PathBuf,
-    /// The linker for units whose symbols clash.
+    /// The linker that mends [`ClangProbe::units_clash`] and [`ClangProbe::lacks_runtime`].
     linker: Option<PathBuf>,
 }
 
@@ -168,7 +168,7 @@ fn line(form: Form, arguments: &FlagsArguments, probe: &ClangProbe, own: &Own) -
 /// symbol that its libraries do not ask for: not the hooks if HIP is loaded later, not the block by
 /// which the copies in a process find each other.
 fn link_line(library: &Path) -> Result<Vec<u8>> {
-    const WANTED: &str = "rocov_control_v1";
+    const WANTED: &str = "rocov_roles_v1";
     const EXPORTED: [&str; 7] = [
         "hsa_init",
         "hsa_executable_freeze",
@@ -208,6 +208,7 @@ mod tests {
         let nothing = ClangProbe {
             options: Vec::new(),
             units_clash: false,
+            lacks_runtime: false,
         };
         let line = line(form, &arguments(host, archs), &nothing, &own(false)).unwrap();
         String::from_utf8(line).unwrap()
@@ -242,6 +243,7 @@ mod tests {
         let probe = ClangProbe {
             options: vec!["-one=0", "-two=0"],
             units_clash: true,
+            lacks_runtime: false,
         };
         let line_of = |form| {
             let line = line(form, &arguments(true, &[]), &probe, &own(true)).unwrap();
@@ -268,6 +270,7 @@ mod tests {
         let probe = ClangProbe {
             options: Vec::new(),
             units_clash: false,
+            lacks_runtime: false,
         };
         let error = line(Form::Driver, &arguments(false, &[]), &probe, &own).unwrap_err();
         assert!(error.to_string().contains("/a b/"), "{error}");

@@ -14,7 +14,7 @@ use serde::Serialize;
 struct AddressAnswers<'a> {
     /// [`VERSION`].
     rocov_kernels: u32,
-    /// In the order in which they are asked for.
+    /// The answers, in the order of the arguments.
     addresses: Vec<AddressAnswer<'a>>,
 }
 
@@ -38,9 +38,9 @@ struct AddressLoad<'a> {
     agent: usize,
     code_object: Option<&'a str>,
     uri: &'a str,
-    /// From the first address of the load, in bytes.
+    /// The offset from the first address of the load, in bytes.
     offset: u64,
-    /// In the ELF, as text.
+    /// The address in the ELF, as text.
     elf_address: String,
     /// Symbol of the kernel that is there.
     name: Option<&'a str>,

@@ -5,8 +5,8 @@ use crate::coverage;
 use crate::coverage::FunctionFigures;
 use crate::data::DataDirectory;
 use crate::data::match_elfs::MatchedCodeObject;
-use crate::index::merge_object;
 use crate::llvm::LlvmTools;
+use crate::profdata::merge_object;
 use crate::support::parallel;
 use crate::term::warnings::Warnings;
 

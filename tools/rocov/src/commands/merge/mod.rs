@@ -39,9 +39,9 @@ const HOST: &str = "host";
 /// An input that cannot be merged.
 #[derive(Debug)]
 struct Damaged {
-    /// For the order.
+    /// The path by which messages are sorted.
     path: PathBuf,
-    /// With the path.
+    /// The reason, which names the path.
     error: Error,
 }
 

@@ -196,7 +196,7 @@ fn make_directory(place: Option<&Path>) -> Result<Partial<TempDir>> {
         return made.context("cannot make a temporary directory");
     };
     fs::create_dir_all(place)
-        // As for any directory.
+        // The mode of any new directory, before the umask.
         .and_then(|()| atomic::directory_in(place, 0o777))
         .with_context(|| cannot_write(place))
 }

@@ -41,7 +41,7 @@ pub(super) struct Summed {
 #[derive(Default)]
 pub(super) struct Sums {
     pub(super) code_objects: BTreeMap<CodeObjectKey, Summed>,
-    /// In no order.
+    /// The damaged inputs, in no order.
     pub(super) damaged: Vec<Damaged>,
     /// Files that were given more than once: how often beyond that, and one of them.
     pub(super) repeated: Option<(usize, PathBuf)>,

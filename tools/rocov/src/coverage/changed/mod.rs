@@ -8,7 +8,7 @@ use super::path_match::{Match, PathIndex};
 use super::selection::Selection;
 use super::staleness::{Lines, Stale, stale};
 use super::view::View;
-use crate::host::git::Repository;
+use crate::system::git::Repository;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::env;
@@ -159,7 +159,7 @@ impl Change {
         let places = PathIndex::new(self.root.as_deref(), view.everything());
         for file in &self.files {
             let found = match places.find(&file.path) {
-                // Where nothing was added or modified, there is nothing to be missed.
+                // A file without added or modified lines need not be found.
                 Match::Nothing | Match::Ambiguous(_) if file.is_empty() => continue,
                 found => found,
             };

@@ -1,4 +1,4 @@
-//! A function before and after.
+//! Compares a function before and after a change.
 
 use super::{FunctionFate, Pair};
 use crate::coverage::figures::Figure;

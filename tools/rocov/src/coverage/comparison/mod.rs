@@ -73,7 +73,7 @@ pub(crate) struct LineChange {
 pub(crate) struct FunctionChange {
     /// Mangled.
     pub(crate) symbol: String,
-    /// As the programmer wrote it.
+    /// The demangled name.
     pub(crate) name: String,
     pub(crate) is_kernel: bool,
     /// The file and line where it starts: after, or before if it is not there any more.

@@ -8,7 +8,7 @@ use crate::coverage::view::{Row, View};
 /// A kind of thing that is counted.
 pub(super) struct Metric {
     pub(super) name: &'static str,
-    /// For classes and names in a page.
+    /// The key in classes and names of a page.
     pub(super) key: &'static str,
     of: fn(&Cell) -> Figure,
 }

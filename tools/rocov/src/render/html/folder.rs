@@ -1,7 +1,7 @@
 //! The folder that a report is written to: whole or not at all, and nothing else in it touched.
 //!
 //! Files are written to a folder within it and moved when all are there, the [`INDEX`] last: without
-//! it there is no report to open. A list of the files says which are ours the next time.
+//! it there is no report to open. A list of the files tells the next report which files to remove.
 
 use crate::support::atomic::{Partial, directory_in};
 use anyhow::{Context, Result, bail};
@@ -70,7 +70,7 @@ impl Folder {
         file.flush().with_context(failed)
     }
 
-    /// Puts the report in the place of the one before it; the path of its first page.
+    /// Puts the report in the place of the one before it. Returns the path of its first page.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl Folder {
         let (index, others): (Vec<_>, _) = self.previous.iter().partition(|it| **it == *INDEX);
         for name in index.into_iter().chain(others) {
             fs::remove_file(self.path.join(name))?;
-            // Where it was the last one.
+            // This fails unless the file was the last one in its folder.
             if let Some(folder) = name.parent().filter(|it| *it != Path::new("")) {
                 let _ = fs::remove_dir(self.path.join(folder));
             }
@@ -104,7 +104,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes the list of files at once, as a report that is interrupted now must be known for one.
+    /// Writes the list of files before they are moved: if rocov is interrupted then, the next report removes
+    /// them.
     fn list(&self, written: &BTreeSet<PathBuf>) -> io::Result<()> {
         let mut list = String::new();
         for name in written {

@@ -19,7 +19,7 @@ pub(super) struct Listed<'a> {
 
 /// A function, or one instance of a template.
 pub(super) struct Function {
-    /// As people write it.
+    /// The demangled name.
     pub(super) name: String,
     pub(super) line: u32,
     pub(super) is_kernel: bool,

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// The spans of a file that did not run in one column, read line by line.
 pub(super) struct Missed<'a> {
-    /// In order; those that end before the current line are gone.
+    /// The spans in order, without those that end before the current line.
     spans: &'a [Span],
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`summary`] is the first page, with the tree of source files; [`source`] makes one for each of
 //! these and [`functions`] one with all functions. The templates, the style and the script are in
-//! `tools/rocov/html`. What is to be read is in the pages; the script adds search, sorting and keys.
+//! `tools/rocov/html`. The pages hold all text; the script adds search, sorting and keys.
 
 mod figures;
 mod folder;

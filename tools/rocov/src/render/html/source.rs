@@ -16,7 +16,8 @@ use std::path::Path;
 /// A line of the source.
 struct Line {
     number: u32,
-    /// In which columns it was missed, or a part of it; whether it ran nowhere, and was changed.
+    /// CSS classes: the columns that missed it or a part of it, and whether it ran nowhere or was changed.
+    /// Spaces separate them.
     classes: String,
     counts: Vec<Count>,
     pieces: Vec<Piece>,
@@ -31,11 +32,11 @@ struct Piece {
 
 /// The columns in which a part of a line did not run, though it ran elsewhere.
 enum Where {
-    /// It ran.
+    /// Each column that ran the line ran the part, too.
     Nowhere,
-    /// In no column.
+    /// No column ran the part.
     Everywhere,
-    /// In these columns.
+    /// These columns ran the line, but not the part.
     On(String),
 }
 

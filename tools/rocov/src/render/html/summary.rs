@@ -13,7 +13,7 @@ use std::io::Write;
 struct Row<'a> {
     /// The number of directories that it is in.
     depth: usize,
-    /// From the directory that it is in.
+    /// The path from the directory above.
     name: String,
     /// `None` of a directory.
     source: Option<&'a Source<'a>>,

@@ -1,18 +1,18 @@
-//! The child process: signals go to it, its exit status comes back.
+//! Runs the user's program as a child process, forwards signals to it, and returns its exit status.
 //!
-//! rocov stays in the child's process group, so that the terminal's job control works as without
-//! it. That decides which signals are forwarded:
+//! rocov stays in the child's process group, so that the terminal's job control works as it does without
+//! rocov. That decides which signals rocov forwards:
 //!
-//! - One that the terminal sends (Ctrl-C, Ctrl-\, a hang-up) comes from the kernel and reaches
-//!   every process of the group: forwarding it would deliver it twice, and programs commonly take
-//!   a second Ctrl-C for "give up cleaning up".
-//! - One that a process sends with kill(2) reaches rocov alone and is forwarded. (Sent to the
-//!   whole group with kill(2), it is seen twice; nothing tells the two apart.)
-//! - One that the child sends must not be sent back to it.
-//! - SIGTSTP and its relatives keep their default action: Ctrl-Z stops both.
+//! - The terminal's signals (Ctrl-C, Ctrl-\, a hang-up) are not forwarded. They come from the kernel and
+//!   reach every process of the group. Forwarding would deliver them twice, and many programs take a second
+//!   Ctrl-C for "give up cleaning up".
+//! - A signal that another process sends to rocov with kill(2) is forwarded. If that process sends it to the
+//!   whole group, the child gets it twice: rocov cannot tell the two cases apart.
+//! - A signal that the child sends is not sent back to it.
+//! - SIGTSTP, SIGTTIN and SIGTTOU keep their default action: Ctrl-Z stops both.
 //!
-//! The signals are blocked and taken one by one with sigwaitinfo(2), so nothing here runs in a
-//! signal handler and there is no moment between fork and wait at which one could be lost.
+//! rocov blocks these signals and takes them one by one with sigwaitinfo(2). So nothing here runs in a signal
+//! handler, and no signal is lost between fork and wait.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -33,11 +33,12 @@ const FORWARDED: [libc::c_int; 9] = [
     libc::SIGWINCH,
 ];
 
-/// Starts `command` and waits for its end, forwarding signals meanwhile. Returns its process id too.
+/// Starts `command`, and forwards signals to it until it ends. Returns its process id and its status.
 ///
 /// # Errors
 ///
-/// Fails if the command could not be started; the kind of the error tells why.
+/// Fails if the command cannot be started, or if rocov cannot block signals, wait for the command, or put
+/// the signals back. If the program is not there or may not be run, the error has that kind.
 pub(crate) fn run(command: &mut Command) -> io::Result<(u32, ExitStatus)> {
     let inherited = Inherited::take_over()?;
     // SAFETY: the closure runs between fork and exec and makes async-signal-safe system calls only;

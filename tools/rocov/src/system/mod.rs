@@ -1,4 +1,4 @@
-//! The machine that the command runs on: programs, git, ctest, running processes, and rocov's own files.
+//! The system around the command: other programs, git, ctest, running processes, and rocov's own files.
 
 pub(crate) mod child_process;
 pub(crate) mod command;

@@ -182,7 +182,7 @@ impl Service {
         c_int::try_from(left.as_millis() + 1).unwrap_or(c_int::MAX)
     }
 
-    /// Serves everything that is due. A drain comes first that the process waits for.
+    /// Serves everything that is due: first the drain that a signal handler waits for.
     fn serve(&mut self) {
         self.drain_for_handlers();
         self.take_snapshot();

@@ -146,7 +146,7 @@ fn push(bytes: &mut Vec<u8>, words: impl IntoIterator<Item = u64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::command;
+    use crate::system::command;
     use std::fs;
     use std::path::Path;
     use std::process::Command;

@@ -32,7 +32,7 @@ pub(in crate::serve) fn pause() {
 
 /// Opens the gate again: HSA was shut down, or has only lost one of its users.
 pub(in crate::serve) fn resume() {
-    if process::is_user() {
+    if process::uses_hsa() {
         IS_PAUSED.store(false, Ordering::Release);
     }
 }
@@ -44,7 +44,7 @@ pub(super) fn close() {
 
 /// Sets a flag, so that the thread does not pass from now on, and waits for it if it has passed.
 fn shut(flag: &AtomicBool) {
-    if process::is_user() {
+    if process::uses_hsa() {
         flag.store(true, Ordering::Release);
         wait();
     }

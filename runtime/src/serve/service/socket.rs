@@ -16,7 +16,7 @@ use rocov::control::{peer, socket_path};
 
 use super::owned_fd::OwnedFd;
 use crate::guest::log;
-use crate::guest::process::user;
+use crate::guest::process::effective_user_id;
 
 /// The path of the socket that this process listens on.
 static PATH: OnceLock<CString> = OnceLock::new();
@@ -58,7 +58,7 @@ fn own_directory(directory: &Path) -> io::Result<()> {
     }
     // A symbolic link may lead anywhere, and change later.
     let metadata = symlink_metadata(directory)?;
-    if !metadata.is_dir() || metadata.uid() != user() || metadata.mode() & 0o077 != 0 {
+    if !metadata.is_dir() || metadata.uid() != effective_user_id() || metadata.mode() & 0o077 != 0 {
         return Err(other(
             "its directory must belong to this user and have the mode 0700",
         ));
@@ -96,10 +96,13 @@ fn other(why: &str) -> io::Error {
 /// Fails if the client is another user; the text names who may ask.
 pub(super) fn admits(stream: &UnixStream) -> Result<(), String> {
     let peer = peer::of(stream).map(|peer| peer.user);
-    if peer.is_ok_and(|peer| peer == 0 || peer == user()) {
+    if peer.is_ok_and(|peer| peer == 0 || peer == effective_user_id()) {
         return Ok(());
     }
-    Err(format!("only user {} and root may ask", user()))
+    Err(format!(
+        "only user {} and root may ask",
+        effective_user_id()
+    ))
 }
 
 /// Removes the path of the socket. Async-signal-safe.

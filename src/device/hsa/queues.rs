@@ -1,4 +1,4 @@
-//! Waits for the packets that the program has put into its queues.
+//! The program's queues, and the wait for the packets in them.
 //!
 //! HSA requires that nobody destroys an executable while its kernels run. HIP 5 breaks this rule if the
 //! program unloads a module without a synchronisation. The kernel then goes on counting, in memory that is
@@ -18,7 +18,7 @@ use crate::device::DeviceError;
 use crate::device::hsa::HsaDevice;
 use crate::device::hsa::abi;
 use crate::device::hsa::abi::BarrierPacket;
-use crate::device::hsa::runtime::{QueueApi, check};
+use crate::device::hsa::runtime::QueueApi;
 use crate::support::backoff::Pauses;
 
 /// The queues of a process that accept packets from any thread.
@@ -27,8 +27,9 @@ pub struct Queues {
     queues: Vec<Queue>,
     /// The agents that have or had a queue here.
     agents: Vec<u64>,
-    /// The agents with a queue that only its maker may use. Nobody else can know when it is done.
-    secretive: Vec<u64>,
+    /// The agents that have or had a queue into which only its maker may put packets
+    /// (`HSA_QUEUE_TYPE_SINGLE`). Nobody else can know when it is done.
+    single_producer: Vec<u64>,
     /// A counter that grows whenever a kernel may have run.
     moment: u64,
 }
@@ -51,7 +52,7 @@ impl Queues {
         Queues {
             queues: Vec::new(),
             agents: Vec::new(),
-            secretive: Vec::new(),
+            single_producer: Vec::new(),
             moment: 0,
         }
     }
@@ -64,7 +65,7 @@ impl Queues {
         // SAFETY: the caller promises it.
         let kind = unsafe { (*(address as *const abi::Queue)).kind };
         if kind == abi::QUEUE_TYPE_SINGLE {
-            self.secretive.push(agent);
+            self.single_producer.push(agent);
             return;
         }
         // If several copies of librocov see one call, each reports it.
@@ -83,8 +84,8 @@ impl Queues {
         }
     }
 
-    /// Removes a queue that is about to be destroyed. If `device` is there and the queue is idle, the agent's
-    /// moment does not change. Pass `device` while the runtime runs.
+    /// Removes a queue that is about to be destroyed. Pass `device` while the runtime runs. Without it,
+    /// counts the queue as one in which a kernel may have run: then [`Queues::idle`] returns a new moment.
     pub fn destroying(&mut self, device: Option<&HsaDevice>, address: u64) {
         let api = device.and_then(|device| device.api.queues().ok());
         self.queues.retain(|queue| {
@@ -104,9 +105,10 @@ impl Queues {
         };
     }
 
-    /// The idle ones of `agents`, each with the moment since when it is idle. If the moment is equal at
-    /// another call, nothing has run on the agent in between. Leaves out agents without a known queue, and
-    /// agents with a queue that only its maker may use.
+    /// The idle ones of `agents`, each with the present moment: a number that grows whenever a kernel may
+    /// have run on any agent. If two calls return an agent with the same moment, nothing has run on the agent
+    /// in between. Leaves out agents without a known queue, and agents with a queue that only its maker may
+    /// use.
     ///
     /// # Errors
     /// Fails if the runtime lacks a function.
@@ -118,7 +120,7 @@ impl Queues {
         let api = device.api.queues()?;
         let is_idle = |agent: &u64| {
             let mut queues = self.queues.iter().filter(|queue| queue.agent == *agent);
-            let is_known = self.agents.contains(agent) && !self.secretive.contains(agent);
+            let is_known = self.agents.contains(agent) && !self.single_producer.contains(agent);
             is_known && queues.all(|queue| queue.is_idle(&api))
         };
         let idle = agents.iter().copied().filter(is_idle);
@@ -129,8 +131,8 @@ impl Queues {
     /// `patience`. A queue that was stuck before is not waited for again until it moves on.
     ///
     /// # Errors
-    /// Fails if the runtime lacks a function or has no signal left.
-    pub fn finish(
+    /// Fails if the runtime lacks a function or cannot make a signal.
+    pub fn wait(
         &mut self,
         device: &HsaDevice,
         agents: &[u64],
@@ -181,7 +183,8 @@ impl Queue {
             if !api.is_reached(signal) {
                 return Ok(Put::Stuck);
             }
-            api.destroy_signal(signal);
+            // SAFETY: the signal is this queue's, and the packet processor is done with it.
+            unsafe { api.signals.destroy(signal) };
             self.pending = None;
         }
         // SAFETY: the queue lives until `Queues::destroying`.
@@ -208,7 +211,7 @@ impl Queue {
             }
         };
         // The slot must be filled whatever happens now. Without a signal the barrier is empty.
-        let signal = api.new_signal();
+        let signal = api.signals.make(1);
         let packet = BarrierPacket {
             header: abi::BARRIER_HEADER,
             completion_signal: *signal.as_ref().unwrap_or(&0),
@@ -244,7 +247,8 @@ impl Queue {
                 return false;
             }
         }
-        api.destroy_signal(signal);
+        // SAFETY: the signal is this queue's, and the packet processor is done with it.
+        unsafe { api.signals.destroy(signal) };
         self.pending = None;
         self.idle_at = Some(index + 1);
         true
@@ -270,32 +274,20 @@ impl QueueApi {
 
     fn ring(&self, doorbell: u64, index: u64) {
         // SAFETY: this is the doorbell of a live queue.
-        unsafe { (self.store_signal)(doorbell, index as i64) };
-    }
-
-    fn new_signal(&self) -> Result<u64, DeviceError> {
-        let mut signal = 0_u64;
-        // SAFETY: any agent may wait for the signal, and the call writes its handle to `signal`.
-        let status = unsafe { (self.create_signal)(1, 0, std::ptr::null(), &raw mut signal) };
-        check("hsa_signal_create", status)?;
-        Ok(signal)
+        unsafe { self.signals.set(doorbell, index as i64) };
     }
 
     /// Returns whether the barrier with this signal is reached.
     fn is_reached(&self, signal: u64) -> bool {
-        // SAFETY: the signal comes from `new_signal` and is not destroyed.
+        // SAFETY: the signal comes from `SignalApi::make` and is not destroyed.
         unsafe { (self.load_signal)(signal) == 0 }
-    }
-
-    fn destroy_signal(&self, signal: u64) {
-        // SAFETY: the signal comes from `new_signal`, and the packet processor is done with it.
-        unsafe { (self.destroy_signal)(signal) };
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::hsa::runtime::SignalApi;
     use std::sync::atomic::AtomicU64;
 
     static WRITTEN: AtomicU64 = AtomicU64::new(5);
@@ -334,10 +326,12 @@ mod tests {
             load_read_index: read_index,
             load_write_index: write_index,
             cas_write_index,
-            create_signal: create,
-            destroy_signal: destroy,
             load_signal: load,
-            store_signal: store,
+            signals: SignalApi {
+                create,
+                destroy,
+                store,
+            },
         };
         let memory = abi::Queue {
             kind: 0,

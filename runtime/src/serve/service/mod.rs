@@ -1,9 +1,10 @@
-//! Requests from outside: over a socket (`ROCOV_CONTROL`), at times (`ROCOV_SNAPSHOT_EVERY`), by a
-//! signal (`ROCOV_SNAPSHOT_SIGNAL`).
+//! The service for requests from outside: over the control socket (`ROCOV_CONTROL`), at intervals
+//! (`ROCOV_SNAPSHOT_EVERY`), by a signal (`ROCOV_SNAPSHOT_SIGNAL`).
 //!
-//! One thread ([`thread`]) serves all of them. It starts with the first code object that is loaded, and
-//! only if one of these variables is set. Then SIGTERM and SIGINT no longer lose counts: their handlers
-//! ([`signals`]) have the thread drain before the program's own disposition takes effect.
+//! One thread ([`thread`]) serves all of them. It starts when the process is seen to use HSA, usually with
+//! the first code object, and only if one of these variables is set. Then SIGTERM and SIGINT no longer lose
+//! counts: their handlers ([`signals`]) have the thread drain before the program's own disposition takes
+//! effect.
 
 mod connection;
 mod hsa_gate;
@@ -20,11 +21,10 @@ use crate::guest::process;
 pub(super) use hsa_gate::{pause, resume};
 use settings::Settings;
 
-/// Starts the thread if the user asks for it. There is something to drain from now on: code objects are
-/// loaded.
+/// Starts the thread, once, if the process uses HSA and the user asks for the thread.
 pub(super) fn start() {
     static ONCE: Once = Once::new();
-    if !process::is_user() {
+    if !process::uses_hsa() {
         return;
     }
     ONCE.call_once(|| {
@@ -38,7 +38,7 @@ pub(super) fn start() {
     });
 }
 
-/// Closes the socket and the way to HSA, because the process ends: the thread drains nothing more.
+/// Removes the socket and shuts the gate to HSA, because the process ends: the thread drains nothing more.
 pub(crate) fn close() {
     hsa_gate::close();
     leave();
@@ -47,7 +47,7 @@ pub(crate) fn close() {
 /// Removes the socket, because the process is about to end or to become another program.
 /// Async-signal-safe.
 pub(crate) fn leave() {
-    if process::is_user() {
+    if process::uses_hsa() {
         socket::remove();
     }
 }

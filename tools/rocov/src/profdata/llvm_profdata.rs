@@ -1,9 +1,9 @@
-//! Profiles into one indexed profile, by llvm-profdata.
+//! Merges profiles into one indexed profile with llvm-profdata.
 
 use crate::data::profile_header::{is_indexed, version_word};
-use crate::host::command;
 use crate::llvm::{LlvmTools, Tools};
 use crate::support::atomic::replace;
+use crate::system::command;
 use anyhow::{Context, Result, bail};
 use rocov::format::profraw::Version;
 use std::collections::BTreeMap;
@@ -13,11 +13,12 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::NamedTempFile;
 
-/// Asks llvm-profdata about the raw profile at `path`, which may find more in it than [`check`].
+/// Checks the raw profile at `path` with llvm-profdata, which looks deeper than rocov's own check of the
+/// header.
 ///
 /// # Errors
 ///
-/// Fails if it is refused; with its reason.
+/// Fails if no installed tool reads its version, or if llvm-profdata rejects it. The error has the reason.
 pub(crate) fn check_by_tool(path: &Path, installed: &LlvmTools) -> Result<()> {
     let tools = installed.reading(Version::split(version_word(path)?).0)?;
     let part = NamedTempFile::new().context("cannot make a temporary file")?;

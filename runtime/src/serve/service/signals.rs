@@ -120,7 +120,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     let dies = before.is_none_or(is_default);
     boundary::guest("a signal handler", || {
         // A child of vfork has handlers of its own, and the memory of its parent.
-        if process::is_user() {
+        if process::uses_hsa() {
             let patience = PATIENCE.load(Ordering::Relaxed);
             wake::drain_within(Duration::from_millis(patience));
             if dies {

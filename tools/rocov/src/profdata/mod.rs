@@ -1,4 +1,5 @@
-//! Raw profiles into indexed ones: one for each arch, by llvm-profdata, and one for each code object.
+//! Merges raw profiles into indexed ones, as llvm-cov reads them: one for each code object and one for each
+//! arch.
 //!
 //! Two code objects can have the same function, and each has its own counts of it.
 
@@ -28,9 +29,9 @@ pub(crate) struct MergedProfiles<'a> {
 
 /// The merged profiles of one arch.
 pub(crate) struct MergedArch<'a> {
-    /// Such as `gfx90a`.
+    /// The name, such as `gfx90a`.
     pub(crate) name: &'a str,
-    /// By identity; at least one.
+    /// The code objects in the order of their identities; at least one.
     pub(crate) objects: Vec<MergedObject<'a>>,
     /// The indexed profile of all of them.
     pub(crate) profile: PathBuf,
