@@ -207,9 +207,12 @@ fn a_report_of_nothing() {
     place.says(
         1,
         &["merge", "elsewhere", "-o", "merged"],
-        "cannot read elsewhere: No such file or directory (os error 2)\n\
-         rocov: nothing written for 1 missing input: give profiles, or the directories that `rocov run` \
-         wrote to",
+        &format!(
+            "elsewhere does not exist in {}: check the path\n\
+             rocov: nothing written for 1 missing input: give profiles, or the directories that `rocov run` \
+             wrote to",
+            here.display()
+        ),
     );
 
     std::fs::create_dir(place.path().join("empty")).expect("a directory can be made");

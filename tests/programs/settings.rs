@@ -78,8 +78,8 @@ fn names_of_profiles() {
 
 #[test]
 fn what_is_drained() {
-    let said = "ROCOV_ONLY, ROCOV_SKIP: `[` is not a glob: Pattern syntax error near position 0: \
-                invalid range pattern; rocov drains everything";
+    let said = "ROCOV_ONLY, ROCOV_SKIP: `[` is not a glob: unclosed character class at byte 0; missing ']' \
+                (to match a literal '[', escape it as '\\[' or '[[]'); rocov drains everything";
     is_said("ROCOV_ONLY", "[", said);
     is_said("ROCOV_SKIP", "[", said);
 }
