@@ -179,7 +179,6 @@ fn the_device_library_of_math_links() {
     for compiler in compilers().filter(takes_hip_5) {
         let program = Compilation::by(compiler.clang)
             .arguments(Stack::Debian12.flags())
-            .reads(DEBIAN12.map(repository))
             .reads([device_header()])
             .arguments(["-O1"])
             .arguments(flags_for(compiler.clang, &[]))
