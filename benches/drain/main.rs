@@ -1,14 +1,15 @@
 //! The cost of a drain, compared with copies and writes only and with no drain: `cargo bench -p
-//! rocov --bench drain`, or `tools/bench`. benches/README.md explains the tables.
+//! rocov --bench drain`, or `tools/dev/bench`. benches/README.md explains the tables.
 //!
 //! - the real ROCr over the modelled GPU, in a separate process;
 //! - a runtime in memory, with the prices of calls as measured on the real one;
 //! - the memory, and the time to load code objects;
 //! - the times of labels, windows and dumps;
-//! - runs of a program with and without librocov.
+//! - runs of a program with and without librocov;
+//! - exits with LLVM's released drain and with rocov's.
 //!
-//! The words `drains`, `loads`, `requests` and `lives` select among them. `--long` continues to
-//! 1,000 code objects on the real ROCr, which takes minutes, and to 10,000 in memory.
+//! The words `drains`, `loads`, `requests`, `lives` and `released` select among them. `--long`
+//! continues to 1,000 code objects on the real ROCr, which takes minutes, and to 10,000 in memory.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -29,6 +30,7 @@ mod fake;
 mod fake_device;
 mod life;
 mod loads;
+mod released;
 mod requests;
 mod rocr;
 #[path = "../../tests/support/mod.rs"]
@@ -68,7 +70,7 @@ fn main() {
     if is_asked_for(REAL) {
         return on_the_real(&image, real);
     }
-    let any = ["drains", "loads", "requests", "lives"]
+    let any = ["drains", "loads", "requests", "lives", "released"]
         .into_iter()
         .any(is_asked_for);
     println!("a code object of {} bytes", image.len());
@@ -95,6 +97,9 @@ fn main() {
     }
     if is_asked_for("lives") || !any {
         life::measure(real);
+    }
+    if is_asked_for("released") || !any {
+        released::measure(is_long);
     }
 }
 

@@ -25,6 +25,7 @@ mod optimized;
 mod per_test;
 mod profiles_accepted;
 mod readme;
+mod released;
 mod report_figures;
 mod requests;
 mod run_time;

@@ -11,6 +11,7 @@ pub(crate) mod gpu;
 pub(crate) mod json;
 pub(crate) mod profile;
 pub(crate) mod program;
+pub(crate) mod released;
 pub(crate) mod sample;
 pub(crate) mod spec;
 pub(crate) mod unpacked;

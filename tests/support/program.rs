@@ -1,6 +1,6 @@
 //! HIP programs of testdata/programs, compiled and run like a user's.
 
-use super::artifacts::{built, files_with_extension, repository};
+use super::artifacts::{built, files_with_extension, repository, static_library};
 use super::command::{limited, rocov_run, run};
 use super::compile::{CLANG, Compilation, device_header};
 use super::gpu::Stack;
@@ -15,14 +15,25 @@ pub(crate) const TARGET: &str = "gfx90a";
 /// A program for one stack.
 #[derive(Debug)]
 pub(crate) struct Program {
-    stack: Stack,
     pub(crate) file: PathBuf,
 }
 
 impl Program {
     /// Compiles sources of testdata/programs with the flags of `rocov flags OPTIONS` and `more`.
     pub(crate) fn build(stack: Stack, sources: &[&str], options: &[&str], more: &[&str]) -> Self {
-        Self::with_flags(stack, sources, &rocov_flags(options), more, &[])
+        Self::by(CLANG, stack, sources, options, more)
+    }
+
+    /// Compiles them with another compiler.
+    pub(crate) fn by(
+        compiler: &'static str,
+        stack: Stack,
+        sources: &[&str],
+        options: &[&str],
+        more: &[&str],
+    ) -> Self {
+        let flags = flags_for(compiler, options);
+        Self::compiled(compiler, stack, sources, &flags, more, &[])
     }
 
     /// Compiles them with `flags`, `more` and the stack's own flags. `flags` and `more` name the
@@ -34,30 +45,41 @@ impl Program {
         more: &[&str],
         profiles: &[PathBuf],
     ) -> Self {
+        Self::compiled(CLANG, stack, sources, flags, more, profiles)
+    }
+
+    fn compiled(
+        compiler: &'static str,
+        stack: Stack,
+        sources: &[&str],
+        flags: &[OsString],
+        more: &[&str],
+        profiles: &[PathBuf],
+    ) -> Self {
         let stem = sources[0].rsplit('/').next().unwrap_or_default();
-        let mut compilation = Compilation::new()
+        let mut compilation = Compilation::by(compiler)
             .arguments(stack.flags())
             .arguments(["-O1", "-Wall", "-Wextra"])
             .arguments([format!("--offload-arch={TARGET}")])
-            .arguments(flags)
-            .arguments(more);
+            .arguments(flags);
         for source in sources {
             compilation = compilation.source(repository("testdata/programs").join(source));
         }
         let folder = sources[0].rsplit_once('/').map_or("", |(folder, _)| folder);
         let headers = files_with_extension(&format!("testdata/programs/{folder}"), "h");
         let file = compilation
+            .arguments(more)
             .reads(headers)
             .reads([device_header()])
             .reads(profiles.iter().cloned())
             .output(stem);
-        Self { stack, file }
+        Self { file }
     }
 
     /// The program under `rocov run` on these GPUs, up to its arguments.
     pub(crate) fn under_rocov(&self, gpus: &str, data: &Path) -> Command {
         let mut command = rocov_run(Some(&format!("model:{gpus}")), data);
-        command.args(self.stack.starter()).arg(&self.file);
+        command.arg(&self.file);
         command
     }
 
@@ -66,7 +88,6 @@ impl Program {
         let mut command = limited(built("rocov"));
         command
             .args(["run", "--gpu", &format!("model:{gpus}"), "--"])
-            .args(self.stack.starter())
             .arg(&self.file)
             .env("LLVM_PROFILE_FILE", pattern);
         command
@@ -75,7 +96,7 @@ impl Program {
     /// The program on a modelled GPU, without rocov.
     pub(crate) fn alone(&self) -> Command {
         let mut command = without_rocov();
-        command.args(self.stack.starter()).arg(&self.file);
+        command.arg(&self.file);
         command
     }
 }
@@ -100,6 +121,20 @@ pub(crate) fn flags_for(compiler: &str, options: &[&str]) -> Vec<OsString> {
     flags.args(["flags", "--clang", compiler]).args(options);
     let flags = run(&mut flags).success().silently().stdout;
     flags.split_whitespace().map(OsString::from).collect()
+}
+
+/// The output of `rocov flags --link`: it links a program with librocov.
+pub(crate) fn link_flags() -> Vec<OsString> {
+    let library = static_library();
+    let mut flags = limited(built("rocov"));
+    let flags = run(flags.args(["flags", "--link"])).success().silently();
+    let flags: Vec<OsString> = flags
+        .stdout
+        .split_whitespace()
+        .map(OsString::from)
+        .collect();
+    assert_eq!(flags.last(), Some(&library.into_os_string()));
+    flags
 }
 
 /// The profiles of device code in a directory, without those of zeros only.

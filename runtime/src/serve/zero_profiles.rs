@@ -123,7 +123,8 @@ fn write_image(state: &mut State, image: &Image<'_>, agent: &Agent, file: &Arc<P
             log_files(&outcome);
         }
         Err(error) => log::warn(format_args!(
-            "cannot count code in {} as zero that was never launched: {error}; the report lacks it",
+            "cannot write zeros for the code in {} that was never launched: {error}; reports lack this code: run \
+             the program again",
             file.display()
         )),
     }

@@ -159,6 +159,15 @@ static int end(const std::string &ending, char **arguments) {
     }
     std::exit(STATUS);
   }
+  if (ending == "capture") {
+    hipStream_t stream = nullptr;
+    check(hipStreamCreate(&stream), "hipStreamCreate");
+    check(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal), "hipStreamBeginCapture");
+    return STATUS;
+  }
+  if (ending == "SIGTERM") {
+    std::raise(SIGTERM);
+  }
   if (ending == "callback") {
     check(hipStreamAddCallback(nullptr, exit_in_callback, nullptr, 0), "hipStreamAddCallback");
     for (;;) {

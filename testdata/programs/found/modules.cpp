@@ -1,23 +1,30 @@
 // Runs steps on code objects with HIP's module functions:
 //
-//   modules CODE_OBJECT STEP...
+//   modules CODE_OBJECT [STEP...]
 //
 // The steps; each works on the module that was loaded last:
-//   device:N  uses GPU N       load  hipModuleLoad of the file    data  hipModuleLoadData of its bytes
+//   device:N  uses GPU N
+//   load[:FILE]  hipModuleLoad of CODE_OBJECT or the file
+//   data[:FILE]  hipModuleLoadData of its bytes
 //   launch[:KERNEL[:NUMBER]]   launches the kernel (default `count`) on 128 work-items, with a buffer
 //                              and the number (default 1)
 //   sync  hipDeviceSynchronize
 //   unload
+//   collect  the drain that LLVM's runtime or librocov offers
 #include <hip/hip_runtime_api.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+// LLVM's is in the program itself, if at all, and hidden.
+extern "C" int __llvm_profile_hip_collect_device_data() __attribute__((weak));
 
 namespace {
 
@@ -53,18 +60,31 @@ struct Program {
     launch(name.empty() ? "_Z5countPjj" : name, std::stoul(number.empty() ? "1" : number));
   }
 
-  void load_data() {
+  void load_data(const char *file_path) {
     // Freed with the program, or overwritten by the next load: HIP no longer needs its argument.
-    std::ifstream file(path, std::ios::binary);
+    std::ifstream file(file_path, std::ios::binary);
     bytes.assign(std::istreambuf_iterator<char>(file), {});
     CHECK(hipModuleLoadData(&modules.emplace_back(), bytes.data()));
   }
 
+  static void collect() {
+    auto drain = __llvm_profile_hip_collect_device_data;
+    if (void *found = dlsym(RTLD_DEFAULT, "__llvm_profile_hip_collect_device_data"); found && !drain)
+      drain = reinterpret_cast<int (*)()>(found);
+    if (!drain)
+      throw std::runtime_error("no drain is here");
+    // LLVM's returns an error as long as a module from memory is loaded.
+    std::printf("collect: %d\n", drain());
+  }
+
   void step(const std::string &what) {
-    if (what == "load")
-      CHECK(hipModuleLoad(&modules.emplace_back(), path));
-    else if (what == "data")
-      load_data();
+    const char *file = what.size() > 5 && what[4] == ':' ? what.c_str() + 5 : path;
+    if (what.rfind("load", 0) == 0)
+      CHECK(hipModuleLoad(&modules.emplace_back(), file));
+    else if (what.rfind("data", 0) == 0)
+      load_data(file);
+    else if (what == "collect")
+      collect();
     else if (what.rfind("launch", 0) == 0)
       launch(what);
     else if (what == "sync")
@@ -83,8 +103,8 @@ struct Program {
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc < 3) {
-    std::fprintf(stderr, "usage: modules CODE_OBJECT STEP...\n");
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: modules CODE_OBJECT [STEP...]\n");
     return 2;
   }
   try {

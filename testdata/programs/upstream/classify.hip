@@ -2,9 +2,9 @@
 // a drain after they are done, before the program exits.
 
 #include "check.h"
+#include "collect.h"
 
 #include <cstring>
-#include <dlfcn.h>
 
 __global__ void classify(int *even, int count) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -25,9 +25,7 @@ int main(int count, char **arguments) {
   classify<<<1, COUNT>>>(device, COUNT);
   CHECK(hipDeviceSynchronize());
   if (count > 1 && std::strcmp(arguments[1], "collect") == 0) {
-    auto collect =
-        reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "__llvm_profile_hip_collect_device_data"));
-    if (collect == nullptr || collect() != 0) {
+    if (collect() != 0) {
       return 2;
     }
   }

@@ -2,9 +2,9 @@
 // program uses the GPU.
 
 #include "check.h"
+#include "collect.h"
 
 #include <cstring>
-#include <dlfcn.h>
 
 __global__ void step(int *value) {
   if (*value > 0) {
@@ -16,9 +16,7 @@ __global__ void step(int *value) {
 
 int main(int count, char **arguments) {
   if (count > 1 && std::strcmp(arguments[1], "collect") == 0) {
-    auto collect =
-        reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "__llvm_profile_hip_collect_device_data"));
-    if (collect == nullptr || collect() != 0) {
+    if (collect() != 0) {
       return 2;
     }
   }

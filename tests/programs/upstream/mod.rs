@@ -1,5 +1,7 @@
 //! The programs in LLVM's own tests of its drain for HIP, written anew, with the expectations of
-//! those tests (compiler-rt/test/profile: AMDGPU, GPU). Each test here has the name of one there.
+//! those tests (compiler-rt/test/profile: AMDGPU, GPU). Each test here has the name of one there,
+//! and runs under `rocov run` with its defaults. On HIP 7.2.4, clang 23 compiles the programs, and
+//! links LLVM's drain into them; elsewhere clang 22 does.
 
 mod collecting;
 mod counting;
@@ -8,10 +10,13 @@ mod images;
 mod processes;
 mod using;
 
-use super::support::command::{Ended, run};
+use super::support::artifacts::built;
+use super::support::command::{Ended, limited, run};
+use super::support::compile::CLANG;
 use super::support::gpu::Stack;
-use super::support::profile::merge;
+use super::support::profile::{Functions, PROFDATA, functions_by, merge_by};
 use super::support::program::{Program, TARGET, device_profiles, is_of_zeros};
+use super::support::released::Released;
 use std::path::{Path, PathBuf};
 
 /// Upstream's profile names: its tests merge a whole directory.
@@ -20,18 +25,101 @@ const PATTERN: &str = "%p.profraw";
 /// The flags of both ways to compile device code.
 const RDC: [&str; 2] = ["-fno-gpu-rdc", "-fgpu-rdc"];
 
-/// A program of testdata/programs/upstream, with instrumented host code.
-fn program(stack: Stack, names: &[&str], more: &[&str]) -> Program {
-    let sources: Vec<String> = names
-        .iter()
-        .map(|name| format!("upstream/{name}.hip"))
-        .collect();
-    let sources: Vec<&str> = sources.iter().map(String::as_str).collect();
-    Program::build(stack, &sources, &["--host"], &[more, &["-ldl"]].concat())
+/// A compiler with its tools, and the HIP of its programs.
+#[derive(Clone, Copy)]
+struct Toolchain {
+    stack: Stack,
+    /// Clang 23 and LLVM's drain, or `None` for clang 22.
+    newest: Option<Released>,
+}
+
+impl Toolchain {
+    /// Clang 23 with HIP 7.2.4, if both are unpacked, and clang 22 with every other HIP.
+    fn all() -> impl Iterator<Item = Self> {
+        let newest = Released::find();
+        Stack::all().into_iter().map(move |stack| Self {
+            stack,
+            newest: newest.filter(|_| stack.is_hip_7()),
+        })
+    }
+
+    fn compiler(self) -> &'static str {
+        self.newest.map_or(CLANG, |newest| newest.clang.clang)
+    }
+
+    fn profdata(self) -> &'static str {
+        let newest = self.newest;
+        newest.map_or(PROFDATA, |newest| newest.clang.tool("llvm-profdata"))
+    }
+
+    /// A program of testdata/programs/upstream, with instrumented host code.
+    fn program(self, names: &[&str], more: &[&str]) -> Program {
+        // Clang links it by itself, but not with the option -no-hip-rt, which the stacks need.
+        let drain = self.newest.map(|newest| newest.drain());
+        let drain = drain.as_deref().and_then(Path::to_str);
+        let more: Vec<&str> = more.iter().copied().chain(drain).collect();
+        self.program_without_drain(names, &more)
+    }
+
+    /// Such a program without LLVM's drain. Host code by clang 23 refers to that drain; librocov
+    /// has these functions too.
+    fn program_without_drain(self, names: &[&str], more: &[&str]) -> Program {
+        let sources: Vec<String> = names
+            .iter()
+            .map(|name| format!("upstream/{name}.hip"))
+            .collect();
+        let sources: Vec<&str> = sources.iter().map(String::as_str).collect();
+        let more = [more, &["-ldl"]].concat();
+        Program::by(self.compiler(), self.stack, &sources, &["--host"], &more)
+    }
+
+    /// Merges profiles, or directories of them.
+    #[track_caller]
+    fn merge(self, profiles: &[PathBuf], output: &Path) {
+        merge_by(self.profdata(), profiles, output);
+    }
+
+    fn functions(self, profile: &Path) -> Functions {
+        functions_by(self.profdata(), profile)
+    }
+
+    /// The lines about one function in llvm-profdata's output.
+    #[track_caller]
+    fn shown(self, profile: &Path, name: &str) -> String {
+        let mut show = limited(self.profdata());
+        show.args(["show", "--counts", "--function", name]);
+        run(show.arg(profile)).success().silently().stdout
+    }
+
+    /// Calls and other counters of one function in a profile.
+    #[track_caller]
+    fn counts(self, profile: &Path, name: &str) -> (u64, Vec<u64>) {
+        let functions = self.functions(profile);
+        let function = functions.get(name);
+        let function =
+            function.unwrap_or_else(|| panic!("no {name} in {profile:?}: {functions:?}"));
+        (function.calls, function.blocks.clone())
+    }
+
+    /// The output of `rocov report` with these arguments.
+    #[track_caller]
+    fn report(self, arguments: &[&Path]) -> String {
+        let mut report = match self.newest {
+            Some(newest) => newest.clang.rocov("report"),
+            None => {
+                let mut rocov = limited(built("rocov"));
+                rocov.arg("report");
+                rocov
+            }
+        };
+        report.args(arguments);
+        run(&mut report).success().silently().stdout
+    }
 }
 
 /// A run that has succeeded without a message, and its files.
 struct Ran {
+    toolchain: Toolchain,
     directory: tempfile::TempDir,
     data: PathBuf,
 }
@@ -39,23 +127,37 @@ struct Ran {
 impl Ran {
     /// Runs the program on one GPU.
     #[track_caller]
-    fn one(program: &Program, arguments: &[&str]) -> Self {
+    fn one(toolchain: Toolchain, program: &Program, arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = directory.path().join("data");
         let mut command = program.with_pattern(TARGET, &data.join(PATTERN));
         run(command.args(arguments)).success().silently();
-        Self { directory, data }
+        Self {
+            toolchain,
+            directory,
+            data,
+        }
     }
 
     /// Runs the program on these GPUs with the drain's log on.
     #[track_caller]
-    fn verbose(program: &Program, gpus: &str, arguments: &[&str]) -> (Self, Ended) {
+    fn verbose(
+        toolchain: Toolchain,
+        program: &Program,
+        gpus: &str,
+        arguments: &[&str],
+    ) -> (Self, Ended) {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = directory.path().join("data");
         let mut command = program.with_pattern(gpus, &data.join(PATTERN));
         command.env("LLVM_PROFILE_VERBOSE", "1").args(arguments);
         let ended = run(&mut command).success();
-        (Self { directory, data }, ended)
+        let ran = Self {
+            toolchain,
+            directory,
+            data,
+        };
+        (ran, ended)
     }
 
     /// The only profile of device code.
@@ -79,7 +181,8 @@ impl Ran {
             (Some(&*self.data), Some(&*self.data))
         );
         let merged = self.directory.path().join("merged.profdata");
-        merge(std::slice::from_ref(&self.data), &merged);
+        self.toolchain
+            .merge(std::slice::from_ref(&self.data), &merged);
         merged
     }
 }

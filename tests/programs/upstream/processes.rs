@@ -1,18 +1,16 @@
 //! Several processes.
 
-use super::{Ran, program};
+use super::{Ran, Toolchain};
 use crate::support::command::run;
-use crate::support::gpu::Stack;
-use crate::support::profile::merge;
-use crate::support::program::{TARGET, counts, device_profiles};
+use crate::support::program::{TARGET, device_profiles};
 use std::path::Path;
 
 const PROCESSES: u64 = 3;
 
 /// Runs classify this number of times at once, with a drain before each exit. Profiles in `data`
 /// have names of this pattern.
-fn run_at_once(stack: Stack, data: &Path, pattern: &str) {
-    let program = program(stack, &["classify"], &[]);
+fn run_at_once(toolchain: Toolchain, data: &Path, pattern: &str) {
+    let program = toolchain.program(&["classify"], &[]);
     std::thread::scope(|scope| {
         for _ in 0..PROCESSES {
             scope.spawn(|| {
@@ -26,20 +24,20 @@ fn run_at_once(stack: Stack, data: &Path, pattern: &str) {
 /// One profile for each process, merged by llvm-profdata; and one profile for all processes.
 #[test]
 fn multi_process_merge() {
-    for stack in Stack::all() {
+    for toolchain in Toolchain::all() {
         for (pattern, files) in [
             ("run.%p.profraw", PROCESSES as usize),
             ("pool.%m.profraw", 1),
         ] {
             let directory = tempfile::tempdir().expect("a temporary directory");
             let data = directory.path().join("data");
-            run_at_once(stack, &data, pattern);
+            run_at_once(toolchain, &data, pattern);
             let profiles = device_profiles(&data);
             assert_eq!(profiles.len(), files, "{profiles:?}");
             let merged = directory.path().join("merged.profdata");
-            merge(std::slice::from_ref(&data), &merged);
+            toolchain.merge(std::slice::from_ref(&data), &merged);
             assert_eq!(
-                counts(&merged, "_Z8classifyPii"),
+                toolchain.counts(&merged, "_Z8classifyPii"),
                 (64 * PROCESSES, vec![0, 32 * PROCESSES]),
                 "{pattern}"
             );
@@ -50,8 +48,11 @@ fn multi_process_merge() {
 /// Neither the preloaded library nor the parent starts HSA, or the child would inherit a dead HSA.
 #[test]
 fn fork_safety() {
-    for stack in Stack::all() {
-        let ran = Ran::one(&program(stack, &["children"], &[]), &[]);
-        assert_eq!(counts(&ran.device(), "_Z9incrementPi"), (1, vec![]));
+    for toolchain in Toolchain::all() {
+        let ran = Ran::one(toolchain, &toolchain.program(&["children"], &[]), &[]);
+        assert_eq!(
+            toolchain.counts(&ran.device(), "_Z9incrementPi"),
+            (1, vec![])
+        );
     }
 }

@@ -1,141 +1,204 @@
-//! LLVM's own drain for HIP in the process: either that drain takes all counts or rocov does.
+//! LLVM's released drain for HIP in the process: either that drain takes all counts or rocov does,
+//! and the other one writes nothing. Under `rocov run` rocov drains, under `rocov run --drain=llvm`
+//! LLVM's drain does.
 
-use super::opened::loader;
-use super::programs::{
-    HIP, KERNEL, assert_counts, link, object, on_model, source, tally_code_object, tally_object,
-};
-use crate::parts;
-use crate::support::artifacts::{built, static_library};
-use crate::support::command::run;
+use super::programs::{KERNEL, on_model, source};
+use crate::support::artifacts::{built, cache_directory, repository};
+use crate::support::command::{Ended, limited, run};
+use crate::support::gpu::data;
 use crate::support::profile::raw_profiles;
+use crate::support::program::link_flags;
+use crate::support::released::{BAR, GPU, Released, device_profiles, is_of_llvm};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-/// The sum of the counters after two runs: 128 calls and 100 tallies each.
-const COUNTED: &str = "456";
+/// Calls, and calls below the limit, of one launch.
+const CALLS: u64 = 128;
+const TALLIED: u64 = 100;
 
-const SAYS: &str = "LLVM's own drain for HIP (clang_rt.profile_rocm) is in ";
+/// LLVM's drain hides its functions. A build of it by other means may export them.
+const EXPORTED: [&str; 2] = [
+    "__llvm_profile_hip_collect_device_data",
+    "__llvm_profile_offload_unregister_dynamic_module",
+];
 
-/// The dynamic linker of x86-64 Linux.
-const DYNAMIC_LINKER: &str = "/lib64/ld-linux-x86-64.so.2";
-
-const ROCR: &str = "-lhsa-runtime64";
-
-/// A program with LLVM's drain linked statically, its constructor after HIP's, and `more`.
-fn with_llvms_drain(more: &[OsString]) -> PathBuf {
-    let parts = parts![
-        object("main.cpp", &[]),
-        tally_object(KERNEL),
-        object("llvm_drain.cpp", &["-fvisibility=hidden"]),
-        HIP[0],
-        ROCR
-    ];
-    link("tally-beside-llvm", &[&parts, more].concat())
+fn tally(released: &Released, kernel: &str) -> PathBuf {
+    let name = format!("-DTALLY_KERNEL={kernel}");
+    released.compiled(&source("tally.hip"), &[], &[&name], &format!("{kernel}.o"))
 }
 
-/// LLVM's drain hides its functions, unless its objects were compiled otherwise.
-const VISIBILITIES: [&str; 2] = ["-fvisibility=hidden", "-fvisibility=default"];
-
-/// LLVM's drain in a shared library.
-fn llvms_drain(visibility: &str) -> PathBuf {
-    let drain = object("llvm_drain.cpp", &[visibility]);
-    link("libllvm_drain.so", &parts!["-shared", drain, ROCR])
+/// The objects of a program that runs the kernel twice.
+fn tally_program(released: &Released, options: &[&str]) -> [PathBuf; 2] {
+    ["main.cpp", "tally.hip"]
+        .map(|name| released.compiled(&source(name), options, &[], &format!("{name}.o")))
 }
 
-/// Runs a program with each value of `ROCOV_DRAIN` and without it. Either LLVM's drain or rocov
-/// writes all counts, and the other writes nothing.
-fn either_has_all(preloaded: &[PathBuf], program: impl Fn(&mut Command, &Path)) {
+/// A program that runs the kernels of shared libraries.
+fn loader(released: &Released) -> PathBuf {
+    let object = released.compiled(&source("loader.cpp"), &[], &[], "loader.o");
+    released.linked(&[object], &["-Wl,--as-needed"], "loader")
+}
+
+/// Expects the counts of device code from one drain, each kernel's of this number of launches.
+#[track_caller]
+fn assert_drained(released: &Released, data: &Path, is_llvms: bool, launches: u64, ended: &Ended) {
+    let profiles = device_profiles(data);
+    assert!(!profiles.is_empty(), "{ended}");
+    for profile in &profiles {
+        assert_eq!(is_of_llvm(profile), is_llvms, "{profiles:?}: {ended}");
+    }
+    for (name, kernel) in released.counted(data, ended) {
+        let expected = (CALLS * launches, vec![TALLIED * launches]);
+        assert_eq!((kernel.calls, kernel.blocks), expected, "{name}: {ended}");
+    }
+}
+
+/// Runs a program under `rocov run` and expects its counts once, from the chosen drain.
+fn one_drains(released: &Released, program: &[OsString], launches: u64) {
+    for (bar, options, is_llvms) in [
+        ("small", &[][..], false),
+        ("large", &[], false),
+        ("large", &["--drain=rocov"], false),
+        ("large", &["--drain=llvm"], true),
+    ] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let data = data(directory.path());
+        let mut command = released.under_rocov(GPU, bar, options, &data);
+        let ended = run(command.args(program)).success();
+        assert_drained(released, &data, is_llvms, launches, &ended);
+        let profiles = raw_profiles(&data);
+        assert_eq!(profiles.len(), 2, "host, device: {profiles:?}: {ended}");
+        let words = ended.stderr.contains("rocov:") || ended.stderr.contains("LLVM Profile");
+        assert!(!words, "{bar}, {options:?}: {ended}");
+    }
+}
+
+/// Runs a program without `rocov run`, with each value of `ROCOV_DRAIN` and without it. Each kernel
+/// is launched twice.
+fn either_has_all(released: &Released, preloaded: &[PathBuf], program: &[PathBuf]) {
     for drainer in [None, Some("llvm"), Some("rocov")] {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let data = directory.path().join("data");
-        let sum = directory.path().join("sum");
+        let data = data(directory.path());
         let mut command = on_model(&data, preloaded);
+        command.args([format!("ROCOV_MODELGPU={GPU}"), format!("{BAR}=large")]);
+        let pattern = data.join("%p.profraw");
+        command.arg(format!("LLVM_PROFILE_FILE={}", pattern.display()));
         if let Some(drainer) = drainer {
             command.arg(format!("ROCOV_DRAIN={drainer}"));
         }
-        program(&mut command, &sum);
-        let ended = run(&mut command).success();
-        if drainer == Some("rocov") {
-            assert_counts(&data, &[KERNEL], &ended);
-            assert!(!sum.exists(), "LLVM's drain wrote: {ended}");
-            assert!(
-                ended.stderr.contains("taking over from LLVM's own drain"),
-                "{ended}"
-            );
-        } else {
-            let llvms = std::fs::read_to_string(&sum).unwrap_or_default();
-            assert_eq!(llvms, COUNTED, "LLVM's: {ended}");
-            assert!(raw_profiles(&data).is_empty(), "{ended}");
-            // A user who set the variable gets no warning.
-            let warnings = usize::from(drainer.is_none());
-            assert_eq!(ended.stderr.matches(SAYS).count(), warnings, "{ended}");
+        let ended = run(command.args(released.stack.starter()).args(program)).success();
+        assert_drained(released, &data, drainer != Some("rocov"), 2, &ended);
+        // A user who set the variable gets no warning.
+        let warnings = usize::from(drainer.is_none());
+        let warning = "set ROCOV_DRAIN=rocov to let rocov do it";
+        assert_eq!(ended.stderr.matches(warning).count(), warnings, "{ended}");
+        let taken = ended.stderr.contains("taking over from LLVM's own drain");
+        assert_eq!(taken, drainer == Some("rocov"), "{ended}");
+    }
+}
+
+/// The program without its symbols.
+fn stripped(program: &Path) -> PathBuf {
+    let stripped = program.with_extension("stripped");
+    run(limited("strip").arg(program).arg("-o").arg(&stripped)).success();
+    stripped
+}
+
+/// LLVM's drain with exported functions.
+fn exported(released: &Released) -> PathBuf {
+    let kept = cache_directory().join("libclang_rt.profile_rocm-exported.a");
+    let unfinished = tempfile::NamedTempFile::new_in(cache_directory()).expect("a temporary file");
+    let mut objcopy = limited(released.clang.tool("llvm-objcopy"));
+    objcopy.args(EXPORTED.map(|symbol| format!("--set-symbol-visibility={symbol}=default")));
+    run(objcopy.arg(released.drain()).arg(unfinished.path())).success();
+    unfinished
+        .persist(&kept)
+        .expect("a file can be renamed beside itself");
+    kept
+}
+
+#[test]
+fn linked_into_a_program() {
+    let Some(released) = Released::find() else {
+        return;
+    };
+    for (options, name) in [
+        (&[][..], "tally-released"),
+        (&["--host"], "tally-host-released"),
+    ] {
+        let program = released.linked_with_drain(&tally_program(&released, options), &[], name);
+        for program in [stripped(&program), program] {
+            one_drains(&released, &[program.into()], 2);
         }
     }
 }
 
-fn sum_file(sum: &Path) -> OsString {
-    let mut assignment = OsString::from("LLVM_DRAIN_FILE=");
-    assignment.push(sum);
-    assignment
+/// LLVM's drain takes a module's counts when the program unloads it.
+#[test]
+fn linked_into_a_program_that_unloads_modules() {
+    let Some(released) = Released::find() else {
+        return;
+    };
+    let modules = repository("testdata/programs/found/modules.cpp");
+    let object = released.compiled(&modules, &["--host"], &[], "modules.o");
+    let program = released.linked_with_drain(&[object], &[], "modules-released");
+    let module = released.code_object(&source("tally.hip"), &[], "tally-released.module");
+    let launch = format!("launch:{KERNEL}:{TALLIED}");
+    let steps = ["data", &launch, "sync", "unload"].map(OsString::from);
+    let words = [&[program.into(), module.into()][..], &steps].concat();
+    one_drains(&released, &words, 1);
 }
 
 #[test]
-fn linked_into_the_program() {
-    let program = with_llvms_drain(&[]);
-    either_has_all(&[built("librocov.so")], |command, sum| {
-        command.arg(sum_file(sum)).arg(&program);
-    });
-}
-
-/// In this case `/proc/self/exe` is not the program.
-#[test]
-fn linked_into_a_program_that_is_started_by_the_dynamic_linker() {
-    let program = with_llvms_drain(&[]);
-    either_has_all(&[built("librocov.so")], |command, sum| {
-        command.arg(sum_file(sum)).arg(DYNAMIC_LINKER).arg(&program);
-    });
+fn linked_into_a_program_without_rocov_run() {
+    let Some(released) = Released::find() else {
+        return;
+    };
+    let objects = tally_program(&released, &[]);
+    let program = released.linked_with_drain(&objects, &[], "tally-released");
+    either_has_all(&released, &[built("librocov.so")], &[program]);
 }
 
 #[test]
-fn linked_into_the_program_with_librocov() {
-    let program = with_llvms_drain(&parts!["-Wl,--undefined=rocov_roles_v1", static_library()]);
-    either_has_all(&[], |command, sum| {
-        command.arg(sum_file(sum)).arg(&program);
-    });
+fn linked_into_a_program_with_librocov() {
+    let Some(released) = Released::find() else {
+        return;
+    };
+    let flags: Vec<_> = link_flags()
+        .into_iter()
+        .map(|it| it.into_string().expect("UTF-8"))
+        .collect();
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    // In the other order the linker takes rocov's entry points and leaves LLVM's drain out.
+    let objects = [&tally_program(&released, &[])[..], &[released.drain()]].concat();
+    let program = released.linked_with_drain(&objects, &flags, "tally-both");
+    either_has_all(&released, &[], &[program]);
 }
 
 #[test]
 fn in_a_shared_library() {
-    // HIP keeps a module to the end, so a library's exit handler still finds it.
-    let script = source("opens_hip.py");
-    for visibility in VISIBILITIES {
-        let libraries = [built("librocov.so"), llvms_drain(visibility)];
-        either_has_all(&libraries, |command, sum| {
-            command.arg(sum_file(sum)).arg("python3").arg(&script);
-            command.arg("global").arg(tally_code_object()).arg(KERNEL);
-        });
+    let Some(released) = Released::find() else {
+        return;
+    };
+    let kernel = [tally(&released, KERNEL)];
+    for drain in [released.drain(), exported(&released)] {
+        let library = released.link_with(&drain, &kernel, &["-shared"], "libtally.so");
+        let program = ["keep", "local"].map(PathBuf::from);
+        let program = [&[loader(&released)], &program[..], &[library]].concat();
+        either_has_all(&released, &[built("librocov.so")], &program);
     }
 }
 
 /// A library that is opened after the kernels ran has its exit handler called before ours.
 #[test]
 fn in_a_library_that_is_opened_later() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let data = directory.path().join("data");
-    let sum = directory.path().join("sum");
-    let kernels = link(
-        "libtally.so",
-        &parts!["-shared", tally_object(KERNEL), HIP[0]],
-    );
-    let mut command = on_model(&data, &[built("librocov.so")]);
-    command
-        .arg(sum_file(&sum))
-        .arg(loader())
-        .args(["keep", "local"]);
-    let ended = run(command.arg(kernels).arg(llvms_drain(VISIBILITIES[0]))).success();
-    let llvms = std::fs::read_to_string(&sum).unwrap_or_default();
-    assert_eq!(llvms, COUNTED, "{ended}");
-    assert!(raw_profiles(&data).is_empty(), "{ended}");
-    assert_eq!(ended.stderr.matches(SAYS).count(), 1, "{ended}");
+    let Some(released) = Released::find() else {
+        return;
+    };
+    let [first, second] = ["first", "second"].map(|kernel| [tally(&released, kernel)]);
+    let first = released.linked(&first, &["-shared"], "libfirst.so");
+    let second = released.linked_with_drain(&second, &["-shared"], "libsecond.so");
+    let program = ["keep", "local"].map(PathBuf::from);
+    let program = [&[loader(&released)], &program[..], &[first, second]].concat();
+    either_has_all(&released, &[built("librocov.so")], &program);
 }

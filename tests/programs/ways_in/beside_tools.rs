@@ -1,13 +1,13 @@
 //! Another tool in ROCr's table, before and after librocov, and librocov loaded in every way at
 //! once: each tool sees all calls, and nothing counts twice.
 
-use super::linked::flags;
 use super::programs::{KERNEL, counts_twice, link, object, on_model, stacks, tally_object};
 use super::tool_table::tools;
 use crate::parts;
 use crate::support::artifacts::built;
 use crate::support::command::{Ended, run};
 use crate::support::gpu::Stack;
+use crate::support::program::link_flags;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -65,7 +65,7 @@ fn preloaded_named_and_linked_at_once_drains_once() {
     let data = tempfile::tempdir().expect("a temporary directory");
     let mut command = on_model(data.path(), std::slice::from_ref(&librocov));
     command.arg(tools(&[&counting_tool(50), &librocov]));
-    command.arg(program(Stack::Debian12, &flags()));
+    command.arg(program(Stack::usual(), &link_flags()));
     let ended = counts_twice(&mut command, data.path(), &[KERNEL]);
     let loads = |words| ended.stderr.matches(words).count();
     assert_eq!(

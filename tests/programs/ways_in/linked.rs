@@ -9,23 +9,12 @@ use crate::support::artifacts::{built, repository, static_library};
 use crate::support::command::{limited, run};
 use crate::support::compile::Compilation;
 use crate::support::gpu::Stack;
+use crate::support::program::link_flags;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The output of `rocov flags --link`.
-pub(super) fn flags() -> Vec<OsString> {
-    let library = static_library();
-    let line = run(limited(built("rocov")).args(["flags", "--link"]))
-        .success()
-        .silently()
-        .stdout;
-    let flags: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-    assert_eq!(flags.last(), Some(&library.into_os_string()));
-    flags
-}
-
 fn with_flags(parts: &[OsString]) -> Vec<OsString> {
-    [parts, &flags()].concat()
+    [parts, &link_flags()].concat()
 }
 
 /// A shared library with a kernel and a copy of the drain.
@@ -45,7 +34,7 @@ fn loads(stderr: &str) -> usize {
 fn drains_a_program_by_itself() {
     let [main, tally] = [object("main.cpp", &[]), tally_object(KERNEL)];
     let by_bfd = stacks().map(|stack| ("-fuse-ld=bfd", stack));
-    for (linker, stack) in by_bfd.chain([("-fuse-ld=lld", Stack::Debian12)]) {
+    for (linker, stack) in by_bfd.chain([("-fuse-ld=lld", Stack::usual())]) {
         let first = parts![linker, "-Wl,--gc-sections", &main, &tally];
         let order = with_flags(&[&first, stack.linking().as_slice()].concat());
         let data = tempfile::tempdir().expect("a temporary directory");

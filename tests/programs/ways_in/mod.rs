@@ -2,7 +2,6 @@
 //! kernels is in a profile exactly once.
 
 mod beside_llvm;
-mod beside_released;
 mod beside_tools;
 mod closed;
 mod late;

@@ -159,7 +159,7 @@ fn link_flags_end_in_the_library_for_linking() {
     // cargo's own archive of that name is another thing.
     std::fs::write(directory.path().join("librocov.a"), "").unwrap();
     let message = failure(&flags().output().unwrap(), 1);
-    assert!(message.contains("tools/librocov-a"), "{message}");
+    assert!(message.contains("tools/dev/librocov-a"), "{message}");
 
     std::fs::create_dir(directory.path().join("static")).unwrap();
     std::fs::write(&library, "").unwrap();
@@ -191,7 +191,7 @@ fn the_default_is_the_newest_clang() {
 
 #[test]
 fn what_is_no_clang_is_named() {
-    for (compiler, reason) in [("cc", "is not clang"), ("no-such-clang", "cannot run")] {
+    for (compiler, reason) in [("cc", "is not clang"), ("no-such-clang", "is not on PATH")] {
         let output = rocov()
             .args(["flags", "--clang", compiler])
             .output()

@@ -32,7 +32,7 @@ pub(crate) struct FlagsArguments {
     /// Print the flags that link librocov.a into a program or a shared library instead
     ///
     /// Put them last on the linker's command line. The program is then drained without `rocov run`;
-    /// `tools/librocov-a` makes the library.
+    /// `tools/dev/librocov-a` makes the library.
     #[arg(long, conflicts_with_all = ["clang", "offload_arch", "host", "openmp"])]
     pub(crate) link: bool,
 }

@@ -62,7 +62,7 @@ pub(crate) fn clean(arguments: &CleanArguments) -> CommandResult {
     }
     print::text(cleaner.about(directory).as_bytes())?;
     for line in &cleaner.kept {
-        eprintln!("rocov: {line}");
+        print::message(line);
     }
     Ok(if cleaner.kept.is_empty() { 0 } else { FAILED })
 }
@@ -83,7 +83,10 @@ fn places(directory: &Path) -> Result<Vec<PathBuf>> {
             "{} is a symbolic link, and links are not followed: give the directory that it leads to",
             directory.display()
         ),
-        Ok(found) if !found.is_dir() => bail!("{} is not a directory", directory.display()),
+        Ok(found) if !found.is_dir() => bail!(
+            "{} is not a directory: give the directory that `rocov run` wrote to",
+            directory.display()
+        ),
         Ok(_) => places.push(directory.to_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => {

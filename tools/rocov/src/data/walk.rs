@@ -2,6 +2,7 @@
 //! belong to it.
 
 use super::names::{DeviceProfile, FileKind, is_searched};
+use crate::support::paths::Absent;
 use anyhow::Error;
 use rocov::store::ProfileNameParts;
 use rocov::store::layout::{OBJECTS, PROFRAW, REGISTRIES, SECTIONS, normal, sides};
@@ -180,7 +181,10 @@ impl<'a> DirectoryWalk<'a> {
 
     /// Reports a path that cannot be read, with the error of the system.
     pub(crate) fn unreadable(&mut self, path: &Path, error: io::Error) {
-        let error = Error::from(error).context(format!("cannot read {}", path.display()));
+        let error = match Absent::is(&error) {
+            true => Absent::new(path, "check the path").into(),
+            false => Error::from(error).context(format!("cannot read {}", path.display())),
+        };
         self.damaged(path, error);
     }
 

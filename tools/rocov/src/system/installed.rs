@@ -16,7 +16,7 @@ pub(crate) const MODEL_GPU: &str = "librocov_modelgpu.so";
 pub(crate) const DIRECTORY_VARIABLE: &str = "ROCOV_LIBRARY_DIR";
 
 /// The drain as a library to link, in a folder of its own: cargo's own archive of this name is not
-/// fit for that (see tools/librocov-a).
+/// fit for that (see tools/dev/librocov-a).
 const STATIC_DRAIN: &str = "static/librocov.a";
 
 const HEADER: &str = "rocov_device.h";
@@ -41,7 +41,7 @@ pub(crate) fn find(name: &str) -> Result<PathBuf> {
 ///
 /// Fails if it is in none of the places, which the message names.
 pub(crate) fn find_static() -> Result<PathBuf> {
-    find_built(STATIC_DRAIN, "tools/librocov-a")
+    find_built(STATIC_DRAIN, "tools/dev/librocov-a")
 }
 
 /// Finds a file that `command` builds.
