@@ -131,11 +131,8 @@ fn a_program_under_load_is_dumped_a_thousand_times() {
     let launched = ran.ended.stdout.strip_suffix(" launches\n");
     let launched: u64 = launched.and_then(|it| it.parse().ok()).expect("a number");
     assert_eq!(ran.launches(&all), launched, "{}", ran.ended);
-    assert!(
-        profiles.len() > 100 && launched > 1000,
-        "{} dumps of {launched} launches are no load",
-        profiles.len()
-    );
+    // The counts of the last launches come home at the end.
+    assert!(profiles.len() >= 1000, "{} of 1000 dumps", profiles.len());
 }
 
 /// While one thread starts HIP, HSA reports that it runs, but rocov must not call it yet.
