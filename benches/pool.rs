@@ -47,7 +47,7 @@ fn main() {
     }
     let program = std::env::current_exe().expect("a program knows its own path");
     let build = program.parent().expect("a directory").to_owned();
-    // The directories of tools/bench: one in memory and one on a disk.
+    // The directories of tools/dev/bench: one in memory and one on a disk.
     for place in [std::env::temp_dir(), build] {
         println!("in {}\n", place.display());
         one_process(&place);

@@ -1,5 +1,5 @@
 //! The cost of a drain, compared with copies and writes only and with no drain: `cargo bench -p
-//! rocov --bench drain`, or `tools/bench`. benches/README.md explains the tables.
+//! rocov --bench drain`, or `tools/dev/bench`. benches/README.md explains the tables.
 //!
 //! - the real ROCr over the modelled GPU, in a separate process;
 //! - a runtime in memory, with the prices of calls as measured on the real one;

@@ -29,7 +29,7 @@
  * here would win over LLVM's. With two names both variables reach .dynsym, and rocov prefers
  * __llvm_profile_raw_version.
  *
- * The header emits nothing for the host or without instrumentation. It defines no macro, because HIP's
+ * The header emits nothing for the host of a HIP program or without instrumentation. It defines no macro, because HIP's
  * headers use identifiers as short as `V` and `T`.
  *
  * clang 14 crashes on instrumented amdgcn code by itself (AMDGPU Attributor); 15 is the oldest.
@@ -40,6 +40,16 @@
  * variables of the device. */
 #if defined(__AMDGCN__) && (!defined(__HIP__) || defined(__HIP_DEVICE_COMPILE__)) && \
     (defined(__LLVM_INSTR_PROFILE_GENERATE) || defined(ROCOV_DEVICE_INSTRUMENTED))
+#ifdef _OPENMP
+/* clang gives the option -include twice to the device compilations of OpenMP. */
+#pragma once
+/* OpenMP compiles host code for the device too, emits only what is declared for the device, and has no
+ * attribute `device`. */
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wignored-attributes"
+#pragma clang diagnostic ignored "-Wunknown-attributes"
+#pragma omp begin declare target device_type(nohost)
+#endif
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -161,4 +171,24 @@ __attribute__((device, weak, used, visibility("protected"))) struct __rocov_sect
 #ifdef __cplusplus
 }
 #endif
+#ifdef _OPENMP
+#pragma omp end declare target
+#pragma clang diagnostic pop
+#endif
+#elif defined(_OPENMP) && !defined(__AMDGCN__) && !defined(__NVPTX__) && !defined(__HIP__)
+/* LLVM's offload runtime (20 and later) calls this function when it unloads device code that counts. Without it,
+ * the runtime gives up halfway: HSA still runs when its library is unmapped, and the program may crash at
+ * its end. If host code is instrumented, LLVM's own definition wins, and writes the counts to a file. */
+#pragma once
+#ifdef __cplusplus
+extern "C"
+#endif
+__attribute__((weak, used, visibility("default"), no_profile_instrument_function)) int
+__llvm_write_custom_profile(const char *target, const void *data_begin, const void *data_end,
+                            const char *counters_begin, const char *counters_end, const char *names_begin,
+                            const char *names_end, const unsigned long long *version) {
+  (void)target, (void)data_begin, (void)data_end, (void)counters_begin, (void)counters_end;
+  (void)names_begin, (void)names_end, (void)version;
+  return 0;
+}
 #endif

@@ -321,7 +321,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "ROCOV_TEST_KILLS",
         Reader::Tests,
-        ["a number", "see the test", "`tools/kill`"],
+        ["a number", "see the test", "`tools/dev/kill`"],
         "Is the number of processes that the test of kills starts.",
     ),
     setting(

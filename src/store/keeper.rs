@@ -60,7 +60,9 @@ pub enum KeepError {
         source: io::Error,
     },
     /// rocov cannot read or write a device ELF.
-    #[error("the device ELF of code object {identity} is not kept: {source}")]
+    #[error(
+        "the device ELF of code object {identity} is not kept: {source}; give `rocov report` the file that ran with --object"
+    )]
     NotKept {
         /// The code object.
         identity: Identity,
@@ -68,7 +70,9 @@ pub enum KeepError {
         source: KeptElfError,
     },
     /// Another ELF replaced a device ELF while rocov was keeping it.
-    #[error("the device ELF of code object {identity} is not kept: there is another in its place")]
+    #[error(
+        "the device ELF of code object {identity} is not kept: there is another in its place; give `rocov report` the file that ran with --object"
+    )]
     Changed {
         /// The code object.
         identity: Identity,

@@ -6,6 +6,8 @@
  * - atomicInc and atomicDec call intrinsics that LLVM from 17 on does not have. These functions have their
  *   names. The \001 hides the names from LLVM, which refuses functions that are called like intrinsics. */
 #ifdef __HIP__
+/* clang does not count system headers. */
+#pragma clang system_header
 extern "C" {
 #if __clang_major__ < 17 || __clang_major__ >= 22
 inline __attribute__((device, const)) _Float16 __llvm_amdgcn_rcp_f16(_Float16 x) { return __builtin_amdgcn_rcph(x); }

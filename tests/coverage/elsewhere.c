@@ -1,4 +1,4 @@
-/* Sets the file in which tools/coverage collects the counts of the code under test.
+/* Sets the file in which tools/dev/coverage collects the counts of the code under test.
  *
  * The default is LLVM_PROFILE_FILE. But tests set it for librocov's own profiles of device code: both would
  * lie in one directory, and the test removes it. FILENAME is a pattern in the syntax of that variable.

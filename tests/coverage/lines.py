@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the lines of the library and of librocov that ran, from an lcov file: for tools/coverage."""
+"""Prints the lines of the library and of librocov that ran, from an lcov file: for tools/dev/coverage."""
 
 import itertools
 import re

@@ -275,7 +275,8 @@ fn a_device_elf_that_was_replaced_is_not_kept() {
     let line = error.to_string();
     let identity = Identity::of(vecadd().as_slice()).expect("a device ELF");
     let expected = format!(
-        "the device ELF of code object {identity} is not kept: there is another in its place"
+        "the device ELF of code object {identity} is not kept: there is another in its place; give `rocov \
+         report` the file that ran with --object"
     );
     assert_eq!(line, expected);
     assert!(!directory.path().join("objects").exists());

@@ -2,7 +2,7 @@
 //! additions, nobody waits for a dead process, and later writers remove its partial files.
 //!
 //! Each addition counts one in every counter, so all counters of a file must be equal, or the file
-//! is torn. `tools/kill` kills more writers than the default.
+//! is torn. `tools/dev/kill` kills more writers than the default.
 
 use std::collections::HashMap;
 use std::fs::{self, File};

@@ -321,7 +321,7 @@ fn a_full_disk_costs_what_is_kept_and_no_counts() {
     let line = complaint.to_string();
     assert!(line.starts_with("the device ELF of code object "), "{line}");
     assert!(
-        line.ends_with("No space left on device (os error 28)"),
+        line.contains("No space left on device (os error 28); give `rocov report` the file"),
         "{line}"
     );
     let complaints = session.keep(&kept);

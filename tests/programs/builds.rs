@@ -63,7 +63,7 @@ struct Project(TempDir, Stack);
 
 impl Project {
     fn new() -> Self {
-        Self::on(Stack::Debian12)
+        Self::on(Stack::usual())
     }
 
     fn on(stack: Stack) -> Self {
@@ -118,7 +118,7 @@ impl Project {
             None => command.args(["-o", data]),
             Some(pattern) => command.env("LLVM_PROFILE_FILE", format!("{data}/{pattern}")),
         };
-        command.arg("--").args(self.1.starter());
+        command.arg("--");
         command.arg(self.path(program));
         for step in steps {
             match *step {

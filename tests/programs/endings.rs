@@ -333,7 +333,7 @@ fn pools_take_each_launch_once() {
         .has_launches("counted", 2);
     };
     // Only there is the program /proc/self/exe: other stacks start it with their own loader.
-    launches_twice(Stack::Debian12, "exec itself");
+    launches_twice(Stack::usual(), "exec itself");
     for stack in Stack::all() {
         launches_twice(stack, "drain, return");
     }
@@ -346,7 +346,7 @@ fn exec_of_the_program_itself() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = data(directory.path());
         // Only there is the program /proc/self/exe: other stacks start it with their own loader.
-        let mut command = program(Stack::Debian12).with_pattern(TARGET, &data.join(pattern));
+        let mut command = program(Stack::usual()).with_pattern(TARGET, &data.join(pattern));
         run(command.arg("exec itself"))
             .with_status(STATUS)
             .silently();
@@ -417,7 +417,7 @@ fn python_that_aborts() {
 /// A drain prints only losses by default. With the setting, each pass ends in a line of numbers.
 #[test]
 fn the_drain_is_silent_unless_asked() {
-    let program = program(Stack::Debian12);
+    let program = program(Stack::usual());
     let said = |variable: Option<&str>| {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut command: Command = program.under_rocov(TARGET, &data(directory.path()));

@@ -20,7 +20,7 @@ const NOBODY: &str = "65534";
 const SIGSYS: i32 = 31;
 
 fn program(more: &[&str]) -> Program {
-    Program::build(Stack::Debian12, &["guest/guest.hip"], &[], more)
+    Program::build(Stack::usual(), &["guest/guest.hip"], &[], more)
 }
 
 fn files_below(directory: &Path) -> Vec<PathBuf> {

@@ -36,7 +36,7 @@ impl Tests {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let template = repository("testdata/kernels").join(format!("{KERNELS}.spec"));
         expand(&template, directory.path());
-        let stack = Stack::Debian12;
+        let stack = Stack::usual();
         Self {
             object: code_object(KERNELS, "gfx90a", "-O1", stack.code_object_version()),
             runner: module_runner(&["-lamdhip64".into()]),

@@ -20,6 +20,7 @@ mod never_unloaded;
 mod no_gpu_use;
 mod not_ended;
 mod on_request;
+mod openmp;
 mod optimized;
 mod per_test;
 mod profiles_accepted;

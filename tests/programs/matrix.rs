@@ -180,11 +180,29 @@ impl Row {
     }
 }
 
-/// gfx942 if the compiler and the HIP know it.
+/// gfx942 if the compiler, the HIP and the device libraries that the compiler reads know it.
 fn target(compiler: &Compiler, stack: Stack) -> &'static str {
+    let knows_gfx942 = |libraries: &OsString| {
+        let directory = libraries
+            .to_str()?
+            .strip_prefix("--rocm-device-lib-path=")?;
+        Some(
+            Path::new(directory)
+                .join("oclc_isa_version_942.bc")
+                .exists(),
+        )
+    };
     match stack {
         Stack::Debian12 => "gfx90a",
         _ if compiler.release < 17 => "gfx90a",
+        _ if stack
+            .compile_flags_for(compiler)
+            .iter()
+            .find_map(knows_gfx942)
+            == Some(false) =>
+        {
+            "gfx90a"
+        }
         _ => "gfx942",
     }
 }

@@ -49,7 +49,7 @@ impl Place {
 const SNAPSHOTS: &str = "`rocov run --snapshot-every 1s` drains while a program runs";
 
 fn endings() -> PathBuf {
-    Program::build(Stack::Debian12, &["endings/endings.hip"], &[], &["-ldl"]).file
+    Program::build(Stack::usual(), &["endings/endings.hip"], &[], &["-ldl"]).file
 }
 
 fn last_line(ended: &Ended) -> &str {
@@ -207,9 +207,12 @@ fn a_report_of_nothing() {
     place.says(
         1,
         &["merge", "elsewhere", "-o", "merged"],
-        "cannot read elsewhere: No such file or directory (os error 2)\n\
-         rocov: nothing written for 1 missing input: give profiles, or the directories that `rocov run` \
-         wrote to",
+        &format!(
+            "elsewhere does not exist in {}: check the path\n\
+             rocov: nothing written for 1 missing input: give profiles, or the directories that `rocov run` \
+             wrote to",
+            here.display()
+        ),
     );
 
     std::fs::create_dir(place.path().join("empty")).expect("a directory can be made");
@@ -269,7 +272,7 @@ fn a_report_without_a_coverage_mapping() {
     flags.extend(["-fprofile-update=atomic".into(), "-include".into()]);
     flags.push(crate::support::compile::device_header().into());
     let program = Program::with_flags(
-        Stack::Debian12,
+        Stack::usual(),
         &["endings/endings.hip"],
         &flags,
         &["-ldl"],

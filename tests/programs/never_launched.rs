@@ -145,7 +145,7 @@ fn a_file_of_which_nothing_was_launched_is_reported_and_gates_name_its_kernels()
 
 #[test]
 fn no_zero_leaves_it_out() {
-    let stack = Stack::Debian12;
+    let stack = Stack::usual();
     let ran = Ran::new();
     let mut command = limited(built("rocov"));
     command.args(["run", "--gpu", "model", "--no-zero", "-o"]);
@@ -199,7 +199,7 @@ fn a_program_that_launches_nothing_is_reported() {
 /// runtime would load.
 #[test]
 fn code_for_other_gpus_is_not_reported() {
-    let stack = Stack::Debian12;
+    let stack = Stack::usual();
     let archs = ["--offload-arch=gfx90a", "--offload-arch=gfx942"];
     let sources = ["never_launched/main.hip", "never_launched/scale.hip"];
     let program = Program::build(stack, &sources, &[], &[&archs[..], &["-ldl"]].concat());
@@ -229,7 +229,7 @@ fn code_that_is_not_instrumented_is_passed_over_in_silence() {
 /// change.
 #[test]
 fn zeros_never_displace_counts() {
-    let program = program(Stack::Debian12);
+    let program = program(Stack::usual());
     for pattern in ["%p.profraw", "%m.profraw", "one.profraw"] {
         let ran = Ran::new();
         let pattern = ran.data().join(pattern);
@@ -247,7 +247,7 @@ fn zeros_never_displace_counts() {
 /// Labels belong to launched code: no test has this code, and there is no unlabelled test.
 #[test]
 fn code_that_was_never_launched_is_of_no_test() {
-    let program = program(Stack::Debian12);
+    let program = program(Stack::usual());
     let ran = Ran::new();
     for step in ["add", "none"] {
         let mut command = limited(built("rocov"));
@@ -267,7 +267,7 @@ fn code_that_was_never_launched_is_of_no_test() {
 /// A merge includes them too; a merge for clang's optimizer leaves them out.
 #[test]
 fn merges_keep_them_apart() {
-    let ran = Ran::new().and(&program(Stack::Debian12), &["add"]);
+    let ran = Ran::new().and(&program(Stack::usual()), &["add"]);
     let pooled = ran.directory.path().join("pooled");
     let merge = |what: &str, output: &Path| {
         let mut merge = limited(built("rocov"));
@@ -286,7 +286,7 @@ fn merges_keep_them_apart() {
 /// The folder of profiles in a data directory has nothing else, so that LLVM's tool takes it as a whole.
 #[test]
 fn llvm_profdata_merges_the_folder_of_profiles() {
-    let ran = Ran::new().and(&program(Stack::Debian12), &["add"]);
+    let ran = Ran::new().and(&program(Stack::usual()), &["add"]);
     let merged = ran.directory.path().join("merged.profdata");
     let mut merge = limited("llvm-profdata-22");
     merge.arg("merge").arg(ran.data().join("profraw"));

@@ -24,7 +24,7 @@ fn counts(stack: Stack, options: &[&str]) -> Functions {
 
 #[test]
 fn is_drained_at_exit() {
-    let stacks = [Stack::Debian12].into_iter().chain(Stack::others());
+    let stacks = Stack::all().into_iter();
     for stack in stacks {
         let unloaded = counts(stack, &[]);
         assert!(

@@ -13,7 +13,7 @@ const CALLS: u64 = 256;
 /// Runs testdata/programs/guest/limits under rocov to its end and expects its own status.
 fn limits(what: &str, data: &Path) -> Ended {
     let program = Program::build(
-        Stack::Debian12,
+        Stack::usual(),
         &["guest/limits.hip"],
         &[],
         &["-ldl", "-pthread"],

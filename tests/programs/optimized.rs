@@ -121,7 +121,7 @@ impl Optimized {
     /// Uses the profiles of the program that `instrumented` builds. Their place depends only on
     /// `name`, because the cache keeps the result of a compilation with them.
     fn of(name: &str, instrumented: impl Fn(Stack) -> Program) -> Self {
-        let stack = Stack::Debian12;
+        let stack = Stack::usual();
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = directory.path().join("data");
         run(&mut instrumented(stack).under_rocov(TARGET, &data))
@@ -173,7 +173,7 @@ impl Optimized {
     /// The kernel's IR from the front end, with the profile.
     fn unoptimized_ir(&self) -> String {
         let mut clang = limited(CLANG);
-        clang.args(Stack::Debian12.flags()).args(STRICT);
+        clang.args(Stack::usual().flags()).args(STRICT);
         clang.args(self.flags.split_whitespace());
         clang.args(["--cuda-device-only", "-S", "-emit-llvm", "-o", "-"]);
         clang.args(["-Xclang", "-disable-llvm-passes"]);

@@ -12,13 +12,8 @@ const TARGET: &str = "gfx90a";
 fn accepted_by(llvm: u32) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let spec = expand(&repository("testdata/kernels/calls.spec"), directory.path());
-    let object = code_object(
-        "calls",
-        TARGET,
-        "-O1",
-        Stack::Debian12.code_object_version(),
-    );
-    Stack::Debian12
+    let object = code_object("calls", TARGET, "-O1", Stack::usual().code_object_version());
+    Stack::usual()
         .run(TARGET, &object, &spec, directory.path())
         .success();
     let raw = the_profile(directory.path());

@@ -96,7 +96,7 @@ fn labels_have_what_was_launched_in_them() {
 
 #[test]
 fn labels_are_within_that_of_the_process() {
-    let ran = requests(Stack::Debian12, &["threads"], &[("ROCOV_LABEL", "all")]);
+    let ran = requests(Stack::usual(), &["threads"], &[("ROCOV_LABEL", "all")]);
     ran.has(&[
         ("all", 64),
         ("all/one", 1),
@@ -116,26 +116,23 @@ fn windows_have_what_was_launched_in_them() {
 #[test]
 fn nothing_counts_in_a_paused_program_until_a_window_opens() {
     let paused = [("ROCOV_PAUSED", "1")];
-    let ran = requests(Stack::Debian12, &["labels"], &paused);
+    let ran = requests(Stack::usual(), &["labels"], &paused);
     ran.has(&[("", 0)]);
-    requests(Stack::Debian12, &["windows"], &paused).has(&[("", 2 + 16), ("dump-1", 8)]);
+    requests(Stack::usual(), &["windows"], &paused).has(&[("", 2 + 16), ("dump-1", 8)]);
 }
 
 /// Four threads launch while a fifth dumps without a pause. llvm-profdata must read all profiles,
 /// because it merges all or none.
 #[test]
 fn a_program_under_load_is_dumped_a_thousand_times() {
-    let ran = requests(Stack::Debian12, &["load", "1000"], &[]);
+    let ran = requests(Stack::usual(), &["load", "1000"], &[]);
     let profiles = ran.profiles();
     let all: Vec<PathBuf> = profiles.values().flatten().cloned().collect();
     let launched = ran.ended.stdout.strip_suffix(" launches\n");
     let launched: u64 = launched.and_then(|it| it.parse().ok()).expect("a number");
     assert_eq!(ran.launches(&all), launched, "{}", ran.ended);
-    assert!(
-        profiles.len() > 100 && launched > 1000,
-        "{} dumps of {launched} launches are no load",
-        profiles.len()
-    );
+    // The counts of the last launches come home at the end.
+    assert!(profiles.len() >= 1000, "{} of 1000 dumps", profiles.len());
 }
 
 /// While one thread starts HIP, HSA reports that it runs, but rocov must not call it yet.

@@ -12,7 +12,7 @@ const PROFDATA: &str = "llvm-profdata-15";
 
 fn program() -> Program {
     Program::with_flags(
-        Stack::Debian12,
+        Stack::usual(),
         &["run_time/compiles.hip"],
         &[],
         &["-std=c++17"],

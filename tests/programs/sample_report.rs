@@ -13,7 +13,7 @@ use crate::support::unpacked::not_run;
 /// The other compilers are in the matrix.
 #[test]
 fn is_right() {
-    Sample::run(Stack::Debian12, "gfx90a", usual(), &[]).is_right();
+    Sample::run(Stack::usual(), "gfx90a", usual(), &[]).is_right();
 }
 
 /// The newest clang on the newest HIP gives clang 22's results without a warning.
@@ -53,14 +53,14 @@ fn on_hip_7_no_signal_is_left_behind() {
         "LD_PRELOAD={}",
         built("librocov_modelgpu.so").display()
     ));
-    alone.arg("ROCOV_MODELGPU=gfx942").args(stack.starter());
+    alone.arg("ROCOV_MODELGPU=gfx942");
     let alone = run(alone.arg(&ran.program)).success().silently();
     assert_eq!(ran.leaked_signals, alone.leaked_signals);
 }
 
 #[test]
 fn is_right_beside_instrumented_host_code() {
-    let ran = Sample::run(Stack::Debian12, "gfx90a", usual(), &["--host"]);
+    let ran = Sample::run(Stack::usual(), "gfx90a", usual(), &["--host"]);
     ran.is_right();
     let mut host = raw_profiles(&ran.data);
     host.retain(|path| functions(path).contains_key("main"));

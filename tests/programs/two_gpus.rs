@@ -24,7 +24,7 @@ fn each_gpu_has_its_own_counts_and_merged_they_add_up() {
         "collatz",
         "gfx90a",
         "-O1",
-        Stack::Debian12.code_object_version(),
+        Stack::usual().code_object_version(),
     );
 
     let data = directory.path().join("data");

@@ -4,9 +4,7 @@
 use crate::programs::{COUNT, Ran, WORK_ITEMS, source};
 use crate::support::artifacts::repository;
 use crate::support::command::{limited, run};
-use crate::support::compile::{
-    Compilation, DEBIAN12, device_header, device_only, host_oracle_with,
-};
+use crate::support::compile::{Compilation, device_header, device_only, host_oracle_with};
 use crate::support::compilers::{Compiler, RELEASES};
 use crate::support::gpu::{Stack, the_profile};
 use crate::support::profile::{functions_by, merge_by};
@@ -181,7 +179,6 @@ fn the_device_library_of_math_links() {
     for compiler in compilers().filter(takes_hip_5) {
         let program = Compilation::by(compiler.clang)
             .arguments(Stack::Debian12.flags())
-            .reads(DEBIAN12.map(repository))
             .reads([device_header()])
             .arguments(["-O1"])
             .arguments(flags_for(compiler.clang, &[]))

@@ -154,9 +154,9 @@ fn valgrind_finds_what_is_planted() {
     );
 }
 
-/// The program with tools/races's librocov, both with the thread sanitizer.
+/// The program with tools/dev/races's librocov, both with the thread sanitizer.
 fn with_thread_sanitizer() -> Command {
-    let library = std::env::var_os("ROCOV_RACES_LIBRARY").expect("tools/races sets it");
+    let library = std::env::var_os("ROCOV_RACES_LIBRARY").expect("tools/dev/races sets it");
     let mut command = limited(program(Path::new(&library), &["-fsanitize=thread"]));
     // This test counts reports itself. The sanitizer does not check code without instrumentation:
     // ROCr and the model.
@@ -168,7 +168,7 @@ fn with_thread_sanitizer() -> Command {
 }
 
 #[test]
-#[ignore = "needs a librocov that is built with ThreadSanitizer: tools/races"]
+#[ignore = "needs a librocov that is built with ThreadSanitizer: tools/dev/races"]
 fn thread_sanitizer_finds_no_race() {
     let mut races = 0;
     let mut said = String::new();
@@ -181,7 +181,7 @@ fn thread_sanitizer_finds_no_race() {
 }
 
 #[test]
-#[ignore = "needs a librocov that is built with ThreadSanitizer: tools/races"]
+#[ignore = "needs a librocov that is built with ThreadSanitizer: tools/dev/races"]
 fn thread_sanitizer_finds_what_is_planted() {
     let ended = with_planted("race", with_thread_sanitizer()).success();
     let reports = ended.stderr.split("WARNING: ThreadSanitizer: ").skip(1);

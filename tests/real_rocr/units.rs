@@ -56,7 +56,6 @@ impl Toolchain {
     fn compilation(self, stack: Vec<OsString>, flags: &[&str]) -> Compilation {
         Compilation::by(self.compiler.clang)
             .arguments(stack)
-            .reads([repository("testdata/sample/debian12.cfg")])
             .arguments([format!("--offload-arch={}", self.target), "-O1".into()])
             .arguments(flags_for(self.compiler.clang, &[]))
             .reads([device_header(), repository("runtime/device/rdc/lld")])

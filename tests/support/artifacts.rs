@@ -20,13 +20,13 @@ pub(crate) fn built(name: &str) -> PathBuf {
     path
 }
 
-/// The librocov.a that programs link, which tools/librocov-a makes of cargo's.
+/// The librocov.a that programs link, which tools/dev/librocov-a makes of cargo's.
 pub(crate) fn static_library() -> PathBuf {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     let made = MADE.get_or_init(|| {
         let cargos = built("librocov.a");
         let directory = cargos.parent().expect("a file is in a directory");
-        run(limited(repository("tools/librocov-a")).arg(directory))
+        run(limited(repository("tools/dev/librocov-a")).arg(directory))
             .success()
             .silently();
         directory.join("static/librocov.a")

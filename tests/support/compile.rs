@@ -22,8 +22,7 @@ pub(crate) const INSTRUMENTATION: [&str; 3] = [
 ];
 
 /// The flags and the header for HIP 5.2.
-pub(crate) const DEBIAN12: [&str; 2] =
-    ["testdata/sample/debian12.cfg", "testdata/sample/debian12.h"];
+const DEBIAN12: [&str; 2] = ["testdata/sample/debian12.cfg", "testdata/sample/debian12.h"];
 
 /// One compilation: its command, and the inputs of its result.
 pub(crate) struct Compilation {
@@ -93,8 +92,10 @@ impl Compilation {
         let mut hasher = DefaultHasher::new();
         compiler_version(self.compiler).hash(&mut hasher);
         self.arguments.hash(&mut hasher);
-        for path in &self.inputs {
-            std::fs::read(path)
+        // HIP 5.2's flags name these.
+        let inputs = DEBIAN12.map(repository).into_iter();
+        for path in inputs.chain(self.inputs.iter().cloned()) {
+            std::fs::read(&path)
                 .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
                 .hash(&mut hasher);
         }
@@ -218,7 +219,7 @@ pub(crate) fn module_runner(linking: &[OsString]) -> PathBuf {
 
 /// testdata/sample as a program for Debian 12's HIP, compiled with its own flags and these.
 pub(crate) fn sample(compiler: &'static str, flags: &[OsString]) -> PathBuf {
-    compiled_sample(compiler, Stack::Debian12.flags(), flags).output("sample")
+    compiled_sample(compiler, Stack::usual().flags(), flags).output("sample")
 }
 
 /// testdata/sample by this compiler, for any HIP. The flags name `profiles`.
@@ -241,7 +242,6 @@ fn compiled_sample(
     let folder = repository("testdata/sample");
     Compilation::by(compiler)
         .arguments(stack)
-        .reads(DEBIAN12.map(repository))
         .arguments(["-O1"])
         .arguments(flags)
         .source(folder.join("main.hip"))

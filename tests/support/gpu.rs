@@ -101,6 +101,16 @@ impl Stack {
         )
     }
 
+    /// The stack of most tests: Debian 12's, or the one that `ROCOV_TEST_STACK` names.
+    pub(crate) fn usual() -> Self {
+        let Ok(name) = std::env::var("ROCOV_TEST_STACK") else {
+            return Self::Debian12;
+        };
+        let known = [&ROCR_6_1, &ROCR_6_4, &ROCR_7_2];
+        let named = known.into_iter().find(|it| it.name == name && it.is_here());
+        Self::Unpacked(named.unwrap_or_else(|| panic!("ROCOV_TEST_STACK={name} is not unpacked")))
+    }
+
     /// HIP 7.2.4, if it is unpacked here.
     pub(crate) fn hip_7() -> Option<Self> {
         ROCR_7_2.is_here().then_some(Self::Unpacked(&ROCR_7_2))

@@ -15,7 +15,6 @@ pub(crate) const TARGET: &str = "gfx90a";
 /// A program for one stack.
 #[derive(Debug)]
 pub(crate) struct Program {
-    stack: Stack,
     pub(crate) file: PathBuf,
 }
 
@@ -74,13 +73,13 @@ impl Program {
             .reads([device_header()])
             .reads(profiles.iter().cloned())
             .output(stem);
-        Self { stack, file }
+        Self { file }
     }
 
     /// The program under `rocov run` on these GPUs, up to its arguments.
     pub(crate) fn under_rocov(&self, gpus: &str, data: &Path) -> Command {
         let mut command = rocov_run(Some(&format!("model:{gpus}")), data);
-        command.args(self.stack.starter()).arg(&self.file);
+        command.arg(&self.file);
         command
     }
 
@@ -89,7 +88,6 @@ impl Program {
         let mut command = limited(built("rocov"));
         command
             .args(["run", "--gpu", &format!("model:{gpus}"), "--"])
-            .args(self.stack.starter())
             .arg(&self.file)
             .env("LLVM_PROFILE_FILE", pattern);
         command
@@ -98,7 +96,7 @@ impl Program {
     /// The program on a modelled GPU, without rocov.
     pub(crate) fn alone(&self) -> Command {
         let mut command = without_rocov();
-        command.args(self.stack.starter()).arg(&self.file);
+        command.arg(&self.file);
         command
     }
 }

@@ -4,7 +4,7 @@
 //! the expected number of its loop's turns.
 
 use super::artifacts::repository;
-use super::command::{limited, run};
+use super::command::{limited, rocov_run, run};
 use super::compile::sample_by;
 use super::compilers::Compiler;
 use super::gpu::Stack;
@@ -54,7 +54,7 @@ impl Sample {
         let program = sample_by(compiler, stack, &flags, &[]);
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = directory.path().join("data");
-        let mut command = stack.launcher(target, &data);
+        let mut command = rocov_run(Some(&format!("model:{target}")), &data);
         command
             .arg(&program)
             .args(["--exit-status", &STATUS.to_string()]);

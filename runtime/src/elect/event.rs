@@ -161,7 +161,9 @@ pub(crate) unsafe fn with_text(
     match unsafe { CStr::from_ptr(argument) }.to_str() {
         Ok(text) => work(Some(text)),
         Err(_) => {
-            log::warn(format_args!("{function}: the argument is not UTF-8"));
+            log::warn(format_args!(
+                "{function}: the argument is not UTF-8: give another"
+            ));
             RocovStatus::Invalid
         }
     }

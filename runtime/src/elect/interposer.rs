@@ -9,6 +9,8 @@ use super::is_in_a_copy;
 
 /// A function of HSA. The object with its first definition gets the program's calls.
 const FREEZE: &CStr = c"hsa_executable_freeze";
+/// A function of libomptarget that every OpenMP program with target regions calls.
+const OFFLOAD: &CStr = c"__tgt_register_lib";
 
 /// The object that gets the program's calls of HSA: the first in the search order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +42,14 @@ impl Interposer {
             Interposer::Unknown
         }
     }
+}
+
+/// Returns whether LLVM's offload runtime (libomptarget) was linked into the process. It looks HSA's functions
+/// up in the library that it has opened, so its calls pass all interposed functions. Only the tool table
+/// sees them.
+pub(crate) fn has_offload_runtime() -> bool {
+    // SAFETY: the name is NUL terminated. The address is not used.
+    !unsafe { libc::dlsym(libc::RTLD_DEFAULT, OFFLOAD.as_ptr()) }.is_null()
 }
 
 /// Returns whether `name` is defined in the global scope, where every object looks first.

@@ -65,15 +65,17 @@ pub(super) fn register_at_start() {
     ONCE.call_once(|| register(unseen));
 }
 
-/// Ends the service for requests from outside, and runs `work` if an HSA runtime is loaded that this process
-/// may use and this copy is the drainer. Claims that role if no copy has it.
+/// Ends the service for requests from outside, and runs `work` if this process may use an HSA runtime that is
+/// loaded, or has used one, and this copy is the drainer. Claims that role if no copy has it. LLVM's offload
+/// runtime unloads HSA before the last handler runs.
 fn at_exit(work: fn()) {
     process::exit_begins();
     if process::may_use_hsa() {
         service::close();
         // Most processes of a test suite use no GPU, and do no more than this. If no copy has seen an
         // event, one becomes the drainer now.
-        if is_loaded() && COPY.claim_drain() && process::claim() {
+        let has_used_hsa = is_loaded() || process::uses_hsa();
+        if has_used_hsa && COPY.claim_drain() && process::claim() {
             work();
         }
     }

@@ -1,7 +1,11 @@
 //! The program's calls of HSA, whichever way they come ([`super::interpose`], [`super::tool_table`]): the
 //! types of the functions, and the events before and after each call.
+//!
+//! A call can come both ways: the interposed function calls ROCr's, and ROCr's calls the one in the table.
+//! The outer one sends the events.
 #![expect(unsafe_code, reason = "reads the result of hsa_queue_create")]
 
+use std::cell::Cell;
 use std::ffi::{c_char, c_void};
 
 use rocov::device::Executable;
@@ -31,6 +35,25 @@ pub(super) type QueueCreateFn = unsafe extern "C" fn(
 ) -> Status;
 pub(super) type QueueDestroyFn = unsafe extern "C" fn(u64) -> Status;
 
+thread_local! {
+    /// Set while this thread is in a function of HSA that one of our hooks has called.
+    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns whether another of our hooks is already on this thread's stack.
+fn is_inside() -> bool {
+    IS_INSIDE.get()
+}
+
+/// Calls HSA's function.
+#[inline(always)]
+fn inside(call: impl FnOnce() -> Status) -> Status {
+    let before = IS_INSIDE.replace(true);
+    let status = call();
+    IS_INSIDE.set(before);
+    status
+}
+
 /// Starts HSA. Notes the start before the call, because a child that is forked meanwhile inherits half of
 /// HSA.
 pub(super) fn init(call: impl FnOnce() -> Status) -> Status {
@@ -48,7 +71,10 @@ pub(super) fn init(call: impl FnOnce() -> Status) -> Status {
 /// would remove the hook from the stack.
 #[inline(always)]
 pub(super) fn freeze(executable: u64, call: impl FnOnce() -> Status) -> Status {
-    let status = call();
+    if is_inside() {
+        return call();
+    }
+    let status = inside(call);
     if status == SUCCESS {
         send(Event::Frozen(Executable(executable)));
     }
@@ -62,20 +88,26 @@ pub(super) fn freeze(executable: u64, call: impl FnOnce() -> Status) -> Status {
 /// An executable that a copy from the GPU may still read is not destroyed. The program does not learn
 /// this: nothing uses the handle again, and HSA gives it to no other executable.
 pub(super) fn destroy(executable: u64, call: impl FnOnce() -> Status) -> Status {
+    if is_inside() {
+        return call();
+    }
     match send(Event::Destroying(Executable(executable))) {
         RocovStatus::Loss => SUCCESS,
-        _ => call(),
+        _ => inside(call),
     }
 }
 
 /// Drains everything, then shuts HSA down for the program or for HIP, which from 6.2 on does it in a
 /// static destructor. With the last reference, all executables go with the runtime.
 pub(super) fn shut_down(call: impl FnOnce() -> Status) -> Status {
+    if is_inside() {
+        return call();
+    }
     let status = match send(Event::ShuttingDown) {
         // HSA stays: it would free memory that a copy from the GPU may still read.
         RocovStatus::Loss => SUCCESS,
         _ => {
-            let status = call();
+            let status = inside(call);
             if status == SUCCESS {
                 process::stopped();
             }
@@ -95,7 +127,10 @@ pub(super) unsafe fn queue_create(
     queue: *const u64,
     call: impl FnOnce() -> Status,
 ) -> Status {
-    let status = call();
+    if is_inside() {
+        return call();
+    }
+    let status = inside(call);
     if status == SUCCESS {
         // SAFETY: the call has written it, as the caller promises.
         let address = unsafe { *queue };
@@ -106,6 +141,9 @@ pub(super) unsafe fn queue_create(
 
 /// Has a queue forgotten, then destroys it.
 pub(super) fn queue_destroy(queue: u64, call: impl FnOnce() -> Status) -> Status {
+    if is_inside() {
+        return call();
+    }
     send(Event::QueueDestroying(queue));
-    call()
+    inside(call)
 }

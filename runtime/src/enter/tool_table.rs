@@ -1,9 +1,10 @@
 //! ROCr's tool table: the other way in, for a process whose calls do not pass [`super::interpose`]. The
-//! program is linked with ROCr ahead of librocov, or `HSA_TOOLS_LIB` names librocov.
+//! program is linked with ROCr ahead of librocov, `HSA_TOOLS_LIB` names librocov, or LLVM's offload runtime
+//! looks HSA's functions up by itself.
 //!
 //! ROCr calls [`OnLoad`] of the libraries in `HSA_TOOLS_LIB`, and from 5.3 on of every loaded library that
 //! defines [`HSA_AMD_TOOL_PRIORITY`]. A process that was started with librocov in it has both ways, and
-//! takes one.
+//! takes one, unless it has an offload runtime: HIP's calls may then pass both ([`hsa_calls`]).
 //!
 //! The layout is that of `hsa_api_trace.h`. The fields below are unchanged from 5.2.3 to 7.2.4.
 #![expect(unsafe_code, reason = "changes and calls functions of ROCr")]
@@ -21,7 +22,7 @@ use super::{COPY, exit, send};
 use crate::elect;
 use crate::elect::event::Event;
 use crate::elect::hidden_tables::{GetInfoFn, IterateFn, hide_tables};
-use crate::elect::interposer::Interposer;
+use crate::elect::interposer::{Interposer, has_offload_runtime};
 use crate::guest::{boundary, environment, log, process};
 use crate::serve::kernel_wait;
 
@@ -108,13 +109,14 @@ unsafe extern "C" fn OnLoad(
         // Even without the table, the exit drain finds the code that is loaded then.
         exit::register_at_start();
         kernel_wait::note_all_seen();
-        process::started();
+        let is_unseen = process::started();
         // SAFETY: ROCr passes its table, which stays in place.
         let Some(core) = (unsafe { known(table.cast()) }) else {
             return;
         };
         hide_tables(&mut core.iterate_agent_symbols, core.symbol_get_info);
-        if Interposer::now() == Interposer::Rocov {
+        let is_interposed = Interposer::now() == Interposer::Rocov;
+        if is_interposed && !is_unseen && !has_offload_runtime() {
             log::verbose(format_args!(
                 "HSA's tool table needs no hooks: its functions are interposed"
             ));
@@ -137,11 +139,12 @@ unsafe extern "C" fn OnUnload() {
     }
 }
 
-/// Makes sure that ROCr loads us as a tool if the process is linked with ROCr ahead of us: then our hooks
-/// see nothing, and ROCr 5.2 has no other way than its variable.
+/// Makes sure that ROCr loads us as a tool if the process is linked with ROCr ahead of us, or has an offload
+/// runtime: then our hooks see nothing, and ROCr 5.2 has no other way than its variable.
 pub(super) fn announce(interposer: Interposer) {
     const VARIABLE: &str = "HSA_TOOLS_LIB";
-    if interposer != Interposer::Other || environment::is_privileged() {
+    let is_needed = interposer == Interposer::Other || has_offload_runtime();
+    if !is_needed || environment::is_privileged() {
         return;
     }
     // ROCr can load this code as a tool unless it is in the executable.

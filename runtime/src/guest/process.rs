@@ -80,11 +80,14 @@ pub(crate) fn stopped() {
     let _ = STARTS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
 }
 
-/// Notes that HSA itself reports its start.
-pub(crate) fn started() {
-    if STARTS.load(Ordering::Relaxed) == 0 {
+/// Notes that HSA itself reports its start. Returns whether no hook has seen the call that started it.
+pub(crate) fn started() -> bool {
+    let is_unseen = STARTS.load(Ordering::Relaxed) == 0;
+    if is_unseen {
+        journal::note(Note::Hip);
         STARTED_UNSEEN.store(true, Ordering::Relaxed);
     }
+    is_unseen
 }
 
 /// Makes this process the one that uses HSA. Callers have seen code loaded, or HSA in a process where code

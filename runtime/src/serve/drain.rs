@@ -99,7 +99,8 @@ pub(super) fn handing_over() {
         match renamed {
             Ok(file) => log::verbose(format_args!("left {}", file.display())),
             Err(error) => log::warn(format_args!(
-                "the next program of this process may overwrite a profile: {error}"
+                "the next program of this process may overwrite a profile: {error}; make its \
+                 directory writable"
             )),
         }
     }
@@ -125,7 +126,8 @@ pub(super) fn reset() -> RocovStatus {
         Some(Ok(())) => RocovStatus::Ok,
         Some(Err(error)) => {
             log::warn(format_args!(
-                "cannot zero all counters: {error}; later counts include earlier ones"
+                "cannot zero all counters: {error}; later counts include earlier ones: run the program \
+                 again"
             ));
             RocovStatus::Loss
         }

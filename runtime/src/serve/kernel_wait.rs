@@ -86,7 +86,8 @@ pub(super) fn wait(device: &HsaDevice, agents: &[u64]) -> Waited {
     let finished = queues.wait(device, agents, patience);
     let finished = finished.unwrap_or_else(|error| {
         log::warn_once(&format_args!(
-            "cannot wait for kernels: {error}; their later counts may be lost"
+            "cannot wait for kernels: {error}; their later counts may be lost: let the program wait for \
+             its kernels"
         ));
         true
     });

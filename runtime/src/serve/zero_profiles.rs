@@ -23,6 +23,7 @@ use rocov::format::codeobject::{CodeObject, is_generic, runs_on};
 use super::fat_binaries;
 use super::report::{log_files, report_missing};
 use super::state::{State, with_state};
+use crate::elect::interposer::has_offload_runtime;
 use crate::guest::elf_objects::maps::Maps;
 use crate::guest::elf_objects::{self, device_code};
 use crate::guest::journal::{self, Note};
@@ -50,15 +51,21 @@ pub(super) fn of_closed(bytes: &[u8]) {
 }
 
 /// Writes zeros when the process ends. If librocov came in behind HIP or later, it does not know the
-/// fat binaries, and looks for them in the objects that are loaded now.
+/// fat binaries, and looks for them in the objects that are loaded now, as for the code of OpenMP.
 pub(super) fn of_process() {
     if !settings::zero() {
         return;
     }
     let are_known = fat_binaries::each(|bytes| write(bytes, 1, &|| file_of(bytes)));
-    if !are_known {
-        for object in elf_objects::all() {
-            if let Some(bytes) = device_code::bundles_of(&object) {
+    let hip = (!are_known).then_some(device_code::HIP);
+    let openmp = has_offload_runtime().then_some(device_code::OPENMP);
+    let sections: Vec<_> = hip.into_iter().chain(openmp).collect();
+    if sections.is_empty() {
+        return;
+    }
+    for object in elf_objects::all() {
+        for section in &sections {
+            if let Some(bytes) = device_code::in_section(&object, section) {
                 write(bytes, usize::MAX, &|| Some(object.mapped_file()));
             }
         }
@@ -116,7 +123,8 @@ fn write_image(state: &mut State, image: &Image<'_>, agent: &Agent, file: &Arc<P
             log_files(&outcome);
         }
         Err(error) => log::warn(format_args!(
-            "cannot count code in {} as zero that was never launched: {error}; the report lacks it",
+            "cannot write zeros for the code in {} that was never launched: {error}; reports lack this code: run \
+             the program again",
             file.display()
         )),
     }

@@ -7,6 +7,7 @@ use crate::format::codeobject::descriptor::Descriptors;
 use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
 use crate::format::codeobject::kernel_sources::Functions;
 use crate::format::codeobject::metadata::{KernelNote, Metadata};
+use crate::format::codeobject::openmp;
 use crate::format::codeobject::target;
 
 /// A kernel, with the resources that it takes according to its compiler.
@@ -92,7 +93,9 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// reports the damage.
     pub fn kernels(&self) -> Result<Vec<Kernel>, CodeObjectError> {
         let notes = Metadata::of(self)?.kernels()?;
-        let functions = Functions::named(notes.iter().map(|note| note.name));
+        let names: Vec<_> = notes.iter().map(|note| note.name).collect();
+        let names = openmp::profile_names(self, &names)?;
+        let functions = Functions::named(names.iter().map(String::as_str));
         let counted = functions.counted(self)?;
         let sources = functions.sources(self);
         let sources = sources.unwrap_or_else(|_| vec![None; notes.len()]);

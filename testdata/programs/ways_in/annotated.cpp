@@ -1,5 +1,5 @@
 // Runs the kernel once before a ROCTx mark, in a range, in one within that, again in the outer one, and
-// after all; prints the levels that ROCTx answers.
+// after all; prints what ROCTx tells a tracer, and the levels that it answers.
 #include "tally.h"
 #include <cstdio>
 #include <string>
@@ -8,9 +8,19 @@ extern "C" {
 int roctxRangePushA(const char *message);
 int roctxRangePop();
 void roctxMarkA(const char *message);
+// librocov does not have it.
+void roctxRegisterTracerCallback(int (*callback)(unsigned domain, unsigned operation, void *data)) __attribute__((weak));
+}
+
+static int trace(unsigned, unsigned operation, void *data) {
+  const char *message = *static_cast<const char **>(data);
+  std::printf("operation %u %.5s\n", operation, message ? message : "-");
+  return 0;
 }
 
 int main() {
+  if (roctxRegisterTracerCallback)
+    roctxRegisterTracerCallback(trace);
   // 130 bytes are too many for a label.
   std::string no_label(130, 'x');
   int error = run_tally(1);

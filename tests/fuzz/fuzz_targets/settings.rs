@@ -44,13 +44,7 @@ fuzz_target!(|words: (&str, &str)| {
         ),
         "{below:?}"
     );
-    // A glob tries every possible match: the candidates of each `*`, times those of the next.
-    let few = |globs: &str| globs.matches('*').count() <= 4;
-    if let Ok(filter) = Filter::new(one, other)
-        && few(one)
-        && few(other)
-        && other.len() <= 64
-    {
+    if let Ok(filter) = Filter::new(one, other) {
         let _ = filter.admits(Some(Path::new(other)));
     }
     label(one);

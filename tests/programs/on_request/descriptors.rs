@@ -111,7 +111,7 @@ fn all_are_closed_when_another_program_starts() {
         Some(caller) => caller == "librocov.so",
     };
     let left_open = calls.iter().filter(|call| call.is_for_others());
-    // tools/coverage puts LLVM's runtime into librocov; its files lie beside the build profiles.
+    // tools/dev/coverage puts LLVM's runtime into librocov; its files lie beside the build profiles.
     let cache = cache_directory();
     let counts = cache.parent().expect("a target directory").display();
     let mut left_open = left_open.filter(|call| !call.line.contains(&format!("\"{counts}/")));
@@ -231,7 +231,7 @@ fn those_that_the_program_takes_are_left_alone() {
     assert_eq!(
         said,
         "rocov: the program has closed descriptors of rocov: rocov makes no more snapshots and answers no \
-         more requests\n"
+         more requests: let it close only descriptors that it has opened\n"
     );
     assert_eq!(server.written().all(), 2);
 }

@@ -25,7 +25,7 @@ const BRANCHES: u64 = 64;
 
 /// The program, on Debian 12's HIP.
 pub(super) fn program() -> PathBuf {
-    Program::build(Stack::Debian12, &["on_request/server.hip"], &[], &[]).file
+    Program::build(Stack::usual(), &["on_request/server.hip"], &[], &[]).file
 }
 
 /// A running server, killed on drop.

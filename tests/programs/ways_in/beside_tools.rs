@@ -65,7 +65,7 @@ fn preloaded_named_and_linked_at_once_drains_once() {
     let data = tempfile::tempdir().expect("a temporary directory");
     let mut command = on_model(data.path(), std::slice::from_ref(&librocov));
     command.arg(tools(&[&counting_tool(50), &librocov]));
-    command.arg(program(Stack::Debian12, &link_flags()));
+    command.arg(program(Stack::usual(), &link_flags()));
     let ended = counts_twice(&mut command, data.path(), &[KERNEL]);
     let loads = |words| ended.stderr.matches(words).count();
     assert_eq!(

@@ -34,7 +34,7 @@ fn loads(stderr: &str) -> usize {
 fn drains_a_program_by_itself() {
     let [main, tally] = [object("main.cpp", &[]), tally_object(KERNEL)];
     let by_bfd = stacks().map(|stack| ("-fuse-ld=bfd", stack));
-    for (linker, stack) in by_bfd.chain([("-fuse-ld=lld", Stack::Debian12)]) {
+    for (linker, stack) in by_bfd.chain([("-fuse-ld=lld", Stack::usual())]) {
         let first = parts![linker, "-Wl,--gc-sections", &main, &tally];
         let order = with_flags(&[&first, stack.linking().as_slice()].concat());
         let data = tempfile::tempdir().expect("a temporary directory");

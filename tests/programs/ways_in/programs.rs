@@ -11,7 +11,7 @@ use std::process::Command;
 
 /// Debian 12's HIP and ROCr, and other unpacked releases.
 pub(super) fn stacks() -> impl Iterator<Item = Stack> {
-    [Stack::Debian12].into_iter().chain(Stack::others())
+    Stack::all().into_iter()
 }
 
 /// The flags that link a program with Debian 12's HIP.

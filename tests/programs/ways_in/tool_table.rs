@@ -123,7 +123,7 @@ fn of_an_unknown_version_leaves_the_drain_at_exit() {
     let mut command = on_model(data.path(), &[]);
     command
         .arg(tools(&[&unknown_table()]))
-        .arg(behind_rocr(Stack::Debian12));
+        .arg(behind_rocr(Stack::usual()));
     let ended = counts_twice(&mut command, data.path(), &[KERNEL]);
     assert_eq!(ended.stderr.matches(UNKNOWN).count(), 1, "{ended}");
     assert!(!ended.stderr.contains(HOOKED), "{ended}");

@@ -32,6 +32,7 @@ mod term;
 use clap::Parser;
 use cli::{Cli, Command};
 use std::process::ExitCode;
+use term::print;
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
@@ -55,7 +56,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            eprintln!("rocov: {:#}", failure.error);
+            print::message(format_args!("{:#}", failure.error));
             ExitCode::from(failure.status)
         }
     }

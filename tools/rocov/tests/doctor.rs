@@ -207,7 +207,7 @@ fn programs_that_cannot_be_drained_are_told() {
     let absent = place.path().join("absent");
     doctor(&[absent.as_os_str()], &[])
         .ends_with(1)
-        .has("MISSING", &["absent: cannot open"]);
+        .has("MISSING", &["absent does not exist"]);
     doctor(&[data("kernel.hip").as_os_str()], &[])
         .ends_with(1)
         .has("MISSING", &["kernel.hip: not a 64-bit"]);

@@ -343,7 +343,7 @@ fn what_is_whole_in_a_damaged_file_is_taken() {
     for (file, reason) in [
         (Path::new("/bin/true"), "no .hip_fatbin section"),
         (Path::new("/dev/null"), "is not a file"),
-        (Path::new("/nowhere"), "No such file"),
+        (Path::new("/nowhere"), "does not exist: check the path"),
     ] {
         let message = failure(&extract(directory.path(), &[&file]), 1);
         assert!(message.contains(reason), "{message}");

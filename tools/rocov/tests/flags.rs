@@ -159,7 +159,7 @@ fn link_flags_end_in_the_library_for_linking() {
     // cargo's own archive of that name is another thing.
     std::fs::write(directory.path().join("librocov.a"), "").unwrap();
     let message = failure(&flags().output().unwrap(), 1);
-    assert!(message.contains("tools/librocov-a"), "{message}");
+    assert!(message.contains("tools/dev/librocov-a"), "{message}");
 
     std::fs::create_dir(directory.path().join("static")).unwrap();
     std::fs::write(&library, "").unwrap();
@@ -191,7 +191,7 @@ fn the_default_is_the_newest_clang() {
 
 #[test]
 fn what_is_no_clang_is_named() {
-    for (compiler, reason) in [("cc", "is not clang"), ("no-such-clang", "cannot run")] {
+    for (compiler, reason) in [("cc", "is not clang"), ("no-such-clang", "is not on PATH")] {
         let output = rocov()
             .args(["flags", "--clang", compiler])
             .output()
@@ -234,6 +234,20 @@ fn flags_for_a_clang_that_crashes_on_them_are_not_printed() {
     let message = failure(&output, 1);
     assert!(
         message.contains("LLVM 14") && message.contains("15 or later"),
+        "{message}"
+    );
+    assert_eq!(stdout(&output), "");
+}
+
+#[test]
+fn flags_for_openmp_need_a_clang_that_counts_there() {
+    let output = rocov()
+        .args(["flags", "--openmp", "--clang", "clang++-19"])
+        .output();
+    let output = output.unwrap();
+    let message = failure(&output, 1);
+    assert!(
+        message.contains("LLVM 19") && message.contains("20 or later"),
         "{message}"
     );
     assert_eq!(stdout(&output), "");

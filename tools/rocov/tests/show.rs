@@ -103,7 +103,7 @@ fn other_files_are_named_and_the_rest_is_shown() {
         other.display()
     );
     assert!(lines[1].starts_with(&none), "{said}");
-    let cannot = format!("rocov: cannot open {}: ", missing.display());
+    let cannot = format!("rocov: {} does not exist: ", missing.display());
     assert!(lines[2].starts_with(&cannot), "{said}");
     let shown = stdout(&output);
     let promised =

@@ -50,7 +50,8 @@ pub(super) fn start(settings: Settings) -> bool {
         socket::gone();
         wake::close();
         log::warn(format_args!(
-            "cannot start a thread: {}; rocov makes no snapshots and answers no requests",
+            "cannot start a thread: {}; rocov makes no snapshots and answers no requests: raise \
+             the limit of threads (ulimit -u)",
             std::io::Error::from_raw_os_error(error)
         ));
     }
@@ -161,7 +162,7 @@ impl Service {
         if owned_fd::file(libc::STDERR_FILENO) == self.standard_error {
             log::warn(format_args!(
                 "the program has closed descriptors of rocov: rocov makes no more snapshots and answers \
-                 no more requests"
+                 no more requests: let it close only descriptors that it has opened"
             ));
         }
     }

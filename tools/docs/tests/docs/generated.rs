@@ -1,7 +1,8 @@
-//! The chapters that are printed from the help texts, from `rocov.h` and from the table of settings.
+//! The chapters that are printed from the help texts, from `rocov.h`, from the table of settings and from the
+//! messages.
 
 use crate::links::documents;
-use crate::{read, repository};
+use crate::{read, repository, troubleshooting};
 use rocov::settings::{Reader, SETTINGS};
 use std::env;
 use std::fmt::Write as _;
@@ -16,25 +17,26 @@ const NOTICE: &str =
 /// Prints a chapter.
 type Chapter = fn() -> String;
 
-/// The chapters, by their names in `docs/src/reference`.
-const CHAPTERS: [(&str, Chapter); 4] = [
-    ("cli.md", command_line),
-    ("exit-statuses.md", exit_statuses),
-    ("environment.md", environment),
-    ("c-api.md", c_interface),
+/// The chapters, by their paths in `docs/src`.
+const CHAPTERS: [(&str, Chapter); 5] = [
+    ("reference/cli.md", command_line),
+    ("reference/exit-statuses.md", exit_statuses),
+    ("reference/environment.md", environment),
+    ("reference/c-api.md", c_interface),
+    ("troubleshooting.md", troubleshooting::chapter),
 ];
 
 #[test]
 fn generated_chapters_are_up_to_date() {
     for (name, print) in CHAPTERS {
-        let path = repository("docs/src/reference").join(name);
+        let path = repository("docs/src").join(name);
         let expected = format!("{NOTICE}{}", print());
         if env::var_os("ROCOV_UPDATE_DOCS").is_some() {
             fs::write(&path, &expected).expect("a chapter can be written");
         }
         assert!(
             read(&path) == expected,
-            "docs/src/reference/{name} is out of date: ROCOV_UPDATE_DOCS=1 cargo test --release -p \
+            "docs/src/{name} is out of date: ROCOV_UPDATE_DOCS=1 cargo test --release -p \
              rocov-docs writes it"
         );
     }

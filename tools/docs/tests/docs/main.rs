@@ -1,15 +1,16 @@
 //! Tests of the documents.
 //!
-//! [`generated`] prints the chapters that nobody types and compares them with those in `docs/src/reference`;
+//! [`generated`] prints the chapters that nobody types and compares them with those in `docs/src`;
 //! `ROCOV_UPDATE_DOCS=1 cargo test --release -p rocov-docs` writes them. [`links`] follows each link and
 //! anchor, [`book`] builds the book, [`settings`] compares the table of environment variables with the
-//! sources, and [`messages`] the messages of the chapter on troubleshooting.
+//! sources, [`messages`] holds all messages, and [`troubleshooting`] makes their chapter.
 
 mod book;
 mod generated;
 mod links;
 mod messages;
 mod settings;
+mod troubleshooting;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,50 +1,475 @@
-//! The messages of the chapter on troubleshooting: each is in the sources.
+//! The messages of the command and of librocov: one snapshot has them all.
+//!
+//! [`templates`] reads every string literal of the sources that has words in it, however it gets printed. So
+//! the snapshot lacks no message, and a new one shows up in it as a difference to look at.
+//! `INSTA_UPDATE=always cargo test --release -p rocov-docs messages` writes the snapshot.
 
-use crate::settings::{is_product, sources};
-use crate::{read, repository};
+use crate::{files_below, read, repository};
+use proc_macro2::{TokenStream, TokenTree};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use syn::punctuated::Punctuated;
+use syn::visit::{self, Visit};
+use syn::{Attribute, Expr, Ident, Meta, Token, Type};
 
-/// The section with the messages of compilers and linkers.
-const FOREIGN: &str = "Compiling and linking fails";
+/// The folders with the sources of what users run.
+const SOURCES: [&str; 4] = [
+    "src",
+    "runtime/rocprofiler/src",
+    "runtime/src",
+    "tools/rocov/src",
+];
 
-/// Returns the text of a source with its string literals in one line each, as they are printed.
-fn joined(source: &str) -> String {
-    let lines = source.lines().map(|line| {
-        let line = line.trim_start();
-        line.strip_suffix('\\')
-            .map_or(format!("{line}\n"), str::to_owned)
-    });
-    lines.collect::<String>().replace("\\\"", "\"")
+/// The sources whose texts other tests hold: the chapter on environment variables, and SQL.
+const OTHER_TEXTS: [&str; 3] = [
+    "src/settings/table.rs",
+    "tools/rocov/src/commands/export/rocpd.rs",
+    "tools/rocov/src/commands/export/schema.rs",
+];
+
+/// The folder of the formats of reports: only its errors are messages.
+const REPORTS: &str = "tools/rocov/src/render/";
+
+/// The sources that write to standard error, or look at it.
+const PRINTERS: [&str; 6] = [
+    "runtime/rocprofiler/src/lib.rs",
+    "runtime/src/guest/log.rs",
+    "runtime/src/serve/service/thread.rs",
+    "tools/rocov/src/commands/merge/mod.rs",
+    "tools/rocov/src/term/print.rs",
+    "tools/rocov/src/term/progress.rs",
+];
+
+/// Functions and macros whose strings are compared, are run, or name a mistake in rocov's own code.
+const NOT_PRINTED: [&str; 21] = [
+    "arg",
+    "args",
+    "assert",
+    "assert_eq",
+    "contains",
+    "debug_assert",
+    "debug_assert_eq",
+    "ends_with",
+    "expect",
+    "find",
+    "json",
+    "naked_asm",
+    "panic",
+    "split",
+    "split_once",
+    "starts_with",
+    "strip_prefix",
+    "strip_suffix",
+    "trim_end_matches",
+    "trim_start_matches",
+    "unreachable",
+];
+
+/// Functions and macros that make an error or print a line.
+const SINKS: [&str; 15] = [
+    "add",
+    "anyhow",
+    "bail",
+    "context",
+    "ensure",
+    "eprint",
+    "eprintln",
+    "error",
+    "message",
+    "print",
+    "println",
+    "verbose",
+    "warn",
+    "warn_once",
+    "with_context",
+];
+
+/// Who prints a text.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Printer {
+    /// librocov, on the standard error of the program.
+    Librocov,
+    /// librocov, if `ROCOV_VERBOSE` asks for it.
+    Verbose,
+    /// An error of the library, or a part of one, by the name of its type. librocov and the command print it.
+    Error(String),
+    /// The command.
+    Command,
+    /// Words that messages are composed of.
+    Words,
 }
 
-/// Returns the parts of the messages in the first column of the chapter's tables, between dots.
-fn parts(chapter: &str) -> Vec<&str> {
-    let sections = chapter.split("\n## ").skip(1);
-    let own = sections.filter(|section| !section.starts_with(FOREIGN));
-    let rows = own
-        .flat_map(str::lines)
-        .filter(|line| line.starts_with("| `"));
-    let cells = rows.filter_map(|row| row.split(" | ").next());
-    let spans = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
-    let parts = spans.flat_map(|span| span.split("..."));
-    parts
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
+impl Printer {
+    fn heading(&self) -> String {
+        match self {
+            Self::Librocov => "librocov".to_owned(),
+            Self::Verbose => "librocov, with ROCOV_VERBOSE=1".to_owned(),
+            Self::Error(name) => format!("The library: {name}"),
+            Self::Command => "The command".to_owned(),
+            Self::Words => "Words that messages are composed of".to_owned(),
+        }
+    }
+}
+
+/// A text with `{}` for each value in it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Template {
+    pub(crate) printer: Printer,
+    pub(crate) text: String,
+}
+
+/// Returns the sources of what users run: their paths from the repository's root on, and their texts.
+fn sources() -> Vec<(String, String)> {
+    let is_source = |path: &Path| {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let is_test = name == "tests" || name.ends_with("_tests");
+        !is_test && (path.is_dir() || path.extension().is_some_and(|it| it == "rs"))
+    };
+    let root = repository("");
+    let files = SOURCES
+        .iter()
+        .flat_map(|folder| files_below(&root.join(folder), &is_source));
+    let source = |path: PathBuf| {
+        let relative = path.strip_prefix(&root).expect("it is below");
+        (relative.display().to_string(), read(&path))
+    };
+    files.map(source).collect()
+}
+
+/// Returns all texts of the sources.
+pub(crate) fn templates() -> BTreeSet<Template> {
+    let mut sources = sources();
+    sources.retain(|(path, _)| !OTHER_TEXTS.contains(&path.as_str()));
+    let of = |(path, source): &(String, String)| collected(path, source).templates;
+    sources.iter().flat_map(of).collect()
+}
+
+/// Collects the texts of a source.
+fn collected<'a>(path: &'a str, source: &str) -> Collector<'a> {
+    let file = syn::parse_file(source).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let mut collector = Collector {
+        path,
+        owner: None,
+        callees: Vec::new(),
+        templates: BTreeSet::new(),
+        prints: false,
+    };
+    collector.visit_file(&file);
+    collector
+}
+
+/// Collects the texts of a source.
+struct Collector<'a> {
+    /// The path of the source, from the repository's root on.
+    path: &'a str,
+    /// The type whose errors or `Display` are read.
+    owner: Option<String>,
+    /// The calls around the place, the outermost first.
+    callees: Vec<String>,
+    templates: BTreeSet<Template>,
+    /// True if the source names standard error.
+    prints: bool,
+}
+
+impl Collector<'_> {
+    fn is_in(&self, names: &[&str]) -> bool {
+        self.callees
+            .iter()
+            .any(|callee| names.contains(&callee.as_str()))
+    }
+
+    fn inside(&mut self, callee: &Ident, visit: impl FnOnce(&mut Self)) {
+        self.callees.push(callee.to_string());
+        visit(self);
+        self.callees.pop();
+    }
+
+    fn with_owner(&mut self, owner: Option<String>, visit: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.owner, owner);
+        visit(self);
+        self.owner = before;
+    }
+
+    /// Takes a literal, if it has words.
+    fn literal(&mut self, value: &str) {
+        let text = without_values(value);
+        let words = text.split_whitespace();
+        let is_word = |word: &&str| word.chars().filter(char::is_ascii_alphabetic).count() >= 2;
+        let words = words.filter(is_word).count();
+        let is_sink = self.is_in(&SINKS);
+        let least = if is_sink { 1 } else { 2 };
+        let is_figure = self.path.starts_with(REPORTS) && !is_sink;
+        if words < least || is_figure || self.is_in(&NOT_PRINTED) {
+            return;
+        }
+        let is_template =
+            is_sink || self.is_in(&["format", "format_args", "write", "writeln", "write_str"]);
+        let printer = match (&self.owner, is_template) {
+            (Some(owner), true) if self.path.starts_with("src/") => Printer::Error(owner.clone()),
+            _ if self.is_in(&["verbose"]) => Printer::Verbose,
+            (_, true) if self.path.starts_with("runtime/") => Printer::Librocov,
+            (_, true) if self.path.starts_with("tools/") => Printer::Command,
+            _ => Printer::Words,
+        };
+        self.templates.insert(Template { printer, text });
+    }
+
+    /// Takes the literals of a macro's arguments that are no expressions.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let mut is_attribute = false;
+        let mut name: Option<Ident> = None;
+        for token in tokens {
+            match token {
+                TokenTree::Punct(mark) if mark.as_char() == '#' => is_attribute = true,
+                TokenTree::Punct(mark) if mark.as_char() == '!' => continue,
+                TokenTree::Group(_) if is_attribute => is_attribute = false,
+                TokenTree::Group(group) => match name.take() {
+                    Some(name) => self.inside(&name, |it| it.tokens(group.stream())),
+                    None => self.tokens(group.stream()),
+                },
+                TokenTree::Ident(ident) => {
+                    name = Some(ident);
+                    continue;
+                }
+                TokenTree::Literal(literal) => {
+                    if let Ok(literal) = syn::parse_str::<syn::LitStr>(&literal.to_string()) {
+                        self.literal(&literal.value());
+                    }
+                }
+                TokenTree::Punct(_) => {}
+            }
+            name = None;
+        }
+    }
+}
+
+/// Returns whether code is built for tests only.
+fn is_test(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| match &attribute.meta {
+        Meta::Path(path) => path.is_ident("test"),
+        Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string() == "test",
+        Meta::NameValue(_) => false,
+    })
+}
+
+/// Returns the name of a type.
+fn name_of(of: &Type) -> Option<String> {
+    let Type::Path(of) = of else { return None };
+    Some(of.path.segments.last()?.ident.to_string())
+}
+
+impl<'ast> Visit<'ast> for Collector<'_> {
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        if !is_test(&item.attrs) {
+            visit::visit_item_mod(self, item);
+        }
+    }
+
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        if !is_test(&item.attrs) {
+            visit::visit_item_fn(self, item);
+        }
+    }
+
+    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
+        self.with_owner(Some(item.ident.to_string()), |it| {
+            visit::visit_item_enum(it, item)
+        });
+    }
+
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        self.with_owner(Some(item.ident.to_string()), |it| {
+            visit::visit_item_struct(it, item)
+        });
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+        if is_test(&item.attrs) {
+            return;
+        }
+        let display = item
+            .trait_
+            .as_ref()
+            .and_then(|(_, of, _)| of.segments.last());
+        let is_display = display.is_some_and(|of| of.ident == "Display");
+        let owner = name_of(&item.self_ty).filter(|_| is_display);
+        self.with_owner(owner, |it| visit::visit_item_impl(it, item));
+    }
+
+    fn visit_attribute(&mut self, attribute: &'ast Attribute) {
+        if let (Some(name), Meta::List(list)) = (attribute.path().get_ident(), &attribute.meta)
+            && name == "error"
+        {
+            self.inside(name, |it| it.tokens(list.tokens.clone()));
+        }
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        let Some(name) = call.path.segments.last() else {
+            return;
+        };
+        self.prints |= ["eprint", "eprintln", "dbg"]
+            .iter()
+            .any(|it| name.ident == it);
+        self.inside(&name.ident, |it| {
+            let arguments = Punctuated::<Expr, Token![,]>::parse_terminated;
+            match call.parse_body_with(arguments) {
+                Ok(arguments) => arguments.iter().for_each(|argument| it.argument(argument)),
+                Err(_) => it.tokens(call.tokens.clone()),
+            }
+        });
+    }
+
+    fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
+        let name = match &*call.func {
+            Expr::Path(function) => function.path.segments.last(),
+            _ => None,
+        };
+        match name {
+            Some(name) => self.inside(&name.ident, |it| visit::visit_expr_call(it, call)),
+            None => visit::visit_expr_call(self, call),
+        }
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        self.visit_expr(&call.receiver);
+        self.inside(&call.method, |it| {
+            call.args
+                .iter()
+                .for_each(|argument| it.visit_expr(argument))
+        });
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let last = path.segments.last();
+        self.prints |= last.is_some_and(|it| it.ident == "stderr" || it.ident == "STDERR_FILENO");
+        visit::visit_path(self, path);
+    }
+
+    fn visit_lit_str(&mut self, literal: &'ast syn::LitStr) {
+        self.literal(&literal.value());
+    }
+
+    fn visit_lit_byte_str(&mut self, literal: &'ast syn::LitByteStr) {
+        self.literal(&String::from_utf8_lossy(&literal.value()));
+    }
+}
+
+impl Collector<'_> {
+    /// Reads an argument of a macro, which lives no longer than the call.
+    fn argument(&mut self, argument: &Expr) {
+        let mut inner = Collector {
+            path: self.path,
+            owner: self.owner.clone(),
+            callees: self.callees.clone(),
+            templates: BTreeSet::new(),
+            prints: false,
+        };
+        inner.visit_expr(argument);
+        self.prints |= inner.prints;
+        self.templates.append(&mut inner.templates);
+    }
+}
+
+/// Returns a format string with `{}` for each value, in one line.
+fn without_values(format: &str) -> String {
+    let mut text = String::new();
+    let mut rest = format.trim_end_matches('\n');
+    while let Some(at) = rest.find(['{', '}']) {
+        text.push_str(&rest[..at]);
+        let doubled = &rest[at..at + 1];
+        rest = &rest[at + 1..];
+        if let Some(after) = rest.strip_prefix(doubled) {
+            text.push_str(doubled);
+            rest = after;
+        } else if let Some((_, after)) = rest.split_once('}') {
+            text.push_str("{}");
+            rest = after;
+        }
+    }
+    text.push_str(rest);
+    text.replace('\n', "\\n")
+}
+
+#[test]
+fn messages_are_as_reviewed() {
+    let mut list = String::new();
+    let mut heading = String::new();
+    for template in templates() {
+        if heading != template.printer.heading() {
+            heading = template.printer.heading();
+            let _ = write!(list, "\n# {heading}\n\n");
+        }
+        let _ = writeln!(list, "{}", template.text);
+    }
+    let mut settings = insta::Settings::clone_current();
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!("messages", list));
+}
+
+#[test]
+fn only_few_sources_write_to_standard_error() {
+    let sources = sources();
+    let printers = sources
+        .iter()
+        .filter(|(path, source)| collected(path, source).prints);
+    let printers: Vec<_> = printers.map(|(path, _)| path.as_str()).collect();
+    assert_eq!(
+        printers, PRINTERS,
+        "print messages through `log` in librocov, and through `term::print` in the command"
+    );
+}
+
+/// Returns the texts of made-up code, each with its printer.
+fn made_up(path: &str, source: &str) -> Vec<(Printer, String)> {
+    let templates = collected(path, source).templates.into_iter();
+    templates
+        .map(|template| (template.printer, template.text))
         .collect()
 }
 
 #[test]
-fn every_message_of_the_chapter_is_in_the_sources() {
-    let chapter = read(&repository("docs/src/troubleshooting.md"));
-    let product = sources()
-        .into_iter()
-        .filter(|source| is_product(&source.path));
-    let sources: Vec<_> = product.map(|source| joined(&source.text)).collect();
-    let parts = parts(&chapter);
-    assert!(parts.len() > 40, "only {} parts of messages", parts.len());
-    let is_missing = |part: &&&str| !sources.iter().any(|source| source.contains(**part));
-    let missing: Vec<_> = parts.iter().filter(is_missing).collect();
-    assert!(
-        missing.is_empty(),
-        "docs/src/troubleshooting.md has messages that no source prints: {missing:#?}"
+fn a_text_is_found_however_it_is_printed() {
+    let source = r##"
+        /// A doc comment is none.
+        #[derive(Error)]
+        enum Fault {
+            #[error("the {part} ends at byte {at:#x}, {{not}} {}", self.end)]
+            Short { part: u8 },
+        }
+        const PLACE: &str = "on PATH or beside it";
+        fn print(name: &str) {
+            log::warn(format_args!("cannot write {name}: \
+                                    make it writable"));
+            log::verbose(format_args!("wrote {name} now"));
+            libc_write(2, b"in some new way");
+            new_macro!(a => "in another new way");
+            let _ = name.expect("no message of users");
+        }
+        #[cfg(test)]
+        mod tests { fn f() { warn("of a test only"); } }
+    "##;
+    let error = "the {} ends at byte {}, {not} {}".to_owned();
+    let words = |text: &str| (Printer::Words, text.to_owned());
+    let of_library = made_up("src/a.rs", source);
+    assert!(of_library.contains(&(Printer::Error("Fault".into()), error)));
+    assert_eq!(
+        made_up("runtime/src/a.rs", source),
+        [
+            (
+                Printer::Librocov,
+                "cannot write {}: make it writable".to_owned()
+            ),
+            (
+                Printer::Librocov,
+                "the {} ends at byte {}, {not} {}".to_owned()
+            ),
+            (Printer::Verbose, "wrote {} now".to_owned()),
+            words("in another new way"),
+            words("in some new way"),
+            words("on PATH or beside it"),
+        ]
     );
 }

@@ -23,10 +23,16 @@ pub(crate) struct FlagsArguments {
     #[arg(long)]
     pub(crate) host: bool,
 
+    /// Print flags for the target regions of OpenMP in C and C++ instead of for HIP
+    ///
+    /// For use as `clang++ -fopenmp --offload-arch=ARCH $(rocov flags --openmp) ...`, also to link.
+    #[arg(long)]
+    pub(crate) openmp: bool,
+
     /// Print the flags that link librocov.a into a program or a shared library instead
     ///
     /// Put them last on the linker's command line. The program is then drained without `rocov run`;
-    /// `tools/librocov-a` makes the library.
-    #[arg(long, conflicts_with_all = ["clang", "offload_arch", "host"])]
+    /// `tools/dev/librocov-a` makes the library.
+    #[arg(long, conflicts_with_all = ["clang", "offload_arch", "host", "openmp"])]
     pub(crate) link: bool,
 }

@@ -62,7 +62,7 @@ pub(crate) fn clean(arguments: &CleanArguments) -> CommandResult {
     }
     print::text(cleaner.about(directory).as_bytes())?;
     for line in &cleaner.kept {
-        eprintln!("rocov: {line}");
+        print::message(line);
     }
     Ok(if cleaner.kept.is_empty() { 0 } else { FAILED })
 }
@@ -83,7 +83,10 @@ fn places(directory: &Path) -> Result<Vec<PathBuf>> {
             "{} is a symbolic link, and links are not followed: give the directory that it leads to",
             directory.display()
         ),
-        Ok(found) if !found.is_dir() => bail!("{} is not a directory", directory.display()),
+        Ok(found) if !found.is_dir() => bail!(
+            "{} is not a directory: give the directory that `rocov run` wrote to",
+            directory.display()
+        ),
         Ok(_) => places.push(directory.to_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => {
@@ -257,8 +260,13 @@ fn what(path: &Path, is_data: bool) -> Option<&'static str> {
             (is_identity && starts_with(ELF_START), "device ELF")
         }
         FileKind::Registry => (starts_with(REGISTRY_START), "kernel registry"),
-        // `rocov run` has LLVM's runtime write it to a data directory: profraw/PID.profraw.
-        FileKind::Host => {
+        // `rocov run` has LLVM's runtimes write them to a data directory: profraw/PID.profraw, and
+        // profraw/amdgcn-amd-amdhsa.PID.profraw.
+        kind @ (FileKind::Host | FileKind::OfOffloadRuntime) => {
+            let name = match kind {
+                FileKind::Host => name,
+                _ => name.split_once('.')?.1,
+            };
             let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
             let folder = path.parent()?;
             let is_there = folder.file_name()? == PROFRAW
@@ -266,7 +274,10 @@ fn what(path: &Path, is_data: bool) -> Option<&'static str> {
                 && is_number(name.strip_suffix(".profraw")?);
             (
                 is_there && RawProfile::has_magic(&start),
-                "profile of host code",
+                match kind {
+                    FileKind::Host => "profile of host code",
+                    _ => "profile of LLVM's offload runtime",
+                },
             )
         }
         FileKind::None if profile_header::is_indexed(path) => {

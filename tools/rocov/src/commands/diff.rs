@@ -44,7 +44,7 @@ pub(crate) fn diff(arguments: &DiffArguments) -> CommandResult {
     }
     let losses = comparison.losses();
     for line in &losses {
-        eprintln!("rocov: gate: {line}");
+        print::message(format_args!("gate: {line}"));
     }
     Ok(if losses.is_empty() {
         0

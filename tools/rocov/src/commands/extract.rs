@@ -6,7 +6,7 @@ use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::print;
 use anyhow::anyhow;
 use rocov::format::bundle;
-use rocov::format::bundle::DeviceImage;
+use rocov::format::bundle::{BundleError, DeviceImage};
 use rocov::store::layout::device_elf_name;
 use rocov::store::write_if_changed;
 use std::collections::BTreeSet;
@@ -27,7 +27,13 @@ pub(crate) fn extract(arguments: &ExtractArguments) -> CommandResult {
         let image = match image {
             Ok(image) => image,
             Err(error) => {
-                eprintln!("rocov: {}: {error}", path.display());
+                let remedy = match error {
+                    BundleError::HostFile(_) => {
+                        ": give a program, a library, an object file or a bundle"
+                    }
+                    _ => "",
+                };
+                print::message(format_args!("{}: {error}{remedy}", path.display()));
                 status = FAILED;
                 continue;
             }

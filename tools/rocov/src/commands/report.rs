@@ -81,7 +81,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
         missing,
     )?;
     for line in &broken {
-        eprintln!("rocov: gate: {line}");
+        print::message(format_args!("gate: {line}"));
     }
     Ok(if broken.is_empty() {
         0

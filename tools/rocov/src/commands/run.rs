@@ -2,14 +2,15 @@
 
 use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, RunArguments, USUAL_CONTROL};
 use crate::data::{DataDirectory, DeviceProfile};
+use crate::support::paths::Absent;
 use crate::system::control::CONTROL_VARIABLE;
 use crate::system::ctest::PerTest;
 use crate::system::journal::{Ending, JOURNAL_VARIABLE, Journal};
 use crate::system::{child_process, installed, writable};
-use crate::term::exit_status;
 use crate::term::exit_status::{CommandResult, Failure};
 use crate::term::plural::count;
 use crate::term::warnings::Warnings;
+use crate::term::{exit_status, print};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::CommandFactory;
 use rocov::settings::Drainer;
@@ -70,7 +71,7 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
     for (name, value) in &environment.variables {
         command.env(name, value);
         if arguments.verbose {
-            eprintln!("rocov: {name}={}", value.display());
+            print::message(format_args!("{name}={}", value.display()));
         }
     }
     let (pid, ended) =
@@ -84,10 +85,13 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
         has_profiles: &|| environment.has_profiles_since(started),
     };
     match journal.closing_line(&ending) {
-        Ok(Some(line)) => eprintln!("rocov: {line}"),
+        Ok(Some(line)) => print::message(line),
         Ok(None) if arguments.verbose => environment.say_what_was_written(),
         Ok(None) => {}
-        Err(error) => eprintln!("rocov: cannot read {}: {error}", journal.path().display()),
+        Err(error) => print::message(format_args!(
+            "cannot read {}: {error}",
+            journal.path().display()
+        )),
     }
     Ok(child_process::exit_status(ended, exit_status::SIGNAL_BASE))
 }
@@ -189,11 +193,11 @@ impl Environment {
 
     fn say_what_was_written(&self) {
         if let Some(directory) = &self.directory {
-            eprintln!(
-                "rocov: {} in {}",
+            print::message(format_args!(
+                "{} in {}",
                 count(self.profiles().len(), "device profile"),
                 directory.display()
-            );
+            ));
         }
     }
 }
@@ -259,19 +263,42 @@ fn say_misplaced_option(command: &[OsString]) {
     let mut arguments = arguments.iter().filter_map(|it| it.to_str());
     if let Some(argument) = arguments.find(is_ours) {
         let program = program.display();
-        eprintln!(
-            "rocov: {program} gets {argument}: an option of `rocov run` comes before the program, as in \
+        print::message(format_args!(
+            "{program} gets {argument}: an option of `rocov run` comes before the program, as in \
              `rocov run {argument} ... -- {program}`"
-        );
+        ));
     }
 }
 
 /// The failure to start `program`, with the status that env(1) would give.
 fn not_started(program: &OsStr, error: io::Error) -> Failure {
+    let path = Path::new(program);
+    let name = program.display();
+    let is_path = path.components().count() > 1;
     let status = match error.kind() {
         io::ErrorKind::NotFound => exit_status::NOT_FOUND,
         _ => exit_status::NOT_EXECUTABLE,
     };
-    let error = anyhow!(error).context(format!("cannot run `{}`", program.display()));
+    let error = match (error.kind(), path.exists()) {
+        _ if is_path && path.is_dir() => {
+            anyhow!("{name} is a directory: give the path of a program")
+        }
+        (io::ErrorKind::NotFound, true) if is_path => anyhow!(
+            "cannot run {name}: the interpreter that it names does not exist: install that, or name another \
+             in the file's first line"
+        ),
+        (io::ErrorKind::NotFound, true) => {
+            anyhow!("{name} is not on PATH: for the one in this directory, give ./{name}")
+        }
+        (io::ErrorKind::NotFound, false) if is_path => {
+            Absent::new(path, "give the path of a program").into()
+        }
+        (io::ErrorKind::NotFound, false) => {
+            anyhow!("{name} is not on PATH: give the path of a program")
+        }
+        _ => anyhow!(
+            "cannot run {name}: {error}: make it executable with chmod +x, or give a program"
+        ),
+    };
     Failure::new(status, error)
 }

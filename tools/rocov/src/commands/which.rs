@@ -107,7 +107,7 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
     }
     print(&answers, arguments.json)?;
     for error in &errors {
-        eprintln!("rocov: {error:#}");
+        print::message(format_args!("{error:#}"));
     }
     Ok(if errors.is_empty() {
         0

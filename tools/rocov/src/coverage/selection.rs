@@ -123,12 +123,25 @@ impl Selection {
     }
 }
 
+/// The glob that only `path` matches.
+fn as_glob(path: &Path) -> String {
+    let is_mark = |letter: char| r"\*?[]{}".contains(letter);
+    let mut glob = String::new();
+    for letter in path.to_string_lossy().trim_end_matches('/').chars() {
+        if is_mark(letter) {
+            glob.push('\\');
+        }
+        glob.push(letter);
+    }
+    glob
+}
+
 /// A list of globs, each from the root.
 fn globs(globs: &[String], here: &Path) -> String {
     let rooted = globs.iter().map(|glob| {
         if glob.contains('/') && !glob.starts_with('/') && !glob.starts_with("**/") {
             let glob = glob.strip_prefix("./").unwrap_or(glob);
-            here.join(glob).display().to_string()
+            format!("{}/{glob}", as_glob(here))
         } else {
             glob.clone()
         }
@@ -174,5 +187,14 @@ mod tests {
         assert!(below.admits(&format!("{here}/lib/b.hip")));
         assert!(!below.admits(&format!("{here}/src/gen/b.hip")));
         assert!(!below.admits("/src/a/b.hip"));
+    }
+
+    #[test]
+    fn marks_in_the_current_directory_match_themselves() {
+        let here = Path::new(r"/a [b]{c}*");
+        let filter = Filter::new(&globs(&["src/*".to_owned()], here), "").unwrap();
+        assert!(filter.admits(Some(Path::new(r"/a [b]{c}*/src/x.hip"))));
+        assert!(!filter.admits(Some(Path::new("/a bcd/src/x.hip"))));
+        assert_eq!(globs(&["src/*".to_owned()], Path::new("/")), "/src/*");
     }
 }

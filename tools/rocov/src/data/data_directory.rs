@@ -2,10 +2,11 @@
 
 use crate::data::builds::Builds;
 use crate::data::device_elfs::{self, KeptElfs, ObjectFile};
-use crate::data::names::DeviceProfile;
+use crate::data::names::{DeviceProfile, is_of_llvms_drain};
 use crate::data::profile_header;
 use crate::data::registries::{MergedRegistry, Origins, Registries};
 use crate::data::walk::{DirectoryWalk, FoundFile, Scope};
+use crate::support::paths::Absent;
 use crate::term::plural::count;
 use crate::term::warnings::Warnings;
 use anyhow::{Error, Result, anyhow, bail};
@@ -13,7 +14,6 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::{self, Display};
 use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +29,10 @@ pub(crate) struct DataDirectory {
     pub(crate) ir_level: Vec<DeviceProfile>,
     /// Profiles of host code.
     pub(crate) host: Vec<PathBuf>,
+    /// Profiles of device code that LLVM's offload runtime has written. rocov leaves them out.
+    pub(super) of_offload_runtime: Vec<PathBuf>,
+    /// Device profiles of LLVM's own drain.
+    pub(super) of_llvm: Vec<PathBuf>,
     /// Sections of an unknown raw version, which librocov saved whole.
     pub(crate) sections: Vec<PathBuf>,
     /// Paths of kept device ELFs, by identity.
@@ -67,6 +71,12 @@ impl DataDirectory {
             if !data.names.contains(&path) {
                 warnings.add(format!("left out: {error:#}"));
                 data.damaged.push((path, error));
+            } else if path.is_file() {
+                bail!(
+                    "{0} is a file: give the directory that `rocov run` wrote to; `rocov show {0}` prints \
+                     what is in the file",
+                    path.display()
+                );
             } else if is_missing(&error) {
                 data.absent.push(path);
             } else {
@@ -82,6 +92,8 @@ impl DataDirectory {
         data.device.retain(|profile| is_new(&profile.path));
         data.host.sort();
         data.host.retain(|path| is_new(path));
+        let of_llvm = data.host.extract_if(.., |path| is_of_llvms_drain(path));
+        data.of_llvm = of_llvm.collect();
         data.sections.sort();
         data.registry_paths
             .sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -119,6 +131,7 @@ impl DataDirectory {
         let mut found = |found, scope| match found {
             FoundFile::Device(profile) => data.device.push(profile),
             FoundFile::Host(path) => data.host.push(path),
+            FoundFile::OfOffloadRuntime(path) => data.of_offload_runtime.push(path),
             FoundFile::Sections(path) => data.sections.push(path),
             FoundFile::Elf(identity, path) => {
                 data.elf_paths.entry(identity).or_insert((path, scope));
@@ -201,6 +214,9 @@ impl DataDirectory {
                  `rocov show {0}`",
                 file.display()
             ));
+        }
+        if !self.device.is_empty() {
+            warnings.extend(self.about_llvms().map(|line| format!("left out: {line}")));
         }
         match self.without_coverage() {
             Some(error) if self.device.is_empty() => Err(error),
@@ -310,10 +326,9 @@ pub(crate) fn check_archs<'a>(
     Ok(())
 }
 
-/// Returns whether an error says that a file does not exist.
+/// Returns whether an error says that a path does not exist.
 pub(crate) fn is_missing(error: &Error) -> bool {
-    let error = error.downcast_ref::<io::Error>();
-    error.is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
+    error.is::<Absent>()
 }
 
 /// The names that the user gave.

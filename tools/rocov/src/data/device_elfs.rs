@@ -5,7 +5,7 @@ use anyhow::{Context, Error, Result, bail};
 use memmap2::Mmap;
 use rocov::format::bundle;
 use rocov::format::bundle::BundleError;
-use rocov::format::codeobject::{CodeObject, Identity};
+use rocov::format::codeobject::{CodeObject, Identity, without_host_functions};
 use rocov::store::layout::device_elf_name;
 use rocov::store::write_atomic;
 use std::ops::Range;
@@ -89,17 +89,19 @@ impl ObjectFile {
         CodeObject::parse(self.bytes(elf)).ok()?.compiler()
     }
 
-    /// A path at which `elf` lies by itself: the file's own, or one in `directory` that it is copied to.
+    /// A path at which `elf` lies by itself for llvm-cov: the file's own, or one in `directory` that it is
+    /// copied to. A copy of OpenMP's lacks the host's functions.
     ///
     /// # Errors
     ///
     /// Fails if it cannot be written there.
     pub(crate) fn place(&self, elf: &DeviceElf, arch: &str, directory: &Path) -> Result<PathBuf> {
-        if elf.bytes == Bytes::InFile(0..self.contents.len()) {
+        let of_device = without_host_functions(self.bytes(elf));
+        if of_device.is_none() && elf.bytes == Bytes::InFile(0..self.contents.len()) {
             return Ok(self.path.clone());
         }
         let path = directory.join(device_elf_name(arch, &elf.identity));
-        write_atomic(&path, self.bytes(elf))?;
+        write_atomic(&path, of_device.as_deref().unwrap_or(self.bytes(elf)))?;
         Ok(path)
     }
 

@@ -10,6 +10,10 @@ use std::path::{Path, PathBuf};
 /// another name, so that a merge of DIR counts it only once.
 pub(crate) const POOLED_HOST: &str = "pooled-host.profdata";
 
+/// The start of the names of profiles that LLVM's offload runtime writes. Their counts are those of the
+/// code objects that rocov has drained.
+const OF_OFFLOAD_RUNTIME: &str = "amdgcn-amd-amdhsa.";
+
 /// The database that `rocov export` writes to a data directory if the user gives no other name.
 pub(crate) const DATABASE: &str = "rocpd.db";
 
@@ -37,6 +41,8 @@ pub(crate) enum FileKind {
     Device(DeviceProfile),
     /// A raw profile of anything else: of instrumented host code.
     Host,
+    /// A raw profile that LLVM's offload runtime has written, of device code.
+    OfOffloadRuntime,
     /// The indexed profile of host code in a pooled directory.
     PooledHost,
     /// Sections that librocov saved whole.
@@ -61,6 +67,7 @@ impl FileKind {
             _ if is_registry(path) => Self::Registry,
             Some(_) if ends_in(SECTIONS) => Self::Sections,
             Some(profile) => Self::Device(profile),
+            None if ends_in(PROFRAW) && is_of_offload_runtime(path) => Self::OfOffloadRuntime,
             None if ends_in(PROFRAW) => Self::Host,
             None => match elf_identity(path) {
                 Some(identity) => Self::Elf(identity.to_owned()),
@@ -82,6 +89,9 @@ impl DeviceProfile {
     fn from_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let parts = ProfileNameParts::parse(name)?;
+        if is_number_of_gpu(parts.identity) {
+            return None;
+        }
         Some(Self {
             arch: parts.arch.to_owned(),
             identity: parts.identity.to_owned(),
@@ -90,6 +100,26 @@ impl DeviceProfile {
             label: profile_label(path),
         })
     }
+}
+
+fn is_of_offload_runtime(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    name.is_some_and(|name| name.starts_with(OF_OFFLOAD_RUNTIME))
+}
+
+/// Returns whether a file is a device profile that LLVM's own drain has named: `ARCH.BASE`, with the target's
+/// features or the number of the GPU before `BASE`.
+pub(crate) fn is_of_llvms_drain(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    let arch = name.and_then(|name| Some(name.strip_prefix("gfx")?.split_once(['.', ':'])?.0));
+    let is_arch = |arch: &str| !arch.is_empty() && arch.chars().all(|it| it.is_ascii_hexdigit());
+    arch.is_some_and(is_arch) && DeviceProfile::from_path(path).is_none()
+}
+
+/// Returns whether an identity is the number of a GPU. LLVM's drain has it in the place of an identity, which is
+/// longer.
+fn is_number_of_gpu(identity: &str) -> bool {
+    identity.len() <= 2 && identity.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 /// Returns whether the directory `name` in `directory` may have files of a data directory. Hidden ones have
@@ -116,11 +146,22 @@ mod tests {
     }
 
     #[test]
+    fn a_profile_of_the_offload_runtime_is_not_of_host_code() {
+        let kind = |name| FileKind::of(Path::new(name));
+        assert!(matches!(
+            kind("d/amdgcn-amd-amdhsa.7.profraw"),
+            FileKind::OfOffloadRuntime
+        ));
+        assert!(matches!(kind("d/amdgcn.7.profraw"), FileKind::Host));
+    }
+
+    #[test]
     fn other_names_are_not_device_profiles() {
         for name in [
             "4711.profraw",
             "default.profraw",
             "gfx90a.hsa0.0.4711.profraw",
+            "gfx90a.1.4711.profraw",
             "gfx90a..0.4711.profraw",
             "gfx90a.0f3c.x.4711.profraw",
             "gfx90a.0f3c.-1.4711.profraw",
@@ -130,5 +171,17 @@ mod tests {
         ] {
             assert_eq!(DeviceProfile::from_path(Path::new(name)), None, "{name}");
         }
+    }
+
+    #[test]
+    fn names_of_llvms_own_drain_are_known() {
+        let is_llvms = |name: &str| is_of_llvms_drain(Path::new(name));
+        assert!(is_llvms("d/gfx942:sramecc+:xnack-.4711.profraw"));
+        assert!(is_llvms("gfx90a.4711.profraw"));
+        assert!(is_llvms("gfx90a.1.4711.profraw"));
+        assert!(is_llvms("gfx90a.hsa0.4711.profraw"));
+        assert!(!is_llvms("gfx90a_xnack-.0f3c9b.11.4711.profraw"));
+        assert!(!is_llvms("4711.profraw"));
+        assert!(!is_llvms("gfx-tests.profraw"));
     }
 }

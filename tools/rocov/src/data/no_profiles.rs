@@ -1,9 +1,9 @@
 //! The reason why there is nothing to report, and what to do next: a message for each way to come here.
 
 use super::DataDirectory;
+use crate::support::paths::Absent;
 use crate::term::plural::count;
 use anyhow::{Error, anyhow};
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +21,16 @@ impl DataDirectory {
                 "no device profiles in {self}: instrumented GPU code ran, and rocov saved its sections \
                  as they are, which cannot be reported: compile with a clang that `rocov doctor` knows"
             );
+        }
+        if let Some(profile) = self.of_offload_runtime.first() {
+            return anyhow!(
+                "no device profiles in {self}: only {}, which LLVM's offload runtime wrote: read it with \
+                 llvm-profdata, or run the program again without --drain=llvm",
+                profile.display()
+            );
+        }
+        if let Some(about) = self.about_llvms() {
+            return anyhow!("no device profiles of rocov in {self}: {about}");
         }
         if let Some((_, elf)) = self.elf_paths().next() {
             return anyhow!(
@@ -72,18 +82,23 @@ impl DataDirectory {
         )
     }
 
+    /// Returns a line about LLVM's own drain, if it has written profiles. Their names do not have the identity of
+    /// a code object, so that no device ELF can be found for them.
+    pub(super) fn about_llvms(&self) -> Option<String> {
+        let profile = self.of_llvm.first()?;
+        Some(format!(
+            "{} is of LLVM's own drain, and does not name its code object: run the program again with `rocov \
+             run --drain=rocov`, or give the file to llvm-profdata and llvm-cov, with a device ELF that \
+             `rocov extract PROGRAM` writes",
+            profile.display()
+        ))
+    }
+
     /// The error that a directory that was named is not there.
     pub(crate) fn not_there(&self) -> Option<Error> {
+        let remedy = "give the directory that `rocov run` wrote to; it writes none if no GPU code that counts ran";
         let absent = self.absent.first()?;
-        let here = match env::current_dir() {
-            Ok(here) if absent.is_relative() => format!(" in {}", here.display()),
-            _ => String::new(),
-        };
-        Some(anyhow!(
-            "{} does not exist{here}: give the directory that `rocov run` wrote to; it writes none if \
-             no GPU code that counts ran",
-            absent.display()
-        ))
+        Some(Absent::new(absent, remedy).into())
     }
 
     /// The first file with such a name directly in one of the directories.

@@ -2,6 +2,7 @@
 //! belong to it.
 
 use super::names::{DeviceProfile, FileKind, is_searched};
+use crate::support::paths::Absent;
 use anyhow::Error;
 use rocov::store::ProfileNameParts;
 use rocov::store::layout::{OBJECTS, PROFRAW, REGISTRIES, SECTIONS, normal, sides};
@@ -20,6 +21,8 @@ pub(crate) enum FoundFile {
     Device(DeviceProfile),
     /// A profile of host code.
     Host(PathBuf),
+    /// A profile of device code that LLVM's offload runtime has written.
+    OfOffloadRuntime(PathBuf),
     /// A device ELF that was kept, and its identity.
     Elf(String, PathBuf),
     /// The registry of a process's kernels.
@@ -96,6 +99,7 @@ impl<'a> DirectoryWalk<'a> {
         let found = match FileKind::of(&path) {
             FileKind::Device(profile) => FoundFile::Device(profile),
             FileKind::Host | FileKind::PooledHost => FoundFile::Host(path),
+            FileKind::OfOffloadRuntime => FoundFile::OfOffloadRuntime(path),
             FileKind::Sections => FoundFile::Sections(path),
             FileKind::Registry => FoundFile::Registry(path),
             FileKind::Elf(identity) => FoundFile::Elf(identity, path),
@@ -177,7 +181,10 @@ impl<'a> DirectoryWalk<'a> {
 
     /// Reports a path that cannot be read, with the error of the system.
     pub(crate) fn unreadable(&mut self, path: &Path, error: io::Error) {
-        let error = Error::from(error).context(format!("cannot read {}", path.display()));
+        let error = match Absent::is(&error) {
+            true => Absent::new(path, "check the path").into(),
+            false => Error::from(error).context(format!("cannot read {}", path.display())),
+        };
         self.damaged(path, error);
     }
 

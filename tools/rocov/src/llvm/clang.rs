@@ -1,10 +1,15 @@
 //! Compilers: their versions as they print them, and as code that they made carries them.
 
 use super::search::{PLACES, candidates};
+use crate::support::paths::Absent;
 use crate::system::command;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// The next step if a compiler cannot be used.
+const OTHER: &str = "give --clang another compiler, such as one that `rocov doctor` finds";
 
 /// A compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,14 +50,23 @@ impl Clang {
     ///
     /// Fails if it cannot be run or is no clang.
     pub(crate) fn at(path: &Path) -> Result<Self> {
-        let output = command::output(Command::new(path).arg("--version"))?;
+        let output = command::output(Command::new(path).arg("--version"));
+        let output = output.map_err(|error| match error.downcast_ref::<io::Error>() {
+            Some(error) if Absent::is(error) && path.components().count() > 1 => {
+                Absent::new(path, OTHER).into()
+            }
+            Some(error) if Absent::is(error) => {
+                anyhow!("{} is not on PATH: {OTHER}", path.display())
+            }
+            _ => anyhow!("{error:#}: {OTHER}"),
+        })?;
         let text = String::from_utf8_lossy(&output.stdout);
         let said = text
             .lines()
             .find_map(|line| Some((major(line)?, line.trim().to_owned())));
         let (llvm, line) = said.with_context(|| {
             format!(
-                "{} is not clang: it does not print a clang version",
+                "{} is not clang, as it prints no clang version: {OTHER}",
                 path.display()
             )
         })?;

@@ -99,7 +99,7 @@ impl SourceRequest<'_> {
             }
             Ok(())
         })?;
-        eprint!("{}", said.replace(&root, ""));
+        print::aside(&said.replace(&root, ""));
         Ok(())
     }
 

@@ -1,19 +1,48 @@
 //! Demangles names of kernels: librocov leaves the long ones to the command.
 
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
+use rocov::format::codeobject::TARGET_REGION;
+
+/// The words between the function and the line of a target region.
+pub(crate) const REGION: &str = ", target region";
 
 /// The largest depth of nesting of a name: templates of templates take five to eight levels each. This
 /// many need less than 1 MiB of stack; a thread has 2.
 const DEPTH: u32 = 512;
 
-/// `scale(float*, int, float)` for `_Z5scalePfif`; `None` if the name is not mangled.
+/// `scale(float*, int, float)` for `_Z5scalePfif`, and `main, target region at line 9` for a kernel of
+/// OpenMP; `None` if the name is not mangled.
 pub(crate) fn demangle(name: &str) -> Option<String> {
+    if let Some(region) = name.strip_prefix(TARGET_REGION) {
+        return target_region(region);
+    }
     // Types are mangled too: of a kernel `extern "C" i` the demangler would make `int`.
     let name = name.starts_with("_Z").then_some(name)?;
     let parsing = ParseOptions::default().recursion_limit(DEPTH);
     let writing = DemangleOptions::default().recursion_limit(DEPTH);
     let symbol = Symbol::new_with_options(name, &parsing).ok()?;
     symbol.demangle_with_options(&writing).ok()
+}
+
+/// A target region by the rest of its name: `DEVICE_FILE_FUNCTION_lLINE`. The numbers of the source's device
+/// and file differ from machine to machine. A second region of the line adds `_1`.
+fn target_region(name: &str) -> Option<String> {
+    let mut parts = name.splitn(3, '_');
+    let is_number = |part: &str| u64::from_str_radix(part, 16).is_ok();
+    let [device, file, place] = [parts.next()?, parts.next()?, parts.next()?];
+    let (function, line) = place.rsplit_once("_l")?;
+    let (line, again) = match line.split_once('_') {
+        Some((line, again)) => (line, Some(again)),
+        None => (line, None),
+    };
+    if ![device, file, line].into_iter().all(is_number) {
+        return None;
+    }
+    let mut region = format!("{}{REGION} at line {line}", shown(function));
+    if let Some(again) = again {
+        region += &format!(" ({again})");
+    }
+    Some(region)
 }
 
 /// Demangles a name. Returns the name itself if it is not mangled.
@@ -33,6 +62,15 @@ mod tests {
                 "_ZN12_GLOBAL__N_14foldIiEEvPT_",
                 Some("void (anonymous namespace)::fold<int>(int*)"),
             ),
+            (
+                "__omp_offloading_fe00_bc000e_main_l14",
+                Some("main, target region at line 14"),
+            ),
+            (
+                "__omp_offloading_10302_1a__Z5scalePfif_l7_1",
+                Some("scale(float*, int, float), target region at line 7 (1)"),
+            ),
+            ("__omp_offloading_10302_1a_main", None),
             ("scale", None),
             ("i", None),
             ("_Z", None),

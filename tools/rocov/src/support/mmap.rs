@@ -1,5 +1,6 @@
 //! Files as memory: host files with kernels can be gigabytes, of which little is read.
 
+use crate::support::paths::Absent;
 use anyhow::{Context, Result, bail};
 use memmap2::Mmap;
 use std::fs::File;
@@ -9,9 +10,12 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// Fails if it is no file, or cannot be opened or mapped.
+/// Fails if it does not exist, is no file, or cannot be opened or mapped.
 pub(crate) fn map(path: &Path) -> Result<Mmap> {
-    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    let file = match File::open(path) {
+        Err(error) if Absent::is(&error) => bail!(Absent::new(path, "check the path")),
+        file => file.with_context(|| format!("cannot open {}", path.display()))?,
+    };
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
         bail!("{} is not a file", path.display());
     }

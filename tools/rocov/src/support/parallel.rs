@@ -1,9 +1,7 @@
 //! Runs work on many items, on all processors.
 
 use anyhow::Result;
-use std::num::NonZero;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 /// Calls `work` for each of `items`. Returns the results in their order.
 ///
@@ -14,47 +12,15 @@ pub(crate) fn map<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&T) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
-    let next = AtomicUsize::new(0);
-    let take = || {
-        let index = next.fetch_add(1, Ordering::Relaxed);
-        Some((index, items.get(index)?))
-    };
-    let worker = || {
-        let mut done = Vec::new();
-        while let Some((index, item)) = take() {
-            match work(item) {
-                Ok(result) => done.push((index, result)),
-                Err(error) => {
-                    next.store(items.len(), Ordering::Relaxed);
-                    return Err(error);
-                }
-            }
-        }
-        Ok(done)
-    };
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    let ended: Vec<_> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.min(items.len()))
-            .map(|_| scope.spawn(worker))
-            .collect();
-        let join = |worker: thread::ScopedJoinHandle<'_, Result<_>>| match worker.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        workers.into_iter().map(join).collect()
-    });
-    let mut done = Vec::with_capacity(items.len());
-    for of_worker in ended {
-        done.extend::<Vec<_>>(of_worker?);
-    }
-    done.sort_by_key(|(index, _)| *index);
-    Ok(done.into_iter().map(|(_, result)| result).collect())
+    // One item a job, because it can take seconds.
+    items.par_iter().with_max_len(1).map(&work).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use anyhow::bail;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn results_are_in_order() {

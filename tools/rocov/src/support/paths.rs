@@ -2,7 +2,48 @@
 
 use std::borrow::Cow;
 use std::env;
+use std::error::Error;
+use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
+
+/// The error that a path that the user has given leads nowhere.
+#[derive(Debug)]
+pub(crate) struct Absent {
+    path: PathBuf,
+    /// The next step.
+    remedy: &'static str,
+}
+
+impl Absent {
+    /// Makes the error for `path`.
+    pub(crate) fn new(path: &Path, remedy: &'static str) -> Self {
+        Self {
+            path: path.to_owned(),
+            remedy,
+        }
+    }
+
+    /// Returns whether an error of the system says so. A part of the path may be a file.
+    pub(crate) fn is(error: &io::Error) -> bool {
+        matches!(
+            error.kind(),
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+        )
+    }
+}
+
+impl fmt::Display for Absent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} does not exist", self.path.display())?;
+        if self.path.is_relative() {
+            write!(f, " in {}", here().display())?;
+        }
+        write!(f, ": {}", self.remedy)
+    }
+}
+
+impl Error for Absent {}
 
 /// The current directory, which paths are shown from.
 pub(crate) fn here() -> PathBuf {

@@ -16,13 +16,15 @@ pub(crate) const MODEL_GPU: &str = "librocov_modelgpu.so";
 pub(crate) const DIRECTORY_VARIABLE: &str = "ROCOV_LIBRARY_DIR";
 
 /// The drain as a library to link, in a folder of its own: cargo's own archive of this name is not
-/// fit for that (see tools/librocov-a).
+/// fit for that (see tools/dev/librocov-a).
 const STATIC_DRAIN: &str = "static/librocov.a";
 
 const HEADER: &str = "rocov_device.h";
 
 /// The linker for device code whose units clash, by the name that clang looks for.
 const LINKER: &str = "lld";
+/// The linker for OpenMP's device code.
+const OPENMP_LINKER: &str = "ld.lld";
 
 /// Finds the library `name`.
 ///
@@ -39,7 +41,7 @@ pub(crate) fn find(name: &str) -> Result<PathBuf> {
 ///
 /// Fails if it is in none of the places, which the message names.
 pub(crate) fn find_static() -> Result<PathBuf> {
-    find_built(STATIC_DRAIN, "tools/librocov-a")
+    find_built(STATIC_DRAIN, "tools/dev/librocov-a")
 }
 
 /// Finds a file that `command` builds.
@@ -77,6 +79,15 @@ pub(crate) fn find_header() -> Result<PathBuf> {
 /// Fails if it is in none of the places, which the message names.
 pub(crate) fn find_linker() -> Result<PathBuf> {
     find_for_device("libexec/rocov/rdc", "rdc", LINKER)
+}
+
+/// Finds the linker that replaces ld.lld when clang links several units of OpenMP's device code.
+///
+/// # Errors
+///
+/// Fails if it is in none of the places, which the message names.
+pub(crate) fn find_openmp_linker() -> Result<PathBuf> {
+    find_for_device("libexec/rocov/rdc/openmp", "rdc/openmp", OPENMP_LINKER)
 }
 
 /// Finds `name` in a directory of an installation, or in a folder of `runtime/device`: of the source

@@ -3,6 +3,7 @@
 use crate::support::atomic::replace;
 use anyhow::{Context, Result};
 use serde::Serialize;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -89,7 +90,16 @@ pub(crate) fn warn(lines: &[String]) {
     if IS_QUIET.load(Ordering::Relaxed) {
         return;
     }
-    for line in lines {
-        eprintln!("rocov: {line}");
-    }
+    lines.iter().for_each(message);
+}
+
+/// Prints a line of the command on standard error: an error, or a note that `--quiet` keeps.
+pub(crate) fn message(line: impl Display) {
+    eprintln!("rocov: {line}");
+}
+
+/// Prints the text of another tool, or one that gives way to the flags on standard output, on standard
+/// error.
+pub(crate) fn aside(text: &str) {
+    eprint!("{text}");
 }

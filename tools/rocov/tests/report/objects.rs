@@ -83,6 +83,31 @@ fn a_profile_without_its_device_elf_is_named() {
     );
 }
 
+/// The names of LLVM's own drain have no identity, so that no object can help.
+#[test]
+fn a_profile_of_llvms_own_drain_is_left_out() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    let ours = place.profile(&elf, "gfx90a", 0, 1);
+    let llvms = place.data().join("gfx90a.1.4711.profraw");
+    fs::copy(&ours, &llvms).unwrap();
+    let output = place.report(&[&"--object", &elf]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let start = "rocov: left out: rocov-data/gfx90a.1.4711.profraw is of LLVM's own drain";
+    assert!(said.starts_with(start), "{said}");
+    assert!(
+        said.contains("--drain=rocov") && !said.contains("--object"),
+        "{said}"
+    );
+    fs::remove_file(&ours).unwrap();
+    let message = failure(&place.report(&[&"--object", &elf]), 1);
+    assert!(
+        message.contains("--drain=rocov") && !message.contains("--object"),
+        "{message}"
+    );
+}
+
 #[test]
 fn a_device_elf_without_a_profile_is_left_out_and_said() {
     let place = Place::new();
@@ -116,7 +141,10 @@ fn objects_that_cannot_be_used_are_named_with_the_reason() {
     let whole = fs::read(&bundle).unwrap();
     fs::write(&bundle, &whole[..whole.len() - 1]).unwrap();
     for (object, reason) in [
-        (place.path().join("missing"), "No such file"),
+        (
+            place.path().join("missing"),
+            "does not exist: check the path",
+        ),
         (place.data(), "comes before --object"),
         (PathBuf::from("/bin/true"), "no .hip_fatbin section"),
         (text, "ELF"),

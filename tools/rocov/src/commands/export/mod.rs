@@ -19,7 +19,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> CommandResult {
         DataDirectory::open(&[&arguments.directory], warnings)?.merged_registry()
     })?;
     for error in &registry.unread {
-        eprintln!("rocov: left out: {error:#}");
+        print::message(format_args!("left out: {error:#}"));
     }
     let is_partial = !registry.unread.is_empty();
     let document = &registry.document;

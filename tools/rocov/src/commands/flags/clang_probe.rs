@@ -107,6 +107,13 @@ impl ClangProbe {
         })
     }
 
+    /// The flags that give the options to the linking of OpenMP's device code, when it becomes machine code.
+    pub(super) fn openmp_linking(&self) -> Vec<String> {
+        let given = self.options.iter();
+        let given = given.flat_map(|it| ["-Xoffload-linker".to_owned(), format!("-mllvm={it}")]);
+        given.collect()
+    }
+
     /// The flags that give the options to device code, for its compilation and its linking.
     pub(super) fn flags(&self, form: Form) -> Vec<String> {
         let given = self.options.iter().flat_map(|it| for_device(it));

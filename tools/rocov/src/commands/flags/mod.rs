@@ -18,6 +18,9 @@ use std::process::Command;
 /// A target that every clang with an AMDGPU back end knows, to ask about its flags.
 const ANY_ARCH: &str = "gfx90a";
 
+/// The first clang whose driver passes instrumentation on to the device code of OpenMP.
+const OPENMP_SINCE: u32 = 20;
+
 /// The form of the flags by which a clang instruments device code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
@@ -38,6 +41,15 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
         Some(path) => Clang::at(path)?,
         None => Clang::newest()?,
     };
+    if arguments.openmp && clang.llvm < OPENMP_SINCE {
+        return Err(anyhow!(
+            "{} is LLVM {}, which does not count in the target regions of OpenMP: give --clang {OPENMP_SINCE} \
+             or later",
+            clang.path.display(),
+            clang.llvm
+        )
+        .into());
+    }
     let form = Form::of(&clang, &arguments.offload_arch)?;
     if form == Form::FrontEnd && clang.llvm <= 14 {
         // Its AMDGPU Attributor pass follows the data record's reference to itself (the relative
@@ -52,9 +64,10 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
     let probe = ClangProbe::of(&clang, form, &arguments.offload_arch)?;
     let own = Own {
         header: installed::find_header()?,
-        linker: match probe.units_clash || probe.lacks_runtime {
-            true => Some(installed::find_linker()?),
-            false => None,
+        linker: match arguments.openmp {
+            true if probe.units_clash => Some(installed::find_openmp_linker()?),
+            false if probe.units_clash || probe.lacks_runtime => Some(installed::find_linker()?),
+            _ => None,
         },
     };
     let line = line(form, arguments, &probe, &own)?;
@@ -149,17 +162,37 @@ fn line(form: Form, arguments: &FlagsArguments, probe: &ClangProbe, own: &Own) -
     words.extend(probe.flags(form).into_iter().map(OsString::from));
     words.push("-include".into());
     words.push(own.header.as_os_str().to_owned());
-    // clang takes `lld` for device code from the directories of -B first. It takes the linker of host
-    // code too, but none of its names is there.
-    if let Some(directory) = own.linker.as_deref().and_then(Path::parent) {
-        let mut word = OsString::from("-B");
-        word.push(directory);
-        words.push(word);
+    let directory = own.linker.as_deref().and_then(Path::parent);
+    if arguments.openmp {
+        words.extend(openmp_linking(probe, directory));
+    } else if let Some(directory) = directory {
+        // clang takes `lld` for device code from the directories of -B first. It takes the linker of host
+        // code too, but none of its names is there.
+        words.push(prefixed("-B", directory));
     }
     for arch in &arguments.offload_arch {
         words.push(format!("--offload-arch={arch}").into());
     }
     shell_line(&words)
+}
+
+/// The flags that link the device code of OpenMP. clang-linker-wrapper calls a clang of its own for it, which
+/// takes `ld.lld` from `linker`.
+fn openmp_linking(probe: &ClangProbe, linker: Option<&Path>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = vec!["--start-no-unused-arguments".into()];
+    words.extend(probe.openmp_linking().into_iter().map(OsString::from));
+    words.extend(linker.map(|linker| prefixed("-Wl,--device-compiler=-B", linker)));
+    if words.len() == 1 {
+        return Vec::new();
+    }
+    words.push("--end-no-unused-arguments".into());
+    words
+}
+
+fn prefixed(option: &str, path: &Path) -> OsString {
+    let mut word = OsString::from(option);
+    word.push(path);
+    word
 }
 
 /// The flags that link `library`, on one line.
@@ -193,6 +226,7 @@ mod tests {
             clang: None,
             offload_arch: archs.iter().map(ToString::to_string).collect(),
             host,
+            openmp: false,
             link: false,
         }
     }
@@ -259,6 +293,24 @@ mod tests {
         let line = line_of(Form::FrontEnd);
         let quiet = format!("--start-no-unused-arguments {options} --end-no-unused-arguments");
         assert!(line.ends_with(&format!(" {quiet} {ending}")), "{line}");
+    }
+
+    #[test]
+    fn the_linker_of_openmp_is_for_the_clang_that_links_device_code() {
+        let probe = ClangProbe {
+            options: vec!["-one=0"],
+            units_clash: true,
+            lacks_runtime: false,
+        };
+        let arguments = FlagsArguments {
+            openmp: true,
+            ..arguments(false, &["gfx90a"])
+        };
+        let line = line(Form::Driver, &arguments, &probe, &own(true)).unwrap();
+        let line = String::from_utf8(line).unwrap();
+        let ending = "-include /r/rocov_device.h --start-no-unused-arguments \
+                      -Xoffload-linker -mllvm=-one=0 -Wl,--device-compiler=-B/r/rdc --end-no-unused-arguments --offload-arch=gfx90a\n";
+        assert!(line.ends_with(ending), "{line}");
     }
 
     #[test]

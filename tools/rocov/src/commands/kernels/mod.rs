@@ -33,7 +33,7 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
         Warnings::printing(|warnings| DataDirectory::open(&[&arguments.directory], warnings))?;
     let mut registry = data.merged_registry()?;
     for error in &registry.unread {
-        eprintln!("rocov: left out: {error:#}");
+        print::message(format_args!("left out: {error:#}"));
     }
     let is_partial = !registry.unread.is_empty();
     if !arguments.address.is_empty() {

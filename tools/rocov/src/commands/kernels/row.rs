@@ -3,7 +3,7 @@
 use super::measured::Measured;
 use crate::cli::KernelsArguments;
 use crate::coverage::Figure;
-use crate::support::demangle::demangle;
+use crate::support::demangle::{REGION, demangle};
 use rocov::format::codeobject::Kernel;
 use rocov::format::registry::model::Document;
 use serde::Serialize;
@@ -84,8 +84,11 @@ impl Row {
     }
 }
 
-/// The name that people use: `scale` for `void scale<float>(float*, int)`.
+/// The name that people use: `scale` for `void scale<float>(float*, int)`, and for its target regions.
 fn without_signature(name: &str) -> &str {
+    let name = name
+        .split_once(REGION)
+        .map_or(name, |(function, _)| function);
     // `(anonymous namespace)::` is not a list of parameters.
     let end = name.match_indices('(').map(|(at, _)| at);
     let mut end = end.filter(|at| !name[*at..].starts_with("(anonymous namespace)"));
@@ -110,6 +113,8 @@ mod tests {
         for (name, short) in [
             ("scale", "scale"),
             ("scale(float*, int, float)", "scale"),
+            ("a::scale(int), target region at line 7", "a::scale"),
+            ("main, target region at line 14", "main"),
             ("void clean<float>(float*, int)", "clean"),
             ("a::scale(void (*)(int))", "a::scale"),
             ("void a::fold<b<int>, 3>(b<int>*)", "a::fold"),

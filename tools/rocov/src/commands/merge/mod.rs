@@ -89,7 +89,7 @@ pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
     if gathered.is_empty() {
         let error = gathered.nothing_to_merge(arguments.arch.as_deref());
         if arguments.failure_mode == FailureMode::Warn {
-            eprintln!("rocov: {error:#}");
+            print::message(format_args!("{error:#}"));
             return Ok(0);
         }
         return Err(error.into());
@@ -177,7 +177,7 @@ impl Gathered {
                 continue;
             };
             if arguments.pooled.is_none() {
-                eprintln!("rocov: left out: {error:#}");
+                print::message(format_args!("left out: {error:#}"));
             } else {
                 self.damaged.push(Damaged {
                     path: path.to_owned(),
@@ -227,17 +227,17 @@ impl Gathered {
     fn say_unread(&self) {
         if let Some((number, first)) = &self.sections {
             let files = count(*number, "file");
-            eprintln!(
-                "rocov: left out: {files} of saved sections (see `rocov show`), such as {}",
+            print::message(format_args!(
+                "left out: {files} of saved sections (see `rocov show`), such as {}",
                 first.display()
-            );
+            ));
         }
         if let Some((number, first)) = &self.sums.repeated {
-            eprintln!(
-                "rocov: {} given more than once, counted once, such as {}",
+            print::message(format_args!(
+                "{} given more than once, counted once, such as {}",
                 count(*number, "profile"),
                 first.display()
-            );
+            ));
         }
     }
 
@@ -251,7 +251,7 @@ impl Gathered {
         let is_fatal = mode == FailureMode::Any;
         let prefix = if is_fatal { "" } else { "left out: " };
         for damaged in &self.damaged {
-            eprintln!("rocov: {prefix}{:#}", damaged.error);
+            print::message(format_args!("{prefix}{:#}", damaged.error));
         }
         if is_fatal && !self.damaged.is_empty() {
             return Err(self.not_written());

@@ -73,7 +73,7 @@ pub(super) fn write(
     }
     match flags {
         Some(flags) => {
-            eprint!("{said}");
+            print::aside(&said);
             print::text(&flags)
         }
         None => print::text(said.as_bytes()),
@@ -150,10 +150,10 @@ fn put_beside(directory: &Path, gathered: &Gathered, pool: Pool) -> Result<()> {
         return Ok(());
     }
     if !pooled::is_of_merges(directory)? {
-        eprintln!(
-            "rocov: {0}/{PROFRAW} has profiles of runs, and stays as it is: `rocov report {0}` reports on those; give another directory to report on the merged profiles",
+        print::message(format_args!(
+            "{0}/{PROFRAW} has profiles of runs, and stays as it is: `rocov report {0}` reports on those; give another directory to report on the merged profiles",
             directory.display()
-        );
+        ));
         return Ok(());
     }
     pool.keep(gathered)?;

@@ -46,18 +46,18 @@ pub(crate) fn show(arguments: &ShowArguments) -> CommandResult {
     let mut status = 0;
     for path in &arguments.files {
         if path.is_dir() {
-            eprintln!(
-                "rocov: {0} is a directory: `rocov report {0}` reports on it, and `rocov show` takes the \
+            print::message(format_args!(
+                "{0} is a directory: `rocov report {0}` reports on it, and `rocov show` takes the \
                  files in it",
                 path.display()
-            );
+            ));
             status = FAILED;
             continue;
         }
         let description = match map(path) {
             Ok(file) => describe(path, &file),
             Err(error) => {
-                eprintln!("rocov: {error:#}");
+                print::message(format_args!("{error:#}"));
                 status = FAILED;
                 continue;
             }
@@ -66,7 +66,7 @@ pub(crate) fn show(arguments: &ShowArguments) -> CommandResult {
             print::text(format!("{}:\n{}", path.display(), description.text).as_bytes())?;
         }
         for reason in &description.damage {
-            eprintln!("rocov: {}: {reason}", path.display());
+            print::message(format_args!("{}: {reason}", path.display()));
             status = FAILED;
         }
     }
