@@ -1,70 +1,70 @@
-// Kernels whose uniformity follows from the source: waves have 64 lanes.
+// Kernels whose uniformity follows from the source: waves have 64 lanes, and 8 waves run each kernel.
 //
-// The comment at the end of a line is the share of its executions that have all lanes of the wave
-// active, or "not known" if no counter tells it.
+// The comment at the end of a line tells how many of its executions have all lanes of the wave active.
+// A ? stands for a number that no counter tells.
 #include <hip/hip_runtime.h>
 
 constexpr int LANES = 64;
 constexpr int GROUP = 2 * LANES;
 constexpr int GROUPS = 4;
 
-__device__ int place() { // 100.00%
-  return blockIdx.x * blockDim.x + threadIdx.x; // 100.00%
-} // 100.00%
+__device__ int place() { // 3072 of 3072
+  return blockIdx.x * blockDim.x + threadIdx.x; // 3072 of 3072
+} // 3072 of 3072
 
-__global__ void a_quarter_of_the_lanes(int *values) { // 100.00%
-  const int i = place(); // 100.00%
-  if (i % LANES < LANES / 4) { // 100.00%
-    values[i] += 1; // 0.00%
-  } // 0.00%
-  values[i] += 2; // 100.00%
-} // 100.00%
+__global__ void a_quarter_of_the_lanes(int *values) { // 512 of 512
+  const int i = place(); // 512 of 512
+  if (i % LANES < LANES / 4) { // 512 of 512
+    values[i] += 1; // 0 of 128
+  } // 0 of 128
+  values[i] += 2; // 512 of 512
+} // 512 of 512
 
-__global__ void every_second_wave(int *values) { // 100.00%
-  const int i = place(); // 100.00%
-  if (i / LANES % 2 == 0) { // 100.00%
-    values[i] += 1; // 100.00%
-  } else { // 100.00%
-    values[i] += 2; // 100.00%
-  } // 100.00%
-} // 100.00%
+__global__ void every_second_wave(int *values) { // 512 of 512
+  const int i = place(); // 512 of 512
+  if (i / LANES % 2 == 0) { // 512 of 512
+    values[i] += 1; // 256 of 256
+  } else { // 256 of 256
+    values[i] += 2; // 256 of 256
+  } // 256 of 256
+} // 512 of 512
 
 // All lanes of even waves, and one lane of odd ones.
-__global__ void some_of_both(int *values) { // 100.00%
-  const int i = place(); // 100.00%
-  if (i / LANES % 2 == 0 || i % LANES == 0) { // 100.00%
-    values[i] += 1; // 98.46%
-  } // 98.46%
-} // 100.00%
+__global__ void some_of_both(int *values) { // 512 of 512
+  const int i = place(); // 512 of 512
+  if (i / LANES % 2 == 0 || i % LANES == 0) { // 512 of 512
+    values[i] += 1; // 256 of 260
+  } // 256 of 260
+} // 512 of 512
 
-__global__ void the_other_lanes(int *values) { // 100.00%
-  const int i = place(); // 100.00%
-  if (i % 2 == 0) { // 100.00%
-    values[i] += 1; // 0.00%
-    return; // 0.00%
-  } // 0.00%
-  values[i] += 2; // not known
-} // not known
+__global__ void the_other_lanes(int *values) { // 512 of 512
+  const int i = place(); // 512 of 512
+  if (i % 2 == 0) { // 512 of 512
+    values[i] += 1; // 0 of 256
+    return; // 0 of 256
+  } // 0 of 256
+  values[i] += 2; // ? of 256
+} // ? of 256
 
 // The bound cuts no wave.
-__global__ void bounded(int *values, int bound) { // 100.00%
-  const int i = place(); // 100.00%
-  if (i >= bound) { // 100.00%
-    return; // 100.00%
-  } // 100.00%
-  values[i] += 1; // 100.00%
-} // 100.00%
+__global__ void bounded(int *values, int bound) { // 512 of 512
+  const int i = place(); // 512 of 512
+  if (i >= bound) { // 512 of 512
+    return; // 192 of 192
+  } // 192 of 192
+  values[i] += 1; // 320 of 320
+} // 320 of 320
 
-// Each lane takes two turns, and one lane of each wave takes two more.
-__global__ void turns(int *values) { // 100.00%
-  const int i = place(); // 100.00%
-  const int turns = i % LANES == 0 ? 4 : 2; // 100.00%
-#pragma unroll 1
-  for (int turn = 0; turn < turns; turn++) { // 98.97%
-    values[i] += turn; // 98.46%
-  } // 98.46%
-  values[i] += 1; // 100.00%
-} // 100.00%
+// Each lane takes two turns, and one lane of each wave takes two more. The condition comes once more.
+__global__ void turns(int *values) { // 512 of 512
+  const int i = place(); // 512 of 512
+  const int turns = i % LANES == 0 ? 4 : 2; // 512 of 512
+#pragma unroll 1 // 512 of 512
+  for (int turn = 0; turn < turns; turn++) { // 1536 of 1552
+    values[i] += turn; // 1024 of 1040
+  } // 1024 of 1040
+  values[i] += 1; // 512 of 512
+} // 512 of 512
 
 __global__ void never(int *values) {
   values[0] = 1;
