@@ -140,7 +140,9 @@ fn the_text_has_the_figures_of_files_and_the_divergent_lines() {
         return;
     };
     let report = succeeds(&mut built.report(&[&built.run("data")]));
-    let (_, report) = report.split_once("by uniformity:").expect("its table");
+    let (_, report) = report
+        .split_once("Uniformity on gfx942:")
+        .expect("its table");
     let stated = stated(1);
     let divergent = stated
         .iter()

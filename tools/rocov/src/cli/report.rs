@@ -150,8 +150,8 @@ pub(crate) struct ReportOptions {
     )]
     pub(crate) per_test: bool,
 
-    /// Show also how much of each file ran with all lanes of a wave active, and the lines that did not
-    /// (text and --json; code of clang 23 or later)
+    /// Show also how many executions had all lanes of a wave active, and the lines that ran with idle
+    /// lanes (text and --json; code of clang 23 or later)
     #[arg(
         long,
         conflicts_with_all = ["show", "html", "lcov", "cobertura", "sonar", "markdown"],

@@ -51,7 +51,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
         return Ok(0);
     }
     if options.uniformity {
-        tell_uniformity(&mut report, &data, &matched, &merged)?;
+        add_uniformity(&mut report, &data, &matched, &merged)?;
     }
     for component in components.iter() {
         let name = component.path.display().to_string();
@@ -90,12 +90,12 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     })
 }
 
-/// Tells the uniformity of the code objects that have uniform counters.
+/// Adds the uniformity of the code objects that have uniform counters to the report.
 ///
 /// # Errors
 ///
-/// Fails if none has them, or a file cannot be written.
-fn tell_uniformity(
+/// Fails if no code object has them, or a file cannot be written.
+fn add_uniformity(
     report: &mut Report,
     data: &DataDirectory,
     matched: &MatchedElfs<'_>,
@@ -105,19 +105,19 @@ fn tell_uniformity(
     let total = matched.archs.values().map(BTreeMap::len).sum::<usize>();
     if profiles.is_empty() {
         bail!(
-            "no profile in {data} has uniform counters, which --uniformity reports: compile the GPU code with \
-             clang 23 or later and run the program again, or leave out --uniformity"
+            "no profile in {data} has uniform counters: compile the GPU code with clang 23 or later and run \
+             the program again, or leave out --uniformity"
         );
     }
     let without = total - profiles.len();
     if without > 0 {
         print::warn(&[format!(
-            "{without} of {} without uniform counters: the uniformity of their lines is not known; compile \
+            "{without} of {} without uniform counters: the report has no uniformity of their lines; compile \
              them with clang 23 or later",
             count(total, "code object")
         )]);
     }
-    report.tell_uniformity(&profiles);
+    report.add_uniformity(&profiles);
     Ok(())
 }
 

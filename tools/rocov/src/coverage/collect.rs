@@ -3,7 +3,7 @@
 use super::folded::{Folded, with_everything_run};
 use super::llvm_cov::export;
 use super::model::{Record, SharedFunctions, Side, Source};
-use super::uniformity::Uniformity;
+use super::uniformity;
 use crate::llvm::Tools;
 use crate::profdata::uniformity::UniformityProfiles;
 use crate::support::{mmap, parallel};
@@ -35,7 +35,7 @@ pub(crate) struct CountedBinary {
     pub(crate) objects: Vec<PathBuf>,
     /// Indexed.
     pub(crate) profile: PathBuf,
-    /// The profiles of its uniformity, if the report tells it.
+    /// The profiles of its uniformity, if the report has it.
     pub(crate) uniformity: Option<UniformityProfiles>,
 }
 
@@ -85,7 +85,7 @@ fn read(input: &CountedBinary, tools: &Tools) -> Result<(Source, Vec<String>)> {
     let (export, warnings) = export(tools, &input.objects, &input.profile)?;
     let mut records = export.records;
     if let Some(profiles) = &input.uniformity {
-        add_uniformity(&mut records, profiles, &input.objects, tools)?;
+        uniformity::add(&mut records, profiles, &input.objects, tools)?;
     }
     if number_of_branches(&records) != export.branches {
         let folded = folded(input, tools)?;
@@ -114,41 +114,6 @@ fn read(input: &CountedBinary, tools: &Tools) -> Result<(Source, Vec<String>)> {
     let binary = input.binary.display();
     let warnings = warnings.iter().map(|it| format!("{binary}: {it}"));
     Ok((source, warnings.collect()))
-}
-
-/// Adds the uniformity of their regions to records that were just read. llvm-cov leaves out descriptions of
-/// unused functions by their counts, so the exports may differ in these.
-fn add_uniformity(
-    records: &mut [Record],
-    profiles: &UniformityProfiles,
-    objects: &[PathBuf],
-    tools: &Tools,
-) -> Result<()> {
-    let read = |profile: &Path| -> Result<HashMap<_, _>> {
-        let (export, _) = export(tools, objects, profile)?;
-        let records = export.records.into_iter();
-        let regions = records.map(|record| (record.function, record.counts.regions));
-        Ok(regions.collect())
-    };
-    let (uniform, marks) = (read(&profiles.uniform)?, read(&profiles.marks)?);
-    for Record { function, counts } in records {
-        let (Some(uniform), Some(marks)) = (uniform.get(function), marks.get(function)) else {
-            continue;
-        };
-        let regions = counts.regions.iter().zip(uniform.iter().zip(marks));
-        let regions = regions.map(|(executions, (uniform, mark))| {
-            let uniformity = Uniformity {
-                known: *executions,
-                uniform: *uniform.min(executions),
-            };
-            match profiles.is_known(*mark) {
-                true => uniformity,
-                false => Uniformity::default(),
-            }
-        });
-        counts.uniformity = regions.collect();
-    }
-    Ok(())
 }
 
 /// The number of branches, each side by itself, if none is folded: instances of a template count

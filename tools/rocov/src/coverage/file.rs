@@ -2,6 +2,7 @@
 
 use super::function::{Place, Span};
 use super::segments::{CountedRegion, Segment, lines, missed, segments};
+use super::uniformity::Uniformity;
 use super::view::{Column, View};
 use std::collections::BTreeMap;
 
@@ -126,6 +127,20 @@ impl View {
 impl Column {
     /// The segments of a file, of all functions that have something in it.
     pub(crate) fn segments(&self, path: &str) -> Vec<Segment> {
+        let mut regions = self.regions(path);
+        // Segments of one count are one for llvm-cov, even if they differ in uniformity.
+        for region in &mut regions {
+            region.uniformity = Uniformity::default();
+        }
+        segments(regions)
+    }
+
+    /// The segments of a file with their uniformity.
+    pub(super) fn segments_with_uniformity(&self, path: &str) -> Vec<Segment> {
+        segments(self.regions(path))
+    }
+
+    fn regions(&self, path: &str) -> Vec<CountedRegion> {
         let mut counted = Vec::new();
         for record in self.touching(path) {
             let function = &record.function;
@@ -142,7 +157,7 @@ impl Column {
                 }
             }
         }
-        segments(counted)
+        counted
     }
 
     /// The branches of a file with their counts.

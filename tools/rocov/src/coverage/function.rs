@@ -175,7 +175,7 @@ pub(crate) struct Counts {
     /// The number of entries of the function.
     pub(crate) calls: u64,
     pub(crate) regions: Vec<u64>,
-    /// The uniformity of each region; empty if the report does not tell it.
+    /// The uniformity of each region; empty if the report does not have it.
     pub(crate) uniformity: Vec<Uniformity>,
     pub(crate) branches: Vec<Sides>,
     pub(crate) decisions: Vec<DecisionOutcome>,

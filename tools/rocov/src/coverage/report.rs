@@ -68,11 +68,8 @@ impl Report {
         report
     }
 
-    /// Tells the uniformity of the code objects with these profiles, by arch and identity.
-    pub(crate) fn tell_uniformity(
-        &mut self,
-        profiles: &BTreeMap<(&str, &str), UniformityProfiles>,
-    ) {
+    /// Adds the uniformity of the code objects with these profiles, by arch and identity.
+    pub(crate) fn add_uniformity(&mut self, profiles: &BTreeMap<(&str, &str), UniformityProfiles>) {
         for binary in &mut self.binaries {
             let key = (&*binary.arch, &*binary.identity);
             binary.uniformity = profiles.get(&key).cloned();

@@ -126,10 +126,14 @@ impl Builder {
 
     fn start(&mut self, region: &CountedRegion, place: Place, is_entry: bool, is_skipped: bool) {
         let has_count = !is_skipped && region.kind != Kind::Skipped;
+        let uniformity = match has_count {
+            true => region.uniformity,
+            false => Uniformity::default(),
+        };
         if let (Some(last), false, false) = (self.segments.last(), is_entry, is_skipped)
             && last.has_count == has_count
             && last.count == region.count
-            && (!has_count || last.uniformity == region.uniformity)
+            && last.uniformity == uniformity
             && !last.is_entry
         {
             return;
@@ -137,11 +141,7 @@ impl Builder {
         self.segments.push(Segment {
             place,
             count: if has_count { region.count } else { 0 },
-            uniformity: if has_count {
-                region.uniformity
-            } else {
-                Uniformity::default()
-            },
+            uniformity,
             has_count,
             is_entry,
             is_gap: has_count && region.kind == Kind::Gap,
@@ -194,8 +194,8 @@ pub(crate) fn counted_lines(segments: &[Segment]) -> Vec<(u32, u64, Uniformity)>
     lines
 }
 
-/// The count of a line that has the segments `here`, in the segment `around` from a line before. Its
-/// uniformity is that of the segment with this count; of several, the one that is least known or uniform.
+/// The count of a line that has the segments `here`, in the segment `around` from a line before. The
+/// uniformity is that of the segment with this count. If several have it, the least known or uniform one wins.
 fn line(here: &[Segment], around: Option<&Segment>) -> Option<(u64, Uniformity)> {
     let begins = |it: &&Segment| it.is_entry && it.has_count;
     let begins_code = |it: &&Segment| begins(it) && !it.is_gap;

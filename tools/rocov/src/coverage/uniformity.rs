@@ -1,15 +1,21 @@
-//! The uniformity of code: the share of its executions in which all lanes of the wave were active.
+//! The uniformity of code: the share of its executions that had all lanes of the wave active.
 
+use super::llvm_cov::export;
+use super::model::Record;
 use super::segments::counted_lines;
 use super::view::{Column, View};
-use std::path::Path;
+use crate::llvm::Tools;
+use crate::profdata::uniformity::UniformityProfiles;
+use anyhow::Result;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
-/// The uniformity of a part of the code. Executions are those of single lanes.
+/// The uniformity of a part of the code. Each active lane counts as one execution.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Uniformity {
     /// The number of executions whose uniformity is known.
     pub(crate) known: u64,
-    /// The number of these in which all lanes of the wave were active.
+    /// The number of these that had all lanes of the wave active.
     pub(crate) uniform: u64,
 }
 
@@ -32,6 +38,45 @@ impl Uniformity {
     }
 }
 
+/// Adds the uniformity of their regions to the records of a code object. llvm-cov leaves out some descriptions
+/// of unused functions because of their counts, so the exports may differ in these.
+///
+/// # Errors
+///
+/// Fails if llvm-cov fails.
+pub(super) fn add(
+    records: &mut [Record],
+    profiles: &UniformityProfiles,
+    objects: &[PathBuf],
+    tools: &Tools,
+) -> Result<()> {
+    let regions = |profile: &Path| -> Result<HashMap<_, _>> {
+        let (export, _) = export(tools, objects, profile)?;
+        let records = export.records.into_iter();
+        let regions = records.map(|record| (record.function, record.counts.regions));
+        Ok(regions.collect())
+    };
+    let (uniform, marks) = (regions(&profiles.uniform)?, regions(&profiles.marks)?);
+    for Record { function, counts } in records {
+        let (Some(uniform), Some(marks)) = (uniform.get(function), marks.get(function)) else {
+            continue;
+        };
+        let regions = counts.regions.iter().zip(uniform.iter().zip(marks));
+        let regions = regions.map(|(executions, (uniform, mark))| {
+            // Counters that were read while a kernel ran may contradict each other.
+            match profiles.is_known(*mark) && uniform <= executions {
+                true => Uniformity {
+                    known: *executions,
+                    uniform: *uniform,
+                },
+                false => Uniformity::default(),
+            }
+        });
+        counts.uniformity = regions.collect();
+    }
+    Ok(())
+}
+
 /// A line that ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UniformLine {
@@ -39,7 +84,7 @@ pub(crate) struct UniformLine {
     pub(crate) number: u32,
     /// The number of executions.
     pub(crate) executions: u64,
-    /// The number of executions in which all lanes of the wave were active; `None` if it is not known.
+    /// The number of these that had all lanes of the wave active; `None` if it is not known.
     pub(crate) uniform: Option<u64>,
 }
 
@@ -136,7 +181,7 @@ impl View {
 }
 
 fn lines_that_ran(column: &Column, path: &str) -> Vec<UniformLine> {
-    let lines = counted_lines(&column.segments(path)).into_iter();
+    let lines = counted_lines(&column.segments_with_uniformity(path)).into_iter();
     let lines = lines.filter(|(_, executions, _)| *executions > 0);
     let lines = lines.map(|(number, executions, uniformity)| UniformLine {
         number,

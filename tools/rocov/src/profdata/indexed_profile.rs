@@ -38,12 +38,12 @@ pub(crate) fn write(sum: &Sum) -> Option<Vec<u8>> {
     {
         return None;
     }
-    encode(&functions(sum, Block::Executions)?, &names(sum)?)
+    encode(&functions(sum, Counter::Plain)?, &names(sum)?)
 }
 
-/// The bytes of two indexed profiles for a sum that has uniform counters: one whose counters are the uniform
-/// counters, and one whose counters `mark` gives for executions and uniform count of each block. `None` if
-/// there are no uniform counters, or the counts are damaged.
+/// The bytes of two indexed profiles for a sum that has uniform counters: one of the uniform counters, and one
+/// of the numbers that `mark` returns for the counter and uniform counter of each block. `None` if there are no
+/// uniform counters, or the counts are damaged.
 pub(crate) fn write_uniform(
     sum: &Sum,
     mut mark: impl FnMut(u64, u64) -> u64,
@@ -53,9 +53,9 @@ pub(crate) fn write_uniform(
         return None;
     }
     let names = names(sum)?;
-    let uniform = functions(sum, Block::Uniform)?;
-    // Both have the same functions: they come from the same records.
-    let mut marked = functions(sum, Block::Executions)?;
+    let uniform = functions(sum, Counter::Uniform)?;
+    // Both have the same functions, because they come from the same records.
+    let mut marked = functions(sum, Counter::Plain)?;
     for (of_name, uniform) in marked.values_mut().zip(uniform.values()) {
         for (counters, uniform) in of_name.values_mut().zip(uniform.values()) {
             for (count, uniform) in counters.iter_mut().zip(uniform) {
@@ -66,26 +66,26 @@ pub(crate) fn write_uniform(
     Some([encode(&uniform, &names)?, encode(&marked, &names)?])
 }
 
-/// The count of a block that is read.
+/// One of the two counters of a block.
 #[derive(Clone, Copy)]
-enum Block {
-    /// The executions, by all lanes.
-    Executions,
-    /// The executions in which all lanes of the wave were active.
+enum Counter {
+    /// Counts all executions.
+    Plain,
+    /// Counts the executions that had all lanes of the wave active.
     Uniform,
 }
 
 /// The counts of all functions, by the hashes of their names; `None` if they are damaged.
-fn functions(sum: &Sum, block: Block) -> Option<BTreeMap<u64, OfName>> {
+fn functions(sum: &Sum, kind: Counter) -> Option<BTreeMap<u64, OfName>> {
     let (profile, bytes) = (sum.profile(), sum.bytes());
     let version = profile.header.version();
-    let section = match block {
-        Block::Executions => &profile.sections.counters,
-        Block::Uniform => &profile.sections.uniform,
+    let section = match kind {
+        Counter::Plain => &profile.sections.counters,
+        Counter::Uniform => &profile.sections.uniform,
     };
     let mut functions: BTreeMap<u64, OfName> = BTreeMap::new();
     for (index, record) in records(profile, bytes, version).enumerate() {
-        let counters = counters(profile, record, index, block)?;
+        let counters = counters(profile, record, index, kind)?;
         let counters = bytes[section.clone()].get(counters)?;
         let counters = counters.chunks_exact(8).map(LittleEndian::read_u64);
         let (name, hash) = (word(record, 0), word(record, 8));
@@ -122,14 +122,14 @@ fn counters(
     profile: &RawProfile,
     record: &[u8],
     index: usize,
-    block: Block,
+    kind: Counter,
 ) -> Option<std::ops::Range<usize>> {
     let layout = profile.header.version().layout().record;
     let number = LittleEndian::read_u32(&record[layout.num_counters..]);
     // From the record to its counters, and from the first record to the first counter.
-    let (pointer, delta) = match block {
-        Block::Executions => (layout.counter_ptr, Word::CountersDelta),
-        Block::Uniform => (layout.uniform_ptr?, Word::UniformCountersDelta),
+    let (pointer, delta) = match kind {
+        Counter::Plain => (layout.counter_ptr, Word::CountersDelta),
+        Counter::Uniform => (layout.uniform_ptr?, Word::UniformCountersDelta),
     };
     let from_record = word(record, pointer);
     let delta = profile.header.word(delta);

@@ -1,24 +1,25 @@
-//! Profiles from which llvm-cov tells the executions in which all lanes of a wave were active.
+//! Profiles from which llvm-cov computes the executions that had all lanes of a wave active.
 //!
-//! clang 23 and later count them for each counter (raw version 11). A region's count can be a sum or a
-//! difference of counters. That of its uniform counters is right only if at most one of the counters is
-//! divergent (is larger than its uniform counter), and this one is added:
-//! - A block that is not divergent runs with all lanes of a wave or with none. If it is taken away from
-//!   another block, all lanes of each wave stay, or none.
-//! - If a divergent block is taken away, or two of them are added, nobody knows which lanes of a wave are
-//!   left or meet.
+//! clang 23 and later count these executions in a second counter for each counter (raw version 11): its
+//! uniform counter. A counter is divergent if it is larger than its uniform counter.
 //!
-//! llvm-cov evaluates the expressions. So a second profile tells which regions are known: there a divergent
-//! counter has a number of its own, and any other is 0. The count of a region is 0 or one of these numbers if
-//! the region is known.
+//! The count of a region can be a sum or a difference of counters. The sum or difference of their uniform
+//! counters is the uniform count of the region only if at most one of them is divergent, and is added:
+//! - A counter that is not divergent belongs to a block that all lanes of a wave run, or none. With or without
+//!   the executions of this block, the other executions keep their lanes.
+//! - After a divergent block is subtracted, or two of them are added, the counters do not tell which lanes of
+//!   a wave are left or come together.
+//!
+//! llvm-cov evaluates these sums. A second profile, of marks, finds the regions that have a uniform count: in
+//! it, each divergent counter has a random number and every other counter is 0. A region has a uniform count
+//! if it evaluates to 0 or to one of these numbers.
 
-use super::indexed_profile;
+use super::{indexed_profile, sum};
 use crate::data::match_elfs::{MatchedCodeObject, MatchedElfs};
-use crate::support::mmap;
 use anyhow::{Context, Result};
-use rocov::format::profraw::Sum;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::path::{Path, PathBuf};
 
 /// The profiles of one code object.
@@ -33,8 +34,7 @@ pub(crate) struct UniformityProfiles {
 }
 
 impl UniformityProfiles {
-    /// Returns whether the uniform count of a region is known. `mark` is the region's count in the profile
-    /// of the marks.
+    /// Returns whether a region has a uniform count. `mark` is the region's count in the profile of marks.
     pub(crate) fn is_known(&self, mark: u64) -> bool {
         mark == 0 || self.divergent.contains(&mark)
     }
@@ -77,23 +77,19 @@ pub(crate) fn profiles<'a>(
 
 /// The profiles of uniform counters and of marks, as bytes; `None` if there are no uniform counters.
 fn of_object(object: &MatchedCodeObject<'_>, divergent: &mut HashSet<u64>) -> Option<[Vec<u8>; 2]> {
-    let paths = object.paths();
-    let (first, more) = paths.split_first()?;
-    let mut sum = Sum::of(&mmap::map(first).ok()?[..]).ok()?;
-    for path in more {
-        sum.add(&mmap::map(path).ok()?).ok()?;
-    }
-    let mut random: u64 = 0x9e37_79b9_7f4a_7c15;
-    indexed_profile::write_uniform(&sum, |executions, uniform| {
+    indexed_profile::write_uniform(&sum(object)?, |executions, uniform| {
         if uniform >= executions {
             return 0;
         }
-        // xorshift64: small enough for sums of many, too many for an accident.
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        let mark = 1 + (random >> 16);
+        let mark = mark(divergent.len());
         divergent.insert(mark);
         mark
     })
+}
+
+/// A number of at most 48 bits, so that a sum of many does not overflow. Sums and differences of several
+/// marks practically never give another mark.
+fn mark(number: usize) -> u64 {
+    let hasher = BuildHasherDefault::<DefaultHasher>::default();
+    1 + (hasher.hash_one(number) >> 16)
 }

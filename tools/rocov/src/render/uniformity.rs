@@ -1,4 +1,4 @@
-//! The uniformity of the code: a table for each column, and the lines that ran with idle lanes.
+//! The uniformity of code: a table for each column, and the lines that ran with idle lanes.
 
 use crate::coverage::uniformity::{ColumnUniformity, UniformLine, UniformityFigures};
 use crate::coverage::view::View;
@@ -14,7 +14,7 @@ const HEADINGS: [&str; 4] = ["Lines that ran", "Divergent", "Not known", "Unifor
 pub(super) fn write_text(view: &View, base: &Path, out: &mut dyn Write) -> io::Result<()> {
     for uniformity in view.uniformity() {
         let label = &uniformity.column.label;
-        writeln!(out, "\n{label} by uniformity:\n")?;
+        writeln!(out, "\nUniformity on {label}:\n")?;
         write!(out, "{}", text(&uniformity, base))?;
         let mut divergent = String::new();
         for (path, lines) in &uniformity.files {
@@ -25,24 +25,18 @@ pub(super) fn write_text(view: &View, base: &Path, out: &mut dyn Write) -> io::R
             }
         }
         if !divergent.is_empty() {
-            write!(
+            writeln!(
                 out,
-                "\nDivergent lines, with the share of executions that had all lanes active:\n{divergent}"
+                "\nDivergent lines, and the uniform share of their executions:"
             )?;
+            write!(out, "{divergent}")?;
         }
     }
     Ok(())
 }
 
 fn text(uniformity: &ColumnUniformity<'_>, base: &Path) -> String {
-    let word = |text| Heading {
-        text,
-        is_number: false,
-    };
-    let number = |text| Heading {
-        text,
-        is_number: true,
-    };
+    let [word, number] = [false, true].map(|is_number| move |text| Heading { text, is_number });
     let mut headings = vec![word("Filename")];
     headings.extend(HEADINGS.map(number));
     let files = uniformity.files.iter().map(|(path, lines)| {
@@ -70,12 +64,12 @@ fn share(line: &UniformLine) -> String {
     percent.map_or("-".to_owned(), percent_text)
 }
 
-/// A share in percent. Rounds down: only code without a divergent execution has 100%.
+/// A share in percent, rounded down: code with a divergent execution never has 100%.
 fn percent_text(percent: f64) -> String {
     format!("{:.2}%", (percent * 100.0).floor() / 100.0)
 }
 
-/// The uniformity in JSON, of each column that has it; `None` if none has.
+/// The uniformity of each column in JSON; `None` if no column has it.
 pub(super) fn json(view: &View, summary_only: bool) -> Option<Value> {
     let columns: Vec<_> = view
         .uniformity()
