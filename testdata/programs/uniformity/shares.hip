@@ -8,9 +8,9 @@ constexpr int LANES = 64;
 constexpr int GROUP = 2 * LANES;
 constexpr int GROUPS = 4;
 
-__device__ int place() { // 3072 of 3072
-  return blockIdx.x * blockDim.x + threadIdx.x; // 3072 of 3072
-} // 3072 of 3072
+__device__ int place() { // 4096 of 4096
+  return blockIdx.x * blockDim.x + threadIdx.x; // 4096 of 4096
+} // 4096 of 4096
 
 __global__ void a_quarter_of_the_lanes(int *values) { // 512 of 512
   const int i = place(); // 512 of 512
@@ -46,6 +46,33 @@ __global__ void the_other_lanes(int *values) { // 512 of 512
   values[i] += 2; // ? of 256
 } // ? of 256
 
+// All lanes of even waves and half of odd ones enter; then half of the lanes of even waves return. Nothing counts
+// the lanes that go on: a difference of the uniform counters would be 256, though no wave is complete.
+__global__ void fewer_and_fewer(int *values) { // 512 of 512
+  const int i = place(); // 512 of 512
+  const bool is_even = i / LANES % 2 == 0; // 512 of 512
+  if (is_even || i % 2 == 0) { // 512 of 512
+    values[i] += 1; // 256 of 384
+    if (is_even && i % 2 == 0) { // 256 of 384
+      return; // 0 of 128
+    } // 0 of 128
+    values[i] += 2; // ? of 256
+  } // ? of 256
+} // 512 of 512
+
+// The lanes of both cases come together.
+__global__ void together(int *values) { // 512 of 512
+  const int i = place(); // 512 of 512
+  switch (i % 2) { // 512 of 512
+  case 0: // 0 of 256
+    values[i] += 1; // 0 of 256
+    [[fallthrough]]; // 0 of 256
+  case 1: // ? of 512
+    values[i] += 2; // ? of 512
+  } // 512 of 512
+  values[i] += 4; // 512 of 512
+} // 512 of 512
+
 // The bound cuts no wave.
 __global__ void bounded(int *values, int bound) { // 512 of 512
   const int i = place(); // 512 of 512
@@ -78,6 +105,8 @@ int main() {
   every_second_wave<<<GROUPS, GROUP>>>(values);
   some_of_both<<<GROUPS, GROUP>>>(values);
   the_other_lanes<<<GROUPS, GROUP>>>(values);
+  fewer_and_fewer<<<GROUPS, GROUP>>>(values);
+  together<<<GROUPS, GROUP>>>(values);
   bounded<<<GROUPS, GROUP>>>(values, 5 * LANES);
   turns<<<GROUPS, GROUP>>>(values);
   return hipDeviceSynchronize() == hipSuccess ? 0 : 2;
