@@ -32,6 +32,7 @@ mod run_time;
 mod sample_report;
 mod settings;
 mod two_gpus;
+mod uniformity;
 mod uninstrumented;
 mod upstream;
 mod ways_in;

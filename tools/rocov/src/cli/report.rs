@@ -150,6 +150,15 @@ pub(crate) struct ReportOptions {
     )]
     pub(crate) per_test: bool,
 
+    /// Show also how many executions had all lanes of a wave active, and the lines that ran with idle
+    /// lanes (text and --json; code of clang 23 or later)
+    #[arg(
+        long,
+        conflicts_with_all = ["show", "html", "lcov", "cobertura", "sonar", "markdown"],
+        help_heading = "Contents"
+    )]
+    pub(crate) uniformity: bool,
+
     #[command(flatten)]
     pub(crate) filters: Filters,
 

@@ -7,14 +7,17 @@ use crate::coverage::view::View;
 use crate::coverage::{Change, Report, SourceTexts, staleness};
 use crate::data::DataDirectory;
 use crate::data::components::Components;
+use crate::data::match_elfs::MatchedElfs;
 use crate::llvm::LlvmTools;
-use crate::profdata::{MergedProfiles, llvm_profdata, per_label};
+use crate::profdata::{MergedProfiles, llvm_profdata, per_label, uniformity};
 use crate::render;
 use crate::render::annotated::{AnnotatedSources, SourceRequest};
 use crate::term::exit_status::CommandResult;
+use crate::term::plural::count;
 use crate::term::warnings::Warnings;
 use crate::term::{exit_status, print};
 use anyhow::{Result, bail};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Prints or writes the report.
@@ -46,6 +49,9 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     if arguments.show.is_some() {
         show(arguments, &report, &merged, &texts, &installed)?;
         return Ok(0);
+    }
+    if options.uniformity {
+        add_uniformity(&mut report, &data, &matched, &merged)?;
     }
     for component in components.iter() {
         let name = component.path.display().to_string();
@@ -82,6 +88,37 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     } else {
         exit_status::GATE_BROKEN
     })
+}
+
+/// Adds the uniformity of the code objects that have uniform counters to the report.
+///
+/// # Errors
+///
+/// Fails if no code object has them, or a file cannot be written.
+fn add_uniformity(
+    report: &mut Report,
+    data: &DataDirectory,
+    matched: &MatchedElfs<'_>,
+    merged: &MergedProfiles<'_>,
+) -> Result<()> {
+    let profiles = uniformity::profiles(matched, merged.directory())?;
+    let total = matched.archs.values().map(BTreeMap::len).sum::<usize>();
+    if profiles.is_empty() {
+        bail!(
+            "no profile in {data} has uniform counters: compile the GPU code with clang 23 or later and run \
+             the program again, or leave out --uniformity"
+        );
+    }
+    let without = total - profiles.len();
+    if without > 0 {
+        print::warn(&[format!(
+            "{without} of {} without uniform counters: the report has no uniformity of their lines; compile \
+             them with clang 23 or later",
+            count(total, "code object")
+        )]);
+    }
+    report.add_uniformity(&profiles);
+    Ok(())
 }
 
 /// Adds host code to the report, if the user asked for it.

@@ -3,7 +3,9 @@
 use super::folded::{Folded, with_everything_run};
 use super::llvm_cov::export;
 use super::model::{Record, SharedFunctions, Side, Source};
+use super::uniformity;
 use crate::llvm::Tools;
+use crate::profdata::uniformity::UniformityProfiles;
 use crate::support::{mmap, parallel};
 use crate::system::command;
 use crate::term::plural::count;
@@ -33,6 +35,8 @@ pub(crate) struct CountedBinary {
     pub(crate) objects: Vec<PathBuf>,
     /// Indexed.
     pub(crate) profile: PathBuf,
+    /// The profiles of its uniformity, if the report has it.
+    pub(crate) uniformity: Option<UniformityProfiles>,
 }
 
 /// All counts, and the warnings of llvm-cov.
@@ -80,6 +84,9 @@ pub(crate) fn collect(
 fn read(input: &CountedBinary, tools: &Tools) -> Result<(Source, Vec<String>)> {
     let (export, warnings) = export(tools, &input.objects, &input.profile)?;
     let mut records = export.records;
+    if let Some(profiles) = &input.uniformity {
+        uniformity::add(&mut records, profiles, &input.objects, tools)?;
+    }
     if number_of_branches(&records) != export.branches {
         let folded = folded(input, tools)?;
         for record in &mut records {

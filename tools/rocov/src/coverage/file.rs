@@ -2,6 +2,7 @@
 
 use super::function::{Place, Span};
 use super::segments::{CountedRegion, Segment, lines, missed, segments};
+use super::uniformity::Uniformity;
 use super::view::{Column, View};
 use std::collections::BTreeMap;
 
@@ -126,20 +127,37 @@ impl View {
 impl Column {
     /// The segments of a file, of all functions that have something in it.
     pub(crate) fn segments(&self, path: &str) -> Vec<Segment> {
+        let mut regions = self.regions(path);
+        // Segments of one count are one for llvm-cov, even if they differ in uniformity.
+        for region in &mut regions {
+            region.uniformity = Uniformity::default();
+        }
+        segments(regions)
+    }
+
+    /// The segments of a file with their uniformity.
+    pub(super) fn segments_with_uniformity(&self, path: &str) -> Vec<Segment> {
+        segments(self.regions(path))
+    }
+
+    fn regions(&self, path: &str) -> Vec<CountedRegion> {
         let mut counted = Vec::new();
         for record in self.touching(path) {
             let function = &record.function;
-            for (region, count) in function.regions.iter().zip(&record.counts.regions) {
+            let counts = record.counts.regions.iter().enumerate();
+            for (region, (index, count)) in function.regions.iter().zip(counts) {
                 if &**function.path(region.location.file) == path {
+                    let uniformity = record.counts.uniformity.get(index);
                     counted.push(CountedRegion {
                         span: region.location.span,
                         kind: region.kind,
                         count: *count,
+                        uniformity: uniformity.copied().unwrap_or_default(),
                     });
                 }
             }
         }
-        segments(counted)
+        counted
     }
 
     /// The branches of a file with their counts.

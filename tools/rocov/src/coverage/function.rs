@@ -2,6 +2,7 @@
 //!
 //! All code objects that have a function share its description. Counts are of one of them.
 
+use super::uniformity::Uniformity;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -174,6 +175,8 @@ pub(crate) struct Counts {
     /// The number of entries of the function.
     pub(crate) calls: u64,
     pub(crate) regions: Vec<u64>,
+    /// The uniformity of each region; empty if the report does not have it.
+    pub(crate) uniformity: Vec<Uniformity>,
     pub(crate) branches: Vec<Sides>,
     pub(crate) decisions: Vec<DecisionOutcome>,
 }
@@ -184,6 +187,13 @@ impl Counts {
         self.calls = self.calls.saturating_add(other.calls);
         for (sum, count) in self.regions.iter_mut().zip(&other.regions) {
             *sum = sum.saturating_add(*count);
+        }
+        if self.uniformity.len() < other.uniformity.len() {
+            let len = other.uniformity.len();
+            self.uniformity.resize(len, Uniformity::default());
+        }
+        for (sum, more) in self.uniformity.iter_mut().zip(&other.uniformity) {
+            *sum = sum.plus(*more);
         }
         for (sum, count) in self.branches.iter_mut().zip(&other.branches) {
             add(sum, *count);

@@ -8,6 +8,7 @@ use super::figures::{Figure, Figures};
 use super::function::{Kind, Location, Place, Span};
 use super::model::Record;
 use super::segments::{CountedRegion, lines, segments};
+use super::uniformity::Uniformity;
 use std::collections::BTreeMap;
 
 /// The key of a region or branch of a function.
@@ -45,6 +46,7 @@ impl FunctionCoverage {
                 span: region.location.span,
                 kind: region.kind,
                 count: *count,
+                uniformity: Uniformity::default(),
             });
         let lines = lines(&segments(in_main.collect()));
 

@@ -3,8 +3,9 @@
 //! `llvm-cov export` has the [`function`]s of each code object, and how often their regions and
 //! branches ran ([`export`]). The [`model`] keeps code objects apart. A [`view`] joins those of one
 //! arch, or of one binary, to a column, and has the [`figures`] of every file in every column, by
-//! llvm-cov's own rules ([`segments`], [`function_coverage`]). A [`file`] has its counts line by line,
-//! and [`changed`] those of the lines of a change; [`resolve_source`] finds the file that a user means.
+//! llvm-cov's own rules ([`segments`], [`function_coverage`]), and its [`uniformity`]. A [`file`] has its
+//! counts line by line, and [`changed`] those of the lines of a change; [`resolve_source`] finds the file
+//! that a user means.
 //! A [`breakdown`] has the figures of components and tests. A [`comparison`] compares two reports.
 
 pub(crate) mod breakdown;
@@ -29,6 +30,7 @@ pub(crate) mod selection;
 pub(crate) mod source_text;
 pub(crate) mod staleness;
 pub(crate) mod uncovered;
+pub(crate) mod uniformity;
 pub(crate) mod view;
 
 pub(crate) use changed::Change;

@@ -12,6 +12,7 @@ use crate::data::device_elfs::ObjectFile;
 use crate::data::{DataDirectory, Origins};
 use crate::llvm::LlvmTools;
 use crate::profdata::per_label::MergedTest;
+use crate::profdata::uniformity::UniformityProfiles;
 use crate::profdata::{MergedArch, MergedObject, MergedProfiles};
 use crate::term::plural::count;
 use anyhow::Result;
@@ -67,6 +68,14 @@ impl Report {
         report
     }
 
+    /// Adds the uniformity of the code objects with these profiles, by arch and identity.
+    pub(crate) fn add_uniformity(&mut self, profiles: &BTreeMap<(&str, &str), UniformityProfiles>) {
+        for binary in &mut self.binaries {
+            let key = (&*binary.arch, &*binary.identity);
+            binary.uniformity = profiles.get(&key).cloned();
+        }
+    }
+
     /// Adds the figures of a component, which has the code objects with these identities.
     pub(crate) fn add_component(&mut self, name: String, identities: BTreeSet<String>) {
         self.components.push(ReportComponent { name, identities });
@@ -96,6 +105,7 @@ impl Report {
             binary: binaries[0].clone(),
             objects: binaries.to_vec(),
             profile: profile.to_path_buf(),
+            uniformity: None,
         });
         self.headings.insert(HOST.to_owned(), heading);
     }
@@ -190,6 +200,7 @@ fn counted<'a>(
         binary: binary(object),
         objects: vec![object.elf.clone()],
         profile: object.profile.clone(),
+        uniformity: None,
     })
 }
 

@@ -5,6 +5,7 @@
 //! from a place on.
 
 use super::function::{Kind, Place, Span};
+use super::uniformity::Uniformity;
 use std::cmp::Reverse;
 
 /// A region with its count.
@@ -13,6 +14,7 @@ pub(crate) struct CountedRegion {
     pub(crate) span: Span,
     pub(crate) kind: Kind,
     pub(crate) count: u64,
+    pub(crate) uniformity: Uniformity,
 }
 
 /// The count from a place up to the next segment.
@@ -20,6 +22,7 @@ pub(crate) struct CountedRegion {
 pub(crate) struct Segment {
     pub(crate) place: Place,
     pub(crate) count: u64,
+    pub(crate) uniformity: Uniformity,
     /// True if there is code that is counted.
     pub(crate) has_count: bool,
     /// True if a region begins here that is no gap.
@@ -37,6 +40,7 @@ pub(crate) fn segments(mut regions: Vec<CountedRegion>) -> Vec<Segment> {
         // another macro: then the expansion would be counted twice.
         if is_same && next.kind == kept.kind {
             kept.count = kept.count.saturating_add(next.count);
+            kept.uniformity = kept.uniformity.plus(next.uniformity);
         }
         is_same
     });
@@ -122,9 +126,14 @@ impl Builder {
 
     fn start(&mut self, region: &CountedRegion, place: Place, is_entry: bool, is_skipped: bool) {
         let has_count = !is_skipped && region.kind != Kind::Skipped;
+        let uniformity = match has_count {
+            true => region.uniformity,
+            false => Uniformity::default(),
+        };
         if let (Some(last), false, false) = (self.segments.last(), is_entry, is_skipped)
             && last.has_count == has_count
             && last.count == region.count
+            && last.uniformity == uniformity
             && !last.is_entry
         {
             return;
@@ -132,6 +141,7 @@ impl Builder {
         self.segments.push(Segment {
             place,
             count: if has_count { region.count } else { 0 },
+            uniformity,
             has_count,
             is_entry,
             is_gap: has_count && region.kind == Kind::Gap,
@@ -159,6 +169,12 @@ pub(crate) fn missed(segments: &[Segment]) -> Vec<Span> {
 
 /// The lines that have code, from the segments of a file, with their counts; in order.
 pub(crate) fn lines(segments: &[Segment]) -> Vec<(u32, u64)> {
+    let lines = counted_lines(segments).into_iter();
+    lines.map(|(number, count, _)| (number, count)).collect()
+}
+
+/// The lines that have code, with their counts and the uniformity of these; in order.
+pub(crate) fn counted_lines(segments: &[Segment]) -> Vec<(u32, u64, Uniformity)> {
     let mut lines = Vec::new();
     let mut rest = segments;
     let mut around: Option<&Segment> = None;
@@ -168,8 +184,8 @@ pub(crate) fn lines(segments: &[Segment]) -> Vec<(u32, u64)> {
     while !rest.is_empty() {
         let here = rest.iter().take_while(|it| it.place.line == number).count();
         let (here, after) = rest.split_at(here);
-        if let Some(count) = line(here, around) {
-            lines.push((number, count));
+        if let Some((count, uniformity)) = line(here, around) {
+            lines.push((number, count, uniformity));
         }
         around = here.last().or(around);
         rest = after;
@@ -178,8 +194,9 @@ pub(crate) fn lines(segments: &[Segment]) -> Vec<(u32, u64)> {
     lines
 }
 
-/// The count of a line that has the segments `here`, in the segment `around` from a line before.
-fn line(here: &[Segment], around: Option<&Segment>) -> Option<u64> {
+/// The count of a line that has the segments `here`, in the segment `around` from a line before. The
+/// uniformity is that of the segment with this count. If several have it, the least known or uniform one wins.
+fn line(here: &[Segment], around: Option<&Segment>) -> Option<(u64, Uniformity)> {
     let begins = |it: &&Segment| it.is_entry && it.has_count;
     let begins_code = |it: &&Segment| begins(it) && !it.is_gap;
     let begins_skipped = here.first().is_some_and(|it| !it.has_count && it.is_entry);
@@ -187,7 +204,9 @@ fn line(here: &[Segment], around: Option<&Segment>) -> Option<u64> {
     let has_code = here.iter().any(|it| begins_code(&it));
     let is_mapped =
         (!begins_skipped && (is_inside || has_code)) || here.iter().any(|it| begins(&it));
-    let outer = around.map_or(0, |it| it.count);
-    let inner = here.iter().filter(begins_code).map(|it| it.count).max();
-    is_mapped.then(|| outer.max(inner.unwrap_or(0)))
+    let counting = around.into_iter().chain(here.iter().filter(begins_code));
+    let largest = counting
+        .map(|it| (it.count, it.uniformity))
+        .max_by_key(|(count, uniformity)| (*count, Reverse(*uniformity)));
+    is_mapped.then(|| largest.unwrap_or_default())
 }

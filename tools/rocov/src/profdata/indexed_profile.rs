@@ -30,7 +30,7 @@ type OfName = BTreeMap<u64, Vec<u64>>;
 /// The bytes of an indexed profile with these counts; `None` if it cannot hold them, or they are
 /// damaged.
 pub(crate) fn write(sum: &Sum) -> Option<Vec<u8>> {
-    let (profile, bytes) = (sum.profile(), sum.bytes());
+    let profile = sum.profile();
     let version = profile.header.version();
     if version.word() != u64::from(version.layout().version)
         || !profile.sections.bitmap.is_empty()
@@ -38,11 +38,55 @@ pub(crate) fn write(sum: &Sum) -> Option<Vec<u8>> {
     {
         return None;
     }
-    let names = names(&bytes[profile.sections.names.clone()])?;
+    encode(&functions(sum, Counter::Plain)?, &names(sum)?)
+}
+
+/// The bytes of two indexed profiles for a sum that has uniform counters: one of the uniform counters, and one
+/// of the numbers that `mark` returns for the counter and uniform counter of each block. `None` if there are no
+/// uniform counters, or the counts are damaged.
+pub(crate) fn write_uniform(
+    sum: &Sum,
+    mut mark: impl FnMut(u64, u64) -> u64,
+) -> Option<[Vec<u8>; 2]> {
+    let profile = sum.profile();
+    if profile.header.version().is_single_byte() || profile.sections.uniform.is_empty() {
+        return None;
+    }
+    let names = names(sum)?;
+    let uniform = functions(sum, Counter::Uniform)?;
+    // Both have the same functions, because they come from the same records.
+    let mut marked = functions(sum, Counter::Plain)?;
+    for (of_name, uniform) in marked.values_mut().zip(uniform.values()) {
+        for (counters, uniform) in of_name.values_mut().zip(uniform.values()) {
+            for (count, uniform) in counters.iter_mut().zip(uniform) {
+                *count = mark(*count, *uniform);
+            }
+        }
+    }
+    Some([encode(&uniform, &names)?, encode(&marked, &names)?])
+}
+
+/// One of the two counters of a block.
+#[derive(Clone, Copy)]
+enum Counter {
+    /// Counts all executions.
+    Plain,
+    /// Counts the executions that had all lanes of the wave active.
+    Uniform,
+}
+
+/// The counts of all functions, by the hashes of their names; `None` if they are damaged.
+fn functions(sum: &Sum, kind: Counter) -> Option<BTreeMap<u64, OfName>> {
+    let (profile, bytes) = (sum.profile(), sum.bytes());
+    let version = profile.header.version();
+    let section = match kind {
+        Counter::Plain => &profile.sections.counters,
+        Counter::Uniform => &profile.sections.uniform,
+    };
     let mut functions: BTreeMap<u64, OfName> = BTreeMap::new();
     for (index, record) in records(profile, bytes, version).enumerate() {
-        let counters = counters(profile, record, index, version)?;
-        let counters = bytes[profile.sections.counters.clone()].get(counters)?;
+        let counters = counters(profile, record, index, kind)?;
+        let counters = bytes[section.clone()].get(counters)?;
         let counters = counters.chunks_exact(8).map(LittleEndian::read_u64);
         let (name, hash) = (word(record, 0), word(record, 8));
         let of_name = functions.entry(name).or_default();
@@ -58,7 +102,7 @@ pub(crate) fn write(sum: &Sum) -> Option<Vec<u8>> {
         }
         of_name.insert(hash, counters);
     }
-    encode(&functions, &names)
+    Some(functions)
 }
 
 fn word(bytes: &[u8], at: usize) -> u64 {
@@ -73,18 +117,22 @@ fn records<'a>(
     bytes[profile.sections.data.clone()].chunks_exact(version.layout().record.bytes as usize)
 }
 
-/// The range of the counters of a record among all counters.
+/// The range of the counters of a record in their section.
 fn counters(
     profile: &RawProfile,
     record: &[u8],
     index: usize,
-    version: &Version,
+    kind: Counter,
 ) -> Option<std::ops::Range<usize>> {
-    let layout = version.layout().record;
+    let layout = profile.header.version().layout().record;
     let number = LittleEndian::read_u32(&record[layout.num_counters..]);
     // From the record to its counters, and from the first record to the first counter.
-    let from_record = word(record, layout.counter_ptr);
-    let delta = profile.header.word(Word::CountersDelta);
+    let (pointer, delta) = match kind {
+        Counter::Plain => (layout.counter_ptr, Word::CountersDelta),
+        Counter::Uniform => (layout.uniform_ptr?, Word::UniformCountersDelta),
+    };
+    let from_record = word(record, pointer);
+    let delta = profile.header.word(delta);
     let before = layout.bytes * index as u64;
     let start = from_record.wrapping_add(before).wrapping_sub(delta);
     let start = usize::try_from(start).ok()?;
@@ -92,7 +140,8 @@ fn counters(
 }
 
 /// The names by their hashes.
-fn names(section: &[u8]) -> Option<HashMap<u64, Vec<u8>>> {
+fn names(sum: &Sum) -> Option<HashMap<u64, Vec<u8>>> {
+    let section = &sum.bytes()[sum.profile().sections.names.clone()];
     let mut names = HashMap::new();
     let found = for_each_name(section, |name| {
         names.insert(name_ref(name), name.to_vec());

@@ -6,6 +6,7 @@
 pub(crate) mod indexed_profile;
 pub(crate) mod llvm_profdata;
 pub(crate) mod per_label;
+pub(crate) mod uniformity;
 
 use crate::data::DataDirectory;
 use crate::data::device_elfs::ObjectFile;
@@ -222,20 +223,22 @@ pub(crate) fn merge_object(
     part: &Path,
     installed: &LlvmTools,
 ) -> Result<Vec<String>> {
-    let paths = object.paths();
-    let indexed = || {
-        let (first, more) = paths.split_first()?;
-        let mut sum = Sum::of(&mmap::map(first).ok()?[..]).ok()?;
-        for path in more {
-            sum.add(&mmap::map(path).ok()?).ok()?;
-        }
-        indexed_profile::write(&sum)
-    };
-    match indexed() {
+    match sum(object).and_then(|sum| indexed_profile::write(&sum)) {
         Some(bytes) => {
             fs::write(part, bytes).with_context(|| format!("cannot write {}", part.display()))?;
             Ok(Vec::new())
         }
-        None => llvm_profdata::merge(&paths, part, installed, &[]),
+        None => llvm_profdata::merge(&object.paths(), part, installed, &[]),
     }
+}
+
+/// The sum of the profiles of one code object; `None` if rocov cannot add them up.
+fn sum(object: &MatchedCodeObject<'_>) -> Option<Sum> {
+    let paths = object.paths();
+    let (first, more) = paths.split_first()?;
+    let mut sum = Sum::of(&mmap::map(first).ok()?[..]).ok()?;
+    for path in more {
+        sum.add(&mmap::map(path).ok()?).ok()?;
+    }
+    Some(sum)
 }

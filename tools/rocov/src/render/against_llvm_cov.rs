@@ -94,6 +94,7 @@ impl Counted {
                 binary: self.object(name),
                 objects: vec![self.object(name)],
                 profile: self.profile(&[name]),
+                uniformity: None,
             })
             .collect();
         let installed = LlvmTools::find(None).unwrap();

@@ -1,7 +1,7 @@
 //! llvm-cov's own JSON (llvm.coverage.json.export): an export for each column, in the order of
 //! `rocov.columns`, which describes them.
 
-use super::{breakdown, changed};
+use super::{breakdown, changed, uniformity};
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::function::{DecisionOutcome, Function, Location, Region, Sides};
 use crate::coverage::model::Record;
@@ -23,6 +23,9 @@ pub(super) fn write(view: &View, summary_only: bool, out: &mut dyn Write) -> io:
         if !parts.is_empty() {
             rocov[name] = breakdown::json(parts, summary);
         }
+    }
+    if let Some(uniformity) = uniformity::json(view, summary_only) {
+        rocov["uniformity"] = uniformity;
     }
     if let Some(changed) = &view.changed {
         rocov["changed_lines"] = changed::json(view, changed);

@@ -13,6 +13,7 @@ mod lcov;
 mod markdown;
 mod sonar;
 mod text;
+mod uniformity;
 
 pub(crate) use breakdown::SHARED;
 pub(crate) use html::write as write_html;

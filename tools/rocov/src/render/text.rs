@@ -1,7 +1,7 @@
 //! The table of `llvm-cov report`, for each column and for all of them joined; and the lines that only
 //! some archs ran.
 
-use super::{breakdown, changed};
+use super::{breakdown, changed, uniformity};
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::view::View;
 use crate::support::paths::{below, common};
@@ -62,6 +62,7 @@ pub(super) fn write(
         write_table(rows.collect(), total.all, is_colored, out)?;
         write_differences(view, &base, out)?;
     }
+    uniformity::write_text(view, &base, out)?;
     breakdown::write_text(view, out)?;
     if let Some(changed) = &view.changed {
         changed::write_text(view, changed, out)?;
