@@ -45,7 +45,7 @@ use ledger::Ledger;
 use pass::{Pass, Writes};
 use shares::Shares;
 
-/// The loads of a process, and its records of written counts. Whoever hooks the runtime owns it.
+/// The loads of a process, and its records of written counts. The code that hooks the runtime owns them.
 #[derive(Debug, Default)]
 pub struct Session {
     agents: Vec<Arc<Agent>>,

@@ -212,7 +212,7 @@ impl View {
     }
 
     /// One count of those in all columns, `None` if none has one: the sum over the archs, or the count
-    /// of the host if that is larger. What both sides have is not added.
+    /// of the host if that is larger. The counts of the two sides are not added.
     pub(crate) fn joined(&self, counts: &[Option<u64>]) -> Option<u64> {
         let of_side = |side| {
             let columns = self.columns.iter().zip(counts);

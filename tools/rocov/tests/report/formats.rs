@@ -241,7 +241,7 @@ fn each_binary_has_figures_of_its_own() {
             .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()));
         owned.collect()
     };
-    // The same functions: together each line ran that ran in one of them.
+    // Both objects have the same functions: a line ran in all if it ran in one.
     assert_eq!(
         report("--by=binary"),
         missed(&[
