@@ -84,7 +84,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     })
 }
 
-/// Adds host code to the report, if the user asked for it.
+/// Adds host code to the report, if the user named some.
 ///
 /// # Errors
 ///

@@ -93,7 +93,7 @@ pub(crate) struct View {
     pub(crate) misfits: BTreeMap<Arc<str>, Misfit>,
     /// The coverage of a change, if one is reported.
     pub(crate) changed: Option<Changed>,
-    /// The components that were asked for.
+    /// The selected components.
     pub(crate) components: Vec<Part>,
     /// The tests that profiles are labelled with, if the user asks for them.
     pub(crate) tests: Vec<Part>,

@@ -18,7 +18,7 @@ fn written(format: &str) -> (Place, PathBuf) {
     let (place, elfs) = Place::with_archs();
     let path = place.path().join("report");
     let said = place.of_archs(&elfs, &[format, "--output-path=report"]);
-    assert_eq!(said, "", "standard output, when a file was asked for");
+    assert_eq!(said, "", "the report goes to the file only");
     (place, path)
 }
 
