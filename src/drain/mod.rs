@@ -13,12 +13,12 @@ mod blank;
 mod complete;
 pub mod error;
 mod ledger;
+mod missed_loads;
 mod on_request;
 mod outcome;
 mod pass;
 mod scope;
 mod shares;
-mod unseen;
 
 pub use complete::Idle;
 pub use outcome::{Cause, Copied, Loss, Outcome};
