@@ -573,8 +573,11 @@ fn tokens(text: &str) -> Vec<(Token, usize)> {
     scan(text).0
 }
 
-/// Returns the tokens and the line comments of a source, each with its line.
-fn scan(text: &str) -> (Vec<(Token, usize)>, Vec<(String, usize)>) {
+/// Parts of a source, each with its line.
+type Numbered<T> = Vec<(T, usize)>;
+
+/// Returns the tokens and the line comments of a source.
+fn scan(text: &str) -> (Numbered<Token>, Numbered<String>) {
     let characters: Vec<char> = text.chars().collect();
     let at = |index: usize| characters.get(index).copied().unwrap_or('\0');
     let is_word = |character: char| character.is_alphanumeric() || character == '_';
