@@ -1,7 +1,7 @@
 //! The rule of the house: a folder is a station, the stations of a crate stand in an order, and a file
 //! imports its own station and earlier ones only.
 //!
-//! Doc comments start with their subject.
+//! Sentences of comments and of Markdown start with their subject.
 //!
 //! The tests of imports read `use` items and inline paths that start with `crate::`, `super::` or `self::`, and
 //! resolve them to the station that they lead to. They know nothing of re-exports and of names that
@@ -70,72 +70,245 @@ fn a_subcommand_never_imports_another() {
     assert!(found.is_empty(), "{}", Listed(&found));
 }
 
-/// The folders whose documentation is read, and the words that no doc comment starts with: the first are
-/// clauses instead of a subject, the last points at a neighbour that a reader may not see.
-const DOCUMENTED: [&str; 6] = ["src", "runtime", "tools", "tests", "benches", "examples"];
-const CLAUSES: [&str; 3] = ["What ", "Whether ", "The same "];
+/// The folders whose comments are read.
+const COMMENTED: [&str; 6] = ["src", "runtime", "tools", "tests", "benches", "examples"];
+
+/// The files and folders whose Markdown is read.
+const PROSE: [&str; 8] = [
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "docs",
+    "benches",
+    "testdata",
+    "tools",
+];
+
+/// The words that no sentence starts with. They make a clause of the subject; the last two point at a
+/// neighbour that a reader may not see.
+const CLAUSES: [&str; 11] = [
+    "What ",
+    "Whatever ",
+    "Where ",
+    "Wherever ",
+    "Whether ",
+    "Which ",
+    "Who ",
+    "Whoever ",
+    "Of ",
+    "Likewise",
+    "The same ",
+];
 
 #[test]
-fn doc_comments_start_with_their_subject() {
+fn sentences_start_with_their_subject() {
     let mut found = Vec::new();
-    for folder in DOCUMENTED {
+    for folder in COMMENTED {
         let sources = read(folder);
         assert!(!sources.is_empty(), "{folder} has no sources");
         for source in sources {
-            let lines = source.text.lines().enumerate();
-            let clauses = lines.filter(|(_, line)| starts_with_a_clause(line));
             let path = Path::new(folder).join(&source.path);
-            found
-                .extend(clauses.map(|(at, line)| format!("{}:{}: {line}", path.display(), at + 1)));
+            found.extend(clauses(&path, &comments(&source.text)));
         }
     }
-    assert!(found.is_empty(), "{}", found.join("\n"));
+    for place in PROSE {
+        let sources = read_all(place, "md");
+        assert!(!sources.is_empty(), "{place} has no Markdown");
+        for source in sources {
+            // A file joined with nothing would end with a slash.
+            let path: PathBuf = Path::new(place).iter().chain(&source.path).collect();
+            found.extend(clauses(&path, &markdown(&source.text)));
+        }
+    }
+    assert!(
+        found.is_empty(),
+        "{} sentences start with a clause:\n{}",
+        found.len(),
+        found.join("\n")
+    );
 }
 
-/// Returns whether a line is a doc comment that starts with a clause. A question is none.
-fn starts_with_a_clause(line: &str) -> bool {
-    let line = line.trim_start();
-    let text = line.strip_prefix("/// ").or(line.strip_prefix("//! "));
-    text.is_some_and(|text| {
-        CLAUSES.iter().any(|clause| text.starts_with(clause)) && !text.ends_with('?')
-    })
+/// Returns the sentences of a file that start with a clause.
+fn clauses(path: &Path, paragraphs: &[Paragraph]) -> Vec<String> {
+    let sentences = paragraphs.iter().flat_map(Paragraph::sentences);
+    sentences
+        .filter(|(_, sentence)| starts_with_a_clause(sentence))
+        .map(|(line, sentence)| format!("{}:{line}: {sentence}", path.display()))
+        .collect()
+}
+
+/// Returns whether a sentence starts with a clause. A question is none.
+fn starts_with_a_clause(sentence: &str) -> bool {
+    CLAUSES.iter().any(|clause| sentence.starts_with(clause)) && !sentence.ends_with('?')
+}
+
+/// Running text without markup at its beginning.
+#[derive(Debug, Default)]
+struct Paragraph {
+    /// Its lines, each with its number from 1.
+    lines: Vec<(usize, String)>,
+}
+
+impl Paragraph {
+    /// Returns its sentences, each with the number of the line on which it starts.
+    fn sentences(&self) -> Vec<(usize, String)> {
+        let mut sentences: Vec<(usize, String)> = Vec::new();
+        let mut is_end = true;
+        for (number, line) in &self.lines {
+            for word in line.split_whitespace() {
+                if is_end {
+                    sentences.push((*number, word.to_owned()));
+                } else if let Some((_, sentence)) = sentences.last_mut() {
+                    sentence.push(' ');
+                    sentence.push_str(word);
+                }
+                is_end = word.ends_with(['.', '?', '!']);
+            }
+        }
+        sentences
+    }
+}
+
+/// Returns the paragraphs of Markdown: its headings, list items and cells of tables too. Leaves out blocks
+/// of code.
+fn markdown(text: &str) -> Vec<Paragraph> {
+    let lines = text.lines().enumerate();
+    paragraphs(lines.map(|(at, line)| (at + 1, line.to_owned())))
+}
+
+/// Returns the paragraphs of the comments of a source.
+fn comments(text: &str) -> Vec<Paragraph> {
+    let mut found = Vec::new();
+    let mut block: Vec<(usize, String)> = Vec::new();
+    for (comment, line) in scan(text).1 {
+        let body = comment.trim_start_matches('/');
+        let body = body.strip_prefix('!').unwrap_or(body).to_owned();
+        if block.last().is_some_and(|(last, _)| last + 1 != line) {
+            found.extend(paragraphs(block.drain(..)));
+        }
+        block.push((line, body));
+    }
+    found.extend(paragraphs(block.into_iter()));
+    found
+}
+
+/// Returns the paragraphs of numbered lines of Markdown.
+fn paragraphs(lines: impl Iterator<Item = (usize, String)>) -> Vec<Paragraph> {
+    let mut found = vec![Paragraph::default()];
+    let mut is_code = false;
+    for (number, line) in lines {
+        let text = line.trim();
+        let is_fence = text.starts_with("```");
+        is_code ^= is_fence;
+        let unmarked = without_marker(text);
+        let is_row = text.starts_with('|');
+        if text.is_empty() || is_fence || is_row || unmarked != text {
+            found.push(Paragraph::default());
+        }
+        if is_code || is_fence {
+            continue;
+        }
+        if is_row {
+            found.extend(text.split('|').map(|cell| Paragraph {
+                lines: vec![(number, cell.trim().to_owned())],
+            }));
+            found.push(Paragraph::default());
+        } else if let Some(paragraph) = found.last_mut() {
+            paragraph.lines.push((number, unmarked.to_owned()));
+        }
+    }
+    found
+}
+
+/// Returns a line without the marker of a heading, a quotation or a list item.
+fn without_marker(line: &str) -> &str {
+    let digits = line.trim_start_matches(|character: char| character.is_ascii_digit());
+    let numbered = digits.strip_prefix(". ").filter(|_| digits != line);
+    let bulleted = ["- ", "* ", "> "]
+        .iter()
+        .find_map(|marker| line.strip_prefix(marker));
+    let hashes = line.trim_start_matches('#');
+    let heading = hashes.strip_prefix(' ').filter(|_| hashes != line);
+    numbered.or(bulleted).or(heading).unwrap_or(line)
 }
 
 #[test]
 fn clauses_are_found() {
-    assert!(starts_with_a_clause("    /// What a drain has found."));
-    assert!(starts_with_a_clause("//! Whether it counts."));
-    assert!(!starts_with_a_clause("/// Returns whether it counts."));
-    assert!(!starts_with_a_clause("/// What is a code object?"));
-    assert!(!starts_with_a_clause("// What follows is code."));
+    let count = |paragraphs: Vec<Paragraph>| clauses(Path::new("file"), &paragraphs).len();
+    for text in [
+        "    /// What a drain has found.",
+        "//! Whether it counts.",
+        "// What follows is code.",
+        "let sum = 1; // Where it starts.",
+        "/// It counts. What is lost is named.",
+        "/// It counts.\n/// Who counts is named.",
+        "/// It counts. Whatever\n/// is left stays.",
+        "/// - one\n/// - Where it lies",
+        "// The same for files.",
+    ] {
+        assert_eq!(count(comments(text)), 1, "{text}");
+    }
+    for text in [
+        "/// Returns whether it counts.",
+        "/// What is a code object?",
+        "/// What is a code\n/// object?",
+        "/// Output:\n/// ```\n/// What it prints\n/// ```",
+        "let url = \"a//b\"; let text = \"// What is lost.\";",
+        "/// Whatsoever.",
+    ] {
+        assert_eq!(count(comments(text)), 0, "{text}");
+    }
+    for text in [
+        "What is lost is named.",
+        "## Where files lie",
+        "It counts. Whoever starts it\nwaits.",
+        "1. It counts.\n2. What is left stays.",
+        "| `a` | What it has found |",
+    ] {
+        assert_eq!(count(markdown(text)), 1, "{text}");
+    }
+    for text in [
+        "## Where do files lie?",
+        "| What | Where |",
+        "```text\nWhat is lost is named.\n```",
+        "It names what is lost.",
+    ] {
+        assert_eq!(count(markdown(text)), 0, "{text}");
+    }
+    let found = clauses(
+        Path::new("file"),
+        &comments("\n/// It counts.\n/// It ends. What\n/// is left."),
+    );
+    assert_eq!(found, ["file:3: What is left."]);
 }
 
-/// A source file of a crate.
+/// A source file, or one of Markdown.
 struct Source {
-    /// Its path from the folder of the sources.
+    /// Its path from the folder that was read; empty if it is that itself.
     path: PathBuf,
     text: String,
 }
 
 /// Reads all sources below a folder of the repository.
 fn read(folder: &str) -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    let mut folders = vec![root.clone()];
+    read_all(folder, "rs")
+}
+
+/// Reads all files with an extension at or below a path of the repository.
+fn read_all(place: &str, extension: &str) -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(place);
+    let mut paths = vec![root.clone()];
     let mut sources = Vec::new();
-    while let Some(folder) = folders.pop() {
-        let entries = fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-        for entry in entries {
-            let path = entry.expect("an entry can be read").path();
-            if path.is_dir() {
-                // Cargo's output is no source.
-                if path.file_name().is_some_and(|name| name != "target") {
-                    folders.push(path);
-                }
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let text = fs::read_to_string(&path).expect("a source can be read");
-                let path = path.strip_prefix(&root).expect("it is below").to_owned();
-                sources.push(Source { path, text });
-            }
+    while let Some(path) = paths.pop() {
+        // Cargo's output is no source.
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+            let entries = fs::read_dir(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            paths.extend(entries.map(|entry| entry.expect("an entry can be read").path()));
+        } else if path.is_file() && path.extension().is_some_and(|it| it == extension) {
+            let text = fs::read_to_string(&path).expect("a source can be read");
+            let path = path.strip_prefix(&root).expect("it is below").to_owned();
+            sources.push(Source { path, text });
         }
     }
     sources.sort_by(|one, other| one.path.cmp(&other.path));
@@ -397,10 +570,18 @@ fn resolve(path: &[String], module: &[String]) -> Option<Vec<String>> {
 
 /// Returns the tokens of a source, each with its line. Leaves out comments, strings and characters.
 fn tokens(text: &str) -> Vec<(Token, usize)> {
+    scan(text).0
+}
+
+/// Parts of a source, each with its line.
+type Numbered<T> = Vec<(T, usize)>;
+
+/// Returns the tokens and the line comments of a source.
+fn scan(text: &str) -> (Numbered<Token>, Numbered<String>) {
     let characters: Vec<char> = text.chars().collect();
     let at = |index: usize| characters.get(index).copied().unwrap_or('\0');
     let is_word = |character: char| character.is_alphanumeric() || character == '_';
-    let mut tokens = Vec::new();
+    let (mut tokens, mut comments) = (Vec::new(), Vec::new());
     let (mut index, mut line) = (0, 1);
     while index < characters.len() {
         let start = index;
@@ -409,6 +590,7 @@ fn tokens(text: &str) -> Vec<(Token, usize)> {
                 while index < characters.len() && at(index) != '\n' {
                     index += 1;
                 }
+                comments.push((characters[start..index].iter().collect(), line));
             }
             '/' if at(index + 1) == '*' => index = end_of_comment(&characters, index),
             '"' => index = end_of_string(&characters, index),
@@ -452,7 +634,7 @@ fn tokens(text: &str) -> Vec<(Token, usize)> {
             .filter(|it| **it == '\n')
             .count();
     }
-    tokens
+    (tokens, comments)
 }
 
 /// Returns the place behind a block comment, which may contain others.

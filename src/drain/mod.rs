@@ -13,12 +13,12 @@ mod blank;
 mod complete;
 pub mod error;
 mod ledger;
+mod missed_loads;
 mod on_request;
 mod outcome;
 mod pass;
 mod scope;
 mod shares;
-mod unseen;
 
 pub use complete::Idle;
 pub use outcome::{Cause, Copied, Loss, Outcome};
@@ -45,7 +45,7 @@ use ledger::Ledger;
 use pass::{Pass, Writes};
 use shares::Shares;
 
-/// The loads of a process, and its records of written counts. Whoever hooks the runtime owns it.
+/// The loads of a process, and its records of written counts. The code that hooks the runtime owns them.
 #[derive(Debug, Default)]
 pub struct Session {
     agents: Vec<Arc<Agent>>,

@@ -257,13 +257,13 @@ pub const SETTINGS: &[Setting] = &[
         "ROCM_PATH",
         Reader::Command,
         ["a directory", "`/opt/rocm`", ""],
-        "Is searched for the clang and the LLVM tools of ROCm.",
+        "Names the directory of ROCm, with its clang and LLVM tools.",
     ),
     setting(
         "SOURCE_DATE_EPOCH",
         Reader::Command,
         ["seconds since 1970", "the present time", ""],
-        "Is the time stamp of a Cobertura report, so that two reports can be equal byte by byte.",
+        "Sets the time stamp of a Cobertura report, so that two reports can be equal byte by byte.",
     ),
     setting(
         "ROCOV_LIBRARY",
@@ -291,7 +291,7 @@ pub const SETTINGS: &[Setting] = &[
         "ROCOV_MODELGPU_VRAM_MIB",
         Reader::ModelGpu,
         ["`1` to `1048576`", "`16384`", ""],
-        "Is the memory of each GPU in MiB.",
+        "Sets the memory of each GPU, in MiB.",
     ),
     setting(
         "ROCOV_MODELGPU_XGMI",
@@ -322,7 +322,7 @@ pub const SETTINGS: &[Setting] = &[
         "ROCOV_TEST_KILLS",
         Reader::Tests,
         ["a number", "see the test", "`tools/dev/kill`"],
-        "Is the number of processes that the test of kills starts.",
+        "Sets the number of processes that the test of kills starts.",
     ),
     setting(
         "ROCOV_TEST_MUTANTS",

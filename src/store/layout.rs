@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn the_side_of_a_directory_is_beside_it() {
         for (directory, named, unnamed) in [
-            ("/work/cov", "/work/cov.rocov", "/work/.rocov/cov"),
+            ("/data/cov", "/data/cov.rocov", "/data/.rocov/cov"),
             ("/cov", "/cov.rocov", "/.rocov/cov"),
             ("/", "/.rocov", "/.rocov"),
         ] {

@@ -353,7 +353,7 @@ mod tests {
             host: "node7".into(),
             tmpdir: "/tmp".into(),
         };
-        ProfileName::parse(pattern, &values, Path::new("/work dir"))
+        ProfileName::parse(pattern, &values, Path::new("/data dir"))
     }
 
     #[test]
@@ -399,10 +399,10 @@ mod tests {
         );
         assert_eq!(
             path("plain.profraw"),
-            "/work dir/gfx90a-xnack-.ID.3.plain.profraw"
+            "/data dir/gfx90a-xnack-.ID.3.plain.profraw"
         );
-        assert_eq!(path("d/%b"), "/work dir/d/gfx90a-xnack-.ID.3.ID");
-        assert_eq!(path("%b/x-%b"), "/work dir/ID/gfx90a-xnack-.ID.3.x-ID");
+        assert_eq!(path("d/%b"), "/data dir/d/gfx90a-xnack-.ID.3.ID");
+        assert_eq!(path("%b/x-%b"), "/data dir/ID/gfx90a-xnack-.ID.3.x-ID");
     }
 
     #[test]
@@ -410,28 +410,28 @@ mod tests {
         let registry = |pattern: &str| name(pattern).unwrap().for_registry();
         for (pattern, expected) in [
             ("%t/%p.profraw", "/tmp.rocov/registry/42.kernels.json"),
-            ("raw-%m", "/.rocov/work dir/registry/raw-0.kernels.json"),
-            ("./a.b", "/.rocov/work dir/registry/a.b.kernels.json"),
+            ("raw-%m", "/.rocov/data dir/registry/raw-0.kernels.json"),
+            ("./a.b", "/.rocov/data dir/registry/a.b.kernels.json"),
             ("../%p", "/.rocov/registry/42.kernels.json"),
             (
                 "d/%b.profraw",
-                "/work dir/d.rocov/registry/all.kernels.json",
+                "/data dir/d.rocov/registry/all.kernels.json",
             ),
             (
                 "d/.//%p/e/x-%h",
-                "/work dir/d.rocov/registry/42/e/x-node7.kernels.json",
+                "/data dir/d.rocov/registry/42/e/x-node7.kernels.json",
             ),
-            ("d/e-%p/x", "/work dir/d.rocov/registry/e-42/x.kernels.json"),
-            ("d%%/x", "/work dir/d%.rocov/registry/x.kernels.json"),
-            ("%b/x", "/.rocov/work dir/registry/all/x.kernels.json"),
+            ("d/e-%p/x", "/data dir/d.rocov/registry/e-42/x.kernels.json"),
+            ("d%%/x", "/data dir/d%.rocov/registry/x.kernels.json"),
+            ("%b/x", "/.rocov/data dir/registry/all/x.kernels.json"),
             ("/x", "/.rocov/registry/x.kernels.json"),
-            (".profraw", "/.rocov/work dir/registry/.kernels.json"),
+            (".profraw", "/.rocov/data dir/registry/.kernels.json"),
         ] {
             assert_eq!(registry(pattern), Path::new(expected), "{pattern}");
         }
         let directory = |pattern: &str| name(pattern).unwrap().layout().directory().to_owned();
-        assert_eq!(directory("d/%p/x"), Path::new("/work dir/d"));
-        assert_eq!(directory("x"), Path::new("/work dir"));
+        assert_eq!(directory("d/%p/x"), Path::new("/data dir/d"));
+        assert_eq!(directory("x"), Path::new("/data dir"));
     }
 
     #[test]
@@ -472,8 +472,8 @@ mod tests {
         let identity = Identity::of_sections([b"x".as_slice()]);
         let profile = labelled.for_load("gfx90a", &identity, 0);
         let below = format!("d/labels/unit%20tests/add/gfx90a.{identity}.0.42.profraw");
-        assert_eq!(profile, Path::new("/work dir").join(below));
-        let registry = Path::new("/work dir/d.rocov/registry/42.kernels.json");
+        assert_eq!(profile, Path::new("/data dir").join(below));
+        let registry = Path::new("/data dir/d.rocov/registry/42.kernels.json");
         assert_eq!(labelled.for_registry(), registry);
     }
 
@@ -490,7 +490,7 @@ mod tests {
             assert!(!zeros.is_pooled());
             let profile = zeros.for_load("gfx90a", &identity, 0);
             let expected = expected.replace("ID", identity.as_str());
-            assert_eq!(profile, Path::new("/work dir").join(expected), "{pattern}");
+            assert_eq!(profile, Path::new("/data dir").join(expected), "{pattern}");
             let base = profile.to_str().unwrap().rsplit(".0.").next().unwrap();
             assert!(is_of_zeros(base), "{base}");
         }
@@ -501,19 +501,19 @@ mod tests {
     fn pools_are_chosen_by_process() {
         assert_eq!(
             path("a-%m.profraw"),
-            "/work dir/gfx90a-xnack-.ID.3.a-0.profraw"
+            "/data dir/gfx90a-xnack-.ID.3.a-0.profraw"
         );
         assert_eq!(
             path("a-%4m.profraw"),
-            "/work dir/gfx90a-xnack-.ID.3.a-2.profraw"
+            "/data dir/gfx90a-xnack-.ID.3.a-2.profraw"
         );
         let identity = Identity::of_sections([b"x".as_slice()]);
         let pool = name("d/%4m/%b-%m.profraw").unwrap();
         let profile = pool.for_build(Some("0f3c"), "gfx90a", &identity, 3);
-        let expected = "/work dir/d/0f3c_2/gfx90a.ID.3.ID-0f3c_0.profraw";
+        let expected = "/data dir/d/0f3c_2/gfx90a.ID.3.ID-0f3c_0.profraw";
         let expected = expected.replace("ID", identity.as_str());
         assert_eq!(profile, Path::new(&expected), "each build has its own");
-        let registry = "/work dir/d.rocov/registry/2/all-0.kernels.json";
+        let registry = "/data dir/d.rocov/registry/2/all-0.kernels.json";
         assert_eq!(
             pool.for_registry(),
             Path::new(registry),

@@ -1,4 +1,4 @@
-/* What the headers of HIP 5.2 take from clang, and some clangs do not have: debian12.cfg includes this file
+/* Declarations that the headers of HIP 5.2 take from clang, and some clangs lack: debian12.cfg includes this file
  * before each source.
  *
  * - hip_fp16.h calls reciprocals of halves. clang 15 and 16 only declare one, and clang from 22 on does not

@@ -1,4 +1,4 @@
-//! Faults at the first, a middle and the last call. Whatever fails, nothing crashes or hangs, the
+//! Faults at the first, a middle and the last call. After each of them nothing crashes or hangs, the
 //! unaffected code is drained exactly, and one line reports the loss.
 //!
 //! Each file here covers one kind of call. It prints the number of its faults, all survived: `cargo

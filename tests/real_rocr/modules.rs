@@ -52,8 +52,8 @@ fn loaded_and_never_launched() {
     counted("load unload", 0);
 }
 
-/// Neither an unload nor the program's end waits for kernels by itself. The same launch with a wait
-/// shows the kernel's counts.
+/// Neither an unload nor the program's end waits for kernels by itself. A launch that the
+/// program waits for shows the kernel's counts.
 #[test]
 fn a_kernel_that_still_runs_is_waited_for() {
     const ROUNDS: u64 = 10_000;

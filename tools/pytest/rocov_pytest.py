@@ -11,7 +11,7 @@ import zlib
 
 import pytest
 
-# What librocov takes for a label (src/store/label.rs).
+# The labels that librocov takes (src/store/label.rs).
 MAX_NAMES = 8
 MAX_BYTES = 128
 MAX_ENCODED = 255
@@ -70,7 +70,7 @@ def pytest_runtest_protocol(item):
     if library is None:
         yield
         return
-    # What it answers, librocov has said on standard error; also a label that it refuses is to be popped.
+    # librocov reports faults on standard error. The end pops also a label that librocov rejects.
     library.rocov_label_push(label(item.nodeid).encode(errors="surrogateescape"))
     yield
     library.rocov_label_pop()

@@ -7,7 +7,7 @@
 
 use std::ffi::{CStr, c_int, c_void};
 
-use super::{behind, leave};
+use super::{immediate_exit, next_symbol};
 use crate::elect::event::Event;
 
 /// Defines C functions that drain, and then run the functions of their name behind them.
@@ -68,9 +68,9 @@ drain_before! { execl execle execlp execv execve execvp execvpe fexecve }
 /// takes.
 fn drain_and_find(name: &CStr) -> *const c_void {
     // Copies of other builds know at least the first event.
-    leave::before_leaving(&[Event::Exiting, Event::HandingOver]);
+    immediate_exit::before_leaving(&[Event::Exiting, Event::HandingOver]);
     // SAFETY: any function is an address.
-    unsafe { behind::next(name) }.unwrap_or(missing as *const c_void)
+    unsafe { next_symbol::next(name) }.unwrap_or(missing as *const c_void)
 }
 
 /// Fails, for a C library without the function.

@@ -10,15 +10,15 @@ use std::sync::OnceLock;
 
 use rocov::device::hsa::abi::Status;
 
-use super::behind::next;
-use super::hsa_calls::{
+use super::hsa_hooks::{
     self, DestroyFn, FreezeFn, InitFn, QueueCreateFn, QueueDestroyFn, QueueErrorFn, ShutDownFn,
 };
+use super::next_symbol::next;
 
 /// `HSA_STATUS_ERROR`, for a program that calls HSA without having it.
 const ERROR: Status = 0x1000;
 
-/// See [`hsa_calls::init`].
+/// See [`hsa_hooks::init`].
 ///
 /// # Safety
 /// As for HSA's function of this name.
@@ -30,10 +30,10 @@ unsafe extern "C" fn hsa_init() -> Status {
         return ERROR;
     };
     // SAFETY: there are no arguments.
-    hsa_calls::init(|| unsafe { init() })
+    hsa_hooks::init(|| unsafe { init() })
 }
 
-/// See [`hsa_calls::freeze`].
+/// See [`hsa_hooks::freeze`].
 ///
 /// # Safety
 /// As for HSA's function of this name.
@@ -45,10 +45,10 @@ unsafe extern "C" fn hsa_executable_freeze(executable: u64, options: *const c_ch
         return ERROR;
     };
     // SAFETY: the caller's arguments, passed on.
-    hsa_calls::freeze(executable, || unsafe { freeze(executable, options) })
+    hsa_hooks::freeze(executable, || unsafe { freeze(executable, options) })
 }
 
-/// See [`hsa_calls::destroy`].
+/// See [`hsa_hooks::destroy`].
 ///
 /// # Safety
 /// As for HSA's function of this name.
@@ -60,10 +60,10 @@ unsafe extern "C" fn hsa_executable_destroy(executable: u64) -> Status {
         return ERROR;
     };
     // SAFETY: the caller's argument, passed on.
-    hsa_calls::destroy(executable, || unsafe { destroy(executable) })
+    hsa_hooks::destroy(executable, || unsafe { destroy(executable) })
 }
 
-/// See [`hsa_calls::shut_down`].
+/// See [`hsa_hooks::shut_down`].
 ///
 /// # Safety
 /// As for HSA's function of this name.
@@ -75,10 +75,10 @@ unsafe extern "C" fn hsa_shut_down() -> Status {
         return ERROR;
     };
     // SAFETY: there are no arguments.
-    hsa_calls::shut_down(|| unsafe { shut_down() })
+    hsa_hooks::shut_down(|| unsafe { shut_down() })
 }
 
-/// See [`hsa_calls::queue_create`].
+/// See [`hsa_hooks::queue_create`].
 ///
 /// # Safety
 /// As for HSA's function of this name.
@@ -112,10 +112,10 @@ unsafe extern "C" fn hsa_queue_create(
         )
     };
     // SAFETY: HSA's function writes the queue's address there.
-    unsafe { hsa_calls::queue_create(agent, queue, call) }
+    unsafe { hsa_hooks::queue_create(agent, queue, call) }
 }
 
-/// See [`hsa_calls::queue_destroy`].
+/// See [`hsa_hooks::queue_destroy`].
 ///
 /// # Safety
 /// As for HSA's function of this name.
@@ -127,7 +127,7 @@ unsafe extern "C" fn hsa_queue_destroy(queue: u64) -> Status {
         return ERROR;
     };
     // SAFETY: the caller's argument, passed on.
-    hsa_calls::queue_destroy(queue, || unsafe { destroy(queue) })
+    hsa_hooks::queue_destroy(queue, || unsafe { destroy(queue) })
 }
 
 /// Returns the address at which the program's calls of `hsa_executable_freeze` arrive.

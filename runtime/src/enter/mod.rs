@@ -1,19 +1,19 @@
 //! Fourth station: the ways into librocov.
 //!
 //! All exported symbols are here, and nowhere else. The program's calls arrive at hooks ([`interpose`],
-//! [`tool_table`], [`hip_calls`], [`roctx`], [`exec`], [`leave`]), at exit handlers ([`exit`]) or at the C
-//! interface ([`c_api`]). Each way sends an event, and other copies of librocov send theirs to
-//! [`receive`].
+//! [`tool_table`], [`hip_hooks`], [`roctx`], [`exec`], [`immediate_exit`]), at exit handlers ([`exit`])
+//! or at the C interface ([`c_api`]). Each way sends an event, and other copies of librocov send theirs
+//! to [`receive`].
 #![expect(unsafe_code, reason = "exports the block of this copy")]
 
-mod behind;
 pub mod c_api;
 mod exec;
 mod exit;
-mod hip_calls;
-mod hsa_calls;
+mod hip_hooks;
+mod hsa_hooks;
+mod immediate_exit;
 mod interpose;
-mod leave;
+mod next_symbol;
 mod roctx;
 mod tool_table;
 

@@ -11,7 +11,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::mem::transmute;
 use std::sync::OnceLock;
 
-use super::{behind, send};
+use super::{next_symbol, send};
 use crate::elect::event::Event;
 use crate::guest::settings;
 
@@ -33,7 +33,7 @@ unsafe extern "C" fn roctxMarkA(message: *const c_char) {
     static REAL: OnceLock<Option<MarkFn>> = OnceLock::new();
     send_if_asked(Event::Dump(message));
     let find = || {
-        let real = behind::find_meant(c"roctxMarkA")?;
+        let real = next_symbol::find_meant(c"roctxMarkA")?;
         // SAFETY: roctx.h declares the function with this type.
         Some(unsafe { transmute::<*mut c_void, MarkFn>(real) })
     };
@@ -52,7 +52,7 @@ unsafe extern "C" fn roctxRangePushA(message: *const c_char) -> c_int {
     static REAL: OnceLock<Option<PushFn>> = OnceLock::new();
     send_if_asked(Event::LabelPush(message));
     let find = || {
-        let real = behind::find_meant(c"roctxRangePushA")?;
+        let real = next_symbol::find_meant(c"roctxRangePushA")?;
         // SAFETY: roctx.h declares the function with this type.
         Some(unsafe { transmute::<*mut c_void, PushFn>(real) })
     };
@@ -72,7 +72,7 @@ unsafe extern "C" fn roctxRangePop() -> c_int {
     static REAL: OnceLock<Option<PopFn>> = OnceLock::new();
     send_if_asked(Event::LabelPop);
     let find = || {
-        let real = behind::find_meant(c"roctxRangePop")?;
+        let real = next_symbol::find_meant(c"roctxRangePop")?;
         // SAFETY: roctx.h declares the function with this type.
         Some(unsafe { transmute::<*mut c_void, PopFn>(real) })
     };

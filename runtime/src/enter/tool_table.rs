@@ -4,7 +4,7 @@
 //!
 //! ROCr calls [`OnLoad`] of the libraries in `HSA_TOOLS_LIB`, and from 5.3 on of every loaded library that
 //! defines [`HSA_AMD_TOOL_PRIORITY`]. A process that was started with librocov in it has both ways, and
-//! takes one, unless it has an offload runtime: HIP's calls may then pass both ([`hsa_calls`]).
+//! takes one, unless it has an offload runtime: HIP's calls may then pass both ([`hsa_hooks`]).
 //!
 //! The layout is that of `hsa_api_trace.h`. The fields below are unchanged from 5.2.3 to 7.2.4.
 #![expect(unsafe_code, reason = "changes and calls functions of ROCr")]
@@ -15,7 +15,7 @@ use std::sync::{Once, OnceLock};
 
 use rocov::device::hsa::abi::Status;
 
-use super::hsa_calls::{
+use super::hsa_hooks::{
     self, DestroyFn, FreezeFn, QueueCreateFn, QueueDestroyFn, QueueErrorFn, ShutDownFn,
 };
 use super::{COPY, exit, send};
@@ -248,19 +248,19 @@ fn original() -> &'static Original {
 
 unsafe extern "C" fn freeze(executable: u64, options: *const c_char) -> Status {
     // SAFETY: the caller's arguments, passed on.
-    hsa_calls::freeze(executable, || unsafe {
+    hsa_hooks::freeze(executable, || unsafe {
         (original().freeze)(executable, options)
     })
 }
 
 unsafe extern "C" fn destroy(executable: u64) -> Status {
     // SAFETY: the caller's argument, passed on.
-    hsa_calls::destroy(executable, || unsafe { (original().destroy)(executable) })
+    hsa_hooks::destroy(executable, || unsafe { (original().destroy)(executable) })
 }
 
 unsafe extern "C" fn shut_down() -> Status {
     // SAFETY: there are no arguments.
-    hsa_calls::shut_down(|| unsafe { (original().shut_down)() })
+    hsa_hooks::shut_down(|| unsafe { (original().shut_down)() })
 }
 
 unsafe extern "C" fn queue_create(
@@ -287,10 +287,10 @@ unsafe extern "C" fn queue_create(
         )
     };
     // SAFETY: HSA's function writes the queue's address there.
-    unsafe { hsa_calls::queue_create(agent, queue, call) }
+    unsafe { hsa_hooks::queue_create(agent, queue, call) }
 }
 
 unsafe extern "C" fn queue_destroy(queue: u64) -> Status {
     // SAFETY: the caller's argument, passed on.
-    hsa_calls::queue_destroy(queue, || unsafe { (original().queue_destroy)(queue) })
+    hsa_hooks::queue_destroy(queue, || unsafe { (original().queue_destroy)(queue) })
 }

@@ -397,7 +397,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
 fn latest_clang(comment: &str) -> Option<&str> {
     let lines = comment.split('\0');
     let versions = lines.filter_map(|line| Some((major_version(line)?, line)));
-    // Of equal versions, `min_by_key` takes the first.
+    // `min_by_key` takes the first of equal versions.
     let latest = versions.min_by_key(|(major, _)| std::cmp::Reverse(*major));
     latest.map(|(_, line)| line)
 }

@@ -268,7 +268,7 @@ const LAYOUTS: [VersionLayout; 4] = [
     },
     VersionLayout {
         version: 11,
-        // Of LLVM 24 there is no release yet: a snapshot of October 2026 writes this version.
+        // LLVM 24 has no release yet: a snapshot of October 2026 writes this version.
         llvm: 23..=24,
         header: &[
             Word::Version,

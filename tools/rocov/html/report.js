@@ -1,5 +1,5 @@
 "use strict";
-// What a page cannot do by itself: search, sorting, folding, keys and the choice of light or dark.
+// The parts of a page that move: search, sorting, folding, keys and the choice of light or dark.
 // Everything that is to be read is in the page.
 
 // Before the page is drawn. Storage may be closed to pages from files.

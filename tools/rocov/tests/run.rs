@@ -297,7 +297,7 @@ fn each_test_of_ctest_has_its_own_label() {
     }
     assert!(build.join("j.xml").exists());
 
-    // What failed was remembered in the build directory, and what is left is removed.
+    // ctest remembers the failed test, although rocov has removed its own directory of tests.
     let (output, lines) = ctest(&["--test-dir", "build", "--rerun-failed"]);
     assert!(
         stdout(&output).contains("0% tests passed, 1 tests failed out of 1"),

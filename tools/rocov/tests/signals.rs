@@ -71,7 +71,7 @@ impl Running {
         assert_eq!(line.trim_end(), word);
     }
 
-    /// Waits for the end; nothing more may have been said.
+    /// Waits for the end, and checks that nothing more was printed.
     fn ends_with(mut self, status: i32) {
         let mut rest = String::new();
         self.said.read_to_string(&mut rest).unwrap();
@@ -198,7 +198,7 @@ fn ctrl_c_at_a_terminal_reaches_the_program_once() {
 fn open_terminal() -> (File, OwnedFd) {
     let (mut master, mut slave) = (-1, -1);
     let null = std::ptr::null_mut();
-    // SAFETY: the pointers are to live integers, and null where the defaults are asked for.
+    // SAFETY: the pointers are to live integers, or null for the defaults.
     let result = unsafe { libc::openpty(&mut master, &mut slave, null, null.cast(), null.cast()) };
     assert_eq!(result, 0, "{}", io::Error::last_os_error());
     // SAFETY: openpty succeeded, so both are open and owned by nobody else.

@@ -250,8 +250,8 @@ impl Object {
 
     /// Returns the address of this object's own exported definition of `name`.
     pub(crate) fn defines(&self, name: &CStr) -> Option<*mut c_void> {
-        // SAFETY: these are the dynamic linker's own data of an object. Whoever unloads an object while
-        // the program calls librocov from it unloads it under the program too.
+        // SAFETY: these are the dynamic linker's own data of an object. Nobody may unload an object
+        // while the program calls librocov from it: the program would lose it too.
         let symbols = unsafe { Symbols::of(self) }?;
         let address = symbols.find(name)? as *mut c_void;
         self.contains(address).then_some(address)

@@ -22,7 +22,7 @@ static TERM: OnceLock<libc::sigaction> = OnceLock::new();
 static INT: OnceLock<libc::sigaction> = OnceLock::new();
 static SNAPSHOT: OnceLock<(c_int, libc::sigaction)> = OnceLock::new();
 
-/// Set if a signal has asked for a snapshot.
+/// Set if a signal has requested a snapshot.
 static WANTS_SNAPSHOT: AtomicBool = AtomicBool::new(false);
 /// The time that a handler waits, in milliseconds.
 static PATIENCE: AtomicU64 = AtomicU64::new(0);
@@ -62,7 +62,7 @@ pub(super) fn give_back() {
     }
 }
 
-/// Returns whether a signal has asked for a snapshot since the last call.
+/// Returns whether a signal has requested a snapshot since the last call.
 pub(super) fn wants_snapshot() -> bool {
     WANTS_SNAPSHOT.swap(false, Ordering::AcqRel)
 }

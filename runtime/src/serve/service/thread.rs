@@ -194,7 +194,7 @@ impl Service {
     fn drain_for_handlers(&self) {
         if let Some(wanted) = wake::wanted() {
             hsa_gate::pass(drain::ending);
-            // Most programs end by the signal that has asked for it.
+            // Most programs end by the signal that has requested it.
             journal::note(Note::Ended);
             wake::done(wanted);
         }

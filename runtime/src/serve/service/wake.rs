@@ -17,7 +17,7 @@ use super::owned_fd::OwnedFd;
 static PIPE: OnceLock<[OwnedFd; 2]> = OnceLock::new();
 /// Set while a thread polls the pipe.
 static IS_POLLED: AtomicBool = AtomicBool::new(false);
-/// The number of drains that handlers have asked for.
+/// The number of drains that handlers have requested.
 static WANTED: AtomicU32 = AtomicU32::new(0);
 /// The number of the last such drain that is done.
 static DONE: AtomicU32 = AtomicU32::new(0);

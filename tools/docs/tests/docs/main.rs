@@ -28,8 +28,8 @@ fn read(path: &Path) -> String {
         .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
 }
 
-/// Returns all files below a directory that `is_wanted` accepts, sorted. It is asked about directories too,
-/// and those that it rejects are not entered.
+/// Returns all files below a directory that `is_wanted` accepts, sorted. Does not enter directories that
+/// it rejects.
 fn files_below(directory: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory)
         .unwrap_or_else(|error| panic!("cannot list {}: {error}", directory.display()));

@@ -85,7 +85,7 @@ const SINKS: [&str; 15] = [
     "with_context",
 ];
 
-/// Who prints a text.
+/// The printer of a text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Printer {
     /// librocov, on the standard error of the program.

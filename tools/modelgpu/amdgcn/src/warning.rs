@@ -19,7 +19,7 @@ pub struct BeyondLds {
     pub size: u64,
     /// The offset in LDS.
     pub address: u64,
-    /// Bytes that the dispatch asked for. `allotted` is this number rounded up.
+    /// The bytes that the dispatch requested. `allotted` is this number rounded up.
     pub requested: u32,
     /// Bytes that the workgroup has.
     pub allotted: u32,

@@ -12,7 +12,7 @@ use rocov::store::Label;
 /// and shows each with --per-test. Nothing is counted twice.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0, also if nothing was counted; 1 if the program could not be asked, or some counts \
+Exit status: 0, also if nothing was counted; 1 if the program could not be reached, or some counts \
 are lost; 2 for a usage error.")]
 pub(crate) struct DumpArguments {
     /// The program's process id

@@ -12,11 +12,11 @@ pub(crate) struct Filters {
     #[arg(long, value_name = "ARCH")]
     pub(crate) arch: Vec<String>,
 
-    /// Take only sources that match, by name, by path, or by path from here; can be repeated
+    /// Take only sources whose name, path or path from here matches; can be repeated
     #[arg(long, value_name = "GLOB")]
     include: Vec<String>,
 
-    /// Leave out sources that match; can be repeated
+    /// Leave out sources whose name, path or path from here matches; can be repeated
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
 
@@ -34,7 +34,7 @@ impl Filters {
     ///
     /// # Errors
     ///
-    /// Fails if a glob is none.
+    /// Fails if a glob is not valid.
     pub(crate) fn selection(&self) -> Result<Selection> {
         Selection::new(&self.path_map, &self.include, &self.exclude)
     }

@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 Exit status: 0 if the merge was written, also if --failure-mode let it leave out an input, which \
 standard error names; 1 if nothing was written; 2 for a usage error.")]
 pub(crate) struct MergeArguments {
-    /// Directories with profiles (and directories below them), profiles, and globs of either
+    /// Profiles, directories that contain profiles at any depth, and globs that match them
     ///
-    /// If no file has the name, it is a glob. Quote globs: a million files would make the command line
-    /// too long. A file that is given twice counts once.
+    /// rocov reads a name as a glob if no file has that name. Quote a glob, so that the shell does not
+    /// replace it with a million names. A file that is named twice counts once.
     #[arg(value_name = "INPUT", required_unless_present = "input_files")]
     pub(crate) inputs: Vec<PathBuf>,
 

@@ -228,7 +228,7 @@ impl ReportOptions {
     ///
     /// # Errors
     ///
-    /// Fails if git does not know the revision that was asked for.
+    /// Fails if git does not know the revision.
     pub(crate) fn texts(&self) -> Result<SourceTexts> {
         let repository = self.repository.as_deref();
         match &self.source_revision {

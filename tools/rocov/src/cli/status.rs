@@ -8,7 +8,7 @@ use clap::Args;
 /// Start the program with `rocov run --control`, as this user.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0; 1 if the program could not be asked; 2 for a usage error.")]
+Exit status: 0; 1 if the program could not be reached; 2 for a usage error.")]
 pub(crate) struct StatusArguments {
     /// The program's process id
     #[arg(value_name = "PID", value_parser = process_id)]

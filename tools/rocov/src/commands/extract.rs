@@ -15,8 +15,8 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 ///
-/// Fails if the file cannot be opened, has no device ELF of the targets asked for, or one cannot be
-/// written. What is wrong with parts of the file goes to standard error and into the status.
+/// Fails if the file cannot be opened, has no device ELF of the chosen targets, or one cannot be
+/// written. Faults in parts of the file go to standard error and into the status.
 pub(crate) fn extract(arguments: &ExtractArguments) -> CommandResult {
     let path = &arguments.file;
     let file = mmap::map(path)?;

@@ -121,7 +121,7 @@ fn add_uniformity(
     Ok(())
 }
 
-/// Adds host code to the report, if the user asked for it.
+/// Adds host code to the report, if the user named some.
 ///
 /// # Errors
 ///

@@ -25,7 +25,7 @@ pub(super) fn common_suffix(one: &Path, other: &Path) -> usize {
     same.take_while(|(one, other)| one == other).count()
 }
 
-/// Sources that paths are looked for among.
+/// The sources of a report, found by path.
 #[derive(Debug)]
 pub(super) struct PathIndex {
     root: Option<PathBuf>,

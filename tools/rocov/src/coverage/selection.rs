@@ -58,7 +58,7 @@ pub(crate) struct Selection {
     /// True if each of these has moved a source.
     has_moved: Vec<AtomicBool>,
     filter: Filter,
-    /// Each glob by itself, as it was given: the option and the glob.
+    /// Each glob with its option.
     globs: Vec<(String, Filter)>,
 }
 
@@ -66,12 +66,12 @@ impl Selection {
     /// Shows the files that match `include`, all if that is empty, and not `exclude`: globs over
     /// the places that `maps` gives, the first that fits.
     ///
-    /// A glob without a slash is of the file's name. One that does not start with a slash is of
+    /// A glob without a slash matches the file's name. A glob that does not start with a slash matches
     /// files below the current directory.
     ///
     /// # Errors
     ///
-    /// Fails if one is no glob.
+    /// Fails if a glob is not valid.
     pub(crate) fn new(maps: &[PathMap], include: &[String], exclude: &[String]) -> Result<Self> {
         let here = env::current_dir().context("cannot find the current directory")?;
         let filter = Filter::new(&globs(include, &here), &globs(exclude, &here))?;

@@ -93,7 +93,7 @@ pub(crate) struct View {
     pub(crate) misfits: BTreeMap<Arc<str>, Misfit>,
     /// The coverage of a change, if one is reported.
     pub(crate) changed: Option<Changed>,
-    /// The components that were asked for.
+    /// The selected components.
     pub(crate) components: Vec<Part>,
     /// The tests that profiles are labelled with, if the user asks for them.
     pub(crate) tests: Vec<Part>,
@@ -212,7 +212,7 @@ impl View {
     }
 
     /// One count of those in all columns, `None` if none has one: the sum over the archs, or the count
-    /// of the host if that is larger. What both sides have is not added.
+    /// of the host if that is larger. The counts of the two sides are not added.
     pub(crate) fn joined(&self, counts: &[Option<u64>]) -> Option<u64> {
         let of_side = |side| {
             let columns = self.columns.iter().zip(counts);

@@ -36,7 +36,7 @@ impl Components {
         Ok(Self(components))
     }
 
-    /// Returns whether all code objects are asked for.
+    /// Returns whether all code objects are selected.
     pub(crate) fn are_all(&self) -> bool {
         self.0.is_empty()
     }

@@ -107,7 +107,7 @@ impl SourceRequest<'_> {
     ///
     /// # Errors
     ///
-    /// Fails if source was asked for and none was shown, or one that was named is not there.
+    /// Fails if no source was shown, or one that the user named is not there.
     pub(crate) fn check(&self, found: &AnnotatedSources) -> Result<()> {
         let is_missing = |source: &&PathBuf| !self.texts.are_of_revision() && !source.exists();
         let missing: Vec<_> = self.sources.iter().filter(is_missing).collect();

@@ -63,7 +63,10 @@ pub(crate) fn read<T>(
         .stderr(said.try_clone().context(failed())?)
         .spawn()
         .with_context(|| format!("cannot run {}", display(command)))?;
-    let stdout = child.stdout.take().context("a pipe is asked for")?;
+    let stdout = child
+        .stdout
+        .take()
+        .context("the child process has no pipe")?;
     let consumed = consume(stdout);
     let status = child.wait().context("cannot wait for a command")?;
     let mut text = Vec::new();

@@ -125,13 +125,16 @@ impl Repository {
             .stdout(Stdio::piped())
             .spawn()
             .context("cannot run git cat-file")?;
-        let replies = batch.stdout.take().context("a pipe is asked for")?;
+        let replies = batch
+            .stdout
+            .take()
+            .context("the child process has no pipe")?;
         let revision = Revision {
             commit,
             batch,
             replies: BufReader::new(replies),
         };
-        // A name with a line's end cannot be asked for.
+        // git takes a name on each line, so no name may have a line's end.
         let files = files
             .filter_map(|name| str::from_utf8(name).ok())
             .filter(|name| !name.is_empty() && !name.contains('\n'));
@@ -161,7 +164,11 @@ impl Revision {
 
     /// The reply is `OBJECT TYPE SIZE`, the contents and a line's end, or `REQUEST missing`.
     fn ask(&mut self, path: &str) -> Result<Vec<u8>> {
-        let requests = self.batch.stdin.as_mut().context("a pipe is asked for")?;
+        let requests = self
+            .batch
+            .stdin
+            .as_mut()
+            .context("the child process has no pipe")?;
         writeln!(requests, "{}:{path}", self.commit)?;
         requests.flush()?;
         let mut reply = String::new();
@@ -179,7 +186,7 @@ impl Revision {
 
 impl Drop for Revision {
     fn drop(&mut self) {
-        // It ends when nothing more can be asked for.
+        // git ends at the end of its input.
         drop(self.batch.stdin.take());
         self.batch.wait().ok();
     }

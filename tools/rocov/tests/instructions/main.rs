@@ -2,7 +2,7 @@
 //! same every time, unlike seconds. Two bars for each:
 //!
 //! - the growth: ten times as many code objects, additions or files take ten times as many
-//!   instructions, whatever the compiler. What grows with their square shows from about a fiftieth of
+//!   instructions, whatever the compiler. A part that grows with their square shows from about a fiftieth of
 //!   the smaller run on;
 //! - the number itself, beside that in `recorded.txt`.
 //!

@@ -167,7 +167,7 @@ fn unprivileged(place: &Place, arguments: &[&str]) -> Command {
     if !is_root {
         return place.command(arguments);
     }
-    // Where everybody can get at it.
+    // All users can reach this copy.
     let copy = place.path("rocov");
     fs::copy(env!("CARGO_BIN_EXE_rocov"), &copy).unwrap();
     for (path, mode) in [(place.0.path(), 0o777), (copy.as_path(), 0o755)] {

@@ -138,7 +138,7 @@ fn a_pooled_directory_is_new_and_no_input() {
     );
     let message = failure(&place.merge(&["data", "--pooled", "data/pooled"]), 1);
     assert!(message.contains("lies in the input data: "), "{message}");
-    // What fails leaves nothing.
+    // A merge that fails leaves nothing.
     fs::write(place.path("data/gfx90a.00.0.1.profraw"), "").unwrap();
     place.merge(&["data", "--pooled", "failed"]);
     assert_eq!(names(place.0.path()), ["data", "empty", "gfx90a.elf"]);

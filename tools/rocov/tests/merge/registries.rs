@@ -123,7 +123,7 @@ fn a_damaged_registry_is_named() {
 
     // An indexed profile has nothing of it.
     place.merged(&["rank2", "-o", "out.profdata"]);
-    // What can be reported has all else.
+    // A directory for reports has all else.
     let output = run(&mut place.command(&["rank2", "-o", "out"]));
     assert_eq!(stderr(&output), said);
     // Alone it is nothing to merge.

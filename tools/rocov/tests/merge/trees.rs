@@ -24,8 +24,8 @@ struct Variant<'a> {
 }
 
 impl Variant<'_> {
-    /// All counts in a profile, by llvm-profdata. Of one-byte counters it says how many files have
-    /// reached a block, and a raw profile only whether one has.
+    /// All counts in a profile, by llvm-profdata. For one-byte counters it shows how many files have
+    /// reached a block, and for a raw profile only whether one has.
     fn shown(&self, profile: &Path) -> String {
         let shown = shown(profile);
         if self.word & SINGLE_BYTE == 0 {
@@ -249,7 +249,7 @@ fn the_examples_in_the_readme_merge_all_ranks() {
         place.profile(&format!("rocov-data/{rank}"), &elf, 4711, 1 << rank);
     }
     let slurm = in_guide("ls -d rocov-data");
-    // What mpirun starts as each of its processes.
+    // The command that mpirun starts as each of its processes.
     let mpi = in_guide("mpirun -n 16 sh -c '");
     let (_, mpi) = mpi.split_once('\'').unwrap();
     let (mpi, last) = mpi.split_once("'\n").unwrap();

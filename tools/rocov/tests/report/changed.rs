@@ -337,7 +337,7 @@ fn what_was_never_compiled_is_not_counted() {
         let (_, section) = said.split_once("\nChanged lines: ").unwrap();
         assert!(!section.contains('%'), "{section}");
     };
-    // What is compiled is there, then it is gone; the tree has another line at the end of the function.
+    // The compiled source is there, then it is gone. The tree has another line at the end of the function.
     let comment = " comment\n";
     for is_gone in [false, true] {
         repository.write(

@@ -277,7 +277,7 @@ fn reports_in_json_are_compared_as_the_data_that_they_are_of() {
         assert_eq!(of(["before.json", "after"], &[format]), expected);
         assert!(expected.1.contains("grown"), "{expected:?}");
     }
-    // Nothing in common with what is asked for is no comparison without losses.
+    // A comparison of an arch that neither report has is one with losses.
     let reports = ["before.json", "after.json"];
     let (status, _, said) = of(reports, &["--arch=gfx999", "--fail-on-loss"]);
     assert_eq!(status, Some(1), "{said}");

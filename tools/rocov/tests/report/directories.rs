@@ -125,7 +125,7 @@ fn nested_directories_are_added_up_and_several_are_too() {
     ] {
         assert_eq!(count(&place, directories), expected, "{directories:?}");
     }
-    // What lies above a part of a data directory belongs to it.
+    // A part of a data directory uses the device ELFs of the whole directory.
     keep(&place, &elf, "ranks/1/objects");
     assert_eq!(count(&place, &["ranks/1/profraw/labels/one"]), 4);
     assert_eq!(count(&place, &["ranks/1/profraw/labels"]), 4);
@@ -179,7 +179,7 @@ fn what_a_merge_has_written_can_be_reported() {
         assert_eq!(merge(&["ranks", "-o", output]), "", "{output}");
         assert_eq!(count(&place, &["ranks"]), 3, "{output}");
     }
-    // What a run has left stays.
+    // The files of a run stay.
     put(&place, &elf, "other/profraw", 1, 8);
     keep(&place, &elf, "other/objects");
     let said = merge(&["ranks", "-o", "other"]);

@@ -18,7 +18,7 @@ fn written(format: &str) -> (Place, PathBuf) {
     let (place, elfs) = Place::with_archs();
     let path = place.path().join("report");
     let said = place.of_archs(&elfs, &[format, "--output-path=report"]);
-    assert_eq!(said, "", "standard output, when a file was asked for");
+    assert_eq!(said, "", "the report goes to the file only");
     (place, path)
 }
 
@@ -241,7 +241,7 @@ fn each_binary_has_figures_of_its_own() {
             .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()));
         owned.collect()
     };
-    // The same functions: together each line ran that ran in one of them.
+    // Both objects have the same functions: a line ran in all if it ran in one.
     assert_eq!(
         report("--by=binary"),
         missed(&[

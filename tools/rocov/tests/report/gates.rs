@@ -49,7 +49,7 @@ fn percentages_must_be_reached_on_each_arch_and_in_all() {
         archs(broken(&["--fail-under-lines=97"])),
         ["gfx90a", "gfx942", "all"]
     );
-    // Of 4 functions 4 and 2, of 10 and 13 regions 9 and 6, of 4 and 6 branches 3 and 2.
+    // Covered: 4 and 2 of 4 functions, 9 of 10 and 6 of 13 regions, 3 of 4 and 2 of 6 branches.
     for (what, least) in [
         ("functions", "50"),
         ("regions", "46.1"),
@@ -215,7 +215,7 @@ fn what_the_registry_says_was_loaded_must_have_a_profile() {
     for argument in ["--arch=gfx90a", "--component=/app/one"] {
         assert_eq!(lost(&place, &[argument]), [""; 0], "{argument}");
     }
-    // What does not count has no profile.
+    // A code object without counters needs no profile.
     objects[1].instrumented = false;
     load(&objects);
     assert_eq!(lost(&place, &[]), [""; 0]);

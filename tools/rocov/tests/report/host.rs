@@ -47,6 +47,6 @@ fn a_function_of_both_sides_has_the_counts_of_each() {
         &program,
     ])));
     assert!(lines.contains(&(11, 7)), "{lines:?}");
-    // What main is has no counts on the GPU.
+    // The GPU has no counts of `main`.
     assert!(lines.contains(&(23, 1)), "{lines:?}");
 }

@@ -204,7 +204,7 @@ fn a_kept_device_elf_that_is_another_is_refused() {
             assert!(refused.contains(words), "{words}: {said}");
         }
 
-        // What is given is used instead.
+        // `--object` replaces it.
         let output = place.report(&[&"--object", &elf]);
         assert_eq!(output.status.code(), Some(0));
         assert_eq!(total_lines(&stdout(&output)), ("10", "2"));

@@ -156,7 +156,7 @@ fn the_figures_are_those_of_llvm_cov_for_each_arch() {
         let lines = archs::lcov_lines(&export(&["-format=lcov"]));
         assert_eq!(counts(source, column), lines, "{arch}");
     }
-    // Which code they are of.
+    // The code objects of each column.
     let origins = all(index, ".origins dl > div").into_iter().map(text);
     let origins: Vec<_> = origins.collect();
     for (origin, arch) in origins.iter().zip(ARCHS) {
@@ -185,7 +185,7 @@ fn the_page_says_which_arch_misses_which_line() {
     // brace after its `else` did not run.
     assert_eq!(lines_with(page, "p0"), [0; 0]);
     assert_eq!(lines_with(page, "p1"), [7, 24, 26]);
-    // What the preprocessor leaves out on an arch has no count there.
+    // Lines that the preprocessor leaves out on an arch have no count there.
     let absent = all(page.root_element(), "#L8 td.absent, #L11 td.absent");
     assert_eq!(absent.len(), 2);
     // The sides of a branch, and which of them never was.

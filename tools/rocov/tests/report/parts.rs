@@ -135,7 +135,7 @@ fn a_component_without_code_is_refused_and_one_that_never_ran_has_no_report() {
     fs::remove_file(&two.profiles[1]).unwrap();
     let message = failure(&two.place.report(&[&"--component", &two.program]), 1);
     assert!(message.contains("they never ran"), "{message}");
-    // What is of no component that is asked for is not missing.
+    // Code objects of other components are not missing.
     two.load(&nothing);
     let gate: &[&dyn AsRef<OsStr>] = &[&"--fail-under-lines=1", &"--component", &nothing];
     assert_eq!(two.place.report(gate).status.code(), Some(0));

@@ -73,7 +73,7 @@ pub(super) fn print(document: &Document, arguments: &KernelsArguments) -> Result
     Ok(all_are_known)
 }
 
-/// The loads that had `address` at the moment that is asked for, else all that ever had it.
+/// The loads that had `address` in the given generation, or at any time if none is given.
 fn found<'a>(
     document: &'a Document,
     address: u64,

@@ -23,7 +23,7 @@ const VERSION: u32 = 1;
 struct KernelList<'a> {
     /// [`VERSION`].
     rocov_kernels: u32,
-    /// The kernels that are asked for, sorted.
+    /// The selected kernels, sorted.
     kernels: &'a [Row],
 }
 

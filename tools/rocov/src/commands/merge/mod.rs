@@ -71,7 +71,7 @@ pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
     }
     let find = || LlvmTools::find(arguments.llvm_bin.as_deref());
     let (mut gathered, mut installed) = thread::scope(|scope| {
-        // Meanwhile, as each tool is asked for its version.
+        // At the same time, because each tool has to print its version.
         let finding = arguments.indexed().map(|_| scope.spawn(find));
         let gathered = gather(arguments)?;
         let found = finding.map(|it| it.join().expect("looking for tools does not panic"));

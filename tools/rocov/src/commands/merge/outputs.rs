@@ -31,13 +31,13 @@ pub(super) struct Indexed<'a> {
     pub(super) path: PathBuf,
 }
 
-/// Writes the outputs that the user asked for, and prints their paths: on standard output, unless flags
+/// Writes the requested outputs, and prints their paths: on standard output, unless flags
 /// are printed there.
 ///
 /// # Errors
 ///
-/// Fails if it cannot be written, one file was asked for and there would be several, or llvm-profdata
-/// refuses a profile.
+/// Fails if an output cannot be written, if one file would have to hold several profiles, or if
+/// llvm-profdata refuses a profile.
 pub(super) fn write(
     arguments: &MergeArguments,
     gathered: &Gathered,

@@ -169,7 +169,7 @@ impl Adder<'_> {
 
     /// Returns whether `path` is a file that was not given before.
     pub(super) fn is_new(&self, path: &Path) -> bool {
-        // What cannot be looked at is named when it is read.
+        // A file without metadata is new. Reading it reports the fault.
         std::fs::metadata(path).map_or(true, |metadata| self.shared.is_new(path, &metadata))
     }
 
@@ -266,7 +266,7 @@ impl ThreadState {
             let mut repeated = lock(&self.repeated);
             let (number, first) = repeated.get_or_insert_with(|| (0, path.to_owned()));
             *number += 1;
-            // The same one every time, whichever thread is first.
+            // The first by name, so that the order of the threads does not matter.
             if path < first.as_path() {
                 *first = path.to_owned();
             }

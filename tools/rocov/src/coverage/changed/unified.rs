@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 /// A file that is there after the change.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChangedFile {
-    /// As the diff names it, without the prefixes that tell the two sides apart. What is not UTF-8
-    /// in it is replaced, as llvm-cov does.
+    /// The diff's name of it, without the prefixes that tell the two sides apart. Bytes that are not
+    /// UTF-8 are replaced, as llvm-cov does.
     pub(crate) path: String,
     /// The lines that were added or modified, without their ends, by their numbers after the change.
     pub(crate) lines: BTreeMap<u32, Vec<u8>>,
@@ -66,7 +66,7 @@ pub(crate) fn read(diff: &[u8]) -> Result<Vec<ChangedFile>> {
         }
         files.extend(changed(&patch)?);
     }
-    // What comes after something that is no hunk would be passed over.
+    // The parser passes over the hunks that follow a damaged one.
     let expected = lines(&diff)
         .filter(|line| line.starts_with(b"@@ -"))
         .count();

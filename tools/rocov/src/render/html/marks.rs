@@ -15,8 +15,8 @@ impl<'a> Missed<'a> {
         Self { spans }
     }
 
-    /// The parts of line `number`, which has this text, as offsets of bytes. Lines are asked for in
-    /// their order.
+    /// The parts of line `number`, which has this text, as offsets of bytes. Call it for
+    /// lines in their order.
     pub(super) fn in_line(&mut self, number: u32, text: &str) -> Vec<Range<usize>> {
         let is_over = |span: &&Span| span.end.line < number;
         self.spans = &self.spans[self.spans.iter().take_while(is_over).count()..];

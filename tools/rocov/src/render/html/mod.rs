@@ -159,8 +159,8 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The page of the source `name`: the same from one report to the next, and of no other source,
-/// whatever characters the name has, and whatever its target is.
+/// The path of the page of source `name`. Every report gives a source this path, and no two sources
+/// share one. It has plain characters only.
 fn page(name: &str) -> String {
     let file = Path::new(name).file_name().unwrap_or_default();
     let file = file.to_string_lossy();

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 ///
 /// # Errors
 ///
-/// Fails if it cannot be asked, or says no.
+/// Fails if it cannot be reached, or rejects the request.
 pub(crate) fn ask(pid: u32, request: &Request) -> Result<Answer> {
     let process = Process::find(pid)?;
     let socket = process.socket()?;

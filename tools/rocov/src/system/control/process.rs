@@ -30,7 +30,7 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// Fails if there is none, or it is another user's. What one that is gone has left is removed.
+    /// Fails if there is none, or it is another user's. Removes the socket of a process that is gone.
     pub(super) fn find(pid: u32) -> Result<Self> {
         let directory = Path::new("/proc").join(pid.to_string());
         let Ok(metadata) = directory.metadata() else {

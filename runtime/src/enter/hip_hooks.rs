@@ -6,7 +6,7 @@
 use std::ffi::c_void;
 use std::mem::transmute;
 
-use super::{COPY, behind};
+use super::{COPY, next_symbol};
 use crate::guest::journal::{self, Note};
 use crate::guest::{boundary, environment, process, settings};
 use crate::serve::fat_binaries;
@@ -35,7 +35,7 @@ type UnregisterFn = unsafe extern "C" fn(Handle);
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __hipRegisterFatBinary(wrapper: *const Wrapper) -> Handle {
     // SAFETY: HIP declares the function with this type.
-    let register = behind::find_meant(c"__hipRegisterFatBinary")
+    let register = next_symbol::find_meant(c"__hipRegisterFatBinary")
         .map(|address| unsafe { transmute::<*mut c_void, RegisterFn>(address) });
     let Some(register) = register else {
         // Without HIP, the program would not have started.
@@ -63,7 +63,7 @@ unsafe extern "C" fn __hipRegisterFatBinary(wrapper: *const Wrapper) -> Handle {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __hipUnregisterFatBinary(handle: Handle) {
     // SAFETY: HIP declares the function with this type.
-    let unregister = behind::find_meant(c"__hipUnregisterFatBinary")
+    let unregister = next_symbol::find_meant(c"__hipUnregisterFatBinary")
         .map(|address| unsafe { transmute::<*mut c_void, UnregisterFn>(address) });
     if let Some(unregister) = unregister {
         // SAFETY: the caller's argument, passed on.

@@ -3,7 +3,7 @@
 
 use std::ffi::c_int;
 
-use super::behind::next;
+use super::next_symbol::next;
 use super::send;
 use crate::elect::event::Event;
 use crate::guest::process;

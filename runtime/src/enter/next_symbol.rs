@@ -1,4 +1,4 @@
-//! The functions behind ours, for which the program's calls are meant.
+//! The next definitions of the functions that librocov hooks, for which the program's calls are meant.
 #![expect(unsafe_code, reason = "calls dlsym")]
 
 use std::ffi::{CStr, c_void};
