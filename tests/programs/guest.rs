@@ -152,7 +152,9 @@ fn a_setuid_program_writes_nothing() {
         .each_ref()
         .map(|it| it.to_str().expect("a UTF-8 path"));
     let rpath = Path::new(rocov).parent().expect("a directory").display();
-    let program = program(&[model, rocov, &format!("-Wl,-rpath,{rpath}"), "-ldl"]);
+    let more = [model, rocov, &format!("-Wl,-rpath,{rpath}"), "-ldl"];
+    // On HIP 7.2.4, a setuid program crashes at its end, with and without rocov.
+    let program = Program::build(Stack::Debian12, &["guest/guest.hip"], &[], &more);
     let directory = tempfile::tempdir().expect("a temporary directory");
     let open_to = |path: &Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode can be set");

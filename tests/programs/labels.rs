@@ -39,7 +39,7 @@ impl Tests {
         let stack = Stack::usual();
         Self {
             object: code_object(KERNELS, "gfx90a", "-O1", stack.code_object_version()),
-            runner: module_runner(&["-lamdhip64".into()]),
+            runner: module_runner(&stack.linking()),
             directory,
         }
     }

@@ -12,12 +12,14 @@ const CALLS: u64 = 256;
 
 /// Runs testdata/programs/guest/limits under rocov to its end and expects its own status.
 fn limits(what: &str, data: &Path) -> Ended {
-    let program = Program::build(
-        Stack::usual(),
-        &["guest/limits.hip"],
-        &[],
-        &["-ldl", "-pthread"],
-    );
+    // ROCr 7.2.4 itself prints at its end: with and without rocov, SIGPIPE ends the program then, or a
+    // full pipe blocks it.
+    let stack = match what {
+        "unread" | "full" => Stack::Debian12,
+        _ => Stack::usual(),
+    };
+    let libraries = ["-ldl", "-pthread"];
+    let program = Program::build(stack, &["guest/limits.hip"], &[], &libraries);
     let mut command = program.under_rocov(TARGET, data);
     let ended = run(command.arg(what).env("ROCOV_VERBOSE", "1")).with_status(3);
     assert_eq!(ended.stdout, "to its end\n", "{ended}");

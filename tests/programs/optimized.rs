@@ -175,6 +175,7 @@ impl Optimized {
         let mut clang = limited(CLANG);
         clang.args(Stack::usual().flags()).args(STRICT);
         clang.args(self.flags.split_whitespace());
+        clang.arg(format!("--offload-arch={TARGET}"));
         clang.args(["--cuda-device-only", "-S", "-emit-llvm", "-o", "-"]);
         clang.args(["-Xclang", "-disable-llvm-passes"]);
         clang.arg(repository("testdata/programs").join(SOURCE));

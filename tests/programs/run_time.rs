@@ -2,35 +2,32 @@
 
 use crate::support::artifacts::built;
 use crate::support::command::{limited, run};
+use crate::support::compilers::Compiler;
 use crate::support::gpu::Stack;
 use crate::support::profile::functions_by;
 use crate::support::program::{Program, TARGET, device_profiles, flags_for};
 
-/// HIP 5.2 compiles with its own LLVM 15.
-const CLANG: &str = "clang++-15";
-const PROFDATA: &str = "llvm-profdata-15";
-
 fn program() -> Program {
-    Program::with_flags(
-        Stack::usual(),
-        &["run_time/compiles.hip"],
-        &[],
-        &["-std=c++17"],
-        &[],
-    )
+    let stack = Stack::usual();
+    let sources = ["run_time/compiles.hip"];
+    let flags = [&["-std=c++17"], stack.run_time_linking()].concat();
+    Program::with_flags(stack, &sources, &[], &flags, &[])
 }
 
 #[test]
 fn the_compiler_takes_the_flags_and_the_counts_are_exact() {
+    let Some(compiler) = Compiler::find(Stack::usual().run_time_compiler()) else {
+        return;
+    };
     let directory = tempfile::tempdir().expect("a temporary directory");
     let data = directory.path().join("data");
     let mut command = program().under_rocov(TARGET, &data);
-    run(command.args(flags_for(CLANG, &[]))).success();
+    run(command.args(flags_for(compiler.clang, &[]))).success();
     let profiles = device_profiles(&data);
     let [profile] = profiles.as_slice() else {
         panic!("{profiles:?}");
     };
-    let functions = functions_by(PROFDATA, profile);
+    let functions = functions_by(compiler.tool("llvm-profdata"), profile);
     let scale = &functions["scale"];
     assert_eq!((scale.calls, &scale.blocks), (64, &vec![40]), "{scale:?}");
 }

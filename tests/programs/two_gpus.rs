@@ -29,7 +29,7 @@ fn each_gpu_has_its_own_counts_and_merged_they_add_up() {
 
     let data = directory.path().join("data");
     let mut command = rocov_run(Some("model:gfx90ax2"), &data);
-    command.arg(module_runner(&["-lamdhip64".into()]));
+    command.arg(module_runner(&Stack::usual().linking()));
     command.arg(&object).arg(&spec).arg(directory.path());
     command.args(TIMES.map(|times| times.to_string()));
     run(&mut command).success().silently();

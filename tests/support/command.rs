@@ -68,7 +68,7 @@ pub(crate) fn run(command: &mut Command) -> Ended {
 }
 
 /// Removes ROCr's lines about leaked signals from a text. Returns their number too.
-fn without_leaks(text: &str) -> (String, u64) {
+pub(crate) fn without_leaks(text: &str) -> (String, u64) {
     let mut rest = String::new();
     let mut leaked = 0;
     for line in text.split_inclusive('\n') {

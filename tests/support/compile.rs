@@ -217,9 +217,11 @@ pub(crate) fn module_runner(linking: &[OsString]) -> PathBuf {
         .output("module_runner")
 }
 
-/// testdata/sample as a program for Debian 12's HIP, compiled with its own flags and these.
+/// testdata/sample as a gfx90a program for the usual stack.
 pub(crate) fn sample(compiler: &'static str, flags: &[OsString]) -> PathBuf {
-    compiled_sample(compiler, Stack::usual().flags(), flags).output("sample")
+    compiled_sample(compiler, Stack::usual().flags(), flags)
+        .arguments(["--offload-arch=gfx90a"])
+        .output("sample")
 }
 
 /// testdata/sample by this compiler, for any HIP. The flags name `profiles`.

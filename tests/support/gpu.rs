@@ -30,6 +30,8 @@ pub(crate) struct Release {
     title: &'static str,
     /// The newest code object version that its HIP loads.
     code_object_version: u8,
+    /// The release of LLVM that compiles for its hipRTC.
+    run_time_compiler: u32,
     /// The limits of a test run without the release.
     without: &'static str,
     /// The flags with which clang builds a program for it; `None` if it is not unpacked.
@@ -40,6 +42,7 @@ static ROCR_7_2: Release = Release {
     name: "rocr-7.2.4",
     title: "HIP 7.2.4, ROCr 7.2.4",
     code_object_version: 6,
+    run_time_compiler: 22,
     without: "an older HIP runs gfx942 kernels, and nothing is run on HIP 7",
     flags: OnceLock::new(),
 };
@@ -48,6 +51,7 @@ static ROCR_6_4: Release = Release {
     name: "rocr-6.4.3",
     title: "HIP 6.4.3, ROCr 6.4.3",
     code_object_version: 6,
+    run_time_compiler: 21,
     without: "nothing is run on HIP 6",
     flags: OnceLock::new(),
 };
@@ -56,6 +60,7 @@ static ROCR_6_1: Release = Release {
     name: "rocr-6.1.2",
     title: "HIP 5.7.1, ROCr 6.1.2",
     code_object_version: 5,
+    run_time_compiler: 17,
     without: "nothing is run on it",
     flags: OnceLock::new(),
 };
@@ -101,11 +106,15 @@ impl Stack {
         )
     }
 
-    /// The stack of most tests: Debian 12's, or the one that `ROCOV_TEST_STACK` names.
+    /// The stack of most tests: the newest that is here, or the one that `ROCOV_TEST_STACK` names.
     pub(crate) fn usual() -> Self {
         let Ok(name) = std::env::var("ROCOV_TEST_STACK") else {
-            return Self::Debian12;
+            let newest = [&ROCR_7_2, &ROCR_6_4].into_iter().find(|it| it.is_here());
+            return newest.map_or(Self::Debian12, Self::Unpacked);
         };
+        if name == "debian12" {
+            return Self::Debian12;
+        }
         let known = [&ROCR_6_1, &ROCR_6_4, &ROCR_7_2];
         let named = known.into_iter().find(|it| it.name == name && it.is_here());
         Self::Unpacked(named.unwrap_or_else(|| panic!("ROCOV_TEST_STACK={name} is not unpacked")))
@@ -219,6 +228,22 @@ impl Stack {
             Self::Debian12 => 4,
             Self::Unpacked(release) => release.code_object_version,
             Self::Interpreter => 5,
+        }
+    }
+
+    /// The release of LLVM that compiles for its hipRTC.
+    pub(crate) fn run_time_compiler(self) -> u32 {
+        match self {
+            Self::Unpacked(release) => release.run_time_compiler,
+            Self::Debian12 | Self::Interpreter => 15,
+        }
+    }
+
+    /// The flags that link with its hipRTC. Up to HIP 5, that is a part of HIP's library.
+    pub(crate) fn run_time_linking(self) -> &'static [&'static str] {
+        match self.code_object_version() {
+            6.. => &["-lhiprtc"],
+            _ => &[],
         }
     }
 

@@ -1,6 +1,7 @@
 //! The server of testdata/programs/on_request: a program that runs until a request ends it.
 
 use crate::support::artifacts::built;
+use crate::support::command::without_leaks;
 use crate::support::gpu::Stack;
 use crate::support::profile::{functions, merge, raw_profiles};
 use crate::support::program::{Program, TARGET};
@@ -23,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 const CALLS: u64 = 256;
 const BRANCHES: u64 = 64;
 
-/// The program, on Debian 12's HIP.
+/// The program, on the usual stack.
 pub(super) fn program() -> PathBuf {
     Program::build(Stack::usual(), &["on_request/server.hip"], &[], &[]).file
 }
@@ -203,7 +204,7 @@ impl Server {
         let mut said = String::new();
         let mut errors = self.errors.take().expect("asked once");
         errors.read_to_string(&mut said).expect("text");
-        (status, said)
+        (status, without_leaks(&said).0)
     }
 
     /// Makes the server return from main, and expects no messages.
