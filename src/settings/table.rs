@@ -331,6 +331,16 @@ pub const SETTINGS: &[Setting] = &[
         "Chooses the seeds by which code objects are damaged.",
     ),
     setting(
+        "ROCOV_TEST_STACK",
+        Reader::Tests,
+        [
+            "`debian12` or a runtime of `tools/stacks`",
+            "the newest that is fetched",
+            "",
+        ],
+        "Names the HIP and ROCr that most tests of programs run on.",
+    ),
+    setting(
         "ROCOV_UPDATE",
         Reader::Tests,
         ["anything", "none", ""],

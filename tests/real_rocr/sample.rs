@@ -3,7 +3,7 @@
 use crate::reports;
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{Ended, run};
-use crate::support::compile::{CLANG, Compilation, device_header, sample};
+use crate::support::compile::{CLANG, Compilation, device_header, sample_on};
 use crate::support::data::Data;
 use crate::support::gpu::Stack;
 use crate::support::program::{rocov_flags, without_rocov};
@@ -49,8 +49,9 @@ fn valgrind_finds_nothing() {
     let librocov = reports::without_lines().join("librocov.so");
     let preloaded = [built("librocov_modelgpu.so"), librocov].map(PathBuf::into_os_string);
     let mut valgrind = reports::valgrind(&log);
+    // Valgrind wants the symbols of the dynamic linker, and unpacked stacks have none.
     valgrind
-        .arg(sample(CLANG, &rocov_flags(&[])))
+        .arg(sample_on(Stack::Debian12, CLANG, &rocov_flags(&[])))
         .env("ROCOV_MODELGPU", "gfx90a")
         // A process has little address space under Valgrind.
         .env("ROCOV_MODELGPU_VRAM_MIB", "64")

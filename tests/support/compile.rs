@@ -219,7 +219,12 @@ pub(crate) fn module_runner(linking: &[OsString]) -> PathBuf {
 
 /// testdata/sample as a gfx90a program for the usual stack.
 pub(crate) fn sample(compiler: &'static str, flags: &[OsString]) -> PathBuf {
-    compiled_sample(compiler, Stack::usual().flags(), flags)
+    sample_on(Stack::usual(), compiler, flags)
+}
+
+/// testdata/sample as a gfx90a program for this stack.
+pub(crate) fn sample_on(stack: Stack, compiler: &'static str, flags: &[OsString]) -> PathBuf {
+    compiled_sample(compiler, stack.flags(), flags)
         .arguments(["--offload-arch=gfx90a"])
         .output("sample")
 }
