@@ -52,8 +52,8 @@ pub struct HostFiles {
 }
 
 impl Default for HostFiles {
-    fn default() -> HostFiles {
-        HostFiles::new(|_| None, |_| None)
+    fn default() -> Self {
+        Self::new(|_| None, |_| None)
     }
 }
 
@@ -63,8 +63,8 @@ impl HostFiles {
     pub fn new(
         place: fn(Option<PathBuf>) -> Option<PathBuf>,
         build: fn(&Path) -> Option<String>,
-    ) -> HostFiles {
-        HostFiles {
+    ) -> Self {
+        Self {
             place,
             build,
             known: Vec::new(),

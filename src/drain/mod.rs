@@ -78,23 +78,23 @@ pub struct Session {
 impl Session {
     /// Makes a session that drains the code objects that `filter` admits.
     #[must_use]
-    pub fn filtered(filter: Filter) -> Session {
-        Session {
+    pub fn filtered(filter: Filter) -> Self {
+        Self {
             filter,
-            ..Session::default()
+            ..Self::default()
         }
     }
 
     /// Sets the keeper of files beside the profiles.
     #[must_use]
-    pub fn with_keeper(self, keeper: Keeper) -> Session {
-        Session { keeper, ..self }
+    pub fn with_keeper(self, keeper: Keeper) -> Self {
+        Self { keeper, ..self }
     }
 
     /// Sets the lookup of the host files that code objects come from.
     #[must_use]
-    pub fn with_files(self, files: HostFiles) -> Session {
-        Session { files, ..self }
+    pub fn with_files(self, files: HostFiles) -> Self {
+        Self { files, ..self }
     }
 
     /// The filter of code objects.
@@ -286,10 +286,10 @@ impl Session {
         let place = name.for_load(&agent.name, identity, agent.index);
         let (mut outcome, mut elf) = (Outcome::default(), None);
         if !place.exists() {
-            let mut apart = Session {
+            let mut apart = Self {
                 keeper: std::mem::take(&mut self.keeper),
                 elfs: std::mem::take(&mut self.elfs),
-                ..Session::default()
+                ..Self::default()
             };
             outcome = apart.drain_due(device, &name, Writes::New, &Idle::new());
             elf = apart.registry.loads()[..]

@@ -32,7 +32,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Adds the outcome of another part of this pass.
-    pub(super) fn absorb(&mut self, other: Outcome) {
+    pub(super) fn absorb(&mut self, other: Self) {
         self.agents = self.agents.max(other.agents);
         self.pairs += other.pairs;
         self.losses.extend(other.losses);

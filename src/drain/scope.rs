@@ -42,10 +42,10 @@ pub enum Window {
 impl Scopes {
     /// Makes scopes for a process with the label `base`, if any.
     #[must_use]
-    pub fn new(base: Option<Label>) -> Scopes {
-        Scopes {
+    pub fn new(base: Option<Label>) -> Self {
+        Self {
             base,
-            ..Scopes::default()
+            ..Self::default()
         }
     }
 

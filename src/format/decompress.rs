@@ -69,7 +69,7 @@ pub(crate) struct Inflate {
 impl Default for Inflate {
     fn default() -> Self {
         const WINDOW: usize = 32 << 10;
-        Inflate {
+        Self {
             state: Box::default(),
             window: vec![0; WINDOW],
         }

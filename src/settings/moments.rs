@@ -32,7 +32,7 @@ impl FromStr for Interval {
             .zip(unit)
             .and_then(|(number, unit)| number.checked_mul(unit))
             .filter(|ms| (MIN_MS..=MAX_MS).contains(ms))
-            .map(|ms| Interval(Duration::from_millis(ms)))
+            .map(|ms| Self(Duration::from_millis(ms)))
             .ok_or_else(|| refuse(word, "a time from 10ms to 1440m, such as 500ms, 30s or 5m"))
     }
 }

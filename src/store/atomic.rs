@@ -136,7 +136,7 @@ struct Temporary {
 
 impl Temporary {
     /// Writes `contents` beside `path`, under a name that no other process or thread uses.
-    fn write(path: &Path, contents: &[u8]) -> Result<Temporary, OutputError> {
+    fn write(path: &Path, contents: &[u8]) -> Result<Self, OutputError> {
         let directory = path.parent().unwrap_or(path);
         sweep_once(directory);
         let mut temporary = loop {
@@ -153,7 +153,7 @@ impl Temporary {
     }
 
     /// Makes a new file at `place` for the contents of `path`, and its directory.
-    fn make(place: PathBuf, path: &Path) -> Result<Temporary, OutputError> {
+    fn make(place: PathBuf, path: &Path) -> Result<Self, OutputError> {
         let create = || {
             let mut options = OpenOptions::new();
             options.write(true).create_new(true).open(&place)
@@ -174,7 +174,7 @@ impl Temporary {
         };
         let file = created.map_err(OutputError::io("write", path))?;
         // From here on, dropping this removes the file.
-        Ok(Temporary {
+        Ok(Self {
             path: place,
             file,
             is_renamed: false,

@@ -47,8 +47,8 @@ pub(super) fn lock(file: File, path: &Path) -> Result<Locked, OutputError> {
 }
 
 impl Locks {
-    const fn with_patience(patience: Duration) -> Locks {
-        Locks {
+    const fn with_patience(patience: Duration) -> Self {
+        Self {
             patience,
             threads: Mutex::new(None),
         }

@@ -98,7 +98,7 @@ impl ProfileName {
         pattern: &str,
         values: &Expansion,
         directory: &Path,
-    ) -> Result<ProfileName, PatternError> {
+    ) -> Result<Self, PatternError> {
         let mut pieces = Vec::new();
         // The text before the first specifier that differs between processes.
         let mut fixed = None;
@@ -160,7 +160,7 @@ impl ProfileName {
         if let Some(Piece::Text(start)) = pieces.first_mut() {
             *start = directory.join(&*start).to_string_lossy().into_owned();
         }
-        Ok(ProfileName {
+        Ok(Self {
             pooled: pieces.iter().any(|it| matches!(it, Piece::Pool(_))),
             pieces,
             is_of_zeros: false,
@@ -172,7 +172,7 @@ impl ProfileName {
     /// Puts device ELFs and registries into the data directory `data`, if profiles of this name lie in it.
     /// Another name keeps its own place for them: a program may have chosen it for itself.
     #[must_use]
-    pub fn in_data(mut self, data: &Path) -> ProfileName {
+    pub fn in_data(mut self, data: &Path) -> Self {
         let layout = DataLayout::of_data(data);
         if layout.has(&self.layout) {
             self.layout = layout;
@@ -182,15 +182,15 @@ impl ProfileName {
 
     /// Names profiles of this label.
     #[must_use]
-    pub fn with_label(self, label: Option<Label>) -> ProfileName {
-        ProfileName { label, ..self }
+    pub fn with_label(self, label: Option<Label>) -> Self {
+        Self { label, ..self }
     }
 
     /// Names profiles of zeros, for code that was never launched. They have one name in all processes, and
     /// belong to no label.
     #[must_use]
-    pub fn for_zeros(&self) -> ProfileName {
-        ProfileName {
+    pub fn for_zeros(&self) -> Self {
+        Self {
             pooled: false,
             is_of_zeros: true,
             label: None,
@@ -301,7 +301,7 @@ pub struct ProfileNameParts<'a> {
 impl<'a> ProfileNameParts<'a> {
     /// Parses the name of a file. Returns `None` for the names of other files.
     #[must_use]
-    pub fn parse(name: &'a str) -> Option<ProfileNameParts<'a>> {
+    pub fn parse(name: &'a str) -> Option<Self> {
         let mut parts = name.splitn(4, '.');
         let (arch, identity, agent, base) =
             (parts.next()?, parts.next()?, parts.next()?, parts.next()?);

@@ -52,12 +52,12 @@ impl SectionRanges {
         bounds: &Bounds,
         segment: DeviceRange,
         version: Option<&Version>,
-    ) -> Result<SectionRanges, SectionsError> {
+    ) -> Result<Self, SectionsError> {
         let ranges = PerSection::try_from_fn(|section| {
             let element = version.map_or(1, |version| section.element_bytes(version));
             one(section, *bounds.get(section), segment, element)
         })?;
-        let ranges = SectionRanges(ranges);
+        let ranges = Self(ranges);
         ranges.check_overlap()?;
         Ok(ranges)
     }

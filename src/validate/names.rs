@@ -153,7 +153,7 @@ struct Stored<'a> {
 }
 
 impl<'a> Stored<'a> {
-    fn at_start_of(names: &'a [u8]) -> Result<Stored<'a>, &'static str> {
+    fn at_start_of(names: &'a [u8]) -> Result<Self, &'static str> {
         let number = |from: &[u8]| {
             let (number, len) = uleb128(from).ok_or("has no size")?;
             let number = usize::try_from(number).map_err(|_| "has no size")?;
@@ -182,8 +182,8 @@ struct List {
 }
 
 impl List {
-    fn of(size: usize) -> List {
-        List {
+    fn of(size: usize) -> Self {
+        Self {
             missing: size,
             last: SEPARATOR,
         }
@@ -202,10 +202,10 @@ impl List {
 
     fn end(self) -> Result<(), &'static str> {
         match self {
-            List {
+            Self {
                 last: SEPARATOR, ..
             } => Err(EMPTY),
-            List { missing: 0, .. } => Ok(()),
+            Self { missing: 0, .. } => Ok(()),
             _ => Err(OTHER_SIZE),
         }
     }

@@ -60,10 +60,10 @@ impl Kind {
     /// The log bytes for the start and the end of an addition.
     fn marks(self) -> [u8; 2] {
         match self {
-            Kind::Large => *b"lL",
-            Kind::Pool => *b"pP",
-            Kind::Own => *b"oO",
-            Kind::LargeOwn => *b"wW",
+            Self::Large => *b"lL",
+            Self::Pool => *b"pP",
+            Self::Own => *b"oO",
+            Self::LargeOwn => *b"wW",
         }
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct State {
 }
 
 impl State {
-    fn new() -> State {
+    fn new() -> Self {
         let name = settings::profile_name();
         let keeper = Keeper::new(settings::keeping(), settings::process(), &name);
         let mut session = Session::filtered(settings::filter())
@@ -35,7 +35,7 @@ impl State {
             scopes.set_window(Window::Closed);
             session.go_on_in(scopes.current());
         }
-        State {
+        Self {
             session,
             name,
             scopes,

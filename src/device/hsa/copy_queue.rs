@@ -40,8 +40,8 @@ pub(super) struct Lane {
 
 impl Lane {
     /// Makes a lane without copies.
-    pub(super) fn new(api: &CopyApi, agent: u64) -> Result<Lane, DeviceError> {
-        Ok(Lane {
+    pub(super) fn new(api: &CopyApi, agent: u64) -> Result<Self, DeviceError> {
+        Ok(Self {
             agent,
             signal: api.signals.make(MANY)?,
             sent: Vec::new(),

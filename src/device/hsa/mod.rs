@@ -50,12 +50,12 @@ impl HsaDevice {
     ///
     /// # Errors
     /// Fails if the loaded runtime lacks a function that the drain needs.
-    pub fn attach(copying: &Arc<Copying>) -> Result<Option<HsaDevice>, DeviceError> {
+    pub fn attach(copying: &Arc<Copying>) -> Result<Option<Self>, DeviceError> {
         let Some(api) = Api::find()? else {
             return Ok(None);
         };
         let copying = copying.clone();
-        Ok(api.is_running().then(|| HsaDevice {
+        Ok(api.is_running().then(|| Self {
             api,
             copying,
             copies: OnceLock::new(),

@@ -48,8 +48,8 @@ struct Queue {
 impl Queues {
     /// Makes an empty list of queues.
     #[must_use]
-    pub const fn new() -> Queues {
-        Queues {
+    pub const fn new() -> Self {
+        Self {
             queues: Vec::new(),
             agents: Vec::new(),
             single_producer: Vec::new(),
@@ -99,9 +99,9 @@ impl Queues {
 
     /// Removes all queues, because the runtime is gone.
     pub fn clear(&mut self) {
-        *self = Queues {
+        *self = Self {
             moment: self.moment + 1,
-            ..Queues::new()
+            ..Self::new()
         };
     }
 

@@ -183,8 +183,8 @@ struct Sent {
 }
 
 impl Filling {
-    fn empty(places: Range<usize>) -> Filling {
-        Filling {
+    fn empty(places: Range<usize>) -> Self {
+        Self {
             half: 0,
             sent: places.clone().map(|_| None).collect(),
             places,
@@ -220,7 +220,7 @@ pub(super) struct Copies {
 
 impl<'a> Window<'a> {
     /// Opens a window of `len` bytes. The runtime cannot pin an empty one.
-    fn open(device: &'a HsaDevice, len: usize) -> Result<Window<'a>, DeviceError> {
+    fn open(device: &'a HsaDevice, len: usize) -> Result<Self, DeviceError> {
         let copies = device.copies()?;
         let mut window = Window {
             device,

@@ -318,10 +318,10 @@ impl Packing {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Packing::Alone => "code object",
-            Packing::Bundle => plain::WHAT,
-            Packing::Compressed { .. } => compressed::WHAT,
-            Packing::OffloadBinary { .. } => offload_binary::WHAT,
+            Self::Alone => "code object",
+            Self::Bundle => plain::WHAT,
+            Self::Compressed { .. } => compressed::WHAT,
+            Self::OffloadBinary { .. } => offload_binary::WHAT,
         }
     }
 }

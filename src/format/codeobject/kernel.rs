@@ -118,7 +118,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
 
 impl From<KernelNote<'_>> for Kernel {
     fn from(note: KernelNote) -> Self {
-        Kernel {
+        Self {
             name: note.name.to_owned(),
             kernarg_size: note.kernarg_size,
             kernarg_align: note.kernarg_align,
@@ -131,7 +131,7 @@ impl From<KernelNote<'_>> for Kernel {
             vgpr_spills: note.vgpr_spills,
             wavefront_size: note.wavefront_size,
             max_workgroup_size: note.max_workgroup_size,
-            ..Kernel::default()
+            ..Self::default()
         }
     }
 }

@@ -21,9 +21,9 @@ impl PerSection<Vec<u8>> {
     ///
     /// # Errors
     /// Fails if `file` is not a raw profile of a known version, or is cut short.
-    pub fn of_profile(file: &[u8]) -> Result<Counts, ProfileError> {
+    pub fn of_profile(file: &[u8]) -> Result<Self, ProfileError> {
         let profile = RawProfile::parse(file)?;
-        Ok(PerSection::from_fn(|section| match section.is_counted() {
+        Ok(Self::from_fn(|section| match section.is_counted() {
             true => file[profile.sections.get(section).clone()].to_vec(),
             false => Vec::new(),
         }))
@@ -39,7 +39,7 @@ impl PerSection<Vec<u8>> {
     ///
     /// # Errors
     /// Fails if the sizes of the two differ. `self` does not change then.
-    pub fn add(&mut self, more: &Counts, version: &Version) -> Result<(), ProfileError> {
+    pub fn add(&mut self, more: &Self, version: &Version) -> Result<(), ProfileError> {
         for section in Section::counted() {
             let (expected, found) = (self.get(section).len(), more.get(section).len());
             if expected != found {
@@ -55,7 +55,7 @@ impl PerSection<Vec<u8>> {
     /// The counts since `before`, of the same load. Added to `before`, they give these counts again. For
     /// joined counts (single bytes, bitmaps) these are the blocks that were not reached before.
     #[must_use]
-    pub fn since(&self, before: &Counts, version: &Version) -> Counts {
+    pub fn since(&self, before: &Self, version: &Version) -> Self {
         let mut news = self.clone();
         for section in Section::counted() {
             let (now, then) = (news.get_mut(section), before.get(section));
@@ -73,7 +73,7 @@ impl PerSection<Vec<u8>> {
     /// Returns whether any counter is smaller than in `before`, of the same load. Then the counters were
     /// reset in between.
     #[must_use]
-    pub fn is_below(&self, before: &Counts, version: &Version) -> bool {
+    pub fn is_below(&self, before: &Self, version: &Version) -> bool {
         let now = self.counters.chunks_exact(8);
         let mut both = now.zip(before.counters.chunks_exact(8));
         !version.is_single_byte()
@@ -106,10 +106,10 @@ impl Sum {
     /// # Errors
     /// Fails if `file` is not a raw profile of a known version, is cut short, or has parts that rocov does
     /// not add.
-    pub fn of(file: impl AsRef<[u8]> + Into<Vec<u8>>) -> Result<Sum, ProfileError> {
+    pub fn of(file: impl AsRef<[u8]> + Into<Vec<u8>>) -> Result<Self, ProfileError> {
         let profile = parse_whole(file.as_ref())?;
         let (file, profile) = pool::plain(file, profile)?;
-        Ok(Sum { file, profile })
+        Ok(Self { file, profile })
     }
 
     /// Adds the counts of the raw profile `file`, as [`Counts::add`] does. Apart from the counts and their

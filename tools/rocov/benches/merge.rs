@@ -259,7 +259,7 @@ struct Spent {
 }
 
 impl Spent {
-    const MOST: Spent = Spent {
+    const MOST: Self = Self {
         wall: f64::MAX,
         cpu: f64::MAX,
     };

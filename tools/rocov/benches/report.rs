@@ -237,7 +237,7 @@ struct Taken {
 }
 
 impl Taken {
-    const MOST: Taken = Taken {
+    const MOST: Self = Self {
         seconds: f64::MAX,
         processor: f64::MAX,
     };

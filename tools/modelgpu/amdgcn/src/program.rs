@@ -108,11 +108,11 @@ pub enum LaunchError {
 
 impl Program {
     /// Loads a code object from the bytes of its file.
-    pub fn load(file: &[u8]) -> Result<Program, LoadError> {
+    pub fn load(file: &[u8]) -> Result<Self, LoadError> {
         let mut arena = Arena::new();
         let object = LoadedObject::load(file, &mut arena)?;
         let code = Code::new(object.target);
-        Ok(Program {
+        Ok(Self {
             arena,
             object,
             code,

@@ -90,7 +90,7 @@ enum Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::Target(name) => {
+            Self::Target(name) => {
                 let known: Vec<_> = Target::ALL.iter().map(Target::to_string).collect();
                 let known = known.join(", ");
                 write!(
@@ -98,27 +98,27 @@ impl fmt::Display for Problem {
                     "{name:?} is no modelled GPU; allowed: TARGET[xN][,TARGET[xN]...] with TARGET one of {known}"
                 )
             }
-            Problem::Count(count) => {
+            Self::Count(count) => {
                 write!(
                     f,
                     "{count:?} is no number of GPUs; allowed: 1 to {MAX_GPUS}"
                 )
             }
-            Problem::TooMany(count) => {
+            Self::TooMany(count) => {
                 write!(
                     f,
                     "{count} GPUs are too many; allowed: 1 to {MAX_GPUS} in all"
                 )
             }
-            Problem::NotOneOf(allowed) => write!(f, "allowed: {allowed}"),
-            Problem::Size => write!(f, "allowed: 1 to {MAX_VRAM_MIB} (MiB)"),
-            Problem::Level(level) => {
+            Self::NotOneOf(allowed) => write!(f, "allowed: {allowed}"),
+            Self::Size => write!(f, "allowed: 1 to {MAX_VRAM_MIB} (MiB)"),
+            Self::Level(level) => {
                 write!(
                     f,
                     "{level:?} is no log level; allowed: FILE[:LEVEL] with LEVEL 1 or 2"
                 )
             }
-            Problem::NotText => write!(f, "the value is not UTF-8"),
+            Self::NotText => write!(f, "the value is not UTF-8"),
         }
     }
 }
@@ -128,7 +128,7 @@ impl Config {
     /// if `ROCOV_MODELGPU` is unset or empty: the process has no modelled GPU.
     pub(crate) fn read(
         variable: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<Option<Config>, ConfigError> {
+    ) -> Result<Option<Self>, ConfigError> {
         let text = |name: &'static str| match variable(name).map(OsString::into_string) {
             None => Ok(None),
             Some(Ok(value)) if value.is_empty() => Ok(None),
@@ -168,7 +168,7 @@ impl Config {
             .iter()
             .find_map(|name| variable(name).filter(|value| !value.is_empty()))
             .unwrap_or_else(|| "/tmp".into());
-        Ok(Some(Config {
+        Ok(Some(Self {
             gpus,
             bar: parsed(
                 "ROCOV_MODELGPU_BAR",

@@ -44,8 +44,8 @@ pub(crate) enum Wait {
 
 impl Events {
     /// Creates an empty set of events.
-    pub(crate) fn new() -> Events {
-        Events {
+    pub(crate) fn new() -> Self {
+        Self {
             slots: Mutex::new(Slots {
                 events: vec![None; LIMIT],
                 next: 1,

@@ -26,8 +26,8 @@ pub(crate) struct Log {
 
 impl Log {
     /// Opens the log. If the file cannot be opened, prints a message and goes on without a log.
-    pub(crate) fn open(config: Option<&LogConfig>) -> Log {
-        let mut log = Log {
+    pub(crate) fn open(config: Option<&LogConfig>) -> Self {
+        let mut log = Self {
             fd: -1,
             level: 0,
             start_ns: sys::monotonic_ns(),

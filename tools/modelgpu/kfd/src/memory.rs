@@ -84,8 +84,8 @@ struct Table {
 
 impl Memory {
     /// Creates empty memory for `gpus` GPUs with `vram_bytes` of device memory each.
-    pub(crate) fn new(gpus: usize, vram_bytes: u64) -> Memory {
-        Memory {
+    pub(crate) fn new(gpus: usize, vram_bytes: u64) -> Self {
+        Self {
             table: Mutex::new(Table {
                 by_address: BTreeMap::new(),
                 addresses: HashMap::new(),

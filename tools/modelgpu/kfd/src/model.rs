@@ -69,15 +69,15 @@ pub(crate) struct Model {
 impl Model {
     /// The process's model, created at the first call. `None` without a configuration or if the
     /// creation fails.
-    pub(crate) fn get() -> Option<&'static Model> {
-        if let Some(model) = Model::existing() {
+    pub(crate) fn get() -> Option<&'static Self> {
+        if let Some(model) = Self::existing() {
             return Some(model);
         }
         let config = config()?;
         if FAILED.load(Ordering::Relaxed) {
             return None;
         }
-        let model = match Model::new(config) {
+        let model = match Self::new(config) {
             Ok(model) => Box::into_raw(Box::new(model)),
             Err(problem) => {
                 if !FAILED.swap(true, Ordering::Relaxed) {
@@ -94,11 +94,11 @@ impl Model {
             // Another thread was quicker. SAFETY: no other thread has seen this model.
             drop(unsafe { Box::from_raw(model) });
         }
-        Model::existing()
+        Self::existing()
     }
 
     /// The process's model, if it exists.
-    pub(crate) fn existing() -> Option<&'static Model> {
+    pub(crate) fn existing() -> Option<&'static Self> {
         // SAFETY: the pointer is null or a leaked box.
         unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
     }
@@ -111,7 +111,7 @@ impl Model {
         CURRENT.store(ptr::null_mut(), Ordering::Release);
     }
 
-    fn new(config: &'static Config) -> Result<Model, String> {
+    fn new(config: &'static Config) -> Result<Self, String> {
         let tree = Tree::find_or_create(config).map_err(|error| error.to_string())?;
         let node = |name: &str, size| {
             Node::new(name, size).map_err(|errno| {
@@ -121,7 +121,7 @@ impl Model {
         };
         let count = config.gpus.len();
         let render_bytes = memory::node_file_bytes(config.vram_bytes);
-        Ok(Model {
+        Ok(Self {
             config,
             memory: Memory::new(count, config.vram_bytes),
             events: Events::new(),
@@ -174,12 +174,12 @@ impl Model {
 
     /// Offset of a GPU's remapped registers in the `/dev/kfd` file.
     pub(crate) fn mmio(gpu: usize) -> u64 {
-        Model::doorbells(gpu) + MMIO_OFFSET
+        Self::doorbells(gpu) + MMIO_OFFSET
     }
 
     /// Offset of the doorbell of a queue in the `/dev/kfd` file.
     pub(crate) fn doorbell(gpu: usize, queue: u32) -> u64 {
-        Model::doorbells(gpu) + u64::from(queue) * DOORBELL_BYTES
+        Self::doorbells(gpu) + u64::from(queue) * DOORBELL_BYTES
     }
 
     fn lock_queues(&self) -> MutexGuard<'_, BTreeMap<u32, Processor>> {

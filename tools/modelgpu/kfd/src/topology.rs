@@ -27,7 +27,7 @@ impl Entry {
     /// The entry's path, which starts with a slash.
     pub(crate) fn path(&self) -> &str {
         match self {
-            Entry::File(path, _) | Entry::Directory(path) => path,
+            Self::File(path, _) | Self::Directory(path) => path,
         }
     }
 }

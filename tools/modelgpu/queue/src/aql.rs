@@ -56,7 +56,7 @@ pub struct Packet {
 impl Packet {
     /// Makes a packet from its bytes.
     pub fn new(bytes: [u8; PACKET_BYTES as usize]) -> Self {
-        Packet { bytes }
+        Self { bytes }
     }
 
     /// The packet's type.

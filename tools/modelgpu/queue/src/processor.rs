@@ -75,7 +75,7 @@ impl Processor {
     ///
     /// # Errors
     /// Fails if the system cannot create a thread.
-    pub fn start(gpu: Arc<dyn Gpu>, layout: QueueLayout) -> io::Result<Processor> {
+    pub fn start(gpu: Arc<dyn Gpu>, layout: QueueLayout) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             gpu,
             layout,
@@ -84,7 +84,7 @@ impl Processor {
         });
         let runner = Arc::clone(&shared);
         let thread = Thread::start(&format!("modelgpu q{}", layout.id), move || runner.run())?;
-        Ok(Processor {
+        Ok(Self {
             shared,
             thread: Some(thread),
         })

@@ -40,7 +40,7 @@ pub struct Packet {
 impl Packet {
     /// Makes a packet that starts with these dwords; ignores those behind its end.
     pub fn new(dwords: [u32; MAX_DWORDS]) -> Self {
-        Packet { dwords }
+        Self { dwords }
     }
 
     fn opcode(&self) -> u32 {

@@ -18,9 +18,9 @@ struct Request {
 }
 
 impl Request {
-    fn new(request: c_ulong) -> Request {
+    fn new(request: c_ulong) -> Self {
         let request = request as u32;
-        Request {
+        Self {
             number: request & 0xff,
             kind: request >> 8 & 0xff,
             size: (request >> 16 & 0x3fff) as usize,

@@ -54,7 +54,7 @@ impl Row<'_> {
 
 /// A directory.
 struct Tree<'a> {
-    directories: BTreeMap<&'a str, Tree<'a>>,
+    directories: BTreeMap<&'a str, Self>,
     files: Vec<(&'a str, &'a Listed<'a>)>,
     shown: Shown,
 }
