@@ -347,4 +347,5 @@ unsafe impl AddressSpace for GpuMemory {
 }
 
 #[cfg(test)]
+#[path = "memory_tests.rs"]
 mod tests;
