@@ -38,7 +38,7 @@ impl Filter {
     /// path. One that begins with `!` matches all that the rest of it does not.
     ///
     /// # Errors
-    /// Fails at the first pattern that is not a glob.
+    /// Fails if a pattern is not a glob; the error names the first one.
     pub fn new(only: &str, skip: &str) -> Result<Self, FilterError> {
         Ok(Self {
             only: parse(only)?,

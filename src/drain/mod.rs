@@ -126,7 +126,7 @@ impl Session {
     /// file is the origin of code objects in memory. Calls `loader` only if there is such a code object.
     ///
     /// # Errors
-    /// Fails as [`Session::loaded`] does.
+    /// Fails if [`Session::loaded`] would.
     pub fn loaded_by(
         &mut self,
         device: &dyn Device,

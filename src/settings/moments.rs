@@ -40,7 +40,7 @@ impl FromStr for Interval {
 /// Parses the limit of a wait: a whole number of seconds, from 0 to 86400 (a day).
 ///
 /// # Errors
-/// Fails for anything else: the sum of a moment and the limit must be in the range of a clock.
+/// Fails if `word` is anything else: the sum of a moment and the limit must be in the range of a clock.
 pub fn parse_wait(word: &str) -> Result<Duration, SettingError> {
     let seconds = word.parse::<u64>().ok();
     seconds

@@ -19,7 +19,7 @@ use crate::store::partial_files::{hold, partial_prefix, sweep_once};
 /// between.
 ///
 /// # Errors
-/// Fails with the step and the file. `path` does not change then.
+/// Fails if a step fails; the error names the step and the file. `path` does not change then.
 pub fn write_atomic(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
     let temporary = Temporary::write(path, contents)?;
     uninterrupted(|| fs::rename(&temporary.path, path))
@@ -32,7 +32,7 @@ pub fn write_atomic(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
 /// whether it wrote the file.
 ///
 /// # Errors
-/// Fails as [`write_atomic`] does.
+/// Fails if the file has to be written, and [`write_atomic`] fails.
 pub fn write_if_changed(path: &Path, contents: &[u8]) -> Result<bool, OutputError> {
     let there = fs::symlink_metadata(path);
     let is_same = there.is_ok_and(|it| it.is_file() && it.len() == contents.len() as u64)

@@ -47,7 +47,7 @@ impl SectionRanges {
     /// version is unknown (`None`), the sizes of elements are not checked.
     ///
     /// # Errors
-    /// Fails at the first bad section, and names its range and the limit.
+    /// Fails if a section is bad. The error names the range of the first one, and the limit.
     pub fn check(
         bounds: &Bounds,
         segment: DeviceRange,

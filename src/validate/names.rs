@@ -49,7 +49,7 @@ impl NamesChecker {
     /// up to its declared size.
     ///
     /// # Errors
-    /// Fails at the first damaged list, and names its offset.
+    /// Fails if a list is damaged. The error names the offset of the first one.
     pub fn check(&mut self, names: &[u8]) -> Result<(), SectionsError> {
         let mut hash = Xxh3::new();
         hash.update(names);

@@ -61,7 +61,7 @@ impl Events {
     /// Creates an event; its id is at least 1.
     ///
     /// # Errors
-    /// Fails with `ENOSPC` if the process has too many events.
+    /// Fails if the process has too many events (`ENOSPC`).
     pub(crate) fn create(&self, kind: u32, auto_reset: bool) -> Result<u32, Errno> {
         let mut slots = self.lock();
         let ids = (slots.next..LIMIT).chain(1..slots.next);
@@ -145,7 +145,7 @@ impl Events {
     /// Waits for one or all of the events in `data` and fills in their payloads.
     ///
     /// # Errors
-    /// Fails with `EINVAL` if one of the events does not exist or no longer exists.
+    /// Fails if one of the events does not exist or no longer exists (`EINVAL`).
     pub(crate) fn wait(
         &self,
         data: &mut [EventData],

@@ -122,7 +122,7 @@ impl Memory {
     /// Allocates a piece of `node`, the render node of GPU number `gpu`.
     ///
     /// # Errors
-    /// Fails with `ENOMEM` if the GPU has too little memory left.
+    /// Fails if the GPU has too little memory left (`ENOMEM`).
     pub(crate) fn allocate(
         &self,
         node: &Node,
@@ -184,7 +184,7 @@ impl Memory {
     /// `mapped_on` maps it on that GPU at once.
     ///
     /// # Errors
-    /// Fails with `EINVAL` for an unknown handle or a range outside the allocation.
+    /// Fails if the handle is unknown or the range lies outside the allocation (`EINVAL`).
     pub(crate) fn alias(
         &self,
         handle: u64,

@@ -38,10 +38,8 @@ static CURRENT: AtomicPtr<Model> = AtomicPtr::new(ptr::null_mut());
 /// Set once the model could not be created, so that the message comes once.
 static FAILED: AtomicBool = AtomicBool::new(false);
 
-/// The configuration; `None` if there is no modelled GPU. The library then does nothing.
-///
-/// # Errors
-/// Never fails: a bad value ends the process with status 2, because a wrong model is useless.
+/// The configuration; `None` if there is no modelled GPU. The library then does nothing. A bad value ends
+/// the process with status 2, because a wrong model is useless.
 pub(crate) fn config() -> Option<&'static Config> {
     let config = CONFIG.get_or_init(|| match Config::read(|name| std::env::var_os(name)) {
         Ok(config) => config,
@@ -189,7 +187,7 @@ impl Model {
     /// Adds a queue. `start` starts it under the lowest free id, from 1 on.
     ///
     /// # Errors
-    /// Fails with `ENOMEM` if there are too many queues, or with the error of `start`.
+    /// Fails if there are too many queues (`ENOMEM`), or if `start` fails.
     pub(crate) fn add_queue(
         &self,
         start: impl FnOnce(u32) -> Result<Processor, Errno>,
