@@ -22,7 +22,7 @@ use std::sync::{Arc, OnceLock};
 pub use crate::device::hsa::queues::Queues;
 use crate::device::hsa::runtime::Api;
 pub use crate::device::hsa::runtime::{HSA_LIBRARY, is_loaded};
-use crate::device::hsa::staging::Copies;
+use crate::device::hsa::staging::Copier;
 pub use crate::device::hsa::stuck_agents::Copying;
 
 use crate::device::{
@@ -41,7 +41,7 @@ pub fn is_running() -> bool {
 pub struct HsaDevice {
     api: Api,
     copying: Arc<Copying>,
-    copies: OnceLock<Copies>,
+    copies: OnceLock<Copier>,
 }
 
 impl HsaDevice {
@@ -63,11 +63,11 @@ impl HsaDevice {
     }
 
     /// The functions and the agent for copies. Looks them up until that succeeds once.
-    fn copies(&self) -> Result<&Copies, DeviceError> {
+    fn copies(&self) -> Result<&Copier, DeviceError> {
         if let Some(copies) = self.copies.get() {
             return Ok(copies);
         }
-        let found = Copies {
+        let found = Copier {
             api: self.api.copies()?,
             cpu: self.api.cpu_agent()?,
         };

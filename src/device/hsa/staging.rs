@@ -202,7 +202,7 @@ enum Direction {
 /// Pinned host memory for agents to copy from and to.
 struct Window<'a> {
     device: &'a HsaDevice,
-    copies: &'a Copies,
+    copies: &'a Copier,
     memory: Vec<u8>,
     /// The address of the memory for agents.
     seen_at: *mut c_void,
@@ -212,7 +212,7 @@ struct Window<'a> {
 
 /// The functions and the agent for copies.
 #[derive(Debug)]
-pub(super) struct Copies {
+pub(super) struct Copier {
     pub(super) api: CopyApi,
     /// The handle of the CPU agent, which owns the window's memory.
     pub(super) cpu: u64,
@@ -288,7 +288,7 @@ impl<'a> Window<'a> {
         at: usize,
     ) -> Option<usize> {
         self.device.copying.check(owner).ok()?;
-        let Copies { api, cpu } = self.copies;
+        let Copier { api, cpu } = self.copies;
         let lanes = &mut self.halves[half];
         let place = lanes.iter().position(|lane| lane.agent == owner);
         let place = place.unwrap_or(lanes.len());

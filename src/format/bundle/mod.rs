@@ -25,7 +25,7 @@ pub use crate::format::bundle::image::{Content, Image};
 
 use std::collections::VecDeque;
 
-use crate::format::bundle::host::Section;
+use crate::format::bundle::host::HostSection;
 
 use crate::format::codeobject::{CodeObject, Identity};
 
@@ -110,7 +110,7 @@ fn starts_bundle(bytes: &[u8]) -> bool {
 /// After an unreadable container, the iterator continues with the next magic number of a container.
 #[must_use]
 pub fn containers(file: &[u8]) -> Containers<'_> {
-    let all = Section {
+    let all = HostSection {
         name: None,
         place: 0..file.len(),
         has_one: false,
@@ -146,7 +146,7 @@ pub fn images(file: &[u8]) -> impl Iterator<Item = Result<DeviceImage<'_>, Bundl
 pub struct Containers<'data> {
     file: Bytes<'data>,
     /// The sections that are still to be read.
-    sections: VecDeque<Section>,
+    sections: VecDeque<HostSection>,
     /// The reason why there is nothing to read.
     error: Option<BundleError>,
     /// True if the next bytes may be the rest of a damaged container.

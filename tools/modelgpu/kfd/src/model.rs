@@ -15,7 +15,7 @@ use crate::gpu;
 use crate::log::{self, Log};
 use crate::memory::{self, Memory};
 use crate::node::Node;
-use crate::paths::Device;
+use crate::paths::DeviceNode;
 use crate::sys::{self, Errno};
 use crate::tree::Tree;
 
@@ -134,25 +134,25 @@ impl Model {
     }
 
     /// The node's file.
-    pub(crate) fn node(&self, device: Device) -> Result<&Node, Errno> {
+    pub(crate) fn node(&self, device: DeviceNode) -> Result<&Node, Errno> {
         match device {
-            Device::Kfd => Ok(&self.kfd),
-            Device::Render(gpu) => self.render.get(gpu).ok_or(Errno(libc::ENODEV)),
+            DeviceNode::Kfd => Ok(&self.kfd),
+            DeviceNode::Render(gpu) => self.render.get(gpu).ok_or(Errno(libc::ENODEV)),
         }
     }
 
     /// The node whose file `fd` is.
-    pub(crate) fn device_of(&self, fd: RawFd) -> Option<Device> {
+    pub(crate) fn device_of(&self, fd: RawFd) -> Option<DeviceNode> {
         self.device_with(sys::file_id(fd)?)
     }
 
     /// The node with this file identity.
-    pub(crate) fn device_with(&self, id: sys::FileId) -> Option<Device> {
+    pub(crate) fn device_with(&self, id: sys::FileId) -> Option<DeviceNode> {
         if self.kfd.is(id) {
-            return Some(Device::Kfd);
+            return Some(DeviceNode::Kfd);
         }
         let gpu = self.render.iter().position(|node| node.is(id));
-        gpu.map(Device::Render)
+        gpu.map(DeviceNode::Render)
     }
 
     /// The path of the generated tree.

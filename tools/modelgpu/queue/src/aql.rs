@@ -49,11 +49,11 @@ pub struct Context<'a> {
 }
 
 /// One packet, copied out of its ring.
-pub struct Packet {
+pub struct AqlPacket {
     bytes: [u8; PACKET_BYTES as usize],
 }
 
-impl Packet {
+impl AqlPacket {
     /// Makes a packet from its bytes.
     pub fn new(bytes: [u8; PACKET_BYTES as usize]) -> Self {
         Self { bytes }
@@ -225,12 +225,12 @@ fn wait_until(
 ///
 /// # Errors
 /// Fails if `address` is not in device memory, or not aligned.
-pub fn fetch(memory: &Memory<'_>, address: u64) -> Result<Option<Packet>, Fault> {
+pub fn fetch(memory: &Memory<'_>, address: u64) -> Result<Option<AqlPacket>, Fault> {
     let header = memory.word("AQL packet header", address)?;
     if header.load(Ordering::Acquire) as u8 == INVALID {
         return Ok(None);
     }
-    Ok(Some(Packet::new(memory.read("AQL packet", address)?)))
+    Ok(Some(AqlPacket::new(memory.read("AQL packet", address)?)))
 }
 
 /// Gives the slot at `address` back to the producer.

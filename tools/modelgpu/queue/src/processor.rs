@@ -186,7 +186,7 @@ impl Shared {
             let bytes = memory.read("SDMA packet", ring + offset)?;
             *dword = u32::from_le_bytes(bytes);
         }
-        let packet = sdma::Packet::new(dwords);
+        let packet = sdma::SdmaPacket::new(dwords);
         let len = packet.dwords()?;
         packet.process(&*self.gpu, self.layout.id, &self.stop)?;
         read_index.store(start + 4 * len, Ordering::Release);

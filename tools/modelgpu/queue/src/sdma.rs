@@ -33,11 +33,11 @@ const POLL_INTERVAL: Duration = Duration::from_micros(5);
 pub const MAX_DWORDS: usize = 13;
 
 /// One SDMA packet, with the dwords of the longest packet.
-pub struct Packet {
+pub struct SdmaPacket {
     dwords: [u32; MAX_DWORDS],
 }
 
-impl Packet {
+impl SdmaPacket {
     /// Makes a packet that starts with these dwords; ignores those behind its end.
     pub fn new(dwords: [u32; MAX_DWORDS]) -> Self {
         Self { dwords }

@@ -48,7 +48,7 @@ pub(crate) struct KernelsArguments {
 
     /// Sort by this column: numbers from the largest, text from A
     #[arg(long, value_name = "COLUMN")]
-    pub(crate) sort: Option<Column>,
+    pub(crate) sort: Option<KernelColumn>,
 
     /// Show instead the kernel or load at this device address, such as a kernel object; can be repeated
     #[arg(
@@ -95,7 +95,7 @@ impl FromStr for Address {
 
 /// A column, as `--sort` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Column {
+pub(crate) enum KernelColumn {
     /// Target with features.
     Arch,
     /// Vector registers.

@@ -22,7 +22,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::log;
 use crate::model::{Model, config};
-use crate::paths::{self, Device, Place};
+use crate::paths::{self, DeviceNode, Place};
 use crate::sys::{Errno, set_errno};
 use crate::tree::PATH_BYTES;
 
@@ -35,7 +35,7 @@ enum Target {
     /// The program's path.
     Untouched,
     /// A path inside the generated tree; with the device, if it is a device node's name.
-    Tree(TreePath, Option<Device>),
+    Tree(TreePath, Option<DeviceNode>),
 }
 
 /// A C string on the stack.
@@ -101,7 +101,7 @@ impl Target {
         }
     }
 
-    fn device(&self) -> Option<Device> {
+    fn device(&self) -> Option<DeviceNode> {
         match self {
             Self::Tree(_, device) => *device,
             Self::Untouched => None,
