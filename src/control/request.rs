@@ -10,8 +10,7 @@ use thiserror::Error;
 
 use super::PROTOCOL;
 use crate::format::codeobject::percent_decode;
-use crate::settings::Interval;
-use crate::settings::SettingError;
+use crate::settings::{Interval, SettingError};
 use crate::store::{LABELS, Label, LabelError};
 
 /// The most bytes of a request, with its line feed. Every label fits.

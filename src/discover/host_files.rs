@@ -142,8 +142,9 @@ fn hex(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::process::Command;
+
+    use super::*;
 
     /// Links a library and returns its file.
     fn linked(directory: &Path, name: &str, flag: &str) -> PathBuf {

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use crate::drain::error::Error;
 use crate::format::sections::PerSection;
-use crate::store::KeepError;
-use crate::store::{Label, OutputError};
+use crate::store::{KeepError, Label, OutputError};
 use crate::validate::RecordDefect;
 
 /// The outcome of one pass.

@@ -9,12 +9,10 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::device::{Device, DeviceError};
-use crate::discover::Found;
-use crate::discover::Registry;
+use crate::discover::{Found, Registry};
 use crate::format::codeobject::Identity;
-use crate::format::registry::DocumentError;
-use crate::format::registry::merge;
 use crate::format::registry::model::Document;
+use crate::format::registry::{DocumentError, merge};
 use crate::settings::{DocumentWhen, Keeping, ObjectsKept};
 use crate::store::device_elfs::Objects;
 use crate::store::registry_document::{Process, document};

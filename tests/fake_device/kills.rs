@@ -17,8 +17,7 @@ use rocov::drain::Session;
 use rocov::format::profraw::{Sum, encode};
 use rocov::format::registry::model::Document;
 use rocov::settings::Keeping;
-use rocov::store::{Keeper, Process};
-use rocov::store::{PARTIAL, ProfileName, add_to_pool, write_atomic};
+use rocov::store::{Keeper, PARTIAL, Process, ProfileName, add_to_pool, write_atomic};
 
 use crate::fake_device::FakeDevice;
 use crate::made_up::MadeUp;

@@ -1,12 +1,14 @@
 //! The programs of testdata/programs/found, and runs of them.
 
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
 use crate::support::artifacts::{files_with_extension, repository};
 use crate::support::command::{Ended, run};
 use crate::support::compile::{CLANG, Compilation, code_object_of};
 use crate::support::gpu::Stack;
 use crate::support::profile::{Function, functions, raw_profiles};
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 /// The kernel of count.hip.
 pub(crate) const COUNT: &str = "_Z5countPjj";

@@ -11,11 +11,10 @@ use std::time::Duration;
 
 use rocov::control::socket_path;
 use rocov::discover::filter::Filter;
-use rocov::settings::Drainer;
-use rocov::settings::{Interval, SnapshotSignal, parse_wait};
-use rocov::settings::{Keeping, SettingError, parse_bytes};
-use rocov::store::Process;
-use rocov::store::{Expansion, Label, LabelError, PatternError, ProfileName};
+use rocov::settings::{
+    Drainer, Interval, Keeping, SettingError, SnapshotSignal, parse_bytes, parse_wait,
+};
+use rocov::store::{Expansion, Label, LabelError, PatternError, Process, ProfileName};
 use rocov::support::clock;
 
 use super::environment::variable;

@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rocov::device::DeviceError;
 use rocov::device::hsa::{Copying, HsaDevice};
 use rocov::drain::{Scope, Scopes, Session, Window};
-use rocov::store::Keeper;
-use rocov::store::ProfileName;
+use rocov::store::{Keeper, ProfileName};
 
 use super::{host_builds, report};
 use crate::elect::llvm_drain::{LlvmDrain, Stance};

@@ -19,15 +19,15 @@ mod stuck_agents;
 
 use std::sync::{Arc, OnceLock};
 
-pub use crate::device::hsa::queues::Queues;
 use crate::device::hsa::runtime::Api;
-pub use crate::device::hsa::runtime::{HSA_LIBRARY, is_loaded};
 use crate::device::hsa::staging::Copier;
-pub use crate::device::hsa::stuck_agents::Copying;
-
 use crate::device::{
     Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol, Take,
 };
+
+pub use crate::device::hsa::queues::Queues;
+pub use crate::device::hsa::runtime::{HSA_LIBRARY, is_loaded};
+pub use crate::device::hsa::stuck_agents::Copying;
 
 /// Returns whether an HSA runtime is loaded and running. A forked child inherits the answer, but not the
 /// runtime.

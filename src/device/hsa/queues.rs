@@ -15,10 +15,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::device::DeviceError;
-use crate::device::hsa::HsaDevice;
-use crate::device::hsa::abi;
 use crate::device::hsa::abi::BarrierPacket;
 use crate::device::hsa::runtime::QueueApi;
+use crate::device::hsa::{HsaDevice, abi};
 use crate::support::backoff::Pauses;
 
 /// The queues of a process that accept packets from any thread.
@@ -286,9 +285,10 @@ impl QueueApi {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU64;
+
     use super::*;
     use crate::device::hsa::runtime::SignalApi;
-    use std::sync::atomic::AtomicU64;
 
     static WRITTEN: AtomicU64 = AtomicU64::new(5);
 

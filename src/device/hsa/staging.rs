@@ -17,10 +17,9 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::time::Instant;
 
-use crate::device::hsa::HsaDevice;
-use crate::device::hsa::abi;
 use crate::device::hsa::copy_queue::{Ended, Lane};
 use crate::device::hsa::runtime::{CopyApi, check};
+use crate::device::hsa::{HsaDevice, abi};
 use crate::device::{DeviceError, DeviceRange, Take};
 use crate::support::memory::zeroed;
 

@@ -26,7 +26,6 @@ pub use crate::format::bundle::image::{Content, Image};
 use std::collections::VecDeque;
 
 use crate::format::bundle::host::HostSection;
-
 use crate::format::codeobject::{CodeObject, Identity};
 
 /// The most bytes that one container may unpack to: the most that version 2 of compressed bundles can

@@ -9,11 +9,10 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, 
 use object::read::{ReadRef, SectionIndex, StringTable};
 use thiserror::Error;
 
-use crate::format::sections::PerSection;
-
 use crate::format::codeobject::coverage_mapping::CoverageError;
 use crate::format::codeobject::descriptor::DescriptorError;
 use crate::format::codeobject::metadata::MetadataError;
+use crate::format::sections::PerSection;
 
 /// The reason why bytes are not a code object.
 #[derive(Debug, Error)]

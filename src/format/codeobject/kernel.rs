@@ -7,8 +7,7 @@ use crate::format::codeobject::descriptor::Descriptors;
 use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
 use crate::format::codeobject::kernel_sources::Functions;
 use crate::format::codeobject::metadata::{KernelNote, Metadata};
-use crate::format::codeobject::openmp;
-use crate::format::codeobject::target;
+use crate::format::codeobject::{openmp, target};
 
 /// A kernel, with the resources that it takes according to its compiler.
 ///

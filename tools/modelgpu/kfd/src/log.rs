@@ -1,8 +1,7 @@
 //! The log (`ROCOV_MODELGPU_LOG`) and messages to the user.
 
 use std::ffi::CString;
-use std::fmt::Arguments;
-use std::fmt::Write;
+use std::fmt::{Arguments, Write};
 use std::os::fd::{IntoRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 

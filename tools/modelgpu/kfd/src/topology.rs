@@ -297,8 +297,9 @@ fn drm_files(tree: &mut Tree, config: &Config, index: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::collections::BTreeMap;
+
+    use super::*;
 
     fn files(variables: &[(&str, &str)]) -> BTreeMap<String, String> {
         let config = Config::read(|name| {

@@ -1,11 +1,13 @@
 //! The command line of `rocov kernels`.
 
-use super::DEFAULT_DATA_DIRECTORY;
-use clap::{Args, ValueEnum};
-use glob::Pattern;
 use std::num::ParseIntError;
 use std::path::PathBuf;
 use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use glob::Pattern;
+
+use super::DEFAULT_DATA_DIRECTORY;
 
 /// List the kernels that programs loaded, with their resources and coverage
 ///

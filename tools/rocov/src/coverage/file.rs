@@ -1,9 +1,10 @@
 //! One source file, line by line, with its counts in each column.
 
+use std::collections::BTreeMap;
+
 use super::function::{Place, Span};
 use super::segments::{CountedRegion, Segment, lines, missed, segments};
 use super::view::{Column, View};
-use std::collections::BTreeMap;
 
 /// A source file.
 #[derive(Debug)]

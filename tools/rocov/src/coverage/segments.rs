@@ -4,8 +4,9 @@
 //! Regions are nested, and a region's count holds until a smaller one begins. A segment has the count
 //! from a place on.
 
-use super::function::{Kind, Place, Span};
 use std::cmp::Reverse;
+
+use super::function::{Kind, Place, Span};
 
 /// A region with its count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

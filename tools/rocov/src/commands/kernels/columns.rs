@@ -1,13 +1,15 @@
 //! The columns of the table: their cells, and the order of rows by them.
 
+use std::cmp::Ordering;
+use std::env;
+use std::path::Path;
+
+use clap::ValueEnum;
+
 use super::row::Row;
 use crate::cli::KernelColumn;
 use crate::term::table;
 use crate::term::table::Heading;
-use clap::ValueEnum;
-use std::cmp::Ordering;
-use std::env;
-use std::path::Path;
 
 /// The contents of a cell.
 enum Cell {

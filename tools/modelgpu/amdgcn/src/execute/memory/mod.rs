@@ -9,11 +9,11 @@ use super::{Surroundings, Table, unmodelled};
 use crate::error::Fault;
 use crate::isa::Instruction;
 use crate::wave::{LANES, Wave};
-pub(crate) use segment::PRIVATE_SEGMENT_BUFFER;
-
 use access::LaneAccess;
 use atomic::AtomicFunction;
 use segment::Segment;
+
+pub(crate) use segment::PRIVATE_SEGMENT_BUFFER;
 
 /// The semantics of a vector memory instruction.
 #[derive(Clone, Copy)]
