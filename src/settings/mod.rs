@@ -1,5 +1,6 @@
 //! Settings that a user chooses with environment variables: words and their values.
 
+pub mod defaults;
 mod drainer;
 mod moments;
 mod table;

@@ -1,5 +1,7 @@
 //! Good and bad values of the environment variables.
 
+use rocov::settings::{Reader, SETTINGS};
+
 use super::*;
 
 fn read(variables: &[(&str, &str)]) -> Result<Option<Config>, String> {
@@ -40,6 +42,35 @@ fn defaults() {
     assert_eq!(config.tmp, PathBuf::from("/tmp"));
     assert_eq!(config.log, None);
     assert!(!config.xgmi);
+}
+
+/// The library's table, from which the book is printed, names the defaults of the model.
+#[test]
+fn documented_defaults_are_in_force() {
+    let model = ("ROCOV_MODELGPU", "gfx90a");
+    let usual = read(&[model]);
+    let mut compared = 0;
+    for setting in SETTINGS
+        .iter()
+        .filter(|setting| setting.reader == Reader::ModelGpu)
+    {
+        let value = setting
+            .default
+            .strip_prefix('`')
+            .and_then(|rest| rest.strip_suffix('`'));
+        // Words, such as "none", are no value.
+        let Some(value) = value.filter(|value| !value.contains('`')) else {
+            continue;
+        };
+        assert_eq!(
+            read(&[model, (setting.name, value)]),
+            usual,
+            "{}={value}",
+            setting.name
+        );
+        compared += 1;
+    }
+    assert_eq!(compared, 3, "the rows with a default value");
 }
 
 #[test]
