@@ -4,6 +4,9 @@
 //! First one process adds to one file. Then many processes add to many files at once, and
 //! llvm-profdata must find the exact sums.
 
+#[path = "../tests/fake_device/made_up.rs"]
+mod made_up;
+
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::{self, BufRead, BufReader, Read};
@@ -14,9 +17,6 @@ use std::time::{Duration, Instant};
 
 use rocov::format::profraw::{RawProfile, Sum, encode};
 use rocov::store::{add_to_pool, write_atomic};
-
-#[path = "../tests/fake_device/made_up.rs"]
-mod made_up;
 
 use made_up::MadeUp;
 

@@ -10,18 +10,6 @@
 //! then the registry's memory, the peak memory of a write, and the time and size of one write.
 //! Times are CPU times.
 
-use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
-
-use rocov::device::{Agent, Device, Executable};
-use rocov::discover::Registry;
-use rocov::discover::{Elfs, Found, discover};
-use rocov::drain::Session;
-use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
-use rocov::store::{Expansion, ProfileName};
-use rocov::store::{Keeper, Process};
-
 #[path = "support/allocated.rs"]
 mod allocated;
 #[path = "../tests/fake_device/fake_device.rs"]
@@ -37,9 +25,19 @@ mod fake_device;
 )]
 mod support;
 
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rocov::device::{Agent, Device, Executable};
+use rocov::discover::{Elfs, Found, Registry, discover};
+use rocov::drain::Session;
+use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
+use rocov::store::{Expansion, Keeper, Process, ProfileName};
+use rustix::time::{ClockId, clock_gettime};
+
 use allocated::{allocated, peak_of};
 use fake_device::FakeDevice;
-use rustix::time::{ClockId, clock_gettime};
 use support::compile::code_object;
 
 const LOADS: [usize; 4] = [10, 100, 1_000, 10_000];

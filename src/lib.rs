@@ -60,7 +60,7 @@
 //! # Stations
 //!
 //! The folders are stations. Data flows through them in one direction, and a file imports its own station and
-//! earlier ones only. `tests/house.rs` checks that.
+//! earlier ones only. `tests/house/` checks that.
 //!
 //! 1. [`support`] and [`settings`]: tools, and the values of environment variables.
 //! 2. [`mod@format`]: bytes to values and back; code objects, bundles, raw profiles, registries.

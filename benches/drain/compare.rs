@@ -67,7 +67,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(files: &[PathBuf], executables: &[Executable], device: &dyn Device) -> Plan {
+    fn of(files: &[PathBuf], executables: &[Executable], device: &dyn Device) -> Self {
         let files: Vec<Vec<u8>> = files
             .iter()
             .map(|file| fs::read(file).expect("a profile"))
@@ -79,7 +79,7 @@ impl Plan {
             let len = len.min(files[0].len() as u64);
             DeviceRange { start, len }
         };
-        Plan {
+        Self {
             ranges: executables.iter().map(range).collect(),
             files,
         }

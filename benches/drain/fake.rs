@@ -49,7 +49,7 @@ pub(crate) struct Fake {
 
 impl Fake {
     /// Loads the code object `image` `count` times, on each of `agents` in turn.
-    pub(crate) fn new(image: &[u8], count: usize, agents: usize, prices: Prices) -> Fake {
+    pub(crate) fn new(image: &[u8], count: usize, agents: usize, prices: Prices) -> Self {
         let mut model = FakeDevice::new(1);
         model.load(FIRST, 0, image);
         model.load(SECOND, 0, image);
@@ -75,7 +75,7 @@ impl Fake {
             let (address, size) = model.find(FIRST, name);
             (name.clone(), address - model.base(FIRST), size)
         };
-        Fake {
+        Self {
             count,
             agents,
             prices,

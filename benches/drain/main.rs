@@ -11,12 +11,6 @@
 //! The words `drains`, `loads`, `requests`, `lives` and `released` select among them. `--long`
 //! continues to 1,000 code objects on the real ROCr, which takes minutes, and to 10,000 in memory.
 
-use std::fs;
-use std::process::{Command, Stdio};
-use std::time::Duration;
-
-use rocov::device::{Device, DeviceRange, Executable};
-
 #[path = "../support/allocated.rs"]
 mod allocated;
 mod clock;
@@ -39,6 +33,12 @@ mod rocr;
     reason = "shared with the whole-program tests, which use all of it"
 )]
 mod support;
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rocov::device::{Device, DeviceRange, Executable};
 
 use clock::{median, micros};
 use compare::{HEADS, compare};

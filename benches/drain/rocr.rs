@@ -28,7 +28,7 @@ pub(crate) struct Rocr {
 
 impl Rocr {
     /// Starts ROCr.
-    pub(crate) fn start() -> Rocr {
+    pub(crate) fn start() -> Self {
         // SAFETY: ROCr's initialisers may run at any time.
         let library = unsafe { Library::new(HSA_LIBRARY) }.expect("ROCr is installed");
         // SAFETY: the type is that of hsa.h.
@@ -36,7 +36,7 @@ impl Rocr {
         // SAFETY: the function takes no arguments.
         assert_eq!(unsafe { init() }, abi::SUCCESS, "hsa_init");
         let device = HsaDevice::attach(&Arc::default()).expect("ROCr is whole");
-        Rocr {
+        Self {
             library,
             device: device.expect("it runs"),
         }

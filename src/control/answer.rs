@@ -13,19 +13,19 @@ pub struct Reply(String);
 impl Reply {
     /// The answer for success.
     #[must_use]
-    pub fn done() -> Reply {
-        Reply(format!("{PROTOCOL} ok\n"))
+    pub fn done() -> Self {
+        Self(format!("{PROTOCOL} ok\n"))
     }
 
     /// The answer for a refusal, with the reason.
     #[must_use]
-    pub fn refused(why: &dyn Display) -> Reply {
-        Reply(format!("{PROTOCOL} error")).with("", why)
+    pub fn refused(why: &dyn Display) -> Self {
+        Self(format!("{PROTOCOL} error")).with("", why)
     }
 
     /// Adds a line. A line feed in the value becomes a space.
     #[must_use]
-    pub fn with(mut self, key: &str, value: &dyn Display) -> Reply {
+    pub fn with(mut self, key: &str, value: &dyn Display) -> Self {
         let start = self.0.len();
         let _ = write!(self.0, "{key} {value}");
         let line = self.0.split_off(start).replace('\n', " ");
@@ -64,7 +64,7 @@ impl Answer {
     ///
     /// # Errors
     /// Fails if it is a refusal, or not an answer.
-    pub fn parse(text: &str) -> Result<Answer, AnswerError> {
+    pub fn parse(text: &str) -> Result<Self, AnswerError> {
         let first = text.lines().next().unwrap_or_default();
         let said = first.strip_prefix(PROTOCOL).unwrap_or_default();
         match said.trim_start().split_once(' ') {
@@ -77,7 +77,7 @@ impl Answer {
             let (key, value) = line.split_once(' ').unwrap_or((line, ""));
             (key.to_owned(), value.to_owned())
         };
-        Ok(Answer {
+        Ok(Self {
             lines: lines.map(pair).collect(),
         })
     }

@@ -46,8 +46,9 @@ pub fn of(stream: &UnixStream) -> io::Result<Peer> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::os::unix::fs::MetadataExt;
+
+    use super::*;
 
     #[test]
     fn this_process_is_at_the_other_end() {

@@ -10,8 +10,7 @@ use thiserror::Error;
 
 use super::PROTOCOL;
 use crate::format::codeobject::percent_decode;
-use crate::settings::Interval;
-use crate::settings::SettingError;
+use crate::settings::{Interval, SettingError};
 use crate::store::{LABELS, Label, LabelError};
 
 /// The most bytes of a request, with its line feed. Every label fits.
@@ -60,7 +59,7 @@ impl Request {
     ///
     /// # Errors
     /// Fails if the line is not a request.
-    pub fn parse(line: &str) -> Result<Request, RequestError> {
+    pub fn parse(line: &str) -> Result<Self, RequestError> {
         let mut words = line.split(' ');
         if words.next() != Some(PROTOCOL) {
             return Err(RequestError::Protocol);
@@ -70,9 +69,7 @@ impl Request {
         let what = words.next().unwrap_or_default();
         match what {
             "status" => {
-                return words
-                    .next()
-                    .map_or(Ok(Request::Status), |it| Err(unknown(it)));
+                return words.next().map_or(Ok(Self::Status), |it| Err(unknown(it)));
             }
             "dump" => {}
             _ => return Err(unknown(what)),
@@ -88,7 +85,7 @@ impl Request {
                 _ => return Err(unknown(word)),
             }
         }
-        Ok(Request::Dump(dump))
+        Ok(Self::Dump(dump))
     }
 }
 
@@ -96,7 +93,7 @@ impl Request {
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(PROTOCOL)?;
-        let Request::Dump(dump) = self else {
+        let Self::Dump(dump) = self else {
             return f.write_str(" status");
         };
         f.write_str(" dump")?;

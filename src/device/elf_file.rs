@@ -28,9 +28,9 @@ impl AtRest {
     ///
     /// # Errors
     /// Fails if `elf` is not a code object that can be loaded.
-    pub fn new(agent: Agent, uri: String, elf: Vec<u8>) -> Result<AtRest, CodeObjectError> {
+    pub fn new(agent: Agent, uri: String, elf: Vec<u8>) -> Result<Self, CodeObjectError> {
         let memory = CodeObject::parse(elf.as_slice())?.memory()?;
-        Ok(AtRest {
+        Ok(Self {
             agent,
             uri,
             identity: Identity::of(&elf)?,

@@ -66,7 +66,7 @@ impl DeviceRange {
     }
 
     /// The indices of the ranges that are not empty, ordered by start address.
-    pub(crate) fn in_order(ranges: &[DeviceRange]) -> Vec<usize> {
+    pub(crate) fn in_order(ranges: &[Self]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..ranges.len()).collect();
         order.retain(|place| ranges[*place].len > 0);
         order.sort_by_key(|place| ranges[*place].start);
@@ -76,7 +76,7 @@ impl DeviceRange {
     /// Returns whether all of `inner` lies in this range. An empty range needs only its start in the range or
     /// at its end.
     #[must_use]
-    pub fn contains(&self, inner: &DeviceRange) -> bool {
+    pub fn contains(&self, inner: &Self) -> bool {
         match (self.end(), inner.end()) {
             (Some(end), Some(inner_end)) => self.start <= inner.start && inner_end <= end,
             _ => false,
@@ -85,8 +85,8 @@ impl DeviceRange {
 
     /// Returns whether a byte lies in both ranges.
     #[must_use]
-    pub fn overlaps(&self, other: &DeviceRange) -> bool {
-        let begins_in = |inner: &DeviceRange, outer: &DeviceRange| {
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let begins_in = |inner: &Self, outer: &Self| {
             inner.start >= outer.start && inner.start - outer.start < outer.len
         };
         self.len > 0 && other.len > 0 && (begins_in(self, other) || begins_in(other, self))
@@ -197,7 +197,7 @@ pub enum DeviceError {
 
 impl From<NoMemory> for DeviceError {
     fn from(NoMemory { bytes }: NoMemory) -> Self {
-        DeviceError::NoMemory { bytes }
+        Self::NoMemory { bytes }
     }
 }
 

@@ -38,9 +38,9 @@ impl Filter {
     /// path. One that begins with `!` matches all that the rest of it does not.
     ///
     /// # Errors
-    /// Fails at the first pattern that is not a glob.
-    pub fn new(only: &str, skip: &str) -> Result<Filter, FilterError> {
-        Ok(Filter {
+    /// Fails if a pattern is not a glob; the error names the first one.
+    pub fn new(only: &str, skip: &str) -> Result<Self, FilterError> {
+        Ok(Self {
             only: parse(only)?,
             skip: parse(skip)?,
         })
@@ -78,12 +78,12 @@ fn parse(list: &str) -> Result<Vec<Glob>, FilterError> {
 struct Glob(String);
 
 impl Glob {
-    fn parse(text: &str) -> Result<Glob, FilterError> {
+    fn parse(text: &str) -> Result<Self, FilterError> {
         fast_glob::validate(text).map_err(|source| FilterError::BadPattern {
             pattern: text.to_owned(),
             source,
         })?;
-        Ok(Glob(text.to_owned()))
+        Ok(Self(text.to_owned()))
     }
 
     fn matches(&self, path: &Path) -> bool {

@@ -52,8 +52,8 @@ pub struct HostFiles {
 }
 
 impl Default for HostFiles {
-    fn default() -> HostFiles {
-        HostFiles::new(|_| None, |_| None)
+    fn default() -> Self {
+        Self::new(|_| None, |_| None)
     }
 }
 
@@ -63,8 +63,8 @@ impl HostFiles {
     pub fn new(
         place: fn(Option<PathBuf>) -> Option<PathBuf>,
         build: fn(&Path) -> Option<String>,
-    ) -> HostFiles {
-        HostFiles {
+    ) -> Self {
+        Self {
             place,
             build,
             known: Vec::new(),
@@ -142,8 +142,9 @@ fn hex(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::process::Command;
+
+    use super::*;
 
     /// Links a library and returns its file.
     fn linked(directory: &Path, name: &str, flag: &str) -> PathBuf {

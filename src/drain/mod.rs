@@ -33,11 +33,9 @@ use crate::device::elf_file::AtRest;
 use crate::device::{Agent, Device, DeviceError, DeviceRange, Executable};
 use crate::discover::filter::{Filter, file_of};
 use crate::discover::host_files::HostFiles;
-use crate::discover::{Discovery, Elfs, Load, discover};
-use crate::discover::{NeverLoaded, Registry};
+use crate::discover::{Discovery, Elfs, Load, NeverLoaded, Registry, discover};
 use crate::read::copies::{Copies, first_look};
-use crate::store::{KeepError, Keeper};
-use crate::store::{OutputError, ProfileName, move_beside};
+use crate::store::{KeepError, Keeper, OutputError, ProfileName, move_beside};
 use crate::support::clock;
 use crate::validate::NamesChecker;
 use complete::Complete;
@@ -78,23 +76,23 @@ pub struct Session {
 impl Session {
     /// Makes a session that drains the code objects that `filter` admits.
     #[must_use]
-    pub fn filtered(filter: Filter) -> Session {
-        Session {
+    pub fn filtered(filter: Filter) -> Self {
+        Self {
             filter,
-            ..Session::default()
+            ..Self::default()
         }
     }
 
     /// Sets the keeper of files beside the profiles.
     #[must_use]
-    pub fn with_keeper(self, keeper: Keeper) -> Session {
-        Session { keeper, ..self }
+    pub fn with_keeper(self, keeper: Keeper) -> Self {
+        Self { keeper, ..self }
     }
 
     /// Sets the lookup of the host files that code objects come from.
     #[must_use]
-    pub fn with_files(self, files: HostFiles) -> Session {
-        Session { files, ..self }
+    pub fn with_files(self, files: HostFiles) -> Self {
+        Self { files, ..self }
     }
 
     /// The filter of code objects.
@@ -126,7 +124,7 @@ impl Session {
     /// file is the origin of code objects in memory. Calls `loader` only if there is such a code object.
     ///
     /// # Errors
-    /// Fails as [`Session::loaded`] does.
+    /// Fails if [`Session::loaded`] would.
     pub fn loaded_by(
         &mut self,
         device: &dyn Device,
@@ -286,10 +284,10 @@ impl Session {
         let place = name.for_load(&agent.name, identity, agent.index);
         let (mut outcome, mut elf) = (Outcome::default(), None);
         if !place.exists() {
-            let mut apart = Session {
+            let mut apart = Self {
                 keeper: std::mem::take(&mut self.keeper),
                 elfs: std::mem::take(&mut self.elfs),
-                ..Session::default()
+                ..Self::default()
             };
             outcome = apart.drain_due(device, &name, Writes::New, &Idle::new());
             elf = apart.registry.loads()[..]

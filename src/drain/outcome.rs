@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use crate::drain::error::Error;
 use crate::format::sections::PerSection;
-use crate::store::KeepError;
-use crate::store::{Label, OutputError};
+use crate::store::{KeepError, Label, OutputError};
 use crate::validate::RecordDefect;
 
 /// The outcome of one pass.
@@ -32,7 +31,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Adds the outcome of another part of this pass.
-    pub(super) fn absorb(&mut self, other: Outcome) {
+    pub(super) fn absorb(&mut self, other: Self) {
         self.agents = self.agents.max(other.agents);
         self.pairs += other.pairs;
         self.losses.extend(other.losses);

@@ -29,7 +29,7 @@ pub(super) struct Unpacked {
 /// output, whatever size is declared. A zstd frame also takes its window.
 ///
 /// # Errors
-/// Fails with the decoder's message if the stream is damaged, cut short or of another format.
+/// Fails if the stream is damaged, cut short or of another format. The error is the decoder's message.
 pub(super) fn unpack(method: Method, packed: &[u8], declared: u64) -> Result<Unpacked, String> {
     let mut bytes = Vec::new();
     let mut rest = packed;
@@ -69,7 +69,7 @@ pub(crate) struct Inflate {
 impl Default for Inflate {
     fn default() -> Self {
         const WINDOW: usize = 32 << 10;
-        Inflate {
+        Self {
             state: Box::default(),
             window: vec![0; WINDOW],
         }

@@ -38,23 +38,23 @@ pub(crate) enum Addition {
 
 impl Section {
     /// All sections, in the order of a raw profile.
-    pub const ALL: [Section; 5] = [
-        Section::Data,
-        Section::Counters,
-        Section::Bitmap,
-        Section::Uniform,
-        Section::Names,
+    pub const ALL: [Self; 5] = [
+        Self::Data,
+        Self::Counters,
+        Self::Bitmap,
+        Self::Uniform,
+        Self::Names,
     ];
 
     /// The name of the section in an ELF.
     #[must_use]
     pub const fn elf_name(self) -> &'static str {
         match self {
-            Section::Data => "__llvm_prf_data",
-            Section::Counters => "__llvm_prf_cnts",
-            Section::Bitmap => "__llvm_prf_bits",
-            Section::Uniform => "__llvm_prf_ucnts",
-            Section::Names => "__llvm_prf_names",
+            Self::Data => "__llvm_prf_data",
+            Self::Counters => "__llvm_prf_cnts",
+            Self::Bitmap => "__llvm_prf_bits",
+            Self::Uniform => "__llvm_prf_ucnts",
+            Self::Names => "__llvm_prf_names",
         }
     }
 
@@ -62,11 +62,11 @@ impl Section {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Section::Data => "data",
-            Section::Counters => "counters",
-            Section::Bitmap => "bitmap",
-            Section::Uniform => "uniform counters",
-            Section::Names => "names",
+            Self::Data => "data",
+            Self::Counters => "counters",
+            Self::Bitmap => "bitmap",
+            Self::Uniform => "uniform counters",
+            Self::Names => "names",
         }
     }
 
@@ -74,33 +74,31 @@ impl Section {
     #[must_use]
     pub fn element_bytes(self, version: &Version) -> u64 {
         match self {
-            Section::Data => version.layout().record.bytes,
-            Section::Counters => version.counter_bytes(),
-            Section::Uniform => Version::UNIFORM_COUNTER_BYTES,
-            Section::Bitmap | Section::Names => 1,
+            Self::Data => version.layout().record.bytes,
+            Self::Counters => version.counter_bytes(),
+            Self::Uniform => Version::UNIFORM_COUNTER_BYTES,
+            Self::Bitmap | Self::Names => 1,
         }
     }
 
     /// The rule that adds up the counts of this section.
     pub(crate) fn adds(self, version: &Version) -> Addition {
         match self {
-            Section::Counters if version.is_single_byte() => Addition::And,
-            Section::Counters | Section::Uniform => Addition::Words,
-            Section::Bitmap => Addition::Or,
-            Section::Data | Section::Names => Addition::None,
+            Self::Counters if version.is_single_byte() => Addition::And,
+            Self::Counters | Self::Uniform => Addition::Words,
+            Self::Bitmap => Addition::Or,
+            Self::Data | Self::Names => Addition::None,
         }
     }
 
     /// Returns whether the section changes while kernels run.
     pub(crate) const fn is_counted(self) -> bool {
-        matches!(self, Section::Counters | Section::Bitmap | Section::Uniform)
+        matches!(self, Self::Counters | Self::Bitmap | Self::Uniform)
     }
 
     /// The sections that change while kernels run, in the order of a raw profile.
-    pub(crate) fn counted() -> impl Iterator<Item = Section> {
-        Section::ALL
-            .into_iter()
-            .filter(|section| section.is_counted())
+    pub(crate) fn counted() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|section| section.is_counted())
     }
 }
 
@@ -128,7 +126,7 @@ pub struct PerSection<T> {
 impl<T> PerSection<T> {
     /// Makes each value with `make`, in the order of a raw profile.
     pub fn from_fn(mut make: impl FnMut(Section) -> T) -> Self {
-        PerSection {
+        Self {
             data: make(Section::Data),
             counters: make(Section::Counters),
             bitmap: make(Section::Bitmap),
@@ -142,7 +140,7 @@ impl<T> PerSection<T> {
     /// # Errors
     /// Fails if `make` fails.
     pub fn try_from_fn<E>(mut make: impl FnMut(Section) -> Result<T, E>) -> Result<Self, E> {
-        Ok(PerSection {
+        Ok(Self {
             data: make(Section::Data)?,
             counters: make(Section::Counters)?,
             bitmap: make(Section::Bitmap)?,

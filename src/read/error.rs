@@ -25,12 +25,12 @@ pub enum ReadError {
 
 impl From<NoMemory> for ReadError {
     fn from(error: NoMemory) -> Self {
-        ReadError::Device(error.into())
+        Self::Device(error.into())
     }
 }
 
 impl From<UnknownTable> for ReadError {
     fn from(error: UnknownTable) -> Self {
-        ReadError::Sections(error.into())
+        Self::Sections(error.into())
     }
 }

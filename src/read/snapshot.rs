@@ -51,7 +51,7 @@ impl Located {
     /// Finds the sections with the ELF's section headers and the tables. The headers take precedence: kernels
     /// can write to the table's memory. Without an ELF, every table with new bounds counts. Translation units
     /// that were linked together have equal tables.
-    pub(crate) fn of(copies: &mut Copies<'_>, load: &Load) -> Located {
+    pub(crate) fn of(copies: &mut Copies<'_>, load: &Load) -> Self {
         let (tables, mut doubts) = match &load.blanked {
             Some(tables) => (tables.clone(), Vec::new()),
             None => Self::tables(copies, load),
@@ -75,7 +75,7 @@ impl Located {
         for bounds in &bounds {
             second_look(copies, load, bounds, version);
         }
-        Located {
+        Self {
             bounds,
             version,
             doubts,

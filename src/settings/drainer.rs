@@ -19,8 +19,8 @@ impl FromStr for Drainer {
 
     fn from_str(word: &str) -> Result<Self, SettingError> {
         match word {
-            "rocov" => Ok(Drainer::Rocov),
-            "llvm" => Ok(Drainer::Llvm),
+            "rocov" => Ok(Self::Rocov),
+            "llvm" => Ok(Self::Llvm),
             _ => Err(refuse(word, "rocov or llvm")),
         }
     }
@@ -30,8 +30,8 @@ impl FromStr for Drainer {
 impl fmt::Display for Drainer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Drainer::Rocov => "rocov",
-            Drainer::Llvm => "llvm",
+            Self::Rocov => "rocov",
+            Self::Llvm => "llvm",
         })
     }
 }

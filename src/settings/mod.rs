@@ -1,5 +1,6 @@
 //! Settings that a user chooses with environment variables: words and their values.
 
+pub mod defaults;
 mod drainer;
 mod moments;
 mod table;
@@ -84,7 +85,7 @@ impl FromStr for ObjectsKept {
 /// A number of bytes: digits, and `K`, `M`, `G` for powers of 1024.
 ///
 /// # Errors
-/// Fails for anything else, and for numbers of 2^64 or more.
+/// Fails if `word` is anything else, or a number of 2^64 or more.
 pub fn parse_bytes(word: &str) -> Result<u64, SettingError> {
     let (digits, unit) = match word.strip_suffix(['K', 'M', 'G']) {
         Some(digits) if word.ends_with('K') => (digits, 1 << 10),

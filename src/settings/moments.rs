@@ -32,7 +32,7 @@ impl FromStr for Interval {
             .zip(unit)
             .and_then(|(number, unit)| number.checked_mul(unit))
             .filter(|ms| (MIN_MS..=MAX_MS).contains(ms))
-            .map(|ms| Interval(Duration::from_millis(ms)))
+            .map(|ms| Self(Duration::from_millis(ms)))
             .ok_or_else(|| refuse(word, "a time from 10ms to 1440m, such as 500ms, 30s or 5m"))
     }
 }
@@ -40,7 +40,7 @@ impl FromStr for Interval {
 /// Parses the limit of a wait: a whole number of seconds, from 0 to 86400 (a day).
 ///
 /// # Errors
-/// Fails for anything else: the sum of a moment and the limit must be in the range of a clock.
+/// Fails if `word` is anything else: the sum of a moment and the limit must be in the range of a clock.
 pub fn parse_wait(word: &str) -> Result<Duration, SettingError> {
     let seconds = word.parse::<u64>().ok();
     seconds

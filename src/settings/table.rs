@@ -4,6 +4,8 @@
 //! the sources: every `ROCOV_` variable of the product has a row, and every row is named in a source. The
 //! table leaves out the variables by which a test talks to its own children.
 
+use super::defaults::markdown;
+
 /// A variable of the environment that a part of rocov reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
@@ -83,7 +85,7 @@ pub const SETTINGS: &[Setting] = &[
         Reader::Librocov,
         [
             "a [pattern](files.md#names-of-profiles)",
-            "`default.profraw`",
+            markdown::PROFILE_FILE,
             "`rocov run`",
         ],
         "Names the profiles, as in LLVM. `rocov run` sets it to `DIR/profraw/%p.profraw`, unless it is set \
@@ -125,14 +127,14 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "ROCOV_ZERO",
         Reader::Librocov,
-        ["`0`, `1`", "`1`", "`rocov run --no-zero`"],
+        ["`0`, `1`", markdown::ZERO, "`rocov run --no-zero`"],
         "`0` leaves [code that was never launched](../guides/run.md#code-that-was-never-launched) out of the \
          report.",
     ),
     setting(
         "ROCOV_WAIT",
         Reader::Librocov,
-        ["seconds, `0` to `86400`", "`10`", ""],
+        ["seconds, `0` to `86400`", markdown::WAIT, ""],
         "Limits how long the unload of code and the end of the program wait for kernels that still run. `0` \
          does not wait. Copies out of GPU memory have this limit too, but at least a second, counted from \
          the last copy that arrived.",
@@ -140,20 +142,20 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "ROCOV_REGISTRY",
         Reader::Librocov,
-        ["`auto`, `always`, `none`", "`auto`", ""],
+        ["`auto`, `always`, `none`", markdown::REGISTRY, ""],
         "Chooses when the [registry](registry.md) is written: `auto` if instrumented code was loaded, \
          `always` if any code was.",
     ),
     setting(
         "ROCOV_OBJECTS",
         Reader::Librocov,
-        ["`instrumented`, `all`, `none`", "`instrumented`", ""],
+        ["`instrumented`, `all`, `none`", markdown::OBJECTS, ""],
         "Chooses the device ELFs that are kept.",
     ),
     setting(
         "ROCOV_OBJECTS_MAX",
         Reader::Librocov,
-        ["bytes, with `K`, `M` or `G`", "`4G`", ""],
+        ["bytes, with `K`, `M` or `G`", markdown::OBJECTS_MAX, ""],
         "Limits the bytes of device ELFs that a process writes. One line reports the first ELF that has no \
          room.",
     ),
@@ -174,7 +176,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "ROCOV_PAUSED",
         Reader::Librocov,
-        ["`0`, `1`", "`0`", "`rocov run --paused`"],
+        ["`0`, `1`", markdown::PAUSED, "`rocov run --paused`"],
         "`1` counts nothing until the program calls `rocov_start`.",
     ),
     setting(
@@ -217,7 +219,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "ROCOV_ROCTX",
         Reader::Librocov,
-        ["`0`, `1`", "`0`", "`rocov run --roctx`"],
+        ["`0`, `1`", markdown::ROCTX, "`rocov run --roctx`"],
         "`1` takes [ROCTx ranges](../guides/roctx.md) as labels, and marks as dumps.",
     ),
     setting(
@@ -256,7 +258,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "ROCM_PATH",
         Reader::Command,
-        ["a directory", "`/opt/rocm`", ""],
+        ["a directory", markdown::ROCM_PATH, ""],
         "Names the directory of ROCm, with its clang and LLVM tools.",
     ),
     setting(

@@ -19,7 +19,7 @@ use crate::store::partial_files::{hold, partial_prefix, sweep_once};
 /// between.
 ///
 /// # Errors
-/// Fails with the step and the file. `path` does not change then.
+/// Fails if a step fails; the error names the step and the file. `path` does not change then.
 pub fn write_atomic(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
     let temporary = Temporary::write(path, contents)?;
     uninterrupted(|| fs::rename(&temporary.path, path))
@@ -32,7 +32,7 @@ pub fn write_atomic(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
 /// whether it wrote the file.
 ///
 /// # Errors
-/// Fails as [`write_atomic`] does.
+/// Fails if the file has to be written, and [`write_atomic`] fails.
 pub fn write_if_changed(path: &Path, contents: &[u8]) -> Result<bool, OutputError> {
     let there = fs::symlink_metadata(path);
     let is_same = there.is_ok_and(|it| it.is_file() && it.len() == contents.len() as u64)
@@ -136,7 +136,7 @@ struct Temporary {
 
 impl Temporary {
     /// Writes `contents` beside `path`, under a name that no other process or thread uses.
-    fn write(path: &Path, contents: &[u8]) -> Result<Temporary, OutputError> {
+    fn write(path: &Path, contents: &[u8]) -> Result<Self, OutputError> {
         let directory = path.parent().unwrap_or(path);
         sweep_once(directory);
         let mut temporary = loop {
@@ -153,7 +153,7 @@ impl Temporary {
     }
 
     /// Makes a new file at `place` for the contents of `path`, and its directory.
-    fn make(place: PathBuf, path: &Path) -> Result<Temporary, OutputError> {
+    fn make(place: PathBuf, path: &Path) -> Result<Self, OutputError> {
         let create = || {
             let mut options = OpenOptions::new();
             options.write(true).create_new(true).open(&place)
@@ -174,7 +174,7 @@ impl Temporary {
         };
         let file = created.map_err(OutputError::io("write", path))?;
         // From here on, dropping this removes the file.
-        Ok(Temporary {
+        Ok(Self {
             path: place,
             file,
             is_renamed: false,

@@ -34,12 +34,12 @@ struct Kept {
 
 impl Objects {
     /// Makes an empty list for `directory`, with a limit of `max` bytes.
-    pub(super) fn new(directory: PathBuf, max: u64) -> Objects {
-        Objects {
+    pub(super) fn new(directory: PathBuf, max: u64) -> Self {
+        Self {
             directory,
             left: max,
             max,
-            ..Objects::default()
+            ..Self::default()
         }
     }
 

@@ -9,12 +9,10 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::device::{Device, DeviceError};
-use crate::discover::Found;
-use crate::discover::Registry;
+use crate::discover::{Found, Registry};
 use crate::format::codeobject::Identity;
-use crate::format::registry::DocumentError;
-use crate::format::registry::merge;
 use crate::format::registry::model::Document;
+use crate::format::registry::{DocumentError, merge};
 use crate::settings::{DocumentWhen, Keeping, ObjectsKept};
 use crate::store::device_elfs::Objects;
 use crate::store::registry_document::{Process, document};
@@ -107,14 +105,14 @@ pub enum KeptElfError {
 impl KeepError {
     /// Turns every error about `place` into one, if the system lets nothing be written there. So rocov
     /// reports it once, and not for each file.
-    pub(super) fn at(self, place: &Path) -> KeepError {
+    pub(super) fn at(self, place: &Path) -> Self {
         let no_place = |source| {
             let place = place.to_owned();
-            KeepError::NoPlace { place, source }
+            Self::NoPlace { place, source }
         };
         match self {
-            KeepError::NotWritten(OutputError::Io { source, .. })
-            | KeepError::NotKept {
+            Self::NotWritten(OutputError::Io { source, .. })
+            | Self::NotKept {
                 source: KeptElfError::Output(OutputError::Io { source, .. }),
                 ..
             } if is_refusal(&source) => no_place(source),
@@ -149,13 +147,13 @@ pub struct Keeper {
 impl Keeper {
     /// Makes a keeper that starts with the directory of `name`.
     #[must_use]
-    pub fn new(keeping: Keeping, process: Process, name: &ProfileName) -> Keeper {
-        Keeper {
+    pub fn new(keeping: Keeping, process: Process, name: &ProfileName) -> Self {
+        Self {
             when: keeping.document,
             which: keeping.objects,
             process,
             objects: Objects::new(name.layout().side().to_owned(), keeping.objects_max),
-            ..Keeper::default()
+            ..Self::default()
         }
     }
 

@@ -50,7 +50,7 @@ impl Label {
     /// The label whose directory is `path`, relative to [`LABELS`]. A name in another form than labels have
     /// is taken literally. `None` if `path` names no directory.
     #[must_use]
-    pub fn from_directory(path: &Path) -> Option<Label> {
+    pub fn from_directory(path: &Path) -> Option<Self> {
         let names: Option<Vec<_>> = path
             .components()
             .map(|component| match component {
@@ -59,17 +59,17 @@ impl Label {
             })
             .collect();
         let encoded = names?.join("/");
-        (!encoded.is_empty()).then_some(Label { encoded })
+        (!encoded.is_empty()).then_some(Self { encoded })
     }
 
     /// The labels that share these counts: each label of a shared directory, or only this one.
     #[must_use]
-    pub fn shared(&self) -> Vec<Label> {
+    pub fn shared(&self) -> Vec<Self> {
         if self.encoded.contains('/') {
             return vec![self.clone()];
         }
         let labels = self.encoded.split('&');
-        let labels = labels.map(|label| Label {
+        let labels = labels.map(|label| Self {
             encoded: label.replace("%2F", "/"),
         });
         labels.collect()
@@ -78,7 +78,7 @@ impl Label {
     /// One label for counts that may belong to any of these, none of which is shared itself. `None` if there
     /// are none, or too many for a directory's name.
     #[must_use]
-    pub fn sharing(labels: &[Label]) -> Option<Label> {
+    pub fn sharing(labels: &[Self]) -> Option<Self> {
         if let [label] = labels {
             return Some(label.clone());
         }
@@ -88,14 +88,14 @@ impl Label {
             .collect();
         let encoded = parts.join("&");
         let is_name = (1..=MAX_ENCODED).contains(&encoded.len());
-        is_name.then_some(Label { encoded })
+        is_name.then_some(Self { encoded })
     }
 }
 
 impl FromStr for Label {
     type Err = LabelError;
 
-    fn from_str(text: &str) -> Result<Label, LabelError> {
+    fn from_str(text: &str) -> Result<Self, LabelError> {
         let mut encoded = String::new();
         for (index, name) in text.split('/').enumerate() {
             if index > 0 {
@@ -111,11 +111,11 @@ impl FromStr for Label {
             }
             let is_name = !matches!(name, "" | "." | "..");
             let is_short = name.len() <= MAX_BYTES && encoded.len() - start <= MAX_ENCODED;
-            if !is_name || !is_short || index == Label::MAX_NAMES {
+            if !is_name || !is_short || index == Self::MAX_NAMES {
                 return Err(LabelError(text.to_owned()));
             }
         }
-        Ok(Label { encoded })
+        Ok(Self { encoded })
     }
 }
 

@@ -45,8 +45,8 @@ pub struct DataLayout {
 impl DataLayout {
     /// The layout of the data directory `data`.
     #[must_use]
-    pub fn of_data(data: &Path) -> DataLayout {
-        DataLayout {
+    pub fn of_data(data: &Path) -> Self {
+        Self {
             directory: data.to_owned(),
             profiles: data.join(PROFRAW),
             side: data.to_owned(),
@@ -56,10 +56,10 @@ impl DataLayout {
     /// The layout of a user's own pattern, whose profiles are in `profiles` or below. Set `is_unnamed` if the
     /// pattern names no directory, and `profiles` is the working directory.
     #[must_use]
-    pub fn of_pattern(profiles: &Path, is_unnamed: bool) -> DataLayout {
+    pub fn of_pattern(profiles: &Path, is_unnamed: bool) -> Self {
         let directory = normal(profiles);
         let [named, unnamed] = sides(&directory);
-        DataLayout {
+        Self {
             side: if is_unnamed { unnamed } else { named },
             directory,
             profiles: profiles.to_owned(),
@@ -80,7 +80,7 @@ impl DataLayout {
 
     /// Returns whether the profiles of `other` are among those of this layout.
     #[must_use]
-    pub fn has(&self, other: &DataLayout) -> bool {
+    pub fn has(&self, other: &Self) -> bool {
         other.profiles.starts_with(&self.profiles)
     }
 

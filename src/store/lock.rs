@@ -47,8 +47,8 @@ pub(super) fn lock(file: File, path: &Path) -> Result<Locked, OutputError> {
 }
 
 impl Locks {
-    const fn with_patience(patience: Duration) -> Locks {
-        Locks {
+    const fn with_patience(patience: Duration) -> Self {
+        Self {
             patience,
             threads: Mutex::new(None),
         }
@@ -98,9 +98,10 @@ fn is_taken(file: &File) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::io::{Read, Write};
     use std::process::{Child, Command, Stdio};
+
+    use super::*;
 
     /// The variable that passes the directory of the files to the process that holds locks.
     const HELD: &str = "ROCOV_TEST_HELD";

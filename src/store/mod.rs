@@ -81,7 +81,7 @@ impl OutputError {
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
-        move |source| OutputError::Io {
+        move |source| Self::Io {
             action,
             path,
             source,

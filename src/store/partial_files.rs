@@ -91,9 +91,10 @@ fn kernel() -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::collections::BTreeSet;
     use std::time::SystemTime;
+
+    use super::*;
 
     fn make(directory: &Path, name: &str, age: Duration) -> File {
         let file = File::create(directory.join(name)).unwrap();

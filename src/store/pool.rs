@@ -5,8 +5,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use crate::format::profraw::encode;
-use crate::format::profraw::{Parts, Pooled, Sum};
+use crate::format::profraw::{Parts, Pooled, Sum, encode};
 use crate::store::OutputError;
 use crate::store::atomic::{create_atomic, write_atomic};
 use crate::store::interrupted::uninterrupted;

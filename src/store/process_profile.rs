@@ -3,8 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use crate::format::profraw::encode;
-use crate::format::profraw::{Parts, Sum};
+use crate::format::profraw::{Parts, Sum, encode};
 use crate::store::OutputError;
 use crate::store::atomic::write_atomic;
 use crate::store::regular_file::{open_regular, read};

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::device::Agent;
-use crate::discover::ElfFacts;
 use crate::discover::host_files::HostFile;
-use crate::discover::{Loaded, Registry};
+use crate::discover::{ElfFacts, Loaded, Registry};
 use crate::format::codeobject::Kernel;
 use crate::format::registry::model::{
     AgentRecord, CodeObjectRecord, Document, HostRecord, KernelAddress, LoadRecord,

@@ -20,8 +20,8 @@ pub struct Pauses {
 impl Pauses {
     /// Makes pauses from `first` to `longest`, for `patience` from now on.
     #[must_use]
-    pub fn new(patience: Duration, first: Duration, longest: Duration) -> Pauses {
-        Pauses {
+    pub fn new(patience: Duration, first: Duration, longest: Duration) -> Self {
+        Self {
             patience,
             since: Instant::now(),
             slept: Duration::ZERO,

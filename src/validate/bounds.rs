@@ -47,17 +47,17 @@ impl SectionRanges {
     /// version is unknown (`None`), the sizes of elements are not checked.
     ///
     /// # Errors
-    /// Fails at the first bad section, and names its range and the limit.
+    /// Fails if a section is bad. The error names the range of the first one, and the limit.
     pub fn check(
         bounds: &Bounds,
         segment: DeviceRange,
         version: Option<&Version>,
-    ) -> Result<SectionRanges, SectionsError> {
+    ) -> Result<Self, SectionsError> {
         let ranges = PerSection::try_from_fn(|section| {
             let element = version.map_or(1, |version| section.element_bytes(version));
             one(section, *bounds.get(section), segment, element)
         })?;
-        let ranges = SectionRanges(ranges);
+        let ranges = Self(ranges);
         ranges.check_overlap()?;
         Ok(ranges)
     }

@@ -187,10 +187,10 @@ struct Claim {
 
 impl Claim {
     /// Returns whether its record and the record of `other` are equal and of one function.
-    fn repeats(&self, other: &Claim, records: &[u8], record_bytes: usize) -> bool {
+    fn repeats(&self, other: &Self, records: &[u8], record_bytes: usize) -> bool {
         // The hashes of the function's name and of its structure come first, in every version.
-        let hashes = |claim: &Claim| &records[claim.index * record_bytes..][..16];
-        let elsewhere = Claim {
+        let hashes = |claim: &Self| &records[claim.index * record_bytes..][..16];
+        let elsewhere = Self {
             index: other.index,
             ..*self
         };
@@ -203,7 +203,7 @@ impl Claim {
         address: u64,
         ranges: &SectionRanges,
         version: &Version,
-    ) -> Result<Claim, DefectKind> {
+    ) -> Result<Self, DefectKind> {
         let layout = version.layout().record;
         let number = u64::from(LittleEndian::read_u32(&record[layout.num_counters..]));
         if number == 0 {
@@ -223,7 +223,7 @@ impl Claim {
         } else {
             uniform_len
         };
-        Ok(Claim {
+        Ok(Self {
             index,
             counters: within(
                 Section::Counters,
@@ -248,7 +248,7 @@ impl Claim {
     }
 
     /// Returns the claim if its `counters` hold values that kernels can have counted.
-    fn with_sane(self, counters: &[u8], version: &Version) -> Result<Claim, DefectKind> {
+    fn with_sane(self, counters: &[u8], version: &Version) -> Result<Self, DefectKind> {
         if version.is_single_byte() {
             return Ok(self);
         }

@@ -273,7 +273,7 @@ impl Real {
     fn new() -> Self {
         let path = kinds("clang++-22", "gfx90a", 4);
         let bytes = std::fs::read(path).expect("a code object");
-        Real { bytes }
+        Self { bytes }
     }
 
     fn elf(&self) -> ElfFile64<'_, LittleEndian> {

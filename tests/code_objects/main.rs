@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use object::read::{ReadCache, ReadRef};
 use rocov::format::codeobject::{CodeObject, CodeObjectError, Kernel};
+
 use support::artifacts::{files_with_extension, repository};
 use support::compile::{code_object, device_header, device_only};
 

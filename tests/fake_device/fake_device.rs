@@ -48,10 +48,10 @@ struct Loaded {
 impl FakeDevice {
     /// Creates a runtime with this number of GPUs.
     pub(crate) fn new(agents: usize) -> Self {
-        FakeDevice {
+        Self {
             agents,
             next_base: 0x7f00_0000_0000,
-            ..FakeDevice::default()
+            ..Self::default()
         }
     }
 

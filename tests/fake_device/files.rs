@@ -16,14 +16,14 @@ use crate::{FIRST, SECOND, VECADD, collatz, counts, loaded, merged, profile_name
 pub(crate) struct Mounted(tempfile::TempDir);
 
 impl Mounted {
-    pub(crate) fn new(options: &str) -> Mounted {
+    pub(crate) fn new(options: &str) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut command = Command::new("mount");
         command
             .args(["-t", "tmpfs", "-o", options, "rocov-test"])
             .arg(directory.path());
         run(&mut command).success();
-        Mounted(directory)
+        Self(directory)
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -40,8 +40,8 @@ struct Hostile {
 }
 
 impl Hostile {
-    fn new(seed: u64, inner: FakeDevice) -> Hostile {
-        Hostile {
+    fn new(seed: u64, inner: FakeDevice) -> Self {
+        Self {
             inner,
             rng: RefCell::new(Rng::with_seed(seed)),
             memory: Box::new(|_, it| it),

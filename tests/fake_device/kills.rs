@@ -17,8 +17,7 @@ use rocov::drain::Session;
 use rocov::format::profraw::{Sum, encode};
 use rocov::format::registry::model::Document;
 use rocov::settings::Keeping;
-use rocov::store::{Keeper, Process};
-use rocov::store::{PARTIAL, ProfileName, add_to_pool, write_atomic};
+use rocov::store::{Keeper, PARTIAL, Process, ProfileName, add_to_pool, write_atomic};
 
 use crate::fake_device::FakeDevice;
 use crate::made_up::MadeUp;
@@ -60,10 +59,10 @@ impl Kind {
     /// The log bytes for the start and the end of an addition.
     fn marks(self) -> [u8; 2] {
         match self {
-            Kind::Large => *b"lL",
-            Kind::Pool => *b"pP",
-            Kind::Own => *b"oO",
-            Kind::LargeOwn => *b"wW",
+            Self::Large => *b"lL",
+            Self::Pool => *b"pP",
+            Self::Own => *b"oO",
+            Self::LargeOwn => *b"wW",
         }
     }
 }

@@ -13,7 +13,7 @@ pub(crate) struct MadeUp {
 
 impl MadeUp {
     /// Makes a code object with this number of `functions`; each counter is 1.
-    pub(crate) fn new(functions: usize, counters: usize) -> MadeUp {
+    pub(crate) fn new(functions: usize, counters: usize) -> Self {
         let mut records = Vec::new();
         for number in 0..functions {
             let hash = md5::compute(name(number));
@@ -30,7 +30,7 @@ impl MadeUp {
         // The size of the compressed names: 0, not compressed.
         names.push(0);
         names.extend(all.as_bytes());
-        MadeUp {
+        Self {
             records,
             names,
             counters: 1_u64.to_le_bytes().repeat(functions * counters),

@@ -32,10 +32,11 @@ mod versions;
 
 use std::path::{Path, PathBuf};
 
-use fake_device::FakeDevice;
 use rocov::device::Executable;
 use rocov::store::layout::PROFRAW;
 use rocov::store::{Expansion, ProfileName};
+
+use fake_device::FakeDevice;
 use support::compile::code_object;
 use support::profile::{Function, Functions, functions, merge, raw_profiles};
 

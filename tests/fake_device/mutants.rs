@@ -86,10 +86,10 @@ struct Places {
 
 impl Places {
     /// The places in an unchanged code object: the table's last word points at the version.
-    fn of(device: &FakeDevice) -> Places {
+    fn of(device: &FakeDevice) -> Self {
         let (start, len) = device.find(FIRST, "__llvm_profile_sections");
         let version = device.peek(start + len - 8, 8);
-        Places {
+        Self {
             table: (start, len),
             version: u64::from_le_bytes(version.try_into().expect("8 bytes")),
         }

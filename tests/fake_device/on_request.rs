@@ -22,8 +22,8 @@ struct Asked {
 }
 
 impl Asked {
-    fn new(device: FakeDevice, name: ProfileName) -> Asked {
-        Asked {
+    fn new(device: FakeDevice, name: ProfileName) -> Self {
+        Self {
             session: Session::default(),
             scopes: Scopes::new(name.label().cloned()),
             device,

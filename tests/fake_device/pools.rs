@@ -11,8 +11,7 @@ use rocov::drain::Session;
 use rocov::format::profraw::{Parts, ProfileError, RawProfile, Sum, Word, encode};
 use rocov::format::sections::PerSection;
 use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
-use rocov::store::{Keeper, Process};
-use rocov::store::{ProfileName, add_to_pool};
+use rocov::store::{Keeper, Process, ProfileName, add_to_pool};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::support::profile::raw_profiles;

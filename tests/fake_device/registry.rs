@@ -10,8 +10,7 @@ use rocov::drain::{Outcome, Session};
 use rocov::format::codeobject::Identity;
 use rocov::format::registry::model::{Document, ProcessRecord};
 use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
-use rocov::store::ProfileName;
-use rocov::store::{Keeper, Process};
+use rocov::store::{Keeper, Process, ProfileName};
 
 use crate::fake_device::FakeDevice;
 use crate::files::Mounted;

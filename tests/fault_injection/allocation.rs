@@ -55,7 +55,7 @@ impl Failing {
 // SAFETY: all results are the system allocator's, or null, which an allocator may always return.
 unsafe impl GlobalAlloc for Failing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        match Failing::fails(layout.size()) {
+        match Self::fails(layout.size()) {
             true => std::ptr::null_mut(),
             // SAFETY: the caller's promise.
             false => unsafe { System.alloc(layout) },
@@ -63,7 +63,7 @@ unsafe impl GlobalAlloc for Failing {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        match Failing::fails(layout.size()) {
+        match Self::fails(layout.size()) {
             true => std::ptr::null_mut(),
             // SAFETY: the caller's promise.
             false => unsafe { System.alloc_zeroed(layout) },
@@ -71,7 +71,7 @@ unsafe impl GlobalAlloc for Failing {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        match Failing::fails(size) {
+        match Self::fails(size) {
             true => std::ptr::null_mut(),
             // SAFETY: the caller's promise.
             false => unsafe { System.realloc(block, layout, size) },

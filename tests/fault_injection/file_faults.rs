@@ -42,11 +42,11 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    pub(crate) fn find() -> Faults {
+    pub(crate) fn find() -> Self {
         let all = Library::this();
         // SAFETY: the types are those of file_faults.c.
         unsafe {
-            Faults {
+            Self {
                 arm: *all.get("faults_arm").expect("the library is preloaded"),
                 only_links: *all.get("faults_only_links").expect("preloaded"),
                 pause: *all.get("faults_pause").expect("preloaded"),

@@ -75,7 +75,7 @@ struct Place {
 }
 
 impl Place {
-    fn new(faults: &Faults, way: &Way) -> Place {
+    fn new(faults: &Faults, way: &Way) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut held = Vec::new();
         match way.found {
@@ -100,7 +100,7 @@ impl Place {
                 }
             }
         }
-        Place { directory, held }
+        Self { directory, held }
     }
 
     /// Expects that no file without a writer remains, unless the fault prevented its removal, and

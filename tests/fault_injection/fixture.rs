@@ -96,7 +96,7 @@ pub(crate) struct Undisturbed {
 
 impl Undisturbed {
     /// Drains each place separately. llvm-profdata must read the right counts in two of the files.
-    pub(crate) fn new() -> Undisturbed {
+    pub(crate) fn new() -> Self {
         let mut of = BTreeMap::new();
         for executable in ALL {
             let device = RefCell::new(device());
@@ -129,6 +129,6 @@ impl Undisturbed {
             }
         }
         assert_eq!(of.len(), 6);
-        Undisturbed { of }
+        Self { of }
     }
 }

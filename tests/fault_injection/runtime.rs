@@ -40,7 +40,7 @@ struct Drained {
 
 impl Drained {
     /// Runs under these faults, separated by commas.
-    fn under(faults: &str) -> Drained {
+    fn under(faults: &str) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let [data, numbers] = ["data", "numbers"].map(|name| directory.path().join(name));
         // `dlsym` must not find librocov as the next library after ours.
@@ -66,7 +66,7 @@ impl Drained {
         let [first, second] = CALLS.map(|calls| 3 * calls);
         let result = format!("0: {first}\n1: {second}\n");
         assert_eq!(ended.stdout, result, "{what}");
-        Drained {
+        Self {
             missing: missing(&Data::of(&data).profiles, &what),
             numbers: read_numbers(&numbers),
             ended,

@@ -19,9 +19,9 @@ impl Costs {
     /// The number of GPUs that lose their counts.
     pub(crate) fn gpus(self) -> usize {
         match self {
-            Costs::Nothing | Costs::NothingOrWords | Costs::NothingButWords => 0,
-            Costs::One => 1,
-            Costs::All => 2,
+            Self::Nothing | Self::NothingOrWords | Self::NothingButWords => 0,
+            Self::One => 1,
+            Self::All => 2,
         }
     }
 }
@@ -50,8 +50,8 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    const fn behind(self, fault: &'static str) -> Row {
-        Row {
+    const fn behind(self, fault: &'static str) -> Self {
+        Self {
             behind: Some(fault),
             ..self
         }

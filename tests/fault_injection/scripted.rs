@@ -32,13 +32,13 @@ impl Call {
     /// The failing function of the real runtime.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Call::Agents => "hsa_iterate_agents",
-            Call::Executables => "hsa_ven_amd_loader_iterate_executables",
-            Call::CodeObjects => "hsa_ven_amd_loader_executable_iterate_loaded_code_objects",
-            Call::Symbol => "hsa_executable_get_symbol_by_name",
-            Call::Image | Call::ImageRead => "an image",
-            Call::Read | Call::Write => "hsa_memory_copy",
-            Call::ReadEach => "hsa_amd_memory_async_copy",
+            Self::Agents => "hsa_iterate_agents",
+            Self::Executables => "hsa_ven_amd_loader_iterate_executables",
+            Self::CodeObjects => "hsa_ven_amd_loader_executable_iterate_loaded_code_objects",
+            Self::Symbol => "hsa_executable_get_symbol_by_name",
+            Self::Image | Self::ImageRead => "an image",
+            Self::Read | Self::Write => "hsa_memory_copy",
+            Self::ReadEach => "hsa_amd_memory_async_copy",
         }
     }
 }

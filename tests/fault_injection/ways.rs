@@ -26,9 +26,9 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    pub(crate) fn all() -> [Way; 4] {
+    pub(crate) fn all() -> [Self; 4] {
         let ways = [(false, true), (false, false), (true, true), (true, false)];
-        ways.map(|(is_hooked, reads_each)| Way {
+        ways.map(|(is_hooked, reads_each)| Self {
             is_hooked,
             reads_each,
         })
@@ -109,7 +109,7 @@ impl Way {
         name: &ProfileName,
         directory: &Path,
     ) -> Left {
-        let way = Way {
+        let way = Self {
             is_hooked: false,
             ..self
         };

@@ -1,10 +1,11 @@
 //! The library reads names, instruction sets, UUIDs and nodes of GPU agents from a real runtime.
 //! They must match those of the modelled driver.
 
-use crate::support::command::run;
-use crate::support::gpu::Stack;
 use rocov::device::Device;
 use rocov::device::hsa::{HSA_LIBRARY, HsaDevice};
+
+use crate::support::command::run;
+use crate::support::gpu::Stack;
 
 /// The test below that runs in a separate process with GPUs.
 const INSIDE: &str = "agents::printed_by_a_process_with_gpus";

@@ -3,14 +3,16 @@
 //!
 //! Comments in the program mark the lines that never run: `never` on any arch, or `not on gfx942`.
 
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use scraper::{ElementRef, Html, Selector};
+
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, run};
 use crate::support::compile::{CLANG, Compilation, device_header};
 use crate::support::gpu::Stack;
 use crate::support::profile::{COV, merged_of_arch};
-use scraper::{ElementRef, Html, Selector};
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 
 const ARCHS: [&str; 2] = ["gfx90a", "gfx942"];
 

@@ -1,15 +1,17 @@
 //! Edit, rebuild, run, report. The figures equal those of a fresh directory, though the directory
 //! also has the counts of older builds. Other programs and libraries keep their counts.
 
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
 use crate::support::artifacts::{built, names};
 use crate::support::command::{Ended, limited, run};
 use crate::support::compile::CLANG;
 use crate::support::gpu::Stack;
 use crate::support::program::{TARGET, rocov_flags};
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 /// The edited kernel: each edit adds a line that does not run.
 fn first(edits: usize) -> String {

@@ -1,6 +1,10 @@
 //! However a program ends, its counts are those that docs/src/internals/endings.md promises, and its exit
 //! status is the one that it has without rocov.
 
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
 use crate::support::artifacts::repository;
 use crate::support::command::{Ended, rocov_run, run};
 use crate::support::compile::code_object_of;
@@ -8,9 +12,6 @@ use crate::support::data::Data;
 use crate::support::gpu::{Stack, data};
 use crate::support::profile::merge;
 use crate::support::program::{Program, TARGET, counts, is_of_zeros};
-use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The exit status that the program chooses, if it can.
 const STATUS: i32 = 42;

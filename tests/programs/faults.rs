@@ -1,11 +1,12 @@
 //! A kernel's mistake gives a message with the place. Then the real runtime reacts to the GPU
 //! fault, with an error or with its abort. The program never hangs.
 
+use std::path::{Path, PathBuf};
+
 use crate::support::artifacts::repository;
 use crate::support::command::{Ended, limited, run};
 use crate::support::compile::code_object_of;
 use crate::support::gpu::Stack;
-use std::path::{Path, PathBuf};
 
 const TARGETS: [&str; 2] = ["gfx90a", "gfx942"];
 

@@ -1,14 +1,15 @@
 //! A drain is a guest in the user's program. It leaves everything there unchanged, needs few
 //! resources, and gives others no power over the user who runs the program.
 
-use crate::support::artifacts::built;
-use crate::support::command::{limited, run};
-use crate::support::gpu::{Stack, data};
-use crate::support::program::{Program, TARGET, counts, device_profiles};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+
+use crate::support::artifacts::built;
+use crate::support::command::{limited, run};
+use crate::support::gpu::{Stack, data};
+use crate::support::program::{Program, TARGET, counts, device_profiles};
 
 /// Calls of the kernel in one launch.
 const CALLS: u64 = 256;

@@ -1,14 +1,16 @@
 //! The kernels of a run in `rocov kernels` and `rocov export`, compared with the sample's own
 //! comments, LLVM's tools and another SQLite.
 
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{Ended, limited, rocov_run, run};
 use crate::support::compile::{CLANG, sample};
 use crate::support::profile::{functions, raw_profiles};
 use crate::support::program::rocov_flags;
-use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 /// Number of runs of the sample into one directory.
 const RUNS: u64 = 2;

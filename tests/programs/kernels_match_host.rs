@@ -1,13 +1,14 @@
 //! Every kernel of testdata/kernels gives on the modelled GPU the results of its source on the
 //! host: equal bytes in every buffer and equal counts in every function.
 
+use std::path::{Path, PathBuf};
+
 use crate::support::artifacts::{files_with_extension, repository};
 use crate::support::command::{limited, run};
 use crate::support::compile::{code_object, host_oracle};
 use crate::support::gpu::{Stack, the_profile};
 use crate::support::profile::{Functions, functions, merge};
 use crate::support::spec::expand;
-use std::path::{Path, PathBuf};
 
 const LEVELS: [&str; 3] = ["-O0", "-O1", "-O2"];
 const TARGETS: [&str; 2] = ["gfx90a", "gfx942"];

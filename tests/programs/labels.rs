@@ -1,6 +1,12 @@
 //! Profiles with labels: each test's profiles have their own directory, and their figures are those
 //! of the test's own run.
 
+use std::path::PathBuf;
+use std::process::Command;
+
+use rocov::store::layout::PROFRAW;
+use serde_json::Value;
+
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, rocov_run, run};
 use crate::support::compile::{code_object, module_runner};
@@ -8,10 +14,6 @@ use crate::support::gpu::Stack;
 use crate::support::json::json;
 use crate::support::profile::{COV, merge, raw_profiles};
 use crate::support::spec::expand;
-use rocov::store::layout::PROFRAW;
-use serde_json::Value;
-use std::path::PathBuf;
-use std::process::Command;
 
 /// Two tests, their profile directories, and the kernels of `branches.hip` that they launch.
 const TESTS: [(&str, &str, &[&str]); 2] = [

@@ -6,6 +6,13 @@
 //! If the compiler takes the headers of the HIP, the pair runs the sample. Otherwise HIP loads a code
 //! object that needs no headers.
 
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
 use crate::support::artifacts::{cache_directory, names, repository};
 use crate::support::command::{limited, run};
 use crate::support::compile::{device_header, device_only, host_oracle, sample_by};
@@ -16,12 +23,6 @@ use crate::support::profile::{Functions, functions_by, merge_by, merged_of_arch_
 use crate::support::program::flags_for;
 use crate::support::sample::Sample;
 use crate::support::spec::expand;
-use std::ffi::OsString;
-use std::fmt::Write as _;
-use std::ops::RangeInclusive;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 /// Names the file to write the table to. If it is set, every pair must run.
 const FILE: &str = "ROCOV_MATRIX";

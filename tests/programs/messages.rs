@@ -1,15 +1,17 @@
 //! Messages of rocov if it has nothing to report or lost counts. Each says in one line what
 //! happened and what to do next.
 
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
 use crate::support::artifacts::built;
 use crate::support::command::{Ended, limited, run};
 use crate::support::compile::{CLANG, sample};
 use crate::support::gpu::Stack;
 use crate::support::program::{Program, TARGET};
-use std::ffi::OsString;
-use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 /// A working directory without links in its path.
 struct Place(TempDir);

@@ -1,6 +1,11 @@
 //! Code that was never launched counts as not run: in another file of the program, in an open or
 //! closed library, and in a program that launches nothing.
 
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{Ended, limited, run};
 use crate::support::compile::{Compilation, device_header};
@@ -8,9 +13,6 @@ use crate::support::data::Data;
 use crate::support::gpu::Stack;
 use crate::support::profile::functions;
 use crate::support::program::{Program, TARGET, rocov_flags};
-use serde_json::Value;
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 /// Each source with its number of lines with code and of lines that ran.
 const ADD: [(&str, u64, u64); 1] = [("main.hip", 3, 0)];

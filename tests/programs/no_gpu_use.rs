@@ -1,10 +1,11 @@
 //! A program that never uses a GPU does not notice rocov: no HSA library loads, no file is written,
 //! and output and exit status do not change.
 
-use crate::support::artifacts::names;
-use crate::support::command::{Ended, rocov_run, run};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
+
+use crate::support::artifacts::names;
+use crate::support::command::{Ended, rocov_run, run};
 
 /// The only line of `rocov run` for such a program.
 const NO_USE: &str = "rocov: nothing was drained: no process used a GPU\n";

@@ -1,11 +1,12 @@
 //! A drain never ends the program or a thread of it, not even with messages that nobody reads,
 //! files above the program's limit, or cancelled threads.
 
+use std::path::Path;
+
 use crate::support::artifacts::names;
 use crate::support::command::{Ended, run};
 use crate::support::gpu::{Stack, data};
 use crate::support::program::{Program, TARGET, counts, device_profiles};
-use std::path::Path;
 
 /// Calls of the kernel in one launch.
 const CALLS: u64 = 256;

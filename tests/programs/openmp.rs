@@ -4,6 +4,12 @@
 //! clang counts the lines of a loop directive's own loop once for each thread, and the entry of a region, too.
 //! The sources mark these lines.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{Ended, limited, rocov_run, run};
 use crate::support::compile::{Compilation, device_header};
@@ -11,10 +17,6 @@ use crate::support::gpu::Stack;
 use crate::support::profile::{COV, Functions, functions, merge, raw_profiles};
 use crate::support::program::{Program, TARGET, is_of_zeros, rocov_flags};
 use crate::support::unpacked::asked;
-use serde_json::Value;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 /// The output of both programs.
 const PRINTED: &str = "150 1 6477\n";

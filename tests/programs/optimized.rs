@@ -2,14 +2,15 @@
 //! --pgo` executes fewer instructions on the modelled GPU, and clang accepts the whole profile
 //! without a warning.
 
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
 use crate::support::artifacts::{built, cache_directory, names, repository};
 use crate::support::command::{limited, run};
 use crate::support::compile::CLANG;
 use crate::support::gpu::Stack;
 use crate::support::profile::{Function, PROFDATA, functions};
 use crate::support::program::{Program, TARGET, rocov_flags};
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 
 const SOURCE: &str = "pgo/calibrate.hip";
 const KERNEL: &str = "_Z9calibratePK4StepiPf";

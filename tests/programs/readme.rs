@@ -3,10 +3,11 @@
 //! Blocks of the language `sh` are run, in their order, in one shell. Blocks of `bash` and `yaml` are for other
 //! machines and for CI.
 
-use crate::support::artifacts::{built, repository};
-use crate::support::command::{limited, run};
 use std::os::unix::fs::symlink;
 use std::path::Path;
+
+use crate::support::artifacts::{built, repository};
+use crate::support::command::{limited, run};
 
 /// The block with this command has built the libraries under test; the others run with them.
 const BUILD: &str = "cargo build --release --workspace";

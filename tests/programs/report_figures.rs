@@ -1,5 +1,10 @@
 //! The figures of `rocov report` are llvm-cov's on every arch, and the host's for this source.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rocov::format::codeobject::Identity;
+
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, run};
 use crate::support::compile::{code_object, host_oracle};
@@ -7,9 +12,6 @@ use crate::support::gpu::{Stack, the_profile};
 use crate::support::json::json;
 use crate::support::profile::{COV, merge, merged_of_arch};
 use crate::support::spec::expand;
-use rocov::format::codeobject::Identity;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 const TARGETS: [&str; 2] = ["gfx90a", "gfx942"];
 const LEVEL: &str = "-O1";

@@ -1,14 +1,16 @@
 //! Requests of a program through rocov.h: each count is in the files of its own label or window,
 //! and nowhere else.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use rocov::store::layout::PROFRAW;
+
 use crate::support::artifacts::repository;
 use crate::support::command::{Ended, run};
 use crate::support::gpu::{Stack, data};
 use crate::support::profile::{functions, merge, raw_profiles};
 use crate::support::program::{Program, TARGET};
-use rocov::store::layout::PROFRAW;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// Calls in one launch of the kernel.
 const CALLS: u64 = 64;

@@ -1,13 +1,14 @@
 //! Two GPUs run one kernel: each has a profile with its own counts, and the merged counts are the
 //! sum.
 
+use std::path::Path;
+
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, rocov_run, run};
 use crate::support::compile::{code_object, host_oracle, module_runner};
 use crate::support::gpu::Stack;
 use crate::support::profile::{COV, Function, Functions, functions, merge, raw_profiles};
 use crate::support::spec::expand;
-use std::path::Path;
 
 /// The number of runs on each GPU for one run on the host.
 const TIMES: [u64; 2] = [1, 3];

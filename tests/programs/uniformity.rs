@@ -1,6 +1,14 @@
 //! `rocov report --uniformity` shows how many executions of each line had all lanes of the wave active. The
 //! source of the program states these numbers: they follow from its conditions on the lanes.
 
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
 use crate::support::artifacts::repository;
 use crate::support::command::run;
 use crate::support::compilers::Compiler;
@@ -8,12 +16,6 @@ use crate::support::gpu::Stack;
 use crate::support::json::json;
 use crate::support::program::Program;
 use crate::support::unpacked::not_run;
-use serde_json::Value;
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use tempfile::TempDir;
 
 const SOURCE: &str = "uniformity/shares.hip";
 const TARGET: &str = "gfx942";

@@ -1,6 +1,9 @@
 //! Device code of older compilers and other modes: with each compiler's own flags and tools,
 //! without the device header, and with MC/DC.
 
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
 use crate::programs::{COUNT, Ran, WORK_ITEMS, source};
 use crate::support::artifacts::repository;
 use crate::support::command::{limited, run};
@@ -10,8 +13,6 @@ use crate::support::gpu::{Stack, the_profile};
 use crate::support::profile::{functions_by, merge_by};
 use crate::support::program::flags_for;
 use crate::support::spec::expand;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 
 /// Flags of the front end itself. The driver of clang up to 19 keeps its own from GPU code, and that of
 /// clang 24 links a library that Debian does not have.

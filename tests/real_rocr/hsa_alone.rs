@@ -1,12 +1,13 @@
 //! Programs that use only HSA, without HIP. Code objects come from every kind of reader. Readers
 //! and their buffers may be gone before the program freezes the executable.
 
-use crate::programs::{Ran, launches, object, on_hsa, part, source};
-use crate::support::compile::INSTRUMENTATION;
-use crate::support::compile::{CLANG, device_header, device_only};
-use crate::support::gpu::Stack;
-use rocov::format::codeobject::Identity;
 use std::path::{Path, PathBuf};
+
+use rocov::format::codeobject::Identity;
+
+use crate::programs::{Ran, launches, object, on_hsa, part, source};
+use crate::support::compile::{CLANG, INSTRUMENTATION, device_header, device_only};
+use crate::support::gpu::Stack;
 
 fn program(stack: Stack) -> PathBuf {
     on_hsa("hsa_only")

@@ -1,12 +1,13 @@
 //! `ROCOV_ONLY` and `ROCOV_SKIP`: rocov drains one component of a program and not the others.
 
+use std::path::{Path, PathBuf};
+
 use crate::programs::{Ran, modules, object, source};
 use crate::support::artifacts::repository;
 use crate::support::command::Ended;
 use crate::support::compile::{CLANG, Compilation, INSTRUMENTATION, device_header};
 use crate::support::gpu::Stack;
 use crate::support::profile::functions;
-use std::path::{Path, PathBuf};
 
 /// A unit of unit.hip for HIP 5.2, instrumented.
 fn compilation(unit: u32) -> Compilation {

@@ -1,12 +1,14 @@
 //! The programs of testdata/programs/found, and runs of them.
 
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
 use crate::support::artifacts::{files_with_extension, repository};
 use crate::support::command::{Ended, run};
 use crate::support::compile::{CLANG, Compilation, code_object_of};
 use crate::support::gpu::Stack;
 use crate::support::profile::{Function, functions, raw_profiles};
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 /// The kernel of count.hip.
 pub(crate) const COUNT: &str = "_Z5countPjj";
@@ -58,17 +60,17 @@ impl Ran {
         gpus: &str,
         environment: &[(&str, &str)],
         command: impl IntoIterator<Item = T>,
-    ) -> Ran {
+    ) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut launcher = stack.launcher(gpus, &directory.path().join("data"));
         launcher.args(command).envs(environment.iter().copied());
         let ended = run(&mut launcher).success();
-        Ran { ended, directory }
+        Self { ended, directory }
     }
 
     /// Runs steps on a code object.
-    pub(crate) fn steps(stack: Stack, gpus: &str, object: &Path, steps: &str) -> Ran {
-        Ran::steps_with(stack, gpus, &[], object, steps)
+    pub(crate) fn steps(stack: Stack, gpus: &str, object: &Path, steps: &str) -> Self {
+        Self::steps_with(stack, gpus, &[], object, steps)
     }
 
     /// Runs steps on a code object, with variables set.
@@ -78,10 +80,10 @@ impl Ran {
         environment: &[(&str, &str)],
         object: &Path,
         steps: &str,
-    ) -> Ran {
+    ) -> Self {
         let command = [modules(stack), object.to_owned()].map(PathBuf::into_os_string);
         let steps = steps.split_whitespace().map(Into::into);
-        Ran::new(stack, gpus, environment, command.into_iter().chain(steps))
+        Self::new(stack, gpus, environment, command.into_iter().chain(steps))
     }
 
     pub(crate) fn data(&self) -> PathBuf {

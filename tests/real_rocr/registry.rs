@@ -1,5 +1,11 @@
 //! The registry and the device ELFs of a run, beside its profiles.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rocov::format::codeobject::Kernel;
+use rocov::format::registry::model::{CodeObjectRecord, Document, LoadRecord, ProcessRecord};
+
 use crate::hsa_alone::{self, identity_of};
 use crate::programs::{COUNT, Ran, launches, modules, object};
 use crate::support::artifacts::built;
@@ -9,10 +15,6 @@ use crate::support::data::Data;
 use crate::support::gpu::Stack;
 use crate::support::profile::raw_profiles;
 use crate::support::program::rocov_flags;
-use rocov::format::codeobject::Kernel;
-use rocov::format::registry::model::{CodeObjectRecord, Document, LoadRecord, ProcessRecord};
-use std::collections::BTreeMap;
-use std::path::Path;
 
 /// The only registry in a data directory.
 #[track_caller]

@@ -1,9 +1,10 @@
 //! The reports of tools that find bad accesses, leaks and races.
 
-use crate::support::artifacts::{built, cache_directory};
-use crate::support::command::{limited, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use crate::support::artifacts::{built, cache_directory};
+use crate::support::command::{limited, run};
 
 /// Valgrind over the program that the caller appends, reporting to `log`.
 pub(crate) fn valgrind(log: &Path) -> Command {

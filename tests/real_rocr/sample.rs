@@ -1,5 +1,8 @@
 //! A typical HIP program, in which HIP itself has bad accesses and leaks: librocov adds none.
 
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
 use crate::reports;
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{Ended, run};
@@ -7,8 +10,6 @@ use crate::support::compile::{CLANG, Compilation, device_header, sample_on};
 use crate::support::data::Data;
 use crate::support::gpu::Stack;
 use crate::support::program::{rocov_flags, without_rocov};
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
 
 /// The sample's code objects, one per source.
 const CODE_OBJECTS: usize = 2;

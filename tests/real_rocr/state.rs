@@ -1,12 +1,13 @@
 //! A thread's state after HSA functions that librocov hooks equals that without librocov, also if
 //! librocov cannot create a thread.
 
+use std::path::PathBuf;
+
 use crate::programs::{COUNT, WORK_ITEMS, object, on_hsa};
 use crate::support::artifacts::{built, names};
 use crate::support::command::{limited, run};
 use crate::support::gpu::Stack;
 use crate::support::profile::{functions, raw_profiles};
-use std::path::PathBuf;
 
 /// The hooked functions.
 const FUNCTIONS: [&str; 6] = [

@@ -1,15 +1,16 @@
 //! Threads that load, launch, drain and unload at once: nothing is lost, and neither the sanitizers
 //! nor Valgrind find anything in librocov.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
 use crate::programs::{launches_in, object, on_hsa};
 use crate::reports;
 use crate::support::artifacts::built;
 use crate::support::command::{Ended, limited, run};
 use crate::support::gpu::Stack;
 use crate::support::profile::{functions, merge, raw_profiles};
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Loading threads of the program.
 const LOADING: u64 = 4;

@@ -1,6 +1,9 @@
 //! Programs of several translation units: one code object per unit, or one for all with
 //! `-fgpu-rdc`.
 
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
 use crate::compilers::compilers;
 use crate::programs::{Ran, source};
 use crate::support::artifacts::repository;
@@ -11,8 +14,6 @@ use crate::support::gpu::Stack;
 use crate::support::profile::{functions_by, merge_by};
 use crate::support::program::flags_for;
 use crate::support::unpacked::not_run;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 
 /// Units of the program without `-fgpu-rdc`.
 const UNITS: usize = 12;

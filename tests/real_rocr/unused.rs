@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use tempfile::TempDir;
+
 use crate::programs::{COUNT, Ran, launches, modules, object, part};
 use crate::support::artifacts::built;
 use crate::support::command::{limited, run};
@@ -11,7 +13,6 @@ use crate::support::compile::{code_object, host_oracle};
 use crate::support::data::Data;
 use crate::support::gpu::Stack;
 use crate::support::profile::{COV, functions, raw_profiles};
-use tempfile::TempDir;
 
 /// Sources of testdata/kernels that the program does not use.
 const UNUSED: [&str; 3] = ["branches", "calls", "templates"];

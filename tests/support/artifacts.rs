@@ -1,8 +1,9 @@
 //! Paths of the tested files: the workspace's build output and the sources of this repository.
 
-use super::command::{limited, run};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+
+use super::command::{limited, run};
 
 /// The file `name` from `cargo build --release --workspace`, beside this test program.
 pub(crate) fn built(name: &str) -> PathBuf {

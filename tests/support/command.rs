@@ -1,10 +1,11 @@
 //! Commands under test, run to their end within a time limit. `Ended` keeps their whole output.
 
-use super::artifacts::built;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
+
+use super::artifacts::built;
 
 /// The time limit of a command in seconds. It stops a kernel that never ends; a busy machine stays
 /// far below it.

@@ -1,15 +1,16 @@
 //! Compiles the sources in testdata, and keeps each result until one of its inputs changes.
 
-use super::artifacts::{cache_directory, files_with_extension, repository};
-use super::command::{limited, run};
-use super::compilers::Compiler;
-use super::gpu::Stack;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+
+use super::artifacts::{cache_directory, files_with_extension, repository};
+use super::command::{limited, run};
+use super::compilers::Compiler;
+use super::gpu::Stack;
 
 /// The compiler of the tests. The tests read its profiles with the LLVM tools of its release.
 pub(crate) const CLANG: &str = "clang++-22";

@@ -1,12 +1,13 @@
 //! The compilers of the tests: those of Debian 12, and those that tools/stacks has unpacked.
 
-use super::artifacts::built;
-use super::command::limited;
-use super::unpacked::asked;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+
+use super::artifacts::built;
+use super::command::limited;
+use super::unpacked::asked;
 
 /// A clang, and the LLVM tools of its release.
 #[derive(Debug)]

@@ -1,11 +1,13 @@
 //! Data directories: the complete files of a run, and nothing else.
 
-use super::command::{limited, run};
-use super::profile::{PROFDATA, raw_profiles};
+use std::path::{Path, PathBuf};
+
 use rocov::format::codeobject::Identity;
 use rocov::format::registry::model::Document;
 use rocov::store::layout::{OBJECTS, PROFRAW, REGISTRIES, REGISTRY, sides};
-use std::path::{Path, PathBuf};
+
+use super::command::{limited, run};
+use super::profile::{PROFDATA, raw_profiles};
 
 /// The contents of a data directory, which may not exist.
 pub(crate) struct Data {

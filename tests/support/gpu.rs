@@ -1,16 +1,17 @@
 //! The ways to run a code object: through a real HIP runtime on the modelled GPU, or with the
 //! interpreter's own loader.
 
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
 use super::artifacts::{built, repository};
 use super::command::{Ended, limited, rocov_run, run};
 use super::compile::module_runner;
 use super::compilers::Compiler;
 use super::profile::raw_profiles;
 use super::unpacked::{asked, not_run};
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
 
 /// A real ROCr and HIP, or their substitute.
 #[derive(Debug, Clone, Copy)]

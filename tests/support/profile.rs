@@ -1,9 +1,11 @@
 //! Profiles as llvm-profdata reads them.
 
-use super::command::{limited, run};
-use rocov::store::layout::PROFRAW;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+use rocov::store::layout::PROFRAW;
+
+use super::command::{limited, run};
 
 /// The LLVM tools of the compiler.
 pub(crate) const PROFDATA: &str = "llvm-profdata-22";

@@ -1,13 +1,14 @@
 //! HIP programs of testdata/programs, compiled and run like a user's.
 
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
 use super::artifacts::{built, files_with_extension, repository, static_library};
 use super::command::{limited, rocov_run, run};
 use super::compile::{CLANG, Compilation, device_header};
 use super::gpu::Stack;
 use super::profile::{Function, functions, raw_profiles};
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The architecture that every stack knows.
 pub(crate) const TARGET: &str = "gfx90a";

@@ -1,6 +1,9 @@
 //! LLVM's own drain for HIP as released: clang 23's `libclang_rt.profile_rocm`, on HIP 7.2.4. It
 //! reads device memory through HIP with the CPU, so the modelled GPU needs a large BAR.
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
 use super::artifacts::{built, files_with_extension};
 use super::command::{Ended, limited, run};
 use super::compile::{Compilation, device_header};
@@ -8,8 +11,6 @@ use super::compilers::Compiler;
 use super::gpu::Stack;
 use super::profile::{Functions, functions_by, raw_profiles};
 use super::program::{flags_for, is_of_zeros};
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The architecture of these programs.
 pub(crate) const GPU: &str = "gfx942";

@@ -3,6 +3,8 @@
 //! Comments in the sample that start with `never` mark the lines that never run. The sample prints
 //! the expected number of its loop's turns.
 
+use std::path::PathBuf;
+
 use super::artifacts::repository;
 use super::command::{limited, rocov_run, run};
 use super::compile::sample_by;
@@ -10,7 +12,6 @@ use super::compilers::Compiler;
 use super::gpu::Stack;
 use super::profile::{functions_by, merged_of_arch_by};
 use super::program::flags_for;
-use std::path::PathBuf;
 
 pub(crate) const SOURCES: [&str; 3] = ["main.hip", "statistics.h", "statistics.hip"];
 

@@ -1,8 +1,9 @@
 //! Runtimes and compilers of other Debian releases that tools/stacks has unpacked.
 
+use std::io::{Write as _, stderr};
+
 use super::artifacts::repository;
 use super::command::{limited, run};
-use std::io::{Write as _, stderr};
 
 /// The output of `tools/stacks VERB NAME`; `None` if NAME is not unpacked. `without` names the
 /// limit of a test run without it.

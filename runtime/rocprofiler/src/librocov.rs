@@ -16,10 +16,10 @@ pub(crate) struct Librocov {
 }
 
 impl Librocov {
-    fn in_library(library: &Library) -> Option<Librocov> {
+    fn in_library(library: &Library) -> Option<Self> {
         // SAFETY: rocov.h declares the functions with these types.
         unsafe {
-            Some(Librocov {
+            Some(Self {
                 code_loaded: *library.get(b"rocov_code_loaded\0").ok()?,
                 code_unloading: *library.get(b"rocov_code_unloading\0").ok()?,
             })

@@ -25,21 +25,21 @@ pub(crate) enum Interposer {
 
 impl Interposer {
     /// Returns the present one. A runtime that is loaded later stands behind us.
-    pub(crate) fn now() -> Interposer {
+    pub(crate) fn now() -> Self {
         let seen = |name: &CStr| {
             // SAFETY: the name is NUL terminated.
             unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
         };
         let found = seen(FREEZE);
         if found.is_null() {
-            Interposer::Unknown
+            Self::Unknown
         } else if !is_in_a_copy(found) {
-            Interposer::Other
+            Self::Other
         } else if is_global(FREEZE) || !seen(c"hsa_iterate_agents").is_null() {
-            Interposer::Rocov
+            Self::Rocov
         } else {
             // ROCr was loaded with `RTLD_LOCAL` and has loaded us as a tool: we see ourselves.
-            Interposer::Unknown
+            Self::Unknown
         }
     }
 }

@@ -58,7 +58,7 @@ pub(crate) struct LlvmDrain {
 
 impl LlvmDrain {
     /// Starts a search. `ROCOV_DRAIN=llvm` decides in LLVM's favour, whatever the search finds.
-    pub(crate) fn new() -> LlvmDrain {
+    pub(crate) fn new() -> Self {
         let stance = match settings::drainer() {
             Some(Drainer::Llvm) => {
                 journal::note(Note::Neighbour);
@@ -66,7 +66,7 @@ impl LlvmDrain {
             }
             Some(Drainer::Rocov) | None => Stance::Alone,
         };
-        LlvmDrain {
+        Self {
             stance,
             searched: HashSet::new(),
         }

@@ -43,8 +43,8 @@ pub(crate) struct Roles {
 
 impl Roles {
     /// Makes a block in which no copy has a role yet.
-    pub(crate) const fn new() -> Roles {
-        Roles {
+    pub(crate) const fn new() -> Self {
+        Self {
             drainer: AtomicPtr::new(std::ptr::null_mut()),
             table_hooker: AtomicPtr::new(std::ptr::null_mut()),
         }

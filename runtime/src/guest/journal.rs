@@ -37,15 +37,15 @@ pub(crate) enum Note {
 impl Note {
     fn word(self) -> &'static str {
         match self {
-            Note::Hip => "hip",
-            Note::Loaded => "loaded",
-            Note::Counts => "counts",
-            Note::Skipped => "skipped",
-            Note::Wrote => "wrote",
-            Note::Zero => "zero",
-            Note::Neighbour => "neighbour",
-            Note::Lost => "lost",
-            Note::Ended => "ended",
+            Self::Hip => "hip",
+            Self::Loaded => "loaded",
+            Self::Counts => "counts",
+            Self::Skipped => "skipped",
+            Self::Wrote => "wrote",
+            Self::Zero => "zero",
+            Self::Neighbour => "neighbour",
+            Self::Lost => "lost",
+            Self::Ended => "ended",
         }
     }
 }

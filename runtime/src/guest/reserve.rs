@@ -47,8 +47,8 @@ struct Taken {
 }
 
 impl Taken {
-    fn of(word: u64) -> Taken {
-        Taken {
+    fn of(word: u64) -> Self {
+        Self {
             blocks: (word >> 32) as u32,
             next: word as u32,
         }
@@ -59,12 +59,12 @@ impl Taken {
     }
 
     /// The state with one more block, and the offset of the block. `None` if there is no room for it.
-    fn with(self, layout: Layout) -> Option<(Taken, usize)> {
+    fn with(self, layout: Layout) -> Option<(Self, usize)> {
         let start = (self.next as usize).next_multiple_of(layout.align());
         let next = start + layout.size();
         let fits =
             layout.align() <= ALIGNMENT && layout.size() <= LARGEST_BLOCK && next <= RESERVE_BYTES;
-        let taken = Taken {
+        let taken = Self {
             blocks: self.blocks + 1,
             next: next as u32,
         };
@@ -72,21 +72,21 @@ impl Taken {
     }
 
     /// The state without the block of `size` bytes at `start`.
-    fn without(self, start: usize, size: usize) -> Taken {
+    fn without(self, start: usize, size: usize) -> Self {
         let blocks = self.blocks - 1;
         let next = match self.next as usize {
             _ if blocks == 0 => 0,
             next if next == start + size => start as u32,
             _ => self.next,
         };
-        Taken { blocks, next }
+        Self { blocks, next }
     }
 }
 
 impl<A> Reserve<A> {
     /// Wraps `inner` with a reserve.
-    pub(crate) const fn of(inner: A) -> Reserve<A> {
-        Reserve {
+    pub(crate) const fn of(inner: A) -> Self {
+        Self {
             inner,
             taken: AtomicU64::new(0),
             room: Room(UnsafeCell::new([0; RESERVE_BYTES])),

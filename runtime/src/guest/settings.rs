@@ -11,18 +11,14 @@ use std::time::Duration;
 
 use rocov::control::socket_path;
 use rocov::discover::filter::Filter;
-use rocov::settings::Drainer;
-use rocov::settings::{Interval, SnapshotSignal, parse_wait};
-use rocov::settings::{Keeping, SettingError, parse_bytes};
-use rocov::store::Process;
-use rocov::store::{Expansion, Label, LabelError, PatternError, ProfileName};
+use rocov::settings::{
+    Drainer, Interval, Keeping, SettingError, SnapshotSignal, defaults, parse_bytes, parse_wait,
+};
+use rocov::store::{Expansion, Label, LabelError, PatternError, Process, ProfileName};
 use rocov::support::clock;
 
 use super::environment::variable;
 use super::{log, process};
-
-/// LLVM's own name for profiles, for use if `LLVM_PROFILE_FILE` is not set.
-const DEFAULT_NAME: &str = "default.profraw";
 
 /// Returns the name for this process's profiles, from `LLVM_PROFILE_FILE`. A relative name starts at
 /// the present working directory, so that a later chdir does not scatter the files.
@@ -35,10 +31,11 @@ pub(crate) fn profile_name() -> ProfileName {
             "ROCOV_LABEL: {error}; rocov leaves the label out"
         ));
     }
-    let default = || parse_name(DEFAULT_NAME).expect("the default is a good pattern");
+    let default = || parse_name(defaults::PROFILE_FILE).expect("the default is a good pattern");
     let fallback = |why: &dyn Display| {
         log::warn(format_args!(
-            "{why}; rocov writes to {DEFAULT_NAME} instead"
+            "{why}; rocov writes to {} instead",
+            defaults::PROFILE_FILE
         ));
         default()
     };
@@ -63,24 +60,32 @@ fn label() -> Result<Option<Label>, LabelError> {
 /// call this.
 pub(crate) fn zero() -> bool {
     static ZERO: OnceLock<bool> = OnceLock::new();
-    *ZERO.get_or_init(|| variable("ROCOV_ZERO").is_none_or(|value| value != "0"))
+    *ZERO.get_or_init(|| flag("ROCOV_ZERO", defaults::ZERO, |value| value != "0"))
 }
 
 /// Returns whether nothing counts until the program opens a window: `ROCOV_PAUSED=1`.
 pub(crate) fn paused() -> bool {
-    variable("ROCOV_PAUSED").is_some_and(|value| value == "1")
+    flag("ROCOV_PAUSED", defaults::PAUSED, |value| value == "1")
 }
 
 /// Returns whether ROCTx ranges are labels: `ROCOV_ROCTX=1`.
 pub(crate) fn roctx() -> bool {
-    variable("ROCOV_ROCTX").is_some_and(|value| value == "1")
+    flag("ROCOV_ROCTX", defaults::ROCTX, |value| value == "1")
+}
+
+/// Returns whether `is_on` accepts the value of a variable, or the default.
+fn flag(name: &str, default: &str, is_on: impl Fn(&OsStr) -> bool) -> bool {
+    match variable(name) {
+        Some(value) if !value.is_empty() => is_on(&value),
+        _ => is_on(default.as_ref()),
+    }
 }
 
 /// Returns the time to wait for kernels: `ROCOV_WAIT`, in seconds. Reads the variable once, because
 /// every drain needs it.
 pub(crate) fn patience() -> Duration {
     static PATIENCE: OnceLock<Duration> = OnceLock::new();
-    *PATIENCE.get_or_init(|| setting("ROCOV_WAIT", "10", parse_wait))
+    *PATIENCE.get_or_init(|| setting("ROCOV_WAIT", defaults::WAIT, parse_wait))
 }
 
 /// Returns who drains a program with LLVM's own drain in it: `ROCOV_DRAIN`. Reads the variable once,
@@ -107,9 +112,9 @@ pub(crate) fn filter() -> Filter {
 /// `ROCOV_OBJECTS_MAX`.
 pub(crate) fn keeping() -> Keeping {
     Keeping {
-        document: setting("ROCOV_REGISTRY", "auto", str::parse),
-        objects: setting("ROCOV_OBJECTS", "instrumented", str::parse),
-        objects_max: setting("ROCOV_OBJECTS_MAX", "4G", parse_bytes),
+        document: setting("ROCOV_REGISTRY", defaults::REGISTRY, str::parse),
+        objects: setting("ROCOV_OBJECTS", defaults::OBJECTS, str::parse),
+        objects_max: setting("ROCOV_OBJECTS_MAX", defaults::OBJECTS_MAX, parse_bytes),
     }
 }
 

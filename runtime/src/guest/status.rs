@@ -22,13 +22,13 @@ pub enum RocovStatus {
 
 impl RocovStatus {
     /// Returns the status for a number that a copy of another build has returned.
-    pub(crate) fn from_number(number: c_int) -> RocovStatus {
+    pub(crate) fn from_number(number: c_int) -> Self {
         match number {
-            0 => RocovStatus::Ok,
-            1 => RocovStatus::Nothing,
-            2 => RocovStatus::Loss,
-            3 => RocovStatus::Invalid,
-            _ => RocovStatus::Internal,
+            0 => Self::Ok,
+            1 => Self::Nothing,
+            2 => Self::Loss,
+            3 => Self::Invalid,
+            _ => Self::Internal,
         }
     }
 }

@@ -69,8 +69,9 @@ fn on_disk(file: &Path) -> Option<String> {
 #[cfg(test)]
 #[expect(unsafe_code, reason = "loads a library")]
 mod tests {
-    use super::*;
     use std::process::Command;
+
+    use super::*;
 
     #[test]
     fn memory_tells_the_build_of_a_loaded_file_that_was_replaced() {

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::fmt::Display;
-
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rocov::device::hsa::HsaDevice;

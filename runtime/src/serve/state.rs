@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rocov::device::DeviceError;
 use rocov::device::hsa::{Copying, HsaDevice};
 use rocov::drain::{Scope, Scopes, Session, Window};
-use rocov::store::Keeper;
-use rocov::store::ProfileName;
+use rocov::store::{Keeper, ProfileName};
 
 use super::{host_builds, report};
 use crate::elect::llvm_drain::{LlvmDrain, Stance};
@@ -24,7 +23,7 @@ pub(super) struct State {
 }
 
 impl State {
-    fn new() -> State {
+    fn new() -> Self {
         let name = settings::profile_name();
         let keeper = Keeper::new(settings::keeping(), settings::process(), &name);
         let mut session = Session::filtered(settings::filter())
@@ -35,7 +34,7 @@ impl State {
             scopes.set_window(Window::Closed);
             session.go_on_in(scopes.current());
         }
-        State {
+        Self {
             session,
             name,
             scopes,

@@ -78,8 +78,8 @@ struct Part {
 }
 
 impl Part {
-    fn new(file: File, start: u64, len: u64) -> Part {
-        Part {
+    fn new(file: File, start: u64, len: u64) -> Self {
+        Self {
             file,
             start,
             len,
@@ -87,28 +87,28 @@ impl Part {
         }
     }
 
-    fn of_storage(code_object: &LoadedCodeObject) -> Option<io::Result<Part>> {
+    fn of_storage(code_object: &LoadedCodeObject) -> Option<io::Result<Self>> {
         let storage = code_object.storage?;
-        Some(memory().map(|file| Part::new(file, storage.start, storage.len)))
+        Some(memory().map(|file| Self::new(file, storage.start, storage.len)))
     }
 
-    fn of_file(code_object: &LoadedCodeObject) -> Option<io::Result<Part>> {
+    fn of_file(code_object: &LoadedCodeObject) -> Option<io::Result<Self>> {
         let FileUri { path, offset, size } = FileUri::parse(&code_object.uri)?;
-        Some(Part::of_path(&path, offset, size))
+        Some(Self::of_path(&path, offset, size))
     }
 
-    fn of_path(path: &Path, offset: u64, size: Option<u64>) -> io::Result<Part> {
+    fn of_path(path: &Path, offset: u64, size: Option<u64>) -> io::Result<Self> {
         let file = File::open(path)?;
         let size = match size {
             Some(size) => size,
             None => file.metadata()?.len().saturating_sub(offset),
         };
-        Ok(Part::new(file, offset, size))
+        Ok(Self::new(file, offset, size))
     }
 
     /// Opens this part again, at its start.
-    fn reopen(&self) -> io::Result<Part> {
-        Ok(Part::new(self.file.try_clone()?, self.start, self.len))
+    fn reopen(&self) -> io::Result<Self> {
+        Ok(Self::new(self.file.try_clone()?, self.start, self.len))
     }
 }
 

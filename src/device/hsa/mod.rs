@@ -19,15 +19,15 @@ mod stuck_agents;
 
 use std::sync::{Arc, OnceLock};
 
-pub use crate::device::hsa::queues::Queues;
 use crate::device::hsa::runtime::Api;
-pub use crate::device::hsa::runtime::{HSA_LIBRARY, is_loaded};
-use crate::device::hsa::staging::Copies;
-pub use crate::device::hsa::stuck_agents::Copying;
-
+use crate::device::hsa::staging::Copier;
 use crate::device::{
     Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol, Take,
 };
+
+pub use crate::device::hsa::queues::Queues;
+pub use crate::device::hsa::runtime::{HSA_LIBRARY, is_loaded};
+pub use crate::device::hsa::stuck_agents::Copying;
 
 /// Returns whether an HSA runtime is loaded and running. A forked child inherits the answer, but not the
 /// runtime.
@@ -41,7 +41,7 @@ pub fn is_running() -> bool {
 pub struct HsaDevice {
     api: Api,
     copying: Arc<Copying>,
-    copies: OnceLock<Copies>,
+    copies: OnceLock<Copier>,
 }
 
 impl HsaDevice {
@@ -50,12 +50,12 @@ impl HsaDevice {
     ///
     /// # Errors
     /// Fails if the loaded runtime lacks a function that the drain needs.
-    pub fn attach(copying: &Arc<Copying>) -> Result<Option<HsaDevice>, DeviceError> {
+    pub fn attach(copying: &Arc<Copying>) -> Result<Option<Self>, DeviceError> {
         let Some(api) = Api::find()? else {
             return Ok(None);
         };
         let copying = copying.clone();
-        Ok(api.is_running().then(|| HsaDevice {
+        Ok(api.is_running().then(|| Self {
             api,
             copying,
             copies: OnceLock::new(),
@@ -63,11 +63,11 @@ impl HsaDevice {
     }
 
     /// The functions and the agent for copies. Looks them up until that succeeds once.
-    fn copies(&self) -> Result<&Copies, DeviceError> {
+    fn copies(&self) -> Result<&Copier, DeviceError> {
         if let Some(copies) = self.copies.get() {
             return Ok(copies);
         }
-        let found = Copies {
+        let found = Copier {
             api: self.api.copies()?,
             cpu: self.api.cpu_agent()?,
         };

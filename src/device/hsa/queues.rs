@@ -15,10 +15,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::device::DeviceError;
-use crate::device::hsa::HsaDevice;
-use crate::device::hsa::abi;
 use crate::device::hsa::abi::BarrierPacket;
 use crate::device::hsa::runtime::QueueApi;
+use crate::device::hsa::{HsaDevice, abi};
 use crate::support::backoff::Pauses;
 
 /// The queues of a process that accept packets from any thread.
@@ -48,8 +47,8 @@ struct Queue {
 impl Queues {
     /// Makes an empty list of queues.
     #[must_use]
-    pub const fn new() -> Queues {
-        Queues {
+    pub const fn new() -> Self {
+        Self {
             queues: Vec::new(),
             agents: Vec::new(),
             single_producer: Vec::new(),
@@ -99,9 +98,9 @@ impl Queues {
 
     /// Removes all queues, because the runtime is gone.
     pub fn clear(&mut self) {
-        *self = Queues {
+        *self = Self {
             moment: self.moment + 1,
-            ..Queues::new()
+            ..Self::new()
         };
     }
 
@@ -286,9 +285,10 @@ impl QueueApi {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU64;
+
     use super::*;
     use crate::device::hsa::runtime::SignalApi;
-    use std::sync::atomic::AtomicU64;
 
     static WRITTEN: AtomicU64 = AtomicU64::new(5);
 

@@ -129,7 +129,7 @@ impl Api {
     ///
     /// # Errors
     /// Fails if the loaded runtime lacks one of the functions.
-    pub(super) fn find() -> Result<Option<Api>, DeviceError> {
+    pub(super) fn find() -> Result<Option<Self>, DeviceError> {
         if !is_loaded() {
             return Ok(None);
         }
@@ -138,7 +138,7 @@ impl Api {
         let Ok(library) = opened else {
             return Ok(None);
         };
-        Ok(Some(Api {
+        Ok(Some(Self {
             system_get_info: function!(library, "hsa_system_get_info"),
             iterate_agents: function!(library, "hsa_iterate_agents"),
             agent_get_info: function!(library, "hsa_agent_get_info"),

@@ -17,10 +17,9 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::time::Instant;
 
-use crate::device::hsa::HsaDevice;
-use crate::device::hsa::abi;
 use crate::device::hsa::copy_queue::{Ended, Lane};
 use crate::device::hsa::runtime::{CopyApi, check};
+use crate::device::hsa::{HsaDevice, abi};
 use crate::device::{DeviceError, DeviceRange, Take};
 use crate::support::memory::zeroed;
 
@@ -183,8 +182,8 @@ struct Sent {
 }
 
 impl Filling {
-    fn empty(places: Range<usize>) -> Filling {
-        Filling {
+    fn empty(places: Range<usize>) -> Self {
+        Self {
             half: 0,
             sent: places.clone().map(|_| None).collect(),
             places,
@@ -202,7 +201,7 @@ enum Direction {
 /// Pinned host memory for agents to copy from and to.
 struct Window<'a> {
     device: &'a HsaDevice,
-    copies: &'a Copies,
+    copies: &'a Copier,
     memory: Vec<u8>,
     /// The address of the memory for agents.
     seen_at: *mut c_void,
@@ -212,7 +211,7 @@ struct Window<'a> {
 
 /// The functions and the agent for copies.
 #[derive(Debug)]
-pub(super) struct Copies {
+pub(super) struct Copier {
     pub(super) api: CopyApi,
     /// The handle of the CPU agent, which owns the window's memory.
     pub(super) cpu: u64,
@@ -220,7 +219,7 @@ pub(super) struct Copies {
 
 impl<'a> Window<'a> {
     /// Opens a window of `len` bytes. The runtime cannot pin an empty one.
-    fn open(device: &'a HsaDevice, len: usize) -> Result<Window<'a>, DeviceError> {
+    fn open(device: &'a HsaDevice, len: usize) -> Result<Self, DeviceError> {
         let copies = device.copies()?;
         let mut window = Window {
             device,
@@ -288,7 +287,7 @@ impl<'a> Window<'a> {
         at: usize,
     ) -> Option<usize> {
         self.device.copying.check(owner).ok()?;
-        let Copies { api, cpu } = self.copies;
+        let Copier { api, cpu } = self.copies;
         let lanes = &mut self.halves[half];
         let place = lanes.iter().position(|lane| lane.agent == owner);
         let place = place.unwrap_or(lanes.len());

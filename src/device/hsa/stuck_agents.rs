@@ -26,9 +26,9 @@ impl Copying {
     /// Makes a limit: a wait ends after `patience`, or at least a second, without progress. The largest
     /// section takes some 10 milliseconds of a PCIe 4 link. The rest is for copies of the program itself.
     #[must_use]
-    pub fn with_patience(patience: Duration) -> Copying {
-        Copying {
-            patience: patience.max(Copying::LEAST),
+    pub fn with_patience(patience: Duration) -> Self {
+        Self {
+            patience: patience.max(Self::LEAST),
             stuck: Mutex::default(),
             abandoned: Mutex::default(),
         }
@@ -100,7 +100,7 @@ impl Copying {
 
 impl Default for Copying {
     /// Waits for ten seconds.
-    fn default() -> Copying {
-        Copying::with_patience(Duration::from_secs(10))
+    fn default() -> Self {
+        Self::with_patience(Duration::from_secs(10))
     }
 }

@@ -42,8 +42,8 @@ pub enum Method {
 impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Method::Zlib => "zlib",
-            Method::Zstd => "zstd",
+            Self::Zlib => "zlib",
+            Self::Zstd => "zstd",
         })
     }
 }
@@ -120,7 +120,7 @@ struct Header {
 }
 
 impl Header {
-    fn read(cursor: &mut Cursor<'_>, limit: u64) -> Result<Header, BundleError> {
+    fn read(cursor: &mut Cursor<'_>, limit: u64) -> Result<Self, BundleError> {
         let offset = cursor.start;
         let version = cursor.number::<2>("header")?;
         let method = match cursor.number::<2>("header")? {
@@ -157,7 +157,7 @@ impl Header {
                 limit,
             });
         }
-        Ok(Header {
+        Ok(Self {
             version: version as u16,
             method,
             size,

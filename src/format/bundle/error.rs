@@ -189,7 +189,7 @@ pub enum BundleError {
         /// The offset of the container.
         offset: usize,
         /// The error.
-        source: Box<BundleError>,
+        source: Box<Self>,
     },
     /// Two images share bytes.
     #[error(
@@ -265,7 +265,7 @@ impl BundleError {
     /// The error for `bytes`, at `offset` in the file, that start with no known magic number.
     pub(super) fn unknown_magic(bytes: &[u8], offset: usize) -> Self {
         const SHOWN: usize = 8;
-        BundleError::UnknownMagic {
+        Self::UnknownMagic {
             offset,
             found: bytes[..bytes.len().min(SHOWN)].to_vec(),
         }

@@ -26,7 +26,7 @@ pub(super) const BUNDLE_ALIGNMENT: usize = 4096;
 
 /// A range of a host file.
 #[derive(Debug)]
-pub(super) struct Section {
+pub(super) struct HostSection {
     /// Its name. `None` if the file's section headers were stripped.
     pub(super) name: Option<String>,
     /// Its range in the file.
@@ -39,7 +39,7 @@ pub(super) struct Section {
 ///
 /// # Errors
 /// Fails if `file` is not a 64-bit little-endian ELF, is damaged, or has no such section.
-pub(super) fn sections(file: &[u8]) -> Result<Vec<Section>, BundleError> {
+pub(super) fn sections(file: &[u8]) -> Result<Vec<HostSection>, BundleError> {
     if file.starts_with(ARCHIVE) {
         return Err(BundleError::NoDeviceCode(
             "a static library; extract its members first (ar x)",
@@ -62,7 +62,7 @@ pub(super) fn sections(file: &[u8]) -> Result<Vec<Section>, BundleError> {
         if let Some((offset, size)) = section.file_range(endian) {
             // `data` checks the range against the file, so both numbers fit a usize.
             section.data(endian, file)?;
-            found.push(Section {
+            found.push(HostSection {
                 name: Some(String::from_utf8_lossy(name).into_owned()),
                 place: offset as usize..(offset + size) as usize,
                 has_one: false,
@@ -83,7 +83,7 @@ pub(super) fn sections(file: &[u8]) -> Result<Vec<Section>, BundleError> {
 }
 
 /// The bundles of a file without section headers: the pages that start with a bundle's magic number.
-fn stripped(file: &[u8]) -> Result<Vec<Section>, BundleError> {
+fn stripped(file: &[u8]) -> Result<Vec<HostSection>, BundleError> {
     let pages = (0..file.len()).step_by(BUNDLE_ALIGNMENT);
     let starts: Vec<usize> = pages
         .filter(|start| starts_bundle(&file[*start..]))
@@ -96,7 +96,7 @@ fn stripped(file: &[u8]) -> Result<Vec<Section>, BundleError> {
     let ends = starts.iter().skip(1).copied().chain([file.len()]);
     let place = starts.iter().zip(ends);
     Ok(place
-        .map(|(start, end)| Section {
+        .map(|(start, end)| HostSection {
             name: None,
             place: *start..end,
             has_one: true,

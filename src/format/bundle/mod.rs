@@ -25,8 +25,7 @@ pub use crate::format::bundle::image::{Content, Image};
 
 use std::collections::VecDeque;
 
-use crate::format::bundle::host::Section;
-
+use crate::format::bundle::host::HostSection;
 use crate::format::codeobject::{CodeObject, Identity};
 
 /// The most bytes that one container may unpack to: the most that version 2 of compressed bundles can
@@ -110,7 +109,7 @@ fn starts_bundle(bytes: &[u8]) -> bool {
 /// After an unreadable container, the iterator continues with the next magic number of a container.
 #[must_use]
 pub fn containers(file: &[u8]) -> Containers<'_> {
-    let all = Section {
+    let all = HostSection {
         name: None,
         place: 0..file.len(),
         has_one: false,
@@ -146,7 +145,7 @@ pub fn images(file: &[u8]) -> impl Iterator<Item = Result<DeviceImage<'_>, Bundl
 pub struct Containers<'data> {
     file: Bytes<'data>,
     /// The sections that are still to be read.
-    sections: VecDeque<Section>,
+    sections: VecDeque<HostSection>,
     /// The reason why there is nothing to read.
     error: Option<BundleError>,
     /// True if the next bytes may be the rest of a damaged container.
@@ -318,10 +317,10 @@ impl Packing {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Packing::Alone => "code object",
-            Packing::Bundle => plain::WHAT,
-            Packing::Compressed { .. } => compressed::WHAT,
-            Packing::OffloadBinary { .. } => offload_binary::WHAT,
+            Self::Alone => "code object",
+            Self::Bundle => plain::WHAT,
+            Self::Compressed { .. } => compressed::WHAT,
+            Self::OffloadBinary { .. } => offload_binary::WHAT,
         }
     }
 }

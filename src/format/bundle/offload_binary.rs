@@ -93,7 +93,7 @@ struct Header {
 }
 
 impl Header {
-    fn read(cursor: &mut Cursor<'_>) -> Result<Header, BundleError> {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, BundleError> {
         let version = cursor.number::<4>("header")?;
         if !(1..=NEWEST_VERSION).contains(&version) {
             return Err(BundleError::Version {
@@ -110,7 +110,7 @@ impl Header {
             3.. => cursor.number::<8>("header")?,
             _ => 0,
         };
-        Ok(Header {
+        Ok(Self {
             version,
             size,
             entries_offset,
@@ -194,12 +194,12 @@ struct Entry {
 }
 
 impl Entry {
-    fn read(cursor: &mut Cursor<'_>) -> Result<Entry, BundleError> {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, BundleError> {
         const PART: &str = "list of entries";
         let _image_kind = cursor.number::<2>(PART)?;
         let producer = cursor.number::<2>(PART)?;
         let _flags = cursor.number::<4>(PART)?;
-        Ok(Entry {
+        Ok(Self {
             producer,
             strings: cursor.number::<8>(PART)?,
             string_count: cursor.number::<8>(PART)?,

@@ -5,7 +5,6 @@
 //! CoverageMappingFormat, versions 4 to 7, which LLVM 11 to 22 write). Neither section is loaded onto the
 //! device.
 
-use crate::format::leb128::uleb128;
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
@@ -15,6 +14,7 @@ use thiserror::Error;
 use crate::format::bundle::Method;
 use crate::format::codeobject::kernel_sources::name_ref;
 use crate::format::decompress::unpack;
+use crate::format::leb128::uleb128;
 
 /// The sections' names in messages.
 const COVMAP: &str = "__llvm_covmap";

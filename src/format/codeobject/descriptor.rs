@@ -7,7 +7,7 @@ use byteorder::{ByteOrder, LittleEndian};
 use object::read::ReadRef;
 use thiserror::Error;
 
-use crate::format::codeobject::elf::{CodeObject, CodeObjectError, Symbol};
+use crate::format::codeobject::elf::{CodeObject, CodeObjectError, ElfSymbol};
 
 /// The size of a kernel descriptor in bytes.
 const BYTES: usize = 64;
@@ -54,7 +54,7 @@ pub enum DescriptorError {
 /// The kernel descriptors of a code object, by symbol.
 pub(super) struct Descriptors<'data, 'elf, R: ReadRef<'data>> {
     code_object: &'elf CodeObject<'data, R>,
-    symbols: HashMap<&'data [u8], Symbol<'data>>,
+    symbols: HashMap<&'data [u8], ElfSymbol<'data>>,
 }
 
 /// The ELF addresses of a kernel.
@@ -80,7 +80,7 @@ impl<'data, 'elf, R: ReadRef<'data>> Descriptors<'data, 'elf, R> {
     /// The addresses of the kernel whose descriptor has this symbol.
     pub(super) fn place(&self, name: &str) -> Result<Place, CodeObjectError> {
         let symbol = self.symbols.get(name.as_bytes());
-        let Symbol {
+        let ElfSymbol {
             address, section, ..
         } = *symbol.ok_or_else(|| DescriptorError::Absent {
             symbol: name.to_owned(),

@@ -9,11 +9,10 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, 
 use object::read::{ReadRef, SectionIndex, StringTable};
 use thiserror::Error;
 
-use crate::format::sections::PerSection;
-
 use crate::format::codeobject::coverage_mapping::CoverageError;
 use crate::format::codeobject::descriptor::DescriptorError;
 use crate::format::codeobject::metadata::MetadataError;
+use crate::format::sections::PerSection;
 
 /// The reason why bytes are not a code object.
 #[derive(Debug, Error)]
@@ -117,7 +116,7 @@ impl PerSection<Option<ElfRange>> {
 
 /// A symbol of `.dynsym`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Symbol<'data> {
+pub(super) struct ElfSymbol<'data> {
     pub(super) name: &'data [u8],
     pub(super) address: u64,
     /// The size in bytes.
@@ -293,7 +292,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// # Errors
     /// Fails if the symbol table is damaged.
     pub fn variables(&self, prefix: &[u8]) -> Result<Vec<ElfRange>, CodeObjectError> {
-        let variable = |symbol: &Symbol| ElfRange {
+        let variable = |symbol: &ElfSymbol| ElfRange {
             address: symbol.address,
             size: symbol.size,
         };
@@ -319,7 +318,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     ///
     /// Reads all names at once. One read of the file for each symbol would be slow, and `object`'s
     /// `ReadCache` refuses names of more than 4096 bytes, which kernels of templates have.
-    pub(super) fn symbols(&self) -> Result<Vec<Symbol<'data>>, CodeObjectError> {
+    pub(super) fn symbols(&self) -> Result<Vec<ElfSymbol<'data>>, CodeObjectError> {
         let table = self.sections.symbols(LittleEndian, self.data, SHT_DYNSYM)?;
         let names = match table.string_section() {
             SectionIndex(0) => &[],
@@ -331,7 +330,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         let names = StringTable::new(names, 0, names.len() as u64);
         let mut symbols = Vec::new();
         for symbol in table.iter().filter(|it| !it.is_undefined(LittleEndian)) {
-            symbols.push(Symbol {
+            symbols.push(ElfSymbol {
                 name: symbol.name(LittleEndian, names)?,
                 address: symbol.st_value(LittleEndian),
                 size: symbol.st_size(LittleEndian),

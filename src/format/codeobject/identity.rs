@@ -22,17 +22,17 @@ impl Identity {
     ///
     /// # Errors
     /// Fails if `image` is not a code object.
-    pub fn of(image: &[u8]) -> Result<Identity, CodeObjectError> {
+    pub fn of(image: &[u8]) -> Result<Self, CodeObjectError> {
         let by_id = CodeObject::parse(image)?
             .build_id()?
             .and_then(Self::of_build_id);
-        Ok(by_id.unwrap_or_else(|| Identity(hex(&xxh3_128(image).to_be_bytes()))))
+        Ok(by_id.unwrap_or_else(|| Self(hex(&xxh3_128(image).to_be_bytes()))))
     }
 
     /// The identity of a code object with this build id. `None` if the id is empty.
     #[must_use]
-    pub fn of_build_id(id: &[u8]) -> Option<Identity> {
-        (!id.is_empty()).then(|| Identity(hex(id)))
+    pub fn of_build_id(id: &[u8]) -> Option<Self> {
+        (!id.is_empty()).then(|| Self(hex(id)))
     }
 
     /// The identity of a code object without a build id: the hash of all bytes of `image`, read piece by
@@ -41,12 +41,12 @@ impl Identity {
     /// # Errors
     /// Fails if `image` cannot be read.
     /// Fails if `image` cannot be read.
-    pub fn of_contents(mut image: impl Read) -> io::Result<Identity> {
+    pub fn of_contents(mut image: impl Read) -> io::Result<Self> {
         let mut hash = Xxh3::new();
         let mut piece = vec![0; 32 << 10];
         loop {
             match image.read(&mut piece) {
-                Ok(0) => return Ok(Identity(hex(&hash.digest128().to_be_bytes()))),
+                Ok(0) => return Ok(Self(hex(&hash.digest128().to_be_bytes()))),
                 Ok(len) => hash.update(&piece[..len]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -57,19 +57,19 @@ impl Identity {
     /// The identity of a code object whose ELF cannot be read: a hash of sections that are also on the
     /// device. It differs from the one of [`Identity::of`].
     #[must_use]
-    pub fn of_sections<'a>(sections: impl IntoIterator<Item = &'a [u8]>) -> Identity {
+    pub fn of_sections<'a>(sections: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut hash = Xxh3::new();
         sections
             .into_iter()
             .for_each(|section| hash.update(section));
-        Identity(hex(&hash.digest128().to_be_bytes()))
+        Self(hex(&hash.digest128().to_be_bytes()))
     }
 
     /// The identity with these digits, as in a file name. `None` unless they are lower-case hexadecimal
     /// digits.
     #[must_use]
-    pub fn from_digits(digits: &str) -> Option<Identity> {
-        Identity::is_identity(digits).then(|| Identity(digits.to_owned()))
+    pub fn from_digits(digits: &str) -> Option<Self> {
+        Self::is_identity(digits).then(|| Self(digits.to_owned()))
     }
 
     /// Returns whether a text has the digits of an identity.

@@ -7,8 +7,7 @@ use crate::format::codeobject::descriptor::Descriptors;
 use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
 use crate::format::codeobject::kernel_sources::Functions;
 use crate::format::codeobject::metadata::{KernelNote, Metadata};
-use crate::format::codeobject::openmp;
-use crate::format::codeobject::target;
+use crate::format::codeobject::{openmp, target};
 
 /// A kernel, with the resources that it takes according to its compiler.
 ///
@@ -118,7 +117,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
 
 impl From<KernelNote<'_>> for Kernel {
     fn from(note: KernelNote) -> Self {
-        Kernel {
+        Self {
             name: note.name.to_owned(),
             kernarg_size: note.kernarg_size,
             kernarg_align: note.kernarg_align,
@@ -131,7 +130,7 @@ impl From<KernelNote<'_>> for Kernel {
             vgpr_spills: note.vgpr_spills,
             wavefront_size: note.wavefront_size,
             max_workgroup_size: note.max_workgroup_size,
-            ..Kernel::default()
+            ..Self::default()
         }
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct Functions(Vec<u64>);
 impl Functions {
     pub(super) fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let names = names.into_iter();
-        Functions(names.map(|name| name_ref(name.as_bytes())).collect())
+        Self(names.map(|name| name_ref(name.as_bytes())).collect())
     }
 
     /// Returns for each function, in their order, whether it has a data record and so counters.

@@ -18,7 +18,7 @@ pub struct FileUri {
 impl FileUri {
     /// Parses a URI. `None` if it names no file.
     #[must_use]
-    pub fn parse(uri: &str) -> Option<FileUri> {
+    pub fn parse(uri: &str) -> Option<Self> {
         let rest = uri.strip_prefix("file://")?;
         let (path, fragment) = rest.split_once(['#', '?']).unwrap_or((rest, ""));
         let number = |name: &str| {
@@ -30,7 +30,7 @@ impl FileUri {
                 None => value.parse().ok(),
             }
         };
-        Some(FileUri {
+        Some(Self {
             path: percent_decode(path).into(),
             offset: number("offset=").unwrap_or(0),
             size: number("size="),

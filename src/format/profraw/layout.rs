@@ -70,23 +70,23 @@ impl Word {
     /// The meaning of the word.
     pub(super) fn meaning(self) -> Meaning {
         match self {
-            Word::Version => Meaning::Version,
-            Word::BinaryIdsSize => Meaning::BinaryIds,
-            Word::NumData => Meaning::Size(Section::Data),
-            Word::NumCounters => Meaning::Size(Section::Counters),
-            Word::NumBitmapBytes => Meaning::Size(Section::Bitmap),
-            Word::NumUniformCounters => Meaning::Size(Section::Uniform),
-            Word::NamesSize => Meaning::Size(Section::Names),
-            Word::PaddingBeforeCounters => Meaning::PaddingAfter(Section::Data),
-            Word::PaddingAfterCounters => Meaning::PaddingAfter(Section::Counters),
-            Word::PaddingAfterBitmap => Meaning::PaddingAfter(Section::Bitmap),
-            Word::PaddingAfterUniform => Meaning::PaddingAfter(Section::Uniform),
-            Word::CountersDelta => Meaning::Delta(Section::Counters),
-            Word::BitmapDelta => Meaning::Delta(Section::Bitmap),
-            Word::UniformCountersDelta => Meaning::Delta(Section::Uniform),
-            Word::NamesDelta => Meaning::Delta(Section::Names),
-            Word::ValueKindLast => Meaning::ValueKindLast,
-            Word::NumVTables | Word::VNamesSize => Meaning::Unused,
+            Self::Version => Meaning::Version,
+            Self::BinaryIdsSize => Meaning::BinaryIds,
+            Self::NumData => Meaning::Size(Section::Data),
+            Self::NumCounters => Meaning::Size(Section::Counters),
+            Self::NumBitmapBytes => Meaning::Size(Section::Bitmap),
+            Self::NumUniformCounters => Meaning::Size(Section::Uniform),
+            Self::NamesSize => Meaning::Size(Section::Names),
+            Self::PaddingBeforeCounters => Meaning::PaddingAfter(Section::Data),
+            Self::PaddingAfterCounters => Meaning::PaddingAfter(Section::Counters),
+            Self::PaddingAfterBitmap => Meaning::PaddingAfter(Section::Bitmap),
+            Self::PaddingAfterUniform => Meaning::PaddingAfter(Section::Uniform),
+            Self::CountersDelta => Meaning::Delta(Section::Counters),
+            Self::BitmapDelta => Meaning::Delta(Section::Bitmap),
+            Self::UniformCountersDelta => Meaning::Delta(Section::Uniform),
+            Self::NamesDelta => Meaning::Delta(Section::Names),
+            Self::ValueKindLast => Meaning::ValueKindLast,
+            Self::NumVTables | Self::VNamesSize => Meaning::Unused,
         }
     }
 }
@@ -337,23 +337,23 @@ impl Version {
     /// The version that front-end instrumentation of clang `major` writes, for a code object without a
     /// version word. `None` for an unknown clang.
     #[must_use]
-    pub fn of_clang(major: u32) -> Option<Version> {
+    pub fn of_clang(major: u32) -> Option<Self> {
         let layout = LAYOUTS.iter().find(|layout| layout.llvm.contains(&major))?;
         let word = u64::from(layout.version);
-        Some(Version { word, layout })
+        Some(Self { word, layout })
     }
 
     /// Decodes a version word: the version, with variant flags in the highest byte.
     ///
     /// # Errors
     /// Fails if the version is unknown. rocov does not guess its layout.
-    pub fn of_word(word: u64) -> Result<Version, ProfileError> {
-        let (number, _) = Version::split(word);
+    pub fn of_word(word: u64) -> Result<Self, ProfileError> {
+        let (number, _) = Self::split(word);
         match LAYOUTS
             .iter()
             .find(|layout| u64::from(layout.version) == number)
         {
-            Some(layout) => Ok(Version { word, layout }),
+            Some(layout) => Ok(Self { word, layout }),
             None => Err(ProfileError::UnknownVersion {
                 found: number,
                 min: LAYOUTS[0].version,
@@ -383,7 +383,7 @@ impl Version {
     /// Returns whether counters record only that a block was reached.
     #[must_use]
     pub fn is_single_byte(&self) -> bool {
-        Version::counts_bytes(self.word)
+        Self::counts_bytes(self.word)
     }
 }
 

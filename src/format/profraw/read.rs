@@ -39,15 +39,15 @@ impl Header {
     ///
     /// # Errors
     /// Fails if the version is unknown or the header is cut short.
-    pub fn parse(file: &[u8]) -> Result<Header, ProfileError> {
-        let version = Version::of_word(Header::version_word(file)?)?;
+    pub fn parse(file: &[u8]) -> Result<Self, ProfileError> {
+        let version = Version::of_word(Self::version_word(file)?)?;
         let bytes = version.layout().header_bytes();
         let Some((head, _)) = file.split_at_checked(bytes) else {
             return Err(truncated("the header", bytes as u64, file));
         };
         let mut words = vec![0; version.layout().header.len()];
         LittleEndian::read_u64_into(&head[8..], &mut words);
-        Ok(Header { version, words })
+        Ok(Self { version, words })
     }
 
     /// The version with its variant.
@@ -57,7 +57,7 @@ impl Header {
     }
 
     /// Returns whether this is the header of a profile with equal parts, whatever lies between them.
-    pub(super) fn is_like(&self, other: &Header) -> bool {
+    pub(super) fn is_like(&self, other: &Self) -> bool {
         let is_padding = |word: &Word| matches!(word.meaning(), Meaning::PaddingAfter(_));
         // The first word is the version, which defines the others.
         let words = self.words.iter().zip(&other.words);
@@ -105,7 +105,7 @@ impl RawProfile {
     ///
     /// # Errors
     /// Fails if a part does not fit into the file.
-    pub fn parse(file: &[u8]) -> Result<RawProfile, ProfileError> {
+    pub fn parse(file: &[u8]) -> Result<Self, ProfileError> {
         let header = Header::parse(file)?;
         let layout = header.version.layout();
         let mut cursor = Cursor {
@@ -130,7 +130,7 @@ impl RawProfile {
             cursor.take("padding", padding, 1)?;
             Ok(place)
         })?;
-        Ok(RawProfile { header, sections })
+        Ok(Self { header, sections })
     }
 
     /// Checks that the counts of `file` are whole. `file` must be the file that this was parsed from. Only

@@ -84,7 +84,7 @@ impl SavedSections {
     ///
     /// # Errors
     /// Fails if it is another file, of another format version, or cut short.
-    pub fn decode(file: &[u8]) -> Result<SavedSections, ProfileError> {
+    pub fn decode(file: &[u8]) -> Result<Self, ProfileError> {
         let header = part(file, "the header", 0, HEADER_BYTES)?;
         if header[..8] != *MAGIC {
             return Err(ProfileError::WrongMagic {
@@ -118,7 +118,7 @@ impl SavedSections {
                 bytes: bytes.to_vec(),
             });
         }
-        Ok(SavedSections {
+        Ok(Self {
             word,
             load_delta,
             sections,

@@ -26,7 +26,7 @@ pub struct Parts<'a> {
 impl<'a> Parts<'a> {
     /// These parts with other counts.
     #[must_use]
-    pub fn counting(&self, counts: &'a Counts) -> Parts<'a> {
+    pub fn counting(&self, counts: &'a Counts) -> Self {
         Parts {
             sections: PerSection {
                 data: self.sections.data,

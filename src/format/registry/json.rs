@@ -34,7 +34,7 @@ impl Document {
     ///
     /// # Errors
     /// Fails if `text` is not a registry, is damaged, or has another schema version.
-    pub fn parse(text: &[u8]) -> Result<Document, DocumentError> {
+    pub fn parse(text: &[u8]) -> Result<Self, DocumentError> {
         check_version(text)?;
         Ok(serde_json::from_slice(text)?)
     }

@@ -49,7 +49,7 @@ impl Merged {
     /// process.
     ///
     /// # Errors
-    /// Fails, and adds nothing, if `text` is not a document of this version.
+    /// Fails if `text` is not a document of this version. It then adds nothing.
     pub fn add(&mut self, text: &[u8]) -> Result<(), DocumentError> {
         json::check_version(text)?;
         let document: Pool<'_> = serde_json::from_slice(text)?;

@@ -20,8 +20,8 @@ pub struct Document {
 
 impl Default for Document {
     /// An empty document of this version.
-    fn default() -> Document {
-        Document {
+    fn default() -> Self {
+        Self {
             rocov_registry: VERSION,
             code_objects: Vec::new(),
             processes: Vec::new(),

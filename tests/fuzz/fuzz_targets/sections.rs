@@ -4,8 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use rocov::device::DeviceRange;
-use rocov::format::bounds_table::Bounds;
-use rocov::format::bounds_table::BoundsTable;
+use rocov::format::bounds_table::{Bounds, BoundsTable};
 use rocov::format::profraw::{Parts, RawProfile, Sum, Version, encode};
 use rocov::format::sections::PerSection;
 use rocov::validate::{NamesChecker, SectionRanges, check_records};

@@ -9,8 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use rocov::control::{Answer, REQUEST_MAX, Request, socket_path};
 use rocov::discover::filter::Filter;
 use rocov::format::codeobject::{FileUri, Identity, runs_on, sanitize_target};
-use rocov::settings::parse_bytes;
-use rocov::settings::{Interval, SnapshotSignal, parse_wait};
+use rocov::settings::{Interval, SnapshotSignal, parse_bytes, parse_wait};
 use rocov::store::{Expansion, LABELS, Label, ProfileName};
 
 const DIRECTORY: &str = "/data";

@@ -1,10 +1,11 @@
 //! rocov starts no thread and no socket without a request, and none in a forked child.
 
-use super::server::{controlled, send, server, until};
-use crate::support::command::run;
 use std::fs;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+
+use super::server::{controlled, send, server, until};
+use crate::support::command::run;
 
 /// The names of a process's threads.
 fn threads(pid: u32) -> Vec<String> {

@@ -1,12 +1,13 @@
 //! Files and sockets that librocov opens: other programs do not inherit them, none stays open, and
 //! a program that closes them can use their numbers for its own files.
 
-use super::server::{Server, controlled, leave_socket, send, server, until};
-use crate::support::artifacts::cache_directory;
-use crate::support::command::run;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use super::server::{Server, controlled, leave_socket, send, server, until};
+use crate::support::artifacts::cache_directory;
+use crate::support::command::run;
 
 /// System calls that create a descriptor or clear its close-on-exec flag.
 const CALLS: &str = "open,openat,openat2,creat,socket,socketpair,accept,accept4,eventfd,eventfd2,\

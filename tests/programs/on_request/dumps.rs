@@ -1,11 +1,12 @@
 //! Dumps by process id: each count is in exactly one dump, and together the dumps have all of the
 //! host's launches.
 
+use std::thread;
+
 use super::server::{Launches, answered, controlled};
 use crate::support::artifacts::built;
 use crate::support::command::{limited, run};
 use crate::support::json::json;
-use std::thread;
 
 #[test]
 fn each_dump_has_what_was_counted_since_the_last() {

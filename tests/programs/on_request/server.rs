@@ -1,10 +1,5 @@
 //! The server of testdata/programs/on_request: a program that runs until a request ends it.
 
-use crate::support::artifacts::built;
-use crate::support::command::without_leaks;
-use crate::support::gpu::Stack;
-use crate::support::profile::{functions, merge, raw_profiles};
-use crate::support::program::{Program, TARGET};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,6 +11,12 @@ use std::process::{Child, ChildStderr, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use crate::support::artifacts::built;
+use crate::support::command::without_leaks;
+use crate::support::gpu::Stack;
+use crate::support::profile::{functions, merge, raw_profiles};
+use crate::support::program::{Program, TARGET};
 
 /// The time limit of each wait. A busy machine is slow, but only a failure comes near this.
 const LIMIT: Duration = Duration::from_secs(300);

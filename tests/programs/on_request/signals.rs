@@ -1,8 +1,9 @@
 //! Signals that end programs, if rocov has a thread: rocov writes the counts, and then the
 //! program's own action follows.
 
-use super::server::{Launches, Server, server};
 use std::os::unix::process::ExitStatusExt;
+
+use super::server::{Launches, Server, server};
 
 /// A server that has launched twice, with a rocov thread that has had no request.
 fn running(term: &'static str) -> Server {

@@ -1,14 +1,15 @@
 //! The control socket: its permitted clients, its rejections, and old sockets of other processes in
 //! its place.
 
-use super::server::{answered, controlled, leave_socket, make_own, server, until};
-use crate::support::artifacts::built;
-use crate::support::command::{limited, run};
 use std::fs::{self, Permissions};
 use std::io::{Write as _, stderr};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Command, Stdio};
+
+use super::server::{answered, controlled, leave_socket, make_own, server, until};
+use crate::support::artifacts::built;
+use crate::support::command::{limited, run};
 
 /// The user `nobody`.
 const NOBODY: &str = "65534";

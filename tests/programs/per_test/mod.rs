@@ -5,17 +5,19 @@ mod ctest;
 mod gtest;
 mod pytest;
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rocov::store::Label;
+use rocov::store::layout::PROFRAW;
+
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, run};
 use crate::support::compile::{Compilation, device_header};
 use crate::support::json::json;
 use crate::support::profile::{Functions, functions, merge, raw_profiles};
 use crate::support::program::{TARGET, rocov_flags};
-use rocov::store::Label;
-use rocov::store::layout::PROFRAW;
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 fn source(name: &str) -> PathBuf {
     repository("testdata/programs/per_test").join(name)

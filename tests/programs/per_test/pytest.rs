@@ -1,10 +1,11 @@
 //! pytest with the plugin rocov-pytest.
 
+use std::process::Command;
+
 use super::{Run, library, source};
 use crate::support::artifacts::repository;
 use crate::support::command::{limited, run};
 use crate::support::program::without_rocov;
-use std::process::Command;
 
 /// The tests; each test's label is its node id.
 const TESTS: [(&str, &str); 4] = [

@@ -1,9 +1,10 @@
 //! Effects other than counts: names of files, and the use of the GPU.
 
+use std::process::Command;
+
 use super::modules::Modules;
 use super::{GPU, LARGE, Program, Ran, Released, repository};
 use crate::support::command::run;
-use std::process::Command;
 
 /// Programs that archive files for CI refuse colons in their names.
 #[test]

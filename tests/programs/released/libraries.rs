@@ -1,9 +1,10 @@
 //! Device code in shared libraries, each with a copy of LLVM's drain.
 
-use super::{Both, GPU, LARGE, Ran, Released, repository, tally_source, words};
-use crate::support::command::run;
 use std::path::PathBuf;
 use std::process::Command;
+
+use super::{Both, GPU, LARGE, Ran, Released, repository, tally_source, words};
+use crate::support::command::run;
 
 /// Calls of the two launches of each library.
 const CALLS: u64 = 2 * 128;

@@ -6,13 +6,14 @@ mod files;
 mod libraries;
 mod modules;
 
-use super::support::artifacts::{files_with_extension, repository};
-use super::support::command::{Ended, run};
-use super::support::released::{GPU, Released, device_profiles};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+
+use super::support::artifacts::{files_with_extension, repository};
+use super::support::command::{Ended, run};
+use super::support::released::{GPU, Released, device_profiles};
 
 /// The BAR that LLVM's drain needs.
 const LARGE: &str = "large";

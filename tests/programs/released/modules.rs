@@ -1,8 +1,9 @@
 //! Modules: code objects that the program loads itself.
 
-use super::{Both, GPU, Program, Released, repository, tally_source};
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+use super::{Both, GPU, Program, Released, repository, tally_source};
 
 /// Calls of one launch.
 const CALLS: u64 = 128;

@@ -1,9 +1,10 @@
 //! The contents of profiles: every function, and the exact counts.
 
+use std::path::Path;
+
 use super::{RDC, Ran, Toolchain};
 use crate::support::command::{limited, run};
 use crate::support::program::Program;
-use std::path::Path;
 
 /// The output of `rocov report` for a run.
 #[track_caller]

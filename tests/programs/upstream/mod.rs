@@ -10,6 +10,8 @@ mod images;
 mod processes;
 mod using;
 
+use std::path::{Path, PathBuf};
+
 use super::support::artifacts::built;
 use super::support::command::{Ended, limited, run};
 use super::support::compile::CLANG;
@@ -17,7 +19,6 @@ use super::support::gpu::Stack;
 use super::support::profile::{Functions, PROFDATA, functions_by, merge_by};
 use super::support::program::{Program, TARGET, device_profiles, is_of_zeros};
 use super::support::released::Released;
-use std::path::{Path, PathBuf};
 
 /// Upstream's profile names: its tests merge a whole directory.
 const PATTERN: &str = "%p.profraw";

@@ -1,9 +1,10 @@
 //! Several processes.
 
+use std::path::Path;
+
 use super::{Ran, Toolchain};
 use crate::support::command::run;
 use crate::support::program::{TARGET, device_profiles};
-use std::path::Path;
 
 const PROCESSES: u64 = 3;
 

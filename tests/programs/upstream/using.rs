@@ -1,11 +1,12 @@
 //! The whole cycle: count, merge, and compile again with the counts.
 
+use std::path::Path;
+use std::process::Command;
+
 use super::{Ran, Toolchain};
 use crate::support::artifacts::repository;
 use crate::support::command::{limited, run};
 use crate::support::program::TARGET;
-use std::path::Path;
-use std::process::Command;
 
 const SOURCE: &str = "testdata/programs/upstream/scale.hip";
 

@@ -2,6 +2,9 @@
 //! and the other one writes nothing. Under `rocov run` rocov drains, under `rocov run --drain=llvm`
 //! LLVM's drain does.
 
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
 use super::programs::{KERNEL, on_model, source};
 use crate::support::artifacts::{built, cache_directory, repository};
 use crate::support::command::{Ended, limited, run};
@@ -9,8 +12,6 @@ use crate::support::gpu::data;
 use crate::support::profile::raw_profiles;
 use crate::support::program::link_flags;
 use crate::support::released::{BAR, GPU, Released, device_profiles, is_of_llvm};
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 
 /// Calls, and calls below the limit, of one launch.
 const CALLS: u64 = 128;

@@ -1,6 +1,9 @@
 //! Another tool in ROCr's table, before and after librocov, and librocov loaded in every way at
 //! once: each tool sees all calls, and nothing counts twice.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
+
 use super::programs::{KERNEL, counts_twice, link, object, on_model, stacks, tally_object};
 use super::tool_table::tools;
 use crate::parts;
@@ -8,8 +11,6 @@ use crate::support::artifacts::built;
 use crate::support::command::{Ended, run};
 use crate::support::gpu::Stack;
 use crate::support::program::link_flags;
-use std::ffi::OsString;
-use std::path::PathBuf;
 
 /// A tool that comes before tools with a higher number; librocov's number is 100.
 fn counting_tool(priority: u32) -> PathBuf {

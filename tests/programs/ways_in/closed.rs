@@ -1,12 +1,13 @@
 //! Libraries with kernels that the program closes: HIP unloads their code within `dlclose`, under
 //! the dynamic linker's lock. On HIP 6.4, librocov's copies there are the first of the process.
 
+use std::path::PathBuf;
+
 use super::opened::loader;
 use super::programs::assert_counts;
 use crate::support::command::run;
 use crate::support::gpu::{Stack, data};
 use crate::support::program::{Program, TARGET};
-use std::path::PathBuf;
 
 const KERNELS: [&str; 2] = ["tally_one", "tally_two"];
 

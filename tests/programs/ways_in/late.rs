@@ -1,10 +1,11 @@
 //! librocov joins the process after code is loaded and kernels have run.
 
+use std::path::PathBuf;
+
 use super::opened::library;
 use super::programs::{KERNEL, counts_twice, link, object, on_model, source, tally_code_object};
 use crate::parts;
 use crate::support::artifacts::built;
-use std::path::PathBuf;
 
 fn late() -> PathBuf {
     link("late", &parts![object("late.cpp", &[])])

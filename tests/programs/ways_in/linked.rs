@@ -1,5 +1,8 @@
 //! librocov.a in the program, in its libraries, and beside other Rust code.
 
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
 use super::opened::loader;
 use super::programs::{
     HIP, KERNEL, counts_twice, link, object, on_model, source, stacks, tally_object,
@@ -10,8 +13,6 @@ use crate::support::command::{limited, run};
 use crate::support::compile::Compilation;
 use crate::support::gpu::Stack;
 use crate::support::program::link_flags;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 
 fn with_flags(parts: &[OsString]) -> Vec<OsString> {
     [parts, &link_flags()].concat()

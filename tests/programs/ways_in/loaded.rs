@@ -1,9 +1,10 @@
 //! librocov.so preloaded, or linked before or after HIP.
 
+use std::ffi::OsString;
+
 use super::programs::{KERNEL, counts_twice, link, object, on_model, plain, stacks, tally_object};
 use crate::parts;
 use crate::support::artifacts::built;
-use std::ffi::OsString;
 
 const HOOKED: &str = "hooked into HSA's tool table";
 

@@ -1,6 +1,11 @@
 //! At the end of a program, rocov copies each code object once and writes each file beside it once,
 //! on every stack and for every way in.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
 use super::closed::library;
 use super::opened::loader;
 use crate::support::artifacts::repository;
@@ -10,10 +15,6 @@ use crate::support::data::Data;
 use crate::support::gpu::{Stack, data};
 use crate::support::program::{Program, TARGET};
 use crate::support::spec::expand;
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// One way in: its name, the words of its command line, and its number of instrumented code
 /// objects.

@@ -1,11 +1,12 @@
 //! Libraries with kernels, or HIP itself, that the program loads after its start.
 
+use std::path::PathBuf;
+
 use super::programs::{
     HIP, KERNEL, counts_twice, link, object, on_model, source, tally_code_object, tally_object,
 };
 use crate::parts;
 use crate::support::artifacts::built;
-use std::path::PathBuf;
 
 /// A program that runs the kernels of the given shared libraries.
 pub(super) fn loader() -> PathBuf {

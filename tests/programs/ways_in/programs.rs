@@ -1,13 +1,14 @@
 //! The programs of testdata/programs/ways_in, their runs without `rocov run`, and their counts.
 
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{Ended, limited, run};
 use crate::support::compile::{Compilation, INSTRUMENTATION, device_header};
 use crate::support::gpu::Stack;
 use crate::support::profile::{functions, merge, raw_profiles};
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Debian 12's HIP and ROCr, and other unpacked releases.
 pub(super) fn stacks() -> impl Iterator<Item = Stack> {

@@ -1,13 +1,14 @@
 //! librocov as a tool of rocprofiler-sdk, for which the test has a substitute library.
 
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
 use super::opened::{library, loader};
 use super::programs::{KERNEL, counts_twice, link, object, on_model, plain};
 use super::tool_table::tools;
 use crate::parts;
 use crate::support::artifacts::built;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The two layouts of a record.
 const LAYOUTS: [&[&str]; 2] = [&[], &["-DANCESTOR"]];

@@ -1,13 +1,14 @@
 //! ROCTx: ranges become labels if the user enables it; librocov always passes calls on.
 
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
 use super::programs::{HIP, KERNEL, link, object, on_model, tally_object};
 use crate::parts;
 use crate::support::artifacts::built;
 use crate::support::command::{Ended, run};
 use crate::support::profile::{functions, merge, raw_profiles};
 use crate::support::unpacked::asked;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 
 /// Runs the annotated program, linked with ROCTx's functions.
 fn ended(data: &Path, preloaded: &[PathBuf], roctx: &Path, opted: &str) -> Ended {

@@ -1,13 +1,14 @@
 //! ROCr's tool table: librocov hooks it only if the program's calls do not pass librocov's
 //! functions, and never if it does not know the table's version.
 
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
 use super::opened::{library, loader};
 use super::programs::{KERNEL, counts_twice, link, object, on_model, plain, stacks, tally_object};
 use crate::parts;
 use crate::support::artifacts::built;
 use crate::support::gpu::Stack;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 
 const HOOKED: &str = "hooked into HSA's tool table";
 const LEFT: &str = "HSA's tool table needs no hooks: its functions are interposed";

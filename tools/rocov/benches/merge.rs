@@ -15,9 +15,6 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::random::Random;
-use common::{device, profile, rocov, run, stdout};
-use rocov::format::profraw::RawProfile;
 use std::fs::{self, File};
 use std::io::Read;
 use std::num::NonZero;
@@ -25,6 +22,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::Instant;
+
+use rocov::format::profraw::RawProfile;
+
+use common::random::Random;
+use common::{device, profile, rocov, run, stdout};
 
 /// Ranks, when none are given.
 const RANKS: [usize; 3] = [10, 100, 1000];
@@ -259,7 +261,7 @@ struct Spent {
 }
 
 impl Spent {
-    const MOST: Spent = Spent {
+    const MOST: Self = Self {
         wall: f64::MAX,
         cpu: f64::MAX,
     };

@@ -19,8 +19,6 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::random::Random;
-use common::{device, profile, rocov, run};
 use std::fmt;
 use std::fs;
 use std::num::NonZero;
@@ -29,6 +27,9 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use common::random::Random;
+use common::{device, profile, rocov, run};
 
 /// Numbers of source files, when none are given.
 const FILES: [usize; 3] = [20, 200, 2000];
@@ -237,7 +238,7 @@ struct Taken {
 }
 
 impl Taken {
-    const MOST: Taken = Taken {
+    const MOST: Self = Self {
         seconds: f64::MAX,
         processor: f64::MAX,
     };

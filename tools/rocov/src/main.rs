@@ -29,9 +29,11 @@ mod support;
 mod system;
 mod term;
 
-use clap::Parser;
-use cli::{Cli, Command};
 use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
 use term::print;
 
 fn main() -> ExitCode {

@@ -3,12 +3,14 @@
 #[path = "common/mod.rs"]
 mod common;
 
-use common::{failure, rocov, run, stderr, stdout};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
 use tempfile::TempDir;
+
+use common::{failure, rocov, run, stderr, stdout};
 
 /// The first bytes of raw and indexed profiles, by `InstrProfData.inc` and `InstrProf.h` of LLVM 22.
 const RAW: &[u8] = b"\x81rforpl\xff";

@@ -3,14 +3,16 @@
 
 mod common;
 
-use common::device::{INSTRUMENTED, compile, compile_bundle, compile_with, embed};
-use common::{data, empty_libraries, rocov, run, stderr, stdout};
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
 use tempfile::TempDir;
+
+use common::device::{INSTRUMENTED, compile, compile_bundle, compile_with, embed};
+use common::{data, empty_libraries, rocov, run, stderr, stdout};
 
 /// The output of the doctor, and its exit status.
 struct Said {

@@ -3,12 +3,13 @@
 
 mod common;
 
-use common::device::{compile, compile_bundle, compile_with, embed};
-use common::{failure, profile, rocov, run, stderr, stdout};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use common::device::{compile, compile_bundle, compile_with, embed};
+use common::{failure, profile, rocov, run, stderr, stdout};
 
 const ARCHS: [&str; 2] = ["gfx90a", "gfx942"];
 

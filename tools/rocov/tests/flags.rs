@@ -3,12 +3,13 @@
 
 mod common;
 
-use common::device::compiler;
-use common::{failure, rocov, run, stderr, stdout};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
+
+use common::device::compiler;
+use common::{failure, rocov, run, stderr, stdout};
 
 /// A clang whose driver keeps instrumentation from device code, and one whose does not.
 const OLD: &str = "clang++-19";

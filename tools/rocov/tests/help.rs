@@ -5,11 +5,12 @@
 
 mod common;
 
-use common::{rocov, run, stderr, stdout};
 use std::env;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+
+use common::{rocov, run, stderr, stdout};
 
 /// All commands that have options.
 const COMMANDS: [&str; 16] = [

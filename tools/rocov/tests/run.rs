@@ -2,11 +2,13 @@
 
 mod common;
 
-use common::{DRAIN, MODEL_GPU, empty_libraries, failure, rocov, run, stderr, stdout};
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+
 use tempfile::TempDir;
+
+use common::{DRAIN, MODEL_GPU, empty_libraries, failure, rocov, run, stderr, stdout};
 
 /// A directory to run in and libraries to preload.
 struct Place {

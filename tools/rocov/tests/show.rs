@@ -2,15 +2,17 @@
 
 mod common;
 
-use common::device::{INSTRUMENTED, compile, compile_bundle, embed};
-use common::{profile, rocov, run, stderr, stdout};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
 use rocov::format::profraw::{SavedSection, SavedSections};
 use rocov::format::registry::model::{
     AgentRecord, CodeObjectRecord, Document, LoadRecord, ProcessRecord,
 };
-use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
+
+use common::device::{INSTRUMENTED, compile, compile_bundle, embed};
+use common::{profile, rocov, run, stderr, stdout};
 
 fn show(files: &[&Path]) -> Output {
     rocov().arg("show").args(files).output().unwrap()

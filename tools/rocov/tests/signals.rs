@@ -2,7 +2,6 @@
 
 mod common;
 
-use common::{empty_libraries, rocov};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -11,7 +10,10 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
+
 use tempfile::TempDir;
+
+use common::{empty_libraries, rocov};
 
 /// Builds the program that reports its signals.
 fn reporting_program(directory: &Path) -> PathBuf {

@@ -4,10 +4,11 @@
 
 mod common;
 
-use common::{rocov, stderr};
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+
+use common::{rocov, stderr};
 
 /// Command lines in a directory with the files that [`files`] makes.
 const SLIPS: [&str; 27] = [

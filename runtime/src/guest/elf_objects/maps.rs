@@ -12,8 +12,8 @@ pub(crate) struct Maps(String);
 
 impl Maps {
     /// Reads the mappings. They are empty if the file cannot be read.
-    pub(crate) fn read() -> Maps {
-        Maps(fs::read_to_string("/proc/self/maps").unwrap_or_default())
+    pub(crate) fn read() -> Self {
+        Self(fs::read_to_string("/proc/self/maps").unwrap_or_default())
     }
 
     /// Returns the file that is mapped at `address`, under its old name if it was removed.

@@ -270,9 +270,10 @@ impl Object {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::fs;
     use std::process::Command;
+
+    use super::*;
 
     /// glibc maps an object at a free address, whatever address it is linked for. The difference may be
     /// negative, or more than half of all addresses.

@@ -46,7 +46,7 @@ impl Symbols {
     ///
     /// # Safety
     /// The object is still loaded, and stays so.
-    pub(super) unsafe fn of(object: &Object) -> Option<Symbols> {
+    pub(super) unsafe fn of(object: &Object) -> Option<Self> {
         let Object {
             load_bias,
             dynamic: Some(dynamic),
@@ -77,7 +77,7 @@ impl Symbols {
             entry = unsafe { entry.add(1) };
         }
         let all = symbols != 0 && strings != 0 && hashes != 0;
-        all.then(|| Symbols {
+        all.then(|| Self {
             load_bias,
             symbols: symbols as *const libc::Elf64_Sym,
             strings: strings as *const c_char,
@@ -113,12 +113,12 @@ impl GnuHash {
     ///
     /// # Safety
     /// `table` is a `DT_GNU_HASH` table.
-    unsafe fn at(table: *const u32) -> GnuHash {
+    unsafe fn at(table: *const u32) -> Self {
         // SAFETY: the table starts with four words; the filter has words of 64 bits.
         unsafe {
             let [bucket_count, first, filter_words] = [*table, *table.add(1), *table.add(2)];
             let buckets = table.add(4 + 2 * filter_words as usize);
-            GnuHash {
+            Self {
                 buckets,
                 bucket_count,
                 chains: buckets.add(bucket_count as usize),

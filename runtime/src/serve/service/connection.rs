@@ -27,10 +27,10 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Accepts a client; `None` for a client without the right to ask, which gets a refusal.
-    pub(super) fn new(stream: UnixStream) -> Option<Connection> {
+    pub(super) fn new(stream: UnixStream) -> Option<Self> {
         stream.set_nonblocking(true).ok()?;
         let admitted = socket::admits(&stream);
-        let connection = Connection {
+        let connection = Self {
             stream: Owner::new(stream)?,
             received: Vec::new(),
             deadline: Instant::now() + PATIENCE,

@@ -18,8 +18,9 @@ mod wake;
 use std::sync::Once;
 
 use crate::guest::process;
-pub(super) use hsa_gate::{pause, resume};
 use settings::Settings;
+
+pub(super) use hsa_gate::{pause, resume};
 
 /// Starts the thread, once, if the process uses HSA and the user asks for the thread.
 pub(super) fn start() {

@@ -14,8 +14,8 @@ pub(super) struct OwnedFd {
 
 impl OwnedFd {
     /// Remembers the file of a descriptor that was opened just now; `None` if it is not open.
-    pub(super) fn new(number: RawFd) -> Option<OwnedFd> {
-        file(number).map(|file| OwnedFd { number, file })
+    pub(super) fn new(number: RawFd) -> Option<Self> {
+        file(number).map(|file| Self { number, file })
     }
 
     /// Returns the number if it still belongs to the file. Async-signal-safe.
@@ -55,10 +55,10 @@ pub(super) struct Owner<T: IntoRawFd> {
 
 impl<T: AsRawFd + IntoRawFd> Owner<T> {
     /// Takes a descriptor that was opened just now; `None` if it is not open.
-    pub(super) fn new(inner: T) -> Option<Owner<T>> {
+    pub(super) fn new(inner: T) -> Option<Self> {
         let fd = OwnedFd::new(inner.as_raw_fd())?;
         let inner = Some(inner);
-        Some(Owner { fd, inner })
+        Some(Self { fd, inner })
     }
 
     /// Returns the number, whatever file it belongs to.

@@ -18,8 +18,8 @@ pub(super) struct Settings {
 
 impl Settings {
     /// Reads the environment.
-    pub(super) fn from_environment() -> Settings {
-        Settings {
+    pub(super) fn from_environment() -> Self {
+        Self {
             directory: settings::control_directory(),
             every: settings::snapshot_every(),
             signal: settings::snapshot_signal(),

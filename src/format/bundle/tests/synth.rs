@@ -127,7 +127,7 @@ pub(super) struct Compressed {
 impl Compressed {
     /// The true header for compressed `bytes`.
     pub(super) fn of(bytes: &[u8], version: u16, method: u16) -> Self {
-        Compressed {
+        Self {
             version,
             method,
             size: None,

@@ -1,8 +1,9 @@
 //! The book: it builds, and its summary has every chapter.
 
+use mdbook_driver::MDBook;
+
 use crate::links::{Document, documents};
 use crate::{read, repository};
-use mdbook_driver::MDBook;
 
 #[test]
 fn the_book_builds() {

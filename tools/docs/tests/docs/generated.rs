@@ -1,14 +1,16 @@
 //! The chapters that are printed from the help texts, from `rocov.h`, from the table of settings and from the
 //! messages.
 
-use crate::links::documents;
-use crate::{read, repository, troubleshooting};
-use rocov::settings::{Reader, SETTINGS};
 use std::env;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+
+use rocov::settings::{Reader, SETTINGS};
+
+use crate::links::documents;
+use crate::{read, repository, troubleshooting};
 
 /// The first line of a generated chapter.
 const NOTICE: &str =

@@ -1,9 +1,11 @@
 //! The links of the documents: each file and each anchor is there.
 
-use crate::{files_below, read, repository};
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+use crate::{files_below, read, repository};
 
 /// The documents outside of the book.
 const OTHERS: [&str; 8] = [

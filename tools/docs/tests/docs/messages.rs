@@ -4,14 +4,16 @@
 //! the snapshot lacks no message, and a new one shows up in it as a difference to look at.
 //! `INSTA_UPDATE=always cargo test --release -p rocov-docs messages` writes the snapshot.
 
-use crate::{files_below, read, repository};
-use proc_macro2::{TokenStream, TokenTree};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+
+use proc_macro2::{TokenStream, TokenTree};
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, Ident, Meta, Token, Type};
+
+use crate::{files_below, read, repository};
 
 /// The folders with the sources of what users run.
 const SOURCES: [&str; 4] = [

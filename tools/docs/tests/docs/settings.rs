@@ -1,9 +1,11 @@
 //! The table of environment variables against the sources.
 
-use crate::{files_below, read, repository};
-use rocov::settings::SETTINGS;
 use std::collections::BTreeSet;
 use std::path::Path;
+
+use rocov::settings::SETTINGS;
+
+use crate::{files_below, read, repository};
 
 /// The source with the table.
 const TABLE: &str = "src/settings/table.rs";

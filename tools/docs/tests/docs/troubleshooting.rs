@@ -3,9 +3,10 @@
 //! `{{message PART}}` stands for each message that has this part, and `{{errors TYPE}}` for each other one of an
 //! error type of the library, in a line of its own. In PART, `{}` stands for a value.
 
+use std::collections::BTreeSet;
+
 use crate::messages::{Printer, Template, templates};
 use crate::{read, repository};
-use std::collections::BTreeSet;
 
 /// A line of the source.
 enum Line<'a> {

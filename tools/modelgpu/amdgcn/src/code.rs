@@ -45,8 +45,8 @@ pub(crate) struct Decoded {
 
 impl Code {
     /// Creates an empty cache for code of `target`.
-    pub fn new(target: Target) -> Code {
-        Code {
+    pub fn new(target: Target) -> Self {
+        Self {
             target,
             entries: Vec::new(),
             pages: Vec::new(),
@@ -65,9 +65,9 @@ impl Code {
     pub(crate) fn begin_dispatch(&mut self) {
         self.dispatch += 1;
         if self.entries.len() > LIMIT {
-            *self = Code {
+            *self = Self {
                 dispatch: self.dispatch,
-                ..Code::new(self.target)
+                ..Self::new(self.target)
             };
         }
     }

@@ -36,12 +36,12 @@ impl DispatchError {
     /// The device address that could not be accessed; `None` for faults without an address.
     pub fn fault_address(&self) -> Option<u64> {
         match self {
-            DispatchError::Fault { fault, .. } => fault.address(),
-            DispatchError::Launch { reason, .. } => match reason {
+            Self::Fault { fault, .. } => fault.address(),
+            Self::Launch { reason, .. } => match reason {
                 LaunchProblem::UnreadableDescriptor { address } => Some(*address),
                 _ => None,
             },
-            DispatchError::Cancelled => None,
+            Self::Cancelled => None,
         }
     }
 }
@@ -140,9 +140,9 @@ pub enum Fault {
 impl Fault {
     fn address(&self) -> Option<u64> {
         match self {
-            Fault::OutOfBounds { address, .. }
-            | Fault::MisalignedAtomic { address, .. }
-            | Fault::Fetch { address } => Some(*address),
+            Self::OutOfBounds { address, .. }
+            | Self::MisalignedAtomic { address, .. }
+            | Self::Fetch { address } => Some(*address),
             _ => None,
         }
     }
@@ -162,9 +162,9 @@ pub enum Space {
 impl fmt::Display for Space {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Space::Global => "global",
-            Space::Lds => "LDS",
-            Space::Scratch => "scratch",
+            Self::Global => "global",
+            Self::Lds => "LDS",
+            Self::Scratch => "scratch",
         })
     }
 }
@@ -183,9 +183,9 @@ pub enum Access {
 impl fmt::Display for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Access::Read => "read",
-            Access::Write => "write",
-            Access::Atomic => "atomic",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Atomic => "atomic",
         })
     }
 }

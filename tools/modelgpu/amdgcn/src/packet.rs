@@ -26,7 +26,7 @@ impl DispatchPacket {
     pub const SIZE: usize = 64;
 
     /// Reads a packet. Ignores the header.
-    pub fn parse(bytes: &[u8; Self::SIZE]) -> DispatchPacket {
+    pub fn parse(bytes: &[u8; Self::SIZE]) -> Self {
         let field = |offset: usize, size: usize| {
             bytes[offset..offset + size]
                 .iter()
@@ -43,7 +43,7 @@ impl DispatchPacket {
                 }
             })
         };
-        DispatchPacket {
+        Self {
             workgroup_size: sizes(4, 2),
             grid_size: sizes(12, 4),
             private_segment_size: field(24, 4) as u32,

@@ -108,11 +108,14 @@ pub enum LaunchError {
 
 impl Program {
     /// Loads a code object from the bytes of its file.
-    pub fn load(file: &[u8]) -> Result<Program, LoadError> {
+    ///
+    /// # Errors
+    /// Fails if the file is not a code object for a target of the interpreter, or is damaged.
+    pub fn load(file: &[u8]) -> Result<Self, LoadError> {
         let mut arena = Arena::new();
         let object = LoadedObject::load(file, &mut arena)?;
         let code = Code::new(object.target);
-        Ok(Program {
+        Ok(Self {
             arena,
             object,
             code,
@@ -173,6 +176,9 @@ impl Program {
     }
 
     /// Runs a kernel to its end.
+    ///
+    /// # Errors
+    /// Fails if the code object has no such kernel, an argument does not fit, or the kernel fails.
     pub fn launch(&mut self, launch: &Launch) -> Result<Statistics, LaunchError> {
         let kernel = self
             .object

@@ -19,22 +19,22 @@ pub struct UnknownTarget(pub String);
 
 impl Target {
     /// Every modelled processor.
-    pub const ALL: [Target; 2] = [Target::Gfx90a, Target::Gfx942];
+    pub const ALL: [Self; 2] = [Self::Gfx90a, Self::Gfx942];
 
     /// The processor's name as compilers and the HSA runtime spell it.
     pub fn name(self) -> &'static str {
         match self {
-            Target::Gfx90a => "gfx90a",
-            Target::Gfx942 => "gfx942",
+            Self::Gfx90a => "gfx90a",
+            Self::Gfx942 => "gfx942",
         }
     }
 
     /// The processor in an ELF header's `e_flags`: `EF_AMDGPU_MACH` is the low byte (LLVM's
     /// AMDGPUUsage, "AMDGPU EF_AMDGPU_MACH Values").
-    pub fn from_elf_flags(flags: u32) -> Option<Target> {
+    pub fn from_elf_flags(flags: u32) -> Option<Self> {
         match flags & 0xff {
-            0x3f => Some(Target::Gfx90a),
-            0x4c => Some(Target::Gfx942),
+            0x3f => Some(Self::Gfx90a),
+            0x4c => Some(Self::Gfx942),
             _ => None,
         }
     }
@@ -42,7 +42,7 @@ impl Target {
     /// Returns whether waves start with an initialised flat scratch address and no private segment
     /// offset ("architected flat scratch" in LLVM's AMDGPUUsage).
     pub(crate) fn has_architected_flat_scratch(self) -> bool {
-        self == Target::Gfx942
+        self == Self::Gfx942
     }
 }
 
@@ -55,8 +55,8 @@ impl fmt::Display for Target {
 impl FromStr for Target {
     type Err = UnknownTarget;
 
-    fn from_str(name: &str) -> Result<Target, UnknownTarget> {
-        Target::ALL
+    fn from_str(name: &str) -> Result<Self, UnknownTarget> {
+        Self::ALL
             .into_iter()
             .find(|target| target.name() == name)
             .ok_or_else(|| UnknownTarget(name.to_owned()))

@@ -27,7 +27,7 @@ pub struct BeyondLds {
 
 impl fmt::Display for BeyondLds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let BeyondLds {
+        let Self {
             site,
             mnemonic,
             access,

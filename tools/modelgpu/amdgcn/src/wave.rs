@@ -56,8 +56,8 @@ pub(crate) struct Wave {
 impl Wave {
     /// Creates a wave with `scratch` bytes of private memory per lane. Registers hold zeros;
     /// hardware promises nothing.
-    pub(crate) fn new(scratch: usize, apertures: Apertures) -> Wave {
-        Wave {
+    pub(crate) fn new(scratch: usize, apertures: Apertures) -> Self {
+        Self {
             scalars: [0; SCALARS],
             vectors: vec![[0; LANES]; VECTORS].into_boxed_slice(),
             scc: false,
@@ -192,11 +192,11 @@ pub(crate) struct Mode(pub u32);
 
 impl Mode {
     /// The fields of the kernel descriptor's COMPUTE_PGM_RSRC1.
-    pub(crate) fn from_rsrc1(rsrc1: u32) -> Mode {
+    pub(crate) fn from_rsrc1(rsrc1: u32) -> Self {
         let float = rsrc1 >> 12 & 0xff;
         let dx10_clamp = rsrc1 >> 21 & 1;
         let ieee = rsrc1 >> 23 & 1;
-        Mode(float | dx10_clamp << 8 | ieee << 9)
+        Self(float | dx10_clamp << 8 | ieee << 9)
     }
 
     /// Returns whether all rounding is to nearest even, the only modelled mode.

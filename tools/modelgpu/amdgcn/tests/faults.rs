@@ -2,11 +2,12 @@
 
 mod common;
 
-use common::{AssemblyKernel, assemble, repository, text, tool};
 use modelgpu_amdgcn::code_object::LoadError;
 use modelgpu_amdgcn::{
     Access, Argument, DispatchError, Fault, Launch, LaunchError, Program, Space, Target,
 };
+
+use common::{AssemblyKernel, assemble, repository, text, tool};
 
 /// A program with one kernel, `broken`, with this body and two pointers in s[8:11].
 fn program(target: Target, body: &str) -> Program {

@@ -4,12 +4,13 @@ mod common;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{AssemblyKernel, assemble};
 use modelgpu_amdgcn::memory::{AddressSpace, Arena, Region};
 use modelgpu_amdgcn::{
     Argument, Code, DispatchContext, DispatchError, DispatchPacket, Launch, Program, Target,
     dispatch,
 };
+
+use common::{AssemblyKernel, assemble};
 
 /// Each work-item writes its packed ids and its workgroup's ids, at the index of its coordinates in
 /// a grid of 16 x 8 x 8.

@@ -3,8 +3,9 @@
 
 mod common;
 
-use common::{AssemblyKernel, LDS_SIZE, assemble};
 use modelgpu_amdgcn::{Access, Argument, Launch, Program, Target};
+
+use common::{AssemblyKernel, LDS_SIZE, assemble};
 
 /// Runs a body on one wave that has its lane's number in v0. Returns v10 to v13, lane by lane.
 fn run(program: &mut Program, dynamic_lds: u32) -> Vec<[u32; 4]> {

@@ -90,7 +90,7 @@ enum Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::Target(name) => {
+            Self::Target(name) => {
                 let known: Vec<_> = Target::ALL.iter().map(Target::to_string).collect();
                 let known = known.join(", ");
                 write!(
@@ -98,27 +98,27 @@ impl fmt::Display for Problem {
                     "{name:?} is no modelled GPU; allowed: TARGET[xN][,TARGET[xN]...] with TARGET one of {known}"
                 )
             }
-            Problem::Count(count) => {
+            Self::Count(count) => {
                 write!(
                     f,
                     "{count:?} is no number of GPUs; allowed: 1 to {MAX_GPUS}"
                 )
             }
-            Problem::TooMany(count) => {
+            Self::TooMany(count) => {
                 write!(
                     f,
                     "{count} GPUs are too many; allowed: 1 to {MAX_GPUS} in all"
                 )
             }
-            Problem::NotOneOf(allowed) => write!(f, "allowed: {allowed}"),
-            Problem::Size => write!(f, "allowed: 1 to {MAX_VRAM_MIB} (MiB)"),
-            Problem::Level(level) => {
+            Self::NotOneOf(allowed) => write!(f, "allowed: {allowed}"),
+            Self::Size => write!(f, "allowed: 1 to {MAX_VRAM_MIB} (MiB)"),
+            Self::Level(level) => {
                 write!(
                     f,
                     "{level:?} is no log level; allowed: FILE[:LEVEL] with LEVEL 1 or 2"
                 )
             }
-            Problem::NotText => write!(f, "the value is not UTF-8"),
+            Self::NotText => write!(f, "the value is not UTF-8"),
         }
     }
 }
@@ -128,7 +128,7 @@ impl Config {
     /// if `ROCOV_MODELGPU` is unset or empty: the process has no modelled GPU.
     pub(crate) fn read(
         variable: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<Option<Config>, ConfigError> {
+    ) -> Result<Option<Self>, ConfigError> {
         let text = |name: &'static str| match variable(name).map(OsString::into_string) {
             None => Ok(None),
             Some(Ok(value)) if value.is_empty() => Ok(None),
@@ -168,7 +168,7 @@ impl Config {
             .iter()
             .find_map(|name| variable(name).filter(|value| !value.is_empty()))
             .unwrap_or_else(|| "/tmp".into());
-        Ok(Some(Config {
+        Ok(Some(Self {
             gpus,
             bar: parsed(
                 "ROCOV_MODELGPU_BAR",
@@ -253,107 +253,5 @@ fn parse_log(value: &str) -> Result<LogConfig, Problem> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(variables: &[(&str, &str)]) -> Result<Option<Config>, String> {
-        Config::read(|name| {
-            variables
-                .iter()
-                .find(|(key, _)| *key == name)
-                .map(|(_, value)| value.into())
-        })
-        .map_err(|error| error.to_string())
-    }
-
-    fn gpus(value: &str) -> Vec<Target> {
-        read(&[("ROCOV_MODELGPU", value)]).unwrap().unwrap().gpus
-    }
-
-    #[test]
-    fn no_variable_or_an_empty_one_means_no_model() {
-        assert_eq!(read(&[]), Ok(None));
-        assert_eq!(read(&[("ROCOV_MODELGPU", "")]), Ok(None));
-        assert_eq!(read(&[("ROCOV_MODELGPU_BAR", "small")]), Ok(None));
-    }
-
-    #[test]
-    fn gpus_are_listed_in_order() {
-        use Target::{Gfx90a, Gfx942};
-        assert_eq!(gpus("gfx90a"), [Gfx90a]);
-        assert_eq!(gpus("gfx90ax2"), [Gfx90a, Gfx90a]);
-        assert_eq!(gpus("gfx942x2,gfx90a"), [Gfx942, Gfx942, Gfx90a]);
-        assert_eq!(gpus("gfx90ax8").len(), 8);
-    }
-
-    #[test]
-    fn defaults() {
-        let config = read(&[("ROCOV_MODELGPU", "gfx90a")]).unwrap().unwrap();
-        assert_eq!(config.bar, Bar::Small);
-        assert_eq!(config.vram_bytes, 16 << 30);
-        assert_eq!(config.tmp, PathBuf::from("/tmp"));
-        assert_eq!(config.log, None);
-        assert!(!config.xgmi);
-    }
-
-    #[test]
-    fn companions() {
-        let config = read(&[
-            ("ROCOV_MODELGPU", "gfx90a"),
-            ("ROCOV_MODELGPU_BAR", "large"),
-            ("ROCOV_MODELGPU_XGMI", "1"),
-            ("ROCOV_MODELGPU_VRAM_MIB", "64"),
-            ("ROCOV_MODELGPU_LOG", "a:b.log:2"),
-            ("TMPDIR", "/var/tmp"),
-        ])
-        .unwrap()
-        .unwrap();
-        assert_eq!(config.bar, Bar::Large);
-        assert!(config.xgmi);
-        assert_eq!(config.vram_bytes, 64 << 20);
-        assert_eq!(config.tmp, PathBuf::from("/var/tmp"));
-        let log = config.log.unwrap();
-        assert_eq!(log.target, LogTarget::File("a:b.log".into()));
-        assert_eq!(log.level, 2);
-    }
-
-    #[test]
-    fn the_file_2_is_standard_error() {
-        assert_eq!(parse_log("2").unwrap().target, LogTarget::Stderr);
-        assert_eq!(parse_log("2:2").unwrap().level, 2);
-    }
-
-    #[test]
-    fn bad_values_name_themselves_and_what_is_allowed() {
-        let error = |variable, value| {
-            // The variable under test comes first and wins.
-            read(&[(variable, value), ("ROCOV_MODELGPU", "gfx90a")]).unwrap_err()
-        };
-        assert_eq!(
-            error("ROCOV_MODELGPU", "gfx1030"),
-            "ROCOV_MODELGPU=\"gfx1030\": \"gfx1030\" is no modelled GPU; allowed: \
-             TARGET[xN][,TARGET[xN]...] with TARGET one of gfx90a, gfx942"
-        );
-        assert_eq!(
-            error("ROCOV_MODELGPU", "gfx90ax0"),
-            "ROCOV_MODELGPU=\"gfx90ax0\": \"0\" is no number of GPUs; allowed: 1 to 8"
-        );
-        assert_eq!(
-            error("ROCOV_MODELGPU", "gfx90ax8,gfx942"),
-            "ROCOV_MODELGPU=\"gfx90ax8,gfx942\": 9 GPUs are too many; allowed: 1 to 8 in all"
-        );
-        assert_eq!(
-            error("ROCOV_MODELGPU_BAR", "big"),
-            "ROCOV_MODELGPU_BAR=\"big\": allowed: small, large"
-        );
-        assert_eq!(
-            error("ROCOV_MODELGPU_VRAM_MIB", "0"),
-            "ROCOV_MODELGPU_VRAM_MIB=\"0\": allowed: 1 to 1048576 (MiB)"
-        );
-        assert_eq!(
-            error("ROCOV_MODELGPU_LOG", "x:7"),
-            "ROCOV_MODELGPU_LOG=\"x:7\": \"7\" is no log level; allowed: FILE[:LEVEL] with \
-             LEVEL 1 or 2"
-        );
-    }
-}
+#[path = "config_tests.rs"]
+mod tests;

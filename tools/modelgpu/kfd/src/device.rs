@@ -28,9 +28,9 @@ pub(crate) struct Device {
 
 impl Device {
     /// Creates GPU number `index`, which must exist.
-    pub(crate) fn new(model: &'static Model, index: usize) -> Device {
+    pub(crate) fn new(model: &'static Model, index: usize) -> Self {
         let target = model.config.gpus[index];
-        Device {
+        Self {
             model,
             index,
             target,

@@ -30,7 +30,7 @@ pub(crate) fn export(allocation: &Allocation) -> Result<OwnedFd, Errno> {
 /// The allocation of an exported file.
 ///
 /// # Errors
-/// Fails with `EINVAL` if the file is not an export of this process.
+/// Fails if the file is not an export of this process (`EINVAL`).
 pub(crate) fn import(memory: &Memory, fd: RawFd) -> Result<Allocation, Errno> {
     if fd < 0 || sys::file_id(fd).is_none() {
         return Err(Errno(libc::EBADF));

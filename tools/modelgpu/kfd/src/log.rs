@@ -1,8 +1,7 @@
 //! The log (`ROCOV_MODELGPU_LOG`) and messages to the user.
 
 use std::ffi::CString;
-use std::fmt::Arguments;
-use std::fmt::Write;
+use std::fmt::{Arguments, Write};
 use std::os::fd::{IntoRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 
@@ -26,8 +25,8 @@ pub(crate) struct Log {
 
 impl Log {
     /// Opens the log. If the file cannot be opened, prints a message and goes on without a log.
-    pub(crate) fn open(config: Option<&LogConfig>) -> Log {
-        let mut log = Log {
+    pub(crate) fn open(config: Option<&LogConfig>) -> Self {
+        let mut log = Self {
             fd: -1,
             level: 0,
             start_ns: sys::monotonic_ns(),

@@ -84,8 +84,8 @@ struct Table {
 
 impl Memory {
     /// Creates empty memory for `gpus` GPUs with `vram_bytes` of device memory each.
-    pub(crate) fn new(gpus: usize, vram_bytes: u64) -> Memory {
-        Memory {
+    pub(crate) fn new(gpus: usize, vram_bytes: u64) -> Self {
+        Self {
             table: Mutex::new(Table {
                 by_address: BTreeMap::new(),
                 addresses: HashMap::new(),
@@ -122,7 +122,7 @@ impl Memory {
     /// Allocates a piece of `node`, the render node of GPU number `gpu`.
     ///
     /// # Errors
-    /// Fails with `ENOMEM` if the GPU has too little memory left.
+    /// Fails if the GPU has too little memory left (`ENOMEM`).
     pub(crate) fn allocate(
         &self,
         node: &Node,
@@ -184,7 +184,7 @@ impl Memory {
     /// `mapped_on` maps it on that GPU at once.
     ///
     /// # Errors
-    /// Fails with `EINVAL` for an unknown handle or a range outside the allocation.
+    /// Fails if the handle is unknown or the range lies outside the allocation (`EINVAL`).
     pub(crate) fn alias(
         &self,
         handle: u64,
@@ -347,4 +347,5 @@ unsafe impl AddressSpace for GpuMemory {
 }
 
 #[cfg(test)]
+#[path = "memory_tests.rs"]
 mod tests;

@@ -15,7 +15,7 @@ use crate::gpu;
 use crate::log::{self, Log};
 use crate::memory::{self, Memory};
 use crate::node::Node;
-use crate::paths::Device;
+use crate::paths::DeviceNode;
 use crate::sys::{self, Errno};
 use crate::tree::Tree;
 
@@ -38,10 +38,8 @@ static CURRENT: AtomicPtr<Model> = AtomicPtr::new(ptr::null_mut());
 /// Set once the model could not be created, so that the message comes once.
 static FAILED: AtomicBool = AtomicBool::new(false);
 
-/// The configuration; `None` if there is no modelled GPU. The library then does nothing.
-///
-/// # Errors
-/// Never fails: a bad value ends the process with status 2, because a wrong model is useless.
+/// The configuration; `None` if there is no modelled GPU. The library then does nothing. A bad value ends
+/// the process with status 2, because a wrong model is useless.
 pub(crate) fn config() -> Option<&'static Config> {
     let config = CONFIG.get_or_init(|| match Config::read(|name| std::env::var_os(name)) {
         Ok(config) => config,
@@ -69,15 +67,15 @@ pub(crate) struct Model {
 impl Model {
     /// The process's model, created at the first call. `None` without a configuration or if the
     /// creation fails.
-    pub(crate) fn get() -> Option<&'static Model> {
-        if let Some(model) = Model::existing() {
+    pub(crate) fn get() -> Option<&'static Self> {
+        if let Some(model) = Self::existing() {
             return Some(model);
         }
         let config = config()?;
         if FAILED.load(Ordering::Relaxed) {
             return None;
         }
-        let model = match Model::new(config) {
+        let model = match Self::new(config) {
             Ok(model) => Box::into_raw(Box::new(model)),
             Err(problem) => {
                 if !FAILED.swap(true, Ordering::Relaxed) {
@@ -94,11 +92,11 @@ impl Model {
             // Another thread was quicker. SAFETY: no other thread has seen this model.
             drop(unsafe { Box::from_raw(model) });
         }
-        Model::existing()
+        Self::existing()
     }
 
     /// The process's model, if it exists.
-    pub(crate) fn existing() -> Option<&'static Model> {
+    pub(crate) fn existing() -> Option<&'static Self> {
         // SAFETY: the pointer is null or a leaked box.
         unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
     }
@@ -111,7 +109,7 @@ impl Model {
         CURRENT.store(ptr::null_mut(), Ordering::Release);
     }
 
-    fn new(config: &'static Config) -> Result<Model, String> {
+    fn new(config: &'static Config) -> Result<Self, String> {
         let tree = Tree::find_or_create(config).map_err(|error| error.to_string())?;
         let node = |name: &str, size| {
             Node::new(name, size).map_err(|errno| {
@@ -121,7 +119,7 @@ impl Model {
         };
         let count = config.gpus.len();
         let render_bytes = memory::node_file_bytes(config.vram_bytes);
-        Ok(Model {
+        Ok(Self {
             config,
             memory: Memory::new(count, config.vram_bytes),
             events: Events::new(),
@@ -136,25 +134,25 @@ impl Model {
     }
 
     /// The node's file.
-    pub(crate) fn node(&self, device: Device) -> Result<&Node, Errno> {
+    pub(crate) fn node(&self, device: DeviceNode) -> Result<&Node, Errno> {
         match device {
-            Device::Kfd => Ok(&self.kfd),
-            Device::Render(gpu) => self.render.get(gpu).ok_or(Errno(libc::ENODEV)),
+            DeviceNode::Kfd => Ok(&self.kfd),
+            DeviceNode::Render(gpu) => self.render.get(gpu).ok_or(Errno(libc::ENODEV)),
         }
     }
 
     /// The node whose file `fd` is.
-    pub(crate) fn device_of(&self, fd: RawFd) -> Option<Device> {
+    pub(crate) fn device_of(&self, fd: RawFd) -> Option<DeviceNode> {
         self.device_with(sys::file_id(fd)?)
     }
 
     /// The node with this file identity.
-    pub(crate) fn device_with(&self, id: sys::FileId) -> Option<Device> {
+    pub(crate) fn device_with(&self, id: sys::FileId) -> Option<DeviceNode> {
         if self.kfd.is(id) {
-            return Some(Device::Kfd);
+            return Some(DeviceNode::Kfd);
         }
         let gpu = self.render.iter().position(|node| node.is(id));
-        gpu.map(Device::Render)
+        gpu.map(DeviceNode::Render)
     }
 
     /// The path of the generated tree.
@@ -174,12 +172,12 @@ impl Model {
 
     /// Offset of a GPU's remapped registers in the `/dev/kfd` file.
     pub(crate) fn mmio(gpu: usize) -> u64 {
-        Model::doorbells(gpu) + MMIO_OFFSET
+        Self::doorbells(gpu) + MMIO_OFFSET
     }
 
     /// Offset of the doorbell of a queue in the `/dev/kfd` file.
     pub(crate) fn doorbell(gpu: usize, queue: u32) -> u64 {
-        Model::doorbells(gpu) + u64::from(queue) * DOORBELL_BYTES
+        Self::doorbells(gpu) + u64::from(queue) * DOORBELL_BYTES
     }
 
     fn lock_queues(&self) -> MutexGuard<'_, BTreeMap<u32, Processor>> {
@@ -189,7 +187,7 @@ impl Model {
     /// Adds a queue. `start` starts it under the lowest free id, from 1 on.
     ///
     /// # Errors
-    /// Fails with `ENOMEM` if there are too many queues, or with the error of `start`.
+    /// Fails if there are too many queues (`ENOMEM`), or if `start` fails.
     pub(crate) fn add_queue(
         &self,
         start: impl FnOnce(u32) -> Result<Processor, Errno>,

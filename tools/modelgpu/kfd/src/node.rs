@@ -25,7 +25,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// Creates a node with a sparse file of `size` bytes.
-    pub(crate) fn new(name: &str, size: u64) -> Result<Node, Errno> {
+    pub(crate) fn new(name: &str, size: u64) -> Result<Self, Errno> {
         let name = CString::new(name).map_err(|_| Errno(libc::EINVAL))?;
         let file = sys::memfd(&name, size, LOWEST_FD)?;
         let id = sys::file_id(file.as_raw_fd()).ok_or(Errno(libc::EBADF))?;
@@ -36,7 +36,7 @@ impl Node {
         // Like the driver's own mappings: not in a forked child, and not in a core dump.
         map.advise(Advice::DontFork)?;
         map.advise(Advice::DontDump)?;
-        Ok(Node { file, id, map })
+        Ok(Self { file, id, map })
     }
 
     /// Returns whether this file is the node's.
@@ -88,8 +88,8 @@ pub(crate) struct Ranges {
 
 impl Ranges {
     /// Creates a file range `0..size`, all free.
-    pub(crate) fn new(size: u64) -> Ranges {
-        Ranges {
+    pub(crate) fn new(size: u64) -> Self {
+        Self {
             size,
             used: std::collections::BTreeMap::new(),
         }

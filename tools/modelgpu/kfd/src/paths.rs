@@ -4,7 +4,7 @@
 
 /// A device node of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Device {
+pub(crate) enum DeviceNode {
     /// `/dev/kfd`.
     Kfd,
     /// `/dev/dri/renderD(128 + n)`: the render node of GPU n.
@@ -18,7 +18,7 @@ pub(crate) const FIRST_RENDER_MINOR: u32 = 128;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// A device node.
-    Device(Device),
+    Device(DeviceNode),
     /// A file or directory in the generated tree.
     Tree,
 }
@@ -39,13 +39,13 @@ const DRM_CHAR_DEVICES: &[u8] = b"/sys/dev/char/226:";
 /// The object at `path` on a machine with `gpus` GPUs; `None` if it is not the driver's.
 pub(crate) fn place(path: &[u8], gpus: usize) -> Option<Place> {
     if path == b"/dev/kfd" {
-        return Some(Place::Device(Device::Kfd));
+        return Some(Place::Device(DeviceNode::Kfd));
     }
     if let Some(minor) = path.strip_prefix(b"/dev/dri/renderD") {
         let minor = std::str::from_utf8(minor).ok()?.parse::<u32>().ok();
         let gpu = minor.and_then(|minor| minor.checked_sub(FIRST_RENDER_MINOR));
         if let Some(gpu) = gpu.map(|gpu| gpu as usize).filter(|&gpu| gpu < gpus) {
-            return Some(Place::Device(Device::Render(gpu)));
+            return Some(Place::Device(DeviceNode::Render(gpu)));
         }
     }
     is_ours(path).then_some(Place::Tree)
@@ -67,10 +67,10 @@ mod tests {
     #[test]
     fn device_nodes() {
         let render = |path: &str| place(path.as_bytes(), 2);
-        assert_eq!(place(b"/dev/kfd", 1), Some(Place::Device(Device::Kfd)));
+        assert_eq!(place(b"/dev/kfd", 1), Some(Place::Device(DeviceNode::Kfd)));
         assert_eq!(
             render("/dev/dri/renderD129"),
-            Some(Place::Device(Device::Render(1)))
+            Some(Place::Device(DeviceNode::Render(1)))
         );
         // Not a modelled GPU, yet the machine's own nodes stay hidden.
         assert_eq!(render("/dev/dri/renderD130"), Some(Place::Tree));

@@ -13,7 +13,7 @@ pub(crate) struct Errno(pub(crate) c_int);
 
 impl From<io::Error> for Errno {
     fn from(error: io::Error) -> Self {
-        Errno(error.raw_os_error().unwrap_or(libc::EIO))
+        Self(error.raw_os_error().unwrap_or(libc::EIO))
     }
 }
 

@@ -27,7 +27,7 @@ impl Entry {
     /// The entry's path, which starts with a slash.
     pub(crate) fn path(&self) -> &str {
         match self {
-            Entry::File(path, _) | Entry::Directory(path) => path,
+            Self::File(path, _) | Self::Directory(path) => path,
         }
     }
 }
@@ -297,8 +297,9 @@ fn drm_files(tree: &mut Tree, config: &Config, index: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::collections::BTreeMap;
+
+    use super::*;
 
     fn files(variables: &[(&str, &str)]) -> BTreeMap<String, String> {
         let config = Config::read(|name| {

@@ -41,7 +41,7 @@ const INNER_BYTES: usize = 256;
 
 impl Tree {
     /// Finds or creates the tree for a configuration.
-    pub(crate) fn find_or_create(config: &Config) -> Result<Tree, TreeError> {
+    pub(crate) fn find_or_create(config: &Config) -> Result<Self, TreeError> {
         let host = Host {
             processors: sys::sysconf(libc::_SC_NPROCESSORS_ONLN),
             memory_bytes: sys::sysconf(libc::_SC_PHYS_PAGES) * sys::sysconf(libc::_SC_PAGESIZE),
@@ -67,7 +67,7 @@ impl Tree {
         // Anybody can know the directory's name, so another user may have made it.
         let user = sys::user_id();
         match fs::symlink_metadata(&root) {
-            Ok(found) if found.uid() == user => Ok(Tree { root: path }),
+            Ok(found) if found.uid() == user => Ok(Self { root: path }),
             Ok(found) => Err(TreeError::Owner {
                 path: root,
                 owner: found.uid(),
@@ -176,11 +176,11 @@ mod tests {
     struct Scratch(PathBuf);
 
     impl Scratch {
-        fn new(name: &str) -> Scratch {
+        fn new(name: &str) -> Self {
             let name = format!("rocov-modelgpu-test-{}-{name}", std::process::id());
             let path = std::env::temp_dir().join(name);
             fs::create_dir_all(&path).unwrap();
-            Scratch(path)
+            Self(path)
         }
 
         fn entries(&self) -> usize {

@@ -22,7 +22,7 @@ impl Argument {
     /// # Safety
     /// `address` must be valid for reads and writes of `size` bytes while the ioctl runs.
     pub(crate) unsafe fn new(address: *mut u8, size: usize) -> Self {
-        Argument { address, size }
+        Self { address, size }
     }
 
     /// Runs `action` on a copy of the argument and copies the result back, also after an error,

@@ -49,14 +49,14 @@ pub struct Context<'a> {
 }
 
 /// One packet, copied out of its ring.
-pub struct Packet {
+pub struct AqlPacket {
     bytes: [u8; PACKET_BYTES as usize],
 }
 
-impl Packet {
+impl AqlPacket {
     /// Makes a packet from its bytes.
     pub fn new(bytes: [u8; PACKET_BYTES as usize]) -> Self {
-        Packet { bytes }
+        Self { bytes }
     }
 
     /// The packet's type.
@@ -86,6 +86,10 @@ impl Packet {
     }
 
     /// Processes the packet, without its completion.
+    ///
+    /// # Errors
+    /// Fails if the packet has an unknown type or names memory that it cannot use, if its kernel fails, or
+    /// if the queue is destroyed while the packet waits.
     pub fn process(&self, context: &Context<'_>) -> Result<(), Fault> {
         match self.kind() {
             KERNEL_DISPATCH => self.dispatch(context),
@@ -218,15 +222,21 @@ fn wait_until(
 ///
 /// The producer writes the body first and the header last, with release order. So this function
 /// reads the header first, with acquire order.
-pub fn fetch(memory: &Memory<'_>, address: u64) -> Result<Option<Packet>, Fault> {
+///
+/// # Errors
+/// Fails if `address` is not in device memory, or not aligned.
+pub fn fetch(memory: &Memory<'_>, address: u64) -> Result<Option<AqlPacket>, Fault> {
     let header = memory.word("AQL packet header", address)?;
     if header.load(Ordering::Acquire) as u8 == INVALID {
         return Ok(None);
     }
-    Ok(Some(Packet::new(memory.read("AQL packet", address)?)))
+    Ok(Some(AqlPacket::new(memory.read("AQL packet", address)?)))
 }
 
 /// Gives the slot at `address` back to the producer.
+///
+/// # Errors
+/// Fails if `address` is not in device memory, or not aligned.
 pub fn release(memory: &Memory<'_>, address: u64) -> Result<(), Fault> {
     let header = memory.word("AQL packet header", address)?;
     header.store(u32::from(INVALID), Ordering::Release);

@@ -74,10 +74,10 @@ impl QueueError {
     /// illegal instruction 4, dispatch code invalid 18, packet unsupported 20).
     pub fn exception_mask(self) -> i64 {
         match self {
-            QueueError::IllegalInstruction => 1 << 3,
-            QueueError::Abort => 1,
-            QueueError::InvalidCode => 1 << 17,
-            QueueError::InvalidPacket => 1 << 19,
+            Self::IllegalInstruction => 1 << 3,
+            Self::Abort => 1,
+            Self::InvalidCode => 1 << 17,
+            Self::InvalidPacket => 1 << 19,
         }
     }
 
@@ -86,10 +86,10 @@ impl QueueError {
     /// illegal instruction, bit 31 trap.
     pub fn inactive_code(self) -> i64 {
         match self {
-            QueueError::IllegalInstruction => 0x4000_0000,
-            QueueError::Abort => 0x8000_0000,
-            QueueError::InvalidCode => 8,
-            QueueError::InvalidPacket => 32,
+            Self::IllegalInstruction => 0x4000_0000,
+            Self::Abort => 0x8000_0000,
+            Self::InvalidCode => 8,
+            Self::InvalidPacket => 32,
         }
     }
 }

@@ -24,6 +24,9 @@ pub trait Gpu: Send + Sync {
     fn clock(&self) -> u64;
 
     /// Runs one kernel to its end on the calling thread.
+    ///
+    /// # Errors
+    /// Fails if the kernel cannot start, or fails while it runs.
     fn run_kernel(&self, launch: &Launch<'_>) -> Result<Statistics, Fault>;
 
     /// Reports a page fault at `address`, which the queue or a kernel accessed.

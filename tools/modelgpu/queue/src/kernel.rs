@@ -31,6 +31,9 @@ impl Warned {
 }
 
 /// Runs a kernel on the calling thread, on the target of `code`.
+///
+/// # Errors
+/// Fails if the kernel cannot start, or fails while it runs.
 pub fn run(
     gpu: &dyn Gpu,
     code: &mut Code,

@@ -47,6 +47,9 @@ impl<'a> Memory<'a> {
     }
 
     /// The 32-bit word at `address`, for atomic use.
+    ///
+    /// # Errors
+    /// Fails if the word is not mapped, or not aligned to its size.
     pub fn word(&self, what: &'static str, address: u64) -> Result<&'a AtomicU32, Fault> {
         // SAFETY: `aligned` checked size and alignment. The region outlives the packet that names
         // it. Other parties use atomic or volatile accesses on such words.
@@ -54,18 +57,27 @@ impl<'a> Memory<'a> {
     }
 
     /// The 64-bit word at `address`, for atomic use.
+    ///
+    /// # Errors
+    /// Fails if the word is not mapped, or not aligned to its size.
     pub fn long(&self, what: &'static str, address: u64) -> Result<&'a AtomicU64, Fault> {
         // SAFETY: see `word`.
         Ok(unsafe { AtomicU64::from_ptr(self.aligned(what, address)?) })
     }
 
     /// The signed 64-bit word at `address`, for atomic use (signal values).
+    ///
+    /// # Errors
+    /// Fails if the word is not mapped, or not aligned to its size.
     pub fn signed(&self, what: &'static str, address: u64) -> Result<&'a AtomicI64, Fault> {
         // SAFETY: see `word`.
         Ok(unsafe { AtomicI64::from_ptr(self.aligned(what, address)?) })
     }
 
     /// Copies `N` bytes out of device memory.
+    ///
+    /// # Errors
+    /// Fails if not all of them are mapped in one region.
     pub fn read<const N: usize>(&self, what: &'static str, address: u64) -> Result<[u8; N], Fault> {
         let host = self.host(what, address, N as u64)?;
         let mut bytes = [0; N];
@@ -76,6 +88,9 @@ impl<'a> Memory<'a> {
 
     /// Copies `len` bytes inside device memory, region by region: two allocations may lie side by
     /// side, so a copy may cross regions.
+    ///
+    /// # Errors
+    /// Fails if a byte of the source or the target is not mapped. The bytes before it are copied.
     pub fn copy(&self, target: u64, source: u64, len: u64) -> Result<(), Fault> {
         let (mut target, mut source, mut left) = (target, source, len);
         while left > 0 {
@@ -94,6 +109,9 @@ impl<'a> Memory<'a> {
     }
 
     /// Fills `len` bytes at `target` by repeating `pattern`.
+    ///
+    /// # Errors
+    /// Fails if a byte of the target is not mapped. The bytes before it are filled.
     pub fn fill(&self, target: u64, len: u64, pattern: &[u8]) -> Result<(), Fault> {
         let mut done = 0;
         while done < len {

@@ -75,7 +75,7 @@ impl Processor {
     ///
     /// # Errors
     /// Fails if the system cannot create a thread.
-    pub fn start(gpu: Arc<dyn Gpu>, layout: QueueLayout) -> io::Result<Processor> {
+    pub fn start(gpu: Arc<dyn Gpu>, layout: QueueLayout) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             gpu,
             layout,
@@ -84,7 +84,7 @@ impl Processor {
         });
         let runner = Arc::clone(&shared);
         let thread = Thread::start(&format!("modelgpu q{}", layout.id), move || runner.run())?;
-        Ok(Processor {
+        Ok(Self {
             shared,
             thread: Some(thread),
         })
@@ -186,7 +186,7 @@ impl Shared {
             let bytes = memory.read("SDMA packet", ring + offset)?;
             *dword = u32::from_le_bytes(bytes);
         }
-        let packet = sdma::Packet::new(dwords);
+        let packet = sdma::SdmaPacket::new(dwords);
         let len = packet.dwords()?;
         packet.process(&*self.gpu, self.layout.id, &self.stop)?;
         read_index.store(start + 4 * len, Ordering::Release);

@@ -33,14 +33,14 @@ const POLL_INTERVAL: Duration = Duration::from_micros(5);
 pub const MAX_DWORDS: usize = 13;
 
 /// One SDMA packet, with the dwords of the longest packet.
-pub struct Packet {
+pub struct SdmaPacket {
     dwords: [u32; MAX_DWORDS],
 }
 
-impl Packet {
+impl SdmaPacket {
     /// Makes a packet that starts with these dwords; ignores those behind its end.
     pub fn new(dwords: [u32; MAX_DWORDS]) -> Self {
-        Packet { dwords }
+        Self { dwords }
     }
 
     fn opcode(&self) -> u32 {
@@ -56,6 +56,9 @@ impl Packet {
     }
 
     /// The packet's length in dwords.
+    ///
+    /// # Errors
+    /// Fails if the opcode is unknown.
     pub fn dwords(&self) -> Result<u64, Fault> {
         Ok(match (self.opcode(), self.sub_opcode()) {
             (NOP, _) => 1 + u64::from(self.dwords[0] >> 16 & 0x3fff),
@@ -80,6 +83,10 @@ impl Packet {
     }
 
     /// Processes the packet.
+    ///
+    /// # Errors
+    /// Fails if the opcode is unknown, if the packet names memory that it cannot use, or if the queue is
+    /// destroyed while the packet waits.
     pub fn process(&self, gpu: &dyn Gpu, queue: u32, cancelled: &AtomicBool) -> Result<(), Fault> {
         let memory = Memory::new(gpu.memory());
         match (self.opcode(), self.sub_opcode()) {

@@ -35,6 +35,9 @@ impl<'a> Signal<'a> {
     }
 
     /// The signal's current value.
+    ///
+    /// # Errors
+    /// Fails if the signal is not in device memory.
     pub fn value(&self) -> Result<i64, Fault> {
         let value = self.memory.signed("signal value", self.handle + VALUE)?;
         Ok(value.load(Ordering::Acquire))
@@ -43,6 +46,9 @@ impl<'a> Signal<'a> {
     /// Completes a packet that ran from `start` to `end` (GPU clock): writes the timestamps,
     /// decrements the value, then wakes waiters. ROCr reads the timestamps as soon as it sees the
     /// new value.
+    ///
+    /// # Errors
+    /// Fails if the signal or its mailbox is not in device memory.
     pub fn complete(&self, start: u64, end: u64) -> Result<(), Fault> {
         let at = |offset| self.memory.long("signal timestamp", self.handle + offset);
         at(START)?.store(start, Ordering::Relaxed);
@@ -55,6 +61,9 @@ impl<'a> Signal<'a> {
 
     /// Sets bits in the value and wakes waiters, as a trap handler does for a queue's inactive
     /// signal.
+    ///
+    /// # Errors
+    /// Fails if the signal or its mailbox is not in device memory.
     pub fn set_bits(&self, bits: i64) -> Result<(), Fault> {
         self.memory
             .signed("signal value", self.handle + VALUE)?

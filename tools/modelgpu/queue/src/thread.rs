@@ -28,7 +28,7 @@ impl Thread {
     ///
     /// # Errors
     /// Fails if the system cannot create a thread.
-    pub(crate) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
+    pub(crate) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<Self> {
         let work: *mut Work = Box::into_raw(Box::new(Box::new(work)));
         let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
         let mut thread = 0;
@@ -52,7 +52,7 @@ impl Thread {
             // which does no harm.
             unsafe { libc::pthread_setname_np(thread, name.as_ptr()) };
         }
-        Ok(Thread(thread))
+        Ok(Self(thread))
     }
 
     /// Waits for the thread's end.

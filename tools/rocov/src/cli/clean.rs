@@ -1,8 +1,10 @@
 //! The command line of `rocov clean`.
 
-use super::DEFAULT_DATA_DIRECTORY;
-use clap::Args;
 use std::path::PathBuf;
+
+use clap::Args;
+
+use super::DEFAULT_DATA_DIRECTORY;
 
 /// Remove the files that rocov wrote, and nothing else
 ///

@@ -1,8 +1,10 @@
 //! The command line of `rocov diff`.
 
-use super::filters::Filters;
-use clap::Args;
 use std::path::PathBuf;
+
+use clap::Args;
+
+use super::filters::Filters;
 
 /// Compare the coverage of two data directories or reports
 ///

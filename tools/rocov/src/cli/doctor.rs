@@ -1,7 +1,8 @@
 //! The command line of `rocov doctor`.
 
-use clap::Args;
 use std::path::PathBuf;
+
+use clap::Args;
 
 /// Check this machine, and programs, for coverage of GPU code
 ///

@@ -1,9 +1,10 @@
 //! The command line of `rocov dump`.
 
-use super::process_id;
 use clap::Args;
 use rocov::settings::Interval;
 use rocov::store::Label;
+
+use super::process_id;
 
 /// Have a running program write profiles of its counts
 ///

@@ -1,8 +1,10 @@
 //! The command line of `rocov export`.
 
-use super::DEFAULT_DATA_DIRECTORY;
-use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::DEFAULT_DATA_DIRECTORY;
 
 /// Write the kernels that programs loaded to a file for other tools
 ///

@@ -1,8 +1,9 @@
 //! The command line of `rocov extract`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use glob::Pattern;
-use std::path::PathBuf;
 
 /// Extract device ELFs from the file that holds them
 ///

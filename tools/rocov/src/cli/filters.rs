@@ -1,8 +1,9 @@
 //! The options that select sources, which several subcommands have.
 
-use crate::coverage::{PathMap, Selection};
 use anyhow::Result;
 use clap::Args;
+
+use crate::coverage::{PathMap, Selection};
 
 /// The options that select the contents of a report.
 #[derive(Debug, Args)]

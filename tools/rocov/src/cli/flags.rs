@@ -1,8 +1,9 @@
 //! The command line of `rocov flags`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use std::path::PathBuf;
 
 /// Print the compile flags that make a program's GPU code drainable
 ///

@@ -1,7 +1,8 @@
 //! The options of `rocov report` that make it fail.
 
-use crate::coverage::Gates;
 use clap::Args;
+
+use crate::coverage::Gates;
 
 /// Least percentages, each for every arch and for all of them joined.
 #[derive(Debug, Args)]

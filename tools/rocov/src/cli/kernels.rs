@@ -1,11 +1,13 @@
 //! The command line of `rocov kernels`.
 
-use super::DEFAULT_DATA_DIRECTORY;
-use clap::{Args, ValueEnum};
-use glob::Pattern;
 use std::num::ParseIntError;
 use std::path::PathBuf;
 use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use glob::Pattern;
+
+use super::DEFAULT_DATA_DIRECTORY;
 
 /// List the kernels that programs loaded, with their resources and coverage
 ///
@@ -48,7 +50,7 @@ pub(crate) struct KernelsArguments {
 
     /// Sort by this column: numbers from the largest, text from A
     #[arg(long, value_name = "COLUMN")]
-    pub(crate) sort: Option<Column>,
+    pub(crate) sort: Option<KernelColumn>,
 
     /// Show instead the kernel or load at this device address, such as a kernel object; can be repeated
     #[arg(
@@ -95,7 +97,7 @@ impl FromStr for Address {
 
 /// A column, as `--sort` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Column {
+pub(crate) enum KernelColumn {
     /// Target with features.
     Arch,
     /// Vector registers.

@@ -1,10 +1,12 @@
 //! The command line of `rocov merge`.
 
-use crate::data::profile_header;
-use clap::{Args, ValueEnum};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use crate::data::profile_header;
 
 /// Merge the profiles of many processes, ranks and GPUs
 ///

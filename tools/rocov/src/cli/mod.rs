@@ -26,7 +26,7 @@ pub(crate) use dump::DumpArguments;
 pub(crate) use export::{ExportArguments, ExportFormat};
 pub(crate) use extract::ExtractArguments;
 pub(crate) use flags::FlagsArguments;
-pub(crate) use kernels::{Address, Column, KernelsArguments};
+pub(crate) use kernels::{Address, KernelColumn, KernelsArguments};
 pub(crate) use merge::{FailureMode, MergeArguments};
 pub(crate) use packaging::{CompletionsArguments, ManArguments};
 pub(crate) use report::ReportArguments;

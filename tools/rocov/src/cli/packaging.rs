@@ -1,8 +1,9 @@
 //! The command lines of `rocov completions` and `rocov man`, which are for packages.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use clap_complete::Shell;
-use std::path::PathBuf;
 
 /// Print a shell's completions of this command
 ///

@@ -1,17 +1,19 @@
 //! The command line of `rocov report`. Options have the names that cargo-llvm-cov gives them, if it has
 //! them.
 
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+
+use anstream::AutoStream;
+use anyhow::Result;
+use clap::{ArgGroup, Args, ColorChoice};
+
 use super::DEFAULT_DATA_DIRECTORY;
 use super::filters::Filters;
 use super::gates::GateArguments;
 use crate::coverage::{By, Change, Gates, SourceTexts};
 use crate::render::Format;
-use anstream::AutoStream;
-use anyhow::Result;
-use clap::{ArgGroup, Args, ColorChoice};
-use std::ffi::OsString;
-use std::io;
-use std::path::PathBuf;
 
 /// Report which lines of the GPU code ran
 ///

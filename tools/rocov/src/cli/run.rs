@@ -1,12 +1,13 @@
 //! The command line of `rocov run`.
 
-use super::gpu::ModelGpus;
-use clap::Args;
-use rocov::settings::Drainer;
-use rocov::settings::{Interval, SnapshotSignal};
-use rocov::store::Label;
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+use clap::Args;
+use rocov::settings::{Drainer, Interval, SnapshotSignal};
+use rocov::store::Label;
+
+use super::gpu::ModelGpus;
 
 /// The value that librocov takes for `--control` without a directory.
 pub(crate) const USUAL_CONTROL: &str = "1";

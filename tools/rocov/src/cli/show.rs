@@ -1,7 +1,8 @@
 //! The command line of `rocov show`.
 
-use clap::Args;
 use std::path::PathBuf;
+
+use clap::Args;
 
 /// Describe files: their kind, contents and damage
 ///

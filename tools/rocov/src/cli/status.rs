@@ -1,7 +1,8 @@
 //! The command line of `rocov status`.
 
-use super::process_id;
 use clap::Args;
+
+use super::process_id;
 
 /// Show the loaded code objects of a running program, and the place of its profiles
 ///

@@ -1,14 +1,16 @@
 //! The command line of `rocov which`.
 
-use super::{Cli, DEFAULT_DATA_DIRECTORY};
-use crate::coverage::PathMap;
-use clap::error::ErrorKind;
-use clap::{Args, CommandFactory};
 use std::convert::Infallible;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory};
+
+use super::{Cli, DEFAULT_DATA_DIRECTORY};
+use crate::coverage::PathMap;
 
 /// List the tests that reach a line, with their counts
 ///

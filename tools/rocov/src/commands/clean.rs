@@ -1,17 +1,6 @@
 //! `rocov clean`: removes the files that rocov wrote, by their names, places and first bytes, and nothing
 //! else. A directory goes if it had such files and is empty then.
 
-use crate::cli::CleanArguments;
-use crate::data::profile_header::{self, INDEXED_MAGIC};
-use crate::data::{DATABASE, FileKind, is_searched};
-use crate::term::exit_status::{CommandResult, FAILED};
-use crate::term::plural::count;
-use crate::term::print;
-use anyhow::{Context, Result, bail};
-use rocov::format::codeobject::Identity;
-use rocov::format::profraw::{RawProfile, SavedSections};
-use rocov::store::layout::{PROFRAW, REGISTRIES, SIDE, normal, sides};
-use rocov::store::{PARTIAL, sweep};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -19,6 +8,19 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use rocov::format::codeobject::Identity;
+use rocov::format::profraw::{RawProfile, SavedSections};
+use rocov::store::layout::{PROFRAW, REGISTRIES, SIDE, normal, sides};
+use rocov::store::{PARTIAL, sweep};
+
+use crate::cli::CleanArguments;
+use crate::data::profile_header::{self, INDEXED_MAGIC};
+use crate::data::{DATABASE, FileKind, is_searched};
+use crate::term::exit_status::{CommandResult, FAILED};
+use crate::term::plural::count;
+use crate::term::print;
 
 /// The first bytes of device ELFs, kernel registries and databases.
 const ELF_START: &[u8] = b"\x7fELF";

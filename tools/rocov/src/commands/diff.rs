@@ -1,5 +1,9 @@
 //! `rocov diff`: compares the coverage of two data directories or reports in JSON.
 
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow};
+
 use crate::cli::DiffArguments;
 use crate::coverage;
 use crate::coverage::{By, Comparison, Report, View};
@@ -12,8 +16,6 @@ use crate::render::comparison::ComparisonFormat;
 use crate::term::exit_status::CommandResult;
 use crate::term::warnings::Warnings;
 use crate::term::{exit_status, print};
-use anyhow::{Context, Result, anyhow};
-use std::path::Path;
 
 /// Prints the comparison.
 pub(crate) fn diff(arguments: &DiffArguments) -> CommandResult {

@@ -1,11 +1,12 @@
 //! `rocov dump`: has a running program write its counts as profiles.
 
+use anyhow::anyhow;
+use rocov::control::{DumpRequest, Request};
+
 use crate::cli::DumpArguments;
 use crate::system::control::ask;
 use crate::term::exit_status::CommandResult;
 use crate::term::plural::count;
-use anyhow::anyhow;
-use rocov::control::{DumpRequest, Request};
 
 /// Asks the program to write its counts.
 pub(crate) fn dump(arguments: &DumpArguments) -> CommandResult {

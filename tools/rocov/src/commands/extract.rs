@@ -1,15 +1,17 @@
 //! `rocov extract`: writes the device ELFs in a file to files of their own.
 
-use crate::cli::ExtractArguments;
-use crate::support::mmap;
-use crate::term::exit_status::{CommandResult, FAILED};
-use crate::term::print;
+use std::collections::BTreeSet;
+
 use anyhow::anyhow;
 use rocov::format::bundle;
 use rocov::format::bundle::{BundleError, DeviceImage};
 use rocov::store::layout::device_elf_name;
 use rocov::store::write_if_changed;
-use std::collections::BTreeSet;
+
+use crate::cli::ExtractArguments;
+use crate::support::mmap;
+use crate::term::exit_status::{CommandResult, FAILED};
+use crate::term::print;
 
 /// Writes each device ELF of the file to a file of its own, or lists them.
 ///

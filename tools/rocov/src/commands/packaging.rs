@@ -1,12 +1,14 @@
 //! `rocov completions` and `rocov man`: files for packages, generated from the description of the
 //! command line.
 
+use std::fs;
+
+use anyhow::Context;
+use clap::CommandFactory;
+
 use crate::cli::{Cli, CompletionsArguments, ManArguments};
 use crate::term::exit_status::CommandResult;
 use crate::term::print;
-use anyhow::Context;
-use clap::CommandFactory;
-use std::fs;
 
 /// The name of the command, as it is typed.
 const NAME: &str = "rocov";

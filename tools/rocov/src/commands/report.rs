@@ -1,5 +1,10 @@
 //! `rocov report`: prints which lines ran, or writes that in another format.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
 use crate::cli::ReportArguments;
 use crate::coverage::report::heading;
 use crate::coverage::staleness::Misfit;
@@ -16,9 +21,6 @@ use crate::term::exit_status::CommandResult;
 use crate::term::plural::count;
 use crate::term::warnings::Warnings;
 use crate::term::{exit_status, print};
-use anyhow::{Result, bail};
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// Prints or writes the report.
 pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {

@@ -1,5 +1,19 @@
 //! `rocov run`: starts a program with librocov preloaded and keeps its exit status.
 
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::CommandFactory;
+use rocov::settings::Drainer;
+use rocov::store::layout::PROFRAW;
+
 use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, RunArguments, USUAL_CONTROL};
 use crate::data::{DataDirectory, DeviceProfile};
 use crate::support::paths::Absent;
@@ -11,18 +25,6 @@ use crate::term::exit_status::{CommandResult, Failure};
 use crate::term::plural::count;
 use crate::term::warnings::Warnings;
 use crate::term::{exit_status, print};
-use anyhow::{Context, Result, anyhow, bail};
-use clap::CommandFactory;
-use rocov::settings::Drainer;
-use rocov::store::layout::PROFRAW;
-use std::env;
-use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::SystemTime;
 
 const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 const PAUSED_VARIABLE: &str = "ROCOV_PAUSED";

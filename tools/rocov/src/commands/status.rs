@@ -1,11 +1,12 @@
 //! `rocov status`: prints the loaded code objects of a running program, and the place of its profiles.
 
+use rocov::control::{Answer, Request};
+use serde::Serialize;
+
 use crate::cli::StatusArguments;
 use crate::system::control::ask;
 use crate::term::exit_status::CommandResult;
 use crate::term::plural::count;
-use rocov::control::{Answer, Request};
-use serde::Serialize;
 
 /// Version of the JSON. Fields may be added to it.
 const SCHEMA: u32 = 1;

@@ -1,5 +1,12 @@
 //! `rocov which`: finds the tests that reach a line.
 
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use rocov::store::Label;
+use serde::Serialize;
+
 use crate::cli::{LineOfSource, WhichArguments};
 use crate::coverage::{By, Collected, Report, Selection, SourceTexts, View, misfit};
 use crate::data::components::Components;
@@ -12,11 +19,6 @@ use crate::term::exit_status::CommandResult;
 use crate::term::table::{Heading, table};
 use crate::term::warnings::Warnings;
 use crate::term::{exit_status, print};
-use anyhow::{Context, Result};
-use rocov::store::Label;
-use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::Arc;
 
 /// The version of the output of `--json`.
 const VERSION: u32 = 1;

@@ -1,12 +1,13 @@
 //! Figures of parts of the counts: of components, and of single tests.
 
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+use std::sync::Arc;
+
 use super::figures::Figures;
 use super::function::{Kind, Place, Span};
 use super::segments::lines;
 use super::view::{Column, View};
-use std::collections::{HashMap, HashSet};
-use std::hash::Hash;
-use std::sync::Arc;
 
 /// A component, or a test.
 #[derive(Debug)]

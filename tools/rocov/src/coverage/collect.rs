@@ -1,5 +1,16 @@
 //! Asks llvm-cov for the coverage of every code object.
 
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+use rocov::format::codeobject::CodeObject;
+use tempfile::NamedTempFile;
+
 use super::folded::{Folded, with_everything_run};
 use super::llvm_cov::export;
 use super::model::{Record, SharedFunctions, Side, Source};
@@ -11,15 +22,6 @@ use crate::system::command;
 use crate::term::plural::count;
 use crate::term::progress::Last;
 use crate::term::{print, progress};
-use anyhow::{Context, Result};
-use rocov::format::codeobject::CodeObject;
-use std::collections::HashMap;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use tempfile::NamedTempFile;
 
 /// A code object, or a program on the host, and its own profile.
 #[derive(Debug)]

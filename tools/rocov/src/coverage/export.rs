@@ -4,16 +4,18 @@
 //! The format is llvm.coverage.json.export, of version 2 (LLVM 12) and later. The figures of files there
 //! follow from the functions, so rocov skips them.
 
+use std::fmt;
+use std::io::{BufReader, Read};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
 use super::function::{
     Branch, Counts, Decision, DecisionOutcome, Function, Kind, Location, Place, Region, Span,
     Vector,
 };
 use super::model::Record;
-use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use std::fmt;
-use std::io::{BufReader, Read};
-use std::sync::Arc;
 
 /// A function as it is in an export.
 #[derive(Debug, Deserialize)]

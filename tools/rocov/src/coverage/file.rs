@@ -1,10 +1,11 @@
 //! One source file, line by line, with its counts in each column.
 
+use std::collections::BTreeMap;
+
 use super::function::{Place, Span};
 use super::segments::{CountedRegion, Segment, lines, missed, segments};
 use super::uniformity::Uniformity;
 use super::view::{Column, View};
-use std::collections::BTreeMap;
 
 /// A source file.
 #[derive(Debug)]

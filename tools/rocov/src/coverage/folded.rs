@@ -4,11 +4,12 @@
 //! as that of a side that did not run. But a folded side is the only one whose count is 0 in a
 //! profile in which everything ran, and such a profile can be made.
 
-use super::function::{Function, Key};
-use super::model::Record;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
+
+use super::function::{Function, Key};
+use super::model::Record;
 
 /// The line that llvm-profdata writes in text before the counts of a function.
 const COUNTERS: &str = "# Counter Values:";

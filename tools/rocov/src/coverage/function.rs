@@ -2,10 +2,11 @@
 //!
 //! All code objects that have a function share its description. Counts are of one of them.
 
-use super::uniformity::Uniformity;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+
+use super::uniformity::Uniformity;
 
 /// A place in a source file; line and column count from 1, the column in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -4,12 +4,13 @@
 //! these has a key that does not depend on the others: a line its number, a region its span and the
 //! macro expansions that lead to it.
 
+use std::collections::BTreeMap;
+
 use super::figures::{Figure, Figures};
 use super::function::{Kind, Location, Place, Span};
 use super::model::Record;
 use super::segments::{CountedRegion, lines, segments};
 use super::uniformity::Uniformity;
-use std::collections::BTreeMap;
 
 /// The key of a region or branch of a function.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,16 +1,18 @@
 //! Runs llvm-cov on device ELFs and their indexed profile, and reads its output.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
 use super::export;
 use super::export::Export;
 use super::figures::Figure;
 use super::function_coverage::FunctionCoverage;
 use crate::llvm::Tools;
 use crate::system::command;
-use anyhow::{Context, Result};
-use serde::Deserialize;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The figures of a function that was compiled with coverage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

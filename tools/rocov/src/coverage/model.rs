@@ -4,11 +4,13 @@
 //! are added within an arch and over archs, and never over the sides: a `__host__ __device__`
 //! function is one function twice.
 
-use super::function::{Counts, Function, Key};
-use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::function::{Counts, Function, Key};
 
 /// The side that code runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

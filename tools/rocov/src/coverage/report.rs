@@ -1,6 +1,11 @@
 //! A report from merged profiles and their device ELFs: code objects, components and tests, collected to
 //! a view.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
 use super::breakdown::{Part, Tests};
 use super::collect::{Collected, CountedBinary, collect};
 use super::model::Side;
@@ -15,9 +20,6 @@ use crate::profdata::per_label::MergedTest;
 use crate::profdata::uniformity::UniformityProfiles;
 use crate::profdata::{MergedArch, MergedObject, MergedProfiles};
 use crate::term::plural::count;
-use anyhow::Result;
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 
 /// The arch of a column of host code.
 const HOST: &str = "host";

@@ -3,14 +3,16 @@
 //! llvm-cov's own format says neither which functions are kernels nor which sides of branches are
 //! folded: that is in `rocov.columns`.
 
-use super::export;
-use super::model::{SharedFunctions, Side, Source};
-use anyhow::{Context, Result, bail};
-use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use super::export;
+use super::model::{SharedFunctions, Side, Source};
 
 /// The description of a column of a report.
 #[derive(Debug, Serialize, Deserialize)]

@@ -1,10 +1,12 @@
 //! Finds the source, and the line of it, that a user means.
 
+use std::path::Path;
+
+use anyhow::{Error, Result, anyhow, bail};
+
 use super::file::Line;
 use super::path_match::{Match, PathIndex};
 use super::view::View;
-use anyhow::{Error, Result, anyhow, bail};
-use std::path::Path;
 
 impl View {
     /// The source at `file`. If there is none, the source whose path ends like `file`.

@@ -4,9 +4,10 @@
 //! Regions are nested, and a region's count holds until a smaller one begins. A segment has the count
 //! from a place on.
 
+use std::cmp::Reverse;
+
 use super::function::{Kind, Place, Span};
 use super::uniformity::Uniformity;
-use std::cmp::Reverse;
 
 /// A region with its count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

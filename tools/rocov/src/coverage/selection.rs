@@ -1,12 +1,13 @@
 //! The source files that are shown, and their present paths.
 
-use anyhow::{Context, Result, bail};
-use rocov::discover::filter::Filter;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result, bail};
+use rocov::discover::filter::Filter;
 
 /// A directory that sources have moved to since they were compiled: `FROM=TO`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,13 +1,15 @@
 //! The text of source files: from the tree, or as git has it at a revision.
 
-use super::path_match::{Match, PathIndex};
-use crate::system::git::{Repository, Revision};
-use anyhow::{Context, Result};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::path_match::{Match, PathIndex};
+use crate::system::git::{Repository, Revision};
 
 /// The text of source files: from the tree, unless a revision is given.
 #[derive(Debug, Default)]

@@ -1,13 +1,14 @@
 //! Checks that a source is the one that was compiled.
 
-use super::function::{Kind, Place, Region};
-use super::source_text::SourceTexts;
-use super::view::View;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::ptr;
 use std::sync::Arc;
+
+use super::function::{Kind, Place, Region};
+use super::source_text::SourceTexts;
+use super::view::View;
 
 /// The reason why a source cannot be shown as it was compiled.
 #[derive(Debug)]

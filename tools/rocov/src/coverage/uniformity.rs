@@ -1,14 +1,16 @@
 //! The uniformity of code: the share of its executions that had all lanes of the wave active.
 
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
 use super::llvm_cov::export;
 use super::model::Record;
 use super::segments::counted_lines;
 use super::view::{Column, View};
 use crate::llvm::Tools;
 use crate::profdata::uniformity::UniformityProfiles;
-use anyhow::Result;
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 
 /// The uniformity of a part of the code. Each active lane counts as one execution.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,6 +1,11 @@
 //! The view of a report: columns of counts, and the figures of each source file in each column and in
 //! all of them.
 
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
 use super::breakdown::Part;
 use super::changed::Changed;
 use super::figures::Figures;
@@ -9,10 +14,6 @@ use super::function_coverage::FunctionCoverage;
 use super::model::{Record, Side, Source, combine};
 use super::source_text::SourceTexts;
 use super::staleness::Misfit;
-use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// The grouping of code objects to columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

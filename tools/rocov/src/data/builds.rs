@@ -5,20 +5,22 @@
 //! A kernel registry lists, for each process, the builds of its files and the profiles of their code. A
 //! pooled profile has the build in its name. Reports take a profile if no registry knows its build.
 
-use super::names::DeviceProfile;
-use super::registries::{Registries, RegistryLoad, RegistryProcess};
-use crate::support::local_time;
-use crate::support::paths::{below, here};
-use crate::term::plural::count;
-use rocov::discover::host_files::tag;
-use rocov::format::registry::model::Document;
-use rocov::store::ProfileNameParts;
-use rocov::store::layout::{normal, unlabelled_directory};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
+
+use rocov::discover::host_files::tag;
+use rocov::format::registry::model::Document;
+use rocov::store::ProfileNameParts;
+use rocov::store::layout::{normal, unlabelled_directory};
+
+use super::names::DeviceProfile;
+use super::registries::{Registries, RegistryLoad, RegistryProcess};
+use crate::support::local_time;
+use crate::support::paths::{below, here};
+use crate::term::plural::count;
 
 /// Bytes of a build in the name of a pool.
 const TAG: usize = 16;

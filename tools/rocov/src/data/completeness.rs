@@ -2,13 +2,15 @@
 //!
 //! The registries and the kept device ELFs have what was loaded: either may be lost with the profiles.
 
+use std::collections::BTreeSet;
+
+use rocov::format::codeobject::sanitize_target;
+
 use super::components::Components;
 use super::device_elfs::{DeviceElf, ObjectFile};
 use super::match_elfs::MatchedElfs;
 use super::{Builds, DataDirectory, Registries};
 use crate::term::plural::count;
-use rocov::format::codeobject::sanitize_target;
-use std::collections::BTreeSet;
 
 impl DataDirectory {
     /// Returns a line for each thing that ran, or should have run, and is not in a report of `matched`. Only

@@ -1,10 +1,12 @@
 //! Components: the code objects that came from one library or executable.
 
-use super::Origins;
-use super::device_elfs::ObjectFile;
-use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use super::Origins;
+use super::device_elfs::ObjectFile;
 
 /// The components that a report is of; none for all.
 #[derive(Default)]

@@ -1,6 +1,8 @@
 //! Device ELFs: in the files that the user names, and in the data directory.
 
-use crate::support::mmap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
 use anyhow::{Context, Error, Result, bail};
 use memmap2::Mmap;
 use rocov::format::bundle;
@@ -8,8 +10,8 @@ use rocov::format::bundle::BundleError;
 use rocov::format::codeobject::{CodeObject, Identity, without_host_functions};
 use rocov::store::layout::device_elf_name;
 use rocov::store::write_atomic;
-use std::ops::Range;
-use std::path::{Path, PathBuf};
+
+use crate::support::mmap;
 
 /// A file that device ELFs are looked for in.
 #[derive(Debug)]

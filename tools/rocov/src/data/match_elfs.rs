@@ -1,15 +1,17 @@
 //! Pairs profiles with device ELFs, by their identity.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use anyhow::{Error, Result, anyhow};
+use rocov::store::Label;
+
 use super::components::Components;
 use super::device_elfs::{DeviceElf, ObjectFile};
 use super::{DataDirectory, DeviceProfile, profile_header};
 use crate::llvm::LlvmTools;
 use crate::term::plural::count;
 use crate::term::warnings::Warnings;
-use anyhow::{Error, Result, anyhow};
-use rocov::store::Label;
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 /// Profiles paired with device ELFs, and the rest of both.
 pub(crate) struct MatchedElfs<'a> {

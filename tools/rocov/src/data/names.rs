@@ -1,10 +1,11 @@
 //! The kinds of files in a data directory, by their names. The library makes and parses the names.
 
-use rocov::store::layout::{PROFRAW, SECTIONS, SIDE, elf_identity, is_registry, profile_label};
-use rocov::store::{LABELS, Label, PARTIAL, ProfileNameParts};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use rocov::store::layout::{PROFRAW, SECTIONS, SIDE, elf_identity, is_registry, profile_label};
+use rocov::store::{LABELS, Label, PARTIAL, ProfileNameParts};
 
 /// The name of the indexed profile of host code in a pooled directory. `rocov merge -o DIR` writes
 /// another name, so that a merge of DIR counts it only once.

@@ -1,11 +1,13 @@
 //! The reason why there is nothing to report, and what to do next: a message for each way to come here.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Error, anyhow};
+
 use super::DataDirectory;
 use crate::support::paths::Absent;
 use crate::term::plural::count;
-use anyhow::{Error, anyhow};
-use std::fs;
-use std::path::{Path, PathBuf};
 
 /// The name of the first page of `rocov report --html`.
 const PAGES: &str = "index.html";

@@ -1,13 +1,15 @@
 //! The header of a profile: its version, and the instrumentation that it is of.
 
-use crate::llvm::LlvmTools;
-use crate::support::mmap;
-use anyhow::{Context, Result, bail};
-use rocov::format::profraw::{Header, ProfileError, RawProfile, Version};
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use rocov::format::profraw::{Header, ProfileError, RawProfile, Version};
+
+use crate::llvm::LlvmTools;
+use crate::support::mmap;
 
 /// Bytes of a raw profile that hold its magic and version.
 const VERSION_END: u64 = 16;

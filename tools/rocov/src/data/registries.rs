@@ -5,7 +5,9 @@
 //! small ([`Registries`]). Only some commands need the kernels and their addresses, which may be large
 //! ([`MergedRegistry`]).
 
-use crate::support::mmap;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
 use anyhow::{Context, Error, Result};
 use rocov::format::codeobject::FileUri;
 use rocov::format::registry::model::{
@@ -14,8 +16,8 @@ use rocov::format::registry::model::{
 };
 use rocov::store::layout::{REGISTRIES, normal};
 use serde::Deserialize;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+
+use crate::support::mmap;
 
 /// The part of all registries that every command needs.
 #[derive(Debug, Default)]

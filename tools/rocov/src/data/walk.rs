@@ -1,11 +1,6 @@
 //! Walks data directories: all files below a directory that a user names, and those beside it that
 //! belong to it.
 
-use super::names::{DeviceProfile, FileKind, is_searched};
-use crate::support::paths::Absent;
-use anyhow::Error;
-use rocov::store::ProfileNameParts;
-use rocov::store::layout::{OBJECTS, PROFRAW, REGISTRIES, SECTIONS, normal, sides};
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -13,6 +8,13 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use anyhow::Error;
+use rocov::store::ProfileNameParts;
+use rocov::store::layout::{OBJECTS, PROFRAW, REGISTRIES, SECTIONS, normal, sides};
+
+use super::names::{DeviceProfile, FileKind, is_searched};
+use crate::support::paths::Absent;
 
 /// One file, as soon as it is found.
 #[derive(Debug)]

@@ -1,12 +1,14 @@
 //! Compilers: their versions as they print them, and as code that they made carries them.
 
-use super::search::{PLACES, candidates};
-use crate::support::paths::Absent;
-use crate::system::command;
-use anyhow::{Context, Result, anyhow};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use anyhow::{Context, Result, anyhow};
+
+use super::search::{PLACES, candidates};
+use crate::support::paths::Absent;
+use crate::system::command;
 
 /// The next step if a compiler cannot be used.
 const OTHER: &str = "give --clang another compiler, such as one that `rocov doctor` finds";

@@ -9,11 +9,13 @@ mod clang;
 mod search;
 mod tools;
 
-use anyhow::{Error, Result, anyhow, bail};
-use rocov::format::profraw::{Version, VersionLayout};
-use search::{PLACES, candidates, named_in};
 use std::cmp::Reverse;
 use std::path::Path;
+
+use anyhow::{Error, Result, anyhow, bail};
+use rocov::format::profraw::{Version, VersionLayout};
+
+use search::{PLACES, candidates, named_in};
 
 pub(crate) use clang::Clang;
 pub(crate) use search::rocm;

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The directory of ROCm if `ROCM_PATH` names none.
-const DEFAULT_ROCM: &str = "/opt/rocm";
+use rocov::settings::defaults::ROCM_PATH;
+
 /// Parent of Debian's directories `llvm-N`.
 pub(super) const LLVM_PARENT: &str = "/usr/lib";
 /// The places of [`candidates`], in words.
@@ -13,7 +13,7 @@ pub(super) const PLACES: &str = "on PATH, in /usr/lib/llvm-N/bin or in $ROCM_PAT
 
 /// The directory of ROCm, which need not be there.
 pub(crate) fn rocm() -> PathBuf {
-    env::var_os("ROCM_PATH").map_or_else(|| PathBuf::from(DEFAULT_ROCM), PathBuf::from)
+    env::var_os("ROCM_PATH").map_or_else(|| PathBuf::from(ROCM_PATH), PathBuf::from)
 }
 
 /// Executables called `base` or `base-N` in the usual places of LLVM, each once.

@@ -1,14 +1,16 @@
 //! llvm-profdata and llvm-cov of one LLVM, and which raw version they read.
 
-use super::clang::{Clang, number_after};
-use super::search::LLVM_PARENT;
-use crate::system::command;
-use rocov::format::profraw::Version;
 use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use rocov::format::profraw::Version;
 use tempfile::NamedTempFile;
+
+use super::clang::{Clang, number_after};
+use super::search::LLVM_PARENT;
+use crate::system::command;
 
 /// The first words of a raw profile of version 0, which no llvm-profdata reads: it then says which
 /// version it does.

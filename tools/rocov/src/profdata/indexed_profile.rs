@@ -6,12 +6,14 @@
 //! names to hashes and counters. llvm-profdata writes the profiles that the format cannot hold: MC/DC
 //! bitmaps, counters of one byte or of whole waves.
 
-use crate::data::profile_header::INDEXED_MAGIC;
+use std::collections::{BTreeMap, HashMap};
+
 use byteorder::{ByteOrder, LittleEndian};
 use rocov::format::codeobject::name_ref;
 use rocov::format::profraw::{RawProfile, Sum, Version, Word};
 use rocov::validate::for_each_name;
-use std::collections::{BTreeMap, HashMap};
+
+use crate::data::profile_header::INDEXED_MAGIC;
 
 const MAGIC: u64 = u64::from_le_bytes(INDEXED_MAGIC);
 const VERSION: u64 = 4;
@@ -194,11 +196,12 @@ fn push(bytes: &mut Vec<u8>, words: impl IntoIterator<Item = u64>) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::system::command;
     use std::fs;
     use std::path::Path;
     use std::process::Command;
+
+    use super::*;
+    use crate::system::command;
 
     const PROFDATA: &str = "llvm-profdata-22";
 

@@ -1,17 +1,19 @@
 //! Merges profiles into one indexed profile with llvm-profdata.
 
-use crate::data::profile_header::{is_indexed, version_word};
-use crate::llvm::{LlvmTools, Tools};
-use crate::support::atomic::replace;
-use crate::system::command;
-use anyhow::{Context, Result, bail};
-use rocov::format::profraw::Version;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use rocov::format::profraw::Version;
 use tempfile::NamedTempFile;
+
+use crate::data::profile_header::{is_indexed, version_word};
+use crate::llvm::{LlvmTools, Tools};
+use crate::support::atomic::replace;
+use crate::system::command;
 
 /// Checks the raw profile at `path` with llvm-profdata, which looks deeper than rocov's own check of the
 /// header.

@@ -8,18 +8,20 @@ pub(crate) mod llvm_profdata;
 pub(crate) mod per_label;
 pub(crate) mod uniformity;
 
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use rocov::format::profraw::Sum;
+use tempfile::TempDir;
+
 use crate::data::DataDirectory;
 use crate::data::device_elfs::ObjectFile;
 use crate::data::match_elfs::{MatchedArch, MatchedCodeObject, MatchedElfs, leave_out_damaged};
 use crate::llvm::LlvmTools;
 use crate::support::{mmap, parallel};
 use crate::term::warnings::Warnings;
-use anyhow::{Context, Result, bail};
-use rocov::format::profraw::Sum;
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 /// Everything that was merged.
 pub(crate) struct MergedProfiles<'a> {

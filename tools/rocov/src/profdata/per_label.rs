@@ -1,13 +1,15 @@
 //! The profiles of each label, merged: the counts of single tests.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Result, bail};
+use rocov::store::Label;
+
 use super::MergedProfiles;
 use crate::data::DataDirectory;
 use crate::data::match_elfs::MatchedElfs;
 use crate::llvm::LlvmTools;
 use crate::term::warnings::Warnings;
-use anyhow::{Result, bail};
-use rocov::store::Label;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The name of profiles without a label.
 pub(crate) const UNLABELLED: &str = "(no label)";

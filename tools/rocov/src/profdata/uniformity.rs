@@ -14,13 +14,15 @@
 //! it, each divergent counter has a random number and every other counter is 0. A region has a uniform count
 //! if it evaluates to 0 or to one of these numbers.
 
-use super::{indexed_profile, sum};
-use crate::data::match_elfs::{MatchedCodeObject, MatchedElfs};
-use anyhow::{Context, Result};
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::{indexed_profile, sum};
+use crate::data::match_elfs::{MatchedCodeObject, MatchedElfs};
 
 /// The profiles of one code object.
 #[derive(Debug, Clone)]

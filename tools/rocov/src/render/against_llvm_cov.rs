@@ -5,6 +5,13 @@
 #[path = "../../tests/common/json.rs"]
 mod json;
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
 use super::{Format, write};
 use crate::coverage::collect::{CountedBinary, collect};
 use crate::coverage::model::{Side, Source};
@@ -12,11 +19,6 @@ use crate::coverage::view::{By, View};
 use crate::llvm::LlvmTools;
 use crate::system::command;
 use json::json;
-use serde_json::Value;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use tempfile::TempDir;
 
 const COV: &str = "llvm-cov-22";
 

@@ -1,5 +1,14 @@
 //! Annotated source, which llvm-cov prints.
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
+
 use crate::coverage;
 use crate::coverage::llvm_cov::llvm_cov;
 use crate::coverage::resolve_source::not_known;
@@ -7,13 +16,6 @@ use crate::coverage::{Misfit, PathMap, SourceTexts};
 use crate::llvm::Tools;
 use crate::system::command;
 use crate::term::print;
-use anyhow::{Context, Result, bail};
-use std::collections::BTreeSet;
-use std::fs;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use tempfile::TempDir;
 
 /// The sources that the user asks for, and how to show them.
 pub(crate) struct SourceRequest<'a> {

@@ -1,12 +1,14 @@
 //! Tables of components and of tests, in each format that has them.
 
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
 use crate::coverage::breakdown::{OfColumn, Only, Part};
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::view::View;
 use crate::term::table::{Heading, table};
-use serde_json::{Value, json};
-use std::collections::BTreeSet;
-use std::io::{self, Write};
 
 /// The heading of the tests that some of a test's counts may be of.
 pub(crate) const SHARED: &str = "Shared with";

@@ -1,5 +1,9 @@
 //! The coverage of changed lines, as text, in Markdown and in JSON.
 
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
 use crate::coverage::changed::{Changed, ChangedSource};
 use crate::coverage::figures::Figure;
 use crate::coverage::file::Line;
@@ -7,8 +11,6 @@ use crate::coverage::view::View;
 use crate::support::paths::{below, here};
 use crate::term::line_ranges::ranges;
 use crate::term::table::{Heading, table};
-use serde_json::{Value, json};
-use std::io::{self, Write};
 
 /// A table with the files, and the lines that did not run.
 pub(super) fn write_text(view: &View, changed: &Changed, out: &mut dyn Write) -> io::Result<()> {

@@ -3,19 +3,21 @@
 //! A directory is a package and a source file a class. Files below the current directory, which is
 //! the `source`, have paths from there.
 
-use crate::coverage::figures::Figure;
-use crate::coverage::file::{File, Joined};
-use crate::coverage::view::View;
-use crate::support::demangle::shown;
-use crate::support::paths::{below, here};
-use quick_xml::Writer;
-use quick_xml::events::{BytesDecl, BytesText, Event};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::env;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesText, Event};
+
+use crate::coverage::figures::Figure;
+use crate::coverage::file::{File, Joined};
+use crate::coverage::view::View;
+use crate::support::demangle::shown;
+use crate::support::paths::{below, here};
 
 /// Lines and branches of something.
 #[derive(Default, Clone, Copy)]

@@ -1,5 +1,9 @@
 //! A comparison as text, in Markdown and in JSON.
 
+use std::io::Write;
+
+use anyhow::Result;
+
 use crate::coverage::comparison::{
     Comparison, FunctionChange, FunctionFate, LineChange, Pair, Totals,
 };
@@ -7,8 +11,6 @@ use crate::coverage::figures::Figure;
 use crate::support::paths::{below, here};
 use crate::term::line_ranges::ranges;
 use crate::term::table::{Heading, table};
-use anyhow::Result;
-use std::io::Write;
 
 /// A format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,14 +1,16 @@
 //! llvm-cov's own JSON (llvm.coverage.json.export): an export for each column, in the order of
 //! `rocov.columns`, which describes them.
 
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
 use super::{breakdown, changed, uniformity};
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::function::{DecisionOutcome, Function, Location, Region, Sides};
 use crate::coverage::model::Record;
 use crate::coverage::report_json::Head;
 use crate::coverage::view::{Column, View};
-use serde_json::{Value, json};
-use std::io::{self, Write};
 
 /// The version of the format: that of LLVM 22, which tells the values that MC/DC saw.
 const VERSION: &str = "3.1.0";

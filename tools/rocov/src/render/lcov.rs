@@ -4,8 +4,9 @@
 //! written here, as geninfo(1) says and lcov counts them. llvm-cov has its summary's there. And a
 //! side of a branch that the compiler folded is left out, which llvm-cov has as never taken.
 
-use crate::coverage::view::View;
 use std::io::{self, Write};
+
+use crate::coverage::view::View;
 
 pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     for path in &view.paths {

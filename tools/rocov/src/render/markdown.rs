@@ -1,12 +1,13 @@
 //! A summary in Markdown, for a comment on a pull request and for `$GITHUB_STEP_SUMMARY`.
 
+use std::io::{self, Write};
+
 use super::{breakdown, changed};
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::file::Line;
 use crate::coverage::view::{Row, View};
 use crate::support::paths::{below, here};
 use crate::term::line_ranges::ranges;
-use std::io::{self, Write};
 
 /// Ranges of lines that are shown of a file: a comment may have 65,536 characters.
 const MOST_RANGES: usize = 12;

@@ -18,10 +18,12 @@ mod uniformity;
 pub(crate) use breakdown::SHARED;
 pub(crate) use html::write as write_html;
 
-use crate::coverage::view::View;
-use anyhow::Result;
 use std::collections::BTreeMap;
 use std::io::Write;
+
+use anyhow::Result;
+
+use crate::coverage::view::View;
 
 /// A format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,11 +2,13 @@
 //!
 //! A path is as seen from the current directory, which should be the project's base.
 
+use std::io::{self, Write};
+
+use quick_xml::Writer;
+
 use crate::coverage::figures::Figure;
 use crate::coverage::view::View;
 use crate::support::paths::{below, here};
-use quick_xml::Writer;
-use std::io::{self, Write};
 
 pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let here = here();

@@ -1,14 +1,16 @@
 //! The table of `llvm-cov report`, for each column and for all of them joined; and the lines that only
 //! some archs ran.
 
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+
 use super::{breakdown, changed, uniformity};
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::view::View;
 use crate::support::paths::{below, common};
 use crate::term::line_ranges::ranges;
-use anstyle::{AnsiColor, Style};
-use std::collections::BTreeMap;
-use std::io::{self, Write};
 
 /// The headings of columns, in the order of llvm-cov.
 const HEADINGS: [&str; 13] = [

@@ -1,12 +1,14 @@
 //! The uniformity of code: a table for each column, and the lines that ran with idle lanes.
 
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
 use crate::coverage::uniformity::{ColumnUniformity, UniformLine, UniformityFigures};
 use crate::coverage::view::View;
 use crate::support::paths::below;
 use crate::term::table::{Heading, table};
-use serde_json::{Value, json};
-use std::io::{self, Write};
-use std::path::Path;
 
 /// The headings of numbers in the table.
 const HEADINGS: [&str; 4] = ["Lines that ran", "Divergent", "Not known", "Uniform"];

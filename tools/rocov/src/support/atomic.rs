@@ -2,12 +2,13 @@
 //! tools and SQLite. The library's own writer takes bytes ([`rocov::store::write_atomic`]). Both use one kind
 //! of temporary names and locks, so that each removes the leftovers of the other.
 
-use anyhow::{Context, Result, bail};
-use rocov::store::{hold, partial_prefix, sweep};
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use rocov::store::{hold, partial_prefix, sweep};
 use tempfile::{Builder, NamedTempFile, TempDir, TempPath};
 
 /// A file or directory that has another name until it is complete.
@@ -137,8 +138,9 @@ fn cannot_write(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::os::unix::fs::{FileTypeExt, symlink};
+
+    use super::*;
 
     fn write(text: &str) -> impl FnOnce(&Path) -> Result<()> {
         move |path| Ok(fs::write(path, text)?)

@@ -39,8 +39,9 @@ fn formatted(seconds: u64, format: &std::ffi::CStr) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::process::Command;
+
+    use super::*;
 
     /// The output of date(1).
     fn by_date(seconds: u64, format: &str) -> String {

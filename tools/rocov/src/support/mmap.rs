@@ -1,10 +1,12 @@
 //! Files as memory: host files with kernels can be gigabytes, of which little is read.
 
-use crate::support::paths::Absent;
-use anyhow::{Context, Result, bail};
-use memmap2::Mmap;
 use std::fs::File;
 use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use memmap2::Mmap;
+
+use crate::support::paths::Absent;
 
 /// Maps the file at `path` for reading.
 ///

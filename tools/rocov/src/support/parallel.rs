@@ -18,9 +18,11 @@ pub(crate) fn map<T: Sync, R: Send>(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use anyhow::bail;
     use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use anyhow::bail;
+
+    use super::*;
 
     #[test]
     fn results_are_in_order() {

@@ -1,10 +1,11 @@
 //! Runs other programs, with errors that show the whole command.
 
-use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
 use std::io::{Read, Seek};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ChildStdout, Command, Output, Stdio};
+
+use anyhow::{Context, Result, bail};
 
 /// Runs `command` and captures its output.
 ///

@@ -6,19 +6,21 @@
 //! changes: commands, properties, fixtures, the choice and order of tests, and ctest's record of
 //! earlier runs.
 
-use super::command;
-use crate::term::print;
-use anyhow::{Context, Result, bail};
-use flate2::Crc;
-use rocov::store::Label;
-use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use flate2::Crc;
+use rocov::store::Label;
+use serde::Deserialize;
 use tempfile::TempDir;
+
+use super::command;
+use crate::term::print;
 
 /// The file that ctest reads first in a build directory.
 const TEST_FILE: &str = "CTestTestfile.cmake";

@@ -3,14 +3,16 @@
 //! rocov runs git as a program, so that it can read everything that the user's git can. Options make
 //! the output independent of the user's configuration.
 
-use super::command;
-use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use super::command;
 
 /// Options that make a diff independent of any configuration: only the changed lines, of files by their
 /// paths from the root of the repository, submodules' files too.

@@ -2,11 +2,12 @@
 //!
 //! A build directory has them beside the command, an installation in `../lib` and `../include`.
 
-use anyhow::{Context, Result, bail};
 use std::env;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
 
 /// The library that drains device counters.
 pub(crate) const DRAIN: &str = "librocov.so";

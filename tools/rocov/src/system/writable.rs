@@ -1,11 +1,13 @@
 //! Checks that a directory can be written to, without leaving anything there: a program that never
 //! uses a GPU leaves no directory.
 
-use crate::support::atomic::of_system;
-use anyhow::{Result, anyhow};
 use std::fs;
 use std::io;
 use std::path::Path;
+
+use anyhow::{Result, anyhow};
+
+use crate::support::atomic::of_system;
 
 /// Checks that files can be made in `directory`, or in the nearest directory above it that exists.
 ///

@@ -1,13 +1,15 @@
 //! Standard output and standard error of the command.
 
-use crate::support::atomic::replace;
-use anyhow::{Context, Result};
-use serde::Serialize;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use crate::support::atomic::replace;
 
 /// Writes `bytes` to standard output, to no effect when its reader has seen enough.
 ///

@@ -1,7 +1,8 @@
 //! Lines that a shell splits into words.
 
-use anyhow::{Result, bail};
 use std::ffi::OsString;
+
+use anyhow::{Result, bail};
 
 /// One line for $(rocov flags): the shell splits it at white space and takes no quotes in it.
 ///

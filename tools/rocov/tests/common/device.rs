@@ -1,8 +1,9 @@
 //! Device code compiled by the tests.
 
-use super::{data, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use super::{data, run};
 
 /// The clang of the tests that do not compare several.
 pub(crate) const CLANG: &str = "clang++-22";

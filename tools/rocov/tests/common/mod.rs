@@ -12,6 +12,7 @@ pub(crate) mod registry;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
 use tempfile::TempDir;
 
 /// Name of the library that `rocov run` preloads.

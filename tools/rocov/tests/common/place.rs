@@ -1,9 +1,11 @@
 //! A data directory that a test makes up.
 
-use super::profile;
 use std::fs;
 use std::path::{Path, PathBuf};
+
 use tempfile::TempDir;
+
+use super::profile;
 
 /// The raw version of the tests' compiler.
 pub(crate) const RAW_VERSION: u64 = 10;

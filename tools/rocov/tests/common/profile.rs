@@ -1,10 +1,11 @@
 //! Raw profiles put together by hand from the format's description, as a source independent of
 //! the library's encoder. llvm-profdata is the judge of both.
 
-use object::{Object, ObjectSection, ObjectSymbol};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use object::{Object, ObjectSection, ObjectSymbol};
 
 /// The identity that librocov gives a code object without a build id.
 pub(crate) fn identity(elf: &Path) -> String {

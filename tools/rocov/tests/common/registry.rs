@@ -1,11 +1,13 @@
 //! Kernel registries as librocov writes them, of runs that the tests make up.
 
-use super::profile;
+use std::path::Path;
+
 use rocov::format::codeobject::Kernel;
 use rocov::format::registry::model::{
     AgentRecord, CodeObjectRecord, Document, KernelAddress, LoadRecord, ProcessRecord, Unload,
 };
-use std::path::Path;
+
+use super::profile;
 
 /// Bytes of device memory of every load.
 pub(crate) const LOAD_BYTES: u64 = 0x3000;

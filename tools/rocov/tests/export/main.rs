@@ -4,13 +4,15 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-use common::place::Place;
-use common::registry::{DESCRIPTOR, code_object, document, kernel, load, write};
-use common::{data, failure, rocov, run, stderr, stdout};
-use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use serde_json::{Value, json};
+
+use common::place::Place;
+use common::registry::{DESCRIPTOR, code_object, document, kernel, load, write};
+use common::{data, failure, rocov, run, stderr, stdout};
 
 const SCALE: &str = "_Z5scalePff";
 const FILL: &str = "_Z4fillIiEvPT_S0_";

@@ -18,16 +18,18 @@ mod common;
 )]
 mod fake_device;
 
-use common::{profile, run};
-use fake_device::FakeDevice;
-use rocov::device::Executable;
-use rocov::drain::Session;
-use rocov::store::{Expansion, ProfileName};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use rocov::device::Executable;
+use rocov::drain::Session;
+use rocov::store::{Expansion, ProfileName};
 use tempfile::TempDir;
+
+use common::{profile, run};
+use fake_device::FakeDevice;
 
 /// The excess over the recorded number that is too much. Compilers and C libraries differ by some
 /// percent; what this is to show, such as a second hash or another parse of every file, is more.

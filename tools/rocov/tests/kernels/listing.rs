@@ -1,9 +1,10 @@
 //! The table, filters, order, and which registries it is made of.
 
+use std::fs;
+
 use crate::common::failure;
 use crate::common::registry::{code_object, document, kernel, load, write};
 use crate::*;
-use std::fs;
 
 /// Two code objects and three kernels, in two processes.
 fn two_processes(place: &Place) {

@@ -6,10 +6,12 @@ mod common;
 mod listing;
 mod measured;
 
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
 use common::place::Place;
 use common::{rocov, run, stderr, stdout};
-use serde_json::Value;
-use std::process::{Command, Output};
 
 /// The symbols of tests/data/kernels.hip and the names that people know.
 const SCALE: &str = "_Z5scalePff";

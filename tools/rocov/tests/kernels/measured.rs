@@ -1,11 +1,12 @@
 //! Counts and lines, against what LLVM's tools say in other ways.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use crate::common::device::{CLANG, INSTRUMENTED, compile_source};
 use crate::common::registry::{code_object_of, document, kernel, load, write};
 use crate::common::{data, profile};
 use crate::*;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 /// A place with the registry, the kept ELF and profiles of both kernels, whose source is gone.
 fn measured(place: &Place, counts: &[u64]) -> PathBuf {

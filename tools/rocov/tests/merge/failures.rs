@@ -1,12 +1,14 @@
 //! Inputs that cannot be merged: each is named, and `--failure-mode` says what becomes of the others.
 
-use crate::Place;
-use crate::common::{device, failure, profile, run, stderr};
-use rocov::format::profraw::RawProfile;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use rocov::format::profraw::RawProfile;
+
+use crate::Place;
+use crate::common::{device, failure, profile, run, stderr};
 
 /// A place with a whole profile of count 5 in `data`, and a damaged one beside it.
 struct Damage {

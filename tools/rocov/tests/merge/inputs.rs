@@ -1,12 +1,13 @@
 //! The inputs that a user can name.
 
-use crate::Place;
-use crate::common::{failure, run, stderr};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+
+use crate::Place;
+use crate::common::{failure, run, stderr};
 
 /// A place with profiles of one code object, of counts 1, 10 and 100, in `a`, `a/b` and `c`.
 fn three() -> (Place, [PathBuf; 3]) {

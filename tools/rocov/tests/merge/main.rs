@@ -10,12 +10,14 @@ mod pgo;
 mod registries;
 mod trees;
 
-use common::{device, profile, rocov, run, stdout};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
 use tempfile::TempDir;
+
+use common::{device, profile, rocov, run, stdout};
 
 /// Raw version of the compiler that most tests use.
 const RAW_VERSION: u64 = 10;

@@ -1,11 +1,12 @@
 //! The files that a merge writes, and its messages.
 
-use crate::common::{failure, run, stderr, stdout};
-use crate::{Place, names};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use crate::common::{failure, run, stderr, stdout};
+use crate::{Place, names};
 
 /// Writes profiles of host code as processes 1 and 2 of an instrumented program would.
 fn host_profiles(place: &Place, directories: [&str; 2]) {

@@ -1,9 +1,10 @@
 //! `--pgo`: indexed profiles, and the flags that have clang use them. That these work is tested with
 //! whole programs.
 
+use std::fs;
+
 use crate::common::{device, failure, run, stderr, stdout};
 use crate::{Place, RAW_VERSION, profile, shown};
-use std::fs;
 
 /// Variant flag of IR instrumentation, and that of one-byte counters.
 const IR: u64 = 1 << 56;

@@ -1,10 +1,11 @@
 //! Kernel registries in pooled directories: what `rocov kernels` and `rocov report` say of one is
 //! what they say of all the files that were merged, in one directory.
 
+use std::fs;
+
 use crate::common::registry::{code_object_of, document, kernel, load, write};
 use crate::common::{failure, profile, rocov, run, stderr, stdout};
 use crate::{Place, names};
-use std::fs;
 
 /// Ranks with a process each, which has loaded one code object as often as its number says.
 const RANKS: u32 = 4;

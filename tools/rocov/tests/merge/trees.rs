@@ -1,12 +1,13 @@
 //! Merging is associative: a tree of pooled directories, however grouped, gives what one merge of all
 //! files gives, and that is what llvm-profdata makes of the files.
 
-use crate::common::device::{CLANG, INSTRUMENTED, compile_source_with};
-use crate::common::{data, profile, rocov, run, stdout};
-use crate::{PROFDATA, Place, shown};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use crate::common::device::{CLANG, INSTRUMENTED, compile_source_with};
+use crate::common::{data, profile, rocov, run, stdout};
+use crate::{PROFDATA, Place, shown};
 
 const RANKS: u32 = 12;
 /// Flags of a version word.

@@ -1,7 +1,8 @@
 //! Reports of a source that is not the same on the archs that ran it.
 
-use crate::*;
 use serde_json::Value;
+
+use crate::*;
 
 const ARCHS: [&str; 2] = ["gfx90a", "gfx942"];
 

@@ -1,9 +1,10 @@
 //! The pages in a browser: Chromium, without a network, from files.
 
-use crate::pages::{Pages, all, of_archs};
-use crate::*;
 use scraper::Html;
 use serde_json::{Value, json};
+
+use crate::pages::{Pages, all, of_archs};
+use crate::*;
 
 /// The lines of archs.hip that gfx942 misses.
 const MISSED: [u32; 13] = [13, 16, 17, 18, 19, 20, 21, 27, 28, 31, 32, 33, 34];

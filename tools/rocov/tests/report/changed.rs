@@ -1,13 +1,15 @@
 //! Coverage of the lines that a change touched: which they are by git, and what ran of them by
 //! llvm-cov.
 
-use crate::pages::{Pages, lines_with};
-use crate::repository::{AFTER, BEFORE, Repository};
-use crate::*;
-use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::pages::{Pages, lines_with};
+use crate::repository::{AFTER, BEFORE, Repository};
+use crate::*;
 
 const SOURCE: &str = "src/kernel.hip";
 

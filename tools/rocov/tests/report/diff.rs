@@ -1,9 +1,11 @@
 //! Code that ran in one data directory and not in another, by llvm-cov's counts of each.
 
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
 use crate::repository::AFTER;
 use crate::*;
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
 
 /// The count of a function's counter, by its symbol and number.
 type Counts<'a> = &'a dyn Fn(&str, u64) -> u64;

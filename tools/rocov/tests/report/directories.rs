@@ -1,7 +1,8 @@
 //! The directories of a report, which it leaves as they are.
 
-use crate::*;
 use std::os::unix::fs::{PermissionsExt, chown};
+
+use crate::*;
 
 /// Some user that is not the owner of anything here.
 const SOMEBODY: u32 = 65534;

@@ -1,8 +1,9 @@
 //! Reports in the formats of other tools, read by these tools or by what describes them.
 
+use std::collections::BTreeMap;
+
 use crate::archs::expected_lines;
 use crate::*;
-use std::collections::BTreeMap;
 
 /// The counts of both archs together on each line.
 fn expected() -> Vec<(u32, u64)> {

@@ -22,14 +22,15 @@ mod sources;
 mod tables;
 mod terminal;
 
-use common::device::{INSTRUMENTED, compile, compile_bundle, compile_source, compile_with, embed};
-use common::json::json;
-use common::place::{Place, RAW_VERSION};
-use common::{data, failure, profile, rocov, run, stderr, stdout};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use common::device::{INSTRUMENTED, compile, compile_bundle, compile_source, compile_with, embed};
+use common::json::json;
+use common::place::{Place, RAW_VERSION};
+use common::{data, failure, profile, rocov, run, stderr, stdout};
 
 /// `rocov report` in a place.
 trait Report {

@@ -1,10 +1,12 @@
 //! The pages for a browser, read by a parser of HTML: without a script and a style, as they are.
 
-use crate::repository::{AFTER, Repository};
-use crate::*;
+use std::collections::{BTreeMap, BTreeSet};
+
 use scraper::{ElementRef, Html, Selector};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+
+use crate::repository::{AFTER, Repository};
+use crate::*;
 
 pub(crate) const ARCHS: [&str; 2] = ["gfx90a", "gfx942"];
 

@@ -1,9 +1,10 @@
 //! Components: parts of what is reported, with figures of their own.
 
+use serde_json::Value;
+
 use crate::common::registry;
 use crate::pages::Pages;
 use crate::*;
-use serde_json::Value;
 
 /// The export of llvm-cov for one device ELF and these raw profiles, with this option.
 pub(crate) fn export(place: &Place, elf: &Path, profiles: &[&Path], option: &str) -> Output {

@@ -1,10 +1,12 @@
 //! Tests: what each label covers, and which of them reach a line.
 
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
 use crate::pages::Pages;
 use crate::parts::{export, totals};
 use crate::*;
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
 
 /// A function and its counters.
 type Counts = (&'static str, &'static [u64]);

@@ -1,7 +1,8 @@
 //! A git repository with a kernel, and data of runs of it.
 
-use crate::*;
 use std::collections::{BTreeMap, BTreeSet};
+
+use crate::*;
 
 /// The kernel before the change.
 pub(crate) const BEFORE: &str = "\

@@ -24,7 +24,7 @@ impl KernelDescriptor {
     pub(crate) fn read(memory: &mut View<'_>, address: u64) -> Result<Self, Unmapped> {
         let mut field = |offset: u64, size| memory.load(address.wrapping_add(offset), size);
         let properties = field(56, 2)? as u16;
-        Ok(KernelDescriptor {
+        Ok(Self {
             private_segment_size: field(4, 4)? as u32,
             entry_offset: field(16, 8)? as i64,
             rsrc1: field(48, 4)? as u32,

@@ -55,9 +55,9 @@ pub enum CodeObjectName {
 impl fmt::Display for CodeObjectName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CodeObjectName::Unmapped => f.write_str("unmapped memory"),
-            CodeObjectName::Raw { base } => write!(f, "the code without ELF header at {base:#x}"),
-            CodeObjectName::Image {
+            Self::Unmapped => f.write_str("unmapped memory"),
+            Self::Raw { base } => write!(f, "the code without ELF header at {base:#x}"),
+            Self::Image {
                 base,
                 target,
                 build_id,
@@ -84,17 +84,17 @@ impl fmt::Display for CodeObjectName {
 
 impl KernelIdentity {
     /// Names the kernel whose descriptor is at `kernel_object`.
-    pub fn find(memory: &dyn AddressSpace, kernel_object: u64) -> KernelIdentity {
+    pub fn find(memory: &dyn AddressSpace, kernel_object: u64) -> Self {
         let anonymous = format!("at {kernel_object:#x}");
         let Some(region) = memory.region(kernel_object) else {
-            return KernelIdentity {
+            return Self {
                 kernel: anonymous,
                 code_object: CodeObjectName::Unmapped,
             };
         };
         let raw = CodeObjectName::Raw { base: region.base };
         let Some(image) = Image::read(memory, region.base) else {
-            return KernelIdentity {
+            return Self {
                 kernel: anonymous,
                 code_object: raw,
             };
@@ -115,7 +115,7 @@ impl KernelIdentity {
             build_id: image.build_id(),
             kernels,
         };
-        KernelIdentity {
+        Self {
             kernel,
             code_object,
         }
@@ -144,7 +144,7 @@ const CONTEXT: Ctx = Ctx {
 
 impl Image {
     /// Returns `None` if no readable ELF image begins at `base`.
-    fn read(memory: &dyn AddressSpace, base: u64) -> Option<Image> {
+    fn read(memory: &dyn AddressSpace, base: u64) -> Option<Self> {
         let mut view = View::new(memory);
         let region = view.region(base, 1).ok()?;
         let mut copy = |len: u64| view.copy(base, len).ok();
@@ -166,7 +166,7 @@ impl Image {
             .map(|segment| segment.p_vaddr.saturating_add(segment.p_memsz))
             .max()?;
         let bytes = copy(end.min(region.len).min(MAX_IMAGE))?;
-        Some(Image {
+        Some(Self {
             bytes,
             header,
             segments,

@@ -86,7 +86,7 @@ pub struct Symbol {
 
 impl LoadedObject {
     /// Loads the ELF file `bytes`.
-    pub(crate) fn load(bytes: &[u8], arena: &mut Arena) -> Result<LoadedObject, LoadError> {
+    pub(crate) fn load(bytes: &[u8], arena: &mut Arena) -> Result<Self, LoadError> {
         let elf = Elf::parse(bytes)?;
         if elf.header.e_machine != EM_AMDGPU {
             return Err(LoadError::Machine(elf.header.e_machine));
@@ -123,7 +123,7 @@ impl LoadedObject {
                 start..start + segment.p_filesz
             })
             .collect();
-        Ok(LoadedObject {
+        Ok(Self {
             target,
             base,
             symbols,

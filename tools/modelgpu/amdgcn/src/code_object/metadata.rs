@@ -75,8 +75,9 @@ pub(super) fn kernels(note: &[u8]) -> Option<Vec<KernelMetadata>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn kernels_and_their_arguments_are_read() {

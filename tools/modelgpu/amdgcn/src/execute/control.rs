@@ -90,11 +90,11 @@ impl Control {
         let next = wave.pc;
         let target = next.wrapping_add_signed(i64::from(instruction.immediate) * 4);
         match self {
-            Control::Nothing => {}
-            Control::End => wave.state = State::Ended,
-            Control::Barrier => wave.state = State::AtBarrier,
-            Control::Trap => return Err(Fault::Trap(instruction.immediate as u16)),
-            Control::SendMessage => {
+            Self::Nothing => {}
+            Self::End => wave.state = State::Ended,
+            Self::Barrier => wave.state = State::AtBarrier,
+            Self::Trap => return Err(Fault::Trap(instruction.immediate as u16)),
+            Self::SendMessage => {
                 const MESSAGE: i32 = 0xf;
                 const INTERRUPT: i32 = 1;
                 if instruction.immediate & MESSAGE != INTERRUPT {
@@ -102,34 +102,34 @@ impl Control {
                 }
                 (surroundings.interrupt)(wave.m0());
             }
-            Control::Branch(condition) => {
+            Self::Branch(condition) => {
                 if condition.holds(wave) {
                     wave.pc = target;
                 }
             }
-            Control::GetPc => wave.set_pair(instruction.dst, next),
-            Control::SetPc => wave.pc = wave.pair(instruction.src[0]),
-            Control::SwapPc => {
+            Self::GetPc => wave.set_pair(instruction.dst, next),
+            Self::SetPc => wave.pc = wave.pair(instruction.src[0]),
+            Self::SwapPc => {
                 wave.pc = wave.pair(instruction.src[0]);
                 wave.set_pair(instruction.dst, next);
             }
-            Control::Call => {
+            Self::Call => {
                 wave.pc = target;
                 wave.set_pair(instruction.dst, next);
             }
-            Control::GetRegister => {
+            Self::GetRegister => {
                 let field = RegisterField::of(instruction)?;
                 wave.set_word(instruction.dst, wave.mode.0 >> field.offset & field.mask);
             }
-            Control::SetRegister => {
+            Self::SetRegister => {
                 let value = wave.word(instruction.dst);
                 set_mode(RegisterField::of(instruction)?, value, instruction, wave)?;
             }
-            Control::SetRegisterLiteral => {
+            Self::SetRegisterLiteral => {
                 let field = RegisterField::of(instruction)?;
                 set_mode(field, instruction.literal, instruction, wave)?;
             }
-            Control::IndexOn => {
+            Self::IndexOn => {
                 let index = scalar_source(instruction, 0, Kind::B32, wave)? as u32;
                 // The second source field is a constant: the operands to index. M0 keeps it too.
                 let enables = u32::from(instruction.src[1].0) & 15;
@@ -137,8 +137,8 @@ impl Control {
                 let m0 = wave.m0() & !0xf0ff | index & 0xff | enables << 12;
                 wave.set_word(Operand::M0, m0);
             }
-            Control::IndexOff => wave.indexed = 0,
-            Control::IndexValue => {
+            Self::IndexOff => wave.indexed = 0,
+            Self::IndexValue => {
                 let index = scalar_source(instruction, 0, Kind::B32, wave)? as u32;
                 wave.set_word(Operand::M0, wave.m0() & !0xff | index & 0xff);
             }
@@ -150,10 +150,10 @@ impl Control {
 impl Condition {
     fn holds(self, wave: &Wave) -> bool {
         match self {
-            Condition::Always => true,
-            Condition::SccIs(value) => wave.scc == value,
-            Condition::VccIsZero(value) => (wave.vcc() == 0) == value,
-            Condition::ExecIsZero(value) => (wave.exec() == 0) == value,
+            Self::Always => true,
+            Self::SccIs(value) => wave.scc == value,
+            Self::VccIsZero(value) => (wave.vcc() == 0) == value,
+            Self::ExecIsZero(value) => (wave.exec() == 0) == value,
         }
     }
 }
@@ -165,7 +165,7 @@ struct RegisterField {
 }
 
 impl RegisterField {
-    fn of(instruction: &Instruction) -> Result<RegisterField, Fault> {
+    fn of(instruction: &Instruction) -> Result<Self, Fault> {
         const MODE: u32 = 1;
         let immediate = instruction.immediate as u32;
         if immediate & 0x3f != MODE {
@@ -175,7 +175,7 @@ impl RegisterField {
             ));
         }
         let size = (immediate >> 11 & 31) + 1;
-        Ok(RegisterField {
+        Ok(Self {
             offset: immediate >> 6 & 31,
             mask: u32::MAX >> (32 - size),
         })

@@ -45,21 +45,21 @@ impl LaneOperation {
             return Err(unmodelled(instruction, "SDWA or DPP"));
         }
         match self {
-            LaneOperation::ReadFirst => {
+            Self::ReadFirst => {
                 // If no lane is active, hardware reads lane 0.
                 let lane = wave.exec().trailing_zeros() as usize % LANES;
                 wave.set_word(instruction.dst, vector_source(instruction, 0, lane, wave)?);
             }
-            LaneOperation::Read => {
+            Self::Read => {
                 let lane = selected_lane(instruction, wave)?;
                 wave.set_word(instruction.dst, vector_source(instruction, 0, lane, wave)?);
             }
-            LaneOperation::Write => {
+            Self::Write => {
                 let lane = selected_lane(instruction, wave)?;
                 let value = scalar_source(instruction, 0, Kind::B32, wave)?;
                 wave.set_lane_at(instruction.dst, 0, lane, value as u32);
             }
-            LaneOperation::CountBelow { high } => {
+            Self::CountBelow { high } => {
                 for lane in 0..LANES {
                     if wave.exec() >> lane & 1 == 0 {
                         continue;

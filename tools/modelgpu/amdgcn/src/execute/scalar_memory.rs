@@ -38,11 +38,11 @@ impl ScalarMemoryOperation {
         surroundings: &mut Surroundings<'_>,
     ) -> Result<(), Fault> {
         match self {
-            ScalarMemoryOperation::Clock => {
+            Self::Clock => {
                 wave.set_pair(instruction.dst, surroundings.instructions);
                 Ok(())
             }
-            ScalarMemoryOperation::Load(dwords) => {
+            Self::Load(dwords) => {
                 surroundings.memory.refresh();
                 let mut offset = i64::from(instruction.immediate);
                 if !instruction.src[1].is_none() {

@@ -19,39 +19,39 @@ pub(crate) enum Kind {
 
 impl Kind {
     pub(crate) const fn is_long(self) -> bool {
-        matches!(self, Kind::B64 | Kind::I64 | Kind::F64)
+        matches!(self, Self::B64 | Self::I64 | Self::F64)
     }
 
     pub(crate) const fn is_half(self) -> bool {
-        matches!(self, Kind::B16 | Kind::F16)
+        matches!(self, Self::B16 | Self::F16)
     }
 
     pub(crate) const fn is_float(self) -> bool {
-        matches!(self, Kind::F16 | Kind::F32 | Kind::F64)
+        matches!(self, Self::F16 | Self::F32 | Self::F64)
     }
 
     /// The bit that the abs and neg modifiers change.
     pub(crate) const fn sign_bit(self) -> u64 {
         match self {
-            Kind::B16 | Kind::F16 => 1 << 15,
-            Kind::None | Kind::B32 | Kind::F32 => 1 << 31,
-            Kind::B64 | Kind::I64 | Kind::F64 => 1 << 63,
+            Self::B16 | Self::F16 => 1 << 15,
+            Self::None | Self::B32 | Self::F32 => 1 << 31,
+            Self::B64 | Self::I64 | Self::F64 => 1 << 63,
         }
     }
 
     pub(crate) const fn float_format(self) -> FloatFormat {
         match self {
-            Kind::B16 | Kind::F16 => FloatFormat::Half,
-            Kind::None | Kind::B32 | Kind::F32 => FloatFormat::Single,
-            Kind::B64 | Kind::I64 | Kind::F64 => FloatFormat::Double,
+            Self::B16 | Self::F16 => FloatFormat::Half,
+            Self::None | Self::B32 | Self::F32 => FloatFormat::Single,
+            Self::B64 | Self::I64 | Self::F64 => FloatFormat::Double,
         }
     }
 
     /// The float with the bits `bits`, if the kind is a float.
     pub(crate) fn decode_float(self, bits: u64) -> f64 {
         match self {
-            Kind::F16 => f64::from(Half(bits as u16).to_f32()),
-            Kind::F64 => f64::from_bits(bits),
+            Self::F16 => f64::from(Half(bits as u16).to_f32()),
+            Self::F64 => f64::from_bits(bits),
             _ => f64::from(f32::from_bits(bits as u32)),
         }
     }
@@ -59,8 +59,8 @@ impl Kind {
     /// Inverse of [`Kind::decode_float`], rounding to the kind's precision.
     pub(crate) fn encode_float(self, value: f64) -> u64 {
         match self {
-            Kind::F16 => Half::from_f64(value).0.into(),
-            Kind::F64 => value.to_bits(),
+            Self::F16 => Half::from_f64(value).0.into(),
+            Self::F64 => value.to_bits(),
             _ => (value as f32).to_bits().into(),
         }
     }
@@ -68,9 +68,9 @@ impl Kind {
     /// Returns whether `bits` are a denormal number of this kind.
     pub(crate) fn is_denormal(self, bits: u64) -> bool {
         match self {
-            Kind::F16 => bits & 0x7c00 == 0 && bits & 0x3ff != 0,
-            Kind::F32 => f32::from_bits(bits as u32).is_subnormal(),
-            Kind::F64 => f64::from_bits(bits).is_subnormal(),
+            Self::F16 => bits & 0x7c00 == 0 && bits & 0x3ff != 0,
+            Self::F32 => f32::from_bits(bits as u32).is_subnormal(),
+            Self::F64 => f64::from_bits(bits).is_subnormal(),
             _ => false,
         }
     }
@@ -107,20 +107,20 @@ integer_value! {
 impl Value for f32 {
     const KIND: Kind = Kind::F32;
     fn from_bits(bits: u64) -> Self {
-        f32::from_bits(bits as u32)
+        Self::from_bits(bits as u32)
     }
     fn to_bits(self) -> u64 {
-        f32::to_bits(self).into()
+        Self::to_bits(self).into()
     }
 }
 
 impl Value for f64 {
     const KIND: Kind = Kind::F64;
     fn from_bits(bits: u64) -> Self {
-        f64::from_bits(bits)
+        Self::from_bits(bits)
     }
     fn to_bits(self) -> u64 {
-        f64::to_bits(self)
+        Self::to_bits(self)
     }
 }
 
@@ -131,7 +131,7 @@ pub(crate) struct Half(pub u16);
 impl Value for Half {
     const KIND: Kind = Kind::F16;
     fn from_bits(bits: u64) -> Self {
-        Half(bits as u16)
+        Self(bits as u16)
     }
     fn to_bits(self) -> u64 {
         self.0.into()
@@ -153,15 +153,15 @@ impl Half {
     }
 
     /// Rounds toward zero. A number that is too large becomes the largest finite one.
-    pub(crate) fn truncated(value: f32) -> Half {
-        let nearest = Half::from_f64(value.into());
+    pub(crate) fn truncated(value: f32) -> Self {
+        let nearest = Self::from_f64(value.into());
         // Magnitudes grow with their bits, and the nearest half is the next one at most.
         let beyond = nearest.to_f32().abs() > value.abs();
-        Half(nearest.0 - u16::from(beyond))
+        Self(nearest.0 - u16::from(beyond))
     }
 
     /// Rounds to nearest even once. The way through single precision would round twice.
-    pub(crate) fn from_f64(value: f64) -> Half {
+    pub(crate) fn from_f64(value: f64) -> Self {
         const INFINITY: u16 = 0x7c00;
         /// Half-way between the largest finite number and the next power of two.
         const OVERFLOW: f64 = 65520.0;
@@ -172,19 +172,19 @@ impl Half {
         let magnitude = value.abs();
         if value.is_nan() {
             let payload = (bits >> DROPPED & 0x3ff) as u16;
-            return Half(sign | INFINITY | 0x200 | payload);
+            return Self(sign | INFINITY | 0x200 | payload);
         }
         if magnitude >= OVERFLOW {
-            return Half(sign | INFINITY);
+            return Self(sign | INFINITY);
         }
         if magnitude < 2f64.powi(-14) {
             let fraction = (magnitude * 2f64.powi(24)).round_ties_even() as u16;
-            return Half(sign | fraction);
+            return Self(sign | fraction);
         }
         // Re-biased from 1023 to 15.
         let rebiased = magnitude.to_bits() - (1008 << 52);
         let odd = rebiased >> DROPPED & 1;
         let rounded = rebiased + ((1 << (DROPPED - 1)) - 1) + odd;
-        Half(sign | (rounded >> DROPPED) as u16)
+        Self(sign | (rounded >> DROPPED) as u16)
     }
 }

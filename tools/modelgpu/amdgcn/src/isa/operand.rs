@@ -8,36 +8,36 @@ pub(crate) struct Operand(pub u16);
 
 impl Operand {
     /// Marks that the instruction lacks this operand.
-    pub(crate) const NONE: Operand = Operand(0xffff);
-    pub(crate) const VCC: Operand = Operand(106);
-    pub(crate) const M0: Operand = Operand(124);
-    pub(crate) const EXEC: Operand = Operand(126);
-    pub(crate) const SHARED_BASE: Operand = Operand(235);
-    pub(crate) const PRIVATE_BASE: Operand = Operand(237);
-    pub(crate) const VCCZ: Operand = Operand(251);
-    pub(crate) const EXECZ: Operand = Operand(252);
-    pub(crate) const SCC: Operand = Operand(253);
-    pub(crate) const LITERAL: Operand = Operand(255);
+    pub(crate) const NONE: Self = Self(0xffff);
+    pub(crate) const VCC: Self = Self(106);
+    pub(crate) const M0: Self = Self(124);
+    pub(crate) const EXEC: Self = Self(126);
+    pub(crate) const SHARED_BASE: Self = Self(235);
+    pub(crate) const PRIVATE_BASE: Self = Self(237);
+    pub(crate) const VCCZ: Self = Self(251);
+    pub(crate) const EXECZ: Self = Self(252);
+    pub(crate) const SCC: Self = Self(253);
+    pub(crate) const LITERAL: Self = Self(255);
 
     const FIRST_VGPR: u16 = 256;
     const FIRST_AGPR: u16 = 512;
 
-    pub(crate) fn scalar(code: u32) -> Operand {
-        Operand(code as u16)
+    pub(crate) fn scalar(code: u32) -> Self {
+        Self(code as u16)
     }
 
-    pub(crate) fn vgpr(number: u32) -> Operand {
-        Operand(Self::FIRST_VGPR + number as u16)
+    pub(crate) fn vgpr(number: u32) -> Self {
+        Self(Self::FIRST_VGPR + number as u16)
     }
 
     /// The accumulation register with this register's number.
-    pub(crate) fn to_agpr(self) -> Operand {
-        Operand(self.0 + (Self::FIRST_AGPR - Self::FIRST_VGPR))
+    pub(crate) fn to_agpr(self) -> Self {
+        Self(self.0 + (Self::FIRST_AGPR - Self::FIRST_VGPR))
     }
 
     /// The scalar register for the code in a vector field, such as v_readlane's result field.
-    pub(crate) fn to_scalar(self) -> Operand {
-        Operand(self.0 - Self::FIRST_VGPR)
+    pub(crate) fn to_scalar(self) -> Self {
+        Self(self.0 - Self::FIRST_VGPR)
     }
 
     pub(crate) fn is_none(self) -> bool {

@@ -25,8 +25,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use common::{text, tool};
 use modelgpu_amdgcn::{Program, modelled_instructions};
+
+use common::{text, tool};
 use objects::{Object, objects};
 
 /// Compares one object and returns its number of instructions.

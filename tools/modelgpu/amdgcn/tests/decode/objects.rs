@@ -76,7 +76,7 @@ fn hip_sources(folder: &str) -> Vec<PathBuf> {
 impl Object {
     /// The object's name in a message.
     pub(crate) fn name(&self) -> String {
-        let Object { target, level, .. } = self;
+        let Self { target, level, .. } = self;
         format!("{} {target} {level}", self.source.display())
     }
 

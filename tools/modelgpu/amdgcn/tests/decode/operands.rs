@@ -83,15 +83,15 @@ impl Decoded {
         let value = number(literal.unwrap_or(printed));
         match *self {
             // llvm-objdump prints displacements as unsigned 16 bits and offsets with their sign.
-            Decoded::Immediate => value.is_some_and(|value| {
+            Self::Immediate => value.is_some_and(|value| {
                 value == listed.immediate.into() || value == (listed.immediate & 0xffff).into()
             }),
-            Decoded::Code(LITERAL) => value.is_some_and(|value| {
+            Self::Code(LITERAL) => value.is_some_and(|value| {
                 let short = listed.size == 4;
                 value == listed.literal.into()
                     || short && value == (listed.literal & SHORT_LITERAL).into()
             }),
-            Decoded::Code(code) => literal.is_none() && self::code(printed) == Some(code),
+            Self::Code(code) => literal.is_none() && self::code(printed) == Some(code),
         }
     }
 }

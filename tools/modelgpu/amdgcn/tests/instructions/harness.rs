@@ -60,8 +60,8 @@ impl Case {
         body: impl Into<String>,
         inputs: Inputs,
         expected: impl Fn(&Inputs, usize) -> Want + 'static,
-    ) -> Case {
-        Case {
+    ) -> Self {
+        Self {
             mnemonic,
             body: body.into(),
             inputs,
@@ -70,8 +70,8 @@ impl Case {
         }
     }
 
-    pub(crate) fn only(self, targets: &'static [Target]) -> Case {
-        Case { targets, ..self }
+    pub(crate) fn only(self, targets: &'static [Target]) -> Self {
+        Self { targets, ..self }
     }
 }
 
@@ -191,22 +191,22 @@ impl Want {
     fn accepts(self, [r0, r1, r2, r3]: [u32; 4]) -> bool {
         let long = u64::from(r0) | u64::from(r1) << 32;
         match self {
-            Want::Any => true,
-            Want::Word(want) => r0 == want,
-            Want::Long(want) => long == want,
-            Want::All(want) => [r0, r1, r2, r3] == want,
-            Want::Single(want) => {
+            Self::Any => true,
+            Self::Word(want) => r0 == want,
+            Self::Long(want) => long == want,
+            Self::All(want) => [r0, r1, r2, r3] == want,
+            Self::Single(want) => {
                 r0 == want.to_bits() || want.is_nan() && f32::from_bits(r0).is_nan()
             }
-            Want::Double(want) => {
+            Self::Double(want) => {
                 long == want.to_bits() || want.is_nan() && f64::from_bits(long).is_nan()
             }
-            Want::NearSingle(want) => {
-                Want::Single(want).accepts([r0, r1, r2, r3])
+            Self::NearSingle(want) => {
+                Self::Single(want).accepts([r0, r1, r2, r3])
                     || (i64::from(r0) - i64::from(want.to_bits())).abs() <= 2
             }
-            Want::Half(want) => r0 == want.into() || is_nan(r0) && is_nan(want.into()),
-            Want::NearHalf(want) => {
+            Self::Half(want) => r0 == want.into() || is_nan(r0) && is_nan(want.into()),
+            Self::NearHalf(want) => {
                 // From the lowest number to the highest.
                 let place = |bits: u32| match bits & 0x8000 {
                     0 => i64::from(bits),
@@ -216,8 +216,8 @@ impl Want {
                 is_nan(r0) && is_nan(want.into())
                     || r0 <= 0xffff && !is_nan(r0) && !is_nan(want.into()) && distance.abs() <= 1
             }
-            Want::NearDouble(want) => {
-                Want::Double(want).accepts([r0, r1, r2, r3])
+            Self::NearDouble(want) => {
+                Self::Double(want).accepts([r0, r1, r2, r3])
                     || i128::from(long).abs_diff(i128::from(want.to_bits())) <= 2
             }
         }

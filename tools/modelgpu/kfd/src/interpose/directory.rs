@@ -16,8 +16,8 @@ struct Next {
 }
 
 impl Next {
-    const fn new(name: &'static CStr) -> Next {
-        Next {
+    const fn new(name: &'static CStr) -> Self {
+        Self {
             name,
             found: AtomicPtr::new(ptr::null_mut()),
         }

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_ulong, c_void};
 use super::{guard, to_c};
 use crate::abi::{drm as drm_abi, kfd as kfd_abi};
 use crate::model::Model;
-use crate::paths::Device;
+use crate::paths::DeviceNode;
 use crate::sys::{errno, set_errno};
 use crate::user::Argument;
 use crate::{drm, ioctl as kfd};
@@ -18,9 +18,9 @@ struct Request {
 }
 
 impl Request {
-    fn new(request: c_ulong) -> Request {
+    fn new(request: c_ulong) -> Self {
         let request = request as u32;
-        Request {
+        Self {
             number: request & 0xff,
             kind: request >> 8 & 0xff,
             size: (request >> 16 & 0x3fff) as usize,
@@ -44,8 +44,8 @@ unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -
     // SAFETY: the request says that its argument has this size.
     let argument = unsafe { Argument::new(argument.cast(), parts.size) };
     let result = guard(|| match (device, parts.kind) {
-        (Device::Kfd, kfd_abi::TYPE) => kfd::handle(model, parts.number, argument),
-        (Device::Render(gpu), drm_abi::TYPE) => drm::ioctl(model, gpu, parts.number, argument),
+        (DeviceNode::Kfd, kfd_abi::TYPE) => kfd::handle(model, parts.number, argument),
+        (DeviceNode::Render(gpu), drm_abi::TYPE) => drm::ioctl(model, gpu, parts.number, argument),
         _ => Err(crate::sys::Errno(libc::ENOTTY)),
     });
     set_errno(saved);

@@ -22,7 +22,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::log;
 use crate::model::{Model, config};
-use crate::paths::{self, Device, Place};
+use crate::paths::{self, DeviceNode, Place};
 use crate::sys::{Errno, set_errno};
 use crate::tree::PATH_BYTES;
 
@@ -35,7 +35,7 @@ enum Target {
     /// The program's path.
     Untouched,
     /// A path inside the generated tree; with the device, if it is a device node's name.
-    Tree(TreePath, Option<Device>),
+    Tree(TreePath, Option<DeviceNode>),
 }
 
 /// A C string on the stack.
@@ -43,14 +43,14 @@ struct TreePath([u8; PATH_BYTES]);
 
 impl TreePath {
     /// `root` followed by `path`; `None` if that is too long.
-    fn new(root: &[u8], path: &[u8]) -> Option<TreePath> {
+    fn new(root: &[u8], path: &[u8]) -> Option<Self> {
         let len = root.len() + path.len();
         let mut bytes = [0; PATH_BYTES];
         // One byte remains for the NUL.
         bytes.get_mut(..len).filter(|_| len < PATH_BYTES)?;
         bytes[..root.len()].copy_from_slice(root);
         bytes[root.len()..len].copy_from_slice(path);
-        Some(TreePath(bytes))
+        Some(Self(bytes))
     }
 }
 
@@ -59,52 +59,52 @@ impl Target {
     ///
     /// # Safety
     /// `path` must be null or a C string.
-    unsafe fn of(path: *const c_char) -> Target {
+    unsafe fn of(path: *const c_char) -> Self {
         // SAFETY: the path is not null, so it is a C string with a readable first byte.
         if path.is_null() || unsafe { *path } != b'/' as c_char {
-            return Target::Untouched;
+            return Self::Untouched;
         }
         // SAFETY: the caller's promise.
         let bytes = unsafe { CStr::from_ptr(path) }.to_bytes();
         if !paths::is_ours(bytes) {
-            return Target::Untouched;
+            return Self::Untouched;
         }
-        guard(|| Ok(Target::of_driver(bytes))).unwrap_or(Target::Untouched)
+        guard(|| Ok(Self::of_driver(bytes))).unwrap_or(Self::Untouched)
     }
 
     /// A path that may be the driver's.
-    fn of_driver(path: &[u8]) -> Target {
+    fn of_driver(path: &[u8]) -> Self {
         let Some(config) = config() else {
-            return Target::Untouched;
+            return Self::Untouched;
         };
         let Some(place) = paths::place(path, config.gpus.len()) else {
-            return Target::Untouched;
+            return Self::Untouched;
         };
         let device = match place {
             Place::Device(device) => Some(device),
             Place::Tree => None,
         };
         let Some(model) = Model::get() else {
-            return Target::Untouched;
+            return Self::Untouched;
         };
         match TreePath::new(model.tree_root(), path) {
-            Some(path) => Target::Tree(path, device),
-            None => Target::Untouched,
+            Some(path) => Self::Tree(path, device),
+            None => Self::Untouched,
         }
     }
 
     /// The path to pass on; `original` is the program's path.
     fn path(&self, original: *const c_char) -> *const c_char {
         match self {
-            Target::Untouched => original,
-            Target::Tree(path, _) => path.0.as_ptr().cast(),
+            Self::Untouched => original,
+            Self::Tree(path, _) => path.0.as_ptr().cast(),
         }
     }
 
-    fn device(&self) -> Option<Device> {
+    fn device(&self) -> Option<DeviceNode> {
         match self {
-            Target::Tree(_, device) => *device,
-            Target::Untouched => None,
+            Self::Tree(_, device) => *device,
+            Self::Untouched => None,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::IntoRawFd;
 
 use super::{Target, guard, to_c};
 use crate::model::Model;
-use crate::paths::Device;
+use crate::paths::DeviceNode;
 use crate::sys::{self, Errno};
 
 /// # Safety
@@ -22,7 +22,7 @@ unsafe fn open_path(dir: c_int, path: *const c_char, flags: c_int, mode: u32) ->
     }
 }
 
-fn open_device(device: Device, flags: c_int) -> Result<c_int, Errno> {
+fn open_device(device: DeviceNode, flags: c_int) -> Result<c_int, Errno> {
     let model = Model::get().ok_or(Errno(libc::ENODEV))?;
     model.note(2, format_args!("open {device:?}"));
     let fd = model.node(device)?.open(flags & libc::O_CLOEXEC != 0)?;

@@ -9,22 +9,22 @@ use std::ffi::{c_char, c_int, c_uint};
 use super::Target;
 use crate::abi::drm;
 use crate::model::Model;
-use crate::paths::{Device, FIRST_RENDER_MINOR};
+use crate::paths::{DeviceNode, FIRST_RENDER_MINOR};
 use crate::sys::{self, FileId};
 
 /// Major number of `/dev/kfd`, which the kernel assigns dynamically.
 const KFD_MAJOR: u32 = 511;
 
 /// Character device numbers of a node.
-fn numbers(device: Device) -> (u32, u32) {
+fn numbers(device: DeviceNode) -> (u32, u32) {
     match device {
-        Device::Kfd => (KFD_MAJOR, 0),
-        Device::Render(gpu) => (drm::MAJOR, FIRST_RENDER_MINOR + gpu as u32),
+        DeviceNode::Kfd => (KFD_MAJOR, 0),
+        DeviceNode::Render(gpu) => (drm::MAJOR, FIRST_RENDER_MINOR + gpu as u32),
     }
 }
 
 /// Changes a file's status to that of a device node.
-fn disguise(status: &mut libc::stat, device: Device) {
+fn disguise(status: &mut libc::stat, device: DeviceNode) {
     let (major, minor) = numbers(device);
     status.st_mode = libc::S_IFCHR | 0o666;
     status.st_rdev = libc::makedev(major, minor);

@@ -10,7 +10,7 @@ use crate::dmabuf;
 use crate::gpu::gpu_id;
 use crate::memory::HostAddress;
 use crate::model::Model;
-use crate::paths::Device;
+use crate::paths::DeviceNode;
 use crate::sys::Errno;
 use crate::user;
 
@@ -23,7 +23,7 @@ pub(super) fn allocate(model: &'static Model, arguments: &mut AllocMemory) -> Re
     let memory = &model.memory;
     // Doorbells and remapped registers are pieces of the /dev/kfd file.
     let borrow_kfd = |offset| {
-        let host = model.node(Device::Kfd)?.host(offset);
+        let host = model.node(DeviceNode::Kfd)?.host(offset);
         let host = HostAddress(host.ok_or(Errno(libc::ENOMEM))?);
         Ok::<_, Errno>(memory.borrow(gpu, va, size, host, offset))
     };
@@ -37,7 +37,7 @@ pub(super) fn allocate(model: &'static Model, arguments: &mut AllocMemory) -> Re
         borrow_kfd(Model::mmio(gpu))?
     } else {
         let vram = flags & memory_flag::VRAM != 0;
-        memory.allocate(model.node(Device::Render(gpu))?, gpu, va, size, vram)?
+        memory.allocate(model.node(DeviceNode::Render(gpu))?, gpu, va, size, vram)?
     };
     arguments.handle = allocation.handle;
     arguments.mmap_offset = allocation.offset;
@@ -52,7 +52,7 @@ pub(super) fn allocate(model: &'static Model, arguments: &mut AllocMemory) -> Re
 }
 
 pub(super) fn free(model: &'static Model, arguments: &mut FreeMemory) -> Result<(), Errno> {
-    let node = |gpu| model.node(Device::Render(gpu));
+    let node = |gpu| model.node(DeviceNode::Render(gpu));
     let freed = model.memory.free(arguments.handle, node)?;
     model.note(2, format_args!("memory {} freed", freed.handle));
     Ok(())

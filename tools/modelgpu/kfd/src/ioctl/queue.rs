@@ -29,7 +29,7 @@ pub(super) fn create(model: &'static Model, arguments: &mut CreateQueue) -> Resu
     if arguments.ring_size < MIN_RING_BYTES || !arguments.ring_size.is_power_of_two() {
         return Err(Errno(libc::EINVAL));
     }
-    let kfd = model.node(paths::Device::Kfd)?;
+    let kfd = model.node(paths::DeviceNode::Kfd)?;
     let id = model.add_queue(|id| {
         let doorbell = kfd
             .word(Model::doorbell(gpu, id))

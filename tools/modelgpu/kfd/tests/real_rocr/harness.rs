@@ -167,7 +167,7 @@ pub(crate) struct Ended {
 
 impl Ended {
     /// Asserts that the program finished and found no errors.
-    pub(crate) fn assert_finished(&self) -> &Ended {
+    pub(crate) fn assert_finished(&self) -> &Self {
         assert!(
             self.status == 0 && self.stdout.contains(FINISHED),
             "{}",
@@ -189,17 +189,17 @@ pub(crate) struct Run {
 
 impl Run {
     /// `program` with the library preloaded and one modelled gfx90a.
-    pub(crate) fn new(program: &Path) -> Run {
-        Run::under(&[], program)
+    pub(crate) fn new(program: &Path) -> Self {
+        Self::under(&[], program)
     }
 
     /// Like `new`, with a launcher's command line before the program.
-    pub(crate) fn under(launcher: &[&str], program: &Path) -> Run {
+    pub(crate) fn under(launcher: &[&str], program: &Path) -> Self {
         let mut command = Command::new("timeout");
         command.args(["--kill-after=5", TIMEOUT]);
         // The launcher's interpreter need not run under the model; the program must.
         command.args(launcher).arg(program);
-        let run = Run { command };
+        let run = Self { command };
         run.env("LD_PRELOAD", library())
             .env("ROCOV_MODELGPU", "gfx90a")
             .env("ROCOV_MODELGPU_TMP", scratch())
@@ -207,22 +207,22 @@ impl Run {
             .current_directory(&scratch())
     }
 
-    pub(crate) fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Run {
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
-    pub(crate) fn without(mut self, name: &str) -> Run {
+    pub(crate) fn without(mut self, name: &str) -> Self {
         self.command.env_remove(name);
         self
     }
 
-    pub(crate) fn arg(mut self, argument: impl AsRef<std::ffi::OsStr>) -> Run {
+    pub(crate) fn arg(mut self, argument: impl AsRef<std::ffi::OsStr>) -> Self {
         self.command.arg(argument);
         self
     }
 
-    fn current_directory(mut self, directory: &Path) -> Run {
+    fn current_directory(mut self, directory: &Path) -> Self {
         self.command.current_dir(directory);
         self
     }

@@ -73,8 +73,8 @@ pub(crate) struct FakeGpu {
 }
 
 impl FakeGpu {
-    pub(crate) fn new() -> Arc<FakeGpu> {
-        Arc::new(FakeGpu {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
             memory: Memory {
                 words: (0..SIZE / 8).map(|_| AtomicU64::new(0)).collect(),
             },
@@ -197,7 +197,7 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    pub(crate) fn start(gpu: &Arc<FakeGpu>, kind: QueueKind) -> Queue {
+    pub(crate) fn start(gpu: &Arc<FakeGpu>, kind: QueueKind) -> Self {
         let start = match kind {
             QueueKind::Aql => u64::MAX,
             QueueKind::Sdma => 0,
@@ -217,7 +217,7 @@ impl Queue {
             save_area: SAVE_AREA,
         };
         let as_gpu: Arc<dyn Gpu> = gpu.clone();
-        Queue {
+        Self {
             gpu: Arc::clone(gpu),
             kind,
             doorbell,

@@ -1,13 +1,9 @@
 //! Checks the device code of a program or library: its instrumentation, and the tools that read its
 //! profiles.
 
-use super::finding::Finding;
-use super::host_elf::Host;
-use crate::data::device_elfs::has_mapping;
-use crate::data::profile_header::Instrumentation;
-use crate::llvm::LlvmTools;
-use crate::support::mmap;
-use crate::term::plural::count;
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use anyhow::Result;
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSymbol};
@@ -16,8 +12,14 @@ use rocov::format::bundle;
 use rocov::format::bundle::{BundleError, DeviceImage};
 use rocov::format::codeobject::{CodeObject, CodeObjectError};
 use rocov::format::profraw::Version;
-use std::collections::BTreeSet;
-use std::path::Path;
+
+use super::finding::Finding;
+use super::host_elf::Host;
+use crate::data::device_elfs::has_mapping;
+use crate::data::profile_header::Instrumentation;
+use crate::llvm::LlvmTools;
+use crate::support::mmap;
+use crate::term::plural::count;
 
 /// The start of the symbols of records.
 const RECORD: &[u8] = b"__profd_";

@@ -1,14 +1,16 @@
 //! Checks the compilers of programs, and LLVM's tools that read their profiles.
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+use memchr::memmem;
+use rocov::format::profraw::Version;
+
 use super::finding::Finding;
 use crate::llvm::{Clang, LlvmTools, releases, rocm};
 use crate::support::mmap;
 use crate::system::command;
-use anyhow::Result;
-use memchr::memmem;
-use rocov::format::profraw::Version;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The oldest whose GPU code can be drained: clang 14 crashes on it.
 const OLDEST: u32 = 15;
@@ -140,10 +142,11 @@ pub(super) fn tools(compilers: &[Clang], installed: &Result<LlvmTools>) -> Vec<F
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::commands::doctor::finding::State;
     use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::commands::doctor::finding::State;
 
     /// A compiler that knows the place of its runtimes.
     fn clang(directory: &Path, llvm: u32) -> Clang {

@@ -1,11 +1,12 @@
 //! Checks the environment that `rocov run` would pass on to a program.
 
-use super::finding::Finding;
-use crate::system::installed::DRAIN;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use super::finding::Finding;
+use crate::system::installed::DRAIN;
 
 /// Looks at the variables that `variable` gives.
 pub(super) fn check(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {

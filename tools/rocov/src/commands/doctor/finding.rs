@@ -1,7 +1,8 @@
 //! The findings of checks, as values.
 
-use serde::Serialize;
 use std::fmt::{self, Display};
+
+use serde::Serialize;
 
 /// The state of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

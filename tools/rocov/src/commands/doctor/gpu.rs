@@ -1,11 +1,13 @@
 //! Checks the GPUs that GPU code runs on: the machine's, or the modelled one.
 
-use super::finding::Finding;
-use rocov::format::codeobject::processor_of_version;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+use rocov::format::codeobject::processor_of_version;
+
+use super::finding::Finding;
 
 /// The file of the kernel driver.
 const KFD: &str = "kfd";

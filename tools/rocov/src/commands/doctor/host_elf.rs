@@ -1,13 +1,15 @@
 //! Checks the properties of a program or library that decide whether it can be drained.
 
-use super::finding::Finding;
-use memchr::memmem;
-use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
-use object::{Object, ObjectSection, ObjectSymbol, elf};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+
+use memchr::memmem;
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
+use object::{Object, ObjectSection, ObjectSymbol, elf};
+
+use super::finding::Finding;
 
 /// The start of the names of records that newer clangs register with HIP as variables of the device.
 const RECORD: &[u8] = b"__profd_";

@@ -14,15 +14,17 @@ mod host_elf;
 mod runtime;
 mod shared_library;
 
+use std::env;
+use std::path::Path;
+
+use serde::Serialize;
+
 use crate::cli::DoctorArguments;
 use crate::llvm::{Clang, LlvmTools};
 use crate::system::installed;
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::print;
 use finding::{Finding, State};
-use serde::Serialize;
-use std::env;
-use std::path::Path;
 
 /// The version of the output of `--json`. Fields may be added to it.
 const SCHEMA: u32 = 1;

@@ -1,10 +1,11 @@
 //! The libraries that programs with GPU code run on.
 
+use std::fs;
+use std::path::PathBuf;
+
 use super::finding::Finding;
 use super::shared_library::{directories, find, version};
 use crate::llvm::rocm;
-use std::fs;
-use std::path::PathBuf;
 
 const HSA: &str = "libhsa-runtime64.so";
 const HIP: &str = "libamdhip64.so";

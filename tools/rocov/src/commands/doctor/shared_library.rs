@@ -1,12 +1,13 @@
 //! Finds a shared library as the loader does, without loading it: HSA and HIP have constructors.
 
-use crate::llvm::rocm;
-use crate::system::command;
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use crate::llvm::rocm;
+use crate::system::command;
 
 /// The default directories of the loader, on the systems that ROCm is for.
 const DEFAULTS: [&str; 6] = [
@@ -73,8 +74,9 @@ pub(super) fn version<'a>(path: &'a Path, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::os::unix::fs::symlink;
+
+    use super::*;
 
     #[test]
     fn the_version_is_that_of_the_file_behind_the_links() {

@@ -3,6 +3,10 @@
 mod rocpd;
 mod schema;
 
+use std::path::Path;
+
+use anyhow::Context;
+
 use crate::cli::{ExportArguments, ExportFormat};
 use crate::data::{DATABASE, DataDirectory};
 use crate::support::atomic;
@@ -10,8 +14,6 @@ use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::plural::count;
 use crate::term::print;
 use crate::term::warnings::Warnings;
-use anyhow::Context;
-use std::path::Path;
 
 /// Writes the file.
 pub(crate) fn export(arguments: &ExportArguments) -> CommandResult {

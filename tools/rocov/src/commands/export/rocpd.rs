@@ -1,8 +1,9 @@
 //! The registry as a database in ROCm's rocpd schema, which rocprofv3 fills, too. A query can join the two
 //! databases by the URIs of code objects and the names of kernels.
 
-use super::schema::{TABLES, VERSION};
-use crate::support::demangle::demangle;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
 use anyhow::Result;
 use rocov::format::codeobject::Kernel;
 use rocov::format::registry::model::{
@@ -10,9 +11,10 @@ use rocov::format::registry::model::{
 };
 use rusqlite::{Connection, Statement, Transaction, params};
 use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+
+use super::schema::{TABLES, VERSION};
+use crate::support::demangle::demangle;
 
 /// The end of a kernel's name in the runtime, which uses the symbol of its descriptor.
 const DESCRIPTOR_SUFFIX: &str = ".kd";

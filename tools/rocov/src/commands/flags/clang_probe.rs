@@ -1,12 +1,14 @@
 //! Probes a clang by compiling device code: releases differ, and so do their vendors' builds.
 
-use super::{ANY_ARCH, Form};
-use crate::llvm::Clang;
-use crate::system::command;
-use anyhow::{Context, Result, bail};
 use std::io::{Seek, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use super::{ANY_ARCH, Form};
+use crate::llvm::Clang;
+use crate::system::command;
 
 /// Options of LLVM that device code is compiled with by each clang that knows them.
 const OPTIONS: [&str; 2] = [

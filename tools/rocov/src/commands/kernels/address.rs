@@ -1,13 +1,14 @@
 //! `rocov kernels --address`: finds the kernel or load at a device address, at a moment or ever.
 
+use anyhow::Result;
+use rocov::format::registry::model::{Document, LoadRecord, ProcessRecord};
+use serde::Serialize;
+
 use super::VERSION;
 use crate::cli::{Address, KernelsArguments};
 use crate::support::demangle::demangle;
 use crate::term::print;
 use crate::term::table::{Heading, table};
-use anyhow::Result;
-use rocov::format::registry::model::{Document, LoadRecord, ProcessRecord};
-use serde::Serialize;
 
 /// The output of `--json`.
 #[derive(Serialize)]

@@ -1,13 +1,15 @@
 //! The columns of the table: their cells, and the order of rows by them.
 
-use super::row::Row;
-use crate::cli::Column;
-use crate::term::table;
-use crate::term::table::Heading;
-use clap::ValueEnum;
 use std::cmp::Ordering;
 use std::env;
 use std::path::Path;
+
+use clap::ValueEnum;
+
+use super::row::Row;
+use crate::cli::KernelColumn;
+use crate::term::table;
+use crate::term::table::Heading;
 
 /// The contents of a cell.
 enum Cell {
@@ -17,7 +19,7 @@ enum Cell {
     Unknown,
 }
 
-impl Column {
+impl KernelColumn {
     fn heading(self) -> Heading<'static> {
         let (text, is_number) = match self {
             Self::Arch => ("ARCH", false),
@@ -102,9 +104,9 @@ fn from_here(path: &str) -> String {
 }
 
 /// The order of two rows: by this column, then as without one, by arch and name.
-pub(super) fn compare(one: &Row, other: &Row, by: Option<Column>) -> Ordering {
+pub(super) fn compare(one: &Row, other: &Row, by: Option<KernelColumn>) -> Ordering {
     by.into_iter()
-        .chain([Column::Arch, Column::Kernel])
+        .chain([KernelColumn::Arch, KernelColumn::Kernel])
         .map(|column| column.cell(one, false).compare(&column.cell(other, false)))
         .find(|order| order.is_ne())
         .unwrap_or_else(|| one.code_object.cmp(&other.code_object))
@@ -112,7 +114,7 @@ pub(super) fn compare(one: &Row, other: &Row, by: Option<Column>) -> Ordering {
 
 /// The table of these rows.
 pub(super) fn table(rows: &[Row], mangled: bool) -> String {
-    let columns = Column::value_variants();
+    let columns = KernelColumn::value_variants();
     let headings: Vec<_> = columns.iter().map(|column| column.heading()).collect();
     let cells = |row: &Row| {
         let cells = columns.iter().map(|column| column.cell(row, mangled));

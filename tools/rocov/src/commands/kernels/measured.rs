@@ -1,5 +1,10 @@
 //! Counts and coverage of kernels, from the profiles and device ELFs that lie beside the registry.
 
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
 use crate::cli::KernelsArguments;
 use crate::coverage;
 use crate::coverage::FunctionFigures;
@@ -9,10 +14,6 @@ use crate::llvm::LlvmTools;
 use crate::profdata::merge_object;
 use crate::support::parallel;
 use crate::term::warnings::Warnings;
-
-use anyhow::{Context, Result};
-use std::collections::BTreeMap;
-use tempfile::TempDir;
 
 /// The functions of each code object that there is a profile of, by identity and symbol.
 pub(super) type Measured = BTreeMap<String, BTreeMap<String, FunctionFigures>>;

@@ -5,6 +5,8 @@ mod columns;
 mod measured;
 mod row;
 
+use serde::Serialize;
+
 use crate::cli::KernelsArguments;
 use crate::data::DataDirectory;
 use crate::term::exit_status::{CommandResult, FAILED};
@@ -13,7 +15,6 @@ use crate::term::print;
 use crate::term::warnings::Warnings;
 use columns::compare;
 use row::{Row, rows};
-use serde::Serialize;
 
 /// Number of the schema of `--json`. A field that is only added does not change it.
 const VERSION: u32 = 1;

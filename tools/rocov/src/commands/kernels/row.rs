@@ -1,13 +1,15 @@
 //! One kernel of one code object, with all that is known of it.
 
+use std::collections::BTreeMap;
+
+use rocov::format::codeobject::Kernel;
+use rocov::format::registry::model::Document;
+use serde::Serialize;
+
 use super::measured::Measured;
 use crate::cli::KernelsArguments;
 use crate::coverage::Figure;
 use crate::support::demangle::{REGION, demangle};
-use rocov::format::codeobject::Kernel;
-use rocov::format::registry::model::Document;
-use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// A row of the table, and an element of `--json`.
 #[derive(Debug, Serialize)]

@@ -1,13 +1,15 @@
 //! The inputs that the user names: directories, files, globs and lists of them.
 
-use crate::cli::MergeArguments;
-use crate::data::{DataDirectory, DirectoryWalk, profile_header};
-use anyhow::{Context, Result, anyhow, bail};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::cli::MergeArguments;
+use crate::data::{DataDirectory, DirectoryWalk, profile_header};
 
 /// Stands for standard input.
 const STANDARD_INPUT: &str = "-";

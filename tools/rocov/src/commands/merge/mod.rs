@@ -15,6 +15,15 @@ mod pooled;
 mod progress;
 mod sums;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, IsTerminal};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use anyhow::{Context, Error, Result, anyhow};
+use rocov::format::registry::Merged;
+
 use crate::cli::{FailureMode, MergeArguments};
 use crate::data::{DataDirectory, is_missing, profile_header};
 use crate::llvm::LlvmTools;
@@ -22,15 +31,8 @@ use crate::support::mmap;
 use crate::term::exit_status::CommandResult;
 use crate::term::plural::count;
 use crate::term::print;
-use anyhow::{Context, Error, Result, anyhow};
 use inputs::MergeInputs;
 use progress::Progress;
-use rocov::format::registry::Merged;
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, IsTerminal};
-use std::num::NonZero;
-use std::path::{Path, PathBuf};
-use std::thread;
 use sums::{CodeObjectKey, Sums};
 
 /// The name of host code in the place of an architecture.

@@ -1,5 +1,12 @@
 //! The outputs of a merge: indexed profiles, a pooled directory, or both.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use rocov::store::layout::PROFRAW;
+
 use super::pooled::Pool;
 use super::{Gathered, HOST, pgo, pooled};
 use crate::cli::MergeArguments;
@@ -9,11 +16,6 @@ use crate::profdata::llvm_profdata;
 use crate::support::atomic;
 use crate::term::plural::count;
 use crate::term::print;
-use anyhow::{Context, Result, bail};
-use rocov::store::layout::PROFRAW;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
 
 /// Profiles that go into one indexed profile.
 struct Group {

@@ -4,16 +4,18 @@
 //! `--offload-arch=`, with features. `-Xarch_host` is for the host. clang 19 drops those for GPU code
 //! without a word, clang 22 takes them.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{self, Path};
+
+use anyhow::{Context, Result};
+use rocov::format::codeobject::CodeObject;
+
 use super::outputs::Indexed;
 use super::{Gathered, HOST};
 use crate::data::profile_header::Instrumentation;
 use crate::support::mmap;
 use crate::term::shell_line::shell_line;
-use anyhow::{Context, Result};
-use rocov::format::codeobject::CodeObject;
-use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::path::{self, Path};
 
 /// The flags, on one line.
 ///

@@ -1,21 +1,23 @@
 //! Pooled directories, with one raw profile for each code object and one registry. A merge makes them,
 //! `rocov report` reads them, and the next merge takes them as inputs.
 
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use rocov::format::codeobject::Identity;
+use rocov::store::layout::{OBJECTS, PROFRAW, REGISTRIES};
+use rocov::store::{Expansion, ProfileName};
+use tempfile::TempDir;
+
 use super::Gathered;
 use super::sums::{CodeObjectKey, Summed};
 use crate::data::{DataDirectory, DeviceProfile, POOLED_HOST};
 use crate::support::atomic;
 use crate::support::atomic::Partial;
 use crate::term::warnings::Warnings;
-use anyhow::{Context, Result, bail};
-use rocov::format::codeobject::Identity;
-use rocov::store::layout::{OBJECTS, PROFRAW, REGISTRIES};
-use rocov::store::{Expansion, ProfileName};
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 /// The pattern of the names of pooled profiles.
 const PATTERN: &str = "%m.merged.profraw";

@@ -1,10 +1,11 @@
 //! The progress of a merge, in one line on standard error.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
 use crate::term::plural::count;
 use crate::term::progress;
 use crate::term::progress::Last;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 /// The profiles and bytes that have been added so far.
 #[derive(Default)]

@@ -1,10 +1,5 @@
 //! Adding up the profiles of code objects on several threads.
 
-use super::Damaged;
-use super::progress::Progress;
-use crate::data::DeviceProfile;
-use anyhow::{Context, Result, anyhow, bail};
-use rocov::format::profraw::{ProfileError, RawProfile, Sum};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File, Metadata};
 use std::io::Read;
@@ -14,6 +9,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+
+use anyhow::{Context, Result, anyhow, bail};
+use rocov::format::profraw::{ProfileError, RawProfile, Sum};
+
+use super::Damaged;
+use super::progress::Progress;
+use crate::data::DeviceProfile;
 
 /// Files that a thread takes at once: few enough for the threads to end together, enough for the
 /// queue to cost nothing beside reading them.

@@ -1,9 +1,10 @@
 //! Describes code objects: their targets, sections and kernels.
 
+use rocov::format::codeobject::{CodeObject, CodeObjectError, Identity, Kernel};
+
 use super::Description;
 use crate::support::demangle::demangle;
 use crate::term::plural::count;
-use rocov::format::codeobject::{CodeObject, CodeObjectError, Identity, Kernel};
 
 /// All of a code object that is a file.
 pub(super) fn describe(description: &mut Description, elf: &[u8]) {

@@ -1,9 +1,10 @@
 //! Containers of code objects: bundles, offload binaries, host files with these in them.
 
-use super::{Description, code_object};
-use crate::term::plural::count;
 use rocov::format::bundle;
 use rocov::format::bundle::{Container, Content, Image, Packing};
+
+use super::{Description, code_object};
+use crate::term::plural::count;
 
 pub(super) fn describe(file: &[u8]) -> Description {
     let mut description = Description::default();

@@ -8,13 +8,15 @@ mod raw_profile;
 mod registry;
 mod saved_sections;
 
+use std::fmt::Display;
+use std::path::Path;
+
+use rocov::format::profraw::{RawProfile, SavedSections, Version};
+
 use crate::cli::ShowArguments;
 use crate::support::mmap::map;
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::print;
-use rocov::format::profraw::{RawProfile, SavedSections, Version};
-use std::fmt::Display;
-use std::path::Path;
 
 /// The description of a file.
 #[derive(Default)]

@@ -1,8 +1,9 @@
 //! Raw profiles of all versions.
 
-use super::{Description, version};
 use rocov::format::profraw::{Header, RawProfile, Word};
 use rocov::format::sections::Section;
+
+use super::{Description, version};
 
 pub(super) fn describe(file: &[u8]) -> Description {
     let mut description = Description::default();

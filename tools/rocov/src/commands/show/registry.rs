@@ -1,12 +1,14 @@
 //! Describes registries: the loads, and the files beside them that they name.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use rocov::format::codeobject::Identity;
+use rocov::format::registry::model::{CodeObjectRecord, Document, LoadRecord, ProcessRecord};
+
 use super::Description;
 use crate::support::mmap::map;
 use crate::term::plural::count;
-use rocov::format::codeobject::Identity;
-use rocov::format::registry::model::{CodeObjectRecord, Document, LoadRecord, ProcessRecord};
-use std::collections::BTreeSet;
-use std::path::Path;
 
 pub(super) fn describe(path: &Path, file: &[u8]) -> Description {
     let mut description = Description::default();

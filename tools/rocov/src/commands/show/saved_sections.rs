@@ -1,7 +1,8 @@
 //! Sections that librocov saved whole.
 
-use super::{Description, version};
 use rocov::format::profraw::SavedSections;
+
+use super::{Description, version};
 
 pub(super) fn describe(file: &[u8]) -> Description {
     let mut description = Description::default();

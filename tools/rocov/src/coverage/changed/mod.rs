@@ -2,14 +2,6 @@
 
 mod unified;
 
-use super::figures::Figure;
-use super::file::Line;
-use super::path_match::{Match, PathIndex};
-use super::selection::Selection;
-use super::staleness::{Lines, Stale, stale};
-use super::view::View;
-use crate::system::git::Repository;
-use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsStr;
@@ -17,6 +9,16 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+
+use super::figures::Figure;
+use super::file::Line;
+use super::path_match::{Match, PathIndex};
+use super::selection::Selection;
+use super::staleness::{Lines, Stale, stale};
+use super::view::View;
+use crate::system::git::Repository;
 use unified::ChangedFile;
 
 /// Extensions of sources that are always for GPUs.

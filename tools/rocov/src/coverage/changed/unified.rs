@@ -1,12 +1,14 @@
 //! Reads a unified diff of `git diff` or `diff -u`: the lines that each file got.
 
-use crate::coverage::path_match::common_suffix;
-use anyhow::{Context, Result, bail};
-use diffy::Line;
-use diffy::patch_set::{FileOperation, FilePatch, ParseOptions, PatchKind, PatchSet};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use diffy::Line;
+use diffy::patch_set::{FileOperation, FilePatch, ParseOptions, PatchKind, PatchSet};
+
+use crate::coverage::path_match::common_suffix;
 
 /// A file that is there after the change.
 #[derive(Debug, Default, PartialEq, Eq)]

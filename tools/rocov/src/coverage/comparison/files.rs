@@ -1,10 +1,11 @@
 //! Pairs of files before and after, which may have been compiled in different directories.
 
-use super::Pair;
-use crate::support::paths::common;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+
+use super::Pair;
+use crate::support::paths::common;
 
 /// Pairs the files before and after: by their paths, then by their paths from the directory that all
 /// others of their side are in. The rest has no partner.

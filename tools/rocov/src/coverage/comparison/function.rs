@@ -1,12 +1,13 @@
 //! Compares a function before and after a change.
 
+use std::collections::BTreeMap;
+
 use super::{FunctionFate, Pair};
 use crate::coverage::figures::Figure;
 use crate::coverage::function::Kind;
 use crate::coverage::function_coverage::FunctionCoverage;
 use crate::coverage::llvm_cov::symbol;
 use crate::coverage::view::Column;
-use std::collections::BTreeMap;
 
 /// A function in one report.
 #[derive(Debug, Default)]

@@ -7,15 +7,17 @@
 mod files;
 mod function;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::Serialize;
+
 use super::figures::{Figure, Figures};
 use super::view::{Column, View};
 use crate::support::demangle::shown;
 use crate::term::line_ranges::ranges;
 use files::pairs;
 use function::{Compared, Seen, seen};
-use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 /// Something before and after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

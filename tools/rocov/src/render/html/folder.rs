@@ -3,14 +3,16 @@
 //! Files are written to a folder within it and moved when all are there, the [`INDEX`] last: without
 //! it there is no report to open. A list of the files tells the next report which files to remove.
 
-use crate::support::atomic::{Partial, directory_in};
-use anyhow::{Context, Result, bail};
-use rocov::store::PARTIAL;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use rocov::store::PARTIAL;
 use tempfile::TempDir;
+
+use crate::support::atomic::{Partial, directory_in};
 
 /// The page to open.
 pub(super) const INDEX: &str = "index.html";

@@ -1,14 +1,16 @@
 //! The page with all functions, and the entries of a source file in lists.
 
+use std::io::Write;
+
+use anyhow::Result;
+use askama::Template;
+
 use super::figures::{Count, Shown, classes};
 use super::{Frame, Source, render};
 use crate::coverage::file::File;
 use crate::coverage::llvm_cov::symbol;
 use crate::coverage::view::View;
 use crate::support::demangle::shown;
-use anyhow::Result;
-use askama::Template;
-use std::io::Write;
 
 /// A source file with its entries in lists.
 pub(super) struct Listed<'a> {

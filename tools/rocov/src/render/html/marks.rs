@@ -1,8 +1,9 @@
 //! The parts of a line that did not run.
 
-use crate::coverage::function::{Place, Span};
 use std::collections::BTreeSet;
 use std::ops::Range;
+
+use crate::coverage::function::{Place, Span};
 
 /// The spans of a file that did not run in one column, read line by line.
 pub(super) struct Missed<'a> {

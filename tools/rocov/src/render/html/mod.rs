@@ -12,6 +12,12 @@ mod search;
 mod source;
 mod summary;
 
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use askama::Template;
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::html::figures::{Cell, Shown};
 use super::html::folder::Folder;
 use super::html::functions::Listed;
@@ -19,10 +25,6 @@ use crate::coverage::changed::ChangedSource;
 use crate::coverage::model::Side;
 use crate::coverage::view::View;
 use crate::support::paths::{below, common};
-use anyhow::Result;
-use askama::Template;
-use std::path::{Path, PathBuf};
-use xxhash_rust::xxh3::xxh3_64;
 
 const STYLE: &str = include_str!("../../../html/report.css");
 const SCRIPT: &str = include_str!("../../../html/report.js");

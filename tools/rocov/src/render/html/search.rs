@@ -1,10 +1,12 @@
 //! The index for the search of the pages. It is a script, as a page that was opened from a file may
 //! load scripts and nothing else.
 
-use super::functions::Listed;
+use std::io::Write;
+
 use anyhow::Result;
 use serde::Serialize;
-use std::io::Write;
+
+use super::functions::Listed;
 
 /// Files, and functions by the number of their file.
 #[derive(Serialize)]

@@ -1,5 +1,12 @@
 //! The page of a source file: every line with its count in each column, and its parts that did not run.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::path::Path;
+
+use anyhow::Result;
+use askama::Template;
+
 use super::figures::{Count, Metric, Shown, classes};
 use super::folder::Folder;
 use super::functions::{Function, Listed};
@@ -7,11 +14,6 @@ use super::marks::{Missed, between, name_at, pieces};
 use super::{Frame, Source, render};
 use crate::coverage::file::{Condition, File};
 use crate::coverage::staleness::{Misfit, Stale};
-use anyhow::Result;
-use askama::Template;
-use std::cell::RefCell;
-use std::collections::HashSet;
-use std::path::Path;
 
 /// A line of the source.
 struct Line {

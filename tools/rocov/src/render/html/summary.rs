@@ -1,13 +1,15 @@
 //! The first page: the figures of all, and the tree of source files.
 
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use anyhow::Result;
+use askama::Template;
+
 use super::figures::{Cell, Metric, Shown};
 use super::functions::Listed;
 use super::{Frame, Source, render};
 use crate::render::breakdown::{Listing, listings};
-use anyhow::Result;
-use askama::Template;
-use std::collections::BTreeMap;
-use std::io::Write;
 
 /// A line of the tree: a directory or a file.
 struct Row<'a> {
@@ -54,7 +56,7 @@ impl Row<'_> {
 
 /// A directory.
 struct Tree<'a> {
-    directories: BTreeMap<&'a str, Tree<'a>>,
+    directories: BTreeMap<&'a str, Self>,
     files: Vec<(&'a str, &'a Listed<'a>)>,
     shown: Shown,
 }

@@ -1,11 +1,13 @@
 //! One question to a process, and its answer.
 
-use super::process;
-use super::process::Process;
-use anyhow::{Context, Result, anyhow, bail};
-use rocov::control::{Answer, Request, peer};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
+
+use anyhow::{Context, Result, anyhow, bail};
+use rocov::control::{Answer, Request, peer};
+
+use super::process;
+use super::process::Process;
 
 /// Asks process `pid`, and waits for its answer: it may have kernels to wait for.
 ///

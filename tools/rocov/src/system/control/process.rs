@@ -1,7 +1,5 @@
 //! Finds the socket of a process, by the environment that it was started with.
 
-use anyhow::{Context, Result, bail};
-use rocov::control::socket_path;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -10,6 +8,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use rocov::control::socket_path;
 
 /// The variable with the directory of the socket.
 pub(crate) const CONTROL_VARIABLE: &str = "ROCOV_CONTROL";

@@ -9,14 +9,14 @@ use crate::memory::AtomicFailure;
 use crate::wave::Wave;
 
 /// The access of one lane of an instruction.
-pub(super) struct Target<'a, 'space> {
+pub(super) struct LaneAccess<'a, 'space> {
     pub instruction: &'a Instruction,
     pub lane: usize,
     pub space: Space,
     pub surroundings: &'a mut Surroundings<'space>,
 }
 
-impl Target<'_, '_> {
+impl LaneAccess<'_, '_> {
     pub(super) fn load(
         &mut self,
         wave: &mut Wave,

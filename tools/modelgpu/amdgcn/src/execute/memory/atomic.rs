@@ -33,53 +33,52 @@ pub(super) enum AtomicFunction {
 impl AtomicFunction {
     /// The new value. `bytes` is 4 or 8; values of 4 bytes are zero-extended.
     pub(super) fn apply(self, bytes: u8, old: u64, operand: u64, compared: u64) -> u64 {
-        use AtomicFunction as F;
         let signed = |value: u64| match bytes {
             4 => i64::from(value as i32),
             _ => value as i64,
         };
         let choose = |takes_operand: bool| if takes_operand { operand } else { old };
         let new = match self {
-            F::Swap => operand,
-            F::CompareSwap => choose(old == compared),
-            F::Add => old.wrapping_add(operand),
-            F::Sub => old.wrapping_sub(operand),
-            F::ReverseSub => operand.wrapping_sub(old),
-            F::SignedMin => choose(signed(operand) < signed(old)),
-            F::SignedMax => choose(signed(operand) > signed(old)),
-            F::UnsignedMin => choose(operand < old),
-            F::UnsignedMax => choose(operand > old),
-            F::And => old & operand,
-            F::Or => old | operand,
-            F::Xor => old ^ operand,
-            F::Increment => {
+            Self::Swap => operand,
+            Self::CompareSwap => choose(old == compared),
+            Self::Add => old.wrapping_add(operand),
+            Self::Sub => old.wrapping_sub(operand),
+            Self::ReverseSub => operand.wrapping_sub(old),
+            Self::SignedMin => choose(signed(operand) < signed(old)),
+            Self::SignedMax => choose(signed(operand) > signed(old)),
+            Self::UnsignedMin => choose(operand < old),
+            Self::UnsignedMax => choose(operand > old),
+            Self::And => old & operand,
+            Self::Or => old | operand,
+            Self::Xor => old ^ operand,
+            Self::Increment => {
                 if old >= operand {
                     0
                 } else {
                     old + 1
                 }
             }
-            F::Decrement => {
+            Self::Decrement => {
                 if old == 0 || old > operand {
                     operand
                 } else {
                     old - 1
                 }
             }
-            F::FloatAdd if bytes == 4 => (f32::from_bits(old as u32)
+            Self::FloatAdd if bytes == 4 => (f32::from_bits(old as u32)
                 + f32::from_bits(operand as u32))
             .to_bits()
             .into(),
-            F::FloatAdd => (f64::from_bits(old) + f64::from_bits(operand)).to_bits(),
-            F::PackedHalfAdd => of_halves(old, operand, |a, b| {
+            Self::FloatAdd => (f64::from_bits(old) + f64::from_bits(operand)).to_bits(),
+            Self::PackedHalfAdd => of_halves(old, operand, |a, b| {
                 Half::from_f64(f64::from(Half(a).to_f32()) + f64::from(Half(b).to_f32())).0
             }),
-            F::PackedBrainAdd => of_halves(old, operand, |a, b| {
+            Self::PackedBrainAdd => of_halves(old, operand, |a, b| {
                 let [a, b] = [a, b].map(|bits| f32::from_bits(u32::from(bits) << 16));
                 brain(a + b)
             }),
-            F::FloatMin => float_function(bytes, old, operand, float::min),
-            F::FloatMax => float_function(bytes, old, operand, float::max),
+            Self::FloatMin => float_function(bytes, old, operand, float::min),
+            Self::FloatMax => float_function(bytes, old, operand, float::max),
         };
         if bytes == 4 { new & 0xffff_ffff } else { new }
     }

@@ -247,19 +247,19 @@ impl Permutation {
         let value = |values: &Words, lane: usize| if active(lane) { values[lane] } else { 0 };
         let mut results = [0; LANES];
         match self {
-            Permutation::Push => {
+            Self::Push => {
                 let (addresses, data) = (all(first, wave), all(second, wave));
                 for lane in (0..LANES).filter(|lane| active(*lane)) {
                     results[lane_of(addresses[lane])] = data[lane];
                 }
             }
-            Permutation::Pull => {
+            Self::Pull => {
                 let (addresses, data) = (all(first, wave), all(second, wave));
                 for (lane, result) in results.iter_mut().enumerate() {
                     *result = value(&data, lane_of(addresses[lane]));
                 }
             }
-            Permutation::Swizzle => {
+            Self::Swizzle => {
                 let data = all(first, wave);
                 for (lane, result) in results.iter_mut().enumerate() {
                     *result = value(&data, swizzled(instruction.immediate as usize, lane));

@@ -318,18 +318,18 @@ impl Segment {
             VectorPart::Absent
         };
         let (base, vector) = match self {
-            Segment::Flat => (offset, VectorPart::Pair),
-            Segment::Global if has_scalar => (
+            Self::Flat => (offset, VectorPart::Pair),
+            Self::Global if has_scalar => (
                 wave.pair(instruction.src[2]).wrapping_add(offset),
                 VectorPart::Word,
             ),
-            Segment::Global => (offset, VectorPart::Pair),
-            Segment::Scratch if has_scalar => {
+            Self::Global => (offset, VectorPart::Pair),
+            Self::Scratch if has_scalar => {
                 let scalar = scalar_source(instruction, 2, Kind::B32, wave)?;
                 (scalar.wrapping_add(offset), optional_vector)
             }
-            Segment::Scratch => (offset, optional_vector),
-            Segment::Buffer => {
+            Self::Scratch => (offset, optional_vector),
+            Self::Buffer => {
                 let resource: [u32; 4] = std::array::from_fn(|place| {
                     wave.word(Operand(instruction.sdst.0 + place as u16))
                 });
@@ -344,7 +344,7 @@ impl Segment {
                 (scalar.wrapping_add(offset), optional_vector)
             }
             // The access adds the two offsets of the field later.
-            Segment::Lds => (0, VectorPart::Word),
+            Self::Lds => (0, VectorPart::Word),
         };
         Ok(Addresses {
             segment: self,

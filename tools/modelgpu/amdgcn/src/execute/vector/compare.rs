@@ -1,12 +1,11 @@
 //! Comparisons write a bit per lane to a scalar register pair; v_cmpx also writes EXEC.
 
-use super::super::float;
-use super::super::value::{Half, Kind};
-use super::super::{Operation, Table};
-use super::gather::Gather;
-use super::{VectorOperation, write_mask};
 use std::cmp::Ordering;
 
+use super::super::value::{Half, Kind};
+use super::super::{Operation, Table, float};
+use super::gather::Gather;
+use super::{VectorOperation, write_mask};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
 use crate::wave::{LANES, Longs, Wave};

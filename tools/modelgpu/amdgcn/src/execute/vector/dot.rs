@@ -41,7 +41,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
 impl Dot {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
         let modifiers = instruction.modifiers;
-        if modifiers.abs != 0 || self != Dot::Halves && (modifiers.neg | modifiers.neg_hi) != 0 {
+        if modifiers.abs != 0 || self != Self::Halves && (modifiers.neg | modifiers.neg_hi) != 0 {
             return Err(unmodelled(instruction, "a source modifier"));
         }
         // This code selects and negates halves, so it reads the sources unchanged.
@@ -51,7 +51,7 @@ impl Dot {
         };
         let gather = Gather::new(&plain, wave)?;
         let (element, sum) = match self {
-            Dot::Halves => (Kind::F16, Kind::F32),
+            Self::Halves => (Kind::F16, Kind::F32),
             _ => (Kind::B32, Kind::B32),
         };
         let mut sources = [[0; LANES]; 3];
@@ -74,8 +74,8 @@ impl Dot {
             let [a, b] = [(a[lane], 0), (b[lane], 1)]
                 .map(|(word, place)| self.arrange(word, place, modifiers));
             match self {
-                Dot::Halves => halves(a, b, c[lane]),
-                Dot::Signed(count) => {
+                Self::Halves => halves(a, b, c[lane]),
+                Self::Signed(count) => {
                     let exact = products(a, b, count, signed) + i64::from(c[lane] as i32);
                     (if modifiers.clamp {
                         exact.clamp(i32::MIN.into(), i32::MAX.into())
@@ -83,7 +83,7 @@ impl Dot {
                         exact
                     }) as u32
                 }
-                Dot::Unsigned(count) => {
+                Self::Unsigned(count) => {
                     let exact = products(a, b, count, unsigned) + i64::from(c[lane]);
                     (if modifiers.clamp {
                         exact.min(u32::MAX.into())
@@ -106,7 +106,7 @@ impl Dot {
     /// The halves of a source for the first and the second product, in this order, with the signs
     /// that the instruction selects. Smaller elements have no selection.
     fn arrange(self, word: u32, place: u8, modifiers: Modifiers) -> u32 {
-        if !matches!(self, Dot::Halves | Dot::Signed(2) | Dot::Unsigned(2)) {
+        if !matches!(self, Self::Halves | Self::Signed(2) | Self::Unsigned(2)) {
             return word;
         }
         let half = |select: u8, negate: u8| {

@@ -17,8 +17,8 @@ pub(super) struct Route {
 }
 
 impl Route {
-    pub(super) fn new(instruction: &Instruction, dpp: &Dpp, exec: u64) -> Result<Route, Fault> {
-        let mut route = Route {
+    pub(super) fn new(instruction: &Instruction, dpp: &Dpp, exec: u64) -> Result<Self, Fault> {
+        let mut route = Self {
             from: [None; LANES],
             lanes: 0,
         };

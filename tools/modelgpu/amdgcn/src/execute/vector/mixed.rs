@@ -40,7 +40,7 @@ impl MixedResult {
         let modifiers = Modifiers {
             clamp: instruction.modifiers.clamp,
             keeps_half: true,
-            op_sel: if self == MixedResult::High { 8 } else { 0 },
+            op_sel: if self == Self::High { 8 } else { 0 },
             ..Modifiers::default()
         };
         let plain = Instruction {
@@ -50,7 +50,7 @@ impl MixedResult {
         // A half is rounded from the sum in single precision, because the compiler uses the
         // instruction as a conversion of v_fma_mix_f32's result.
         let (kind, mut results): (Kind, Words) = match self {
-            MixedResult::Single => (Kind::F32, sums.map(f32::to_bits)),
+            Self::Single => (Kind::F32, sums.map(f32::to_bits)),
             _ => (
                 Kind::F16,
                 sums.map(|sum| Half::from_f64(sum.into()).0.into()),

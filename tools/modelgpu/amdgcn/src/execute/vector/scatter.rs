@@ -123,7 +123,7 @@ pub(super) struct Output {
 
 impl Output {
     /// Returns `None` if the instruction writes results unchanged.
-    pub(super) fn new(instruction: &Instruction, wave: &Wave, kind: Kind) -> Option<Output> {
+    pub(super) fn new(instruction: &Instruction, wave: &Wave, kind: Kind) -> Option<Self> {
         let modifiers = &instruction.modifiers;
         if !kind.is_float() {
             return None;
@@ -132,7 +132,7 @@ impl Output {
         if modifiers.output == 0 && !modifiers.clamp && !flush {
             return None;
         }
-        Some(Output {
+        Some(Self {
             kind,
             factor: [1.0, 2.0, 4.0, 0.5][usize::from(modifiers.output & 3)],
             clamp: modifiers.clamp,

@@ -9,11 +9,11 @@ use super::{Surroundings, Table, unmodelled};
 use crate::error::Fault;
 use crate::isa::Instruction;
 use crate::wave::{LANES, Wave};
-pub(crate) use segment::PRIVATE_SEGMENT_BUFFER;
-
-use access::Target;
+use access::LaneAccess;
 use atomic::AtomicFunction;
 use segment::Segment;
+
+pub(crate) use segment::PRIVATE_SEGMENT_BUFFER;
 
 /// The semantics of a vector memory instruction.
 #[derive(Clone, Copy)]
@@ -84,7 +84,7 @@ impl MemoryOperation {
             let lane = left.trailing_zeros() as usize % LANES;
             left &= left - 1;
             let (space, address) = addresses.of(lane, instruction, wave);
-            let mut target = Target {
+            let mut target = LaneAccess {
                 instruction,
                 lane,
                 space,

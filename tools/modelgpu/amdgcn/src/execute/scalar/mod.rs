@@ -122,7 +122,7 @@ pub(super) const TABLES: [Table; 4] = [
 impl ScalarOperation {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
         match self {
-            ScalarOperation::Compute {
+            Self::Compute {
                 run,
                 sources,
                 result,
@@ -139,18 +139,18 @@ impl ScalarOperation {
                     wave.scc = scc;
                 }
             }
-            ScalarOperation::ConditionalMove(kind) => {
+            Self::ConditionalMove(kind) => {
                 let value = scalar_source(instruction, 0, kind, wave)?;
                 if wave.scc {
                     wave.set_scalar(instruction.dst, kind, value);
                 }
             }
-            ScalarOperation::SetBit(set) => {
+            Self::SetBit(set) => {
                 let place = scalar_source(instruction, 0, Kind::B32, wave)? & 31;
                 let others = wave.word(instruction.dst) & !(1 << place);
                 wave.set_word(instruction.dst, others | u32::from(set) << place);
             }
-            ScalarOperation::UpdateExec { run, result } => {
+            Self::UpdateExec { run, result } => {
                 let old = wave.exec();
                 let new = run(scalar_source(instruction, 0, Kind::B64, wave)?, old);
                 let value = match result {

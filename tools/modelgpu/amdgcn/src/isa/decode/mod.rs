@@ -62,8 +62,8 @@ struct Fields {
 
 impl Fields {
     /// Makes an instruction of `size` bytes without operands.
-    fn new(table: &'static Table, opcode: u32, size: u8) -> Fields {
-        Fields {
+    fn new(table: &'static Table, opcode: u32, size: u8) -> Self {
+        Self {
             table,
             opcode,
             instruction: Instruction {

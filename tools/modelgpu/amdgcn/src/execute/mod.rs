@@ -14,12 +14,12 @@ mod vector;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-pub(crate) use memory::PRIVATE_SEGMENT_BUFFER;
-
 use crate::error::{Access, Fault};
 use crate::isa::Instruction;
 use crate::memory::View;
 use crate::wave::Wave;
+
+pub(crate) use memory::PRIVATE_SEGMENT_BUFFER;
 
 /// The semantics of a mnemonic.
 #[derive(Clone, Copy)]

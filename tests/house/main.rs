@@ -1,11 +1,13 @@
 //! The rule of the house: a folder is a station, the stations of a crate stand in an order, and a file
 //! imports its own station and earlier ones only.
 //!
-//! Sentences of comments and of Markdown start with their subject.
+//! Sentences of comments and of Markdown start with their subject. [`dialect`] holds the other rules of style.
 //!
 //! The tests of imports read `use` items and inline paths that start with `crate::`, `super::` or `self::`, and
 //! resolve them to the station that they lead to. They know nothing of re-exports and of names that
 //! macros make.
+
+mod dialect;
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -306,7 +306,7 @@ use {carry, exact, exact_carry, kinds, vector};
 impl VectorOperation {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
         match self {
-            VectorOperation::Words {
+            Self::Words {
                 run,
                 clamped,
                 sources,
@@ -323,7 +323,7 @@ impl VectorOperation {
                 run(&gathered, &mut results);
                 scatter::words(instruction, wave, lanes, result, &mut results)
             }
-            VectorOperation::Longs {
+            Self::Longs {
                 run,
                 sources,
                 result,
@@ -336,7 +336,7 @@ impl VectorOperation {
                 run(&gathered, &mut results);
                 scatter::longs(instruction, wave, lanes, result, &mut results)
             }
-            VectorOperation::Carry {
+            Self::Carry {
                 run,
                 clamped,
                 sources,
@@ -361,11 +361,11 @@ impl VectorOperation {
                 }
                 Ok(())
             }
-            VectorOperation::Compare(comparison) => comparison.execute(instruction, wave),
-            VectorOperation::Packed(packed) => packed.execute(instruction, wave),
-            VectorOperation::Mixed(result) => result.execute(instruction, wave),
-            VectorOperation::Dot(dot) => dot.execute(instruction, wave),
-            VectorOperation::Swap => swap(instruction, wave),
+            Self::Compare(comparison) => comparison.execute(instruction, wave),
+            Self::Packed(packed) => packed.execute(instruction, wave),
+            Self::Mixed(result) => result.execute(instruction, wave),
+            Self::Dot(dot) => dot.execute(instruction, wave),
+            Self::Swap => swap(instruction, wave),
         }
     }
 }

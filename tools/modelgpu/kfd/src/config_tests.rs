@@ -1,0 +1,135 @@
+//! Good and bad values of the environment variables.
+
+use rocov::settings::{Reader, SETTINGS};
+
+use super::*;
+
+fn read(variables: &[(&str, &str)]) -> Result<Option<Config>, String> {
+    Config::read(|name| {
+        variables
+            .iter()
+            .find(|(key, _)| *key == name)
+            .map(|(_, value)| value.into())
+    })
+    .map_err(|error| error.to_string())
+}
+
+fn gpus(value: &str) -> Vec<Target> {
+    read(&[("ROCOV_MODELGPU", value)]).unwrap().unwrap().gpus
+}
+
+#[test]
+fn no_variable_or_an_empty_one_means_no_model() {
+    assert_eq!(read(&[]), Ok(None));
+    assert_eq!(read(&[("ROCOV_MODELGPU", "")]), Ok(None));
+    assert_eq!(read(&[("ROCOV_MODELGPU_BAR", "small")]), Ok(None));
+}
+
+#[test]
+fn gpus_are_listed_in_order() {
+    use Target::{Gfx90a, Gfx942};
+    assert_eq!(gpus("gfx90a"), [Gfx90a]);
+    assert_eq!(gpus("gfx90ax2"), [Gfx90a, Gfx90a]);
+    assert_eq!(gpus("gfx942x2,gfx90a"), [Gfx942, Gfx942, Gfx90a]);
+    assert_eq!(gpus("gfx90ax8").len(), 8);
+}
+
+#[test]
+fn defaults() {
+    let config = read(&[("ROCOV_MODELGPU", "gfx90a")]).unwrap().unwrap();
+    assert_eq!(config.bar, Bar::Small);
+    assert_eq!(config.vram_bytes, 16 << 30);
+    assert_eq!(config.tmp, PathBuf::from("/tmp"));
+    assert_eq!(config.log, None);
+    assert!(!config.xgmi);
+}
+
+/// The library's table, from which the book is printed, names the defaults of the model.
+#[test]
+fn documented_defaults_are_in_force() {
+    let model = ("ROCOV_MODELGPU", "gfx90a");
+    let usual = read(&[model]);
+    let mut compared = 0;
+    for setting in SETTINGS
+        .iter()
+        .filter(|setting| setting.reader == Reader::ModelGpu)
+    {
+        let value = setting
+            .default
+            .strip_prefix('`')
+            .and_then(|rest| rest.strip_suffix('`'));
+        // Words, such as "none", are no value.
+        let Some(value) = value.filter(|value| !value.contains('`')) else {
+            continue;
+        };
+        assert_eq!(
+            read(&[model, (setting.name, value)]),
+            usual,
+            "{}={value}",
+            setting.name
+        );
+        compared += 1;
+    }
+    assert_eq!(compared, 3, "the rows with a default value");
+}
+
+#[test]
+fn companions() {
+    let config = read(&[
+        ("ROCOV_MODELGPU", "gfx90a"),
+        ("ROCOV_MODELGPU_BAR", "large"),
+        ("ROCOV_MODELGPU_XGMI", "1"),
+        ("ROCOV_MODELGPU_VRAM_MIB", "64"),
+        ("ROCOV_MODELGPU_LOG", "a:b.log:2"),
+        ("TMPDIR", "/var/tmp"),
+    ])
+    .unwrap()
+    .unwrap();
+    assert_eq!(config.bar, Bar::Large);
+    assert!(config.xgmi);
+    assert_eq!(config.vram_bytes, 64 << 20);
+    assert_eq!(config.tmp, PathBuf::from("/var/tmp"));
+    let log = config.log.unwrap();
+    assert_eq!(log.target, LogTarget::File("a:b.log".into()));
+    assert_eq!(log.level, 2);
+}
+
+#[test]
+fn the_file_2_is_standard_error() {
+    assert_eq!(parse_log("2").unwrap().target, LogTarget::Stderr);
+    assert_eq!(parse_log("2:2").unwrap().level, 2);
+}
+
+#[test]
+fn bad_values_name_themselves_and_what_is_allowed() {
+    let error = |variable, value| {
+        // The variable under test comes first and wins.
+        read(&[(variable, value), ("ROCOV_MODELGPU", "gfx90a")]).unwrap_err()
+    };
+    assert_eq!(
+        error("ROCOV_MODELGPU", "gfx1030"),
+        "ROCOV_MODELGPU=\"gfx1030\": \"gfx1030\" is no modelled GPU; allowed: \
+         TARGET[xN][,TARGET[xN]...] with TARGET one of gfx90a, gfx942"
+    );
+    assert_eq!(
+        error("ROCOV_MODELGPU", "gfx90ax0"),
+        "ROCOV_MODELGPU=\"gfx90ax0\": \"0\" is no number of GPUs; allowed: 1 to 8"
+    );
+    assert_eq!(
+        error("ROCOV_MODELGPU", "gfx90ax8,gfx942"),
+        "ROCOV_MODELGPU=\"gfx90ax8,gfx942\": 9 GPUs are too many; allowed: 1 to 8 in all"
+    );
+    assert_eq!(
+        error("ROCOV_MODELGPU_BAR", "big"),
+        "ROCOV_MODELGPU_BAR=\"big\": allowed: small, large"
+    );
+    assert_eq!(
+        error("ROCOV_MODELGPU_VRAM_MIB", "0"),
+        "ROCOV_MODELGPU_VRAM_MIB=\"0\": allowed: 1 to 1048576 (MiB)"
+    );
+    assert_eq!(
+        error("ROCOV_MODELGPU_LOG", "x:7"),
+        "ROCOV_MODELGPU_LOG=\"x:7\": \"7\" is no log level; allowed: FILE[:LEVEL] with \
+         LEVEL 1 or 2"
+    );
+}

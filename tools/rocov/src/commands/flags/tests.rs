@@ -1,0 +1,110 @@
+//! The flags for each compiler and option.
+
+use super::*;
+
+fn arguments(host: bool, archs: &[&str]) -> FlagsArguments {
+    FlagsArguments {
+        clang: None,
+        offload_arch: archs.iter().map(ToString::to_string).collect(),
+        host,
+        openmp: false,
+        link: false,
+    }
+}
+
+fn own(linker: bool) -> Own {
+    Own {
+        header: "/r/rocov_device.h".into(),
+        linker: linker.then(|| "/r/rdc/lld".into()),
+    }
+}
+
+fn line_of(form: Form, host: bool, archs: &[&str]) -> String {
+    let nothing = ClangProbe {
+        options: Vec::new(),
+        units_clash: false,
+        lacks_runtime: false,
+    };
+    let line = line(form, &arguments(host, archs), &nothing, &own(false)).unwrap();
+    String::from_utf8(line).unwrap()
+}
+
+#[test]
+fn driver_flags_are_for_the_device_unless_the_host_is_asked_for() {
+    assert_eq!(
+        line_of(Form::Driver, false, &[]),
+        "-Xarch_device -fprofile-instr-generate -Xarch_device -fcoverage-mapping \
+         -Xarch_device -fprofile-update=atomic -include /r/rocov_device.h\n"
+    );
+    assert_eq!(
+        line_of(Form::Driver, true, &["gfx90a", "gfx942"]),
+        "-fprofile-instr-generate -fcoverage-mapping -fprofile-update=atomic \
+         -include /r/rocov_device.h --offload-arch=gfx90a --offload-arch=gfx942\n"
+    );
+}
+
+#[test]
+fn front_end_flags_say_so_to_the_device_header() {
+    assert_eq!(
+        line_of(Form::FrontEnd, true, &[]),
+        "-Xclang -fprofile-instrument=clang -Xclang -fcoverage-mapping \
+         -Xclang -fprofile-update=atomic -DROCOV_DEVICE_INSTRUMENTED \
+         -fprofile-instr-generate -fcoverage-mapping -include /r/rocov_device.h\n"
+    );
+}
+
+#[test]
+fn options_of_device_code_are_for_the_device() {
+    let probe = ClangProbe {
+        options: vec!["-one=0", "-two=0"],
+        units_clash: true,
+        lacks_runtime: false,
+    };
+    let line_of = |form| {
+        let line = line(form, &arguments(true, &[]), &probe, &own(true)).unwrap();
+        String::from_utf8(line).unwrap()
+    };
+    let options = "-Xarch_device -mllvm=-one=0 -Xarch_device -mllvm=-two=0";
+    let ending = "-include /r/rocov_device.h -B/r/rdc\n";
+    let line = line_of(Form::Driver);
+    assert!(
+        line.ends_with(&format!("=atomic {options} {ending}")),
+        "{line}"
+    );
+    let line = line_of(Form::FrontEnd);
+    let quiet = format!("--start-no-unused-arguments {options} --end-no-unused-arguments");
+    assert!(line.ends_with(&format!(" {quiet} {ending}")), "{line}");
+}
+
+#[test]
+fn the_linker_of_openmp_is_for_the_clang_that_links_device_code() {
+    let probe = ClangProbe {
+        options: vec!["-one=0"],
+        units_clash: true,
+        lacks_runtime: false,
+    };
+    let arguments = FlagsArguments {
+        openmp: true,
+        ..arguments(false, &["gfx90a"])
+    };
+    let line = line(Form::Driver, &arguments, &probe, &own(true)).unwrap();
+    let line = String::from_utf8(line).unwrap();
+    let ending = "-include /r/rocov_device.h --start-no-unused-arguments \
+                  -Xoffload-linker -mllvm=-one=0 -Wl,--device-compiler=-B/r/rdc --end-no-unused-arguments --offload-arch=gfx90a\n";
+    assert!(line.ends_with(ending), "{line}");
+}
+
+#[test]
+fn a_header_path_that_a_shell_would_split_is_refused() {
+    let own = Own {
+        header: "/a b/rocov_device.h".into(),
+        linker: None,
+    };
+    let probe = ClangProbe {
+        options: Vec::new(),
+        units_clash: false,
+        lacks_runtime: false,
+    };
+    let error = line(Form::Driver, &arguments(false, &[]), &probe, &own).unwrap_err();
+    assert!(error.to_string().contains("/a b/"), "{error}");
+}

@@ -1,0 +1,107 @@
+//! The lines that notes in a journal lead to.
+
+use super::*;
+
+/// The line after a run with these notes, of which `./app` is process 7.
+fn line(notes: &str, wait_status: i32, change: impl Fn(&mut Ending<'_>)) -> String {
+    let mut ending = Ending {
+        program: OsStr::new("./app"),
+        pid: 7,
+        status: ExitStatus::from_raw(wait_status),
+        has_gpu: true,
+        has_snapshots: false,
+        has_profiles: &|| false,
+    };
+    change(&mut ending);
+    let notes = Notes::of(&notes.replace(", ", "\n"));
+    notes
+        .closing_line(&ending, |pid| pid == 99)
+        .unwrap_or_default()
+}
+
+#[test]
+fn what_became_of_the_counters_is_one_line() {
+    const SEGV: i32 = libc::SIGSEGV;
+    const EXIT_139: i32 = 139 << 8;
+    let snapshots = "`rocov run --snapshot-every 1s` drains while a program runs";
+    for (notes, status, expected) in [
+        ("7 hip, 7 counts, 7 wrote, 7 ended", 0, String::new()),
+        ("7 hip, 7 counts, 7 wrote, 7 ended", EXIT_139, String::new()),
+        ("8 counts, 8 wrote, 8 ended, 9 hip", 0, String::new()),
+        ("7 counts, 7 neighbour", SEGV, String::new()),
+        ("99 counts, 7 counts, 7 wrote, 7 ended", 0, String::new()),
+        (
+            "7 hip, 7 counts",
+            SEGV,
+            format!(
+                "`./app` was killed by SIGSEGV before its counters were drained: they are lost; \
+                 {snapshots}"
+            ),
+        ),
+        (
+            "7 counts, 7 wrote",
+            libc::SIGKILL,
+            format!(
+                "`./app` was killed by SIGKILL after its last drain: what it counted since then is \
+                 lost; {snapshots}"
+            ),
+        ),
+        (
+            "8 counts",
+            EXIT_139,
+            format!(
+                "process 8 was killed by SIGSEGV before its counters were drained: they are lost; \
+                 {snapshots}"
+            ),
+        ),
+        (
+            "8 counts, 9 counts, 10 counts",
+            1 << 8,
+            format!(
+                "process 8 ended before its counters were drained: they are lost, as are those of \
+                 2 other processes; {snapshots}"
+            ),
+        ),
+        (
+            "7 counts, 7 wrote, 7 lost, 7 ended",
+            0,
+            "counts are lost: see the lines above".to_owned(),
+        ),
+        (
+            "7 hip, 7 zero, 7 ended",
+            0,
+            "no kernel that counts was launched: this run adds only zeros to the report".to_owned(),
+        ),
+        (
+            "7 hip, 7 loaded, 7 ended",
+            0,
+            "nothing was drained: no process loaded GPU code that counts: compile it, or have hipRTC \
+             compile it, with what `rocov flags` prints, and run `rocov doctor ./app`"
+                .to_owned(),
+        ),
+        (
+            "7 hip, 7 loaded, 7 skipped, 7 ended",
+            0,
+            "nothing was drained: ROCOV_ONLY and ROCOV_SKIP leave out all GPU code that was loaded"
+                .to_owned(),
+        ),
+        (
+            "",
+            0,
+            "nothing was drained: no process used a GPU".to_owned(),
+        ),
+    ] {
+        assert_eq!(line(notes, status, |_| {}), expected, "{notes}");
+    }
+    assert_eq!(
+        line("7 hip", 1 << 8, |it| it.has_gpu = false),
+        "nothing was drained: this machine has no GPU (no /dev/kfd): `rocov run --gpu model` runs \
+         the program on a modelled one"
+    );
+    assert_eq!(line("", 0, |it| it.has_profiles = &|| true), "");
+    let shorter = line("7 counts, 7 wrote", SEGV, |it| it.has_snapshots = true);
+    assert!(
+        shorter.ends_with("lost; a shorter `--snapshot-every` loses less"),
+        "{shorter}"
+    );
+}
