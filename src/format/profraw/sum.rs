@@ -1,7 +1,8 @@
 //! Adds up the counts of several runs of one code object.
 
-use byteorder::{ByteOrder, LittleEndian};
 use std::borrow::Cow;
+
+use byteorder::{ByteOrder, LittleEndian};
 
 use crate::format::profraw::layout::Version;
 use crate::format::profraw::read::RawProfile;
