@@ -6,11 +6,10 @@ use std::ffi::{CStr, c_void};
 use libloading::os::unix::Library;
 
 use super::is_in_a_copy;
+use crate::guest::elf_objects::device_code;
 
 /// A function of HSA. The object with its first definition gets the program's calls.
 const FREEZE: &CStr = c"hsa_executable_freeze";
-/// A function of libomptarget that every OpenMP program with target regions calls.
-const OFFLOAD: &CStr = c"__tgt_register_lib";
 
 /// The object that gets the program's calls of HSA: the first in the search order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +48,7 @@ impl Interposer {
 /// sees them.
 pub(crate) fn has_offload_runtime() -> bool {
     // SAFETY: the name is NUL terminated. The address is not used.
-    !unsafe { libc::dlsym(libc::RTLD_DEFAULT, OFFLOAD.as_ptr()) }.is_null()
+    !unsafe { libc::dlsym(libc::RTLD_DEFAULT, device_code::OPENMP.register.as_ptr()) }.is_null()
 }
 
 /// Returns whether `name` is defined in the global scope, where every object looks first.

@@ -59,13 +59,13 @@ pub(super) fn of_process() {
     let are_known = fat_binaries::each(|bytes| write(bytes, 1, &|| file_of(bytes)));
     let hip = (!are_known).then_some(device_code::HIP);
     let openmp = has_offload_runtime().then_some(device_code::OPENMP);
-    let sections: Vec<_> = hip.into_iter().chain(openmp).collect();
-    if sections.is_empty() {
+    let kinds: Vec<_> = hip.into_iter().chain(openmp).collect();
+    if kinds.is_empty() {
         return;
     }
     for object in elf_objects::all() {
-        for section in &sections {
-            if let Some(bytes) = device_code::in_section(&object, section) {
+        for kind in &kinds {
+            if let Some(bytes) = device_code::in_object(&object, *kind) {
                 write(bytes, usize::MAX, &|| Some(object.mapped_file()));
             }
         }

@@ -257,6 +257,14 @@ impl Object {
         self.contains(address).then_some(address)
     }
 
+    /// Returns whether this object may call a function `name` of another object. Reads memory only.
+    pub(crate) fn may_call(&self, name: &CStr) -> bool {
+        // SAFETY: as for `defines`.
+        let symbols = unsafe { Symbols::of(self) };
+        let imports = symbols.and_then(|symbols| symbols.imports(name));
+        imports.unwrap_or(true)
+    }
+
     /// Keeps the object in the process to its end. Not for use while the process exits (see
     /// [`symbols`]).
     pub(crate) fn keep(&self) {
@@ -283,7 +291,8 @@ mod tests {
         for link_address in ["0xffffffffff700000", "0x7ffffffff0000000", "0"] {
             let source = directory.path().join("high.c");
             let library = directory.path().join(format!("libhigh{link_address}.so"));
-            fs::write(&source, "int high(void) { return 42; }\n").expect("a file can be written");
+            let code = "void other(void);\nint high(void) { other(); return 42; }\n";
+            fs::write(&source, code).expect("a file can be written");
             let linked = Command::new("cc")
                 .args(["-shared", "-fPIC", "-nostdlib", "-Wl,--hash-style=gnu"])
                 .arg(format!("-Wl,-Ttext-segment={link_address}"))
@@ -303,6 +312,9 @@ mod tests {
             assert_eq!(object.mapped_file(), library);
             assert_eq!(object.defines(c"high"), Some(address), "{link_address}");
             assert_eq!(object.defines(c"low"), None);
+            let names = [c"other", c"high", c"low"];
+            let calls = names.map(|name| object.may_call(name));
+            assert_eq!(calls, [true, false, false]);
             // Another test may be reading the list of objects.
             std::mem::forget(opened);
         }

@@ -106,6 +106,24 @@ impl Symbols {
             index += 1;
         }
     }
+
+    /// Returns whether the object takes `name` from another object; `None` if the tables do not tell. A
+    /// `DT_GNU_HASH` table has no entries for such symbols: they come before its first.
+    pub(super) fn imports(&self, name: &CStr) -> Option<bool> {
+        if self.hashes.is_empty() {
+            // Linkers write 1 or the number of symbols as the first symbol then.
+            return None;
+        }
+        let is_it = |index| {
+            // SAFETY: these are symbols of the object; their names are NUL terminated.
+            let found = unsafe {
+                let symbol = &*self.symbols.add(index as usize);
+                CStr::from_ptr(self.strings.add(symbol.st_name as usize))
+            };
+            found == name
+        };
+        Some((0..self.hashes.first).any(is_it))
+    }
 }
 
 impl GnuHash {
@@ -125,6 +143,12 @@ impl GnuHash {
                 first,
             }
         }
+    }
+
+    /// Returns whether no symbol has an entry.
+    fn is_empty(&self) -> bool {
+        // SAFETY: the table has this number of buckets.
+        (0..self.bucket_count).all(|bucket| unsafe { *self.buckets.add(bucket as usize) } == 0)
     }
 
     /// Returns the first symbol in the bucket of `hash`.
