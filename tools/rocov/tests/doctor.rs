@@ -256,6 +256,24 @@ fn traps_of_the_environment_are_told() {
 }
 
 #[test]
+fn a_ccache_that_drops_flags_is_named() {
+    for (version, state) in [("4.7.5", "ok"), ("4.11.2", "warning"), ("4.14.2", "ok")] {
+        let directory = tempfile::tempdir().unwrap();
+        let ccache = directory.path().join("ccache");
+        fs::write(
+            &ccache,
+            format!("#!/bin/sh\necho ccache version {version}\n"),
+        )
+        .unwrap();
+        fs::set_permissions(&ccache, Permissions::from_mode(0o755)).unwrap();
+        let path = std::env::var("PATH").unwrap();
+        let path = format!("{}:{path}", directory.path().display());
+        let said = doctor(&[], &[("PATH", path.as_ref())]);
+        said.has(state, &["ccache", version]);
+    }
+}
+
+#[test]
 fn json_has_the_same_findings() {
     let place = tempfile::tempdir().unwrap();
     let plain = compile(place.path(), "plain.elf", "gfx90a", &[]);

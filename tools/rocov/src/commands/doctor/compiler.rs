@@ -1,5 +1,6 @@
 //! Checks the compilers of programs, and LLVM's tools that read their profiles.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,6 +17,9 @@ use crate::system::command;
 const OLDEST: u32 = 15;
 /// From here on, instrumented GPU code calls [`COUNTER`].
 const CALLING: u32 = 23;
+/// The releases of ccache that may drop `-Xarch_device` and the flag after it (ccache/ccache#1632). 4.11.2
+/// drops them. 4.14.2 passes them on. 4.7.5 does too, and does not cache the result.
+const DROPPING: RangeInclusive<(u32, u32)> = (4, 9)..=(4, 12);
 /// The function that counts, in LLVM's profile runtime for GPUs.
 const COUNTER: &str = "__llvm_profile_instrument_gpu";
 /// The paths of that runtime in a clang's resource directory: by target, or by operating system.
@@ -38,7 +42,25 @@ pub(super) fn check(compilers: &[Clang]) -> Vec<Finding> {
     if hipcc.is_file() {
         findings.push(Finding::ok("hipcc", hipcc.display()));
     }
+    findings.extend(ccache());
     findings
+}
+
+/// The finding about ccache, if it is on the `PATH`.
+fn ccache() -> Option<Finding> {
+    let printed = command::output(Command::new("ccache").arg("--version")).ok()?;
+    let printed = String::from_utf8_lossy(&printed.stdout);
+    let version = printed.strip_prefix("ccache version ")?.lines().next()?;
+    let mut numbers = version.split('.').map(|number| number.parse().ok());
+    let release = (numbers.next()??, numbers.next()??);
+    Some(match DROPPING.contains(&release) {
+        true => Finding::warning(
+            "ccache",
+            format!("{version}, which may drop the flags of `rocov flags`"),
+            "kernels would not count: put the flags into a file and compile with --config=FILE",
+        ),
+        false => Finding::ok("ccache", version),
+    })
 }
 
 /// Newest first.
