@@ -16,6 +16,7 @@ use std::ffi::{CStr, CString, OsStr, c_int, c_void};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rocov::discover::host_files::build_id_in;
 
@@ -119,10 +120,13 @@ fn range_of(object: &libc::dl_phdr_info, header: &libc::Elf64_Phdr) -> Range<usi
     start..start.saturating_add(header.p_memsz as usize)
 }
 
-/// Returns the file of the program as it is mapped. `/proc/self/exe` is the dynamic linker if the
-/// program was started by naming that.
+/// Returns the file of the program as it is mapped, under its first name. `/proc/self/exe` is the dynamic
+/// linker if the program was started by naming that.
 pub(crate) fn executable_file() -> Option<PathBuf> {
-    all().first().map(Object::mapped_file)
+    static FILE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    // Every load of a code object asks for it, and the kernel takes long for all mappings.
+    let file = FILE.get_or_init(|| all().first().map(Object::mapped_file));
+    file.clone()
 }
 
 /// Returns the GNU build id of the object that contains `address`, from its memory.
