@@ -328,7 +328,7 @@ fn other_slips() {
         source.display()
     );
     assert_eq!(last_line(&ended), line, "{ended}");
-    let ended = place.rocov(&["report", "d", "--lcov", "--output-path", "none/x.info"]);
+    let ended = place.rocov(&["report", "d", "--lcov", "--output", "none/x.info"]);
     assert_eq!(
         ended.with_status(1).stderr,
         "rocov: cannot write none/x.info: No such file or directory (os error 2)\n"

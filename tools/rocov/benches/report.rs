@@ -271,7 +271,7 @@ fn processor_seconds() -> f64 {
 /// Reports, and returns the most memory that the command had, in kB.
 fn report(data: &Path) -> usize {
     let mut command = rocov();
-    command.arg("report").arg(data).arg("--output-path");
+    command.arg("report").arg(data).arg("--output");
     let table = data.join("table.txt");
     let mut child = command.arg(&table).spawn().unwrap();
     let status = format!("/proc/{}/status", child.id());

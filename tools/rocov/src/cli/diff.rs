@@ -48,8 +48,14 @@ pub(crate) struct DiffArguments {
     pub(crate) markdown: bool,
 
     /// Write to FILE instead of standard output
-    #[arg(long, value_name = "FILE", help_heading = "Formats")]
-    pub(crate) output_path: Option<PathBuf>,
+    #[arg(
+        short,
+        long,
+        visible_alias = "output-path",
+        value_name = "FILE",
+        help_heading = "Formats"
+    )]
+    pub(crate) output: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) filters: Filters,

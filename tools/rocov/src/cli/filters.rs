@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
+use regex::Regex;
 
 use crate::coverage::{PathMap, Selection};
 
@@ -21,6 +22,10 @@ pub(crate) struct Filters {
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
 
+    /// Leave out sources whose path has a part that matches, as llvm-cov does; can be repeated
+    #[arg(long, value_name = "REGEX")]
+    ignore_filename_regex: Vec<Regex>,
+
     /// Look in TO for sources that were compiled in FROM; can be repeated
     #[arg(long, value_name = "FROM=TO")]
     pub(crate) path_map: Vec<PathMap>,
@@ -37,6 +42,11 @@ impl Filters {
     ///
     /// Fails if a glob is not valid.
     pub(crate) fn selection(&self) -> Result<Selection> {
-        Selection::new(&self.path_map, &self.include, &self.exclude)
+        Selection::new(
+            &self.path_map,
+            &self.include,
+            &self.exclude,
+            &self.ignore_filename_regex,
+        )
     }
 }

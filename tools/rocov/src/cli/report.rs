@@ -68,10 +68,14 @@ pub(crate) struct ReportOptions {
         long,
         value_name = "DIR",
         group = "format",
-        conflicts_with = "output_path",
+        conflicts_with = "output",
         help_heading = "Formats"
     )]
     pub(crate) html: Option<PathBuf>,
+
+    /// With --html, open the first page in a browser
+    #[arg(long, requires = "html", help_heading = "Formats")]
+    pub(crate) open: bool,
 
     /// Write LCOV's tracefile, for genhtml and editors
     #[arg(long, group = "format", help_heading = "Formats")]
@@ -110,12 +114,14 @@ pub(crate) struct ReportOptions {
 
     /// Write to FILE instead of standard output
     #[arg(
+        short,
         long,
+        visible_alias = "output-path",
         value_name = "FILE",
         conflicts_with = "show",
         help_heading = "Formats"
     )]
-    pub(crate) output_path: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
 
     /// Give figures for each arch, or for each binary on each arch
     #[arg(
@@ -209,7 +215,7 @@ impl ReportOptions {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
             ColorChoice::Auto => {
-                self.output_path.is_none()
+                self.output.is_none()
                     && AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
             }
         }

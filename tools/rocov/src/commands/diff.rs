@@ -38,7 +38,7 @@ pub(crate) fn diff(arguments: &DiffArguments) -> CommandResult {
         (_, true) => ComparisonFormat::Markdown,
         _ => ComparisonFormat::Text,
     };
-    print::to_file_or_stdout(arguments.output_path.as_deref(), |out| {
+    print::to_file_or_stdout(arguments.output.as_deref(), |out| {
         comparison::write(&comparison, format, out)
     })?;
     if !arguments.fail_on_loss {

@@ -229,8 +229,16 @@ fn write(
         print::warn(&misfits.collect::<Vec<_>>());
         let page = render::write_html(&view, directory)?;
         print::text(format!("{}\n", page.display()).as_bytes())?;
+        if options.open
+            && let Err(error) = open::that_detached(&page)
+        {
+            print::warn(&[format!(
+                "no browser opens {}: {error}; open it by hand",
+                page.display()
+            )]);
+        }
     } else {
-        print::to_file_or_stdout(options.output_path.as_deref(), |out| {
+        print::to_file_or_stdout(options.output.as_deref(), |out| {
             render::write(&view, options.format(), report.headings(), out)
         })?;
     }

@@ -59,7 +59,7 @@ struct TestCounts {
 pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
     let (lines, directory) = arguments.asked();
     let archs = &arguments.arch;
-    let selection = Selection::new(&arguments.path_map, &[], &[])?;
+    let selection = Selection::new(&arguments.path_map, &[], &[], &[])?;
     let objects = &arguments.objects;
     let data = Warnings::printing(|warnings| {
         let all_builds = arguments.all_builds;

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
+use regex::Regex;
 use rocov::discover::filter::Filter;
 
 /// A directory that sources have moved to since they were compiled: `FROM=TO`.
@@ -61,11 +62,12 @@ pub(crate) struct Selection {
     filter: Filter,
     /// Each glob with its option.
     globs: Vec<(String, Filter)>,
+    ignored: Vec<Regex>,
 }
 
 impl Selection {
-    /// Shows the files that match `include`, all if that is empty, and not `exclude`: globs over
-    /// the places that `maps` gives, the first that fits.
+    /// Shows the files that match `include`, all if that is empty, and neither `exclude` nor `ignored`: globs
+    /// and regular expressions over the places that `maps` gives, the first that fits.
     ///
     /// A glob without a slash matches the file's name. A glob that does not start with a slash matches
     /// files below the current directory.
@@ -73,7 +75,12 @@ impl Selection {
     /// # Errors
     ///
     /// Fails if a glob is not valid.
-    pub(crate) fn new(maps: &[PathMap], include: &[String], exclude: &[String]) -> Result<Self> {
+    pub(crate) fn new(
+        maps: &[PathMap],
+        include: &[String],
+        exclude: &[String],
+        ignored: &[Regex],
+    ) -> Result<Self> {
         let here = env::current_dir().context("cannot find the current directory")?;
         let filter = Filter::new(&globs(include, &here), &globs(exclude, &here))?;
         let mut each = Vec::new();
@@ -88,6 +95,7 @@ impl Selection {
             has_moved: maps.iter().map(|_| AtomicBool::new(false)).collect(),
             filter,
             globs: each,
+            ignored: ignored.to_vec(),
         })
     }
 
@@ -100,8 +108,8 @@ impl Selection {
         place.to_string_lossy().into_owned()
     }
 
-    /// One line for each glob that matches none of the files at these places, and for each map that
-    /// has moved none of those that were placed.
+    /// One line for each glob and regular expression that matches none of the files at these places, and for
+    /// each map that has moved none of those that were placed.
     pub(crate) fn idle(&self, places: &[PathBuf]) -> Vec<String> {
         let matches = |filter: &Filter| {
             let mut places = places.iter();
@@ -109,18 +117,26 @@ impl Selection {
         };
         let globs = self.globs.iter().filter(|(_, filter)| !matches(filter));
         let globs = globs.map(|(option, _)| format!("{option} matches no source"));
+        let has_none = |regex: &&Regex| {
+            let mut places = places.iter();
+            !places.any(|place| regex.is_match(&place.to_string_lossy()))
+        };
+        let ignored = self.ignored.iter().filter(has_none);
+        let ignored =
+            ignored.map(|regex| format!("--ignore-filename-regex {regex} matches no source"));
         let maps = self.maps.iter().zip(&self.has_moved);
         let maps = maps.filter(|(_, has_moved)| !has_moved.load(Ordering::Relaxed));
         let maps = maps.map(|(PathMap { from, to }, _)| {
             let (from, to) = (from.display(), to.display());
             format!("--path-map {from}={to} moves no source: none was compiled in {from}")
         });
-        globs.chain(maps).collect()
+        globs.chain(ignored).chain(maps).collect()
     }
 
     /// Returns whether the source at this place is shown.
     pub(crate) fn admits(&self, path: &str) -> bool {
-        self.filter.admits(Some(Path::new(path)))
+        let is_ignored = self.ignored.iter().any(|regex| regex.is_match(path));
+        !is_ignored && self.filter.admits(Some(Path::new(path)))
     }
 }
 
@@ -157,7 +173,7 @@ mod tests {
     fn selection(maps: &[&str], include: &[&str], exclude: &[&str]) -> Selection {
         let owned = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
         let maps: Vec<_> = maps.iter().map(|map| map.parse().unwrap()).collect();
-        Selection::new(&maps, &owned(include), &owned(exclude)).unwrap()
+        Selection::new(&maps, &owned(include), &owned(exclude), &[]).unwrap()
     }
 
     #[test]

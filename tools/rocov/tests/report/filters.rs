@@ -75,6 +75,10 @@ fn what_matches_nothing_is_said() {
             "--include lost/*.h matches no source",
         ),
         (
+            &["--ignore-filename-regex=^/usr/", "--exclude=*.h"],
+            "--ignore-filename-regex ^/usr/ matches no source",
+        ),
+        (
             &[&*moved, "--path-map=/nope=/x"],
             "--path-map /nope=/x moves no source: none was compiled in /nope",
         ),
@@ -89,11 +93,7 @@ fn what_matches_nothing_is_said() {
         (Some(0), String::new())
     );
 
-    for format in [
-        &[][..],
-        &["--html=pages"],
-        &["--lcov", "--output-path=pages"],
-    ] {
+    for format in [&[][..], &["--html=pages"], &["--lcov", "--output=pages"]] {
         let (status, said) = report(&[&["--include=nope*"], format].concat());
         assert_eq!(status, Some(1), "{said}");
         let expected = "rocov: --include nope* matches no source\n\
@@ -101,6 +101,28 @@ fn what_matches_nothing_is_said() {
         assert_eq!(said, expected);
         assert!(!place.path().join("pages").exists());
     }
+}
+
+#[test]
+fn regular_expressions_leave_out_paths_with_a_part_that_matches() {
+    let (place, elf) = with_header();
+    for (regex, left) in [
+        ("inner/", &["kernel.hip"][..]),
+        (r"\.h(ip)?$", &[]),
+        ("kernel|nothing", &["header.h"]),
+    ] {
+        let ignore = format!("--ignore-filename-regex={regex}");
+        let output = place.report(&[&ignore, &"--lcov", &"--object", &elf]);
+        let said = stdout(&output);
+        let names: Vec<_> = sources(&said)
+            .iter()
+            .filter_map(|path| path.rsplit('/').next())
+            .collect();
+        assert_eq!(names, left, "{regex}");
+        assert_eq!(output.status.success(), !left.is_empty(), "{regex}");
+    }
+    let output = place.report(&[&"--ignore-filename-regex=(", &"--object", &elf]);
+    assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]

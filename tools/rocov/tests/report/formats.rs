@@ -18,7 +18,7 @@ const BRANCHES: [(u32, [u64; 2]); 3] = [(7, [2, 0]), (17, [3, 3]), (24, [6, 2])]
 fn written(format: &str) -> (Place, PathBuf) {
     let (place, elfs) = Place::with_archs();
     let path = place.path().join("report");
-    let said = place.of_archs(&elfs, &[format, "--output-path=report"]);
+    let said = place.of_archs(&elfs, &[format, "--output=report"]);
     assert_eq!(said, "", "the report goes to the file only");
     (place, path)
 }
@@ -160,7 +160,7 @@ fn sonar_is_as_its_schema_says_and_has_the_lines() {
 #[test]
 fn a_line_that_ran_on_no_arch_is_not_covered() {
     let (place, elfs) = Place::with_archs();
-    let arguments = ["--sonar", "--arch=gfx942", "--output-path=report"];
+    let arguments = ["--sonar", "--arch=gfx942", "--output=report"];
     place.of_archs(&elfs, &arguments);
     let xml = Xml(place.path().join("report"));
     let missed = xml.attributes("//lineToCover[@covered='false']/@lineNumber");
@@ -204,7 +204,7 @@ fn one_format_is_written_at_a_time() {
         &["--show", "--lcov"],
         &["--show", "--fail-under-lines=1"],
         &["--fail-under-lines=101"],
-        &["--output-path"],
+        &["--output"],
     ] {
         let output = place.command().args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

@@ -1,6 +1,8 @@
 //! The pages for a browser, read by a parser of HTML: without a script and a style, as they are.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 
 use scraper::{ElementRef, Html, Selector};
 use serde_json::Value;
@@ -339,6 +341,32 @@ fn a_source_is_taken_from_git_where_a_revision_is_given() {
 }
 
 #[test]
+fn open_has_the_desktop_open_the_first_page() {
+    let (place, elfs) = Place::with_archs();
+    let desktop = place.path().join("desktop");
+    fs::create_dir(&desktop).unwrap();
+    let opened = place.path().join("opened");
+    let script = format!("#!/bin/sh\necho \"$1\" > {}\n", opened.display());
+    fs::write(desktop.join("xdg-open"), script).unwrap();
+    fs::set_permissions(desktop.join("xdg-open"), Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{path}", desktop.display());
+    let mut command = place.command();
+    command
+        .env("PATH", path)
+        .args(["--html=out", "--open", "--object"]);
+    let output = command.args(&elfs).output().unwrap();
+    assert_eq!(stdout(&output), "out/index.html\n");
+    // rocov does not wait for the browser.
+    while fs::read_to_string(&opened).unwrap_or_default().is_empty() {
+        std::thread::yield_now();
+    }
+    assert_eq!(fs::read_to_string(&opened).unwrap(), "out/index.html\n");
+    let output = place.report(&[&"--open"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
 fn a_directory_with_other_things_is_refused_and_an_earlier_report_replaced() {
     let (place, elfs) = Place::with_archs();
     place.of_archs(&elfs, &["--html=out"]);
@@ -355,6 +383,6 @@ fn a_directory_with_other_things_is_refused_and_an_earlier_report_replaced() {
     assert_eq!(message.trim().lines().count(), 1, "{message}");
     assert_eq!(fs::read_to_string(out.join("notes.txt")).unwrap(), "mine");
     assert!(out.join("index.html").exists());
-    let output = place.report(&[&"--html=out", &"--output-path=x"]);
+    let output = place.report(&[&"--html=out", &"--output=x"]);
     assert_eq!(output.status.code(), Some(2));
 }

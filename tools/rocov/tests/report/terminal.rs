@@ -86,7 +86,7 @@ fn colors_are_for_terminals_and_for_those_who_want_them() {
     let file = place.path().join("table.txt");
     run(place
         .command()
-        .arg("--output-path")
+        .arg("--output")
         .arg(&file)
         .env("CLICOLOR_FORCE", "1"));
     assert_eq!(fs::read_to_string(file).unwrap(), plain);
