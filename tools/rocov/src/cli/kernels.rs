@@ -14,7 +14,7 @@ use super::DEFAULT_DATA_DIRECTORY;
 /// Reads the kernel registries of DIR, one for each process, and lists each kernel of each code object:
 /// registers, bytes of LDS and scratch, spilled registers, work-items of a wave, loads of its code
 /// object, whether it counts, entries by work-items, lines that ran, name and source. A value that no
-/// profile has is a dash.
+/// profile has is a dash. Leaves out the kernels of HIP itself, unless you ask for them.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0; 1 if a registry could not be read or an address is not known, and the rest is \
@@ -40,6 +40,10 @@ pub(crate) struct KernelsArguments {
     #[arg(long, value_name = "GLOB")]
     pub(crate) name: Vec<Pattern>,
 
+    /// List HIP's own kernels too, such as those of its copies: `__amd_rocclr_...`
+    #[arg(long)]
+    pub(crate) all: bool,
+
     /// List only kernels that count
     #[arg(long)]
     pub(crate) instrumented: bool,
@@ -56,7 +60,7 @@ pub(crate) struct KernelsArguments {
     #[arg(
         long,
         value_name = "ADDRESS",
-        conflicts_with_all = ["arch", "name", "instrumented", "uncovered", "sort"]
+        conflicts_with_all = ["arch", "name", "all", "instrumented", "uncovered", "sort"]
     )]
     pub(crate) address: Vec<Address>,
 

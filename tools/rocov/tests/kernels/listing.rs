@@ -64,6 +64,27 @@ gfx942:sramecc+     42     22     16  1002     2002       6    64      1  yes   
 }
 
 #[test]
+fn hips_own_kernels_are_listed_if_they_are_asked_for() {
+    let place = Place::new();
+    let own = "__amd_rocclr_copyBuffer";
+    let ours = code_object("aa", vec![kernel(SCALE, 3)]);
+    let blit = code_object("bb", vec![kernel(own, 1)]);
+    let objects = [ours, blit];
+    let loads = objects.iter().map(|it| load(it, 0x1000, 1, None));
+    write(&document(7, &objects, loads.collect()), &place.data());
+    assert_eq!(names(&place, &[]), [SCALE]);
+    assert_eq!(names(&place, &["--all"]), [own, SCALE]);
+    assert_eq!(names(&place, &["--name", "__amd_*"]), [own]);
+
+    let place = Place::new();
+    let loads = vec![load(&objects[1], 0x1000, 1, None)];
+    write(&document(7, &objects[1..], loads), &place.data());
+    let output = run(&mut command(&place, &[]));
+    let expected = "rocov: the program loaded only 1 kernel of HIP itself: --all lists them\n";
+    assert_eq!(stderr(&output), expected);
+}
+
+#[test]
 fn filters_and_order_are_chosen() {
     let place = Place::new();
     two_processes(&place);

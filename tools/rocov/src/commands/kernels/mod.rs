@@ -45,9 +45,18 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
     data.builds.leave_out(&mut registry.document);
     let measured = Warnings::printing(|warnings| measured::of(data, arguments, warnings))?;
     let mut rows = rows(registry.document, &measured);
+    let with_hips = rows.len();
+    if !arguments.all && arguments.name.is_empty() {
+        rows.retain(|row| !row.is_hips_own());
+    }
     let all = rows.len();
     rows.retain(|row| row.is_asked_for(arguments));
-    if rows.is_empty() && all > 0 {
+    if all == 0 && with_hips > 0 {
+        let kernels = count(with_hips, "kernel");
+        print::warn(&[format!(
+            "the program loaded only {kernels} of HIP itself: --all lists them"
+        )]);
+    } else if rows.is_empty() && all > 0 {
         print::warn(&[format!("none of {} matches", count(all, "kernel"))]);
     }
     rows.sort_by(|one, other| compare(one, other, arguments.sort));

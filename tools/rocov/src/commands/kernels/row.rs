@@ -11,6 +11,9 @@ use crate::cli::KernelsArguments;
 use crate::coverage::Figure;
 use crate::support::demangle::{REGION, demangle};
 
+/// The start of the names of the kernels that HIP loads for its copies (device/blitcl.cpp in ROCclr).
+const HIPS_OWN: &str = "__amd_rocclr_";
+
 /// A row of the table, and an element of `--json`.
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
@@ -65,6 +68,11 @@ impl Row {
     pub(super) fn name(&self) -> &str {
         let name = self.kernel.display_name.as_deref();
         name.unwrap_or(&self.kernel.name)
+    }
+
+    /// Returns whether the kernel belongs to HIP, not to the program.
+    pub(super) fn is_hips_own(&self) -> bool {
+        self.kernel.name.starts_with(HIPS_OWN)
     }
 
     /// Returns whether the filters let it through.
