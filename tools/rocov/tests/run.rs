@@ -50,6 +50,28 @@ impl Place {
 }
 
 #[test]
+fn a_strict_run_fails_if_counts_are_lost_or_missing() {
+    let place = Place::new();
+    let write =
+        |words: &str| format!("for word in {words}; do echo $$ $word >> $ROCOV_JOURNAL; done");
+    for (words, status) in [
+        ("", 3),
+        ("hip loaded counts wrote ended", 0),
+        ("hip loaded counts wrote lost ended", 3),
+        ("hip loaded counts", 3),
+        ("hip loaded zero ended", 3),
+    ] {
+        let output = place.script(&["--strict"], &write(words));
+        assert_eq!(output.status.code(), Some(status), "{words}");
+        assert_eq!(stderr(&output).is_empty(), status == 0, "{words}");
+        let output = place.script(&[], &write(words));
+        assert_eq!(output.status.code(), Some(0), "{words}");
+    }
+    let output = place.script(&["--strict"], "exit 7");
+    assert_eq!(output.status.code(), Some(7));
+}
+
+#[test]
 fn the_exit_status_is_the_programs() {
     let place = Place::new();
     for status in [0, 1, 2, 42, 125, 255] {

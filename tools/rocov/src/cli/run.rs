@@ -22,7 +22,8 @@ pub(crate) const USUAL_CONTROL: &str = "1";
 #[command(override_usage = "rocov run [OPTIONS] -- CMD [ARGUMENT]...")]
 #[command(after_help = "\
 Exit status: the program's own; 128+N if signal N ended it; 127 if it was not found, 126 if it \
-could not be started, 125 if rocov failed before that, 2 for a usage error.
+could not be started, 125 if rocov failed before that, 2 for a usage error; 3 with --strict if the \
+program ended with 0 but counts are lost or nothing was drained.
 
 rocov forwards signals to the program, except those from the terminal (Ctrl-C), which the program \
 gets itself.")]
@@ -90,6 +91,12 @@ pub(crate) struct RunArguments {
     /// and of every library that was in a process, also of libraries that were closed again.
     #[arg(long)]
     pub(crate) no_zero: bool,
+
+    /// End with 3 if the program ends with 0 but counts are lost or nothing was drained
+    ///
+    /// The line that rocov prints at the end then tells why.
+    #[arg(long)]
+    pub(crate) strict: bool,
 
     /// Print on standard error the variables, the work of the drain and the number of profiles
     #[arg(short, long)]

@@ -86,16 +86,21 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
         has_snapshots: arguments.snapshot_every.is_some(),
         has_profiles: &|| environment.has_profiles_since(started),
     };
-    match journal.closing_line(&ending) {
-        Ok(Some(line)) => print::message(line),
-        Ok(None) if arguments.verbose => environment.say_what_was_written(),
-        Ok(None) => {}
-        Err(error) => print::message(format_args!(
-            "cannot read {}: {error}",
-            journal.path().display()
-        )),
+    let line = journal.closing_line(&ending).unwrap_or_else(|error| {
+        let path = journal.path().display();
+        Some(format!("cannot read {path}: {error}"))
+    });
+    match &line {
+        Some(line) => print::message(line),
+        None if arguments.verbose => environment.say_what_was_written(),
+        None => {}
     }
-    Ok(child_process::exit_status(ended, exit_status::SIGNAL_BASE))
+    Ok(
+        match child_process::exit_status(ended, exit_status::SIGNAL_BASE) {
+            0 if arguments.strict && line.is_some() => exit_status::GATE_BROKEN,
+            status => status,
+        },
+    )
 }
 
 /// The variables that the program gets in addition to the environment of rocov.

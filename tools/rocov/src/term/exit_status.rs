@@ -6,7 +6,8 @@
 /// A report could not be printed: no profiles, no matching device ELF, no tool that reads them.
 pub(crate) const FAILED: u8 = 1;
 // 2, a usage error, is returned by clap itself.
-/// A report was printed, and something that it must reach was not.
+/// A report was printed, and something that it must reach was not. Or a program ran under `rocov run
+/// --strict`, and counts are lost.
 pub(crate) const GATE_BROKEN: u8 = 3;
 /// `rocov run` failed before the program was started.
 pub(crate) const RUN_FAILED: u8 = 125;
