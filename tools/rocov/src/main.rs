@@ -33,11 +33,19 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use cli::{Cli, Command};
+use cli::{Cli, Command, project_file};
+use term::exit_status::USAGE;
 use term::print;
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let arguments = match project_file::arguments() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            print::message(format_args!("{error:#}"));
+            return ExitCode::from(USAGE);
+        }
+    };
+    let outcome = match Cli::parse_from(arguments).command {
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Dump(arguments) => commands::dump::dump(&arguments),
         Command::Status(arguments) => commands::status::status(&arguments),

@@ -13,6 +13,7 @@ mod gpu;
 mod kernels;
 mod merge;
 mod packaging;
+pub(crate) mod project_file;
 mod report;
 mod run;
 mod show;

@@ -5,7 +5,8 @@
 
 /// A report could not be printed: no profiles, no matching device ELF, no tool that reads them.
 pub(crate) const FAILED: u8 = 1;
-// 2, a usage error, is returned by clap itself.
+/// A usage error, also of clap's.
+pub(crate) const USAGE: u8 = 2;
 /// A report was printed, and something that it must reach was not. Or a program ran under `rocov run
 /// --strict`, and counts are lost.
 pub(crate) const GATE_BROKEN: u8 = 3;

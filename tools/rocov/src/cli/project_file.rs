@@ -1,0 +1,137 @@
+//! `rocov.toml`: the options that a project always uses.
+//!
+//! The file has a table for each subcommand, with its long options: `[report]` and then `exclude =
+//! ["third_party/**"]`. The command line takes precedence over the file.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, Command, CommandFactory};
+use toml::{Table, Value};
+
+use super::Cli;
+
+/// The name of the file.
+const NAME: &str = "rocov.toml";
+
+/// The arguments of this process, with the options of the project's file behind the subcommand.
+///
+/// # Errors
+/// Fails if the file cannot be read, is not TOML, or has a table, an option or a value that does not exist.
+pub(crate) fn arguments() -> Result<Vec<OsString>> {
+    let arguments: Vec<_> = env::args_os().collect();
+    let Some(file) = find(&env::current_dir()?) else {
+        return Ok(arguments);
+    };
+    let is_word = |argument: &OsString| !argument.to_string_lossy().starts_with('-');
+    let word = arguments.iter().skip(1).position(is_word);
+    let Some(place) = word.map(|place| place + 1) else {
+        return Ok(arguments);
+    };
+    let read = fs::read_to_string(&file);
+    let text = read.with_context(|| format!("cannot read {}", file.display()))?;
+    combine(&text, arguments, place).with_context(|| format!("in {}", file.display()))
+}
+
+/// The place of the file: in this directory, or in one above it up to the root of the git repository.
+fn find(here: &Path) -> Option<PathBuf> {
+    let root = here.ancestors().find(|it| it.join(".git").exists());
+    let root = root.unwrap_or(here);
+    let inside = here.ancestors().take_while(|it| it.starts_with(root));
+    inside.map(|it| it.join(NAME)).find(|file| file.is_file())
+}
+
+/// The command line with the options that `subcommand` has in the file. An option of the file gives way to the
+/// command line if that has it, has one that it conflicts with, or lacks one that it needs.
+fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsString>> {
+    let tables: Table = text.parse().map_err(|error| not_toml(text, &error))?;
+    let rocov = Cli::command();
+    let names: Vec<_> = rocov.get_subcommands().map(Command::get_name).collect();
+    if let Some(name) = tables.keys().find(|name| !names.contains(&name.as_str())) {
+        let names = names.join(", ");
+        bail!("[{name}] is not a subcommand: take one of {names}");
+    }
+    let subcommand = given[place].to_string_lossy();
+    let parse = |arguments: &[OsString]| rocov.clone().try_get_matches_from(arguments);
+    // A command line with a mistake, or with --help, is clap's.
+    let (Some(table), Ok(matches)) = (tables.get(&*subcommand), parse(&given)) else {
+        return Ok(given);
+    };
+    let table = table
+        .as_table()
+        .with_context(|| format!("{subcommand} is a value: write [{subcommand}] for a table"))?;
+    let command = rocov.find_subcommand(&*subcommand);
+    let command = command.context("a parsed subcommand exists")?;
+    let with = |arguments: &[OsString], words: &[OsString]| {
+        let mut arguments = arguments.to_vec();
+        arguments.splice(place + 1..=place, words.iter().cloned());
+        arguments
+    };
+    let mut all = given.clone();
+    let mut waiting = Vec::new();
+    for (name, value) in table {
+        let option = command
+            .get_arguments()
+            .find(|it| it.get_long() == Some(name));
+        let option = option.with_context(|| format!("`rocov {subcommand}` has no --{name}"))?;
+        let matches = matches.subcommand_matches(&subcommand);
+        let source = matches.and_then(|it| it.value_source(option.get_id().as_str()));
+        let words = words(option, name, value)?;
+        if source != Some(ValueSource::CommandLine) {
+            waiting.push((name, words));
+        }
+    }
+    // One option may need another that comes later.
+    while let Some(fitting) = waiting
+        .iter()
+        .position(|(_, words)| parse(&with(&all, words)).is_ok())
+    {
+        let (_, words) = waiting.remove(fitting);
+        all = with(&all, &words);
+    }
+    for (name, words) in waiting {
+        match parse(&with(&given, &words)).map_err(|error| (error.kind(), error)) {
+            Ok(_) => bail!("{name} conflicts with another option in [{subcommand}]: remove one"),
+            Err((ErrorKind::ArgumentConflict | ErrorKind::MissingRequiredArgument, _)) => {}
+            Err((_, error)) => bail!("{}", first_line(&error)),
+        }
+    }
+    Ok(all)
+}
+
+/// The error of a text that is not TOML, in one line.
+fn not_toml(text: &str, error: &toml::de::Error) -> anyhow::Error {
+    let start = error.span().map_or(0, |span| span.start);
+    let before = text.get(..start).unwrap_or_default();
+    let line = 1 + before.matches('\n').count();
+    anyhow!("line {line} is not TOML: {}", error.message())
+}
+
+/// The first line of clap's message.
+fn first_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.trim_start_matches("error: ").to_owned()
+}
+
+/// The option as words of a command line.
+fn words(option: &Arg, name: &str, value: &Value) -> Result<Vec<OsString>> {
+    let word = |value: &Value| match value {
+        Value::String(text) => Ok(format!("--{name}={text}").into()),
+        Value::Integer(number) => Ok(format!("--{name}={number}").into()),
+        Value::Float(number) => Ok(format!("--{name}={number}").into()),
+        other => Err(anyhow!("{name} = {other}: write text or a number")),
+    };
+    match (value, option.get_action().takes_values()) {
+        (Value::Boolean(true), false) => Ok(vec![format!("--{name}").into()]),
+        (Value::Boolean(false), false) => Ok(Vec::new()),
+        (other, false) => bail!("{name} = {other}: write true or false"),
+        (Value::Array(values), true) => values.iter().map(word).collect(),
+        (value, true) => Ok(vec![word(value)?]),
+    }
+}
