@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use byteorder::{ByteOrder, LittleEndian};
 use rocov::format::codeobject::name_ref;
-use rocov::format::profraw::{RawProfile, Sum, Version, Word};
+use rocov::format::profraw::{CountsByFunction, FunctionCounts, Sum};
 use rocov::validate::for_each_name;
 
 use crate::data::profile_header::INDEXED_MAGIC;
@@ -40,7 +40,8 @@ pub(crate) fn write(sum: &Sum) -> Option<Vec<u8>> {
     {
         return None;
     }
-    encode(&functions(sum, Counter::Plain)?, &names(sum)?)
+    let functions = by_name(sum.functions().ok()?, |counts| counts.counters);
+    encode(&functions, &names(sum)?)
 }
 
 /// The bytes of two indexed profiles for a sum that has uniform counters: one of the uniform counters, and one
@@ -55,90 +56,30 @@ pub(crate) fn write_uniform(
         return None;
     }
     let names = names(sum)?;
-    let uniform = functions(sum, Counter::Uniform)?;
-    // Both have the same functions, because they come from the same records.
-    let mut marked = functions(sum, Counter::Plain)?;
-    for (of_name, uniform) in marked.values_mut().zip(uniform.values()) {
-        for (counters, uniform) in of_name.values_mut().zip(uniform.values()) {
-            for (count, uniform) in counters.iter_mut().zip(uniform) {
-                *count = mark(*count, *uniform);
-            }
-        }
-    }
+    let functions = sum.functions().ok()?;
+    let uniform = by_name(functions.clone(), |counts| counts.uniform);
+    let marked = by_name(functions, |counts| {
+        let blocks = counts.counters.iter().zip(&counts.uniform);
+        blocks
+            .map(|(count, uniform)| mark(*count, *uniform))
+            .collect()
+    });
     Some([encode(&uniform, &names)?, encode(&marked, &names)?])
 }
 
-/// One of the two counters of a block.
-#[derive(Clone, Copy)]
-enum Counter {
-    /// Counts all executions.
-    Plain,
-    /// Counts the executions that had all lanes of the wave active.
-    Uniform,
-}
-
-/// The counts of all functions, by the hashes of their names; `None` if they are damaged.
-fn functions(sum: &Sum, kind: Counter) -> Option<BTreeMap<u64, OfName>> {
-    let (profile, bytes) = (sum.profile(), sum.bytes());
-    let version = profile.header.version();
-    let section = match kind {
-        Counter::Plain => &profile.sections.counters,
-        Counter::Uniform => &profile.sections.uniform,
-    };
-    let mut functions: BTreeMap<u64, OfName> = BTreeMap::new();
-    for (index, record) in records(profile, bytes, version).enumerate() {
-        let counters = counters(profile, record, index, kind)?;
-        let counters = bytes[section.clone()].get(counters)?;
-        let counters = counters.chunks_exact(8).map(LittleEndian::read_u64);
-        let (name, hash) = (word(record, 0), word(record, 8));
-        let of_name = functions.entry(name).or_default();
-        // One that is there twice counts in both places.
-        let mut counters: Vec<_> = counters.collect();
-        if let Some(known) = of_name.remove(&hash) {
-            if known.len() != counters.len() {
-                return None;
-            }
-            for (sum, count) in counters.iter_mut().zip(known) {
-                *sum = sum.saturating_add(count);
-            }
-        }
-        of_name.insert(hash, counters);
+/// The counts that `counters` takes of each function, by the hashes of their names.
+fn by_name(
+    functions: CountsByFunction,
+    mut counters: impl FnMut(FunctionCounts) -> Vec<u64>,
+) -> BTreeMap<u64, OfName> {
+    let mut by_name: BTreeMap<u64, OfName> = BTreeMap::new();
+    for ((name, hash), counts) in functions {
+        by_name
+            .entry(name)
+            .or_default()
+            .insert(hash, counters(counts));
     }
-    Some(functions)
-}
-
-fn word(bytes: &[u8], at: usize) -> u64 {
-    LittleEndian::read_u64(&bytes[at..])
-}
-
-fn records<'a>(
-    profile: &RawProfile,
-    bytes: &'a [u8],
-    version: &Version,
-) -> impl Iterator<Item = &'a [u8]> {
-    bytes[profile.sections.data.clone()].chunks_exact(version.layout().record.bytes as usize)
-}
-
-/// The range of the counters of a record in their section.
-fn counters(
-    profile: &RawProfile,
-    record: &[u8],
-    index: usize,
-    kind: Counter,
-) -> Option<std::ops::Range<usize>> {
-    let layout = profile.header.version().layout().record;
-    let number = LittleEndian::read_u32(&record[layout.num_counters..]);
-    // From the record to its counters, and from the first record to the first counter.
-    let (pointer, delta) = match kind {
-        Counter::Plain => (layout.counter_ptr, Word::CountersDelta),
-        Counter::Uniform => (layout.uniform_ptr?, Word::UniformCountersDelta),
-    };
-    let from_record = word(record, pointer);
-    let delta = profile.header.word(delta);
-    let before = layout.bytes * index as u64;
-    let start = from_record.wrapping_add(before).wrapping_sub(delta);
-    let start = usize::try_from(start).ok()?;
-    Some(start..start.checked_add(8 * number as usize)?)
+    by_name
 }
 
 /// The names by their hashes.
