@@ -12,6 +12,11 @@ pub(crate) mod breakdown;
 pub(crate) mod changed;
 pub(crate) mod collect;
 pub(crate) mod comparison;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the tests compare it with llvm-cov first")
+)]
+pub(crate) mod evaluate;
 pub(crate) mod export;
 pub(crate) mod figures;
 pub(crate) mod file;

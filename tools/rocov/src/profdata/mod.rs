@@ -3,6 +3,11 @@
 //!
 //! Two code objects can have the same function, and each has its own counts of it.
 
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the tests compare it with llvm-cov first")
+)]
+mod counts;
 pub(crate) mod indexed_profile;
 pub(crate) mod llvm_profdata;
 pub(crate) mod per_label;
@@ -22,6 +27,8 @@ use crate::data::match_elfs::{MatchedArch, MatchedCodeObject, MatchedElfs, leave
 use crate::llvm::LlvmTools;
 use crate::support::{mmap, parallel};
 use crate::term::warnings::Warnings;
+
+pub(crate) use counts::ProfileCounts;
 
 /// Everything that was merged.
 pub(crate) struct MergedProfiles<'a> {
