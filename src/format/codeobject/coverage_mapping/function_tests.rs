@@ -1,8 +1,7 @@
 //! Function records byte by byte, of forms that compilers do not write.
 
 use super::*;
-use crate::format::codeobject::SourcePlace;
-use crate::format::codeobject::name_ref;
+use crate::format::codeobject::{SourcePlace, name_ref};
 
 /// The list of the files `/a` and `/a/b`.
 const LIST: &[u8] = b"\x02\x00\x00\x02/a\x01b";
