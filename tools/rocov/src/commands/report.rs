@@ -96,14 +96,14 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
 ///
 /// # Errors
 ///
-/// Fails if no code object has them, or a file cannot be written.
+/// Fails if no code object has them.
 fn add_uniformity(
     report: &mut Report,
     data: &DataDirectory,
     matched: &MatchedElfs<'_>,
     merged: &MergedProfiles<'_>,
 ) -> Result<()> {
-    let profiles = uniformity::profiles(matched, merged.directory())?;
+    let profiles = uniformity::profiles(merged);
     let total = matched.archs.values().map(BTreeMap::len).sum::<usize>();
     if profiles.is_empty() {
         bail!(

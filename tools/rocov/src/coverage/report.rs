@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Result;
 
@@ -18,7 +19,7 @@ use crate::data::{DataDirectory, Origins};
 use crate::llvm::LlvmTools;
 use crate::profdata::per_label::MergedTest;
 use crate::profdata::uniformity::UniformityProfiles;
-use crate::profdata::{MergedArch, MergedObject, MergedProfiles};
+use crate::profdata::{BinaryCounts, MergedArch, MergedObject, MergedProfiles};
 use crate::term::plural::count;
 
 /// The arch of a column of host code.
@@ -71,7 +72,10 @@ impl Report {
     }
 
     /// Adds the uniformity of the code objects with these profiles, by arch and identity.
-    pub(crate) fn add_uniformity(&mut self, profiles: &BTreeMap<(&str, &str), UniformityProfiles>) {
+    pub(crate) fn add_uniformity(
+        &mut self,
+        profiles: &BTreeMap<(&str, &str), Arc<UniformityProfiles>>,
+    ) {
         for binary in &mut self.binaries {
             let key = (&*binary.arch, &*binary.identity);
             binary.uniformity = profiles.get(&key).cloned();
@@ -106,7 +110,7 @@ impl Report {
             identity: String::new(),
             binary: binaries[0].clone(),
             objects: binaries.to_vec(),
-            profile: profile.to_path_buf(),
+            counts: BinaryCounts::Indexed(profile.to_path_buf()),
             uniformity: None,
         });
         self.headings.insert(HOST.to_owned(), heading);
@@ -117,7 +121,7 @@ impl Report {
         &self.headings
     }
 
-    /// Collects the counts of all code objects from llvm-cov.
+    /// Collects the counts of all code objects.
     ///
     /// # Errors
     ///
@@ -131,7 +135,7 @@ impl Report {
         collect(&self.binaries, installed.newest(), place)
     }
 
-    /// Returns the view of the report, and the warnings of llvm-cov.
+    /// Returns the view of the report, and warnings.
     ///
     /// # Errors
     ///
@@ -201,7 +205,7 @@ fn counted<'a>(
         identity: object.identity.to_owned(),
         binary: binary(object),
         objects: vec![object.elf.clone()],
-        profile: object.profile.clone(),
+        counts: object.counts.clone(),
         uniformity: None,
     })
 }

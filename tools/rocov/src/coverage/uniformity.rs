@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::llvm_cov::export;
+use super::evaluate::evaluate;
 use super::model::Record;
 use super::segments::counted_lines;
 use super::view::{Column, View};
-use crate::llvm::Tools;
+use crate::profdata::ProfileCounts;
 use crate::profdata::uniformity::UniformityProfiles;
 
 /// The uniformity of a part of the code. Each active lane counts as one execution.
@@ -40,21 +40,19 @@ impl Uniformity {
     }
 }
 
-/// Adds the uniformity of their regions to the records of a code object. llvm-cov leaves out some descriptions
-/// of unused functions because of their counts, so the exports may differ in these.
+/// Adds the uniformity of their regions to the records of a code object. Some descriptions of unused functions
+/// are left out because of their counts, so the evaluations may differ in these.
 ///
 /// # Errors
 ///
-/// Fails if llvm-cov fails.
+/// Fails if an object cannot be read.
 pub(super) fn add(
     records: &mut [Record],
     profiles: &UniformityProfiles,
     objects: &[PathBuf],
-    tools: &Tools,
 ) -> Result<()> {
-    let regions = |profile: &Path| -> Result<HashMap<_, _>> {
-        let (export, _) = export(tools, objects, profile)?;
-        let records = export.records.into_iter();
+    let regions = |counts: &ProfileCounts| -> Result<HashMap<_, _>> {
+        let records = evaluate(objects, counts)?.records.into_iter();
         let regions = records.map(|record| (record.function, record.counts.regions));
         Ok(regions.collect())
     };

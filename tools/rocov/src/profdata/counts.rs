@@ -1,18 +1,28 @@
 //! The counts of one code object, from its raw profiles, without llvm-profdata.
 
 use std::collections::btree_map::Entry;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use rocov::format::profraw::{CountsByFunction, Sum};
+use rocov::format::profraw::{CountsByFunction, FunctionCounts, Sum, Version};
 
 use crate::support::mmap;
+
+/// The counts of a code object, or of programs on the host.
+#[derive(Debug, Clone)]
+pub(crate) enum BinaryCounts {
+    /// Sums that rocov evaluates itself.
+    Summed(Arc<ProfileCounts>),
+    /// An indexed profile for llvm-cov, of profiles that rocov cannot add up.
+    Indexed(PathBuf),
+}
 
 /// The sums of the counts of a code object's functions.
 #[derive(Debug)]
 pub(crate) struct ProfileCounts {
-    /// The number of the version of the raw profiles.
-    pub(crate) raw_version: u32,
+    /// The version of the raw profiles.
+    pub(crate) version: Version,
     pub(crate) functions: CountsByFunction,
 }
 
@@ -24,7 +34,7 @@ impl ProfileCounts {
     /// Fails if a profile cannot be read, is damaged or is of other code than the first.
     pub(crate) fn of(paths: &[&Path]) -> Result<Self> {
         let failed = |path: &Path| format!("cannot read {}", path.display());
-        let (first, more) = paths.split_first().context("no profile to add up")?;
+        let (first, more) = paths.split_first().context("no raw profile is given")?;
         let mut sum = Sum::of(&mmap::map(first)?[..]).with_context(|| failed(first))?;
         let version = *sum.profile().header.version();
         let mut functions = CountsByFunction::new();
@@ -40,10 +50,26 @@ impl ProfileCounts {
         }
         let of_sum = sum.functions();
         add(&mut functions, of_sum.with_context(|| failed(first))?)?;
-        Ok(Self {
-            raw_version: version.layout().version,
-            functions,
-        })
+        Ok(Self { version, functions })
+    }
+
+    /// Counts of the same functions, with the counters that `counters` gives for their counts.
+    pub(super) fn with_counters(
+        &self,
+        mut counters: impl FnMut(&FunctionCounts) -> Vec<u64>,
+    ) -> Self {
+        let functions = self.functions.iter().map(|(function, counts)| {
+            let counts = FunctionCounts {
+                counters: counters(counts),
+                uniform: Vec::new(),
+                bitmap: counts.bitmap.clone(),
+            };
+            (*function, counts)
+        });
+        Self {
+            version: self.version,
+            functions: functions.collect(),
+        }
     }
 }
 

@@ -1,34 +1,28 @@
-//! Merges raw profiles into indexed ones, as llvm-cov reads them: one for each code object and one for each
-//! arch.
+//! Adds up the raw profiles of each code object ([`counts`]), and merges those of each arch into an indexed
+//! profile for llvm-cov.
 //!
 //! Two code objects can have the same function, and each has its own counts of it.
 
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the tests compare it with llvm-cov first")
-)]
 mod counts;
-pub(crate) mod indexed_profile;
 pub(crate) mod llvm_profdata;
 pub(crate) mod per_label;
 pub(crate) mod uniformity;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use rocov::format::profraw::Sum;
 use tempfile::TempDir;
 
 use crate::data::DataDirectory;
 use crate::data::device_elfs::ObjectFile;
 use crate::data::match_elfs::{MatchedArch, MatchedCodeObject, MatchedElfs, leave_out_damaged};
 use crate::llvm::LlvmTools;
-use crate::support::{mmap, parallel};
+use crate::support::parallel;
 use crate::term::warnings::Warnings;
 
-pub(crate) use counts::ProfileCounts;
+pub(crate) use counts::{BinaryCounts, ProfileCounts};
 
 /// Everything that was merged.
 pub(crate) struct MergedProfiles<'a> {
@@ -47,14 +41,14 @@ pub(crate) struct MergedArch<'a> {
     pub(crate) profile: PathBuf,
 }
 
-/// A code object and its own indexed profile.
+/// A code object and its own counts.
 pub(crate) struct MergedObject<'a> {
     pub(crate) identity: &'a str,
     /// The file that it was found in.
     pub(crate) file: &'a ObjectFile,
     /// The path of its device ELF.
     pub(crate) elf: PathBuf,
-    pub(crate) profile: PathBuf,
+    pub(crate) counts: BinaryCounts,
     /// The number of its raw profiles, without those of zeros: 0 if it was never launched.
     pub(crate) raw: usize,
 }
@@ -107,25 +101,16 @@ impl<'a> MergedProfiles<'a> {
         matched.damaged += refused;
 
         let archs = matched.archs.iter();
-        let merges = archs.flat_map(|(arch, objects)| {
-            let is_alone = objects.len() == 1;
-            objects.iter().map(move |it| (*arch, is_alone, it))
-        });
+        let merges = archs.flat_map(|(arch, objects)| objects.iter().map(move |it| (*arch, it)));
         let merges: Vec<_> = merges.collect();
-        let objects = parallel::map(&merges, |(arch, is_alone, (identity, object))| {
-            let mut said = Vec::new();
-            let profile = if *is_alone {
-                of_arch(output, arch)
-            } else {
-                let part = of_arch(output, &format!("{arch}.{identity}"));
-                said = merge_object(object, &part, installed)?;
-                part
-            };
+        let objects = parallel::map(&merges, |(arch, (identity, object))| {
+            let part = of_arch(output, &format!("{arch}.{identity}"));
+            let (counts, said) = object_counts(object, part, installed)?;
             let object = MergedObject {
                 identity,
                 file: object.file,
                 elf: elfs[&(*arch, **identity)].clone(),
-                profile,
+                counts,
                 raw: object.counted(),
             };
             Ok((object, said))
@@ -222,32 +207,22 @@ fn merge_archs(
     Ok(refused)
 }
 
-/// Merges the profiles of one code object into `part`. Returns the lines that llvm-profdata printed.
+/// The counts of one code object, and the lines that llvm-profdata printed. If rocov cannot add up its
+/// profiles, llvm-profdata merges them into `part`.
 ///
 /// # Errors
 ///
-/// Fails if the profile cannot be written, or llvm-profdata fails.
-pub(crate) fn merge_object(
+/// Fails if llvm-profdata fails.
+pub(crate) fn object_counts(
     object: &MatchedCodeObject<'_>,
-    part: &Path,
+    part: PathBuf,
     installed: &LlvmTools,
-) -> Result<Vec<String>> {
-    match sum(object).and_then(|sum| indexed_profile::write(&sum)) {
-        Some(bytes) => {
-            fs::write(part, bytes).with_context(|| format!("cannot write {}", part.display()))?;
-            Ok(Vec::new())
+) -> Result<(BinaryCounts, Vec<String>)> {
+    match ProfileCounts::of(&object.paths()) {
+        Ok(counts) => Ok((BinaryCounts::Summed(Arc::new(counts)), Vec::new())),
+        Err(_) => {
+            let said = llvm_profdata::merge(&object.paths(), &part, installed, &[])?;
+            Ok((BinaryCounts::Indexed(part), said))
         }
-        None => llvm_profdata::merge(&object.paths(), part, installed, &[]),
     }
-}
-
-/// The sum of the profiles of one code object; `None` if rocov cannot add them up.
-fn sum(object: &MatchedCodeObject<'_>) -> Option<Sum> {
-    let paths = object.paths();
-    let (first, more) = paths.split_first()?;
-    let mut sum = Sum::of(&mmap::map(first).ok()?[..]).ok()?;
-    for path in more {
-        sum.add(&mmap::map(path).ok()?).ok()?;
-    }
-    Some(sum)
 }

@@ -11,7 +11,7 @@ use crate::coverage::FunctionFigures;
 use crate::data::DataDirectory;
 use crate::data::match_elfs::MatchedCodeObject;
 use crate::llvm::LlvmTools;
-use crate::profdata::merge_object;
+use crate::profdata::object_counts;
 use crate::support::parallel;
 use crate::term::warnings::Warnings;
 
@@ -77,7 +77,7 @@ fn functions(
     let directory = TempDir::new().context("cannot make a temporary directory")?;
     let elf = object.file.place(object.elf, arch, directory.path())?;
     let merged = directory.path().join("one.profdata");
-    let said = merge_object(object, &merged, installed)?;
-    let functions = coverage::functions(installed.newest(), &elf, &merged)?;
+    let (counts, said) = object_counts(object, merged, installed)?;
+    let functions = coverage::functions(&elf, &counts, installed.newest())?;
     Ok((functions, said))
 }

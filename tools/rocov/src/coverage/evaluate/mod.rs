@@ -43,7 +43,7 @@ pub(crate) struct Evaluated {
 ///
 /// Fails if an object cannot be read or is damaged, or if none has a coverage mapping.
 pub(crate) fn evaluate(objects: &[PathBuf], counts: &ProfileCounts) -> Result<Evaluated> {
-    let numbering = match counts.raw_version {
+    let numbering = match counts.version.layout().version {
         ..=9 => Numbering::Values,
         _ => Numbering::Ways,
     };

@@ -22,7 +22,7 @@ use crate::coverage::collect::{CountedBinary, collect};
 use crate::coverage::function::Kind;
 use crate::coverage::model::{Record, Side};
 use crate::llvm::Tools;
-use crate::profdata::ProfileCounts;
+use crate::profdata::{BinaryCounts, ProfileCounts};
 use crate::system::command;
 use random::Random;
 
@@ -224,7 +224,7 @@ fn compare(
             identity: String::new(),
             binary: elf.to_owned(),
             objects: vec![elf.to_owned()],
-            profile: indexed,
+            counts: BinaryCounts::Indexed(indexed),
             uniformity: None,
         };
         let expected = collect(&[input], &tools, str::to_owned).unwrap();
