@@ -6,7 +6,7 @@ use rocov::format::codeobject::{Counter, MappedFunction, MappedRegion, RegionKin
 use rocov::format::profraw::FunctionCounts;
 
 use super::counters::Counters;
-use super::decisions::{OpenDecision, OpenDecisions};
+use super::decisions::{MappedDecision, decisions};
 use super::test_vectors::{DecisionError, Numbering, outcome};
 use crate::coverage::function::{
     Branch, Counts, Decision, Function, Kind, Location, Place, Region, Span,
@@ -50,14 +50,13 @@ pub(super) fn record(
         },
         counts: Counts::default(),
     };
-    let mut open = OpenDecisions::default();
     for region in &mapped.regions {
         if evaluation.add(region).is_none() {
             return Ok(None);
         }
-        if let Some(decision) = open.take(region) {
-            evaluation.decide(&decision, bitmap)?;
-        }
+    }
+    for decision in decisions(&mapped.regions, mapped.files.len()) {
+        evaluation.decide(&decision, bitmap)?;
     }
     let Evaluation {
         function,
@@ -147,7 +146,7 @@ impl Evaluation<'_> {
 
     fn decide(
         &mut self,
-        decision: &OpenDecision<'_>,
+        decision: &MappedDecision<'_>,
         bitmap: Option<(&[u8], Numbering)>,
     ) -> Result<(), DamagedDecision> {
         let place = decision.region.start;

@@ -56,12 +56,12 @@ pub(super) fn outcome(
             }?;
             let byte = bytes.get(usize::try_from(bit / 8).ok()?)?;
             if byte & (1 << (bit % 8)) != 0 {
-                vectors.push((result, bit, values.clone()));
+                vectors.push((result, way, values.clone()));
             }
             Some(())
         })?;
     }
-    // llvm-cov has those first that end with false, then the order of the bits.
+    // llvm-cov has those first that end with false, then the order of the ways.
     vectors.sort_unstable();
     let falses = vectors.partition_point(|(result, ..)| !result);
     let trues = vectors.len() - falses;
@@ -82,7 +82,7 @@ pub(super) fn outcome(
 /// The values of the conditions, by their numbers. `None` for one that was not looked at.
 type Values = Vec<Option<bool>>;
 
-/// The result of a way that was taken, its bit, and the values on it.
+/// The result of a way that was taken, its number, and the values on it.
 type TestVector = (bool, u64, Values);
 
 /// The number whose binary digits are the values, that of condition 0 last. `None` if it is too large.

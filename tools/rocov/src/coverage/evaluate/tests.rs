@@ -32,12 +32,15 @@ const SINGLE_BYTE: u64 = 1 << 60;
 /// The first release with `BUILTINS`, in words of sources.
 const FIRST_WITH_BUILTINS: u32 = 19;
 const BUILTINS: [&str; 2] = ["__MEMORY_SCOPE_", "ballot("];
-const FIRST_WITH_SINGLE_BYTES: u32 = 16;
+const FIRST_WITH_SINGLE_BYTES: u32 = 19;
 const FIRST_WITH_MCDC: u32 = 18;
 /// The first release that folds the sides of a branch one by one.
 const FIRST_WITH_SIDES: u32 = 21;
-/// The first release whose llvm-cov exports decisions as rocov reads them.
-const FIRST_WITH_VECTORS: u32 = 22;
+/// The first release that does not link the units of a device ELF if it compiles nothing for the host.
+const FIRST_WITHOUT_LINK: u32 = 23;
+/// The first release whose llvm-cov has decisions and conditions in the order of the source. Its export has
+/// another form up to LLVM 21.
+const FIRST_WITH_ORDER: u32 = 23;
 
 /// A release of LLVM: its compiler and tools.
 struct Release {
@@ -79,6 +82,21 @@ impl Release {
 
     fn version(&self) -> Version {
         Version::of_clang(self.number).unwrap()
+    }
+
+    /// Compiles and links translation units into one device ELF.
+    fn compile_units(&self, sources: &[PathBuf], elf: &Path) {
+        if self.number < FIRST_WITHOUT_LINK {
+            return self.compile(sources, &["-fgpu-rdc"], elf);
+        }
+        let mut link = Command::new(self.program("clang++"));
+        link.args(["--target=amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-nogpulib"]);
+        for (number, source) in sources.iter().enumerate() {
+            let unit = elf.with_extension(format!("{number}.bc"));
+            self.compile(slice::from_ref(source), &["-fgpu-rdc", "-c"], &unit);
+            link.arg(unit);
+        }
+        command::output(link.arg("-o").arg(elf)).unwrap();
     }
 
     /// Compiles sources into one device ELF.
@@ -227,15 +245,13 @@ fn compare(
             counts: BinaryCounts::Indexed(indexed),
             uniformity: None,
         };
-        let expected = collect(&[input], &tools, str::to_owned).unwrap();
-        let [expected] = &expected.sources[..] else {
-            panic!("one source");
-        };
+        let mut expected = collect(&[input], &tools, str::to_owned).unwrap();
+        let expected = expected.sources.remove(0).records;
         let raw: Vec<&Path> = raw.iter().map(PathBuf::as_path).collect();
         let counts = ProfileCounts::of(&raw).unwrap();
         let found = evaluate(&[elf.to_owned()], &counts).unwrap();
         let what = format!("clang {}: {}", release.number, elf.display());
-        assert_equal(&what, &found.records, &expected.records);
+        assert_equal(&what, &found.records, &expected);
         assert_eq!(found.mismatched, [], "{what}");
         records = found.records;
     }
@@ -255,6 +271,7 @@ fn assert_equal(what: &str, found: &[Record], expected: &[Record]) {
         let (function, expected_function) = (&found.function, &expected.function);
         assert_eq!(function.regions, expected_function.regions, "{what}");
         assert_eq!(function.branches, expected_function.branches, "{what}");
+        assert_eq!(function.decisions, expected_function.decisions, "{what}");
         assert_eq!(function, expected_function, "{what}");
         assert_eq!(found.counts, expected.counts, "{what}");
     }
@@ -278,27 +295,27 @@ fn all_by(number: u32) {
     };
     let directory = TempDir::new().unwrap();
     let version = release.version();
-    let compared = |sources: &[PathBuf], flags: &[&str], cov: &Release, version| {
-        let elf = directory.path().join("device.elf");
-        release.compile(sources, flags, &elf);
+    let elf = directory.path().join("device.elf");
+    let compared = |source: &Path, flags: &[&str], cov: &Release, version| {
+        release.compile(&[source.to_owned()], flags, &elf);
         compare(&release, cov, &elf, version, directory.path())
     };
     let includes = format!("-I{}", repository().join("testdata/kernels").display());
     for path in kernels() {
         let text = fs::read_to_string(&path).unwrap();
         if number >= FIRST_WITH_BUILTINS || !BUILTINS.iter().any(|it| text.contains(it)) {
-            compared(&[path], &[&includes], &release, version);
+            compared(&path, &[&includes], &release, version);
         }
     }
     let regions = source("evaluate/regions.hip");
     let units = [regions.clone(), source("evaluate/unit.hip")];
-    let one = slice::from_ref(&regions);
-    let records = compared(one, &[], &release, version);
+    let records = compared(&regions, &[], &release, version);
     has_every_kind(&records);
     let mut branches = records.iter().flat_map(|it| &it.function.branches);
     let is_folded = branches.any(|it| it.folded != [false; 2]);
     assert_eq!(is_folded, number >= FIRST_WITH_SIDES);
-    compared(&units, &["-fgpu-rdc"], &release, version);
+    release.compile_units(&units, &elf);
+    compare(&release, &release, &elf, version, directory.path());
     if number >= FIRST_WITH_SINGLE_BYTES {
         let version = Version::of_word(version.word() | SINGLE_BYTE).unwrap();
         let flags = [
@@ -307,15 +324,15 @@ fn all_by(number: u32) {
             "-Xclang",
             "-enable-single-byte-coverage",
         ];
-        compared(one, &flags, &release, version);
+        compared(&regions, &flags, &release, version);
     }
     if number >= FIRST_WITH_MCDC {
-        let Some(cov) = Release::find(number.max(FIRST_WITH_VECTORS)) else {
+        let Some(cov) = Release::find(number.max(FIRST_WITH_ORDER)) else {
             return;
         };
         let flags = ["-Xclang", "-fcoverage-mcdc"];
-        compared(&[source("decisions.hip")], &flags, &cov, version);
-        let records = compared(one, &flags, &cov, version);
+        compared(&source("decisions.hip"), &flags, &cov, version);
+        let records = compared(&regions, &flags, &cov, version);
         let decisions = records.iter().flat_map(|it| &it.counts.decisions);
         let decisions: Vec<_> = decisions.collect();
         assert!(decisions.len() > 3, "{decisions:?}");

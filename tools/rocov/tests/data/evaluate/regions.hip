@@ -61,10 +61,15 @@ __device__ NOINLINE int macros(int value) {
   return sum;
 }
 
+__device__ inline bool chosen(bool value) { return value; }
+
 __device__ NOINLINE bool decided(int a, int b, int c, int d, int e, int f) {
   bool nested = (a > 1 && (b > 2 || c > 3)) || ((d > 4 || !(e > 5)) && f > 6);
+  if (BOTH(a, c))
+    return EITHER(b, c);
+  bool inner = a > 7 && chosen(b > 8 || c > 9) && d > 1;
   bool constant = a > 0 && true && (b > 0 || 1 > 2);
-  return nested ? (constant && c) : (d || (e && f));
+  return nested && inner ? (constant && c) : (d || (e && f));
 }
 
 extern "C" __global__ void kernel(int *values, int number) {
