@@ -7,6 +7,7 @@ use byteorder::{ByteOrder, LittleEndian};
 
 use crate::format::profraw::layout::Meaning;
 use crate::format::profraw::read::RawProfile;
+use crate::format::profraw::sum::MAX_COUNT;
 use crate::format::profraw::{ProfileError, Sum};
 use crate::format::sections::Section;
 
@@ -101,12 +102,21 @@ impl<'a> Record<'a> {
         let layout = version.layout().record;
         let number = LittleEndian::read_u32(&self.record[layout.num_counters..]).into();
         let words = |bytes: &[u8]| bytes.chunks_exact(8).map(LittleEndian::read_u64).collect();
+        if number == 0 {
+            return Err(self.damaged(Section::Counters));
+        }
         let counters = self.part(Section::Counters, number, room)?;
-        let counters = match version.is_single_byte() {
+        let counters: Vec<u64> = match version.is_single_byte() {
             // 0 means reached.
             true => counters.iter().map(|byte| u64::from(*byte == 0)).collect(),
             false => words(counters),
         };
+        if let Some(found) = counters.iter().find(|count| **count > MAX_COUNT) {
+            return Err(ProfileError::Count {
+                index: self.index,
+                found: *found,
+            });
+        }
         let has_uniform = !self.profile.sections.uniform.is_empty();
         let uniform = match has_uniform {
             true => words(self.part(Section::Uniform, number, room)?),
@@ -137,10 +147,14 @@ impl<'a> Record<'a> {
             *room = room.checked_sub(len)?;
             section.get(start..start.checked_add(len)?)
         });
-        part.ok_or(ProfileError::Record {
+        part.ok_or_else(|| self.damaged(section))
+    }
+
+    fn damaged(&self, section: Section) -> ProfileError {
+        ProfileError::Record {
             index: self.index,
             section,
-        })
+        }
     }
 
     /// The first byte and the number of bytes of such a part in its section.

@@ -100,6 +100,17 @@ fn records_that_refer_to_other_bytes() {
         let found = profile(10, &records, &counters);
         assert_eq!(found, damaged(1, section), "{at}");
     }
+    let mut without = records();
+    without[64 + 48] = 0;
+    let found = profile(10, &without, &counters);
+    assert_eq!(found, damaged(1, Section::Counters));
+    let mut large = [0; 24];
+    LittleEndian::write_u64(&mut large[16..], MAX_COUNT);
+    assert!(profile(10, &records(), &large).is_ok());
+    let (index, found) = (1, MAX_COUNT + 1);
+    LittleEndian::write_u64(&mut large[16..], found);
+    let error = ProfileError::Count { index, found };
+    assert_eq!(profile(10, &records(), &large), Err(error));
     // Records may not share counts until they take more memory than the file.
     let record = &records()[..64];
     let mut many = record.repeat(99);

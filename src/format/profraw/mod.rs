@@ -104,4 +104,15 @@ pub enum ProfileError {
         /// The section of the counts.
         section: Section,
     },
+    /// A count is too large. LLVM's tools reject the profile, too.
+    #[error(
+        "data record {index} of the raw profile is damaged: a count of {found}, expected at most \
+         {MAX_COUNT}"
+    )]
+    Count {
+        /// The place of the record, from 0.
+        index: usize,
+        /// The count.
+        found: u64,
+    },
 }

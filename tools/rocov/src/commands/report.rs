@@ -38,7 +38,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     })?;
     let mut origins = data.origins();
     let components = Components::of(&options.component, &mut origins)?;
-    let mut installed = LlvmTools::find(arguments.llvm_bin.as_deref())?;
+    let mut installed = LlvmTools::find_any(arguments.llvm_bin.as_deref())?;
     let mut matched = Warnings::printing(|warnings| {
         data.match_elfs(archs, &components, &mut installed, warnings)
     })?;
@@ -171,13 +171,14 @@ fn show(
     let mut all = AnnotatedSources::default();
     for arch in &merged.archs {
         print::text(format!("{}\n", heading(arch)).as_bytes())?;
-        let tools = installed.newest();
+        let tools = installed.newest()?;
         let elfs = arch.elfs();
-        let sources = AnnotatedSources::of(tools, &elfs, &arch.profile, &request)?;
+        let profile = merged.indexed(arch, installed)?;
+        let sources = AnnotatedSources::of(tools, &elfs, &profile, &request)?;
         print::warn(&sources.left_out());
         // Without a name llvm-cov takes all.
         if !sources.shown.is_empty() {
-            request.show(tools, &elfs, &arch.profile, &sources)?;
+            request.show(tools, &elfs, &profile, &sources)?;
         }
         all.add(sources);
     }

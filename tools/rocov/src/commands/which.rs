@@ -65,7 +65,7 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
         let all_builds = arguments.all_builds;
         DataDirectory::for_report(&[directory], all_builds, objects, archs, warnings)
     })?;
-    let mut installed = LlvmTools::find(arguments.llvm_bin.as_deref())?;
+    let mut installed = LlvmTools::find_any(arguments.llvm_bin.as_deref())?;
     let all = Components::default();
     let mut matched =
         Warnings::printing(|warnings| data.match_elfs(archs, &all, &mut installed, warnings))?;

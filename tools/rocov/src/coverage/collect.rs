@@ -17,7 +17,7 @@ use super::folded::{Folded, with_everything_run};
 use super::llvm_cov::export;
 use super::model::{Record, SharedFunctions, Side, Source};
 use super::uniformity;
-use crate::llvm::Tools;
+use crate::llvm::{LlvmTools, Tools};
 use crate::profdata::uniformity::UniformityProfiles;
 use crate::profdata::{BinaryCounts, ProfileCounts};
 use crate::support::{mmap, parallel};
@@ -59,7 +59,7 @@ pub(crate) struct Collected {
 /// Fails if one of them cannot be read.
 pub(crate) fn collect(
     inputs: &[CountedBinary],
-    tools: &Tools,
+    installed: &LlvmTools,
     place: impl Fn(&str) -> String + Sync,
 ) -> Result<Collected> {
     let shared = Mutex::new(SharedFunctions::default());
@@ -69,7 +69,7 @@ pub(crate) fn collect(
         format!("{done} of {}", count(inputs.len(), "code object"))
     };
     let read = |input: &CountedBinary| {
-        let (mut source, warnings) = read(input, tools)?;
+        let (mut source, warnings) = read(input, installed)?;
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         shared.share(&mut source.records, &place);
         done.fetch_add(1, Ordering::Relaxed);
@@ -85,8 +85,8 @@ pub(crate) fn collect(
     Ok(Collected { sources, warnings })
 }
 
-fn read(input: &CountedBinary, tools: &Tools) -> Result<(Source, Vec<String>)> {
-    let (mut records, mut warnings) = records(&input.objects, &input.counts, tools)?;
+fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<String>)> {
+    let (mut records, mut warnings) = records(&input.objects, &input.counts, installed)?;
     if let Some(profiles) = &input.uniformity {
         uniformity::add(&mut records, profiles, &input.objects)?;
     }
@@ -117,11 +117,11 @@ fn read(input: &CountedBinary, tools: &Tools) -> Result<(Source, Vec<String>)> {
 pub(super) fn records(
     objects: &[PathBuf],
     counts: &BinaryCounts,
-    tools: &Tools,
+    installed: &LlvmTools,
 ) -> Result<(Vec<Record>, Vec<String>)> {
     match counts {
         BinaryCounts::Summed(counts) => evaluated(objects, counts),
-        BinaryCounts::Indexed(profile) => exported(objects, profile, tools),
+        BinaryCounts::Indexed(profile) => exported(objects, profile, installed.newest()?),
     }
 }
 

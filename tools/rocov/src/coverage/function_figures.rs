@@ -9,7 +9,7 @@ use super::collect::records;
 use super::figures::Figure;
 use super::function_coverage::FunctionCoverage;
 use super::llvm_cov::symbol;
-use crate::llvm::Tools;
+use crate::llvm::LlvmTools;
 use crate::profdata::BinaryCounts;
 
 /// The figures of a function that was compiled with coverage.
@@ -29,9 +29,9 @@ pub(crate) struct FunctionFigures {
 pub(crate) fn functions(
     elf: &Path,
     counts: &BinaryCounts,
-    tools: &Tools,
+    installed: &LlvmTools,
 ) -> Result<BTreeMap<String, FunctionFigures>> {
-    let (records, _) = records(&[elf.to_path_buf()], counts, tools)?;
+    let (records, _) = records(&[elf.to_path_buf()], counts, installed)?;
     let functions = records.iter().map(|record| {
         let function = FunctionFigures {
             count: record.counts.calls,

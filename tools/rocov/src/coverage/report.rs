@@ -132,7 +132,7 @@ impl Report {
         installed: &LlvmTools,
     ) -> Result<Collected> {
         let place = |path: &str| selection.place(path);
-        collect(&self.binaries, installed.newest(), place)
+        collect(&self.binaries, installed, place)
     }
 
     /// Returns the view of the report, and warnings.
@@ -148,7 +148,6 @@ impl Report {
     ) -> Result<(View, Vec<String>)> {
         let place = |path: &str| selection.place(path);
         let is_wanted = |path: &str| selection.admits(path);
-        let tools = installed.newest();
         let collected = self.collected(selection, installed)?;
         let components = self.components.iter().map(|component| {
             let sources = collected.sources.iter();
@@ -159,7 +158,7 @@ impl Report {
         let components = components.collect();
         let mut tests = Tests::default();
         for test in &self.tests {
-            let sources = collect(&test.binaries, tools, place)?.sources;
+            let sources = collect(&test.binaries, installed, place)?.sources;
             let view = View::new(sources, By::Arch, is_wanted);
             tests.add(test.name.clone(), test.shared_with.clone(), &view);
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use rocov::format::profraw::{CountsByFunction, FunctionCounts, Sum, Version};
+use rocov::format::profraw::{CountsByFunction, FunctionCounts, ProfileError, Sum, Version};
 
 use crate::support::mmap;
 
@@ -70,6 +70,19 @@ impl ProfileCounts {
             version: self.version,
             functions: functions.collect(),
         }
+    }
+}
+
+/// Checks that rocov can read the raw profile at `path`, or that it is of a form that LLVM's tools may read.
+///
+/// # Errors
+///
+/// Fails if the profile is damaged.
+pub(super) fn check(path: &Path) -> Result<()> {
+    let profile = mmap::map(path)?;
+    match Sum::of(&profile[..]).and_then(|it| it.functions()) {
+        Ok(_) | Err(ProfileError::MoreParts { .. } | ProfileError::UnknownVersion { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -101,7 +101,7 @@ impl Counted {
             })
             .collect();
         let installed = LlvmTools::find(None).unwrap();
-        let collected = collect(&inputs, installed.newest(), str::to_owned).unwrap();
+        let collected = collect(&inputs, &installed, str::to_owned).unwrap();
         assert_eq!(collected.warnings, [""; 0]);
         collected.sources
     }

@@ -34,7 +34,7 @@ pub(super) fn of(
     if data.device.is_empty() {
         return Ok(measured);
     }
-    let mut installed = match LlvmTools::find(arguments.llvm_bin.as_deref()) {
+    let mut installed = match LlvmTools::find_any(arguments.llvm_bin.as_deref()) {
         Ok(installed) => installed,
         Err(error) => {
             warnings.add(format!("left out: counts and lines: {error:#}"));
@@ -78,6 +78,6 @@ fn functions(
     let elf = object.file.place(object.elf, arch, directory.path())?;
     let merged = directory.path().join("one.profdata");
     let (counts, said) = object_counts(object, merged, installed)?;
-    let functions = coverage::functions(&elf, &counts, installed.newest())?;
+    let functions = coverage::functions(&elf, &counts, installed)?;
     Ok((functions, said))
 }

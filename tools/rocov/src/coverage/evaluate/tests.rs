@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::slice;
+use std::sync::Arc;
 
 use byteorder::{ByteOrder, LittleEndian};
 use object::{Object, ObjectSection};
@@ -17,11 +18,10 @@ use rocov::format::profraw::{Parts, Version, encode};
 use rocov::format::sections::{PerSection, Section};
 use tempfile::TempDir;
 
-use super::evaluate;
 use crate::coverage::collect::{CountedBinary, collect};
 use crate::coverage::function::Kind;
 use crate::coverage::model::{Record, Side};
-use crate::llvm::Tools;
+use crate::llvm::{LlvmTools, Tools};
 use crate::profdata::{BinaryCounts, ProfileCounts};
 use crate::system::command;
 use random::Random;
@@ -221,10 +221,8 @@ fn compare(
     version: Version,
     directory: &Path,
 ) -> Vec<Record> {
-    let tools = Tools {
-        cov: cov.program("llvm-cov"),
-        ..release.tools()
-    };
+    let tools = LlvmTools::of(Some(cov.tools()));
+    let no_tools = LlvmTools::of(None);
     let mut random = Random(0x1234_5678_9abc_def1);
     let mut records = Vec::new();
     for number in 1..=2 {
@@ -234,26 +232,29 @@ fn compare(
         }
         let raw = &raw[..number];
         let indexed = directory.join("indexed.profdata");
-        let mut merge = Command::new(&tools.profdata);
+        let mut merge = Command::new(release.program("llvm-profdata"));
         command::output(merge.arg("merge").args(raw).arg("-o").arg(&indexed)).unwrap();
-        let input = CountedBinary {
-            side: Side::Device,
-            arch: "gfx90a".to_owned(),
-            identity: String::new(),
-            binary: elf.to_owned(),
-            objects: vec![elf.to_owned()],
-            counts: BinaryCounts::Indexed(indexed),
-            uniformity: None,
+        let collected = |counts, installed| {
+            let input = CountedBinary {
+                side: Side::Device,
+                arch: "gfx90a".to_owned(),
+                identity: String::new(),
+                binary: elf.to_owned(),
+                objects: vec![elf.to_owned()],
+                counts,
+                uniformity: None,
+            };
+            let mut collected = collect(&[input], installed, str::to_owned).unwrap();
+            (collected.sources.remove(0).records, collected.warnings)
         };
-        let mut expected = collect(&[input], &tools, str::to_owned).unwrap();
-        let expected = expected.sources.remove(0).records;
+        let (expected, _) = collected(BinaryCounts::Indexed(indexed), &tools);
         let raw: Vec<&Path> = raw.iter().map(PathBuf::as_path).collect();
-        let counts = ProfileCounts::of(&raw).unwrap();
-        let found = evaluate(&[elf.to_owned()], &counts).unwrap();
+        let counts = Arc::new(ProfileCounts::of(&raw).unwrap());
+        let (found, warnings) = collected(BinaryCounts::Summed(counts), &no_tools);
         let what = format!("clang {}: {}", release.number, elf.display());
-        assert_equal(&what, &found.records, &expected);
-        assert_eq!(found.mismatched, [], "{what}");
-        records = found.records;
+        assert_equal(&what, &found, &expected);
+        assert_eq!(warnings, [""; 0], "{what}");
+        records = found;
     }
     records
 }
