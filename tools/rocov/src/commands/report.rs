@@ -168,10 +168,10 @@ fn show(
         texts,
         is_colored: options.is_colored(),
     };
+    let tools = installed.newest()?;
     let mut all = AnnotatedSources::default();
     for arch in &merged.archs {
         print::text(format!("{}\n", heading(arch)).as_bytes())?;
-        let tools = installed.newest()?;
         let elfs = arch.elfs();
         let profile = merged.indexed(arch, installed)?;
         let sources = AnnotatedSources::of(tools, &elfs, &profile, &request)?;

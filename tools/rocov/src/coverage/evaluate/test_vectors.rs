@@ -205,3 +205,63 @@ impl Ways {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Conditions with these next ones, for false and for true.
+    fn conditions(next: &[[Option<u16>; 2]]) -> Vec<Condition> {
+        let numbered = (0_u16..).zip(next);
+        let conditions = numbered.map(|(number, next)| Condition {
+            number,
+            next: *next,
+        });
+        conditions.collect()
+    }
+
+    fn result(next: &[[Option<u16>; 2]], place: u32, bytes: &[u8]) -> Result<(), DecisionError> {
+        let bitmap = Some((bytes, Numbering::Ways));
+        outcome(&conditions(next), place, bitmap).map(drop)
+    }
+
+    #[test]
+    fn two_vectors_show_that_a_condition_decides() {
+        // a && b: the ways are false, true and false, and true and true.
+        let both = conditions(&[[None, Some(1)], [None, None]]);
+        let decided = |bits: u8| {
+            let outcome = outcome(&both, 3, Some((&[bits], Numbering::Ways))).unwrap();
+            (outcome.branch, outcome.covered)
+        };
+        assert_eq!(decided(0b000), ([0, 0], vec![false, false]));
+        assert_eq!(decided(0b101), ([1, 1], vec![true, false]));
+        assert_eq!(decided(0b110), ([1, 1], vec![false, true]));
+        assert_eq!(decided(0b111), ([1, 2], vec![true, true]));
+        // In version 9, a has the digit 1 and b the digit 2. The place is a byte.
+        let bitmap = [0, 0b1010];
+        let old = outcome(&both, 1, Some((&bitmap, Numbering::Values))).unwrap();
+        assert_eq!((old.branch, old.covered), ([1, 1], vec![false, true]));
+        let never = outcome(&both, 3, None).unwrap();
+        assert_eq!(never.vectors, Some(Vec::new()));
+    }
+
+    #[test]
+    fn damaged_decisions_are_errors() {
+        let both = [[None, Some(1)], [None, None]];
+        assert_eq!(result(&both, 3, &[0]), Ok(()));
+        assert_eq!(result(&both, 2, &[0]), Err(DecisionError::Bitmap));
+        assert_eq!(result(&both, 10, &[0]), Err(DecisionError::Bitmap));
+        for next in [
+            &[[None, Some(1)], [None, Some(0)]][..],
+            &[[None, Some(1)], [None, Some(1)]],
+            &[[None, Some(2)], [None, None]],
+            &[[None, None], [None, None]],
+        ] {
+            assert_eq!(result(next, 3, &[0]), Err(DecisionError::Order), "{next:?}");
+        }
+        // Each condition doubles the number of ways.
+        let mut many: Vec<_> = (1..40).map(|next| [Some(next); 2]).collect();
+        many.push([None; 2]);
+        assert_eq!(result(&many, 3, &[0]), Err(DecisionError::Ways));
+    }
+}
