@@ -4,6 +4,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use object::read::ReadRef;
+
 use crate::format::codeobject::coverage_mapping::error::CoverageError;
 use crate::format::codeobject::coverage_mapping::expansions::set_counters;
 use crate::format::codeobject::coverage_mapping::file_list::{FileLists, MAX_PATHS};
@@ -14,6 +16,7 @@ use crate::format::codeobject::coverage_mapping::reader::Reader;
 use crate::format::codeobject::coverage_mapping::region::{
     Counter, Expression, MappedRegion, RegionKind, Regions,
 };
+use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
 
 /// A function of a code object, as its coverage mapping describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +84,20 @@ pub fn mapped_functions(
         regions: mapping.regions,
     });
     Ok(functions.collect())
+}
+
+impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
+    /// The functions with a coverage mapping, as [`mapped_functions`] reads them.
+    ///
+    /// # Errors
+    /// Fails if the coverage mapping is damaged, or of an unknown version.
+    pub fn mapped_functions(&self) -> Result<Vec<MappedFunction>, CodeObjectError> {
+        let [maps, functions] = [
+            self.section(b"__llvm_covmap")?,
+            self.section(b"__llvm_covfun")?,
+        ];
+        Ok(mapped_functions(maps, functions)?)
+    }
 }
 
 /// The record that counts of each function.
