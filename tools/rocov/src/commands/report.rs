@@ -190,7 +190,7 @@ fn show(
 }
 
 /// Writes the report, and returns a line for each gate that does not hold. If there are gates, all that is
-/// `missing` from the report breaks one, and so does each warning of llvm-cov.
+/// `missing` from the report breaks one, and so does each warning.
 ///
 /// # Errors
 ///

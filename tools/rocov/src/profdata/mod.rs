@@ -1,5 +1,5 @@
-//! Adds up the raw profiles of each code object ([`counts`]), and merges those of each arch into an indexed
-//! profile for llvm-cov.
+//! Adds up the raw profiles of each code object ([`counts`]). For annotated source, merges those of an arch into
+//! an indexed profile, as llvm-cov reads it.
 //!
 //! Two code objects can have the same function, and each has its own counts of it.
 
