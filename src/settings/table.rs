@@ -333,6 +333,12 @@ pub const SETTINGS: &[Setting] = &[
         "Chooses the seeds by which code objects are damaged.",
     ),
     setting(
+        "ROCOV_TEST_CLANG",
+        Reader::Tests,
+        ["a release, such as `23`", "`22`", ""],
+        "Names the clang that compiles most tests. Its LLVM tools must be the first on `PATH`.",
+    ),
+    setting(
         "ROCOV_TEST_STACK",
         Reader::Tests,
         [

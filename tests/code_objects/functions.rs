@@ -8,7 +8,7 @@ use rocov::format::codeobject::CodeObject;
 use crate::llvm;
 use crate::support::artifacts::repository;
 use crate::support::command::{limited, run};
-use crate::support::compile::CLANG;
+use crate::support::compile::clang;
 use crate::{SOURCES, all_kinds, all_sources, kernels};
 
 /// No kernel of kinds.hip, then all the others: for kernels with counters, the counters' symbols.
@@ -59,7 +59,7 @@ fn sources_are_those_of_llvm_cov() {
 fn compiled_in(directory: &Path, name: &str, text: &str, flags: &[&str]) -> PathBuf {
     std::fs::write(directory.join("kernel.hip"), text).expect("a source");
     let object = directory.join("kernel.co");
-    let mut clang = limited(CLANG);
+    let mut clang = limited(clang());
     clang
         .args(["-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output"])
         .args(["-nogpuinc", "-nogpulib", "--offload-arch=gfx90a"])

@@ -7,7 +7,9 @@ use rocov::format::bundle;
 use rocov::format::codeobject::Kernel;
 
 use crate::llvm::{self, Fields};
-use crate::support::compile::{device_header, sample};
+use crate::support::compile::{device_header, sample_by};
+use crate::support::compilers::Compiler;
+use crate::support::gpu::Stack;
 use crate::{all_kinds, all_sources, kernels};
 
 /// The fields of the metadata, by their names there.
@@ -101,8 +103,9 @@ fn are_where_the_symbols_are(path: &Path) {
 }
 
 /// The code objects in the sample program with these flags, as files.
-fn sample_objects(compiler: &'static str, flags: &[OsString], into: &Path) -> Vec<PathBuf> {
-    let program = std::fs::read(sample(compiler, flags)).expect("the sample");
+fn sample_objects(compiler: &'static Compiler, flags: &[OsString], into: &Path) -> Vec<PathBuf> {
+    let program = sample_by(compiler, Stack::Debian12, flags, &[]);
+    let program = std::fs::read(program).expect("the sample");
     let objects: Vec<_> = bundle::images(&program)
         .enumerate()
         .map(|(at, image)| {
@@ -131,15 +134,13 @@ fn kernels_are_where_their_symbols_and_descriptors_are() {
 
 #[test]
 fn the_samples_kernels_are_as_well() {
+    let plain: [OsString; 1] = ["--offload-arch=gfx90a".into()];
     let instrumented = ["-fprofile-instr-generate", "-fcoverage-mapping", "-include"];
-    let mut flags: Vec<OsString> = instrumented.map(OsString::from).to_vec();
+    let mut flags = plain.to_vec();
+    flags.extend(instrumented.map(OsString::from));
     flags.push(device_header().into());
-    for (compiler, flags) in [
-        ("clang++-15", &[][..]),
-        ("clang++-19", &[]),
-        ("clang++-22", &[]),
-        ("clang++-22", &flags),
-    ] {
+    for (release, flags) in [(15, &plain[..]), (19, &plain), (22, &plain), (22, &flags)] {
+        let compiler = Compiler::find(release).expect("a compiler that tools/setup installs");
         let directory = tempfile::tempdir().expect("a temporary directory");
         let objects = sample_objects(compiler, flags, directory.path());
         let mut names = Vec::new();

@@ -20,7 +20,7 @@ use crate::fixture::name_in;
 use crate::support::artifacts::repository;
 use crate::support::command::{limited, run};
 use crate::support::compile::Compilation;
-use crate::support::profile::PROFDATA;
+use crate::support::profile::profdata;
 use crate::{figure, pass_on_figures};
 
 /// The settings of a drain to a directory.
@@ -254,7 +254,7 @@ fn are_read(directory: &Path, number: usize) {
         .map(|it| profiles(&directory.join(it)))
         .concat();
     if number.is_multiple_of(25) && !profiles.is_empty() {
-        let mut command = limited(PROFDATA);
+        let mut command = limited(profdata());
         command.args(["merge", "--failure-mode=any", "-o", "/dev/null"]);
         command.args(profiles.iter().map(|(path, _)| path));
         run(command.env_remove("LD_PRELOAD")).success().silently();

@@ -14,7 +14,7 @@ use crate::fake_device::FakeDevice;
 use crate::fixture::{ALL, Files, PLAIN, Place, SPREAD, Undisturbed, device, files, name_in};
 use crate::scripted::{Call, Scripted};
 use crate::support::command::{limited, run};
-use crate::support::profile::PROFDATA;
+use crate::support::profile::profdata;
 
 /// The settings of a drain.
 #[derive(Clone, Copy, Debug)]
@@ -151,7 +151,7 @@ impl Unforeseen {
         let path = directory.path().join("app.profraw");
         for file in &self.0 {
             fs::write(&path, file).expect("a file can be written");
-            run(limited(PROFDATA).arg("show").arg(&path)).success();
+            run(limited(profdata()).arg("show").arg(&path)).success();
         }
     }
 }

@@ -10,9 +10,9 @@ use scraper::{ElementRef, Html, Selector};
 
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, run};
-use crate::support::compile::{CLANG, Compilation, device_header};
+use crate::support::compile::{Compilation, clang, device_header};
 use crate::support::gpu::Stack;
-use crate::support::profile::{COV, merged_of_arch};
+use crate::support::profile::{cov, merged_of_arch};
 
 const ARCHS: [&str; 2] = ["gfx90a", "gfx942"];
 
@@ -87,7 +87,7 @@ fn the_pages_say_what_each_arch_misses_as_llvm_cov_does() {
 /// The program for both archs, with instrumented host code.
 fn compiled(source: &Path, stack: Stack) -> PathBuf {
     let mut flags = limited(built("rocov"));
-    flags.args(["flags", "--clang", CLANG, "--host"]);
+    flags.args(["flags", "--clang", clang(), "--host"]);
     let flags = run(&mut flags).success().silently().stdout;
     let flags = flags.split_whitespace().map(OsString::from);
     Compilation::new()
@@ -115,7 +115,7 @@ fn shown_by_llvm_cov(data: &Path, arch: &str) -> Vec<Line> {
         name.starts_with(arch)
     };
     let object = objects.find(is_of_arch).expect("a device ELF of the arch");
-    let mut show = limited(COV);
+    let mut show = limited(cov());
     show.args(["show", "-format=html", "-instr-profile"]);
     show.arg(merged_of_arch(data, arch)).arg(object);
     let page = Html::parse_document(&run(&mut show).success().stdout);

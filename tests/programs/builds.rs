@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::support::artifacts::{built, names};
 use crate::support::command::{Ended, limited, run};
-use crate::support::compile::CLANG;
+use crate::support::compile::clang;
 use crate::support::gpu::Stack;
 use crate::support::program::{TARGET, rocov_flags};
 
@@ -98,7 +98,7 @@ impl Project {
     }
 
     fn build(&self, name: &str, sources: &[&str], more: &[&str]) {
-        let mut clang = limited(CLANG);
+        let mut clang = limited(clang());
         clang
             .args(self.1.flags())
             .args(rocov_flags(&[]))

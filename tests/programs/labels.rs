@@ -12,7 +12,7 @@ use crate::support::command::{limited, rocov_run, run};
 use crate::support::compile::{code_object, module_runner};
 use crate::support::gpu::Stack;
 use crate::support::json::json;
-use crate::support::profile::{COV, merge, raw_profiles};
+use crate::support::profile::{cov, merge, raw_profiles};
 use crate::support::spec::expand;
 
 /// Two tests, their profile directories, and the kernels of `branches.hip` that they launch.
@@ -69,7 +69,7 @@ impl Tests {
     fn totals(&self, profiles: &[PathBuf]) -> Value {
         let merged = self.directory.path().join("expected.profdata");
         merge(profiles, &merged);
-        let mut export = limited(COV);
+        let mut export = limited(cov());
         export.args(["export", "-summary-only", "-instr-profile"]);
         export.arg(merged).arg(&self.object);
         let export = run(&mut export).success().silently().stdout;

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::support::artifacts::built;
 use crate::support::command::{Ended, limited, run};
-use crate::support::compile::{CLANG, sample};
+use crate::support::compile::sample;
 use crate::support::gpu::Stack;
 use crate::support::program::{Program, TARGET};
 
@@ -118,7 +118,7 @@ fn a_process_that_dies_below_the_program() {
 #[test]
 fn nothing_was_drained() {
     let place = Place::new();
-    let plain = sample(CLANG, &[]);
+    let plain = sample(&[]);
     let instrumented = endings();
     let no_gpu = "nothing was drained: this machine has no GPU (no /dev/kfd): `rocov run --gpu model` \
                   runs the program on a modelled one";
@@ -255,9 +255,7 @@ fn a_report_of_code_that_is_not_instrumented() {
     let mut command = limited(built("rocov"));
     command.args(["run", "--gpu", "model", "-o"]);
     command.arg(place.path().join("d")).arg("--");
-    let command = command
-        .arg(sample(CLANG, &[]))
-        .env("ROCOV_REGISTRY", "always");
+    let command = command.arg(sample(&[])).env("ROCOV_REGISTRY", "always");
     run(command).success();
     place.says(
         1,

@@ -14,7 +14,7 @@ use crate::support::artifacts::{built, repository};
 use crate::support::command::{Ended, limited, rocov_run, run};
 use crate::support::compile::{Compilation, device_header};
 use crate::support::gpu::Stack;
-use crate::support::profile::{COV, Functions, functions, merge, raw_profiles};
+use crate::support::profile::{Functions, cov, functions, merge, raw_profiles};
 use crate::support::program::{Program, TARGET, is_of_zeros, rocov_flags};
 use crate::support::unpacked::asked;
 
@@ -148,7 +148,7 @@ fn on_host(sources: &[&str], name: &str) -> BTreeMap<usize, u64> {
     let ended = run(command.env("LLVM_PROFILE_FILE", &raw)).success();
     assert_eq!(ended.stdout, PRINTED, "{ended}");
     merge(&[raw], &merged);
-    let mut export = limited(COV);
+    let mut export = limited(cov());
     export.args(["export", "-format=lcov", "-instr-profile"]);
     export.arg(&merged).arg(&program);
     lines(&run(&mut export).success().silently().stdout, name)

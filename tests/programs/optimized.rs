@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use crate::support::artifacts::{built, cache_directory, names, repository};
 use crate::support::command::{limited, run};
-use crate::support::compile::CLANG;
+use crate::support::compile::clang;
 use crate::support::gpu::Stack;
-use crate::support::profile::{Function, PROFDATA, functions};
+use crate::support::profile::{Function, functions, profdata};
 use crate::support::program::{Program, TARGET, rocov_flags};
 
 const SOURCE: &str = "pgo/calibrate.hip";
@@ -79,7 +79,7 @@ fn by_ir_instrumentation() {
         Program::with_flags(stack, &[SOURCE], &header(), &flags, &[])
     });
     assert_eq!(names(&optimized.profiles), ["gfx90a.profdata"]);
-    let shown = run(limited(PROFDATA).arg("show").arg(&optimized.profile));
+    let shown = run(limited(profdata()).arg("show").arg(&optimized.profile));
     assert!(
         shown.stdout.contains("Instrumentation level: IR"),
         "{shown}"
@@ -173,7 +173,7 @@ impl Optimized {
 
     /// The kernel's IR from the front end, with the profile.
     fn unoptimized_ir(&self) -> String {
-        let mut clang = limited(CLANG);
+        let mut clang = limited(clang());
         clang.args(Stack::usual().flags()).args(STRICT);
         clang.args(self.flags.split_whitespace());
         clang.arg(format!("--offload-arch={TARGET}"));

@@ -10,7 +10,7 @@ use crate::support::command::{limited, run};
 use crate::support::compile::{code_object, host_oracle};
 use crate::support::gpu::{Stack, the_profile};
 use crate::support::json::json;
-use crate::support::profile::{COV, merge, merged_of_arch};
+use crate::support::profile::{cov, merge, merged_of_arch};
 use crate::support::spec::expand;
 
 const TARGETS: [&str; 2] = ["gfx90a", "gfx942"];
@@ -153,7 +153,7 @@ impl Ran {
 
 /// The output of llvm-cov's export for an object.
 fn export(object: &Path, profile: &Path, format: &str) -> String {
-    let mut export = limited(COV);
+    let mut export = limited(cov());
     export.args(["export", &format!("-format={format}"), "-instr-profile"]);
     export.arg(profile).arg(object);
     run(&mut export).success().silently().stdout

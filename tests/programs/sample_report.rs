@@ -6,7 +6,7 @@ use crate::support::command::{limited, run};
 use crate::support::compilers::Compiler;
 use crate::support::gpu::Stack;
 use crate::support::json::json;
-use crate::support::profile::{COV, functions, merge, raw_profiles};
+use crate::support::profile::{cov, functions, merge, raw_profiles};
 use crate::support::sample::{SOURCES, Sample, counts_beside_lines};
 use crate::support::unpacked::not_run;
 
@@ -69,7 +69,7 @@ fn is_right_beside_instrumented_host_code() {
     // Host code has llvm-cov's figures and does not change the GPU's.
     let merged = ran.data.join("expected.profdata");
     merge(&host, &merged);
-    let mut export = limited(COV);
+    let mut export = limited(cov());
     export.args(["export", "-instr-profile"]);
     export.arg(merged).arg(&ran.program);
     let expected = json(run(&mut export).success().silently().stdout);

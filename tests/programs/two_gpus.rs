@@ -7,7 +7,7 @@ use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, rocov_run, run};
 use crate::support::compile::{code_object, host_oracle, module_runner};
 use crate::support::gpu::Stack;
-use crate::support::profile::{COV, Function, Functions, functions, merge, raw_profiles};
+use crate::support::profile::{Function, Functions, cov, functions, merge, raw_profiles};
 use crate::support::spec::expand;
 
 /// The number of runs on each GPU for one run on the host.
@@ -58,7 +58,7 @@ fn each_gpu_has_its_own_counts_and_merged_they_add_up() {
     // Every line has the counts of both GPUs.
     report.arg("--lcov");
     let lines = run(&mut report).success().stdout;
-    let mut export = limited(COV);
+    let mut export = limited(cov());
     export.args(["export", "-format=lcov", "-instr-profile"]);
     let expected = run(export.arg(&merged).arg(&object)).success().stdout;
     let counts = |tracefile: &str| -> Vec<String> {

@@ -3,13 +3,13 @@
 
 use crate::support::artifacts::built;
 use crate::support::command::{limited, rocov_run, run};
-use crate::support::compile::{CLANG, sample};
+use crate::support::compile::sample;
 
 #[test]
 fn runs_as_without_rocov_and_the_report_says_why_there_is_none() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let data = directory.path().join("data");
-    let sample = sample(CLANG, &[]);
+    let sample = sample(&[]);
 
     let mut bare = limited("env");
     let mut preload = std::ffi::OsString::from("LD_PRELOAD=");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rocov::format::codeobject::Identity;
 
 use crate::programs::{Ran, launches, object, on_hsa, part, source};
-use crate::support::compile::{CLANG, INSTRUMENTATION, device_header, device_only};
+use crate::support::compile::{INSTRUMENTATION, clang, device_header, device_only};
 use crate::support::gpu::Stack;
 
 fn program(stack: Stack) -> PathBuf {
@@ -24,7 +24,7 @@ pub(crate) fn ran(stack: Stack, gpus: &str, object: &Path, arguments: &[&str]) -
 
 /// A code object with nearly the layout of the loaded one.
 fn another(stack: Stack) -> PathBuf {
-    device_only(CLANG, &["gfx90a"], stack.code_object_version())
+    device_only(clang(), &["gfx90a"], stack.code_object_version())
         .arguments(["-O1", "-DSALT=7"])
         .arguments(INSTRUMENTATION)
         .arguments(["-include"])

@@ -2,7 +2,7 @@
 //! the code object.
 
 use crate::programs::{COUNT, Ran, WORK_ITEMS, launches, object, part, source};
-use crate::support::compile::{CLANG, INSTRUMENTATION, device_header, device_only};
+use crate::support::compile::{INSTRUMENTATION, clang, device_header, device_only};
 use crate::support::gpu::Stack;
 use crate::support::profile::functions;
 
@@ -139,7 +139,7 @@ fn gpus_of_two_targets_have_profiles_of_their_own() {
         println!("no stack here knows both gfx90a and gfx942: see tools/stacks");
         return;
     }
-    let object = device_only(CLANG, &["gfx90a", "gfx942"], stack.code_object_version())
+    let object = device_only(clang(), &["gfx90a", "gfx942"], stack.code_object_version())
         .arguments(["-O1"])
         .arguments(INSTRUMENTATION)
         .arguments(["-include"])

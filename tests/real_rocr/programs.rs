@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::support::artifacts::{files_with_extension, repository};
 use crate::support::command::{Ended, run};
-use crate::support::compile::{CLANG, Compilation, code_object_of};
+use crate::support::compile::{Compilation, clang, code_object_of};
 use crate::support::gpu::Stack;
 use crate::support::profile::{Function, functions, raw_profiles};
 
@@ -39,7 +39,7 @@ pub(crate) fn on_hsa(name: &str) -> Compilation {
 
 /// The program that runs steps with modules.
 pub(crate) fn modules(stack: Stack) -> PathBuf {
-    Compilation::by(CLANG)
+    Compilation::by(clang())
         .arguments(["-std=c++17", "-O1", "-Wall", "-Wextra"])
         .arguments(["-D__HIP_PLATFORM_AMD__"])
         .source(source("modules.cpp"))

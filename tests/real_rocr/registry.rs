@@ -10,7 +10,7 @@ use crate::hsa_alone::{self, identity_of};
 use crate::programs::{COUNT, Ran, launches, modules, object};
 use crate::support::artifacts::built;
 use crate::support::command::{limited, rocov_run, run};
-use crate::support::compile::{CLANG, sample};
+use crate::support::compile::sample;
 use crate::support::data::Data;
 use crate::support::gpu::Stack;
 use crate::support::profile::raw_profiles;
@@ -177,7 +177,7 @@ fn what_is_written_is_chosen() {
 /// it.
 #[test]
 fn without_instrumentation_a_registry_is_written_where_asked_for() {
-    let sample = sample(CLANG, &[]);
+    let sample = sample(&[]);
     for (value, expected) in [("auto", 0), ("always", 1), ("none", 0)] {
         let environment = [("ROCOV_REGISTRY", value)];
         let ran = Ran::new(Stack::Debian12, "gfx90a", &environment, [&sample]);
@@ -315,7 +315,7 @@ fn kernels_of(elf: &Path) -> Vec<Kernel> {
 
 #[test]
 fn the_samples_kernels_and_elfs_are_those_that_llvm_shows() {
-    let sample = sample(CLANG, &rocov_flags(&[]));
+    let sample = sample(&rocov_flags(&[]));
     let directory = tempfile::tempdir().expect("a temporary directory");
     let data = directory.path().join("data");
     run(rocov_run(Some("model"), &data).arg(&sample))

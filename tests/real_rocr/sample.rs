@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::reports;
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{Ended, run};
-use crate::support::compile::{CLANG, Compilation, device_header, sample_on};
+use crate::support::compile::{Compilation, device_header, sample_on};
 use crate::support::data::Data;
 use crate::support::gpu::Stack;
 use crate::support::program::{rocov_flags, without_rocov};
@@ -52,7 +52,7 @@ fn valgrind_finds_nothing() {
     let mut valgrind = reports::valgrind(&log);
     // Valgrind wants the symbols of the dynamic linker, and unpacked stacks have none.
     valgrind
-        .arg(sample_on(Stack::Debian12, CLANG, &rocov_flags(&[])))
+        .arg(sample_on(Stack::Debian12, &rocov_flags(&[])))
         .env("ROCOV_MODELGPU", "gfx90a")
         // A process has little address space under Valgrind.
         .env("ROCOV_MODELGPU_VRAM_MIB", "64")

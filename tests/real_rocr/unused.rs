@@ -12,7 +12,7 @@ use crate::support::command::{limited, run};
 use crate::support::compile::{code_object, host_oracle};
 use crate::support::data::Data;
 use crate::support::gpu::Stack;
-use crate::support::profile::{COV, functions, raw_profiles};
+use crate::support::profile::{cov, functions, raw_profiles};
 
 /// Sources of testdata/kernels that the program does not use.
 const UNUSED: [&str; 3] = ["branches", "calls", "templates"];
@@ -146,7 +146,7 @@ fn functions_of_unused_code_are_reported_as_not_run() {
         let mut expected: Vec<_> = UNUSED
             .iter()
             .flat_map(|name| {
-                let mut cov = limited(COV);
+                let mut cov = limited(cov());
                 cov.args(["report", "-empty-profile"])
                     .arg(host_oracle(name, "-O1"));
                 rows(&run(&mut cov).success().stdout)

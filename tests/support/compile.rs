@@ -12,8 +12,10 @@ use super::command::{limited, run};
 use super::compilers::Compiler;
 use super::gpu::Stack;
 
-/// The compiler of the tests. The tests read its profiles with the LLVM tools of its release.
-pub(crate) const CLANG: &str = "clang++-22";
+/// The clang++ of the tests' compiler.
+pub(crate) fn clang() -> &'static str {
+    Compiler::usual().clang
+}
 
 /// The flags that make clang count, on the device and on the host.
 pub(crate) const INSTRUMENTATION: [&str; 3] = [
@@ -34,7 +36,7 @@ pub(crate) struct Compilation {
 
 impl Compilation {
     pub(crate) fn new() -> Self {
-        Self::by(CLANG)
+        Self::by(clang())
     }
 
     pub(crate) fn by(compiler: &'static str) -> Self {
@@ -150,7 +152,7 @@ pub(crate) fn device_only(compiler: &'static str, targets: &[&str], version: u8)
 /// Any source that needs no HIP header as a code object, instrumented.
 pub(crate) fn code_object_of(source: &Path, target: &str, level: &str, version: u8) -> PathBuf {
     let stem = source.file_stem().unwrap_or_default().to_string_lossy();
-    let mut compilation = device_only(CLANG, &[target], version)
+    let mut compilation = device_only(clang(), &[target], version)
         .arguments([level])
         .arguments(INSTRUMENTATION)
         .arguments(["-include"])
@@ -219,15 +221,15 @@ pub(crate) fn module_runner(linking: &[OsString]) -> PathBuf {
 }
 
 /// testdata/sample as a gfx90a program for the usual stack.
-pub(crate) fn sample(compiler: &'static str, flags: &[OsString]) -> PathBuf {
-    sample_on(Stack::usual(), compiler, flags)
+pub(crate) fn sample(flags: &[OsString]) -> PathBuf {
+    sample_on(Stack::usual(), flags)
 }
 
 /// testdata/sample as a gfx90a program for this stack.
-pub(crate) fn sample_on(stack: Stack, compiler: &'static str, flags: &[OsString]) -> PathBuf {
-    compiled_sample(compiler, stack.flags(), flags)
-        .arguments(["--offload-arch=gfx90a"])
-        .output("sample")
+pub(crate) fn sample_on(stack: Stack, flags: &[OsString]) -> PathBuf {
+    let mut all: Vec<OsString> = vec!["--offload-arch=gfx90a".into()];
+    all.extend_from_slice(flags);
+    sample_by(Compiler::usual(), stack, &all, &[])
 }
 
 /// testdata/sample by this compiler, for any HIP. The flags name `profiles`.
@@ -237,23 +239,15 @@ pub(crate) fn sample_by(
     flags: &[OsString],
     profiles: &[PathBuf],
 ) -> PathBuf {
-    compiled_sample(compiler.clang, stack.flags_for(compiler), flags)
-        .reads(profiles.iter().cloned())
-        .output("sample")
-}
-
-fn compiled_sample(
-    compiler: &'static str,
-    stack: Vec<OsString>,
-    flags: &[OsString],
-) -> Compilation {
     let folder = repository("testdata/sample");
-    Compilation::by(compiler)
-        .arguments(stack)
+    Compilation::by(compiler.clang)
+        .arguments(stack.flags_for(compiler))
         .arguments(["-O1"])
         .arguments(flags)
         .source(folder.join("main.hip"))
         .source(folder.join("statistics.hip"))
         .reads([folder.join("statistics.h")])
         .reads([device_header()])
+        .reads(profiles.iter().cloned())
+        .output("sample")
 }

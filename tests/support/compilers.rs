@@ -36,6 +36,14 @@ impl Compiler {
             .as_ref()
     }
 
+    /// The compiler of most tests: clang 22, or the release that `ROCOV_TEST_CLANG` names.
+    pub(crate) fn usual() -> &'static Self {
+        let named = env::var("ROCOV_TEST_CLANG").ok();
+        let release = named.as_deref().map_or(Ok(22), str::parse);
+        let release = release.expect("ROCOV_TEST_CLANG is a release of clang");
+        Self::find(release).unwrap_or_else(|| panic!("clang {release} is not here"))
+    }
+
     fn of(release: u32) -> Option<Self> {
         let name = format!("clang++-{release}");
         if INSTALLED.contains(&release) {

@@ -6,10 +6,17 @@ use std::path::{Path, PathBuf};
 use rocov::store::layout::PROFRAW;
 
 use super::command::{limited, run};
+use super::compilers::Compiler;
 
-/// The LLVM tools of the compiler.
-pub(crate) const PROFDATA: &str = "llvm-profdata-22";
-pub(crate) const COV: &str = "llvm-cov-22";
+/// The llvm-profdata of the tests' compiler.
+pub(crate) fn profdata() -> &'static str {
+    Compiler::usual().tool("llvm-profdata")
+}
+
+/// The llvm-cov of the tests' compiler.
+pub(crate) fn cov() -> &'static str {
+    Compiler::usual().tool("llvm-cov")
+}
 
 /// The contents of one function in llvm-profdata's output.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -40,7 +47,7 @@ pub(crate) fn raw_profiles(directory: &Path) -> Vec<PathBuf> {
 
 /// Merges raw profiles into `output`. Fails if llvm-profdata prints anything.
 pub(crate) fn merge(profiles: &[PathBuf], output: &Path) {
-    merge_by(PROFDATA, profiles, output);
+    merge_by(profdata(), profiles, output);
 }
 
 /// Merges raw profiles of another compiler with its own llvm-profdata.
@@ -57,7 +64,7 @@ pub(crate) fn merge_by(profdata: &str, profiles: &[PathBuf], output: &Path) {
 
 /// The profiles of an arch in a data directory, merged into a file beside the directory.
 pub(crate) fn merged_of_arch(data: &Path, arch: &str) -> PathBuf {
-    merged_of_arch_by(PROFDATA, data, arch)
+    merged_of_arch_by(profdata(), data, arch)
 }
 
 /// The profiles of an arch in a data directory, merged by this llvm-profdata into a file beside the
@@ -75,7 +82,7 @@ pub(crate) fn merged_of_arch_by(profdata: &str, data: &Path, arch: &str) -> Path
 
 /// The counts of an indexed or a raw profile.
 pub(crate) fn functions(profile: &Path) -> Functions {
-    functions_by(PROFDATA, profile)
+    functions_by(profdata(), profile)
 }
 
 /// The counts of another compiler's profile, read with its own llvm-profdata.

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::artifacts::{built, files_with_extension, repository, static_library};
 use super::command::{limited, rocov_run, run};
-use super::compile::{CLANG, Compilation, device_header};
+use super::compile::{Compilation, clang, device_header};
 use super::gpu::Stack;
 use super::profile::{Function, functions, raw_profiles};
 
@@ -22,7 +22,7 @@ pub(crate) struct Program {
 impl Program {
     /// Compiles sources of testdata/programs with the flags of `rocov flags OPTIONS` and `more`.
     pub(crate) fn build(stack: Stack, sources: &[&str], options: &[&str], more: &[&str]) -> Self {
-        Self::by(CLANG, stack, sources, options, more)
+        Self::by(clang(), stack, sources, options, more)
     }
 
     /// Compiles them with another compiler.
@@ -46,7 +46,7 @@ impl Program {
         more: &[&str],
         profiles: &[PathBuf],
     ) -> Self {
-        Self::compiled(CLANG, stack, sources, flags, more, profiles)
+        Self::compiled(clang(), stack, sources, flags, more, profiles)
     }
 
     fn compiled(
@@ -113,7 +113,7 @@ pub(crate) fn without_rocov() -> Command {
 
 /// The flags that `rocov flags` prints for the compiler of the tests.
 pub(crate) fn rocov_flags(options: &[&str]) -> Vec<OsString> {
-    flags_for(CLANG, options)
+    flags_for(clang(), options)
 }
 
 /// The flags that `rocov flags` prints for another compiler.

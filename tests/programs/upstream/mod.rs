@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 
 use super::support::artifacts::built;
 use super::support::command::{Ended, limited, run};
-use super::support::compile::CLANG;
+use super::support::compile::clang;
 use super::support::gpu::Stack;
-use super::support::profile::{Functions, PROFDATA, functions_by, merge_by};
+use super::support::profile::{Functions, functions_by, merge_by, profdata};
 use super::support::program::{Program, TARGET, device_profiles, is_of_zeros};
 use super::support::released::Released;
 
@@ -45,12 +45,12 @@ impl Toolchain {
     }
 
     fn compiler(self) -> &'static str {
-        self.newest.map_or(CLANG, |newest| newest.clang.clang)
+        self.newest.map_or(clang(), |newest| newest.clang.clang)
     }
 
     fn profdata(self) -> &'static str {
         let newest = self.newest;
-        newest.map_or(PROFDATA, |newest| newest.clang.tool("llvm-profdata"))
+        newest.map_or(profdata(), |newest| newest.clang.tool("llvm-profdata"))
     }
 
     /// A program of testdata/programs/upstream, with instrumented host code.
