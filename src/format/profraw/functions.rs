@@ -32,9 +32,9 @@ impl FunctionCounts {
     /// # Errors
     /// Fails if the sizes of the two differ. `self` does not change then.
     pub fn add(&mut self, more: &Self) -> Result<(), ProfileError> {
-        let sizes = |it: &Self| [it.counters.len(), it.uniform.len(), it.bitmap.len()];
-        if sizes(self) != sizes(more) {
-            let [found, expected] = [more, &*self].map(|it| 8 * it.counters.len());
+        let bytes = |it: &Self| [8 * it.counters.len(), 8 * it.uniform.len(), it.bitmap.len()];
+        let mut bytes = bytes(more).into_iter().zip(bytes(self));
+        if let Some((found, expected)) = bytes.find(|(found, expected)| found != expected) {
             return Err(ProfileError::Mismatch { found, expected });
         }
         let counters = self.counters.iter_mut().zip(&more.counters);

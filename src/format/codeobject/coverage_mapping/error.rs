@@ -7,6 +7,10 @@ use crate::format::codeobject::coverage_mapping::file_list::{
 };
 use crate::format::codeobject::coverage_mapping::region::SourcePlace;
 
+/// The largest number of expansions around the files and regions of a function, added up: a thousand regions
+/// within a thousand others, four times.
+pub(super) const MAX_NESTING: usize = 1 << 22;
+
 /// The error for a damaged coverage mapping.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -84,6 +88,12 @@ pub enum CoverageError {
     /// The paths of the files would take too much memory.
     #[error("damaged coverage mapping: paths of more than {MAX_PATHS} bytes")]
     Paths,
+    /// An expansion lies within itself, or expansions lie within too many others.
+    #[error(
+        "damaged coverage mapping: an expansion within itself, or more than {MAX_NESTING} expansions \
+         around the regions of a function"
+    )]
+    Nesting,
     /// A number is too large.
     #[error("damaged coverage mapping: {what} {found}, expected less than {limit}")]
     Limit {

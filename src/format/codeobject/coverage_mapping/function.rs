@@ -14,7 +14,7 @@ use crate::format::codeobject::coverage_mapping::function_record::{
 };
 use crate::format::codeobject::coverage_mapping::reader::Reader;
 use crate::format::codeobject::coverage_mapping::region::{
-    Counter, Expression, MappedRegion, RegionKind, Regions,
+    Expression, MappedRegion, Regions, is_uncounted,
 };
 use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
 
@@ -123,22 +123,21 @@ fn records(functions: &[u8]) -> Result<Vec<FunctionRecord<'_>>, CoverageError> {
 }
 
 /// Returns whether a record stands in for a function that its unit does not use: it has no hash, and one
-/// region without a counter.
+/// region without a counter. Reads no more of it, because many records may compete with a large one.
 fn is_unused(record: &FunctionRecord<'_>) -> Result<bool, CoverageError> {
     if record.hash != 0 {
         return Ok(false);
     }
-    let Mapping {
-        files,
-        expressions,
-        regions,
-    } = Mapping::read(record.mapping)?;
-    let is_uncounted = |region: &MappedRegion| match region.kind {
-        RegionKind::Code(counter) | RegionKind::Gap(counter) => counter == Counter::Zero,
-        _ => true,
-    };
-    let is_one = files.len() == 1 && expressions.is_empty() && regions.len() == 1;
-    Ok(is_one && regions.iter().all(is_uncounted))
+    let mut reader = Reader::new(COVFUN, record.mapping);
+    if reader.number()? != 1 {
+        return Ok(false);
+    }
+    reader.number()?;
+    let [expressions, regions] = [reader.number()?, reader.number()?];
+    if [expressions, regions] != [0, 1] {
+        return Ok(false);
+    }
+    Ok(is_uncounted(reader.word("the encoded kind of a region")?))
 }
 
 /// The contents of a record.
@@ -170,7 +169,7 @@ impl Mapping {
         for file in 0..files.len() {
             parts.of_file(file as u32, &mut regions)?;
         }
-        set_counters(&mut regions, files.len());
+        set_counters(&mut regions, files.len())?;
         Ok(Self {
             files,
             expressions,

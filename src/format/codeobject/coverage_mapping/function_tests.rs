@@ -1,7 +1,7 @@
 //! Function records byte by byte, of forms that compilers do not write.
 
 use super::*;
-use crate::format::codeobject::{SourcePlace, name_ref};
+use crate::format::codeobject::{Counter, RegionKind, SourcePlace, name_ref};
 
 /// The list of the files `/a` and `/a/b`.
 const LIST: &[u8] = b"\x02\x00\x00\x02/a\x01b";
@@ -169,11 +169,36 @@ fn damage_is_named() {
         let found = mapped(mapping).unwrap_err().to_string();
         assert_eq!(found, format!("damaged coverage mapping: {error}"));
     }
-    // An expansion that leads to itself has no count.
-    let mapping = [2, 0, 1, 0, 1, 12, 1, 1, 0, 2, 1, 12, 1, 1, 0, 2];
-    for region in mapped(&mapping).unwrap().regions {
-        let (file, counter) = (1, Counter::Zero);
-        assert_eq!(region.kind, RegionKind::Expansion { file, counter });
+}
+
+/// Files that each expand to the next one, and code in the last.
+fn nested(expansions: u32) -> Vec<u8> {
+    let bits = |it: u32, shift: u32| (it >> shift) as u8 & 0x7f;
+    let number = |it| [bits(it, 0) | 0x80, bits(it, 7) | 0x80, bits(it, 14)];
+    let mut mapping = number(expansions + 1).to_vec();
+    mapping.resize(mapping.len() + expansions as usize + 1, 0);
+    mapping.push(0);
+    for file in 1..=expansions {
+        mapping.push(1);
+        mapping.extend(number(file << 3 | 4));
+        mapping.extend([1, 1, 0, 2]);
+    }
+    mapping.extend([1, 1, 1, 1, 0, 2]);
+    mapping
+}
+
+#[test]
+fn expansions_have_the_count_of_the_innermost() {
+    for region in mapped(&nested(2000)).unwrap().regions {
+        let (RegionKind::Expansion { counter, .. } | RegionKind::Code(counter)) = region.kind
+        else {
+            panic!("{region:?}");
+        };
+        assert_eq!(counter, Counter::Value(0));
+    }
+    let itself = vec![2, 0, 1, 0, 1, 12, 1, 1, 0, 2, 1, 12, 1, 1, 0, 2];
+    for mapping in [nested(2100), itself] {
+        assert_eq!(mapped(&mapping), Err(CoverageError::Nesting));
     }
 }
 

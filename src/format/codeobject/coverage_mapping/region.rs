@@ -90,6 +90,11 @@ pub enum RegionKind {
     },
 }
 
+/// Returns whether a region of this encoded kind has no counter.
+pub(super) fn is_uncounted(encoded: u32) -> bool {
+    encoded & ((1 << TAG_BITS) - 1) == 0
+}
+
 /// The reader of the regions of a function.
 pub(super) struct Regions<'a, 'r> {
     pub(super) reader: &'r mut Reader<'a>,

@@ -11,9 +11,6 @@ use std::rc::Rc;
 
 use rocov::format::codeobject::{MappedRegion, RegionKind, SourcePlace};
 
-/// The most expansions within each other whose conditions are found. Macros of real code nest a tenth of it.
-const MAX_DEPTH: usize = 256;
-
 /// A condition of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Condition {
@@ -97,8 +94,8 @@ fn ways(regions: &[MappedRegion], files: usize) -> Vec<Rc<[SourcePlace]>> {
         let inner = |file: usize| expansions[file];
         let start = inner(file);
         let way = iter::successors(start, |region| inner(region.file as usize));
-        // A file that leads to itself is damage.
-        let mut way: Vec<_> = way.take(MAX_DEPTH).map(|region| region.start).collect();
+        // The reader of the mapping rejects a file that leads to itself.
+        let mut way: Vec<_> = way.map(|region| region.start).collect();
         way.reverse();
         way.into()
     };
