@@ -26,6 +26,12 @@ pub struct FunctionCounts {
 pub type CountsByFunction = BTreeMap<(u64, u64), FunctionCounts>;
 
 impl FunctionCounts {
+    /// Returns whether the function never ran.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.counters.iter().all(|count| *count == 0) && self.bitmap.iter().all(|byte| *byte == 0)
+    }
+
     /// Adds the counts of another run of the function, as [`Counts::add`](super::Counts::add) does. But
     /// counters of single bytes add up, as in llvm-profdata.
     ///

@@ -59,14 +59,8 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
         let name = component.path.display().to_string();
         report.add_component(name, component.identities.clone());
     }
-    let tests = match options.per_test {
-        true => {
-            Warnings::printing(|warnings| per_label::merged(&matched, &data, &installed, warnings))?
-        }
-        false => Vec::new(),
-    };
-    for test in &tests {
-        report.add_test(test);
+    if options.per_test {
+        report.add_tests(per_label::tests(&matched, &data)?);
     }
     add_host(&mut report, arguments, &data, &merged, &installed)?;
     let mut missing = match options.gates().are_set() {
@@ -98,7 +92,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
 ///
 /// Fails if no code object has them.
 fn add_uniformity(
-    report: &mut Report,
+    report: &mut Report<'_>,
     data: &DataDirectory,
     matched: &MatchedElfs<'_>,
     merged: &MergedProfiles<'_>,
@@ -129,7 +123,7 @@ fn add_uniformity(
 ///
 /// Fails if there is no profile of it, or a tool fails.
 fn add_host(
-    report: &mut Report,
+    report: &mut Report<'_>,
     arguments: &ReportArguments,
     data: &DataDirectory,
     merged: &MergedProfiles<'_>,
@@ -156,7 +150,7 @@ fn add_host(
 /// Fails if none of the sources can be shown, or a tool fails.
 fn show(
     arguments: &ReportArguments,
-    report: &Report,
+    report: &Report<'_>,
     merged: &MergedProfiles<'_>,
     texts: &SourceTexts,
     installed: &LlvmTools,
@@ -196,7 +190,7 @@ fn show(
 ///
 /// Fails if a tool fails or the report cannot be written.
 fn write(
-    report: &Report,
+    report: &Report<'_>,
     arguments: &ReportArguments,
     change: Option<&Change>,
     texts: SourceTexts,

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use rocov::format::codeobject::CodeObject;
 use tempfile::NamedTempFile;
 
-use super::evaluate::evaluate;
+use super::evaluate::ObjectIndex;
 use super::folded::{Folded, with_everything_run};
 use super::llvm_cov::export;
 use super::model::{Record, SharedFunctions, Side, Source};
@@ -71,7 +71,8 @@ pub(crate) fn collect(
     let read = |input: &CountedBinary| {
         let (mut source, warnings) = read(input, installed)?;
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.share(&mut source.records, &place);
+        let functions = source.records.iter_mut().map(|it| &mut it.function);
+        shared.share(functions, &place);
         done.fetch_add(1, Ordering::Relaxed);
         Ok((source, warnings))
     };
@@ -86,10 +87,17 @@ pub(crate) fn collect(
 }
 
 fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<String>)> {
-    let (mut records, mut warnings) = records(&input.objects, &input.counts, installed)?;
-    if let Some(profiles) = &input.uniformity {
-        uniformity::add(&mut records, profiles, &input.objects)?;
-    }
+    let (records, mut warnings) = match &input.counts {
+        BinaryCounts::Summed(counts) => {
+            let index = ObjectIndex::read(&input.objects)?;
+            let (mut records, warnings) = evaluated(&index, counts)?;
+            if let Some(profiles) = &input.uniformity {
+                uniformity::add(&mut records, profiles, &index)?;
+            }
+            (records, warnings)
+        }
+        BinaryCounts::Indexed(profile) => exported(&input.objects, profile, installed.newest()?)?,
+    };
     let mut source = Source {
         side: input.side,
         arch: input.arch.clone(),
@@ -120,14 +128,14 @@ pub(super) fn records(
     installed: &LlvmTools,
 ) -> Result<(Vec<Record>, Vec<String>)> {
     match counts {
-        BinaryCounts::Summed(counts) => evaluated(objects, counts),
+        BinaryCounts::Summed(counts) => evaluated(&ObjectIndex::read(objects)?, counts),
         BinaryCounts::Indexed(profile) => exported(objects, profile, installed.newest()?),
     }
 }
 
 /// The records of objects as rocov evaluates them, and warnings.
-fn evaluated(objects: &[PathBuf], counts: &ProfileCounts) -> Result<(Vec<Record>, Vec<String>)> {
-    let evaluated = evaluate(objects, counts)?;
+fn evaluated(index: &ObjectIndex, counts: &ProfileCounts) -> Result<(Vec<Record>, Vec<String>)> {
+    let evaluated = index.evaluate(counts)?;
     let mut warnings = Vec::new();
     if !evaluated.mismatched.is_empty() {
         warnings.push(format!(
@@ -141,7 +149,11 @@ fn evaluated(objects: &[PathBuf], counts: &ProfileCounts) -> Result<(Vec<Record>
 }
 
 /// The records of objects as llvm-cov exports them, and its warnings.
-fn exported(
+///
+/// # Errors
+///
+/// Fails if llvm-cov fails.
+pub(super) fn exported(
     objects: &[PathBuf],
     profile: &Path,
     tools: &Tools,

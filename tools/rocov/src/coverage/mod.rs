@@ -31,6 +31,7 @@ pub(crate) mod segments;
 pub(crate) mod selection;
 pub(crate) mod source_text;
 pub(crate) mod staleness;
+pub(crate) mod test_coverage;
 pub(crate) mod uncovered;
 pub(crate) mod uniformity;
 pub(crate) mod view;

@@ -1,11 +1,12 @@
 //! The uniformity of code: the share of its executions that had all lanes of the wave active.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Result;
 
-use super::evaluate::evaluate;
+use super::evaluate::ObjectIndex;
 use super::model::Record;
 use super::segments::counted_lines;
 use super::view::{Column, View};
@@ -45,20 +46,23 @@ impl Uniformity {
 ///
 /// # Errors
 ///
-/// Fails if an object cannot be read.
+/// Fails if an MC/DC decision is damaged.
 pub(super) fn add(
     records: &mut [Record],
     profiles: &UniformityProfiles,
-    objects: &[PathBuf],
+    index: &ObjectIndex,
 ) -> Result<()> {
     let regions = |counts: &ProfileCounts| -> Result<HashMap<_, _>> {
-        let records = evaluate(objects, counts)?.records.into_iter();
-        let regions = records.map(|record| (record.function, record.counts.regions));
+        let records = index.evaluate(counts)?.records.into_iter();
+        let regions = records.map(|record| (Arc::as_ptr(&record.function), record.counts.regions));
         Ok(regions.collect())
     };
     let (uniform, marks) = (regions(&profiles.uniform)?, regions(&profiles.marks)?);
     for Record { function, counts } in records {
-        let (Some(uniform), Some(marks)) = (uniform.get(function), marks.get(function)) else {
+        let (Some(uniform), Some(marks)) = (
+            uniform.get(&Arc::as_ptr(function)),
+            marks.get(&Arc::as_ptr(function)),
+        ) else {
             continue;
         };
         let regions = counts.regions.iter().zip(uniform.iter().zip(marks));

@@ -53,6 +53,22 @@ impl ProfileCounts {
         Ok(Self { version, functions })
     }
 
+    /// Counts of 0 of the functions.
+    pub(crate) fn zeros(&self) -> Self {
+        let functions = self.functions.iter().map(|(function, counts)| {
+            let counts = FunctionCounts {
+                counters: vec![0; counts.counters.len()],
+                uniform: Vec::new(),
+                bitmap: vec![0; counts.bitmap.len()],
+            };
+            (*function, counts)
+        });
+        Self {
+            version: self.version,
+            functions: functions.collect(),
+        }
+    }
+
     /// Counts of the same functions, with the counters that `counters` gives for their counts.
     pub(super) fn with_counters(
         &self,

@@ -22,8 +22,8 @@ pub(super) struct Condition {
 
 /// A decision with its conditions.
 #[derive(Debug)]
-pub(super) struct MappedDecision<'a> {
-    pub(super) region: &'a MappedRegion,
+pub(super) struct MappedDecision {
+    pub(super) region: MappedRegion,
     /// Its place in the function's bitmap.
     pub(super) bitmap: u32,
     /// All of them, in the order of the source.
@@ -32,7 +32,7 @@ pub(super) struct MappedDecision<'a> {
 
 /// The decisions of a function with this number of files, in the order of their last conditions. Leaves out
 /// those that lack a condition.
-pub(super) fn decisions(regions: &[MappedRegion], files: usize) -> Vec<MappedDecision<'_>> {
+pub(super) fn decisions(regions: &[MappedRegion], files: usize) -> Vec<MappedDecision> {
     let is_decision = |it: &MappedRegion| matches!(it.kind, RegionKind::Decision { .. });
     if !regions.iter().any(is_decision) {
         return Vec::new();
@@ -56,7 +56,7 @@ pub(super) fn decisions(regions: &[MappedRegion], files: usize) -> Vec<MappedDec
         match part.region.kind {
             RegionKind::Decision { bitmap, conditions } => open.push(OpenDecision {
                 decision: MappedDecision {
-                    region: part.region,
+                    region: *part.region,
                     bitmap,
                     conditions: Vec::new(),
                 },
@@ -118,7 +118,7 @@ impl Part<'_> {
 
 /// A decision that lacks conditions.
 struct OpenDecision<'a> {
-    decision: MappedDecision<'a>,
+    decision: MappedDecision,
     part: Part<'a>,
     /// The number of its conditions.
     number: u16,

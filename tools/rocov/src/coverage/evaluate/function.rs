@@ -1,8 +1,11 @@
 //! The counts of one function, from its mapping and its counters.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rocov::format::codeobject::{Counter, MappedFunction, MappedRegion, RegionKind, SourcePlace};
+use rocov::format::codeobject::{
+    Counter, Expression, MappedFunction, MappedRegion, RegionKind, SourcePlace,
+};
 use rocov::format::profraw::FunctionCounts;
 
 use super::counters::Counters;
@@ -21,51 +24,105 @@ const CONDITION: u8 = 6;
 /// A decision that cannot be evaluated, and the reason.
 #[derive(Debug)]
 pub(super) struct DamagedDecision {
+    /// The name of the function.
+    pub(super) name: Arc<str>,
     pub(super) place: SourcePlace,
     pub(super) error: DecisionError,
 }
 
-/// The record of a function. `counts` are its counts, if the profile has any. `None` if llvm-cov leaves the
-/// function out, too: it refers to counters that it does not have, or it only stands in for a function that
-/// ran.
-pub(super) fn record(
-    mapped: &MappedFunction,
-    name: &str,
-    counts: Option<&FunctionCounts>,
-    numbering: Numbering,
-) -> Result<Option<Record>, DamagedDecision> {
-    let counters = counts.map(|it| &*it.counters);
-    if is_stand_in(mapped) && counters.is_some_and(|it| it.first() > Some(&0)) {
-        return Ok(None);
-    }
-    let bitmap = counts.map(|it| (&*it.bitmap, numbering));
-    let mut evaluation = Evaluation {
-        counters: Counters::new(counters, &mapped.expressions),
-        function: Function {
-            name: without_file(name, mapped).into(),
-            filenames: mapped.files.clone(),
-            regions: Vec::new(),
-            branches: Vec::new(),
-            decisions: Vec::new(),
-        },
-        counts: Counts::default(),
-    };
-    for region in &mapped.regions {
-        if evaluation.add(region).is_none() {
-            return Ok(None);
+/// A function as its coverage mapping describes it.
+#[derive(Debug)]
+pub(super) struct IndexedFunction {
+    /// The hash of the name, and the hash of the structure.
+    pub(super) hashes: (u64, u64),
+    /// Equal for functions of equal names in equal files. The first that has a record is the function.
+    pub(super) key: usize,
+    /// True if this may stand in for a function that its unit does not use: it is one region without a counter.
+    is_stand_in: bool,
+    expressions: Vec<Expression>,
+    regions: Vec<MappedRegion>,
+    decisions: Vec<MappedDecision>,
+    pub(super) description: Arc<Function>,
+}
+
+impl IndexedFunction {
+    /// Makes the description of a function.
+    pub(super) fn new(mapped: MappedFunction, name: &str) -> Self {
+        let decisions = decisions(&mapped.regions, mapped.files.len());
+        let is_stand_in = is_stand_in(&mapped);
+        let regions = mapped.regions.iter().filter_map(described);
+        let branches = mapped.regions.iter().filter_map(branch);
+        let description = Function {
+            name: without_file(name, &mapped).into(),
+            regions: regions.collect(),
+            branches: branches.collect(),
+            decisions: decisions.iter().map(described_decision).collect(),
+            filenames: mapped.files,
+        };
+        Self {
+            hashes: (mapped.name, mapped.hash),
+            key: 0,
+            is_stand_in,
+            expressions: mapped.expressions,
+            regions: mapped.regions,
+            decisions,
+            description: Arc::new(description),
         }
     }
-    for decision in decisions(&mapped.regions, mapped.files.len()) {
-        evaluation.decide(&decision, bitmap)?;
+
+    /// The source files that it has something in, each once.
+    pub(super) fn paths(&self) -> BTreeSet<&Arc<str>> {
+        self.description.filenames.iter().collect()
     }
-    let Evaluation {
-        function,
-        mut counts,
-        ..
-    } = evaluation;
-    counts.calls = counts.regions.first().copied().unwrap_or(0);
-    let function = Arc::new(function);
-    Ok(Some(Record { function, counts }))
+
+    /// Its record with the counts that the profile has of it, if any. `None` if llvm-cov leaves the function
+    /// out, too: it refers to counters that it does not have, or it only stands in for a function that ran.
+    pub(super) fn record(
+        &self,
+        counts: Option<&FunctionCounts>,
+        numbering: Numbering,
+    ) -> Result<Option<Record>, DamagedDecision> {
+        let counters = counts.map(|it| &*it.counters);
+        if self.is_stand_in && counters.is_some_and(|it| it.first() > Some(&0)) {
+            return Ok(None);
+        }
+        let mut counters = Counters::new(counters, &self.expressions);
+        let Some(mut evaluated) = self.counts(&mut counters) else {
+            return Ok(None);
+        };
+        let bitmap = counts.map(|it| (&*it.bitmap, numbering));
+        for decision in &self.decisions {
+            let outcome = outcome(&decision.conditions, decision.bitmap, bitmap);
+            evaluated
+                .decisions
+                .push(outcome.map_err(|error| DamagedDecision {
+                    name: Arc::clone(&self.description.name),
+                    place: decision.region.start,
+                    error,
+                })?);
+        }
+        Ok(Some(Record {
+            function: Arc::clone(&self.description),
+            counts: evaluated,
+        }))
+    }
+
+    /// The counts of regions and branches. `None` if one of them cannot be computed.
+    fn counts(&self, counters: &mut Counters<'_>) -> Option<Counts> {
+        let mut counts = Counts::default();
+        for region in &self.regions {
+            if let Some((_, counter, _)) = kind(region) {
+                counts.regions.push(counters.count(counter)?);
+            } else if let Some((_, [if_true, if_false])) = sides(region) {
+                let sides = [counters.count(if_true)?, counters.count(if_false)?];
+                if branch(region).is_some() {
+                    counts.branches.push(sides);
+                }
+            }
+        }
+        counts.calls = counts.regions.first().copied().unwrap_or(0);
+        Some(counts)
+    }
 }
 
 /// Returns whether this is one region without a counter, as of a function that its unit does not use.
@@ -94,70 +151,48 @@ fn without_file<'a>(name: &'a str, mapped: &MappedFunction) -> &'a str {
     rest.unwrap_or(name)
 }
 
-/// A function and its counts, while its regions are added.
-struct Evaluation<'a> {
-    counters: Counters<'a>,
-    function: Function,
-    counts: Counts,
+/// The kind of a region with a count, its counter, and the file that it expands to.
+fn kind(region: &MappedRegion) -> Option<(Kind, Counter, u32)> {
+    match region.kind {
+        RegionKind::Code(counter) => Some((Kind::Code, counter, 0)),
+        RegionKind::Expansion { file, counter } => Some((Kind::Expansion, counter, file)),
+        RegionKind::Skipped => Some((Kind::Skipped, Counter::Zero, 0)),
+        RegionKind::Gap(counter) => Some((Kind::Gap, counter, 0)),
+        RegionKind::Branch(_) | RegionKind::Condition { .. } | RegionKind::Decision { .. } => None,
+    }
 }
 
-impl Evaluation<'_> {
-    /// Adds a region. `None` if its count cannot be computed.
-    fn add(&mut self, region: &MappedRegion) -> Option<()> {
-        let (kind, counter, expanded) = match region.kind {
-            RegionKind::Code(counter) => (Kind::Code, counter, 0),
-            RegionKind::Expansion { file, counter } => (Kind::Expansion, counter, file),
-            RegionKind::Skipped => (Kind::Skipped, Counter::Zero, 0),
-            RegionKind::Gap(counter) => (Kind::Gap, counter, 0),
-            RegionKind::Branch(sides) => return self.add_branch(region, BRANCH, sides),
-            RegionKind::Condition { sides, .. } => {
-                return self.add_branch(region, CONDITION, sides);
-            }
-            RegionKind::Decision { .. } => return Some(()),
-        };
-        self.counts.regions.push(self.counters.count(counter)?);
-        let location = location(region, expanded);
-        self.function.regions.push(Region { location, kind });
-        Some(())
+/// LLVM's number of the kind of a branch, and its counters for true and false.
+fn sides(region: &MappedRegion) -> Option<(u8, [Counter; 2])> {
+    match region.kind {
+        RegionKind::Branch(sides) => Some((BRANCH, sides)),
+        RegionKind::Condition { sides, .. } => Some((CONDITION, sides)),
+        _ => None,
     }
+}
 
-    fn add_branch(
-        &mut self,
-        region: &MappedRegion,
-        kind: u8,
-        [if_true, if_false]: [Counter; 2],
-    ) -> Option<()> {
-        let counts = [
-            self.counters.count(if_true)?,
-            self.counters.count(if_false)?,
-        ];
-        // The compiler gives no counter to a side that cannot run.
-        let folded = [if_true, if_false].map(|it| it == Counter::Zero);
-        if folded != [true; 2] {
-            self.counts.branches.push(counts);
-            self.function.branches.push(Branch {
-                location: location(region, 0),
-                kind,
-                folded,
-            });
-        }
-        Some(())
-    }
+fn described(region: &MappedRegion) -> Option<Region> {
+    let (kind, _, expanded) = kind(region)?;
+    let location = location(region, expanded);
+    Some(Region { location, kind })
+}
 
-    fn decide(
-        &mut self,
-        decision: &MappedDecision<'_>,
-        bitmap: Option<(&[u8], Numbering)>,
-    ) -> Result<(), DamagedDecision> {
-        let place = decision.region.start;
-        let outcome = outcome(&decision.conditions, decision.bitmap, bitmap);
-        let outcome = outcome.map_err(|error| DamagedDecision { place, error })?;
-        self.counts.decisions.push(outcome);
-        self.function.decisions.push(Decision {
-            location: location(decision.region, 0),
-            kind: DECISION,
-        });
-        Ok(())
+/// The description of a branch. `None` if the compiler folded both sides.
+fn branch(region: &MappedRegion) -> Option<Branch> {
+    let (kind, sides) = sides(region)?;
+    // The compiler gives no counter to a side that cannot run.
+    let folded = sides.map(|it| it == Counter::Zero);
+    (folded != [true; 2]).then(|| Branch {
+        location: location(region, 0),
+        kind,
+        folded,
+    })
+}
+
+fn described_decision(decision: &MappedDecision) -> Decision {
+    Decision {
+        location: location(&decision.region, 0),
+        kind: DECISION,
     }
 }
 

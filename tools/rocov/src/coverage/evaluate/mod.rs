@@ -1,4 +1,4 @@
-//! Evaluates coverage without llvm-cov: from the coverage mappings of objects ([`object`]) and the counts of
+//! Evaluates coverage without llvm-cov: from the coverage mappings of code objects ([`object`]) and the counts of
 //! their functions to records ([`function`]).
 //!
 //! llvm-cov is the oracle: the tests compare the records with those of its export, one by one. So a function
@@ -11,24 +11,23 @@ mod object;
 mod test_vectors;
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow, bail};
-use rocov::format::codeobject::MappedFunction;
+use anyhow::{Result, anyhow};
 use rocov::format::profraw::FunctionCounts;
 
-use self::object::MappedObject;
+use self::function::IndexedFunction;
 use self::test_vectors::Numbering;
-use super::function::Key;
 use super::model::Record;
 use crate::profdata::ProfileCounts;
+
+pub(crate) use self::object::ObjectIndex;
 
 /// The bit of a structure's hash that tells a kind of profile. llvm-cov takes a function for absent, not for
 /// another, if this differs.
 const KIND_OF_PROFILE: u64 = 1 << 60;
 
-/// The coverage of objects.
+/// The coverage of a code object.
 #[derive(Debug, Default)]
 pub(crate) struct Evaluated {
     /// The functions, in the order of llvm-cov.
@@ -37,55 +36,66 @@ pub(crate) struct Evaluated {
     pub(crate) mismatched: Vec<Arc<str>>,
 }
 
-/// Evaluates the coverage of `objects` from `counts`. A function that several objects have counts once.
-///
-/// # Errors
-///
-/// Fails if an object cannot be read or is damaged, or if none has a coverage mapping.
-pub(crate) fn evaluate(objects: &[PathBuf], counts: &ProfileCounts) -> Result<Evaluated> {
-    let numbering = match counts.version.layout().version {
-        ..=9 => Numbering::Values,
-        _ => Numbering::Ways,
-    };
-    let mut evaluated = Evaluated::default();
-    let mut known: HashSet<Key> = HashSet::new();
-    let mut has_mapping = false;
-    for path in objects {
-        let object = MappedObject::read(path)?;
-        has_mapping |= !object.functions.is_empty();
-        let failed = |what: String| anyhow!("{}: {what}", path.display());
-        for mapped in &object.functions {
-            let Some(name) = object.names.get(&mapped.name) else {
-                let hash = mapped.name;
-                return Err(failed(format!(
-                    "no name has the hash {hash:#018x} of a function"
-                )));
-            };
-            let counts = match find(mapped, counts) {
+impl ObjectIndex {
+    /// Evaluates the coverage of all functions from `counts`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if an MC/DC decision is damaged.
+    pub(crate) fn evaluate(&self, counts: &ProfileCounts) -> Result<Evaluated> {
+        self.evaluate_some(counts, 0..self.functions.len())
+    }
+
+    /// Evaluates the coverage of the functions with these numbers, in order, from `counts`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if an MC/DC decision is damaged.
+    pub(crate) fn evaluate_some(
+        &self,
+        counts: &ProfileCounts,
+        numbers: impl IntoIterator<Item = usize>,
+    ) -> Result<Evaluated> {
+        let numbering = match counts.version.layout().version {
+            ..=9 => Numbering::Values,
+            _ => Numbering::Ways,
+        };
+        let mut evaluated = Evaluated::default();
+        let mut known = HashSet::new();
+        for number in numbers {
+            let function = &self.functions[number];
+            let counts = match find(function, counts) {
                 Found::Counts(counts) => Some(counts),
                 Found::Nothing => None,
                 Found::OtherCode => {
-                    evaluated.mismatched.push(name.as_str().into());
+                    let name = Arc::clone(&function.description.name);
+                    evaluated.mismatched.push(name);
                     continue;
                 }
             };
-            let record = function::record(mapped, name, counts, numbering).map_err(|damaged| {
-                let (place, error) = (damaged.place, damaged.error);
-                failed(format!(
-                    "cannot evaluate the decision of {name} at {}:{}: {error}",
-                    place.line, place.column
-                ))
+            let record = function.record(counts, numbering).map_err(|damaged| {
+                let (name, place, error) = (damaged.name, damaged.place, damaged.error);
+                let (paths, line, column) = (&self.paths, place.line, place.column);
+                anyhow!(
+                    "{paths}: cannot evaluate the decision of {name} at {line}:{column}: {error}"
+                )
             })?;
-            evaluated
-                .records
-                .extend(record.filter(|it| known.insert(it.function.key())));
+            let record = record.filter(|_| known.insert(function.key));
+            evaluated.records.extend(record);
         }
+        Ok(evaluated)
     }
-    if !has_mapping {
-        let objects: Vec<_> = objects.iter().map(|it| it.display().to_string()).collect();
-        bail!("no coverage mapping in {}", objects.join(", "));
+    /// The source files that functions with counts have something in.
+    pub(crate) fn reached(&self, counts: &ProfileCounts) -> HashSet<Arc<str>> {
+        let mut reached = HashSet::new();
+        for function in &self.functions {
+            let counts = counts.functions.get(&function.hashes);
+            if counts.is_some_and(|it| !it.is_nothing()) {
+                reached.extend(function.paths().into_iter().cloned());
+            }
+        }
+        reached
     }
-    Ok(evaluated)
 }
 
 /// The result of a search for the counts of a function.
@@ -97,14 +107,13 @@ enum Found<'a> {
     OtherCode,
 }
 
-fn find<'a>(mapped: &MappedFunction, counts: &'a ProfileCounts) -> Found<'a> {
-    let of_name = (mapped.name, 0)..=(mapped.name, u64::MAX);
+fn find<'a>(function: &IndexedFunction, counts: &'a ProfileCounts) -> Found<'a> {
+    let (name, hash) = function.hashes;
+    let of_name = (name, 0)..=(name, u64::MAX);
     let mut others = counts.functions.range(of_name).map(|((_, hash), _)| hash);
-    match counts.functions.get(&(mapped.name, mapped.hash)) {
+    match counts.functions.get(&(name, hash)) {
         Some(counts) => Found::Counts(counts),
-        None if others.any(|other| (other ^ mapped.hash) & KIND_OF_PROFILE == 0) => {
-            Found::OtherCode
-        }
+        None if others.any(|other| (other ^ hash) & KIND_OF_PROFILE == 0) => Found::OtherCode,
         None => Found::Nothing,
     }
 }

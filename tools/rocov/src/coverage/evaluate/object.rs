@@ -1,20 +1,80 @@
-//! The functions of a code object, or of a program on the host, with their names.
+//! The functions of a code object with their names and descriptions, read once for many profiles.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, bail};
 use object::{Object, ObjectSection};
 use rocov::format::codeobject::{MappedFunction, mapped_functions, name_ref};
 use rocov::validate::for_each_name;
 
+use super::function::IndexedFunction;
+use crate::coverage::function::Key;
+use crate::coverage::model::SharedFunctions;
 use crate::support::mmap;
 
-/// The functions of an object that have a coverage mapping, and the names of functions by their hashes.
+/// The functions of code objects that have a coverage mapping.
 #[derive(Debug)]
-pub(super) struct MappedObject {
-    pub(super) functions: Vec<MappedFunction>,
-    pub(super) names: HashMap<u64, String>,
+pub(crate) struct ObjectIndex {
+    /// The paths of the code objects, in messages.
+    pub(super) paths: String,
+    /// The functions, in the order of llvm-cov.
+    pub(super) functions: Vec<IndexedFunction>,
+}
+
+impl ObjectIndex {
+    /// Reads the coverage mappings of code objects.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file cannot be read or is damaged, or if none has a coverage mapping.
+    pub(crate) fn read(objects: &[PathBuf]) -> Result<Self> {
+        let paths: Vec<_> = objects.iter().map(|it| it.display().to_string()).collect();
+        let paths = paths.join(", ");
+        let mut functions = Vec::new();
+        let mut keys: HashMap<Key, usize> = HashMap::new();
+        for path in objects {
+            let object = MappedObject::read(path)?;
+            for mapped in object.functions {
+                let name = object.names.get(&mapped.name).ok_or_else(|| {
+                    let (path, hash) = (path.display(), mapped.name);
+                    anyhow!("{path}: no name has the hash {hash:#018x} of a function")
+                })?;
+                let mut function = IndexedFunction::new(mapped, name);
+                let next = keys.len();
+                function.key = *keys.entry(function.description.key()).or_insert(next);
+                functions.push(function);
+            }
+        }
+        if functions.is_empty() {
+            bail!("no coverage mapping in {paths}");
+        }
+        Ok(Self { paths, functions })
+    }
+
+    /// Makes the functions share known descriptions, as [`SharedFunctions::share`] does.
+    pub(crate) fn share(&mut self, shared: &mut SharedFunctions, place: impl Fn(&str) -> String) {
+        let descriptions = self.functions.iter_mut().map(|it| &mut it.description);
+        shared.share(descriptions, place);
+    }
+
+    /// For each source file, the numbers of the functions that have something in it.
+    pub(crate) fn by_path(&self) -> HashMap<Arc<str>, Vec<usize>> {
+        let mut by_path: HashMap<_, Vec<usize>> = HashMap::new();
+        for (number, function) in self.functions.iter().enumerate() {
+            for path in function.paths() {
+                by_path.entry(Arc::clone(path)).or_default().push(number);
+            }
+        }
+        by_path
+    }
+}
+
+/// The functions of an object that have a coverage mapping, and the names of functions by their hashes.
+struct MappedObject {
+    functions: Vec<MappedFunction>,
+    names: HashMap<u64, String>,
 }
 
 impl MappedObject {
@@ -23,7 +83,7 @@ impl MappedObject {
     /// # Errors
     ///
     /// Fails if the file cannot be read, or if its coverage mapping is damaged.
-    pub(super) fn read(path: &Path) -> Result<Self> {
+    fn read(path: &Path) -> Result<Self> {
         let contents = mmap::map(path)?;
         let failed = || format!("cannot read the coverage mapping of {}", path.display());
         Self::of(&contents).with_context(failed)
