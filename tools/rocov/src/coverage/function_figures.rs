@@ -35,7 +35,7 @@ pub(crate) fn functions(
     let functions = records.iter().map(|record| {
         let function = FunctionFigures {
             count: record.counts.calls,
-            lines: FunctionCoverage::of(record).figures().lines,
+            lines: FunctionCoverage::figures_of(record).lines,
         };
         (symbol(&record.function.name).to_owned(), function)
     });

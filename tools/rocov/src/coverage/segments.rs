@@ -65,10 +65,9 @@ struct Builder {
 impl Builder {
     fn add(&mut self, region: &CountedRegion, next: Option<&CountedRegion>) {
         let Span { start, end } = region.span;
-        let (staying, completed): (Vec<_>, Vec<_>) =
-            self.active.iter().partition(|it| it.span.end > start);
-        let first_completed = staying.len();
-        self.active = [staying, completed].concat();
+        let is_completed = |it: &CountedRegion| it.span.end <= start;
+        self.active.sort_by_key(is_completed);
+        let first_completed = self.active.partition_point(|it| !is_completed(it));
         if first_completed < self.active.len() {
             self.complete(Some(start), first_completed);
         }

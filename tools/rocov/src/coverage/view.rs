@@ -79,6 +79,19 @@ impl Column {
         self.touching(path)
             .filter(move |record| &**record.function.main_path() == path)
     }
+
+    /// The figures of a file. `None` if a function is there several times in different forms, which must be
+    /// joined.
+    fn figures(&self, path: &str) -> Option<Figures> {
+        let mut known = HashSet::new();
+        let functions = self.defined_in(path).map(|record| {
+            let function = &record.function;
+            let start = function.start();
+            let is_new = known.insert((start, &*function.name));
+            is_new.then(|| (start, FunctionCoverage::figures_of(record)))
+        });
+        Some(sum(functions.collect::<Option<Vec<_>>>()?))
+    }
 }
 
 /// The model as it is shown.
@@ -166,6 +179,12 @@ impl View {
     /// Instances of one template count once. On archs on which a function is not the same, what any
     /// of them has is joined first.
     fn row(&self, path: &str) -> Row {
+        if let [column] = &self.columns[..]
+            && let Some(all) = column.figures(path)
+        {
+            let columns = vec![column.has(path).then_some(all)];
+            return Row { columns, all };
+        }
         let mut everywhere: BTreeMap<(Place, &str), FunctionCoverage> = BTreeMap::new();
         let mut columns = Vec::new();
         for column in &self.columns {

@@ -109,12 +109,14 @@ enum Found<'a> {
 
 fn find<'a>(function: &IndexedFunction, counts: &'a ProfileCounts) -> Found<'a> {
     let (name, hash) = function.hashes;
+    if let Some(counts) = counts.functions.get(&(name, hash)) {
+        return Found::Counts(counts);
+    }
     let of_name = (name, 0)..=(name, u64::MAX);
     let mut others = counts.functions.range(of_name).map(|((_, hash), _)| hash);
-    match counts.functions.get(&(name, hash)) {
-        Some(counts) => Found::Counts(counts),
-        None if others.any(|other| (other ^ hash) & KIND_OF_PROFILE == 0) => Found::OtherCode,
-        None => Found::Nothing,
+    match others.any(|other| (other ^ hash) & KIND_OF_PROFILE == 0) {
+        true => Found::OtherCode,
+        false => Found::Nothing,
     }
 }
 
