@@ -163,7 +163,11 @@ fn damage_is_named() {
         (&[9, 1], "9 bytes at byte 1 of __llvm_covfun, which has 2"),
         (
             &[1, 1, 0, 1, 1, 0xff, 0xff, 0xff, 0xff, 0x7f],
-            "a line 34359738367, expected less than 4294967295",
+            "a line 34359738367, expected less than 4194304",
+        ),
+        (
+            &[1, 1, 0, 1, 1, 0xff, 0xff, 0xff, 1, 1, 1, 2],
+            "a line 4194304, expected less than 4194304",
         ),
     ] {
         let found = mapped(mapping).unwrap_err().to_string();

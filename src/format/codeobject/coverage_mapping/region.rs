@@ -10,6 +10,8 @@ const TAG_BITS: u32 = 2;
 const EXPANSION: u32 = 1 << TAG_BITS;
 /// The bit of the last column that tells a gap.
 const GAP: u32 = 1 << 31;
+/// The limit of lines. Reports have memory for each line of a region, and no compiler gets through so many.
+const MAX_LINE: u32 = 1 << 22;
 /// The limit of numbers that concern the conditions of a decision.
 const MAX_CONDITION: u64 = i16::MAX as u64;
 
@@ -198,6 +200,12 @@ impl Regions<'_, '_> {
         Ok(number as u16)
     }
 
+    /// Reads a number of lines.
+    fn line(&mut self) -> Result<u32, CoverageError> {
+        let line = self.reader.below(MAX_LINE.into(), "a line")?;
+        Ok(line as u32)
+    }
+
     /// Reads the place of a region that starts `line` lines after the region before.
     fn region(
         &mut self,
@@ -205,9 +213,9 @@ impl Regions<'_, '_> {
         kind: RegionKind,
         line_before: u32,
     ) -> Result<MappedRegion, CoverageError> {
-        let after = self.reader.word("a line")?;
+        let after = self.line()?;
         let column = self.reader.below(1 << 32, "a column")? as u32;
-        let (lines, end_column) = (self.reader.word("a line")?, self.reader.word("a column")?);
+        let (lines, end_column) = (self.line()?, self.reader.word("a column")?);
         let line = checked_line(line_before, after)?;
         let end_line = checked_line(line, lines)?;
         let is_gap = end_column & GAP != 0;
@@ -235,10 +243,14 @@ impl Regions<'_, '_> {
     }
 }
 
+/// The line `more` lines after `line`. Both are below the limit.
 fn checked_line(line: u32, more: u32) -> Result<u32, CoverageError> {
-    line.checked_add(more).ok_or(CoverageError::Limit {
-        what: "a line",
-        found: u64::from(line) + u64::from(more),
-        limit: 1 << 32,
-    })
+    match line + more {
+        line if line < MAX_LINE => Ok(line),
+        found => Err(CoverageError::Limit {
+            what: "a line",
+            found: found.into(),
+            limit: MAX_LINE.into(),
+        }),
+    }
 }

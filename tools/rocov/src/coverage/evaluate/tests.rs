@@ -30,6 +30,9 @@ use random::Random;
 /// The variant bit of counters of one byte.
 const SINGLE_BYTE: u64 = 1 << 60;
 
+/// The option of LLVM that leaves names of files and functions as they are.
+const NO_COMPRESSION: &str = "-enable-name-compression=false";
+
 /// The first release with `BUILTINS`, in words of sources.
 const FIRST_WITH_BUILTINS: u32 = 19;
 const BUILTINS: [&str; 2] = ["__MEMORY_SCOPE_", "ballot("];
@@ -123,6 +126,7 @@ impl Release {
             .arg("-include")
             .arg(device.join("rocov_device.h"))
             .args(flags)
+            .current_dir(source("evaluate"))
             .args(sources)
             .arg("-o")
             .arg(elf);
@@ -322,6 +326,15 @@ fn all_by(number: u32) {
     assert_eq!(is_folded, number >= FIRST_WITH_SIDES);
     release.compile_units(&units, &elf);
     compare(&release, &release, &elf, version, directory.path());
+    let relative = Path::new("../evaluate/regions.hip");
+    for directory in ["/a/./b/../c", "d/..", ""] {
+        let directory = format!("-fcoverage-compilation-dir={directory}");
+        let uncompressed = ["-Xclang", "-mllvm", "-Xclang", NO_COMPRESSION];
+        for flags in [&[][..], &uncompressed] {
+            let flags = [&[&*directory], flags].concat();
+            compared(relative, &flags, &release, version);
+        }
+    }
     if number >= FIRST_WITH_SINGLE_BYTES {
         let version = Version::of_word(version.word() | SINGLE_BYTE).unwrap();
         let flags = [
