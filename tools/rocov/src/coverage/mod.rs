@@ -20,6 +20,7 @@ pub(crate) mod folded;
 pub(crate) mod function;
 pub(crate) mod function_coverage;
 pub(crate) mod function_figures;
+pub(crate) mod function_groups;
 pub(crate) mod gates;
 pub(crate) mod llvm_cov;
 pub(crate) mod model;

@@ -184,7 +184,13 @@ pub(crate) fn counted_lines(segments: &[Segment]) -> Vec<(u32, u64, Uniformity)>
     while !rest.is_empty() {
         let here = rest.iter().take_while(|it| it.place.line == number).count();
         let (here, after) = rest.split_at(here);
-        if let Some((count, uniformity)) = line(here, around) {
+        let counted = match here {
+            [] => around
+                .filter(|it| it.has_count)
+                .map(|it| (it.count, it.uniformity)),
+            here => line(here, around),
+        };
+        if let Some((count, uniformity)) = counted {
             lines.push((number, count, uniformity));
         }
         around = here.last().or(around);

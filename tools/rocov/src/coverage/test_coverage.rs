@@ -1,7 +1,7 @@
 //! The coverage of single tests.
 //!
-//! A test reaches a small part of the code. So rocov reads each code object once, and evaluates only the
-//! functions in files that the test has counts in. All other files have the figures of code that never ran.
+//! A test reaches a small part of the code. So rocov reads each code object once, and evaluates only the groups of
+//! functions that the test has counts in. All other functions have the figures of code that never ran.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -14,6 +14,8 @@ use super::breakdown::{Covered, OfColumn, Part};
 use super::collect::{CountedBinary, exported};
 use super::evaluate::ObjectIndex;
 use super::figures::Figures;
+use super::function::Function;
+use super::function_groups::FunctionGroups;
 use super::model::{Record, SharedFunctions, Side, Source};
 use super::view::{By, View};
 use crate::data::match_elfs::MatchedElfs;
@@ -32,21 +34,24 @@ pub(crate) struct TestEvaluator<'a, P> {
     merged: AtomicUsize,
     /// The code objects, by arch and identity.
     objects: BTreeMap<&'a str, BTreeMap<&'a str, TestedObject<'a>>>,
+    groups: FunctionGroups,
     shared: Mutex<SharedFunctions>,
     /// The figures of code that never ran, for the code objects with these numbers.
-    never_ran: Mutex<HashMap<Vec<usize>, Arc<FileFigures>>>,
+    never_ran: Mutex<HashMap<Vec<usize>, Arc<GroupFigures>>>,
 }
 
-/// The figures of each file, by column.
-type FileFigures = BTreeMap<String, HashMap<Arc<str>, Figures>>;
+/// The figures of each group of functions, by column.
+type GroupFigures = BTreeMap<String, HashMap<usize, Figures>>;
 
 /// A code object of tests.
 struct TestedObject<'a> {
     number: usize,
     binary: &'a CountedBinary,
     index: ObjectIndex,
-    /// For each source file, the numbers of the functions that have something in it.
-    by_path: HashMap<Arc<str>, Vec<usize>>,
+    /// The group of each function.
+    groups: Vec<usize>,
+    /// For each group, the numbers of its functions.
+    by_group: HashMap<usize, Vec<usize>>,
 }
 
 /// The counts of a test in a code object.
@@ -55,7 +60,28 @@ struct ObjectCounts<'a> {
     counts: BinaryCounts,
 }
 
-impl TestedObject<'_> {
+impl<'a> TestedObject<'a> {
+    fn new(
+        number: usize,
+        binary: &'a CountedBinary,
+        index: ObjectIndex,
+        groups: &FunctionGroups,
+    ) -> Self {
+        let groups = index.descriptions().filter_map(|it| groups.get(it));
+        let groups: Vec<_> = groups.collect();
+        let mut by_group: HashMap<_, Vec<_>> = HashMap::new();
+        for (number, group) in groups.iter().enumerate() {
+            by_group.entry(*group).or_default().push(number);
+        }
+        Self {
+            number,
+            binary,
+            index,
+            groups,
+            by_group,
+        }
+    }
+
     fn source(&self, records: Vec<Record>) -> Source {
         Source {
             side: Side::Device,
@@ -88,15 +114,13 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
             let mut index = ObjectIndex::read(&binary.objects)?;
             let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
             index.share(&mut shared, &place);
-            Ok(TestedObject {
-                number: *number,
-                binary,
-                by_path: index.by_path(),
-                index,
-            })
+            Ok((*number, *binary, index))
         })?;
+        let functions = read.iter().flat_map(|(_, _, index)| index.descriptions());
+        let groups = FunctionGroups::of(functions);
         let mut objects: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
-        for object in read {
+        for (number, binary, index) in read {
+            let object = TestedObject::new(number, binary, index, &groups);
             let of_arch = objects.entry(&*object.binary.arch).or_default();
             of_arch.insert(&*object.binary.identity, object);
         }
@@ -106,6 +130,7 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
             directory,
             merged: AtomicUsize::new(0),
             objects,
+            groups,
             shared,
             never_ran: Mutex::default(),
         })
@@ -122,14 +147,18 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
         is_wanted: impl Fn(&str) -> bool,
     ) -> Result<(Part, Vec<Covered>)> {
         let counts = self.counts(&test.matched)?;
-        let reached = Self::reached(&counts);
-        let sources = counts.iter().map(|it| self.source(it, &reached));
-        let is_reached = |path: &str| is_wanted(path) && reached.contains(path);
-        let view = View::new(sources.collect::<Result<_>>()?, By::Arch, is_reached);
+        let reached = self.reached(&counts);
+        let sources = counts.iter().map(|it| {
+            self.source(it, |object| {
+                let numbers = reached.iter().filter_map(|it| object.by_group.get(it));
+                numbers.flatten().copied().collect()
+            })
+        });
+        let view = View::new(sources.collect::<Result<_>>()?, By::Arch, &is_wanted);
         let mut figures: BTreeMap<&str, Figures> = BTreeMap::new();
         let never_ran = self.never_ran(&counts, &is_wanted)?;
-        for (label, files) in &*never_ran {
-            let others = files.iter().filter(|(path, _)| !reached.contains(*path));
+        for (label, groups) in &*never_ran {
+            let others = groups.iter().filter(|(group, _)| !reached.contains(group));
             let sum = others.fold(Figures::default(), |sum, (_, more)| sum.plus(more));
             figures.insert(label, sum);
         }
@@ -165,7 +194,15 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
         paths: &HashSet<Arc<str>>,
     ) -> Result<Vec<Source>> {
         let counts = self.counts(matched)?;
-        let sources = counts.iter().map(|it| self.source(it, paths));
+        let sources = counts.iter().map(|it| {
+            self.source(it, |object| {
+                let functions = object.index.descriptions().enumerate();
+                let has_path =
+                    |it: &Arc<Function>| it.filenames.iter().any(|it| paths.contains(it));
+                let functions = functions.filter(|(_, it)| has_path(it));
+                functions.map(|(number, _)| number).collect()
+            })
+        });
         sources.collect()
     }
 
@@ -188,14 +225,17 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
         Ok(all)
     }
 
-    /// The functions that have something in the files `paths`. By llvm-cov all functions.
-    fn source(&self, counts: &ObjectCounts<'_>, paths: &HashSet<Arc<str>>) -> Result<Source> {
+    /// The functions of a code object with the numbers that `wanted` gives. By llvm-cov all functions.
+    fn source(
+        &self,
+        counts: &ObjectCounts<'_>,
+        wanted: impl Fn(&TestedObject<'_>) -> BTreeSet<usize>,
+    ) -> Result<Source> {
         let object = counts.object;
         let records = match &counts.counts {
             BinaryCounts::Summed(counts) => {
-                let numbers = paths.iter().filter_map(|path| object.by_path.get(path));
-                let numbers: BTreeSet<_> = numbers.flatten().copied().collect();
-                object.index.evaluate_some(counts, numbers)?.records
+                let evaluated = object.index.evaluate_some(counts, wanted(object))?;
+                evaluated.records
             }
             BinaryCounts::Indexed(profile) => {
                 let tools = self.installed.newest()?;
@@ -208,16 +248,23 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
         Ok(object.source(records))
     }
 
-    /// The files that a test may have counts in.
-    fn reached(counts: &[ObjectCounts<'_>]) -> HashSet<Arc<str>> {
-        let mut paths = HashSet::new();
+    /// The groups that a test has counts in.
+    fn reached(&self, counts: &[ObjectCounts<'_>]) -> HashSet<usize> {
+        let mut reached = HashSet::new();
         for ObjectCounts { object, counts } in counts {
-            match counts {
-                BinaryCounts::Summed(counts) => paths.extend(object.index.reached(counts)),
-                BinaryCounts::Indexed(_) => paths.extend(object.by_path.keys().cloned()),
-            }
+            let BinaryCounts::Summed(counts) = counts else {
+                // llvm-cov describes the functions in its own way.
+                let objects = self.objects.values().flat_map(BTreeMap::values);
+                return objects.flat_map(|it| it.by_group.keys()).copied().collect();
+            };
+            reached.extend(
+                object
+                    .index
+                    .reached(counts)
+                    .map(|number| object.groups[number]),
+            );
         }
-        paths
+        reached
     }
 
     /// The figures of code that never ran, if a test has these code objects.
@@ -225,35 +272,30 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
         &self,
         counts: &[ObjectCounts<'_>],
         is_wanted: impl Fn(&str) -> bool,
-    ) -> Result<Arc<FileFigures>> {
+    ) -> Result<Arc<GroupFigures>> {
         let summed = counts.iter().filter_map(|it| match &it.counts {
             BinaryCounts::Summed(counts) => Some((it.object, counts)),
-            // Its files are among those that were reached.
             BinaryCounts::Indexed(_) => None,
         });
-        let numbers = summed.clone().map(|(object, _)| object.number).collect();
-        let mut known = self
-            .never_ran
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(figures) = known.get::<Vec<_>>(&numbers) {
+        let numbers: Vec<_> = summed.clone().map(|(object, _)| object.number).collect();
+        let known = || {
+            let known = self.never_ran.lock();
+            known.unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some(figures) = known().get(&numbers) {
             return Ok(Arc::clone(figures));
         }
         let sources = summed.map(|(object, counts)| {
             let records = object.index.evaluate(&counts.zeros())?.records;
             Ok(object.source(records))
         });
-        let sources = sources.collect::<Result<_>>()?;
-        let view = View::new(sources, By::Arch, is_wanted);
-        let mut figures = FileFigures::new();
-        for (index, column) in view.columns.iter().enumerate() {
-            let files = view
-                .rows()
-                .filter_map(|(path, row)| Some((path.into(), row.columns[index]?)));
-            figures.insert(column.label.clone(), files.collect());
-        }
-        let figures = Arc::new(figures);
-        known.insert(numbers, Arc::clone(&figures));
+        let view = View::new(sources.collect::<Result<_>>()?, By::Arch, is_wanted);
+        let columns = view.columns.iter().map(|column| {
+            let figures = view.figures_by(column, |function| self.groups.get(function));
+            (column.label.clone(), figures)
+        });
+        let figures = Arc::new(columns.collect());
+        known().insert(numbers, Arc::clone(&figures));
         Ok(figures)
     }
 }

@@ -3,13 +3,14 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::Hash;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::breakdown::Part;
 use super::changed::Changed;
 use super::figures::Figures;
-use super::function::Place;
+use super::function::{Function, Place};
 use super::function_coverage::FunctionCoverage;
 use super::model::{Record, Side, Source, combine};
 use super::source_text::SourceTexts;
@@ -203,6 +204,31 @@ impl View {
         let everywhere = everywhere.iter();
         let all = sum(everywhere.map(|((start, _), detail)| (*start, detail.figures())));
         Row { columns, all }
+    }
+
+    /// The figures of the functions of a column that are defined in shown files, by `group`. Functions that
+    /// start at one place must be of one group.
+    pub(crate) fn figures_by<G: Eq + Hash>(
+        &self,
+        column: &Column,
+        group: impl Fn(&Arc<Function>) -> Option<G>,
+    ) -> HashMap<G, Figures> {
+        let mut groups: HashMap<G, Figures> = HashMap::new();
+        for path in &self.paths {
+            let mut functions: HashMap<G, Vec<_>> = HashMap::new();
+            for record in column.defined_in(path) {
+                if let Some(group) = group(&record.function) {
+                    let start = record.function.start();
+                    let figures = FunctionCoverage::figures_of(record);
+                    functions.entry(group).or_default().push((start, figures));
+                }
+            }
+            for (group, functions) in functions {
+                let figures = groups.entry(group).or_default();
+                *figures = figures.plus(&sum(functions));
+            }
+        }
+        groups
     }
 
     /// The figures of all files and their sum, which are found once.

@@ -48,8 +48,9 @@ impl ProfileCounts {
                 sum.add(&profile).with_context(|| failed(path))?;
             }
         }
-        let of_sum = sum.functions();
-        add(&mut functions, of_sum.with_context(|| failed(first))?)?;
+        let mut functions_of_sum = sum.functions().with_context(|| failed(first))?;
+        add(&mut functions_of_sum, functions)?;
+        let functions = functions_of_sum;
         Ok(Self { version, functions })
     }
 

@@ -1,6 +1,5 @@
 //! The counts of one function, from its mapping and its counters.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rocov::format::codeobject::{
@@ -68,11 +67,6 @@ impl IndexedFunction {
             decisions,
             description: Arc::new(description),
         }
-    }
-
-    /// The source files that it has something in, each once.
-    pub(super) fn paths(&self) -> BTreeSet<&Arc<str>> {
-        self.description.filenames.iter().collect()
     }
 
     /// Its record with the counts that the profile has of it, if any. `None` if llvm-cov leaves the function

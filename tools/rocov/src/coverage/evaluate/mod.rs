@@ -85,16 +85,14 @@ impl ObjectIndex {
         }
         Ok(evaluated)
     }
-    /// The source files that functions with counts have something in.
-    pub(crate) fn reached(&self, counts: &ProfileCounts) -> HashSet<Arc<str>> {
-        let mut reached = HashSet::new();
-        for function in &self.functions {
+    /// The numbers of the functions that ran.
+    pub(crate) fn reached(&self, counts: &ProfileCounts) -> impl Iterator<Item = usize> {
+        let functions = self.functions.iter().enumerate();
+        let reached = functions.filter(|(_, function)| {
             let counts = counts.functions.get(&function.hashes);
-            if counts.is_some_and(|it| !it.is_nothing()) {
-                reached.extend(function.paths().into_iter().cloned());
-            }
-        }
-        reached
+            counts.is_some_and(|it| !it.is_nothing())
+        });
+        reached.map(|(number, _)| number)
     }
 }
 

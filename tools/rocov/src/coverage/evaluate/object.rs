@@ -10,7 +10,7 @@ use rocov::format::codeobject::{MappedFunction, mapped_functions, name_ref};
 use rocov::validate::for_each_name;
 
 use super::function::IndexedFunction;
-use crate::coverage::function::Key;
+use crate::coverage::function::{Function, Key};
 use crate::coverage::model::SharedFunctions;
 use crate::support::mmap;
 
@@ -59,15 +59,9 @@ impl ObjectIndex {
         shared.share(descriptions, place);
     }
 
-    /// For each source file, the numbers of the functions that have something in it.
-    pub(crate) fn by_path(&self) -> HashMap<Arc<str>, Vec<usize>> {
-        let mut by_path: HashMap<_, Vec<usize>> = HashMap::new();
-        for (number, function) in self.functions.iter().enumerate() {
-            for path in function.paths() {
-                by_path.entry(Arc::clone(path)).or_default().push(number);
-            }
-        }
-        by_path
+    /// The descriptions of the functions, by their numbers.
+    pub(crate) fn descriptions(&self) -> impl Iterator<Item = &Arc<Function>> {
+        self.functions.iter().map(|it| &it.description)
     }
 }
 
