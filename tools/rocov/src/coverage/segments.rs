@@ -45,7 +45,10 @@ pub(crate) fn segments(mut regions: Vec<CountedRegion>) -> Vec<Segment> {
         }
         is_same
     });
-    let mut builder = Builder::default();
+    let mut builder = Builder {
+        segments: Vec::with_capacity(2 * regions.len()),
+        active: Vec::new(),
+    };
     for (index, region) in regions.iter().enumerate() {
         builder.add(region, regions.get(index + 1));
     }
@@ -55,7 +58,6 @@ pub(crate) fn segments(mut regions: Vec<CountedRegion>) -> Vec<Segment> {
     builder.segments
 }
 
-#[derive(Default)]
 struct Builder {
     segments: Vec<Segment>,
     /// Regions around the current place, outermost first.

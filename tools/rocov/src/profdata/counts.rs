@@ -42,16 +42,23 @@ impl ProfileCounts {
             let profile = mmap::map(path)?;
             if version.is_single_byte() {
                 // A sum of bytes would only tell that one of the profiles reached a block.
-                let more = Sum::of(&profile[..]).and_then(|it| it.functions());
+                let more = Sum::of(&profile[..]).and_then(|more| {
+                    match more.profile().header.version().word() == version.word() {
+                        true => more.functions(),
+                        false => Err(ProfileError::OtherCode),
+                    }
+                });
                 add(&mut functions, more.with_context(|| failed(path))?)?;
             } else {
                 sum.add(&profile).with_context(|| failed(path))?;
             }
         }
-        let mut functions_of_sum = sum.functions().with_context(|| failed(first))?;
-        add(&mut functions_of_sum, functions)?;
-        let functions = functions_of_sum;
-        Ok(Self { version, functions })
+        let mut sums = sum.functions().with_context(|| failed(first))?;
+        add(&mut sums, functions)?;
+        Ok(Self {
+            version,
+            functions: sums,
+        })
     }
 
     /// Counts of 0 of the functions.

@@ -103,7 +103,11 @@ impl IndexedFunction {
 
     /// The counts of regions and branches. `None` if one of them cannot be computed.
     fn counts(&self, counters: &mut Counters<'_>) -> Option<Counts> {
-        let mut counts = Counts::default();
+        let mut counts = Counts {
+            regions: Vec::with_capacity(self.description.regions.len()),
+            branches: Vec::with_capacity(self.description.branches.len()),
+            ..Counts::default()
+        };
         for region in &self.regions {
             if let Some((_, counter, _)) = kind(region) {
                 counts.regions.push(counters.count(counter)?);
