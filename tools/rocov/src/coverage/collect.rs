@@ -136,7 +136,7 @@ pub(super) fn records(
 /// The records of objects as rocov evaluates them, and warnings.
 fn evaluated(index: &ObjectIndex, counts: &ProfileCounts) -> Result<(Vec<Record>, Vec<String>)> {
     let evaluated = index.evaluate(counts)?;
-    let mut warnings = Vec::new();
+    let mut warnings = index.left_out();
     if !evaluated.mismatched.is_empty() {
         warnings.push(format!(
             "left out: {}, as their counts are of other code: {}: translation units define them in \

@@ -48,9 +48,12 @@ impl Column {
         let records = combine(sources.into_iter().flat_map(|source| source.records));
         let mut by_path: HashMap<_, Vec<usize>> = HashMap::new();
         for (index, record) in records.iter().enumerate() {
-            let paths: BTreeSet<_> = record.function.filenames.iter().collect();
-            for path in paths {
-                by_path.entry(Arc::clone(path)).or_default().push(index);
+            for path in &record.function.filenames {
+                let of_path = by_path.entry(Arc::clone(path)).or_default();
+                // A function has a file for each macro that it expands.
+                if of_path.last() != Some(&index) {
+                    of_path.push(index);
+                }
             }
         }
         Self {

@@ -9,7 +9,7 @@ use rocov::format::profraw::FunctionCounts;
 
 use super::counters::Counters;
 use super::decisions::{MappedDecision, decisions};
-use super::test_vectors::{DecisionError, Numbering, outcome};
+use super::test_vectors::{DecisionError, Numbering, has_too_many_ways, outcome};
 use crate::coverage::function::{
     Branch, Counts, Decision, Function, Kind, Location, Place, Region, Span,
 };
@@ -42,12 +42,16 @@ pub(super) struct IndexedFunction {
     regions: Vec<MappedRegion>,
     decisions: Vec<MappedDecision>,
     pub(super) description: Arc<Function>,
+    /// The starts of MC/DC decisions that have too many ways through their conditions.
+    pub(super) left_out: Vec<SourcePlace>,
 }
 
 impl IndexedFunction {
     /// Makes the description of a function.
     pub(super) fn new(mapped: MappedFunction, name: &str) -> Self {
-        let decisions = decisions(&mapped.regions, mapped.files.len());
+        let mut decisions = decisions(&mapped.regions, mapped.files.len());
+        let left_out = decisions.extract_if(.., |it| has_too_many_ways(&it.conditions));
+        let left_out = left_out.map(|it| it.region.start).collect();
         let is_stand_in = is_stand_in(&mapped);
         let regions = mapped.regions.iter().filter_map(described);
         let branches = mapped.regions.iter().filter_map(branch);
@@ -66,6 +70,7 @@ impl IndexedFunction {
             regions: mapped.regions,
             decisions,
             description: Arc::new(description),
+            left_out,
         }
     }
 

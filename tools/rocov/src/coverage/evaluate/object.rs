@@ -10,6 +10,7 @@ use rocov::format::codeobject::{MappedFunction, mapped_functions, name_ref};
 use rocov::validate::for_each_name;
 
 use super::function::IndexedFunction;
+use super::test_vectors::MAX_WAYS;
 use crate::coverage::function::{Function, Key};
 use crate::coverage::model::SharedFunctions;
 use crate::support::mmap;
@@ -57,6 +58,20 @@ impl ObjectIndex {
     pub(crate) fn share(&mut self, shared: &mut SharedFunctions, place: impl Fn(&str) -> String) {
         let descriptions = self.functions.iter_mut().map(|it| &mut it.description);
         shared.share(descriptions, place);
+    }
+
+    /// A line for each MC/DC decision that rocov cannot evaluate.
+    pub(crate) fn left_out(&self) -> Vec<String> {
+        let functions = self.functions.iter();
+        let decisions = functions.flat_map(|it| it.left_out.iter().map(move |place| (it, place)));
+        let lines = decisions.map(|(function, place)| {
+            format!(
+                "left out: the MC/DC decision of {} at {}:{}, as there are more than {MAX_WAYS} ways \
+                 through its conditions: split it",
+                function.description.name, place.line, place.column
+            )
+        });
+        lines.collect()
     }
 
     /// The descriptions of the functions, by their numbers.

@@ -14,7 +14,7 @@ use super::decisions::Condition;
 use crate::coverage::function::{DecisionOutcome, Vector};
 
 /// The most ways through a decision. `a && b || c && d || ...` has 16382 ways with 26 conditions.
-const MAX_WAYS: u64 = 1 << 14;
+pub(super) const MAX_WAYS: u64 = 1 << 14;
 
 /// The numbering of the bits of a bitmap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,11 @@ pub(super) enum DecisionError {
     /// A bit lies beyond the bitmap.
     #[error("its bits are not in the bitmap")]
     Bitmap,
+}
+
+/// Returns whether there are so many ways through the conditions of a decision that rocov leaves it out.
+pub(super) fn has_too_many_ways(conditions: &[Condition]) -> bool {
+    matches!(Ways::of(conditions), Err(DecisionError::Ways))
 }
 
 /// The outcome of the decision with these conditions, whose place in `bitmap` is `place`. No condition ran if
@@ -263,5 +268,7 @@ mod tests {
         let mut many: Vec<_> = (1..40).map(|next| [Some(next); 2]).collect();
         many.push([None; 2]);
         assert_eq!(result(&many, 3, &[0]), Err(DecisionError::Ways));
+        assert!(has_too_many_ways(&conditions(&many)));
+        assert!(!has_too_many_ways(&conditions(&both)));
     }
 }
