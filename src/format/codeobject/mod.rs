@@ -13,7 +13,10 @@ mod segments;
 mod target;
 mod uri;
 
-pub use coverage_mapping::CoverageError;
+pub use coverage_mapping::{
+    Counter, CoverageError, Expression, MappedFunction, MappedRegion, RegionKind, SourcePlace,
+    mapped_functions,
+};
 pub use descriptor::DescriptorError;
 pub use elf::{CodeObject, CodeObjectError, ElfRange, ElfSection, ProfileSections};
 pub use identity::{Identity, sanitize_target};

@@ -1,6 +1,7 @@
 //! The raw profile format: versions, reading, writing, adding up ([`Sum`]), adding to a file in place, and
 //! sections of an unknown version ([`SavedSections`]).
 
+mod functions;
 mod layout;
 pub(crate) mod pool;
 mod read;
@@ -8,6 +9,7 @@ mod saved_sections;
 mod sum;
 mod write;
 
+pub use functions::{CountsByFunction, FunctionCounts};
 pub use layout::{RecordLayout, Version, VersionLayout, Word};
 pub(crate) use pool::Pooled;
 pub use read::{Header, RawProfile};
@@ -16,6 +18,8 @@ pub use sum::{Counts, MAX_COUNT, Sum};
 pub use write::{Parts, encode};
 
 use thiserror::Error;
+
+use crate::format::sections::Section;
 
 /// The reason why a raw profile cannot be read or written.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -91,5 +95,24 @@ pub enum ProfileError {
         found: usize,
         /// The bytes of counters in the other.
         expected: usize,
+    },
+    /// A data record refers to counts that the file does not have.
+    #[error("data record {index} of the raw profile is damaged: its {section} are not in the file")]
+    Record {
+        /// The place of the record, from 0.
+        index: usize,
+        /// The section of the counts.
+        section: Section,
+    },
+    /// A count is too large. LLVM's tools reject the profile, too.
+    #[error(
+        "data record {index} of the raw profile is damaged: a count of {found}, expected at most \
+         {MAX_COUNT}"
+    )]
+    Count {
+        /// The place of the record, from 0.
+        index: usize,
+        /// The count.
+        found: u64,
     },
 }

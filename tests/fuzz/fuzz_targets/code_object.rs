@@ -16,6 +16,10 @@ fuzz_target!(|file: &[u8]| {
     let _ = (elf.build_id(), elf.target(), elf.clang_version());
     let _ = (elf.sections(), elf.profile_sections());
     let _ = (elf.variables(b"__prof"), elf.memory());
+    for function in elf.mapped_functions().unwrap_or_default() {
+        let has_file = |file: u32| function.files.get(file as usize).is_some();
+        assert!(function.regions.iter().all(|it| has_file(it.file)));
+    }
     let Ok(kernels) = elf.kernels() else { return };
     let names: Vec<_> = kernels.iter().map(|it| it.name.as_str()).collect();
     if let Ok(sources) = elf.sources(names.iter().copied()) {

@@ -25,6 +25,7 @@ fuzz_target!(|file: &[u8]| {
     }
     let Ok(mut sum) = Sum::of(file) else { return };
     let before = sum.bytes().to_vec();
+    let _ = sum.functions();
     if sum.add(file).is_err() {
         assert_eq!(sum.bytes(), before, "what fails changes nothing");
     }

@@ -69,7 +69,7 @@ fn view(path: &Path, arguments: &DiffArguments) -> Result<View> {
         sources.retain(|source| filters.arch.is_empty() || filters.arch.contains(&source.arch));
         return Ok(View::new(sources, By::Arch, |path| selection.admits(path)));
     }
-    let mut installed = LlvmTools::find(arguments.llvm_bin.as_deref())?;
+    let mut installed = LlvmTools::find_any(arguments.llvm_bin.as_deref())?;
     let (archs, objects) = (&filters.arch, &arguments.objects);
     Warnings::printing(|warnings| {
         let all_builds = filters.all_builds;

@@ -38,7 +38,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     })?;
     let mut origins = data.origins();
     let components = Components::of(&options.component, &mut origins)?;
-    let mut installed = LlvmTools::find(arguments.llvm_bin.as_deref())?;
+    let mut installed = LlvmTools::find_any(arguments.llvm_bin.as_deref())?;
     let mut matched = Warnings::printing(|warnings| {
         data.match_elfs(archs, &components, &mut installed, warnings)
     })?;
@@ -59,14 +59,8 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
         let name = component.path.display().to_string();
         report.add_component(name, component.identities.clone());
     }
-    let tests = match options.per_test {
-        true => {
-            Warnings::printing(|warnings| per_label::merged(&matched, &data, &installed, warnings))?
-        }
-        false => Vec::new(),
-    };
-    for test in &tests {
-        report.add_test(test);
+    if options.per_test {
+        report.add_tests(per_label::tests(&matched, &data)?);
     }
     add_host(&mut report, arguments, &data, &merged, &installed)?;
     let mut missing = match options.gates().are_set() {
@@ -96,14 +90,14 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
 ///
 /// # Errors
 ///
-/// Fails if no code object has them, or a file cannot be written.
+/// Fails if no code object has them.
 fn add_uniformity(
-    report: &mut Report,
+    report: &mut Report<'_>,
     data: &DataDirectory,
     matched: &MatchedElfs<'_>,
     merged: &MergedProfiles<'_>,
 ) -> Result<()> {
-    let profiles = uniformity::profiles(matched, merged.directory())?;
+    let profiles = uniformity::profiles(merged);
     let total = matched.archs.values().map(BTreeMap::len).sum::<usize>();
     if profiles.is_empty() {
         bail!(
@@ -129,7 +123,7 @@ fn add_uniformity(
 ///
 /// Fails if there is no profile of it, or a tool fails.
 fn add_host(
-    report: &mut Report,
+    report: &mut Report<'_>,
     arguments: &ReportArguments,
     data: &DataDirectory,
     merged: &MergedProfiles<'_>,
@@ -156,7 +150,7 @@ fn add_host(
 /// Fails if none of the sources can be shown, or a tool fails.
 fn show(
     arguments: &ReportArguments,
-    report: &Report,
+    report: &Report<'_>,
     merged: &MergedProfiles<'_>,
     texts: &SourceTexts,
     installed: &LlvmTools,
@@ -168,16 +162,17 @@ fn show(
         texts,
         is_colored: options.is_colored(),
     };
+    let tools = installed.newest()?;
     let mut all = AnnotatedSources::default();
     for arch in &merged.archs {
         print::text(format!("{}\n", heading(arch)).as_bytes())?;
-        let tools = installed.newest();
         let elfs = arch.elfs();
-        let sources = AnnotatedSources::of(tools, &elfs, &arch.profile, &request)?;
+        let profile = merged.indexed(arch, installed)?;
+        let sources = AnnotatedSources::of(tools, &elfs, &profile, &request)?;
         print::warn(&sources.left_out());
         // Without a name llvm-cov takes all.
         if !sources.shown.is_empty() {
-            request.show(tools, &elfs, &arch.profile, &sources)?;
+            request.show(tools, &elfs, &profile, &sources)?;
         }
         all.add(sources);
     }
@@ -189,13 +184,13 @@ fn show(
 }
 
 /// Writes the report, and returns a line for each gate that does not hold. If there are gates, all that is
-/// `missing` from the report breaks one, and so does each warning of llvm-cov.
+/// `missing` from the report breaks one, and so does each warning.
 ///
 /// # Errors
 ///
 /// Fails if a tool fails or the report cannot be written.
 fn write(
-    report: &Report,
+    report: &Report<'_>,
     arguments: &ReportArguments,
     change: Option<&Change>,
     texts: SourceTexts,

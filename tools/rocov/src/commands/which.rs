@@ -14,6 +14,7 @@ use crate::data::{DataDirectory, Origins};
 use crate::llvm::LlvmTools;
 use crate::profdata::{MergedProfiles, per_label};
 use crate::render::SHARED;
+use crate::support::parallel;
 use crate::support::paths::{below, here};
 use crate::term::exit_status::CommandResult;
 use crate::term::table::{Heading, table};
@@ -65,7 +66,7 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
         let all_builds = arguments.all_builds;
         DataDirectory::for_report(&[directory], all_builds, objects, archs, warnings)
     })?;
-    let mut installed = LlvmTools::find(arguments.llvm_bin.as_deref())?;
+    let mut installed = LlvmTools::find_any(arguments.llvm_bin.as_deref())?;
     let all = Components::default();
     let mut matched =
         Warnings::printing(|warnings| data.match_elfs(archs, &all, &mut installed, warnings))?;
@@ -73,38 +74,37 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
     let merged = Warnings::printing(|warnings| {
         MergedProfiles::of_data(&mut matched, &data, &installed, warnings)
     })?;
-    let collected = |merged: &MergedProfiles<'_>| {
-        let report = Report::of(merged, &data, &Origins::default());
-        report.collected(&selection, &installed)
-    };
-    let view = |sources| View::new(sources, By::Arch, |_| true);
-
-    let Collected { sources, warnings } = collected(&merged)?;
+    let report = Report::of(&merged, &data, &Origins::default());
+    let Collected { sources, warnings } = report.collected(&selection, &installed)?;
     print::warn(&warnings);
     let paths = sources.iter().map(|it| (it.identity.clone(), it.paths()));
     let paths: Vec<_> = paths.collect();
+    let view = |sources| View::new(sources, By::Arch, |_| true);
     let whole = view(sources);
     let (mut answers, errors) = answers(&lines, &whole);
     print::warn(&stale(&answers, &whole));
 
     // No other code objects say anything of these lines.
-    let is_asked = |(_, paths): &&(String, HashSet<Arc<str>>)| {
-        let mut answers = answers.iter();
-        answers.any(|answer| paths.contains(&*answer.source))
-    };
-    let identities = paths
-        .iter()
-        .filter(is_asked)
-        .map(|(identity, _)| &**identity);
-    let identities: BTreeSet<&str> = identities.collect();
+    let of_answers: HashSet<Arc<str>> =
+        answers.iter().map(|it| it.source.as_str().into()).collect();
+    let has_answers = |(_, paths): &&(String, HashSet<Arc<str>>)| !paths.is_disjoint(&of_answers);
+    let identities = paths.iter().filter(has_answers);
+    let identities: BTreeSet<&str> = identities.map(|(identity, _)| &**identity).collect();
     matched.select(&[], |identity| identities.contains(identity));
-    for label in labels {
-        let mut matched = matched.of_labels(|it| it == label);
-        let merged =
-            Warnings::printing(|warnings| MergedProfiles::of(&mut matched, &installed, warnings))?;
-        let counted = view(collected(&merged)?.sources);
+    let evaluator = report.test_evaluator(&selection, &installed, |identity| {
+        identities.contains(identity)
+    })?;
+    let mut profiles = matched.grouped(|label| BTreeSet::from([label]));
+    let profiles = labels
+        .into_iter()
+        .filter_map(|label| Some((label, profiles.remove(&label)?)));
+    let profiles: Vec<_> = profiles.collect();
+    let counted = parallel::map(&profiles, |(_, profiles)| {
+        Ok(view(evaluator.in_files(profiles, &of_answers)?))
+    })?;
+    for ((label, _), counted) in profiles.iter().zip(&counted) {
         for answer in &mut answers {
-            answer.add(label, &counted);
+            answer.add(*label, counted);
         }
     }
     print(&answers, arguments.json)?;

@@ -1,6 +1,7 @@
 //! Figures of parts of the counts: of components, and of single tests.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -56,96 +57,141 @@ impl Part {
     }
 }
 
-/// Tests, and the places in the source that each of them covers.
+/// The figures of tests, and the tests that cover each place in the source.
+#[derive(Debug)]
+pub(crate) struct Tests {
+    /// In the order of the tests.
+    parts: Vec<Option<Part>>,
+    /// By the label of the column and the source file.
+    files: HashMap<String, HashMap<Arc<str>, FileOwners>>,
+}
+
+/// The tests that cover the places of a source file.
 #[derive(Debug, Default)]
-pub(crate) struct Tests(Vec<(Part, Vec<Covered>)>);
+struct FileOwners {
+    lines: HashMap<u32, Owner>,
+    /// By the start of the function.
+    functions: HashMap<Place, Owner>,
+    regions: HashMap<Span, Owner>,
+}
+
+/// The test that covers a place.
+#[derive(Debug, Clone, Copy)]
+enum Owner {
+    /// The number of the only one.
+    Test(usize),
+    Several,
+}
 
 impl Tests {
-    /// Adds a test with the coverage of `view`, some of which may be of other tests.
-    pub(crate) fn add(&mut self, name: String, shared_with: Vec<String>, view: &View) {
-        let columns = view.columns.iter();
-        let covered = columns.map(|column| Covered::of(view, column)).collect();
-        let part = Part {
-            shared_with,
-            ..Part::of(name, view)
-        };
-        self.0.push((part, covered));
+    /// Makes room for so many tests.
+    pub(crate) fn new(number: usize) -> Self {
+        let parts = (0..number).map(|_| None).collect();
+        let files = HashMap::new();
+        Self { parts, files }
+    }
+
+    /// Adds the figures of a test and its coverage in each column. Some of that may be of other tests.
+    pub(crate) fn add(&mut self, test: usize, part: Part, columns: Vec<Covered>) {
+        self.parts[test] = Some(part);
+        for covered in columns {
+            let files = self.files.entry(covered.label).or_default();
+            for (path, covered) in covered.files {
+                let file = files.entry(path).or_default();
+                own(&mut file.lines, covered.lines, test);
+                own(&mut file.functions, covered.functions, test);
+                own(&mut file.regions, covered.regions, test);
+            }
+        }
     }
 
     /// The tests, with the coverage that no other test has.
     pub(crate) fn finish(self) -> Vec<Part> {
-        let mut tests = self.0;
-        let labels: HashSet<_> = tests
-            .iter()
-            .flat_map(|(part, _)| part.columns.iter().map(|it| it.label.clone()))
-            .collect();
-        for label in labels {
-            let (mut columns, covered): (Vec<_>, Vec<_>) = tests
-                .iter_mut()
-                .flat_map(|(part, covered)| part.columns.iter_mut().zip(&*covered))
-                .filter(|(column, _)| column.label == label)
-                .unzip();
-            let lines = alone(&covered, |it| &it.lines);
-            let functions = alone(&covered, |it| &it.functions);
-            let regions = alone(&covered, |it| &it.regions);
-            for (index, column) in columns.iter_mut().enumerate() {
-                column.only = Some(Only {
-                    lines: lines[index],
-                    functions: functions[index],
-                    regions: regions[index],
-                });
+        let mut parts: Vec<_> = self.parts.into_iter().flatten().collect();
+        let columns = parts.iter_mut().flat_map(|it| &mut it.columns);
+        columns.for_each(|column| column.only = Some(Only::default()));
+        for (label, files) in &self.files {
+            let mut only = vec![Only::default(); parts.len()];
+            for file in files.values() {
+                alone(&file.lines).for_each(|test| only[test].lines += 1);
+                alone(&file.functions).for_each(|test| only[test].functions += 1);
+                alone(&file.regions).for_each(|test| only[test].regions += 1);
+            }
+            for (part, only) in parts.iter_mut().zip(only) {
+                let mut columns = part.columns.iter_mut();
+                if let Some(column) = columns.find(|column| column.label == *label) {
+                    column.only = Some(only);
+                }
             }
         }
-        tests.into_iter().map(|(part, _)| part).collect()
+        parts
     }
 }
 
-/// The places in source files that ran.
+/// Makes a test an owner of places that it covers.
+fn own<T: Eq + Hash>(owners: &mut HashMap<T, Owner>, covered: Vec<T>, test: usize) {
+    for place in covered {
+        match owners.entry(place) {
+            Entry::Vacant(owner) => _ = owner.insert(Owner::Test(test)),
+            Entry::Occupied(mut owner) => {
+                if !matches!(owner.get(), Owner::Test(known) if *known == test) {
+                    owner.insert(Owner::Several);
+                }
+            }
+        }
+    }
+}
+
+/// For each place with a single owner, that test.
+fn alone<T>(owners: &HashMap<T, Owner>) -> impl Iterator<Item = usize> {
+    owners.values().filter_map(|owner| match owner {
+        Owner::Test(test) => Some(*test),
+        Owner::Several => None,
+    })
+}
+
+/// The places in source files that ran in a column.
+#[derive(Debug)]
+pub(crate) struct Covered {
+    /// The column's label.
+    label: String,
+    files: HashMap<Arc<str>, CoveredFile>,
+}
+
+/// The places in a source file that ran. A place may be there several times.
 #[derive(Debug, Default)]
-struct Covered {
-    lines: HashSet<(Arc<str>, u32)>,
-    /// The files and starts of functions.
-    functions: HashSet<(Arc<str>, Place)>,
-    regions: HashSet<(Arc<str>, Span)>,
+struct CoveredFile {
+    lines: Vec<u32>,
+    /// The starts of functions.
+    functions: Vec<Place>,
+    regions: Vec<Span>,
 }
 
 impl Covered {
-    fn of(view: &View, column: &Column) -> Self {
-        let mut covered = Self::default();
+    /// The places that ran in files of `view`.
+    pub(crate) fn of(view: &View, column: &Column) -> Self {
+        let mut files: HashMap<_, CoveredFile> = HashMap::new();
         for path in view.paths.iter().filter(|path| column.has(path)) {
-            let lines = lines(&column.segments(path));
-            let ran = lines.into_iter().filter(|(_, count)| *count > 0);
-            covered
-                .lines
-                .extend(ran.map(|(line, _)| (Arc::clone(path), line)));
+            let lines = lines(&column.segments(path)).into_iter();
+            let ran = lines.filter(|(_, count)| *count > 0);
+            let file = files.entry(Arc::clone(path)).or_default();
+            file.lines.extend(ran.map(|(line, _)| line));
             for record in column.defined_in(path) {
                 let function = &record.function;
                 if record.counts.calls > 0 {
-                    let start = (Arc::clone(path), function.start());
-                    covered.functions.insert(start);
+                    let file = files.entry(Arc::clone(path)).or_default();
+                    file.functions.push(function.start());
                 }
                 for (region, count) in function.regions.iter().zip(&record.counts.regions) {
                     if region.kind == Kind::Code && *count > 0 {
                         let path = function.path(region.location.file);
-                        let place = (Arc::clone(path), region.location.span);
-                        covered.regions.insert(place);
+                        let file = files.entry(Arc::clone(path)).or_default();
+                        file.regions.push(region.location.span);
                     }
                 }
             }
         }
-        covered
+        let label = column.label.clone();
+        Self { label, files }
     }
-}
-
-/// The number of places of each test that no other test has.
-fn alone<T: Eq + Hash>(tests: &[&Covered], places: impl Fn(&Covered) -> &HashSet<T>) -> Vec<usize> {
-    let mut number: HashMap<&T, usize> = HashMap::new();
-    for place in tests.iter().flat_map(|covered| places(covered)) {
-        *number.entry(place).or_default() += 1;
-    }
-    let is_alone = |place: &&T| number[place] == 1;
-    tests
-        .iter()
-        .map(|covered| places(covered).iter().filter(is_alone).count())
-        .collect()
 }

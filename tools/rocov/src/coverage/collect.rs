@@ -1,22 +1,25 @@
-//! Asks llvm-cov for the coverage of every code object.
+//! The coverage of every code object: rocov evaluates it. llvm-cov does that for host code, and for profiles
+//! that rocov cannot add up.
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use rocov::format::codeobject::CodeObject;
 use tempfile::NamedTempFile;
 
+use super::evaluate::ObjectIndex;
 use super::folded::{Folded, with_everything_run};
 use super::llvm_cov::export;
 use super::model::{Record, SharedFunctions, Side, Source};
 use super::uniformity;
-use crate::llvm::Tools;
+use crate::llvm::{LlvmTools, Tools};
 use crate::profdata::uniformity::UniformityProfiles;
+use crate::profdata::{BinaryCounts, ProfileCounts};
 use crate::support::{mmap, parallel};
 use crate::system::command;
 use crate::term::plural::count;
@@ -33,15 +36,14 @@ pub(crate) struct CountedBinary {
     pub(crate) identity: String,
     /// The file that the user knows it by.
     pub(crate) binary: PathBuf,
-    /// The files that llvm-cov reads: a device ELF, or programs and libraries of the host.
+    /// The files with the coverage mapping: a device ELF, or programs and libraries of the host.
     pub(crate) objects: Vec<PathBuf>,
-    /// Indexed.
-    pub(crate) profile: PathBuf,
+    pub(crate) counts: BinaryCounts,
     /// The profiles of its uniformity, if the report has it.
-    pub(crate) uniformity: Option<UniformityProfiles>,
+    pub(crate) uniformity: Option<Arc<UniformityProfiles>>,
 }
 
-/// All counts, and the warnings of llvm-cov.
+/// All counts, and warnings.
 #[derive(Debug)]
 pub(crate) struct Collected {
     /// The sources of counts, in the order of the inputs.
@@ -57,7 +59,7 @@ pub(crate) struct Collected {
 /// Fails if one of them cannot be read.
 pub(crate) fn collect(
     inputs: &[CountedBinary],
-    tools: &Tools,
+    installed: &LlvmTools,
     place: impl Fn(&str) -> String + Sync,
 ) -> Result<Collected> {
     let shared = Mutex::new(SharedFunctions::default());
@@ -67,9 +69,10 @@ pub(crate) fn collect(
         format!("{done} of {}", count(inputs.len(), "code object"))
     };
     let read = |input: &CountedBinary| {
-        let (mut source, warnings) = read(input, tools)?;
+        let (mut source, warnings) = read(input, installed)?;
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.share(&mut source.records, &place);
+        let functions = source.records.iter_mut().map(|it| &mut it.function);
+        shared.share(functions, &place);
         done.fetch_add(1, Ordering::Relaxed);
         Ok((source, warnings))
     };
@@ -83,18 +86,18 @@ pub(crate) fn collect(
     Ok(Collected { sources, warnings })
 }
 
-fn read(input: &CountedBinary, tools: &Tools) -> Result<(Source, Vec<String>)> {
-    let (export, warnings) = export(tools, &input.objects, &input.profile)?;
-    let mut records = export.records;
-    if let Some(profiles) = &input.uniformity {
-        uniformity::add(&mut records, profiles, &input.objects, tools)?;
-    }
-    if number_of_branches(&records) != export.branches {
-        let folded = folded(input, tools)?;
-        for record in &mut records {
-            folded.mark(record);
+fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<String>)> {
+    let (records, mut warnings) = match &input.counts {
+        BinaryCounts::Summed(counts) => {
+            let index = ObjectIndex::read(&input.objects)?;
+            let (mut records, warnings) = evaluated(&index, counts)?;
+            if let Some(profiles) = &input.uniformity {
+                uniformity::add(&mut records, profiles, &index)?;
+            }
+            (records, warnings)
         }
-    }
+        BinaryCounts::Indexed(profile) => exported(&input.objects, profile, installed.newest()?)?,
+    };
     let mut source = Source {
         side: input.side,
         arch: input.arch.clone(),
@@ -103,10 +106,6 @@ fn read(input: &CountedBinary, tools: &Tools) -> Result<(Source, Vec<String>)> {
         kernels: Vec::new(),
         records,
     };
-    let warnings = warnings
-        .lines()
-        .map(|it| it.trim_start_matches("warning: "));
-    let mut warnings: Vec<_> = warnings.map(str::to_owned).collect();
     if let Side::Device = input.side {
         match kernels(&input.objects) {
             Ok(kernels) => source.kernels = kernels,
@@ -116,6 +115,61 @@ fn read(input: &CountedBinary, tools: &Tools) -> Result<(Source, Vec<String>)> {
     let binary = input.binary.display();
     let warnings = warnings.iter().map(|it| format!("{binary}: {it}"));
     Ok((source, warnings.collect()))
+}
+
+/// The records of objects, and warnings.
+///
+/// # Errors
+///
+/// Fails if an object or its counts cannot be read, or if llvm-cov fails.
+pub(super) fn records(
+    objects: &[PathBuf],
+    counts: &BinaryCounts,
+    installed: &LlvmTools,
+) -> Result<(Vec<Record>, Vec<String>)> {
+    match counts {
+        BinaryCounts::Summed(counts) => evaluated(&ObjectIndex::read(objects)?, counts),
+        BinaryCounts::Indexed(profile) => exported(objects, profile, installed.newest()?),
+    }
+}
+
+/// The records of objects as rocov evaluates them, and warnings.
+fn evaluated(index: &ObjectIndex, counts: &ProfileCounts) -> Result<(Vec<Record>, Vec<String>)> {
+    let evaluated = index.evaluate(counts)?;
+    let mut warnings = index.left_out();
+    if !evaluated.mismatched.is_empty() {
+        warnings.push(format!(
+            "left out: {}, as their counts are of other code: {}: translation units define them in \
+             different ways; give them different names",
+            count(evaluated.mismatched.len(), "function"),
+            evaluated.mismatched.join(", ")
+        ));
+    }
+    Ok((evaluated.records, warnings))
+}
+
+/// The records of objects as llvm-cov exports them, and its warnings.
+///
+/// # Errors
+///
+/// Fails if llvm-cov fails.
+pub(super) fn exported(
+    objects: &[PathBuf],
+    profile: &Path,
+    tools: &Tools,
+) -> Result<(Vec<Record>, Vec<String>)> {
+    let (export, warnings) = export(tools, objects, profile)?;
+    let mut records = export.records;
+    if number_of_branches(&records) != export.branches {
+        let folded = folded(objects, profile, tools)?;
+        for record in &mut records {
+            folded.mark(record);
+        }
+    }
+    let warnings = warnings
+        .lines()
+        .map(|it| it.trim_start_matches("warning: "));
+    Ok((records, warnings.map(str::to_owned).collect()))
 }
 
 /// The number of branches, each side by itself, if none is folded: instances of a template count
@@ -131,7 +185,7 @@ fn number_of_branches(records: &[Record]) -> u64 {
 }
 
 /// Finds the folded sides of branches: those that do not run when everything does.
-fn folded(input: &CountedBinary, tools: &Tools) -> Result<Folded> {
+fn folded(objects: &[PathBuf], counted: &Path, tools: &Tools) -> Result<Folded> {
     let file = || NamedTempFile::new().context("cannot make a temporary file");
     let merge = |from: &Path, options: &[&str], to: &Path| {
         let mut merge = Command::new(&tools.profdata);
@@ -139,12 +193,12 @@ fn folded(input: &CountedBinary, tools: &Tools) -> Result<Folded> {
         command::output(&mut merge)
     };
     let (text, profile) = (file()?, file()?);
-    merge(&input.profile, &["-text"], text.path())?;
+    merge(counted, &["-text"], text.path())?;
     let failed = || format!("cannot use {}", text.path().display());
-    let counted = fs::read_to_string(text.path()).with_context(failed)?;
-    fs::write(text.path(), with_everything_run(&counted)).with_context(failed)?;
+    let counts = fs::read_to_string(text.path()).with_context(failed)?;
+    fs::write(text.path(), with_everything_run(&counts)).with_context(failed)?;
     merge(text.path(), &[], profile.path())?;
-    let (export, _) = export(tools, &input.objects, profile.path())?;
+    let (export, _) = export(tools, objects, profile.path())?;
     let mut folded = Folded::default();
     for Record { function, counts } in &export.records {
         folded.remember(function, &counts.branches);

@@ -40,17 +40,6 @@ impl FunctionCoverage {
         let keys = Keys::new(function.expansion_paths());
 
         let counted = function.regions.iter().zip(&counts.regions);
-        let in_main = counted
-            .clone()
-            .filter(|(region, _)| region.location.file == main)
-            .map(|(region, count)| CountedRegion {
-                span: region.location.span,
-                kind: region.kind,
-                count: *count,
-                uniformity: Uniformity::default(),
-            });
-        let lines = lines(&segments(in_main.collect()));
-
         let code = counted.filter(|(region, _)| region.kind == Kind::Code);
         let mut regions = BTreeMap::new();
         for (region, count) in code {
@@ -77,10 +66,7 @@ impl FunctionCoverage {
         });
         Self {
             is_called: counts.calls > 0,
-            lines: lines
-                .iter()
-                .map(|(line, count)| (*line, *count > 0))
-                .collect(),
+            lines: lines_of(record, main).collect(),
             regions,
             branches: branches.collect(),
             conditions: conditions.collect(),
@@ -101,6 +87,28 @@ impl FunctionCoverage {
         join(&mut self.branches, other.branches);
     }
 
+    /// The figures of a function on one arch.
+    pub(crate) fn figures_of(record: &Record) -> Figures {
+        let (function, counts) = (&record.function, &record.counts);
+        let main = function.main_file();
+        let regions = function.regions.iter().zip(&counts.regions);
+        let code = regions.filter(|(region, _)| region.kind == Kind::Code);
+        let branches = function.branches.iter().zip(&counts.branches);
+        let sides = branches.flat_map(|(branch, sides)| branch.folded.iter().zip(sides));
+        let sides = sides.filter(|(is_folded, _)| !**is_folded);
+        let decisions = function.decisions.iter().zip(&counts.decisions);
+        let in_main = decisions.filter(|(decision, _)| decision.location.file == main);
+        let called = Figure::of([counts.calls > 0]);
+        Figures {
+            regions: Figure::of(code.map(|(_, count)| *count > 0)),
+            functions: called,
+            instantiations: called,
+            lines: Figure::of(lines_of(record, main).map(|(_, is_covered)| is_covered)),
+            branches: Figure::of(sides.map(|(_, count)| *count > 0)),
+            conditions: Figure::of(in_main.flat_map(|(_, outcome)| outcome.covered.clone())),
+        }
+    }
+
     /// The figures of this function.
     pub(crate) fn figures(&self) -> Figures {
         let function = Figure::of([self.is_called]);
@@ -113,6 +121,20 @@ impl FunctionCoverage {
             conditions: Figure::of(self.conditions.values().copied()),
         }
     }
+}
+
+/// The lines with code of a function whose main file is `main`, and whether they ran.
+fn lines_of(record: &Record, main: u32) -> impl Iterator<Item = (u32, bool)> {
+    let counted = record.function.regions.iter().zip(&record.counts.regions);
+    let in_main = counted.filter(|(region, _)| region.location.file == main);
+    let in_main = in_main.map(|(region, count)| CountedRegion {
+        span: region.location.span,
+        kind: region.kind,
+        count: *count,
+        uniformity: Uniformity::default(),
+    });
+    let lines = lines(&segments(in_main.collect())).into_iter();
+    lines.map(|(line, count)| (line, count > 0))
 }
 
 fn join<K: Ord>(ran: &mut BTreeMap<K, bool>, other: BTreeMap<K, bool>) {

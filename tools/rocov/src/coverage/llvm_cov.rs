@@ -1,6 +1,5 @@
 //! Runs llvm-cov on device ELFs and their indexed profile, and reads its output.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,19 +8,8 @@ use serde::Deserialize;
 
 use super::export;
 use super::export::Export;
-use super::figures::Figure;
-use super::function_coverage::FunctionCoverage;
 use crate::llvm::Tools;
 use crate::system::command;
-
-/// The figures of a function that was compiled with coverage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FunctionFigures {
-    /// The number of entries.
-    pub(crate) count: u64,
-    /// Its lines.
-    pub(crate) lines: Figure,
-}
 
 /// A command of llvm-cov about `elfs` and the indexed profile `merged`; options and sources may
 /// follow.
@@ -72,27 +60,6 @@ pub(crate) fn sources(tools: &Tools, elfs: &[PathBuf], merged: &Path) -> Result<
         .context("cannot read the output of `llvm-cov export`")?;
     let files = summary.data.into_iter().flat_map(|data| data.files);
     Ok(files.map(|file| file.filename).collect())
-}
-
-/// The functions of one device ELF, by their symbols.
-///
-/// # Errors
-///
-/// Fails if llvm-cov fails.
-pub(crate) fn functions(
-    tools: &Tools,
-    elf: &Path,
-    merged: &Path,
-) -> Result<BTreeMap<String, FunctionFigures>> {
-    let (export, _) = export(tools, &[elf.to_path_buf()], merged)?;
-    let functions = export.records.iter().map(|record| {
-        let function = FunctionFigures {
-            count: record.counts.calls,
-            lines: FunctionCoverage::of(record).figures().lines,
-        };
-        (symbol(&record.function.name).to_owned(), function)
-    });
-    Ok(functions.collect())
 }
 
 /// The symbol in the name of a function in a profile. A static function has its file before it:

@@ -1,7 +1,7 @@
 //! The model of coverage: the parts of the source that ran, per arch and per binary.
 //!
-//! `llvm-cov export` has the [`function`]s of each code object, and how often their regions and
-//! branches ran ([`export`]). The [`model`] keeps code objects apart. A [`view`] joins those of one
+//! rocov [`evaluate`]s the [`function`]s of each code object: how often their regions and branches ran.
+//! llvm-cov does that for host code ([`export`]). The [`model`] keeps code objects apart. A [`view`] joins those of one
 //! arch, or of one binary, to a column, and has the [`figures`] of every file in every column, by
 //! llvm-cov's own rules ([`segments`], [`function_coverage`]), and its [`uniformity`]. A [`file`] has its
 //! counts line by line, and [`changed`] those of the lines of a change; [`resolve_source`] finds the file
@@ -12,12 +12,15 @@ pub(crate) mod breakdown;
 pub(crate) mod changed;
 pub(crate) mod collect;
 pub(crate) mod comparison;
+pub(crate) mod evaluate;
 pub(crate) mod export;
 pub(crate) mod figures;
 pub(crate) mod file;
 pub(crate) mod folded;
 pub(crate) mod function;
 pub(crate) mod function_coverage;
+pub(crate) mod function_figures;
+pub(crate) mod function_groups;
 pub(crate) mod gates;
 pub(crate) mod llvm_cov;
 pub(crate) mod model;
@@ -29,6 +32,7 @@ pub(crate) mod segments;
 pub(crate) mod selection;
 pub(crate) mod source_text;
 pub(crate) mod staleness;
+pub(crate) mod test_coverage;
 pub(crate) mod uncovered;
 pub(crate) mod uniformity;
 pub(crate) mod view;
@@ -37,8 +41,9 @@ pub(crate) use changed::Change;
 pub(crate) use collect::Collected;
 pub(crate) use comparison::Comparison;
 pub(crate) use figures::Figure;
+pub(crate) use function_figures::{FunctionFigures, functions};
 pub(crate) use gates::Gates;
-pub(crate) use llvm_cov::{FunctionFigures, functions, sources};
+pub(crate) use llvm_cov::sources;
 pub(crate) use report::Report;
 pub(crate) use report_json::read as read_saved;
 pub(crate) use selection::{PathMap, Selection};

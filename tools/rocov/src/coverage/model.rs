@@ -58,22 +58,24 @@ pub(crate) struct SharedFunctions {
 }
 
 impl SharedFunctions {
-    /// Makes records that were just read share known descriptions. `place` gives the present path of a
-    /// source file for the path that it was compiled from.
-    pub(crate) fn share(&mut self, records: &mut [Record], place: impl Fn(&str) -> String) {
-        for record in records {
+    /// Makes descriptions that were just read those that are known. `place` gives the present path of a source
+    /// file for the path that it was compiled from.
+    pub(crate) fn share<'a>(
+        &mut self,
+        functions: impl IntoIterator<Item = &'a mut Arc<Function>>,
+        place: impl Fn(&str) -> String,
+    ) {
+        for function in functions {
             // A description that was just read has no other owner yet.
-            if let Some(function) = Arc::get_mut(&mut record.function) {
+            if let Some(function) = Arc::get_mut(function) {
                 for path in &mut function.filenames {
                     let paths = self.paths.entry(Arc::clone(path));
                     *path = Arc::clone(paths.or_insert_with(|| place(path).into()));
                 }
             }
-            match self.functions.get(&record.function) {
-                Some(known) => record.function = Arc::clone(known),
-                None => {
-                    self.functions.insert(Arc::clone(&record.function));
-                }
+            match self.functions.get(function) {
+                Some(known) => *function = Arc::clone(known),
+                None => _ = self.functions.insert(Arc::clone(function)),
             }
         }
     }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 
@@ -12,13 +13,15 @@ use super::model::Side;
 use super::selection::Selection;
 use super::source_text::SourceTexts;
 use super::staleness;
+use super::test_coverage::TestEvaluator;
 use super::view::{By, View};
 use crate::data::device_elfs::ObjectFile;
 use crate::data::{DataDirectory, Origins};
 use crate::llvm::LlvmTools;
-use crate::profdata::per_label::MergedTest;
+use crate::profdata::per_label::TestProfiles;
 use crate::profdata::uniformity::UniformityProfiles;
-use crate::profdata::{MergedArch, MergedObject, MergedProfiles};
+use crate::profdata::{BinaryCounts, MergedArch, MergedObject, MergedProfiles};
+use crate::support::parallel;
 use crate::term::plural::count;
 
 /// The arch of a column of host code.
@@ -26,12 +29,14 @@ const HOST: &str = "host";
 
 /// The contents of a report.
 #[derive(Default)]
-pub(crate) struct Report {
+pub(crate) struct Report<'a> {
     binaries: Vec<CountedBinary>,
     /// The lines before the table of an arch, in a text.
     headings: BTreeMap<String, String>,
     components: Vec<ReportComponent>,
-    tests: Vec<ReportTest>,
+    tests: Vec<TestProfiles<'a>>,
+    /// A directory for temporary files of tests.
+    directory: PathBuf,
 }
 
 /// A component with its own figures: its name, and the identities of its code objects.
@@ -40,15 +45,7 @@ struct ReportComponent {
     identities: BTreeSet<String>,
 }
 
-/// A test with its own figures.
-struct ReportTest {
-    name: String,
-    /// Other tests that some of its counts may be of.
-    shared_with: Vec<String>,
-    binaries: Vec<CountedBinary>,
-}
-
-impl Report {
+impl<'a> Report<'a> {
     /// Makes a report of merged profiles. A code object is named by the file that the user gave, else by
     /// the file that it was loaded from.
     pub(crate) fn of(merged: &MergedProfiles<'_>, data: &DataDirectory, origins: &Origins) -> Self {
@@ -62,7 +59,10 @@ impl Report {
             let known = named.or_else(|| origins.of(object.identity));
             known.unwrap_or(&object.file.path).to_path_buf()
         };
-        let mut report = Self::default();
+        let mut report = Self {
+            directory: merged.directory().to_path_buf(),
+            ..Self::default()
+        };
         for arch in &merged.archs {
             report.binaries.extend(counted(arch, binary));
             report.headings.insert(arch.name.to_owned(), heading(arch));
@@ -71,7 +71,10 @@ impl Report {
     }
 
     /// Adds the uniformity of the code objects with these profiles, by arch and identity.
-    pub(crate) fn add_uniformity(&mut self, profiles: &BTreeMap<(&str, &str), UniformityProfiles>) {
+    pub(crate) fn add_uniformity(
+        &mut self,
+        profiles: &BTreeMap<(&str, &str), Arc<UniformityProfiles>>,
+    ) {
         for binary in &mut self.binaries {
             let key = (&*binary.arch, &*binary.identity);
             binary.uniformity = profiles.get(&key).cloned();
@@ -83,15 +86,9 @@ impl Report {
         self.components.push(ReportComponent { name, identities });
     }
 
-    /// Adds the figures of a test.
-    pub(crate) fn add_test(&mut self, test: &MergedTest<'_>) {
-        let archs = test.merged.archs.iter();
-        let binaries = archs.flat_map(|arch| counted(arch, |it| it.elf.clone()));
-        self.tests.push(ReportTest {
-            name: test.name.clone(),
-            shared_with: test.shared_with.clone(),
-            binaries: binaries.collect(),
-        });
+    /// Adds the figures of tests.
+    pub(crate) fn add_tests(&mut self, tests: Vec<TestProfiles<'a>>) {
+        self.tests = tests;
     }
 
     /// Adds host code: `binaries`, and the indexed profile of all of them, made of `profiles` raw ones.
@@ -106,7 +103,7 @@ impl Report {
             identity: String::new(),
             binary: binaries[0].clone(),
             objects: binaries.to_vec(),
-            profile: profile.to_path_buf(),
+            counts: BinaryCounts::Indexed(profile.to_path_buf()),
             uniformity: None,
         });
         self.headings.insert(HOST.to_owned(), heading);
@@ -117,7 +114,7 @@ impl Report {
         &self.headings
     }
 
-    /// Collects the counts of all code objects from llvm-cov.
+    /// Collects the counts of all code objects.
     ///
     /// # Errors
     ///
@@ -128,10 +125,10 @@ impl Report {
         installed: &LlvmTools,
     ) -> Result<Collected> {
         let place = |path: &str| selection.place(path);
-        collect(&self.binaries, installed.newest(), place)
+        collect(&self.binaries, installed, place)
     }
 
-    /// Returns the view of the report, and the warnings of llvm-cov.
+    /// Returns the view of the report, and warnings.
     ///
     /// # Errors
     ///
@@ -142,9 +139,7 @@ impl Report {
         by: By,
         installed: &LlvmTools,
     ) -> Result<(View, Vec<String>)> {
-        let place = |path: &str| selection.place(path);
         let is_wanted = |path: &str| selection.admits(path);
-        let tools = installed.newest();
         let collected = self.collected(selection, installed)?;
         let components = self.components.iter().map(|component| {
             let sources = collected.sources.iter();
@@ -153,16 +148,44 @@ impl Report {
             Part::of(component.name.clone(), &view)
         });
         let components = components.collect();
-        let mut tests = Tests::default();
-        for test in &self.tests {
-            let sources = collect(&test.binaries, tools, place)?.sources;
-            let view = View::new(sources, By::Arch, is_wanted);
-            tests.add(test.name.clone(), test.shared_with.clone(), &view);
-        }
         let mut view = View::new(collected.sources, by, is_wanted);
         view.components = components;
-        view.tests = tests.finish();
+        view.tests = self.tests(selection, installed)?;
         Ok((view, collected.warnings))
+    }
+
+    /// The figures of the tests.
+    fn tests(&self, selection: &Selection, installed: &LlvmTools) -> Result<Vec<Part>> {
+        if self.tests.is_empty() {
+            return Ok(Vec::new());
+        }
+        let evaluator = self.test_evaluator(selection, installed, |_| true)?;
+        let tests = Mutex::new(Tests::new(self.tests.len()));
+        let numbered: Vec<_> = self.tests.iter().enumerate().collect();
+        parallel::map(&numbered, |(number, test)| {
+            let (part, covered) = evaluator.evaluate(test, |path| selection.admits(path))?;
+            let mut tests = tests.lock().unwrap_or_else(PoisonError::into_inner);
+            tests.add(*number, part, covered);
+            Ok(())
+        })?;
+        let tests = tests.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(tests.finish())
+    }
+
+    /// Reads the code objects whose identity is wanted, for tests.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one of them cannot be read.
+    pub(crate) fn test_evaluator<'b>(
+        &'b self,
+        selection: &'b Selection,
+        installed: &'b LlvmTools,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<TestEvaluator<'b, impl Fn(&str) -> String + Sync + 'b>> {
+        let binaries = self.binaries.iter().filter(|it| is_wanted(&it.identity));
+        let place = |path: &str| selection.place(path);
+        TestEvaluator::new(binaries, place, &self.directory, installed)
     }
 
     /// Returns a line for each of `sources` that has changed since it was compiled, by `texts`.
@@ -201,7 +224,7 @@ fn counted<'a>(
         identity: object.identity.to_owned(),
         binary: binary(object),
         objects: vec![object.elf.clone()],
-        profile: object.profile.clone(),
+        counts: object.counts.clone(),
         uniformity: None,
     })
 }

@@ -72,7 +72,7 @@ pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<So
             let branch = function.branches.get_mut(branch).with_context(is_none)?;
             *branch.folded.get_mut(side).with_context(is_none)? = true;
         }
-        shared.share(&mut records, &place);
+        shared.share(records.iter_mut().map(|it| &mut it.function), &place);
         Ok(Source {
             identity: String::new(),
             side: head.side,

@@ -45,7 +45,10 @@ pub(crate) fn segments(mut regions: Vec<CountedRegion>) -> Vec<Segment> {
         }
         is_same
     });
-    let mut builder = Builder::default();
+    let mut builder = Builder {
+        segments: Vec::with_capacity(2 * regions.len()),
+        active: Vec::new(),
+    };
     for (index, region) in regions.iter().enumerate() {
         builder.add(region, regions.get(index + 1));
     }
@@ -55,7 +58,6 @@ pub(crate) fn segments(mut regions: Vec<CountedRegion>) -> Vec<Segment> {
     builder.segments
 }
 
-#[derive(Default)]
 struct Builder {
     segments: Vec<Segment>,
     /// Regions around the current place, outermost first.
@@ -65,10 +67,9 @@ struct Builder {
 impl Builder {
     fn add(&mut self, region: &CountedRegion, next: Option<&CountedRegion>) {
         let Span { start, end } = region.span;
-        let (staying, completed): (Vec<_>, Vec<_>) =
-            self.active.iter().partition(|it| it.span.end > start);
-        let first_completed = staying.len();
-        self.active = [staying, completed].concat();
+        let is_completed = |it: &CountedRegion| it.span.end <= start;
+        self.active.sort_by_key(is_completed);
+        let first_completed = self.active.partition_point(|it| !is_completed(it));
         if first_completed < self.active.len() {
             self.complete(Some(start), first_completed);
         }
@@ -185,7 +186,13 @@ pub(crate) fn counted_lines(segments: &[Segment]) -> Vec<(u32, u64, Uniformity)>
     while !rest.is_empty() {
         let here = rest.iter().take_while(|it| it.place.line == number).count();
         let (here, after) = rest.split_at(here);
-        if let Some((count, uniformity)) = line(here, around) {
+        let counted = match here {
+            [] => around
+                .filter(|it| it.has_count)
+                .map(|it| (it.count, it.uniformity)),
+            here => line(here, around),
+        };
+        if let Some((count, uniformity)) = counted {
             lines.push((number, count, uniformity));
         }
         around = here.last().or(around);

@@ -1,15 +1,16 @@
 //! The uniformity of code: the share of its executions that had all lanes of the wave active.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Result;
 
-use super::llvm_cov::export;
+use super::evaluate::ObjectIndex;
 use super::model::Record;
 use super::segments::counted_lines;
 use super::view::{Column, View};
-use crate::llvm::Tools;
+use crate::profdata::ProfileCounts;
 use crate::profdata::uniformity::UniformityProfiles;
 
 /// The uniformity of a part of the code. Each active lane counts as one execution.
@@ -40,27 +41,28 @@ impl Uniformity {
     }
 }
 
-/// Adds the uniformity of their regions to the records of a code object. llvm-cov leaves out some descriptions
-/// of unused functions because of their counts, so the exports may differ in these.
+/// Adds the uniformity of their regions to the records of a code object. Some descriptions of unused functions
+/// are left out because of their counts, so the evaluations may differ in these.
 ///
 /// # Errors
 ///
-/// Fails if llvm-cov fails.
+/// Fails if an MC/DC decision is damaged.
 pub(super) fn add(
     records: &mut [Record],
     profiles: &UniformityProfiles,
-    objects: &[PathBuf],
-    tools: &Tools,
+    index: &ObjectIndex,
 ) -> Result<()> {
-    let regions = |profile: &Path| -> Result<HashMap<_, _>> {
-        let (export, _) = export(tools, objects, profile)?;
-        let records = export.records.into_iter();
-        let regions = records.map(|record| (record.function, record.counts.regions));
+    let regions = |counts: &ProfileCounts| -> Result<HashMap<_, _>> {
+        let records = index.evaluate(counts)?.records.into_iter();
+        let regions = records.map(|record| (Arc::as_ptr(&record.function), record.counts.regions));
         Ok(regions.collect())
     };
     let (uniform, marks) = (regions(&profiles.uniform)?, regions(&profiles.marks)?);
     for Record { function, counts } in records {
-        let (Some(uniform), Some(marks)) = (uniform.get(function), marks.get(function)) else {
+        let (Some(uniform), Some(marks)) = (
+            uniform.get(&Arc::as_ptr(function)),
+            marks.get(&Arc::as_ptr(function)),
+        ) else {
             continue;
         };
         let regions = counts.regions.iter().zip(uniform.iter().zip(marks));

@@ -3,13 +3,14 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::Hash;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::breakdown::Part;
 use super::changed::Changed;
 use super::figures::Figures;
-use super::function::Place;
+use super::function::{Function, Place};
 use super::function_coverage::FunctionCoverage;
 use super::model::{Record, Side, Source, combine};
 use super::source_text::SourceTexts;
@@ -47,9 +48,12 @@ impl Column {
         let records = combine(sources.into_iter().flat_map(|source| source.records));
         let mut by_path: HashMap<_, Vec<usize>> = HashMap::new();
         for (index, record) in records.iter().enumerate() {
-            let paths: BTreeSet<_> = record.function.filenames.iter().collect();
-            for path in paths {
-                by_path.entry(Arc::clone(path)).or_default().push(index);
+            for path in &record.function.filenames {
+                let of_path = by_path.entry(Arc::clone(path)).or_default();
+                // A function has a file for each macro that it expands.
+                if of_path.last() != Some(&index) {
+                    of_path.push(index);
+                }
             }
         }
         Self {
@@ -78,6 +82,19 @@ impl Column {
     pub(crate) fn defined_in<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a Record> {
         self.touching(path)
             .filter(move |record| &**record.function.main_path() == path)
+    }
+
+    /// The figures of a file. `None` if a function is there several times in different forms, which must be
+    /// joined.
+    fn figures(&self, path: &str) -> Option<Figures> {
+        let mut known = HashSet::new();
+        let functions = self.defined_in(path).map(|record| {
+            let function = &record.function;
+            let start = function.start();
+            let is_new = known.insert((start, &*function.name));
+            is_new.then(|| (start, FunctionCoverage::figures_of(record)))
+        });
+        Some(sum(functions.collect::<Option<Vec<_>>>()?))
     }
 }
 
@@ -166,6 +183,12 @@ impl View {
     /// Instances of one template count once. On archs on which a function is not the same, what any
     /// of them has is joined first.
     fn row(&self, path: &str) -> Row {
+        if let [column] = &self.columns[..]
+            && let Some(all) = column.figures(path)
+        {
+            let columns = vec![column.has(path).then_some(all)];
+            return Row { columns, all };
+        }
         let mut everywhere: BTreeMap<(Place, &str), FunctionCoverage> = BTreeMap::new();
         let mut columns = Vec::new();
         for column in &self.columns {
@@ -184,6 +207,31 @@ impl View {
         let everywhere = everywhere.iter();
         let all = sum(everywhere.map(|((start, _), detail)| (*start, detail.figures())));
         Row { columns, all }
+    }
+
+    /// The figures of the functions of a column that are defined in shown files, by `group`. Functions that
+    /// start at one place must be of one group.
+    pub(crate) fn figures_by<G: Eq + Hash>(
+        &self,
+        column: &Column,
+        group: impl Fn(&Arc<Function>) -> Option<G>,
+    ) -> HashMap<G, Figures> {
+        let mut groups: HashMap<G, Figures> = HashMap::new();
+        for path in &self.paths {
+            let mut functions: HashMap<G, Vec<_>> = HashMap::new();
+            for record in column.defined_in(path) {
+                if let Some(group) = group(&record.function) {
+                    let start = record.function.start();
+                    let figures = FunctionCoverage::figures_of(record);
+                    functions.entry(group).or_default().push((start, figures));
+                }
+            }
+            for (group, functions) in functions {
+                let figures = groups.entry(group).or_default();
+                *figures = figures.plus(&sum(functions));
+            }
+        }
+        groups
     }
 
     /// The figures of all files and their sum, which are found once.

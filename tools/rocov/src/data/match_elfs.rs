@@ -110,25 +110,36 @@ impl<'a> MatchedElfs<'a> {
         counted.map(|profile| profile.label.as_ref()).collect()
     }
 
-    /// Makes a copy with only the profiles of the labels that are wanted.
-    pub(crate) fn of_labels(&self, is_wanted: impl Fn(Option<&Label>) -> bool) -> Self {
-        let is_of_label = |profile: &&&DeviceProfile| is_wanted(profile.label.as_ref());
-        let mut archs: BTreeMap<_, MatchedArch<'_>> = BTreeMap::new();
+    /// Makes copies that have the profiles of one key each. `keys` gives those of a label.
+    pub(crate) fn grouped<K: Ord + Clone>(
+        &self,
+        keys: impl Fn(Option<&'a Label>) -> BTreeSet<K>,
+    ) -> BTreeMap<K, Self> {
+        let mut of_label: BTreeMap<Option<&Label>, BTreeSet<K>> = BTreeMap::new();
+        let mut groups: BTreeMap<K, Self> = BTreeMap::new();
         for (arch, objects) in &self.archs {
             for (identity, object) in objects {
-                let profiles = object.profiles.iter().filter(is_of_label);
-                let profiles: Vec<_> = profiles.copied().collect();
-                if !profiles.is_empty() {
-                    let object = MatchedCodeObject {
-                        profiles,
-                        ..*object
-                    };
-                    archs.entry(*arch).or_default().insert(*identity, object);
+                for profile in &object.profiles {
+                    let label = profile.label.as_ref();
+                    for key in &*of_label.entry(label).or_insert_with(|| keys(label)) {
+                        let group = groups.entry(key.clone()).or_insert_with(Self::empty);
+                        let objects = group.archs.entry(*arch).or_default();
+                        let of_group = objects.entry(*identity);
+                        let of_group = of_group.or_insert_with(|| MatchedCodeObject {
+                            profiles: Vec::new(),
+                            ..*object
+                        });
+                        of_group.profiles.push(*profile);
+                    }
                 }
             }
         }
+        groups
+    }
+
+    fn empty() -> Self {
         Self {
-            archs,
+            archs: BTreeMap::new(),
             strangers: BTreeMap::new(),
             unused: Vec::new(),
             damaged: 0,

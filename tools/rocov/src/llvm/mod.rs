@@ -12,7 +12,7 @@ mod tools;
 use std::cmp::Reverse;
 use std::path::Path;
 
-use anyhow::{Error, Result, anyhow, bail};
+use anyhow::{Error, Result, anyhow};
 use rocov::format::profraw::{Version, VersionLayout};
 
 use search::{PLACES, candidates, named_in};
@@ -38,6 +38,19 @@ impl LlvmTools {
     ///
     /// Fails if there are none.
     pub(crate) fn find(directory: Option<&Path>) -> Result<Self> {
+        let found = Self::find_any(directory)?;
+        match found.tools.is_empty() {
+            true => Err(none(PLACES)),
+            false => Ok(found),
+        }
+    }
+
+    /// Looks for the tools in `directory`, or in their usual places, where there may be none.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there are none in `directory`.
+    pub(crate) fn find_any(directory: Option<&Path>) -> Result<Self> {
         let candidates = match directory {
             Some(directory) => named_in(directory, "llvm-profdata"),
             None => candidates("llvm-profdata"),
@@ -47,12 +60,8 @@ impl LlvmTools {
             .filter_map(|path| Tools::of(path))
             .collect();
         tools.sort_by_key(|tools| Reverse(tools.llvm));
-        if tools.is_empty() {
-            let place = directory.map_or_else(
-                || PLACES.to_owned(),
-                |directory| format!("in {}", directory.display()),
-            );
-            bail!("no llvm-profdata and llvm-cov {place}: install LLVM's tools or give --llvm-bin");
+        if let (true, Some(directory)) = (tools.is_empty(), directory) {
+            return Err(none(&format!("in {}", directory.display())));
         }
         let chosen = directory.is_some();
         Ok(Self {
@@ -60,6 +69,16 @@ impl LlvmTools {
             chosen,
             compilers: Vec::new(),
         })
+    }
+
+    /// No other tools than these.
+    #[cfg(test)]
+    pub(crate) fn of(tools: Option<Tools>) -> Self {
+        Self {
+            tools: Vec::from_iter(tools),
+            chosen: true,
+            compilers: Vec::new(),
+        }
     }
 
     /// Prefers the tools beside the compilers that say this of their versions: those of the code
@@ -80,8 +99,12 @@ impl LlvmTools {
 
     /// The newest tools of all: they read every indexed profile and coverage mapping that the
     /// others write.
-    pub(crate) fn newest(&self) -> &Tools {
-        &self.tools[0]
+    ///
+    /// # Errors
+    ///
+    /// Fails if there are no tools.
+    pub(crate) fn newest(&self) -> Result<&Tools> {
+        self.tools.first().ok_or_else(|| none(PLACES))
     }
 
     /// The tools that read raw profiles of `raw_version`: those of a compiler that is preferred, else
@@ -128,6 +151,9 @@ impl LlvmTools {
 
     /// Makes the error that names the LLVM that is missing.
     fn no_reader(&self, raw_version: u64) -> Error {
+        if self.tools.is_empty() {
+            return none(PLACES);
+        }
         let found: Vec<_> = self.tools.iter().map(Tools::to_string).collect();
         let found = found.join(", ");
         match Version::of_word(raw_version) {
@@ -142,6 +168,11 @@ impl LlvmTools {
             ),
         }
     }
+}
+
+/// Makes the error that there are no tools in `place`.
+fn none(place: &str) -> Error {
+    anyhow!("no llvm-profdata and llvm-cov {place}: install LLVM's tools or give --llvm-bin")
 }
 
 /// The releases of LLVM whose tools read raw profiles of this layout.
@@ -179,7 +210,7 @@ mod tests {
         for (raw_version, llvm) in [(8, 15), (9, 18), (10, 22), (11, 23)] {
             assert_eq!(installed.reading(raw_version).unwrap().llvm, llvm);
         }
-        assert_eq!(installed.newest().llvm, 23);
+        assert_eq!(installed.newest().unwrap().llvm, 23);
     }
 
     #[test]

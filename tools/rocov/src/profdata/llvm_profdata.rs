@@ -15,28 +15,6 @@ use crate::llvm::{LlvmTools, Tools};
 use crate::support::atomic::replace;
 use crate::system::command;
 
-/// Checks the raw profile at `path` with llvm-profdata, which looks deeper than rocov's own check of the
-/// header.
-///
-/// # Errors
-///
-/// Fails if no installed tool reads its version, or if llvm-profdata rejects it. The error has the reason.
-pub(crate) fn check_by_tool(path: &Path, installed: &LlvmTools) -> Result<()> {
-    let tools = installed.reading(Version::split(version_word(path)?).0)?;
-    let part = NamedTempFile::new().context("cannot make a temporary file")?;
-    let (mut command, _list) = merging(tools, &[path], part.path(), &[])?;
-    let ended = command::ended(&mut command)?;
-    if !ended.status.success() {
-        // `warning: FILE: REASON`, and then the error that nothing is left.
-        let said = String::from_utf8_lossy(&ended.stderr);
-        let name = format!("{}: ", path.display());
-        let reason = said.lines().find_map(|line| line.split_once(&name));
-        let reason = reason.map_or_else(|| command::reason(&ended), |(_, it)| it.to_owned());
-        bail!("llvm-profdata refuses it: {reason}");
-    }
-    Ok(())
-}
-
 /// Merges `profiles` into `output`, which is replaced at once. `arguments` are llvm-profdata's own.
 /// Returns the lines that llvm-profdata printed.
 ///
@@ -92,7 +70,7 @@ pub(crate) fn merge(
     }
     parts.extend(made.iter().map(NamedTempFile::path));
     replace(output, |file| {
-        said.extend(run(installed.newest(), &parts, file, arguments)?);
+        said.extend(run(installed.newest()?, &parts, file, arguments)?);
         Ok(())
     })?;
     Ok(said)

@@ -1,27 +1,28 @@
-//! Merges raw profiles into indexed ones, as llvm-cov reads them: one for each code object and one for each
-//! arch.
+//! Adds up the raw profiles of each code object ([`counts`]). For annotated source, merges those of an arch into
+//! an indexed profile, as llvm-cov reads it.
 //!
 //! Two code objects can have the same function, and each has its own counts of it.
 
-pub(crate) mod indexed_profile;
+mod counts;
 pub(crate) mod llvm_profdata;
 pub(crate) mod per_label;
 pub(crate) mod uniformity;
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use rocov::format::profraw::Sum;
 use tempfile::TempDir;
 
 use crate::data::DataDirectory;
 use crate::data::device_elfs::ObjectFile;
 use crate::data::match_elfs::{MatchedArch, MatchedCodeObject, MatchedElfs, leave_out_damaged};
 use crate::llvm::LlvmTools;
-use crate::support::{mmap, parallel};
+use crate::support::parallel;
+use crate::term::print;
 use crate::term::warnings::Warnings;
+
+pub(crate) use counts::{BinaryCounts, ProfileCounts};
 
 /// Everything that was merged.
 pub(crate) struct MergedProfiles<'a> {
@@ -36,18 +37,18 @@ pub(crate) struct MergedArch<'a> {
     pub(crate) name: &'a str,
     /// The code objects in the order of their identities; at least one.
     pub(crate) objects: Vec<MergedObject<'a>>,
-    /// The indexed profile of all of them.
-    pub(crate) profile: PathBuf,
+    /// The raw profiles of all of them.
+    raw: Vec<PathBuf>,
 }
 
-/// A code object and its own indexed profile.
+/// A code object and its own counts.
 pub(crate) struct MergedObject<'a> {
     pub(crate) identity: &'a str,
     /// The file that it was found in.
     pub(crate) file: &'a ObjectFile,
     /// The path of its device ELF.
     pub(crate) elf: PathBuf,
-    pub(crate) profile: PathBuf,
+    pub(crate) counts: BinaryCounts,
     /// The number of its raw profiles, without those of zeros: 0 if it was never launched.
     pub(crate) raw: usize,
 }
@@ -74,68 +75,63 @@ impl<'a> MergedProfiles<'a> {
         Ok(merged)
     }
 
-    /// Merges profiles that were matched, and copies device ELFs that lie in other files to places where
-    /// llvm-cov can read them, all in a temporary directory. Profiles that llvm-profdata refuses are
-    /// damaged: they are taken out of `matched`, and a warning names each.
+    /// Adds up the profiles that were matched, and copies device ELFs that lie in other files to places where
+    /// llvm-cov can read them, in a temporary directory. Takes damaged profiles out of `matched`, and warns of
+    /// each.
     ///
     /// # Errors
     ///
-    /// Fails if a file cannot be read or written, or no installed tool reads a profile.
+    /// Fails if a file cannot be read or written, or if neither rocov nor an installed tool adds up the profiles
+    /// of a code object.
     pub(crate) fn of(
         matched: &mut MatchedElfs<'a>,
         installed: &LlvmTools,
         warnings: &mut Warnings,
     ) -> Result<Self> {
         let directory = TempDir::new().context("cannot make a temporary directory")?;
-        let output = directory.path();
-        // Before the merges, as llvm-cov warns of objects that are newer than the profile.
-        let mut elfs = BTreeMap::new();
-        for (arch, objects) in &matched.archs {
-            for (identity, object) in objects {
-                let elf = object.file.place(object.elf, arch, output)?;
-                elfs.insert((*arch, *identity), elf);
-            }
-        }
-        let refused = merge_archs(&mut matched.archs, output, installed, warnings)?;
-        matched.damaged += refused;
-
-        let archs = matched.archs.iter();
-        let merges = archs.flat_map(|(arch, objects)| {
-            let is_alone = objects.len() == 1;
-            objects.iter().map(move |it| (*arch, is_alone, it))
-        });
-        let merges: Vec<_> = merges.collect();
-        let objects = parallel::map(&merges, |(arch, is_alone, (identity, object))| {
-            let mut said = Vec::new();
-            let profile = if *is_alone {
-                of_arch(output, arch)
-            } else {
-                let part = of_arch(output, &format!("{arch}.{identity}"));
-                said = merge_object(object, &part, installed)?;
-                part
+        let mut archs = Vec::new();
+        for (name, objects) in &mut matched.archs {
+            let counts = match sums(objects)? {
+                Some(sums) => sums,
+                None => {
+                    let left_out = leave_out_damaged(objects, counts::check);
+                    matched.damaged += left_out.len();
+                    warnings.extend(left_out);
+                    if objects.is_empty() {
+                        continue;
+                    }
+                    each_counted(objects, directory.path(), installed, warnings)?
+                }
             };
-            let object = MergedObject {
-                identity,
-                file: object.file,
-                elf: elfs[&(*arch, **identity)].clone(),
-                profile,
-                raw: object.counted(),
-            };
-            Ok((object, said))
-        })?;
-        let mut archs: Vec<MergedArch<'_>> = Vec::new();
-        for ((name, ..), (object, said)) in merges.iter().zip(objects) {
-            warnings.extend(said);
-            match archs.last_mut() {
-                Some(arch) if arch.name == *name => arch.objects.push(object),
-                _ => archs.push(MergedArch {
-                    name,
-                    objects: vec![object],
-                    profile: of_arch(output, name),
-                }),
-            }
+            let objects = objects.iter().zip(counts);
+            let mut raw = Vec::new();
+            let objects = objects.map(|((identity, object), counts)| {
+                raw.extend(object.paths().into_iter().map(Path::to_path_buf));
+                Ok(MergedObject {
+                    identity,
+                    file: object.file,
+                    elf: object.file.place(object.elf, name, directory.path())?,
+                    counts,
+                    raw: object.counted(),
+                })
+            });
+            let objects = objects.collect::<Result<_>>()?;
+            archs.push(MergedArch { name, objects, raw });
         }
+        matched.archs.retain(|_, objects| !objects.is_empty());
         Ok(Self { archs, directory })
+    }
+
+    /// The indexed profile of an arch, for llvm-cov.
+    ///
+    /// # Errors
+    ///
+    /// Fails if llvm-profdata fails.
+    pub(crate) fn indexed(&self, arch: &MergedArch<'_>, installed: &LlvmTools) -> Result<PathBuf> {
+        let profile = of_arch(self.directory(), arch.name);
+        let raw: Vec<_> = arch.raw.iter().map(PathBuf::as_path).collect();
+        print::warn(&llvm_profdata::merge(&raw, &profile, installed, &[])?);
+        Ok(profile)
     }
 
     /// A directory for files that are needed as long as this.
@@ -173,74 +169,48 @@ fn of_arch(directory: &Path, name: &str) -> PathBuf {
     directory.join(format!("{name}.profdata"))
 }
 
-/// Merges the profiles of each arch. Takes out the profiles that llvm-profdata refuses, and returns
-/// their number.
-fn merge_archs(
-    archs: &mut BTreeMap<&str, MatchedArch<'_>>,
+/// The sums of the profiles of each code object; `None` if some cannot be added up.
+fn sums(objects: &MatchedArch<'_>) -> Result<Option<Vec<BinaryCounts>>> {
+    let objects: Vec<_> = objects.values().collect();
+    let sums = parallel::map(&objects, |object| {
+        let sum = ProfileCounts::of(&object.paths()).ok();
+        Ok(sum.map(|sum| BinaryCounts::Summed(Arc::new(sum))))
+    })?;
+    Ok(sums.into_iter().collect())
+}
+
+/// The counts of each code object, by llvm-profdata if rocov cannot add up the profiles.
+fn each_counted(
+    objects: &MatchedArch<'_>,
     output: &Path,
     installed: &LlvmTools,
     warnings: &mut Warnings,
-) -> Result<usize> {
-    let merge = |arch: &str, objects: &MatchedArch<'_>| {
-        let raw: Vec<_> = objects
-            .values()
-            .flat_map(MatchedCodeObject::paths)
-            .collect();
-        llvm_profdata::merge(&raw, &of_arch(output, arch), installed, &[])
-    };
-    let of_archs: Vec<_> = archs.iter().collect();
-    let ended = parallel::map(&of_archs, |(arch, objects)| Ok(merge(arch, objects)))?;
-    let mut refused = 0;
-    for ((arch, objects), result) in archs.iter_mut().zip(ended) {
-        let error = match result {
-            Ok(said) => {
-                warnings.extend(said);
-                continue;
-            }
-            Err(error) => error,
-        };
-        // One that is refused makes llvm-profdata refuse all.
-        let left_out = leave_out_damaged(objects, |profile| {
-            llvm_profdata::check_by_tool(profile, installed)
-        });
-        if left_out.is_empty() {
-            return Err(error);
-        }
-        refused += left_out.len();
-        warnings.extend(left_out);
-        if !objects.is_empty() {
-            warnings.extend(merge(arch, objects)?);
-        }
-    }
-    Ok(refused)
+) -> Result<Vec<BinaryCounts>> {
+    let objects: Vec<_> = objects.iter().collect();
+    let counts = parallel::map(&objects, |(identity, object)| {
+        object_counts(object, of_arch(output, identity), installed)
+    })?;
+    let (counts, said): (_, Vec<_>) = counts.into_iter().unzip();
+    warnings.extend(said.concat());
+    Ok(counts)
 }
 
-/// Merges the profiles of one code object into `part`. Returns the lines that llvm-profdata printed.
+/// The counts of one code object, and the lines that llvm-profdata printed. If rocov cannot add up its
+/// profiles, llvm-profdata merges them into `part`.
 ///
 /// # Errors
 ///
-/// Fails if the profile cannot be written, or llvm-profdata fails.
-pub(crate) fn merge_object(
+/// Fails if llvm-profdata fails.
+pub(crate) fn object_counts(
     object: &MatchedCodeObject<'_>,
-    part: &Path,
+    part: PathBuf,
     installed: &LlvmTools,
-) -> Result<Vec<String>> {
-    match sum(object).and_then(|sum| indexed_profile::write(&sum)) {
-        Some(bytes) => {
-            fs::write(part, bytes).with_context(|| format!("cannot write {}", part.display()))?;
-            Ok(Vec::new())
+) -> Result<(BinaryCounts, Vec<String>)> {
+    match ProfileCounts::of(&object.paths()) {
+        Ok(counts) => Ok((BinaryCounts::Summed(Arc::new(counts)), Vec::new())),
+        Err(_) => {
+            let said = llvm_profdata::merge(&object.paths(), &part, installed, &[])?;
+            Ok((BinaryCounts::Indexed(part), said))
         }
-        None => llvm_profdata::merge(&object.paths(), part, installed, &[]),
     }
-}
-
-/// The sum of the profiles of one code object; `None` if rocov cannot add them up.
-fn sum(object: &MatchedCodeObject<'_>) -> Option<Sum> {
-    let paths = object.paths();
-    let (first, more) = paths.split_first()?;
-    let mut sum = Sum::of(&mmap::map(first).ok()?[..]).ok()?;
-    for path in more {
-        sum.add(&mmap::map(path).ok()?).ok()?;
-    }
-    Some(sum)
 }

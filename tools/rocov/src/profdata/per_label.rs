@@ -1,25 +1,22 @@
-//! The profiles of each label, merged: the counts of single tests.
+//! The profiles of each label: those of single tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
 use rocov::store::Label;
 
-use super::MergedProfiles;
 use crate::data::DataDirectory;
 use crate::data::match_elfs::MatchedElfs;
-use crate::llvm::LlvmTools;
-use crate::term::warnings::Warnings;
 
 /// The name of profiles without a label.
 pub(crate) const UNLABELLED: &str = "(no label)";
 
-/// The counts under one label, or without one.
-pub(crate) struct MergedTest<'a> {
+/// The profiles under one label, or without one.
+pub(crate) struct TestProfiles<'a> {
     pub(crate) name: String,
     /// The other labels that some of the counts may be of: they were open at the same time.
     pub(crate) shared_with: Vec<String>,
-    pub(crate) merged: MergedProfiles<'a>,
+    pub(crate) matched: MatchedElfs<'a>,
 }
 
 /// The labels of the profiles.
@@ -51,17 +48,15 @@ pub(crate) fn name(test: Option<&Label>) -> String {
     test.map_or(UNLABELLED.to_owned(), ToString::to_string)
 }
 
-/// Merges the profiles of each test. A profile that several tests share counts for each.
+/// The profiles of each test. A profile that several tests share counts for each.
 ///
 /// # Errors
 ///
-/// Fails if no profile has a label, or a tool fails.
-pub(crate) fn merged<'a>(
+/// Fails if no profile has a label.
+pub(crate) fn tests<'a>(
     matched: &MatchedElfs<'a>,
     data: &DataDirectory,
-    installed: &LlvmTools,
-    warnings: &mut Warnings,
-) -> Result<Vec<MergedTest<'a>>> {
+) -> Result<Vec<TestProfiles<'a>>> {
     let mut others: BTreeMap<Option<Label>, BTreeSet<Option<Label>>> = BTreeMap::new();
     for label in labels(matched, data)? {
         let tests = sharing(label);
@@ -70,14 +65,13 @@ pub(crate) fn merged<'a>(
             others.entry(test.clone()).or_default().extend(more);
         }
     }
-    let mut merge = |(test, others): (Option<Label>, BTreeSet<Option<Label>>)| {
-        let mut matched = matched.of_labels(|label| sharing(label).contains(&test));
-        let merged = MergedProfiles::of(&mut matched, installed, warnings)?;
-        Ok(MergedTest {
+    let mut profiles = matched.grouped(sharing);
+    let tests = others.into_iter().filter_map(|(test, others)| {
+        Some(TestProfiles {
             name: name(test.as_ref()),
             shared_with: others.iter().map(|it| name(it.as_ref())).collect(),
-            merged,
+            matched: profiles.remove(&test)?,
         })
-    };
-    others.into_iter().map(&mut merge).collect()
+    });
+    Ok(tests.collect())
 }

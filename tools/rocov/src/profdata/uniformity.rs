@@ -1,4 +1,4 @@
-//! Profiles from which llvm-cov computes the executions that had all lanes of a wave active.
+//! Profiles that give the executions that had all lanes of a wave active.
 //!
 //! clang 23 and later count these executions in a second counter for each counter (raw version 11): its
 //! uniform counter. A counter is divergent if it is larger than its uniform counter.
@@ -10,27 +10,23 @@
 //! - After a divergent block is subtracted, or two of them are added, the counters do not tell which lanes of
 //!   a wave are left or come together.
 //!
-//! llvm-cov evaluates these sums. A second profile, of marks, finds the regions that have a uniform count: in
-//! it, each divergent counter has a random number and every other counter is 0. A region has a uniform count
-//! if it evaluates to 0 or to one of these numbers.
+//! A second profile, of marks, finds the regions that have a uniform count: in it, each divergent counter has
+//! a random number and every other counter is 0. A region has a uniform count if it evaluates to 0 or to one
+//! of these numbers.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use anyhow::{Context, Result};
-
-use super::{indexed_profile, sum};
-use crate::data::match_elfs::{MatchedCodeObject, MatchedElfs};
+use super::{BinaryCounts, MergedProfiles, ProfileCounts};
 
 /// The profiles of one code object.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct UniformityProfiles {
-    /// The indexed profile of the uniform counters.
-    pub(crate) uniform: PathBuf,
-    /// The indexed profile of the marks.
-    pub(crate) marks: PathBuf,
+    /// The uniform counters.
+    pub(crate) uniform: ProfileCounts,
+    /// The marks.
+    pub(crate) marks: ProfileCounts,
     /// The marks of divergent counters.
     divergent: HashSet<u64>,
 }
@@ -42,50 +38,47 @@ impl UniformityProfiles {
     }
 }
 
-/// The profiles of the code objects that have uniform counters, by arch and identity. Writes them to
-/// `directory`.
-///
-/// # Errors
-///
-/// Fails if a file cannot be written.
+/// The profiles of the code objects that have uniform counters, by arch and identity.
 pub(crate) fn profiles<'a>(
-    matched: &MatchedElfs<'a>,
-    directory: &Path,
-) -> Result<BTreeMap<(&'a str, &'a str), UniformityProfiles>> {
+    merged: &'a MergedProfiles<'_>,
+) -> BTreeMap<(&'a str, &'a str), Arc<UniformityProfiles>> {
     let mut profiles = BTreeMap::new();
-    for (arch, objects) in &matched.archs {
-        for (identity, object) in objects {
-            let mut divergent = HashSet::new();
-            let Some(written) = of_object(object, &mut divergent) else {
+    for arch in &merged.archs {
+        for object in &arch.objects {
+            let BinaryCounts::Summed(counts) = &object.counts else {
                 continue;
             };
-            let path = |kind| directory.join(format!("{arch}.{identity}.{kind}.profdata"));
-            let paths = ["uniform", "marks"].map(path);
-            for (path, bytes) in paths.iter().zip(written) {
-                fs::write(path, bytes)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
+            if let Some(of_object) = of_object(counts) {
+                profiles.insert((arch.name, object.identity), Arc::new(of_object));
             }
-            let [uniform, marks] = paths;
-            let of_object = UniformityProfiles {
-                uniform,
-                marks,
-                divergent,
-            };
-            profiles.insert((*arch, *identity), of_object);
         }
     }
-    Ok(profiles)
+    profiles
 }
 
-/// The profiles of uniform counters and of marks, as bytes; `None` if there are no uniform counters.
-fn of_object(object: &MatchedCodeObject<'_>, divergent: &mut HashSet<u64>) -> Option<[Vec<u8>; 2]> {
-    indexed_profile::write_uniform(&sum(object)?, |executions, uniform| {
-        if uniform >= executions {
-            return 0;
-        }
-        let mark = mark(divergent.len());
-        divergent.insert(mark);
-        mark
+/// The profiles of uniform counters and of marks; `None` if there are no uniform counters.
+fn of_object(counts: &ProfileCounts) -> Option<UniformityProfiles> {
+    let mut functions = counts.functions.values();
+    if counts.version.is_single_byte() || functions.all(|it| it.uniform.is_empty()) {
+        return None;
+    }
+    let mut divergent = HashSet::new();
+    let marks = counts.with_counters(|counts| {
+        let blocks = counts.counters.iter().zip(&counts.uniform);
+        let marks = blocks.map(|(executions, uniform)| {
+            if uniform >= executions {
+                return 0;
+            }
+            let mark = mark(divergent.len());
+            divergent.insert(mark);
+            mark
+        });
+        marks.collect()
+    });
+    Some(UniformityProfiles {
+        uniform: counts.with_counters(|counts| counts.uniform.clone()),
+        marks,
+        divergent,
     })
 }
 

@@ -17,6 +17,7 @@ use crate::coverage::collect::{CountedBinary, collect};
 use crate::coverage::model::{Side, Source};
 use crate::coverage::view::{By, View};
 use crate::llvm::LlvmTools;
+use crate::profdata::BinaryCounts;
 use crate::system::command;
 use json::json;
 
@@ -95,12 +96,12 @@ impl Counted {
                 identity: String::new(),
                 binary: self.object(name),
                 objects: vec![self.object(name)],
-                profile: self.profile(&[name]),
+                counts: BinaryCounts::Indexed(self.profile(&[name])),
                 uniformity: None,
             })
             .collect();
         let installed = LlvmTools::find(None).unwrap();
-        let collected = collect(&inputs, installed.newest(), str::to_owned).unwrap();
+        let collected = collect(&inputs, &installed, str::to_owned).unwrap();
         assert_eq!(collected.warnings, [""; 0]);
         collected.sources
     }

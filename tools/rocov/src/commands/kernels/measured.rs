@@ -11,7 +11,7 @@ use crate::coverage::FunctionFigures;
 use crate::data::DataDirectory;
 use crate::data::match_elfs::MatchedCodeObject;
 use crate::llvm::LlvmTools;
-use crate::profdata::merge_object;
+use crate::profdata::object_counts;
 use crate::support::parallel;
 use crate::term::warnings::Warnings;
 
@@ -34,7 +34,7 @@ pub(super) fn of(
     if data.device.is_empty() {
         return Ok(measured);
     }
-    let mut installed = match LlvmTools::find(arguments.llvm_bin.as_deref()) {
+    let mut installed = match LlvmTools::find_any(arguments.llvm_bin.as_deref()) {
         Ok(installed) => installed,
         Err(error) => {
             warnings.add(format!("left out: counts and lines: {error:#}"));
@@ -77,7 +77,7 @@ fn functions(
     let directory = TempDir::new().context("cannot make a temporary directory")?;
     let elf = object.file.place(object.elf, arch, directory.path())?;
     let merged = directory.path().join("one.profdata");
-    let said = merge_object(object, &merged, installed)?;
-    let functions = coverage::functions(installed.newest(), &elf, &merged)?;
+    let (counts, said) = object_counts(object, merged, installed)?;
+    let functions = coverage::functions(&elf, &counts, installed)?;
     Ok((functions, said))
 }

@@ -5,6 +5,8 @@ use std::io::Write;
 use flate2::write::ZlibEncoder;
 
 use super::*;
+use crate::format::codeobject::coverage_mapping::file_list::{FileList, WITH_DIRECTORY};
+use crate::format::codeobject::name_ref;
 
 /// The ULEB128 bytes of a number of any length.
 fn number(mut value: u64) -> Vec<u8> {
@@ -221,7 +223,32 @@ fn only_paths_that_are_asked_for_are_put_together() {
     let mut all = vec!["/directory"];
     all.extend(["a"; 1000]);
     let list = list(1001, 0, 0, &names(&all));
-    let found = paths(&list, WITH_DIRECTORY, &HashSet::from([7, 999])).unwrap();
+    let list = FileList {
+        bytes: &list,
+        version: WITH_DIRECTORY,
+    };
+    let mut room = 30;
+    let wanted = HashSet::from([7, 999]);
+    let found = list.paths(&wanted, &mut room).unwrap();
     let path = || "/directory/a".to_owned();
     assert_eq!(found, HashMap::from([(7, path()), (999, path())]));
+    assert_eq!(room, 6);
+    let error = list.paths(&wanted, &mut room).unwrap_err();
+    assert_eq!(error, CoverageError::Paths);
+}
+
+#[test]
+fn paths_have_no_dots() {
+    for (directory, name, path) in [
+        ("/a/b", "./c/../d", "/a/b/d"),
+        ("/a/b", "../../../c", "/c"),
+        ("/a//b", "../c", "/a/c"),
+        (".", "c", "c"),
+        (".", "../../c", "../../c"),
+        ("a", "../../c", "../c"),
+        ("/a", "/b/../c", "/b/../c"),
+    ] {
+        let list = list(2, 0, 0, &names(&[directory, name]));
+        assert_eq!(source(&list), Ok(Some(path.into())), "{directory} {name}");
+    }
 }

@@ -1,0 +1,121 @@
+//! The counts of one code object, from its raw profiles, without llvm-profdata.
+
+use std::collections::btree_map::Entry;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use rocov::format::profraw::{CountsByFunction, FunctionCounts, ProfileError, Sum, Version};
+
+use crate::support::mmap;
+
+/// The counts of a code object, or of programs on the host.
+#[derive(Debug, Clone)]
+pub(crate) enum BinaryCounts {
+    /// Sums that rocov evaluates itself.
+    Summed(Arc<ProfileCounts>),
+    /// An indexed profile for llvm-cov, of profiles that rocov cannot add up.
+    Indexed(PathBuf),
+}
+
+/// The sums of the counts of a code object's functions.
+#[derive(Debug)]
+pub(crate) struct ProfileCounts {
+    /// The version of the raw profiles.
+    pub(crate) version: Version,
+    pub(crate) functions: CountsByFunction,
+}
+
+impl ProfileCounts {
+    /// Adds up the raw profiles `paths` of one code object: at least one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a profile cannot be read, is damaged or is of other code than the first.
+    pub(crate) fn of(paths: &[&Path]) -> Result<Self> {
+        let failed = |path: &Path| format!("cannot read {}", path.display());
+        let (first, more) = paths.split_first().context("no raw profile is given")?;
+        let mut sum = Sum::of(&mmap::map(first)?[..]).with_context(|| failed(first))?;
+        let version = *sum.profile().header.version();
+        let mut functions = CountsByFunction::new();
+        for path in more {
+            let profile = mmap::map(path)?;
+            if version.is_single_byte() {
+                // A sum of bytes would only tell that one of the profiles reached a block.
+                let more = Sum::of(&profile[..]).and_then(|more| {
+                    match more.profile().header.version().word() == version.word() {
+                        true => more.functions(),
+                        false => Err(ProfileError::OtherCode),
+                    }
+                });
+                add(&mut functions, more.with_context(|| failed(path))?)?;
+            } else {
+                sum.add(&profile).with_context(|| failed(path))?;
+            }
+        }
+        let mut sums = sum.functions().with_context(|| failed(first))?;
+        add(&mut sums, functions)?;
+        Ok(Self {
+            version,
+            functions: sums,
+        })
+    }
+
+    /// Counts of 0 of the functions.
+    pub(crate) fn zeros(&self) -> Self {
+        let functions = self.functions.iter().map(|(function, counts)| {
+            let counts = FunctionCounts {
+                counters: vec![0; counts.counters.len()],
+                uniform: Vec::new(),
+                bitmap: vec![0; counts.bitmap.len()],
+            };
+            (*function, counts)
+        });
+        Self {
+            version: self.version,
+            functions: functions.collect(),
+        }
+    }
+
+    /// Counts of the same functions, with the counters that `counters` gives for their counts.
+    pub(super) fn with_counters(
+        &self,
+        mut counters: impl FnMut(&FunctionCounts) -> Vec<u64>,
+    ) -> Self {
+        let functions = self.functions.iter().map(|(function, counts)| {
+            let counts = FunctionCounts {
+                counters: counters(counts),
+                uniform: Vec::new(),
+                bitmap: counts.bitmap.clone(),
+            };
+            (*function, counts)
+        });
+        Self {
+            version: self.version,
+            functions: functions.collect(),
+        }
+    }
+}
+
+/// Checks that rocov can read the raw profile at `path`, or that it is of a form that LLVM's tools may read.
+///
+/// # Errors
+///
+/// Fails if the profile is damaged.
+pub(super) fn check(path: &Path) -> Result<()> {
+    let profile = mmap::map(path)?;
+    match Sum::of(&profile[..]).and_then(|it| it.functions()) {
+        Ok(_) | Err(ProfileError::MoreParts { .. } | ProfileError::UnknownVersion { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn add(sums: &mut CountsByFunction, more: CountsByFunction) -> Result<()> {
+    for (function, counts) in more {
+        match sums.entry(function) {
+            Entry::Vacant(place) => _ = place.insert(counts),
+            Entry::Occupied(mut sum) => sum.get_mut().add(&counts)?,
+        }
+    }
+    Ok(())
+}
