@@ -2,7 +2,7 @@
 
 use super::{Ran, Toolchain, the_one};
 use crate::support::artifacts::repository;
-use crate::support::compile::{INSTRUMENTATION, device_header, device_only};
+use crate::support::compile::device_only;
 use crate::support::program::{TARGET, device_profiles, link_flags};
 
 #[test]
@@ -10,13 +10,12 @@ fn module_load_file() {
     for toolchain in Toolchain::all() {
         let source = repository("testdata/programs/upstream/module.hip");
         let module = device_only(
-            toolchain.compiler(),
+            toolchain.compiler().clang,
             &[TARGET],
             toolchain.stack.code_object_version(),
         )
-        .arguments(["-O1", "-include"])
-        .source(device_header())
-        .arguments(INSTRUMENTATION)
+        .arguments(["-O1"])
+        .counting()
         .source(source)
         .output("module");
         let module = module.to_str().expect("a path in UTF-8");
