@@ -169,7 +169,10 @@ impl Optimized {
     fn executes_less(&self) {
         let before = executed(&self.before);
         let after = executed(&self.after);
-        assert!(3 * after < 2 * before, "{before} instructions, then {after}");
+        assert!(
+            3 * after < 2 * before,
+            "{before} instructions, then {after}"
+        );
     }
 
     /// The kernel's IR from the front end, with the profile.
