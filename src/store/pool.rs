@@ -70,6 +70,15 @@ fn add_in_place(file: &File, pooled: &Pooled<'_>) -> io::Result<bool> {
     if !pooled.add_to(&mut counts) {
         return Ok(false);
     }
+    if let Some(records) = pooled.records_with_wave_sizes() {
+        let start = records.start as u64;
+        let mut records = vec![0; records.len()];
+        file.read_exact_at(&mut records, start)?;
+        // All other bytes stay, so a part of this write leaves whole records, too.
+        if pooled.take_wave_sizes(&mut records) {
+            file.write_all_at(&records, start)?;
+        }
+    }
     let other = 1 - in_force;
     file.write_all_at(&counts, place(other))?;
     if let Err(error) = file.write_all_at(&headers[other], 0) {

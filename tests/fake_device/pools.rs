@@ -8,7 +8,7 @@ use std::path::Path;
 use std::thread;
 
 use rocov::drain::Session;
-use rocov::format::profraw::{Parts, ProfileError, RawProfile, Sum, Word, encode};
+use rocov::format::profraw::{Parts, ProfileError, RawProfile, Sum, Version, Word, encode};
 use rocov::format::sections::PerSection;
 use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
 use rocov::store::{Keeper, Process, ProfileName, add_to_pool};
@@ -329,4 +329,39 @@ fn threads_add_to_one_file() {
     });
     assert_eq!(raw_profiles(directory.path()).len(), 1);
     assert_eq!(counts(&merged(directory.path()), VECADD), [800, 800]);
+}
+
+#[test]
+fn functions_that_ran_in_one_process_only_give_a_pool_their_size_of_waves() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("pool");
+    let profile = |sizes: [u16; 2], counts: [u64; 2], made: &mut dyn FnMut(&Parts<'_>)| {
+        let records = [1_u64, 2].into_iter().zip(sizes).map(|(name, size)| {
+            let mut record = [0; 72];
+            record[..8].copy_from_slice(&name.to_le_bytes());
+            // OffloadDeviceWaveSize, behind NumValueSites[3].
+            record[66..68].copy_from_slice(&size.to_le_bytes());
+            record
+        });
+        made(&Parts {
+            version: Version::of_word(11).unwrap(),
+            build_id: None,
+            sections: PerSection {
+                data: &records.collect::<Vec<_>>().concat(),
+                counters: &counts.map(u64::to_le_bytes).concat(),
+                names: b"names",
+                ..PerSection::default()
+            },
+            names_address: 0,
+        });
+    };
+    let add = &mut |parts: &Parts<'_>| add_to_pool(&path, parts).unwrap();
+    profile([64, 0], [5, 0], add);
+    let made = fs::metadata(&path).unwrap().ino();
+    profile([0, 64], [0, 7], add);
+    assert_eq!(made, fs::metadata(&path).unwrap().ino(), "added in place");
+    let sum = Sum::of(fs::read(&path).unwrap()).unwrap();
+    profile([64, 64], [5, 7], &mut |expected| {
+        assert_eq!(sum.bytes(), encode(expected));
+    });
 }

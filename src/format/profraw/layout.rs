@@ -6,6 +6,7 @@
 //! - 10 (LLVM 19 to 22): virtual tables; 16 header words, a third kind of value site.
 //! - 11 (LLVM 23, 24): counters of whole waves; 19 header words, records of 72 bytes.
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use byteorder::{ByteOrder, LittleEndian};
@@ -111,6 +112,9 @@ pub struct RecordLayout {
     pub value_sites: usize,
     /// The number of kinds of value.
     pub value_kinds: usize,
+    /// `OffloadDeviceWaveSize`, u16: the size of a wave in lanes. The device writes it when the function runs
+    /// for the first time. It is 0 until then.
+    pub wave_size: Option<usize>,
     /// `NumBitmapBytes`, u32.
     pub num_bitmap_bytes: Option<usize>,
 }
@@ -130,6 +134,36 @@ impl RecordLayout {
     pub fn clear_device_fields(&self, record: &mut [u8]) {
         record[self.function_pointer..self.function_pointer + 16].fill(0);
         record[self.value_sites..self.value_sites + 2 * self.value_kinds].fill(0);
+    }
+
+    /// The records without their sizes of waves: the part that is equal in all runs.
+    pub(super) fn without_wave_sizes<'a>(&self, records: &'a [u8]) -> Cow<'a, [u8]> {
+        let Some(at) = self.wave_size else {
+            return records.into();
+        };
+        let mut records = records.to_vec();
+        for record in records.chunks_exact_mut(self.bytes as usize) {
+            record[at..at + 2].fill(0);
+        }
+        records.into()
+    }
+
+    /// Gives the records of `into` the sizes of waves that only the equal records of `from` have. Returns
+    /// whether there were any.
+    pub(super) fn take_wave_sizes(&self, into: &mut [u8], from: &[u8]) -> bool {
+        let Some(at) = self.wave_size else {
+            return false;
+        };
+        let size = self.bytes as usize;
+        let mut any = false;
+        for (into, from) in into.chunks_exact_mut(size).zip(from.chunks_exact(size)) {
+            let (into, from) = (&mut into[at..at + 2], &from[at..at + 2]);
+            if *into == [0, 0] && *from != [0, 0] {
+                into.copy_from_slice(from);
+                any = true;
+            }
+        }
+        any
     }
 
     /// The number of bitmap bytes that a record claims.
@@ -201,6 +235,7 @@ const LAYOUTS: [VersionLayout; 4] = [
             num_counters: 40,
             value_sites: 44,
             value_kinds: 2,
+            wave_size: None,
             num_bitmap_bytes: None,
         },
     },
@@ -231,6 +266,7 @@ const LAYOUTS: [VersionLayout; 4] = [
             num_counters: 48,
             value_sites: 52,
             value_kinds: 2,
+            wave_size: None,
             num_bitmap_bytes: Some(56),
         },
     },
@@ -263,6 +299,7 @@ const LAYOUTS: [VersionLayout; 4] = [
             num_counters: 48,
             value_sites: 52,
             value_kinds: 3,
+            wave_size: None,
             num_bitmap_bytes: Some(60),
         },
     },
@@ -299,6 +336,7 @@ const LAYOUTS: [VersionLayout; 4] = [
             num_counters: 56,
             value_sites: 60,
             value_kinds: 3,
+            wave_size: Some(66),
             num_bitmap_bytes: Some(68),
         },
     },

@@ -85,6 +85,19 @@ impl<'a> Pooled<'a> {
         room(&self.profile)
     }
 
+    /// The records in the file, in bytes, if they have sizes of waves: adding may change these.
+    pub(crate) fn records_with_wave_sizes(&self) -> Option<Range<usize>> {
+        let record = self.profile.header.version().layout().record;
+        record.wave_size.map(|_| self.profile.sections.data.clone())
+    }
+
+    /// Gives the records of the file the sizes of waves that only ours have. Returns whether there were any.
+    pub(crate) fn take_wave_sizes(&self, records: &mut [u8]) -> bool {
+        let ours = &self.plain[self.profile.sections.data.clone()];
+        let record = self.profile.header.version().layout().record;
+        record.take_wave_sizes(records, ours)
+    }
+
     /// Adds our counts to a half of the room and seals it again. Returns whether the half was whole and of
     /// the same code. If not, it does not change.
     pub(crate) fn add_to(&self, half: &mut [u8]) -> bool {
@@ -228,7 +241,7 @@ fn with_paddings(file: &[u8], profile: &RawProfile, before: usize, after: usize)
 fn code(file: &[u8], profile: &RawProfile) -> Xxh3 {
     let mut hash = Xxh3::new();
     for part in unchanging(file, profile) {
-        hash.update(part);
+        hash.update(&part);
     }
     hash
 }

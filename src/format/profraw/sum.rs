@@ -1,5 +1,7 @@
 //! Adds up the counts of several runs of one code object.
 
+use std::borrow::Cow;
+
 use byteorder::{ByteOrder, LittleEndian};
 
 use crate::format::profraw::layout::Version;
@@ -126,6 +128,10 @@ impl Sum {
             return Err(ProfileError::OtherCode);
         }
         let version = self.profile.header.version();
+        version.layout().record.take_wave_sizes(
+            &mut self.file[self.profile.sections.data.clone()],
+            &file[theirs.sections.data.clone()],
+        );
         for section in Section::counted() {
             let into = &mut self.file[self.profile.sections.get(section).clone()];
             add(
@@ -164,12 +170,16 @@ fn parse_whole(file: &[u8]) -> Result<RawProfile, ProfileError> {
     Ok(profile)
 }
 
-/// The parts of a profile besides header and counts: binary ids and records, and names.
-pub(super) fn unchanging<'a>(file: &'a [u8], profile: &RawProfile) -> [&'a [u8]; 2] {
-    let header = profile.header.version().layout().header_bytes();
+/// The parts of a profile that are equal in all runs of its code: binary ids, records without their sizes of
+/// waves, and names.
+pub(super) fn unchanging<'a>(file: &'a [u8], profile: &RawProfile) -> [Cow<'a, [u8]>; 3] {
+    let layout = profile.header.version().layout();
+    let sections = &profile.sections;
+    let records = &file[sections.data.clone()];
     [
-        &file[header..profile.sections.data.end],
-        &file[profile.sections.names.clone()],
+        file[layout.header_bytes()..sections.data.start].into(),
+        layout.record.without_wave_sizes(records),
+        file[sections.names.clone()].into(),
     ]
 }
 

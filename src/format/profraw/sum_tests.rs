@@ -233,3 +233,39 @@ fn files_of_other_code_and_damaged_ones_are_told_apart() {
     ));
     assert_eq!(sum.bytes(), good);
 }
+
+/// A profile of version 11 with two records of these sizes of waves, and with these counts.
+fn waves(sizes: [u16; 2], counts: [u64; 2]) -> Vec<u8> {
+    let version = Version::of_word(11).unwrap();
+    let data: Vec<u8> = [1_u64, 2]
+        .into_iter()
+        .zip(sizes)
+        .flat_map(|(name, size)| {
+            let mut record = vec![0; 72];
+            record[..8].copy_from_slice(&name.to_le_bytes());
+            // OffloadDeviceWaveSize, behind NumValueSites[3].
+            record[66..68].copy_from_slice(&size.to_le_bytes());
+            record
+        })
+        .collect();
+    encode(&Parts {
+        version,
+        build_id: None,
+        sections: PerSection {
+            data: &data,
+            counters: &counts.map(u64::to_le_bytes).concat(),
+            names: b"names",
+            ..PerSection::default()
+        },
+        names_address: 0,
+    })
+}
+
+#[test]
+fn functions_that_ran_in_one_profile_only_give_their_size_of_waves() {
+    let mut sum = Sum::of(waves([64, 0], [5, 0])).unwrap();
+    sum.add(&waves([0, 64], [0, 7])).unwrap();
+    assert_eq!(sum.bytes(), waves([64, 64], [5, 7]));
+    sum.add(&waves([0, 0], [0, 0])).unwrap();
+    assert_eq!(sum.bytes(), waves([64, 64], [5, 7]));
+}
