@@ -83,14 +83,19 @@ impl Compiler {
         Self::find(release).unwrap_or_else(|| panic!("clang {release} is not here"))
     }
 
-    /// The compiler of programs for the HIP with this title: that of most tests, or clang 22 if the
-    /// usual one does not take the headers of this HIP.
+    /// The compiler of programs for the HIP with this title: that of most tests, or its substitute if it
+    /// does not take the headers of this HIP.
     pub(crate) fn for_headers_of(title: &str) -> &'static Self {
         let usual = Self::usual();
         match usual.hindrance(title) {
             None => usual,
-            Some(_) => Self::find(TAKES_ALL_HEADERS).expect("clang 22 is installed"),
+            Some(_) => Self::substitute(),
         }
+    }
+
+    /// clang 22, which compiles a program if the usual compiler cannot.
+    pub(crate) fn substitute() -> &'static Self {
+        Self::find(TAKES_ALL_HEADERS).expect("clang 22 is installed")
     }
 
     /// Returns why it does not compile programs for the HIP with this title.

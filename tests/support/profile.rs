@@ -7,7 +7,6 @@ use rocov::store::layout::PROFRAW;
 
 use super::command::{limited, run};
 use super::compilers::Compiler;
-use super::gpu::Stack;
 
 /// The llvm-profdata of the tests' compiler.
 pub(crate) fn profdata() -> &'static str {
@@ -46,18 +45,19 @@ pub(crate) fn raw_profiles(directory: &Path) -> Vec<PathBuf> {
     profiles
 }
 
-/// The llvm-profdata that reads this profile: that of the tests' compiler, or clang 22's for a program
-/// that clang 22 has compiled in its place.
-fn reader_of(profile: &Path) -> &'static str {
-    let usual = Compiler::usual();
-    let instead = Compiler::for_headers_of(Stack::Debian12.title());
+/// The llvm-profdata that reads this profile: that of the tests' compiler, or of its substitute for a
+/// program that the substitute has compiled.
+pub(crate) fn reader_of(profile: &Path) -> &'static str {
+    let [usual, substitute] = [Compiler::usual(), Compiler::substitute()];
     let head = std::fs::read(profile).unwrap_or_default();
     let version = head.get(8..16).and_then(|it| it.try_into().ok());
-    // The highest byte has the variants, and an indexed profile has its own numbers.
+    // The highest byte has the variants. An indexed profile has its own numbers.
     let version = version.map(|it| u64::from_le_bytes(it) & !(0xff << 56));
     let is_raw = profile.extension().is_some_and(|it| it == PROFRAW);
-    let is_of_instead = is_raw && version == Some(instead.raw_version());
-    let reader = if is_of_instead { instead } else { usual };
+    let reader = match version {
+        Some(version) if is_raw && version != usual.raw_version() => substitute,
+        _ => usual,
+    };
     reader.tool("llvm-profdata")
 }
 
