@@ -129,10 +129,24 @@ impl Ran {
     /// Runs the program on one GPU.
     #[track_caller]
     fn one(toolchain: Toolchain, program: &Program, arguments: &[&str]) -> Self {
+        Self::warned(toolchain, program, arguments, &[])
+    }
+
+    /// Runs the program on one GPU. LLVM's drain prints a line with each of these texts, and nothing
+    /// else is printed.
+    #[track_caller]
+    fn warned(
+        toolchain: Toolchain,
+        program: &Program,
+        arguments: &[&str],
+        warnings: &[&str],
+    ) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = directory.path().join("data");
         let mut command = program.with_pattern(TARGET, &data.join(PATTERN));
-        run(command.args(arguments)).success().silently();
+        let ended = run(command.args(arguments)).success();
+        assert_eq!(ended.stderr.lines().count(), warnings.len(), "{ended}");
+        ended.says(warnings);
         Self {
             toolchain,
             directory,
