@@ -7,6 +7,16 @@
 typedef _Float16 half;
 typedef half half2 __attribute__((ext_vector_type(2)));
 
+// The smaller and the larger number of each lane. clang 23 deprecates the names that clang up to 19
+// has.
+#if __has_builtin(__builtin_elementwise_minnum)
+static inline HELPER half2 half_min(half2 a, half2 b) { return __builtin_elementwise_minnum(a, b); }
+static inline HELPER half2 half_max(half2 a, half2 b) { return __builtin_elementwise_maxnum(a, b); }
+#else
+static inline HELPER half2 half_min(half2 a, half2 b) { return __builtin_elementwise_min(a, b); }
+static inline HELPER half2 half_max(half2 a, half2 b) { return __builtin_elementwise_max(a, b); }
+#endif
+
 #ifdef __AMDGCN__
 
 static inline HELPER half half_fma(half a, half b, half c) { return __builtin_fmaf16(a, b, c); }

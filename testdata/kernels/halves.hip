@@ -68,8 +68,8 @@ __global__ void pairs(const float *a, const float *b, u32 *out, u32 n) {
   half2 crossed = {y.y, x.x};
   half2 product = sum * crossed;
   half2 difference = product - y;
-  half2 smaller = __builtin_elementwise_min(difference, x);
-  half2 larger = __builtin_elementwise_max(-smaller, y);
+  half2 smaller = half_min(difference, x);
+  half2 larger = half_max(-smaller, y);
   if (larger.x > larger.y)
     larger = larger.yx;
   out[3 * i] = __builtin_bit_cast(u32, difference);

@@ -3,16 +3,16 @@
 //!
 //! Comments in the program mark the lines that never run: `never` on any arch, or `not on gfx942`.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use scraper::{ElementRef, Html, Selector};
 
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, run};
-use crate::support::compile::{Compilation, clang, device_header};
+use crate::support::compile::{Compilation, device_header};
 use crate::support::gpu::Stack;
 use crate::support::profile::{cov, merged_of_arch};
+use crate::support::program::rocov_flags;
 
 const ARCHS: [&str; 2] = ["gfx90a", "gfx942"];
 
@@ -86,12 +86,8 @@ fn the_pages_say_what_each_arch_misses_as_llvm_cov_does() {
 
 /// The program for both archs, with instrumented host code.
 fn compiled(source: &Path, stack: Stack) -> PathBuf {
-    let mut flags = limited(built("rocov"));
-    flags.args(["flags", "--clang", clang(), "--host"]);
-    let flags = run(&mut flags).success().silently().stdout;
-    let flags = flags.split_whitespace().map(OsString::from);
-    Compilation::new()
-        .arguments(flags)
+    Compilation::on(stack)
+        .arguments(rocov_flags(stack, &["--host"]))
         .arguments(stack.flags())
         .arguments(ARCHS.map(|arch| format!("--offload-arch={arch}")))
         .arguments(["-O1"])

@@ -9,7 +9,6 @@ use tempfile::TempDir;
 
 use crate::support::artifacts::{built, names};
 use crate::support::command::{Ended, limited, run};
-use crate::support::compile::clang;
 use crate::support::gpu::Stack;
 use crate::support::program::{TARGET, rocov_flags};
 
@@ -98,10 +97,10 @@ impl Project {
     }
 
     fn build(&self, name: &str, sources: &[&str], more: &[&str]) {
-        let mut clang = limited(clang());
+        let mut clang = limited(self.1.compiler().clang);
         clang
             .args(self.1.flags())
-            .args(rocov_flags(&[]))
+            .args(rocov_flags(self.1, &[]))
             .args(["-O1", &format!("--offload-arch={TARGET}")])
             .args(sources.iter().map(|source| self.path(source)))
             .args(more)
@@ -292,7 +291,7 @@ fn libraries_and_programs_displace_no_others() {
 /// This holds on every HIP, also for a program started through the dynamic linker.
 #[test]
 fn what_older_builds_launched_did_not_run() {
-    for stack in Stack::all() {
+    for stack in Stack::of_programs() {
         let project = Project::on(stack);
         project.run("app", "data", None, &["first", "second"]);
         project.edit(1);

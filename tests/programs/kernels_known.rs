@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{Ended, limited, rocov_run, run};
 use crate::support::compile::sample;
+use crate::support::gpu::Stack;
 use crate::support::profile::{functions, raw_profiles};
 use crate::support::program::rocov_flags;
 
@@ -36,7 +37,7 @@ const KERNELS: [(&str, &str, &str); 5] = [
 fn data() -> &'static Path {
     static DATA: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     let (_, data) = DATA.get_or_init(|| {
-        let program = sample(&rocov_flags(&[]));
+        let program = sample(&rocov_flags(Stack::usual(), &[]));
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = directory.path().join("data");
         for _ in 0..RUNS {

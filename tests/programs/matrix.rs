@@ -8,7 +8,6 @@
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -16,10 +15,12 @@ use std::sync::Mutex;
 use crate::support::artifacts::{cache_directory, names, repository};
 use crate::support::command::{limited, run};
 use crate::support::compile::{device_header, device_only, host_oracle, sample_by};
-use crate::support::compilers::{Compiler, RELEASES};
+use crate::support::compilers::{Compiler, Hindrance, RELEASES};
 use crate::support::gpu::{Stack, data};
 use crate::support::json::json;
-use crate::support::profile::{Functions, functions_by, merge_by, merged_of_arch_by, raw_profiles};
+use crate::support::profile::{
+    Functions, functions, functions_by, merge_by, merged_of_arch_by, raw_profiles,
+};
 use crate::support::program::flags_for;
 use crate::support::sample::Sample;
 use crate::support::spec::expand;
@@ -32,40 +33,6 @@ const USUAL: [u32; 4] = [15, 19, 22, 23];
 
 /// The steps of a pair.
 const STEPS: [&str; 4] = ["drain", "report", "merge", "PGO"];
-
-/// Compilers that do not take the headers of a HIP.
-struct Hindrance {
-    releases: RangeInclusive<u32>,
-    /// The titles of the runtimes start with one of these.
-    runtimes: &'static [&'static str],
-    /// A name in the compiler's error.
-    error: &'static str,
-    reason: &'static str,
-}
-
-const HINDRANCES: [Hindrance; 3] = [
-    Hindrance {
-        releases: 23..=24,
-        runtimes: &["HIP 5", "HIP 6"],
-        error: "__ocml_floor_f64",
-        reason: "This HIP's headers call `__ocml_floor_f64`, which Clang 23 no longer declares. HIP loads a \
-                 code object that needs no headers.",
-    },
-    Hindrance {
-        releases: 15..=15,
-        runtimes: &["HIP 6"],
-        error: "__builtin_amdgcn_ballot_w64",
-        reason: "This HIP's headers call `__builtin_amdgcn_ballot_w64`, which Clang 15 lacks. HIP loads a code \
-                 object that needs no headers.",
-    },
-    Hindrance {
-        releases: 15..=18,
-        runtimes: &["HIP 7"],
-        error: "__builtin_amdgcn_wavefrontsize",
-        reason: "This HIP's headers call `__builtin_amdgcn_wavefrontsize`, which Clang up to 18 lacks. HIP loads \
-                 a code object that needs no headers.",
-    },
-];
 
 /// The first release whose driver reads profiles for GPU code.
 const FIRST_WITH_PGO: u32 = 20;
@@ -149,10 +116,7 @@ impl Row {
         let (Some(compiler), Some(stack)) = (Compiler::find(release), stack) else {
             return row;
         };
-        let hindrance = HINDRANCES.iter().find(|it| {
-            let mut runtimes = it.runtimes.iter();
-            it.releases.contains(&release) && runtimes.any(|start| runtime.starts_with(start))
-        });
+        let hindrance = compiler.hindrance(runtime);
         row.hindrance = hindrance.map(|it| it.reason);
         let target = target(compiler, stack);
         row.ran = match hindrance {
@@ -453,8 +417,7 @@ fn on_host(spec: &Path, directory: &Path) -> Functions {
     let mut oracle = limited(host_oracle(MODULE, "-O1"));
     let command = oracle.arg(spec).arg(&place);
     run(command.env("LLVM_PROFILE_FILE", &raw)).success();
-    let usual = Compiler::find(22).expect("clang 22 is installed");
-    functions_by(usual.tool("llvm-profdata"), &raw)
+    functions(&raw)
 }
 
 /// A table for each runtime, and the reasons below all.

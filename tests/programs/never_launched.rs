@@ -11,7 +11,7 @@ use crate::support::command::{Ended, limited, run};
 use crate::support::compile::{Compilation, device_header};
 use crate::support::data::Data;
 use crate::support::gpu::Stack;
-use crate::support::profile::functions;
+use crate::support::profile::{functions, profdata};
 use crate::support::program::{Program, TARGET, rocov_flags};
 
 /// Each source with its number of lines with code and of lines that ran.
@@ -29,7 +29,7 @@ fn program(stack: Stack) -> Program {
 
 /// The library, compiled with these flags and the stack's own.
 fn library(stack: Stack, flags: &[&str]) -> PathBuf {
-    Compilation::new()
+    Compilation::on(stack)
         .arguments(stack.flags())
         .arguments(["-O1", "-fPIC", "-shared"])
         .arguments([format!("--offload-arch={TARGET}")])
@@ -43,7 +43,7 @@ fn library(stack: Stack, flags: &[&str]) -> PathBuf {
 }
 
 fn instrumented(stack: Stack) -> PathBuf {
-    let flags = rocov_flags(&[]);
+    let flags = rocov_flags(stack, &[]);
     let flags: Vec<_> = flags.iter().map(|flag| flag.to_str().unwrap()).collect();
     library(stack, &flags)
 }
@@ -129,7 +129,7 @@ fn sorted(expected: &[&[(&str, u64, u64)]]) -> Vec<(String, u64, u64)> {
 
 #[test]
 fn a_file_of_which_nothing_was_launched_is_reported_and_gates_name_its_kernels() {
-    for stack in Stack::all() {
+    for stack in Stack::of_programs() {
         let program = program(stack);
         let ran = Ran::new().and(&program, &["add"]);
         ran.reports(&[&ADDED, &SCALE]);
@@ -158,7 +158,7 @@ fn no_zero_leaves_it_out() {
 
 #[test]
 fn a_library_is_reported_whether_it_is_open_at_the_end_closed_or_gone() {
-    for stack in Stack::all() {
+    for stack in Stack::of_programs() {
         let program = program(stack);
         let library = instrumented(stack);
         for step in ["open", "close", "drop"] {
@@ -174,7 +174,7 @@ fn a_library_is_reported_whether_it_is_open_at_the_end_closed_or_gone() {
 /// The test does not start HSA: rocov asks the driver for the GPUs.
 #[test]
 fn a_program_that_launches_nothing_is_reported() {
-    for stack in Stack::all() {
+    for stack in Stack::of_programs() {
         let program = program(stack);
         for step in ["none", "devices"] {
             let ran = Ran::new().and(&program, &[step]);
@@ -217,7 +217,7 @@ fn code_for_other_gpus_is_not_reported() {
 /// rocov ignores code without instrumentation and prints nothing about it.
 #[test]
 fn code_that_is_not_instrumented_is_passed_over_in_silence() {
-    for stack in Stack::all() {
+    for stack in Stack::of_programs() {
         let library = library(stack, &[]);
         let library = library.to_str().unwrap();
         for step in ["open", "close"] {
@@ -290,7 +290,7 @@ fn merges_keep_them_apart() {
 fn llvm_profdata_merges_the_folder_of_profiles() {
     let ran = Ran::new().and(&program(Stack::usual()), &["add"]);
     let merged = ran.directory.path().join("merged.profdata");
-    let mut merge = limited("llvm-profdata-22");
+    let mut merge = limited(profdata());
     merge.arg("merge").arg(ran.data().join("profraw"));
     run(merge.arg("-o").arg(&merged)).success().silently();
     let functions = functions(&merged);

@@ -13,9 +13,10 @@ use tempfile::TempDir;
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{Ended, limited, rocov_run, run};
 use crate::support::compile::{Compilation, device_header};
+use crate::support::compilers::Compiler;
 use crate::support::gpu::Stack;
 use crate::support::profile::{Functions, cov, functions, merge, raw_profiles};
-use crate::support::program::{Program, TARGET, is_of_zeros, rocov_flags};
+use crate::support::program::{Program, TARGET, flags_for, is_of_zeros};
 use crate::support::unpacked::asked;
 
 /// The output of both programs.
@@ -27,19 +28,25 @@ fn source(name: &str) -> PathBuf {
     repository("testdata/programs/openmp").join(name)
 }
 
+/// The compiler of the device runtime, which compiles the programs too.
+fn compiler() -> &'static Compiler {
+    Compiler::find(22).expect("clang 22 is installed")
+}
+
 /// A program by its sources, for the GPU, with the flags of `rocov flags --openmp OPTIONS`. `None` if the
 /// device runtime is not unpacked.
 fn program(sources: &[&str], options: &[&str]) -> Option<PathBuf> {
     let without = "no target region of OpenMP is run";
     let runtime = asked("flags", "openmp-22", without)?;
-    let mut compilation = Compilation::new()
+    let clang = compiler().clang;
+    let mut compilation = Compilation::by(clang)
         .arguments(["-O1", "-Wall", "-Wextra", "-fopenmp"])
         .arguments([format!("--offload-arch={TARGET}")])
         // Debian 12's ROCr loads code objects up to version 5, and its device libraries are elsewhere.
         .arguments(["-mcode-object-version=5"])
         .arguments(["--rocm-device-lib-path=/usr/lib/x86_64-linux-gnu/amdgcn/bitcode"])
         .arguments(runtime.split_whitespace())
-        .arguments(rocov_flags(&[&["--openmp"], options].concat()))
+        .arguments(flags_for(clang, &[&["--openmp"], options].concat()))
         .reads([device_header(), source("regions.h")])
         .reads([repository("runtime/device/rdc/lld")]);
     for name in sources {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::support::artifacts::{built, cache_directory, names, repository};
 use crate::support::command::{limited, run};
 use crate::support::compile::clang;
+use crate::support::compilers::Compiler;
 use crate::support::gpu::Stack;
 use crate::support::profile::{Function, functions, profdata};
 use crate::support::program::{Program, TARGET, rocov_flags};
@@ -101,7 +102,7 @@ fn by_ir_instrumentation() {
 
 /// The output of `rocov flags` without the kind of instrumentation.
 fn header() -> Vec<OsString> {
-    let flags = rocov_flags(&[]);
+    let flags = rocov_flags(Stack::usual(), &[]);
     let start = flags.iter().position(|flag| flag == "-include");
     flags[start.expect("the device header is included")..].to_vec()
 }
@@ -164,11 +165,14 @@ impl Optimized {
         assert!(!root_in_loop(&self.after), "the build with the profile");
     }
 
-    /// The unused roots are at least half of the instructions.
+    /// The unused roots are about half of the instructions.
     fn executes_less(&self) {
         let before = executed(&self.before);
         let after = executed(&self.after);
-        assert!(2 * after < before, "{before} instructions, then {after}");
+        assert!(
+            3 * after < 2 * before,
+            "{before} instructions, then {after}"
+        );
     }
 
     /// The kernel's IR from the front end, with the profile.
@@ -190,7 +194,7 @@ fn disassembled(program: &Path) -> Vec<String> {
     let mut extract = limited(built("rocov"));
     extract.arg("extract").arg(program).arg("-o");
     let elf = run(extract.arg(directory.path())).success().stdout;
-    let mut objdump = limited("llvm-objdump-22");
+    let mut objdump = limited(Compiler::usual().tool("llvm-objdump"));
     objdump.args(["-d", "--no-show-raw-insn", "--no-leading-addr"]);
     let shown = run(objdump.arg(elf.trim())).success().stdout;
     let code = shown.lines().map(|line| {

@@ -4,12 +4,13 @@
 use crate::support::artifacts::repository;
 use crate::support::command::{limited, run};
 use crate::support::compile::code_object;
+use crate::support::compilers::{Compiler, RELEASES, raw_version_of};
 use crate::support::gpu::{Stack, the_profile};
 use crate::support::spec::expand;
 
 const TARGET: &str = "gfx90a";
 
-fn accepted_by(llvm: u32) {
+fn accepted_by(llvm: &Compiler) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let spec = expand(&repository("testdata/kernels/calls.spec"), directory.path());
     let object = code_object("calls", TARGET, "-O1", Stack::usual().code_object_version());
@@ -19,19 +20,19 @@ fn accepted_by(llvm: u32) {
     let raw = the_profile(directory.path());
     let merged = directory.path().join("merged.profdata");
 
-    let mut merge = limited(format!("llvm-profdata-{llvm}"));
+    let mut merge = limited(llvm.tool("llvm-profdata"));
     merge.arg("merge").arg(&raw).arg("-o").arg(&merged);
     run(&mut merge).success().silently();
 
     for profile in [&raw, &merged] {
-        let mut show = limited(format!("llvm-profdata-{llvm}"));
+        let mut show = limited(llvm.tool("llvm-profdata"));
         show.args(["show", "--all-functions", "--counts"])
             .arg(profile);
         let shown = run(&mut show).success().silently().stdout;
         assert!(shown.contains("_Z8classifyi"), "{shown}");
     }
 
-    let mut report = limited(format!("llvm-cov-{llvm}"));
+    let mut report = limited(llvm.tool("llvm-cov"));
     report
         .arg("report")
         .arg(&object)
@@ -42,11 +43,18 @@ fn accepted_by(llvm: u32) {
 }
 
 #[test]
-fn by_llvm_22() {
-    accepted_by(22);
+fn by_its_own_release() {
+    accepted_by(Compiler::usual());
 }
 
 #[test]
-fn by_llvm_19() {
-    accepted_by(19);
+fn by_the_first_release_with_its_raw_version() {
+    let version = Compiler::usual().raw_version();
+    let first = RELEASES
+        .into_iter()
+        .find(|it| raw_version_of(*it) == version);
+    let first = first.expect("the tests' compiler is a release of the list");
+    if let Some(first) = Compiler::find(first) {
+        accepted_by(first);
+    }
 }

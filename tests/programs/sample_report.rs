@@ -13,7 +13,7 @@ use crate::support::unpacked::not_run;
 /// The other compilers are in the matrix.
 #[test]
 fn is_right() {
-    Sample::run(Stack::usual(), "gfx90a", usual(), &[]).is_right();
+    Sample::run(Stack::usual(), "gfx90a", Compiler::usual(), &[]).is_right();
 }
 
 /// The newest clang on the newest HIP gives clang 22's results without a warning.
@@ -25,7 +25,8 @@ fn of_clang_23_on_hip_7_is_that_of_clang_22() {
     let ran = Sample::run(stack, "gfx942", newest, &[]);
     ran.table_counts_the_lines_that_never_run();
     ran.source_is_shown_with_0_exactly_where_it_never_runs();
-    let before = Sample::run(stack, "gfx942", usual(), &[]);
+    let clang_22 = Compiler::find(22).expect("clang 22 is installed");
+    let before = Sample::run(stack, "gfx942", clang_22, &[]);
     let figures = |ran: &Sample| {
         // The names of files come before the table.
         let report = ran.report(&[]);
@@ -47,7 +48,7 @@ fn on_hip_7_no_signal_is_left_behind() {
     let Some(stack) = Stack::hip_7() else {
         return not_run("the sample on HIP 7.2.4");
     };
-    let ran = Sample::run(stack, "gfx942", usual(), &[]);
+    let ran = Sample::run(stack, "gfx942", Compiler::usual(), &[]);
     let mut alone = limited("env");
     alone.arg(format!(
         "LD_PRELOAD={}",
@@ -60,7 +61,7 @@ fn on_hip_7_no_signal_is_left_behind() {
 
 #[test]
 fn is_right_beside_instrumented_host_code() {
-    let ran = Sample::run(Stack::usual(), "gfx90a", usual(), &["--host"]);
+    let ran = Sample::run(Stack::usual(), "gfx90a", Compiler::usual(), &["--host"]);
     ran.is_right();
     let mut host = raw_profiles(&ran.data);
     host.retain(|path| functions(path).contains_key("main"));
@@ -80,9 +81,4 @@ fn is_right_beside_instrumented_host_code() {
     assert!(expected["data"][0]["totals"]["lines"]["covered"].as_u64() > Some(0));
     let device = json(ran.report(&["--json"]));
     assert_eq!(both["data"][0], device["data"][0]);
-}
-
-/// The compiler of the other tests.
-fn usual() -> &'static Compiler {
-    Compiler::find(22).expect("clang 22 is installed")
 }

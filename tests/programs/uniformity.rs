@@ -69,7 +69,7 @@ impl Built {
         };
         let target = format!("--offload-arch={TARGET}");
         Some(Self {
-            program: Program::by(compiler.clang, stack, &[SOURCE], &[], &[level, &target]),
+            program: Program::by(compiler, stack, &[SOURCE], &[], &[level, &target]),
             compiler,
             directory: tempfile::tempdir().expect("a temporary directory"),
         })

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rocov::format::codeobject::Identity;
 
 use crate::programs::{Ran, launches, object, on_hsa, part, source};
-use crate::support::compile::{INSTRUMENTATION, clang, device_header, device_only};
+use crate::support::compile::{clang, device_only};
 use crate::support::gpu::Stack;
 
 fn program(stack: Stack) -> PathBuf {
@@ -26,9 +26,7 @@ pub(crate) fn ran(stack: Stack, gpus: &str, object: &Path, arguments: &[&str]) -
 fn another(stack: Stack) -> PathBuf {
     device_only(clang(), &["gfx90a"], stack.code_object_version())
         .arguments(["-O1", "-DSALT=7"])
-        .arguments(INSTRUMENTATION)
-        .arguments(["-include"])
-        .source(device_header())
+        .counting()
         .source(source("count.hip"))
         .output("count.another")
 }

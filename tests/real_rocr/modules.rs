@@ -2,7 +2,7 @@
 //! the code object.
 
 use crate::programs::{COUNT, Ran, WORK_ITEMS, launches, object, part, source};
-use crate::support::compile::{INSTRUMENTATION, clang, device_header, device_only};
+use crate::support::compile::{clang, device_only};
 use crate::support::gpu::Stack;
 use crate::support::profile::functions;
 
@@ -141,9 +141,7 @@ fn gpus_of_two_targets_have_profiles_of_their_own() {
     }
     let object = device_only(clang(), &["gfx90a", "gfx942"], stack.code_object_version())
         .arguments(["-O1"])
-        .arguments(INSTRUMENTATION)
-        .arguments(["-include"])
-        .source(device_header())
+        .counting()
         .source(source("count.hip"))
         .output("count.bundle");
     let steps = "device:0 load launch device:1 load launch launch sync";

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use crate::programs::{Ran, modules, object, source};
 use crate::support::artifacts::repository;
 use crate::support::command::Ended;
-use crate::support::compile::{Compilation, INSTRUMENTATION, clang, device_header};
+use crate::support::compile::{Compilation, INSTRUMENTATION, device_header};
 use crate::support::gpu::Stack;
 use crate::support::profile::functions;
 
 /// A unit of unit.hip for HIP 5.2, instrumented.
 fn compilation(unit: u32) -> Compilation {
     let instrumentation = INSTRUMENTATION.map(|flag| ["-Xarch_device", flag]);
-    Compilation::by(clang())
+    Compilation::on(Stack::Debian12)
         .arguments(["--config"])
         .source(repository("testdata/sample/debian12.cfg"))
         .arguments(["-O1"])

@@ -315,7 +315,7 @@ fn kernels_of(elf: &Path) -> Vec<Kernel> {
 
 #[test]
 fn the_samples_kernels_and_elfs_are_those_that_llvm_shows() {
-    let sample = sample(&rocov_flags(&[]));
+    let sample = sample(&rocov_flags(Stack::usual(), &[]));
     let directory = tempfile::tempdir().expect("a temporary directory");
     let data = directory.path().join("data");
     run(rocov_run(Some("model"), &data).arg(&sample))

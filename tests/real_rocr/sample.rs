@@ -19,16 +19,16 @@ const CODE_OBJECTS: usize = 2;
 fn with_address_sanitizer() -> PathBuf {
     let folder = repository("testdata/sample");
     let object = |name: &str| {
-        Compilation::new()
+        Compilation::on(Stack::Debian12)
             .arguments(["--config"])
             .source(folder.join("debian12.cfg"))
             .arguments(["-O1", "-c", "-Xarch_host", "-fsanitize=address"])
-            .arguments(rocov_flags(&[]))
+            .arguments(rocov_flags(Stack::Debian12, &[]))
             .source(folder.join(name))
             .reads([folder.join("statistics.h"), device_header()])
             .output(name)
     };
-    Compilation::new()
+    Compilation::on(Stack::Debian12)
         .arguments(["-fsanitize=address"])
         .source(object("main.hip"))
         .source(object("statistics.hip"))
@@ -52,7 +52,10 @@ fn valgrind_finds_nothing() {
     let mut valgrind = reports::valgrind(&log);
     // Valgrind wants the symbols of the dynamic linker, and unpacked stacks have none.
     valgrind
-        .arg(sample_on(Stack::Debian12, &rocov_flags(&[])))
+        .arg(sample_on(
+            Stack::Debian12,
+            &rocov_flags(Stack::Debian12, &[]),
+        ))
         .env("ROCOV_MODELGPU", "gfx90a")
         // A process has little address space under Valgrind.
         .env("ROCOV_MODELGPU_VRAM_MIB", "64")

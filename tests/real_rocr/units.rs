@@ -65,7 +65,7 @@ impl Toolchain {
 
     fn unit(self, number: usize, flags: &[&str]) -> PathBuf {
         let compiled = self
-            .compilation(self.stack.compile_flags(), flags)
+            .compilation(self.stack.compile_flags_for(self.compiler), flags)
             .arguments([format!("-DUNIT={number}"), "-c".into()])
             .source(source("unit.hip"))
             .output(&format!("unit{number}"));
@@ -74,7 +74,7 @@ impl Toolchain {
 
     fn linked(self, units: &[PathBuf], flags: &[&str]) -> PathBuf {
         let mut program = self
-            .compilation(self.stack.flags(), flags)
+            .compilation(self.stack.flags_for(self.compiler), flags)
             // clang 15 omits the section when it embeds the code object.
             .arguments(["--hip-link", "-Wl,-z,noexecstack"]);
         for unit in units {
@@ -158,7 +158,7 @@ fn clang_16_and_17_link_no_units_that_share_functions() {
         let toolchain = Toolchain::of(compiler).expect("Debian 12's HIP is installed");
         let units = [0, 1].map(|number| toolchain.unit(number, RDC));
         let mut link = limited(compiler.clang);
-        link.args(toolchain.stack.flags())
+        link.args(toolchain.stack.flags_for(compiler))
             .args(flags_for(compiler.clang, &[]))
             .args(RDC)
             .args(["--hip-link", "-o", "/dev/null"]);

@@ -39,6 +39,11 @@ impl Compilation {
         Self::by(clang())
     }
 
+    /// By the compiler of programs for this stack.
+    pub(crate) fn on(stack: Stack) -> Self {
+        Self::by(stack.compiler().clang)
+    }
+
     pub(crate) fn by(compiler: &'static str) -> Self {
         Self {
             compiler,
@@ -53,6 +58,18 @@ impl Compilation {
     ) -> Self {
         self.arguments.extend(arguments.into_iter().map(Into::into));
         self
+    }
+
+    /// Makes the tests' compiler count in code objects that it compiles without host code, with the device
+    /// header. clang 24 needs rocov's linker for that: it links a library that Debian does not have.
+    pub(crate) fn counting(self) -> Self {
+        let linker = repository("runtime/device/rdc");
+        let linker =
+            (Compiler::usual().release >= 24).then(|| ["-B".into(), linker.into_os_string()]);
+        self.arguments(INSTRUMENTATION)
+            .arguments(linker.into_iter().flatten())
+            .arguments(["-include"])
+            .source(device_header())
     }
 
     /// Adds an input file to the command line.
@@ -154,9 +171,7 @@ pub(crate) fn code_object_of(source: &Path, target: &str, level: &str, version: 
     let stem = source.file_stem().unwrap_or_default().to_string_lossy();
     let mut compilation = device_only(clang(), &[target], version)
         .arguments([level])
-        .arguments(INSTRUMENTATION)
-        .arguments(["-include"])
-        .source(device_header());
+        .counting();
     if level == "-O0" && version == 4 {
         // Without the pass that infers these attributes, clang marks every kernel as one that may
         // enqueue kernels. HIP 5.2 then reads the address of a queue that only OpenCL makes, and
@@ -229,7 +244,7 @@ pub(crate) fn sample(flags: &[OsString]) -> PathBuf {
 pub(crate) fn sample_on(stack: Stack, flags: &[OsString]) -> PathBuf {
     let mut all: Vec<OsString> = vec!["--offload-arch=gfx90a".into()];
     all.extend_from_slice(flags);
-    sample_by(Compiler::usual(), stack, &all, &[])
+    sample_by(stack.compiler(), stack, &all, &[])
 }
 
 /// testdata/sample by this compiler, for any HIP. The flags name `profiles`.

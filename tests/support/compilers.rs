@@ -1,6 +1,7 @@
 //! The compilers of the tests: those of Debian 12, and those that tools/stacks has unpacked.
 
 use std::env;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -22,8 +23,46 @@ pub(crate) struct Compiler {
 
 /// The releases that rocov is tested with, oldest first.
 pub(crate) const RELEASES: [u32; 9] = [15, 16, 17, 18, 19, 21, 22, 23, 24];
+/// The release of most tests. It takes the headers of each HIP.
+const TAKES_ALL_HEADERS: u32 = 22;
 /// The releases that tools/setup installs.
 const INSTALLED: [u32; 3] = [15, 19, 22];
+
+/// Compilers that do not take the headers of a HIP. HIP loads their code objects of sources without
+/// these headers.
+#[derive(Debug)]
+pub(crate) struct Hindrance {
+    pub(crate) releases: RangeInclusive<u32>,
+    /// The titles of the runtimes start with one of these.
+    pub(crate) runtimes: &'static [&'static str],
+    /// A name in the compiler's error.
+    pub(crate) error: &'static str,
+    pub(crate) reason: &'static str,
+}
+
+const HINDRANCES: [Hindrance; 3] = [
+    Hindrance {
+        releases: 23..=24,
+        runtimes: &["HIP 5", "HIP 6"],
+        error: "__ocml_floor_f64",
+        reason: "This HIP's headers call `__ocml_floor_f64`, which Clang 23 no longer declares. HIP loads a \
+                 code object that needs no headers.",
+    },
+    Hindrance {
+        releases: 15..=15,
+        runtimes: &["HIP 6"],
+        error: "__builtin_amdgcn_ballot_w64",
+        reason: "This HIP's headers call `__builtin_amdgcn_ballot_w64`, which Clang 15 lacks. HIP loads a code \
+                 object that needs no headers.",
+    },
+    Hindrance {
+        releases: 15..=18,
+        runtimes: &["HIP 7"],
+        error: "__builtin_amdgcn_wavefrontsize",
+        reason: "This HIP's headers call `__builtin_amdgcn_wavefrontsize`, which Clang up to 18 lacks. HIP loads \
+                 a code object that needs no headers.",
+    },
+];
 
 impl Compiler {
     /// Returns the compiler of this release if it is here. Reports a test as not run if it is not.
@@ -39,9 +78,32 @@ impl Compiler {
     /// The compiler of most tests: clang 22, or the release that `ROCOV_TEST_CLANG` names.
     pub(crate) fn usual() -> &'static Self {
         let named = env::var("ROCOV_TEST_CLANG").ok();
-        let release = named.as_deref().map_or(Ok(22), str::parse);
+        let release = named.as_deref().map_or(Ok(TAKES_ALL_HEADERS), str::parse);
         let release = release.expect("ROCOV_TEST_CLANG is a release of clang");
         Self::find(release).unwrap_or_else(|| panic!("clang {release} is not here"))
+    }
+
+    /// The compiler of programs for the HIP with this title: that of most tests, or its substitute if it
+    /// does not take the headers of this HIP.
+    pub(crate) fn for_headers_of(title: &str) -> &'static Self {
+        let usual = Self::usual();
+        match usual.hindrance(title) {
+            None => usual,
+            Some(_) => Self::substitute(),
+        }
+    }
+
+    /// clang 22, which compiles a program if the usual compiler cannot.
+    pub(crate) fn substitute() -> &'static Self {
+        Self::find(TAKES_ALL_HEADERS).expect("clang 22 is installed")
+    }
+
+    /// Returns why it does not compile programs for the HIP with this title.
+    pub(crate) fn hindrance(&self, title: &str) -> Option<&'static Hindrance> {
+        HINDRANCES.iter().find(|it| {
+            let mut runtimes = it.runtimes.iter();
+            it.releases.contains(&self.release) && runtimes.any(|start| title.starts_with(start))
+        })
     }
 
     fn of(release: u32) -> Option<Self> {
@@ -92,12 +154,17 @@ impl Compiler {
     /// The version of the raw profiles that its runtime writes for host code. LLVM's own tools reject
     /// any other.
     pub(crate) fn raw_version(&self) -> u64 {
-        match self.release {
-            ..18 => 8,
-            18 => 9,
-            19..23 => 10,
-            _ => 11,
-        }
+        raw_version_of(self.release)
+    }
+}
+
+/// The version of the raw profiles that the runtime of this release writes.
+pub(crate) fn raw_version_of(release: u32) -> u64 {
+    match release {
+        ..18 => 8,
+        18 => 9,
+        19..23 => 10,
+        _ => 11,
     }
 }
 

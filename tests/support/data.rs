@@ -7,7 +7,7 @@ use rocov::format::registry::model::Document;
 use rocov::store::layout::{OBJECTS, PROFRAW, REGISTRIES, REGISTRY, sides};
 
 use super::command::{limited, run};
-use super::profile::{profdata, raw_profiles};
+use super::profile::{raw_profiles, reader_of};
 
 /// The contents of a data directory, which may not exist.
 pub(crate) struct Data {
@@ -34,7 +34,7 @@ impl Data {
         let profiles = raw_profiles(&among_profiles);
         assert_eq!(entries(&among_profiles), profiles, "and nothing else");
         for profile in &profiles {
-            run(limited(profdata()).arg("show").arg(profile))
+            run(limited(reader_of(profile)).arg("show").arg(profile))
                 .success()
                 .silently();
         }

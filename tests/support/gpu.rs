@@ -108,7 +108,21 @@ impl Stack {
     }
 
     /// The stack of most tests: the newest that is here, or the one that `ROCOV_TEST_STACK` names.
+    ///
+    /// Panics if the tests' compiler does not take the headers of its HIP.
     pub(crate) fn usual() -> Self {
+        let stack = Self::newest_or_named();
+        let compiler = Compiler::usual().release;
+        assert!(
+            stack.compiler().release == compiler,
+            "clang {compiler} does not compile programs for {}: choose another ROCOV_TEST_CLANG or \
+             ROCOV_TEST_STACK, or run `tools/stacks fetch rocr-7.2.4`",
+            stack.title()
+        );
+        stack
+    }
+
+    fn newest_or_named() -> Self {
         let Ok(name) = std::env::var("ROCOV_TEST_STACK") else {
             let newest = [&ROCR_7_2, &ROCR_6_4].into_iter().find(|it| it.is_here());
             return newest.map_or(Self::Debian12, Self::Unpacked);
@@ -164,42 +178,55 @@ impl Stack {
         [Self::Debian12].into_iter().chain(Self::others()).collect()
     }
 
-    /// All stacks with a HIP 5: they test features that HIP 6 lacks.
-    pub(crate) fn before_hip_6() -> Vec<Self> {
+    /// All stacks whose programs the tests' compiler compiles. Reports the others as not run.
+    pub(crate) fn of_programs() -> Vec<Self> {
+        let compiler = Compiler::usual();
         let mut stacks = Self::all();
+        stacks.retain(|stack| {
+            let hindrance = compiler.hindrance(stack.title());
+            if hindrance.is_some() {
+                let (title, release) = (stack.title(), compiler.release);
+                not_run(&format!(
+                    "programs on {title}: clang {release} does not take its headers"
+                ));
+            }
+            hindrance.is_none()
+        });
+        stacks
+    }
+
+    /// All stacks with a HIP 5, as in [`Self::of_programs`]: they test features that HIP 6 lacks.
+    pub(crate) fn before_hip_6() -> Vec<Self> {
+        let mut stacks = Self::of_programs();
         stacks.retain(|stack| stack.code_object_version() < 6);
         stacks
     }
 
-    /// The flags, without the architecture, with which clang builds a HIP program for this stack.
+    /// The compiler of its programs: that of most tests, if it takes the headers of this HIP.
+    pub(crate) fn compiler(self) -> &'static Compiler {
+        Compiler::for_headers_of(self.title())
+    }
+
+    /// The flags, without the architecture, with which [its compiler](Self::compiler) builds a HIP
+    /// program for this stack.
     pub(crate) fn flags(self) -> Vec<OsString> {
-        match self {
-            Self::Debian12 => {
-                let config = repository("testdata/sample/debian12.cfg");
-                vec!["--config".into(), config.into()]
-            }
-            Self::Unpacked(release) => {
-                let flags = release.flags().expect("only stacks that are here are run");
-                flags.to_vec()
-            }
-            Self::Interpreter => panic!("the interpreter runs code objects, not programs"),
-        }
+        self.flags_for(self.compiler())
     }
 
     /// The flags for this compiler, which may need other device libraries.
     pub(crate) fn flags_for(self, compiler: &Compiler) -> Vec<OsString> {
-        let Self::Unpacked(release) = self else {
-            return self.flags();
+        let release = match self {
+            Self::Debian12 => {
+                let config = repository("testdata/sample/debian12.cfg");
+                return vec!["--config".into(), config.into()];
+            }
+            Self::Unpacked(release) => release,
+            Self::Interpreter => panic!("the interpreter runs code objects, not programs"),
         };
         let mut flags = limited(repository("tools/stacks"));
         flags.args(["flags", release.name, &compiler.release.to_string()]);
         let flags = run(&mut flags).success().silently().stdout;
         flags.split_whitespace().map(OsString::from).collect()
-    }
-
-    /// The flags for a compilation without a link.
-    pub(crate) fn compile_flags(self) -> Vec<OsString> {
-        without_linking(self.flags())
     }
 
     /// The flags with which this compiler compiles without a link.

@@ -45,9 +45,26 @@ pub(crate) fn raw_profiles(directory: &Path) -> Vec<PathBuf> {
     profiles
 }
 
-/// Merges raw profiles into `output`. Fails if llvm-profdata prints anything.
+/// The llvm-profdata that reads this profile: that of the tests' compiler, or of its substitute for a
+/// program that the substitute has compiled.
+pub(crate) fn reader_of(profile: &Path) -> &'static str {
+    let [usual, substitute] = [Compiler::usual(), Compiler::substitute()];
+    let head = std::fs::read(profile).unwrap_or_default();
+    let version = head.get(8..16).and_then(|it| it.try_into().ok());
+    // The highest byte has the variants. An indexed profile has its own numbers.
+    let version = version.map(|it| u64::from_le_bytes(it) & !(0xff << 56));
+    let is_raw = profile.extension().is_some_and(|it| it == PROFRAW);
+    let reader = match version {
+        Some(version) if is_raw && version != usual.raw_version() => substitute,
+        _ => usual,
+    };
+    reader.tool("llvm-profdata")
+}
+
+/// Merges raw profiles of one compiler into `output`. Fails if llvm-profdata prints anything.
 pub(crate) fn merge(profiles: &[PathBuf], output: &Path) {
-    merge_by(profdata(), profiles, output);
+    let first = profiles.first().map(PathBuf::as_path);
+    merge_by(first.map_or(profdata(), reader_of), profiles, output);
 }
 
 /// Merges raw profiles of another compiler with its own llvm-profdata.
@@ -64,17 +81,24 @@ pub(crate) fn merge_by(profdata: &str, profiles: &[PathBuf], output: &Path) {
 
 /// The profiles of an arch in a data directory, merged into a file beside the directory.
 pub(crate) fn merged_of_arch(data: &Path, arch: &str) -> PathBuf {
-    merged_of_arch_by(profdata(), data, arch)
+    let first = of_arch(data, arch).into_iter().next();
+    let reader = first.as_deref().map_or(profdata(), reader_of);
+    merged_of_arch_by(reader, data, arch)
 }
 
-/// The profiles of an arch in a data directory, merged by this llvm-profdata into a file beside the
-/// directory.
-pub(crate) fn merged_of_arch_by(profdata: &str, data: &Path, arch: &str) -> PathBuf {
+fn of_arch(data: &Path, arch: &str) -> Vec<PathBuf> {
     let mut profiles = raw_profiles(data);
     profiles.retain(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with(&format!("{arch}."))
     });
+    profiles
+}
+
+/// The profiles of an arch in a data directory, merged by this llvm-profdata into a file beside the
+/// directory.
+pub(crate) fn merged_of_arch_by(profdata: &str, data: &Path, arch: &str) -> PathBuf {
+    let profiles = of_arch(data, arch);
     let merged = data.with_extension(format!("{arch}.profdata"));
     merge_by(profdata, &profiles, &merged);
     merged
@@ -82,7 +106,7 @@ pub(crate) fn merged_of_arch_by(profdata: &str, data: &Path, arch: &str) -> Path
 
 /// The counts of an indexed or a raw profile.
 pub(crate) fn functions(profile: &Path) -> Functions {
-    functions_by(profdata(), profile)
+    functions_by(reader_of(profile), profile)
 }
 
 /// The counts of another compiler's profile, read with its own llvm-profdata.

@@ -6,7 +6,8 @@ use std::process::Command;
 
 use super::artifacts::{built, files_with_extension, repository, static_library};
 use super::command::{limited, rocov_run, run};
-use super::compile::{Compilation, clang, device_header};
+use super::compile::{Compilation, device_header};
+use super::compilers::Compiler;
 use super::gpu::Stack;
 use super::profile::{Function, functions, raw_profiles};
 
@@ -22,18 +23,18 @@ pub(crate) struct Program {
 impl Program {
     /// Compiles sources of testdata/programs with the flags of `rocov flags OPTIONS` and `more`.
     pub(crate) fn build(stack: Stack, sources: &[&str], options: &[&str], more: &[&str]) -> Self {
-        Self::by(clang(), stack, sources, options, more)
+        Self::by(stack.compiler(), stack, sources, options, more)
     }
 
     /// Compiles them with another compiler.
     pub(crate) fn by(
-        compiler: &'static str,
+        compiler: &'static Compiler,
         stack: Stack,
         sources: &[&str],
         options: &[&str],
         more: &[&str],
     ) -> Self {
-        let flags = flags_for(compiler, options);
+        let flags = flags_for(compiler.clang, options);
         Self::compiled(compiler, stack, sources, &flags, more, &[])
     }
 
@@ -46,11 +47,11 @@ impl Program {
         more: &[&str],
         profiles: &[PathBuf],
     ) -> Self {
-        Self::compiled(clang(), stack, sources, flags, more, profiles)
+        Self::compiled(stack.compiler(), stack, sources, flags, more, profiles)
     }
 
     fn compiled(
-        compiler: &'static str,
+        compiler: &'static Compiler,
         stack: Stack,
         sources: &[&str],
         flags: &[OsString],
@@ -58,8 +59,8 @@ impl Program {
         profiles: &[PathBuf],
     ) -> Self {
         let stem = sources[0].rsplit('/').next().unwrap_or_default();
-        let mut compilation = Compilation::by(compiler)
-            .arguments(stack.flags())
+        let mut compilation = Compilation::by(compiler.clang)
+            .arguments(stack.flags_for(compiler))
             .arguments(["-O1", "-Wall", "-Wextra"])
             .arguments([format!("--offload-arch={TARGET}")])
             .arguments(flags);
@@ -111,9 +112,9 @@ pub(crate) fn without_rocov() -> Command {
     command
 }
 
-/// The flags that `rocov flags` prints for the compiler of the tests.
-pub(crate) fn rocov_flags(options: &[&str]) -> Vec<OsString> {
-    flags_for(clang(), options)
+/// The flags that `rocov flags` prints for the compiler of the stack's programs.
+pub(crate) fn rocov_flags(stack: Stack, options: &[&str]) -> Vec<OsString> {
+    flags_for(stack.compiler().clang, options)
 }
 
 /// The flags that `rocov flags` prints for another compiler.

@@ -53,7 +53,7 @@ impl Released {
         Compilation::by(self.clang.clang)
             .arguments(["-x", "hip", "-c", "-O1", "-fPIC"])
             .arguments([format!("--offload-arch={GPU}")])
-            .arguments(self.stack.compile_flags())
+            .arguments(self.stack.compile_flags_for(self.clang))
             .arguments(flags_for(self.clang.clang, options))
             .arguments(more)
             .source(source)

@@ -1,5 +1,5 @@
 // Calibrates readings by a list of steps, the same for all of them. Nearly all steps scale; one in
-// 200 takes a root, which costs ten times as much.
+// 200 takes a root, which costs much more.
 #include <hip/hip_runtime.h>
 
 #include <cmath>
@@ -23,7 +23,8 @@ constexpr int STEPS = 200;
 constexpr int READINGS = 1024;
 constexpr int BLOCK = 256;
 
-// The square root of the square root, and so on.
+// The square root of the square root, and so on. The loop keeps clang from computing a root ahead
+// before it counts LLVM's IR.
 __host__ __device__ float root(float value, int times) {
   for (int i = 0; i < times; ++i) {
     value = __builtin_sqrtf(value);
@@ -34,7 +35,7 @@ __host__ __device__ float root(float value, int times) {
 __host__ __device__ float apply(const Step &step, float value) {
   value = value * step.factor + step.offset;
   if (step.kind == ROOT) {
-    value = root(value, 2); // rare
+    value = root(value, 1); // rare
   }
   return value;
 }

@@ -15,6 +15,7 @@ use rocov::store::layout::PROFRAW;
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, run};
 use crate::support::compile::{Compilation, device_header};
+use crate::support::gpu::Stack;
 use crate::support::json::json;
 use crate::support::profile::{Functions, functions, merge, raw_profiles};
 use crate::support::program::{TARGET, rocov_flags};
@@ -26,12 +27,12 @@ fn source(name: &str) -> PathBuf {
 /// The sample's kernels and the functions that run them, as a shared library.
 fn library() -> PathBuf {
     let sample = repository("testdata/sample");
-    Compilation::new()
+    Compilation::on(Stack::Debian12)
         .arguments(["--config"])
         .source(sample.join("debian12.cfg"))
         .arguments(["-O1", "-Wall", "-Wextra", "-fPIC", "-shared", "-I"])
         .arguments([&sample])
-        .arguments(rocov_flags(&[]))
+        .arguments(rocov_flags(Stack::Debian12, &[]))
         .source(sample.join("statistics.hip"))
         .source(source("calls.hip"))
         .reads([sample.join("statistics.h"), source("calls.h")])

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 
 use super::support::artifacts::built;
 use super::support::command::{Ended, limited, run};
-use super::support::compile::clang;
+use super::support::compilers::Compiler;
 use super::support::gpu::Stack;
-use super::support::profile::{Functions, functions_by, merge_by, profdata};
+use super::support::profile::{Functions, functions_by, merge_by};
 use super::support::program::{Program, TARGET, device_profiles, is_of_zeros};
 use super::support::released::Released;
 
@@ -44,27 +44,27 @@ impl Toolchain {
         })
     }
 
-    fn compiler(self) -> &'static str {
-        self.newest.map_or(clang(), |newest| newest.clang.clang)
+    fn compiler(self) -> &'static Compiler {
+        self.newest
+            .map_or(self.stack.compiler(), |newest| newest.clang)
     }
 
     fn profdata(self) -> &'static str {
-        let newest = self.newest;
-        newest.map_or(profdata(), |newest| newest.clang.tool("llvm-profdata"))
+        self.compiler().tool("llvm-profdata")
     }
 
     /// A program of testdata/programs/upstream, with instrumented host code.
     fn program(self, names: &[&str], more: &[&str]) -> Program {
-        // Clang links it by itself, but not with the option -no-hip-rt, which the stacks need.
-        let drain = self.newest.map(|newest| newest.drain());
-        let drain = drain.as_deref().and_then(Path::to_str);
-        let more: Vec<&str> = more.iter().copied().chain(drain).collect();
-        self.program_without_drain(names, &more)
+        self.compiled(names, more)
     }
 
-    /// Such a program without LLVM's drain. Host code by clang 23 refers to that drain; librocov
-    /// has these functions too.
+    /// Such a program without LLVM's drain, which clang 23 links together with HIP. Host code by
+    /// clang 23 refers to that drain; librocov has these functions too.
     fn program_without_drain(self, names: &[&str], more: &[&str]) -> Program {
+        self.compiled(names, &[more, &["-no-hip-rt"]].concat())
+    }
+
+    fn compiled(self, names: &[&str], more: &[&str]) -> Program {
         let sources: Vec<String> = names
             .iter()
             .map(|name| format!("upstream/{name}.hip"))
@@ -129,10 +129,24 @@ impl Ran {
     /// Runs the program on one GPU.
     #[track_caller]
     fn one(toolchain: Toolchain, program: &Program, arguments: &[&str]) -> Self {
+        Self::warned(toolchain, program, arguments, &[])
+    }
+
+    /// Runs the program on one GPU. LLVM's drain prints a line with each of these texts, and nothing
+    /// else is printed.
+    #[track_caller]
+    fn warned(
+        toolchain: Toolchain,
+        program: &Program,
+        arguments: &[&str],
+        warnings: &[&str],
+    ) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = directory.path().join("data");
         let mut command = program.with_pattern(TARGET, &data.join(PATTERN));
-        run(command.args(arguments)).success().silently();
+        let ended = run(command.args(arguments)).success();
+        assert_eq!(ended.stderr.lines().count(), warnings.len(), "{ended}");
+        ended.says(warnings);
         Self {
             toolchain,
             directory,

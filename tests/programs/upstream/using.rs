@@ -36,9 +36,9 @@ fn pgo_use() {
 
 /// The compiler with the profile for host and device code, and warnings of a profile that does not fit.
 fn compiler(toolchain: Toolchain, profile: &Path) -> Command {
-    let mut clang = limited(toolchain.compiler());
+    let mut clang = limited(toolchain.compiler().clang);
     clang
-        .args(toolchain.stack.flags())
+        .args(toolchain.stack.flags_for(toolchain.compiler()))
         .args(["-O2", "-Werror", "-Wprofile-instr-out-of-date"])
         .args(["-Wprofile-instr-missing", "-Wprofile-instr-unprofiled"])
         .arg("-Wno-unused-command-line-argument")

@@ -57,7 +57,7 @@ fn written(log: &Path, data: &Path) -> BTreeMap<PathBuf, usize> {
 
 #[test]
 fn each_code_object_is_copied_once_and_each_file_written_once() {
-    for stack in Stack::all() {
+    for stack in Stack::of_programs() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         for (number, (way, words, objects)) in ways(stack, directory.path()).into_iter().enumerate()
         {

@@ -26,7 +26,7 @@ pub(super) fn source(name: &str) -> PathBuf {
 }
 
 fn tally(kernel: &str, arguments: &[&str], output: &str) -> PathBuf {
-    Compilation::new()
+    Compilation::on(Stack::Debian12)
         .arguments(["--config"])
         .source(repository("testdata/sample/debian12.cfg"))
         .arguments(["-O1", "-fPIC"])

@@ -20,6 +20,7 @@ type Run = fn(u64, u64, bool) -> (Left, Option<bool>);
 
 /// The initial values of s24 and s25.
 const BEFORE: [u32; 2] = [0x11, 0x22];
+const BEFORE64: u64 = 0x22_0000_0011;
 
 fn case(name: &'static str, operands: &str, run: Run) -> Case {
     let body = format!(
@@ -136,6 +137,8 @@ const OPERATIONS: &[(&str, &str, Run)] = &[
     ("s_bfe_u64", "s[24:25], s[20:21], s22", |a, b, _| nonzero64(field(a.into(), b % 64, b >> 16 & 127, 64) as u64)),
     ("s_bfe_i64", "s[24:25], s[20:21], s22", |a, b, _| nonzero64(signed_field((a as i64).into(), b % 64, b >> 16 & 127, 64) as u64)),
     ("s_bitset0_b32", "s24, s20", |a, _, _| word(BEFORE[0] & (u32::MAX ^ 1 << (a % 32)))),
+    ("s_bitset0_b64", "s[24:25], s20", |a, _, _| (Long(BEFORE64 & (u64::MAX ^ 1 << (a % 64))), None)),
+    ("s_bitset1_b64", "s[24:25], s20", |a, _, _| (Long(BEFORE64 | 1 << (a % 64)), None)),
     ("s_bitset1_b32", "s24, s20", |a, _, _| word(BEFORE[0] | 1 << (a % 32))),
     ("s_brev_b32", ONE, |a, _, _| word((0..32).fold(0, |r, n| r | (a as u32 >> n & 1) << (31 - n)))),
     ("s_brev_b64", ONE64, |a, _, _| (Long((0..64).fold(0, |r, n| r | (a >> n & 1) << (63 - n))), None)),

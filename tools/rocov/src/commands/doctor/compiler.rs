@@ -5,30 +5,26 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
-use memchr::memmem;
 use rocov::format::profraw::Version;
 
 use super::finding::Finding;
 use crate::llvm::{Clang, LlvmTools, releases, rocm};
-use crate::support::mmap;
 use crate::system::command;
 
 /// The oldest whose GPU code can be drained: clang 14 crashes on it.
 const OLDEST: u32 = 15;
-/// From here on, instrumented GPU code calls [`COUNTER`].
-const CALLING: u32 = 23;
 /// The releases of ccache that may drop `-Xarch_device` and the flag after it (ccache/ccache#1632). 4.11.2
 /// drops them. 4.14.2 passes them on. 4.7.5 does too, and does not cache the result.
 const DROPPING: RangeInclusive<(u32, u32)> = (4, 9)..=(4, 12);
-/// The function that counts, in LLVM's profile runtime for GPUs.
-const COUNTER: &str = "__llvm_profile_instrument_gpu";
-/// The paths of that runtime in a clang's resource directory: by target, or by operating system.
-const RUNTIMES: [&str; 2] = [
+/// The paths of LLVM's profile runtime for GPUs in a clang's resource directory: by target (clang 24 has
+/// a new name for it), or by operating system.
+const RUNTIMES: [&str; 3] = [
+    "lib/amdgpu-amd-amdhsa/libclang_rt.profile.a",
     "lib/amdgcn-amd-amdhsa/libclang_rt.profile.a",
     "lib/amdhsa/libclang_rt.profile-amdgcn.a",
 ];
 
-/// Each compiler that is newer than all before it, and whether its GPU code can count.
+/// Reports on each compiler that is newer than all before it.
 pub(super) fn check(compilers: &[Clang]) -> Vec<Finding> {
     let mut findings: Vec<_> = by_age(compilers).into_iter().map(of_clang).collect();
     if findings.is_empty() {
@@ -79,29 +75,12 @@ fn of_clang(clang: &Clang) -> Finding {
             "it crashes on instrumented GPU code: take clang 15 or later",
         );
     }
-    let runtime = runtime(&clang.path);
-    match (&runtime, clang.llvm >= CALLING) {
-        (Some(runtime), true) if !defines_counter(runtime) => Finding::missing(
-            "compiler",
-            format!("{found}; {} lacks {COUNTER}", runtime.display()),
-            "its instrumented GPU code does not link: take a compiler-rt of the same version, built \
-             with COMPILER_RT_BUILD_PROFILE_ROCM",
-        ),
-        (None, true) => Finding::missing(
-            "compiler",
-            format!("{found}; no profile runtime for GPUs, which has {COUNTER}"),
-            "its instrumented GPU code does not link: build its compiler-rt with \
-             COMPILER_RT_BUILD_PROFILE_ROCM, or take clang 15 to 22",
-        ),
-        (Some(runtime), _) => Finding::ok(
-            "compiler",
-            format!("{found}; profile runtime for GPUs {}", runtime.display()),
-        ),
-        (None, false) => Finding::ok(
-            "compiler",
-            format!("{found}; GPU code by the device header"),
-        ),
-    }
+    // The device header defines all that instrumented GPU code needs of that runtime.
+    let by = match runtime(&clang.path) {
+        Some(runtime) => format!("profile runtime for GPUs {}", runtime.display()),
+        None => "GPU code by the device header".to_owned(),
+    };
+    Finding::ok("compiler", format!("{found}; {by}"))
 }
 
 /// LLVM's profile runtime for GPUs that comes with the compiler at `clang`.
@@ -110,10 +89,6 @@ fn runtime(clang: &Path) -> Option<PathBuf> {
     let directory = PathBuf::from(String::from_utf8_lossy(&said.stdout).trim());
     let mut places = RUNTIMES.iter().map(|place| directory.join(place));
     places.find(|path| path.is_file())
-}
-
-fn defines_counter(runtime: &Path) -> bool {
-    mmap::map(runtime).is_ok_and(|file| memmem::find(&file, COUNTER.as_bytes()).is_some())
 }
 
 /// The tools that read profiles, with the raw versions that they say, and whether those of what the
@@ -181,18 +156,22 @@ mod tests {
     }
 
     #[test]
-    fn new_compilers_need_the_profile_runtime_for_gpus() {
+    fn no_compiler_needs_the_profile_runtime_for_gpus() {
         let directory = tempfile::tempdir().unwrap();
-        let state = |llvm| of_clang(&clang(directory.path(), llvm)).state;
-        assert_eq!(state(14), State::Warning);
-        assert_eq!(state(22), State::Ok);
-        assert_eq!(state(23), State::Missing);
+        let finding = |llvm| of_clang(&clang(directory.path(), llvm));
+        assert_eq!(finding(14).state, State::Warning);
+        for llvm in [15, 22, 23, 24] {
+            let finding = finding(llvm);
+            assert_eq!(finding.state, State::Ok);
+            assert!(finding.found.ends_with("; GPU code by the device header"));
+        }
         let runtime = directory.path().join(RUNTIMES[0]);
         fs::create_dir_all(runtime.parent().unwrap()).unwrap();
-        fs::write(&runtime, "another").unwrap();
-        assert_eq!(state(23), State::Missing);
-        fs::write(&runtime, format!("\0{COUNTER}\0")).unwrap();
-        assert_eq!(state(23), State::Ok);
+        fs::write(&runtime, "").unwrap();
+        let finding = finding(24);
+        assert_eq!(finding.state, State::Ok);
+        let named = format!("; profile runtime for GPUs {}", runtime.display());
+        assert!(finding.found.ends_with(&named));
     }
 
     #[test]

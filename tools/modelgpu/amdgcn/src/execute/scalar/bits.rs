@@ -68,11 +68,31 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ),
     (
         "s_bitset0_b32",
-        Operation::Scalar(ScalarOperation::SetBit(false)),
+        Operation::Scalar(ScalarOperation::SetBit {
+            set: false,
+            result: Kind::B32,
+        }),
+    ),
+    (
+        "s_bitset0_b64",
+        Operation::Scalar(ScalarOperation::SetBit {
+            set: false,
+            result: Kind::B64,
+        }),
     ),
     (
         "s_bitset1_b32",
-        Operation::Scalar(ScalarOperation::SetBit(true)),
+        Operation::Scalar(ScalarOperation::SetBit {
+            set: true,
+            result: Kind::B32,
+        }),
+    ),
+    (
+        "s_bitset1_b64",
+        Operation::Scalar(ScalarOperation::SetBit {
+            set: true,
+            result: Kind::B64,
+        }),
     ),
     (
         "s_brev_b32",

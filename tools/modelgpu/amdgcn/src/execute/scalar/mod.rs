@@ -22,8 +22,8 @@ pub(crate) enum ScalarOperation {
     },
     /// Writes the result only if SCC is set.
     ConditionalMove(Kind),
-    /// Sets or clears one bit of the result register.
-    SetBit(bool),
+    /// Sets or clears one bit of the result registers.
+    SetBit { set: bool, result: Kind },
     /// Combines EXEC with the source and writes EXEC; the result is the old or the new EXEC.
     UpdateExec {
         run: fn(u64, u64) -> u64,
@@ -145,10 +145,17 @@ impl ScalarOperation {
                     wave.set_scalar(instruction.dst, kind, value);
                 }
             }
-            Self::SetBit(set) => {
-                let place = scalar_source(instruction, 0, Kind::B32, wave)? & 31;
-                let others = wave.word(instruction.dst) & !(1 << place);
-                wave.set_word(instruction.dst, others | u32::from(set) << place);
+            Self::SetBit { set, result } => {
+                let place = scalar_source(instruction, 0, Kind::B32, wave)?;
+                if result == Kind::B64 {
+                    let place = place & 63;
+                    let others = wave.pair(instruction.dst) & !(1 << place);
+                    wave.set_pair(instruction.dst, others | u64::from(set) << place);
+                } else {
+                    let place = place & 31;
+                    let others = wave.word(instruction.dst) & !(1 << place);
+                    wave.set_word(instruction.dst, others | u32::from(set) << place);
+                }
             }
             Self::UpdateExec { run, result } => {
                 let old = wave.exec();
