@@ -19,7 +19,8 @@ fn module_load_file() {
         .source(source)
         .output("module");
         let module = module.to_str().expect("a path in UTF-8");
-        // LLVM's drain, as released, prints this without rocov too.
+        // LLVM's drain, as released, loses the counts of a module of a file that is unloaded, and prints
+        // this without rocov too (`released::modules::from_a_file_unloaded`).
         let warning = "LLVM Profile Warning: no __llvm_profile_sections_* symbols found in module";
         let warnings: &[&str] = match toolchain.newest {
             Some(_) => &[warning],
