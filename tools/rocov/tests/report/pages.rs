@@ -357,6 +357,8 @@ fn open_has_the_desktop_open_the_first_page() {
         .args(["--html=out", "--open", "--object"]);
     let output = command.args(&elfs).output().unwrap();
     assert_eq!(stdout(&output), "out/index.html\n");
+    // It would print that there is no browser.
+    assert_eq!(stderr(&output), "");
     // rocov does not wait for the browser.
     while fs::read_to_string(&opened).unwrap_or_default().is_empty() {
         std::thread::yield_now();
