@@ -91,12 +91,9 @@ impl Symbols {
         let hash = gnu_hash(name);
         let mut index = self.hashes.first_of(hash)?;
         loop {
-            // SAFETY: these are symbols of the object; their names are NUL terminated.
-            let (found, symbol, symbols_name) = unsafe {
-                let symbol = &*self.symbols.add(index as usize);
-                let name = self.strings.add(symbol.st_name as usize);
-                (self.hashes.of(index), symbol, CStr::from_ptr(name))
-            };
+            // SAFETY: a symbol in a bucket.
+            let (found, (symbol, symbols_name)) =
+                unsafe { (self.hashes.of(index), self.symbol(index)) };
             if found | 1 == hash | 1 && symbol.st_shndx != 0 && symbols_name == name {
                 return Some(self.load_bias.wrapping_add(symbol.st_value as usize));
             }
@@ -114,15 +111,22 @@ impl Symbols {
             // Linkers write 1 or the number of symbols as the first symbol then.
             return None;
         }
-        let is_it = |index| {
-            // SAFETY: these are symbols of the object; their names are NUL terminated.
-            let found = unsafe {
-                let symbol = &*self.symbols.add(index as usize);
-                CStr::from_ptr(self.strings.add(symbol.st_name as usize))
-            };
-            found == name
-        };
+        // SAFETY: the object has these symbols before the first with a hash.
+        let is_it = |index| unsafe { self.symbol(index) }.1 == name;
         Some((0..self.hashes.first).any(is_it))
+    }
+
+    /// Returns a symbol and its name.
+    ///
+    /// # Safety
+    /// The object has a symbol of this number.
+    unsafe fn symbol(&self, index: u32) -> (&libc::Elf64_Sym, &CStr) {
+        // SAFETY: the object's own tables, in which names are NUL terminated.
+        unsafe {
+            let symbol = &*self.symbols.add(index as usize);
+            let name = self.strings.add(symbol.st_name as usize);
+            (symbol, CStr::from_ptr(name))
+        }
     }
 }
 

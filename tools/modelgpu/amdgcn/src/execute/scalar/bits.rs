@@ -4,6 +4,11 @@ use super::super::Operation;
 use super::super::value::{Kind, Value};
 use super::{ScalarOperation, scalar};
 
+/// Sets or clears the bit of the result that the operand names.
+const fn set_bit(set: bool, result: Kind) -> Operation {
+    Operation::Scalar(ScalarOperation::SetBit { set, result })
+}
+
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     // Shifts and bit fields. A field's offset is in bits 4:0 (or 5:0), its width in 22:16.
     (
@@ -66,34 +71,10 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
             signed_field(a >> (b & 63), b >> 16 & 127)
         }),
     ),
-    (
-        "s_bitset0_b32",
-        Operation::Scalar(ScalarOperation::SetBit {
-            set: false,
-            result: Kind::B32,
-        }),
-    ),
-    (
-        "s_bitset0_b64",
-        Operation::Scalar(ScalarOperation::SetBit {
-            set: false,
-            result: Kind::B64,
-        }),
-    ),
-    (
-        "s_bitset1_b32",
-        Operation::Scalar(ScalarOperation::SetBit {
-            set: true,
-            result: Kind::B32,
-        }),
-    ),
-    (
-        "s_bitset1_b64",
-        Operation::Scalar(ScalarOperation::SetBit {
-            set: true,
-            result: Kind::B64,
-        }),
-    ),
+    ("s_bitset0_b32", set_bit(false, Kind::B32)),
+    ("s_bitset0_b64", set_bit(false, Kind::B64)),
+    ("s_bitset1_b32", set_bit(true, Kind::B32)),
+    ("s_bitset1_b64", set_bit(true, Kind::B64)),
     (
         "s_brev_b32",
         scalar!(Keep, |a: u32| -> u32 { a.reverse_bits() }),
