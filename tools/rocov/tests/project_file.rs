@@ -3,7 +3,7 @@
 mod common;
 
 use std::fs;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use common::{failure, rocov, stderr, stdout};
 
@@ -121,5 +121,18 @@ fn mistakes_in_the_file_are_named() {
     ] {
         let message = Project::new(text).failure(&subcommand);
         assert!(message.starts_with(expected), "{text}: {message}");
+    }
+}
+
+#[test]
+fn a_directory_that_is_gone_has_no_file() {
+    let directory = tempfile::tempdir().unwrap();
+    for arguments in [&["--version"][..], &["completions", "bash"]] {
+        let script = "mkdir gone && cd gone && rmdir ../gone && exec \"$0\" \"$@\"";
+        let mut shell = Command::new("sh");
+        shell.current_dir(directory.path()).args(["-c", script]);
+        let output = shell.arg(rocov().get_program()).args(arguments).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
     }
 }

@@ -25,17 +25,17 @@ const NAME: &str = "rocov.toml";
 /// Fails if the file cannot be read, is not TOML, or has a table, an option or a value that does not exist.
 pub(crate) fn arguments() -> Result<Vec<OsString>> {
     let arguments: Vec<_> = env::args_os().collect();
-    let Some(file) = find(&env::current_dir()?) else {
+    let is_word = |argument: &OsString| !argument.to_string_lossy().starts_with('-');
+    let Some(word) = arguments.iter().skip(1).position(is_word) else {
         return Ok(arguments);
     };
-    let is_word = |argument: &OsString| !argument.to_string_lossy().starts_with('-');
-    let word = arguments.iter().skip(1).position(is_word);
-    let Some(place) = word.map(|place| place + 1) else {
+    // A directory that is gone has no file.
+    let Some(file) = env::current_dir().ok().and_then(|here| find(&here)) else {
         return Ok(arguments);
     };
     let read = fs::read_to_string(&file);
     let text = read.with_context(|| format!("cannot read {}", file.display()))?;
-    combine(&text, arguments, place).with_context(|| format!("in {}", file.display()))
+    combine(&text, arguments, word + 1).with_context(|| format!("in {}", file.display()))
 }
 
 /// The place of the file: in this directory, or in one above it up to the root of the git repository.
