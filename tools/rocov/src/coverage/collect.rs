@@ -87,17 +87,8 @@ pub(crate) fn collect(
 }
 
 fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<String>)> {
-    let (records, mut warnings) = match &input.counts {
-        BinaryCounts::Summed(counts) => {
-            let index = ObjectIndex::read(&input.objects)?;
-            let (mut records, warnings) = evaluated(&index, counts)?;
-            if let Some(profiles) = &input.uniformity {
-                uniformity::add(&mut records, profiles, &index)?;
-            }
-            (records, warnings)
-        }
-        BinaryCounts::Indexed(profile) => exported(&input.objects, profile, installed.newest()?)?,
-    };
+    let uniformity = input.uniformity.as_deref();
+    let (records, mut warnings) = records(&input.objects, &input.counts, uniformity, installed)?;
     let mut source = Source {
         side: input.side,
         arch: input.arch.clone(),
@@ -117,7 +108,7 @@ fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Str
     Ok((source, warnings.collect()))
 }
 
-/// The records of objects, and warnings.
+/// The records of objects, with their uniformity if its profiles are given, and warnings.
 ///
 /// # Errors
 ///
@@ -125,12 +116,19 @@ fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Str
 pub(super) fn records(
     objects: &[PathBuf],
     counts: &BinaryCounts,
+    uniformity: Option<&UniformityProfiles>,
     installed: &LlvmTools,
 ) -> Result<(Vec<Record>, Vec<String>)> {
-    match counts {
-        BinaryCounts::Summed(counts) => evaluated(&ObjectIndex::read(objects)?, counts),
-        BinaryCounts::Indexed(profile) => exported(objects, profile, installed.newest()?),
+    let counts = match counts {
+        BinaryCounts::Summed(counts) => counts,
+        BinaryCounts::Indexed(profile) => return exported(objects, profile, installed.newest()?),
+    };
+    let index = ObjectIndex::read(objects)?;
+    let (mut records, warnings) = evaluated(&index, counts)?;
+    if let Some(profiles) = uniformity {
+        uniformity::add(&mut records, profiles, &index)?;
     }
+    Ok((records, warnings))
 }
 
 /// The records of objects as rocov evaluates them, and warnings.

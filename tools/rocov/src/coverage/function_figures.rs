@@ -31,7 +31,7 @@ pub(crate) fn functions(
     counts: &BinaryCounts,
     installed: &LlvmTools,
 ) -> Result<BTreeMap<String, FunctionFigures>> {
-    let (records, _) = records(&[elf.to_path_buf()], counts, installed)?;
+    let (records, _) = records(&[elf.to_path_buf()], counts, None, installed)?;
     let functions = records.iter().map(|record| {
         let function = FunctionFigures {
             count: record.counts.calls,

@@ -63,18 +63,11 @@ impl ProfileCounts {
 
     /// Counts of 0 of the functions.
     pub(crate) fn zeros(&self) -> Self {
-        let functions = self.functions.iter().map(|(function, counts)| {
-            let counts = FunctionCounts {
-                counters: vec![0; counts.counters.len()],
-                uniform: Vec::new(),
-                bitmap: vec![0; counts.bitmap.len()],
-            };
-            (*function, counts)
-        });
-        Self {
-            version: self.version,
-            functions: functions.collect(),
-        }
+        self.map(|counts| FunctionCounts {
+            counters: vec![0; counts.counters.len()],
+            uniform: Vec::new(),
+            bitmap: vec![0; counts.bitmap.len()],
+        })
     }
 
     /// Counts of the same functions, with the counters that `counters` gives for their counts.
@@ -82,17 +75,19 @@ impl ProfileCounts {
         &self,
         mut counters: impl FnMut(&FunctionCounts) -> Vec<u64>,
     ) -> Self {
-        let functions = self.functions.iter().map(|(function, counts)| {
-            let counts = FunctionCounts {
-                counters: counters(counts),
-                uniform: Vec::new(),
-                bitmap: counts.bitmap.clone(),
-            };
-            (*function, counts)
-        });
+        self.map(|counts| FunctionCounts {
+            counters: counters(counts),
+            uniform: Vec::new(),
+            bitmap: counts.bitmap.clone(),
+        })
+    }
+
+    /// The functions with the counts that `counts` makes of theirs.
+    fn map(&self, mut counts: impl FnMut(&FunctionCounts) -> FunctionCounts) -> Self {
+        let functions = self.functions.iter();
         Self {
             version: self.version,
-            functions: functions.collect(),
+            functions: functions.map(|(key, it)| (*key, counts(it))).collect(),
         }
     }
 }
