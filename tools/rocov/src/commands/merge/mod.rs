@@ -1,7 +1,7 @@
 //! `rocov merge`: the profiles of many processes, ranks and GPUs into one for each code object.
 //!
 //! ```text
-//! inputs: names -> sums: one per code object -> outputs: llvm-profdata (-> pgo: flags), or a pooled directory
+//! inputs: names -> sums: one per code object -> outputs: indexed profiles (-> pgo: flags), or a pooled directory
 //! ```
 //!
 //! The number of code objects bounds the memory, not the contents of the files: rocov keeps the name of
@@ -77,12 +77,13 @@ pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
         let finding = arguments.indexed().map(|_| scope.spawn(find));
         let gathered = gather(arguments)?;
         let found = finding.map(|it| it.join().expect("looking for tools does not panic"));
-        Ok::<_, Error>((gathered, found.transpose()?))
+        Ok::<_, Error>((gathered, found))
     })?;
-    if !gathered.host.is_empty() && installed.is_none() {
-        installed = Some(find()?);
+    if !gathered.host.is_empty() || arguments.llvm_bin.is_some() {
+        // Only these always need the tools.
+        installed = Some(Ok(installed.unwrap_or_else(find)?));
     }
-    if let Some(installed) = &mut installed {
+    if let Some(Ok(installed)) = &mut installed {
         installed.prefer(gathered.elfs().iter().filter_map(|(_, elf)| compiler(elf)));
         gathered.check_host(installed);
     }
@@ -96,7 +97,7 @@ pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
         }
         return Err(error.into());
     }
-    outputs::write(arguments, &gathered, installed.as_ref())?;
+    outputs::write(arguments, &gathered, installed)?;
     Ok(0)
 }
 
