@@ -81,7 +81,7 @@ pub(crate) struct MergeArguments {
     /// Merge by the llvm-profdata of this directory
     ///
     /// Without it, rocov writes indexed profiles itself, and looks for an llvm-profdata only for host code,
-    /// MC/DC bitmaps, uniform counters and counters of one byte.
+    /// and for device code whose Clang it does not know.
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 }

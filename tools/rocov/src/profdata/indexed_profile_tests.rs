@@ -1,7 +1,7 @@
 //! llvm-profdata shows the profiles that rocov writes as it shows its own.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use tempfile::TempDir;
@@ -9,12 +9,32 @@ use tempfile::TempDir;
 use super::*;
 use crate::system::command;
 
-const PROFDATA: &str = "llvm-profdata-22";
+/// The flags of each kind of counters.
+const KINDS: [&str; 4] = [
+    "-fprofile-instr-generate",
+    "-fprofile-generate -mllvm -disable-vp",
+    "-fprofile-instr-generate -fcoverage-mapping -fcoverage-mcdc",
+    "-fprofile-instr-generate -fcoverage-mapping -mllvm -enable-single-byte-coverage",
+];
+
+fn profdata(release: u32) -> Command {
+    Command::new(format!("llvm-profdata-{release}"))
+}
+
+/// A release that has the runtime of profiles on the host, and writes the raw version of another release.
+fn runtime(release: u32) -> u32 {
+    if release == 15 { 15 } else { 22 }
+}
+
+/// The version of an indexed profile.
+fn version(file: &[u8]) -> u64 {
+    LittleEndian::read_u64(&file[8..]) & !(0xff << 56)
+}
 
 /// The output of llvm-profdata for a profile: its functions, sorted, as it prints them in the order of the hash
 /// table, and the summary.
-fn shown(profile: &Path) -> (Vec<String>, String) {
-    let mut show = Command::new(PROFDATA);
+fn shown(release: u32, profile: &Path) -> (Vec<String>, String) {
+    let mut show = profdata(release);
     show.args(["show", "--all-functions", "--counts", "--detailed-summary"]);
     let shown = command::output(show.arg(profile)).unwrap().stdout;
     let shown = String::from_utf8(shown).unwrap();
@@ -30,8 +50,18 @@ fn shown(profile: &Path) -> (Vec<String>, String) {
     (shown, summary.to_owned())
 }
 
-/// The raw profile of a program with many functions, compiled with `flags` by clang 22.
-fn raw_profile(directory: &TempDir, flags: &[&str], functions: usize) -> PathBuf {
+/// The text form of a profile, which has its bitmaps too: a paragraph for each function, sorted.
+fn text(release: u32, profile: &Path) -> Vec<String> {
+    let mut merge = profdata(release);
+    merge.args(["merge", "--text", "-o", "-"]).arg(profile);
+    let text = String::from_utf8(command::output(&mut merge).unwrap().stdout).unwrap();
+    let mut functions: Vec<_> = text.split("\n\n").map(str::to_owned).collect();
+    functions.sort_unstable();
+    functions
+}
+
+/// The raw profile of a program with many functions, compiled with `flags`.
+fn raw_profile(directory: &TempDir, release: u32, flags: &str, functions: usize) -> Vec<u8> {
     let path = |name: &str| directory.path().join(name);
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/coverage/other.cpp");
     let many: String = (0..functions)
@@ -47,66 +77,98 @@ fn raw_profile(directory: &TempDir, flags: &[&str], functions: usize) -> PathBuf
         "#include \"{source}\"\n{many}int main() {{ int sum = 0;\n{calls} return sum == 1; }}"
     );
     fs::write(path("source.cpp"), text).unwrap();
-    let mut clang = Command::new("clang++-22");
-    clang.args(flags).args(["-w", "-o"]).arg(path("program"));
-    command::output(clang.arg(path("source.cpp"))).unwrap();
+    let mut compile = Command::new(format!("clang++-{release}"));
+    compile.args(flags.split(' ')).args(["-w", "-c", "-o"]);
+    command::output(compile.arg(path("object")).arg(path("source.cpp"))).unwrap();
+    let mut link = Command::new(format!("clang++-{}", runtime(release)));
+    link.args(flags.split(' ')).arg("-o").arg(path("program"));
+    command::output(link.arg(path("object"))).unwrap();
     let mut program = Command::new(path("program"));
     program.env("LLVM_PROFILE_FILE", path("raw"));
     command::output(&mut program).unwrap();
-    path("raw")
+    fs::read(path("raw")).unwrap()
 }
 
 #[test]
 fn llvm_profdata_shows_equal_counts_and_summaries() {
-    let kinds = [
-        "-fprofile-instr-generate",
-        "-fprofile-generate -mllvm -disable-vp",
+    let compilers = [
+        (15, 0..2, [7, 7, 0, 0]),
+        (19, 0..4, [7, 7, 11, 7]),
+        (22, 0..4, [13; 4]),
     ];
-    for kind in kinds {
-        let flags: Vec<_> = kind.split(' ').collect();
-        // Names of many functions are deflated, those of a few are not.
-        for (functions, sparse) in [(0, false), (300, false), (300, true)] {
-            let directory = tempfile::tempdir().unwrap();
-            let raw = raw_profile(&directory, &flags, functions);
-            let mut sum = Sum::of(fs::read(&raw).unwrap()).unwrap();
-            sum.add(&fs::read(&raw).unwrap()).unwrap();
-            let [ours, theirs] = ["ours", "theirs"].map(|name| directory.path().join(name));
-            // Two code objects with the functions add up.
-            let profile = IndexedProfile::of([&sum, &sum]).unwrap();
-            fs::write(&ours, profile.bytes(sparse).unwrap()).unwrap();
-            let mut merge = Command::new(PROFDATA);
-            merge.arg("merge").args([&raw; 4]);
-            merge.args(sparse.then_some("--sparse"));
-            command::output(merge.arg("-o").arg(&theirs)).unwrap();
-            let (ours, theirs) = (shown(&ours), shown(&theirs));
-            let has_counts = |function: &String| function.contains("Hash: ");
-            let known = theirs.0.iter().filter(|it| has_counts(it)).count();
-            assert!(known > functions / 4, "{known} of {functions}");
-            assert_eq!(ours, theirs, "{kind} {functions} {sparse}");
+    for (release, kinds, versions) in compilers {
+        for kind in kinds {
+            // Names of many functions are deflated, those of a few are not.
+            for (functions, sparse) in [(0, false), (300, false), (300, true)] {
+                let directory = tempfile::tempdir().unwrap();
+                let path = |name: &str| directory.path().join(name);
+                let raw = raw_profile(&directory, release, KINDS[kind], functions);
+                let mut sum = Sum::of(raw.clone()).unwrap();
+                let is_single_byte = sum.profile().header.version().is_single_byte();
+                let runs = if is_single_byte { 1 } else { 2 };
+                if runs == 2 {
+                    sum.add(&raw).unwrap();
+                }
+                let clang = Some(release..=release);
+                // Two code objects with the functions add up.
+                let sums = [(&sum, clang.clone()), (&sum, clang)];
+                let bytes = IndexedProfile::of(sums).unwrap().bytes(sparse).unwrap();
+                if functions > 0 {
+                    assert_eq!(version(&bytes), versions[kind], "{release} {}", KINDS[kind]);
+                }
+                let [ours, theirs] = ["ours", "theirs"].map(path);
+                fs::write(&ours, bytes).unwrap();
+                let mut merge = profdata(release);
+                merge.arg("merge").args(vec![path("raw"); 2 * runs]);
+                merge.args(sparse.then_some("--sparse"));
+                command::output(merge.arg("-o").arg(&theirs)).unwrap();
+                assert_eq!(text(release, &ours), text(release, &theirs));
+                let (ours, theirs) = (shown(release, &ours), shown(release, &theirs));
+                let has_counts = |function: &String| function.contains("Hash: ");
+                let known = theirs.0.iter().filter(|it| has_counts(it)).count();
+                assert!(known > functions / 4, "{known} of {functions}");
+                assert_eq!(
+                    ours, theirs,
+                    "{release} {} {functions} {sparse}",
+                    KINDS[kind]
+                );
+            }
         }
     }
 }
 
 #[test]
-fn counts_without_room_have_no_indexed_profile() {
+fn sums_that_do_not_fit_together_have_no_indexed_profile() {
     let directory = tempfile::tempdir().unwrap();
-    let flags = [
-        "-fprofile-instr-generate",
-        "-fcoverage-mapping",
-        "-fcoverage-mcdc",
-    ];
-    let raw = raw_profile(&directory, &flags, 3);
-    let with_bitmap = Sum::of(fs::read(&raw).unwrap()).unwrap();
-    let front_end = raw_profile(&directory, &flags[..1], 3);
-    let front_end = Sum::of(fs::read(&front_end).unwrap()).unwrap();
-    let ir = raw_profile(
-        &directory,
-        &["-fprofile-generate", "-mllvm", "-disable-vp"],
-        3,
-    );
-    let ir = Sum::of(fs::read(&ir).unwrap()).unwrap();
-    assert!(IndexedProfile::of([&front_end]).is_some());
-    assert!(!with_bitmap.profile().sections.bitmap.is_empty());
-    assert!(IndexedProfile::of([&with_bitmap]).is_none());
-    assert!(IndexedProfile::of([&front_end, &ir]).is_none());
+    let sum = |kind: usize| Sum::of(raw_profile(&directory, 22, KINDS[kind], 3)).unwrap();
+    let [front_end, ir] = [0, 1].map(sum);
+    let profile = |clangs: [Option<RangeInclusive<u32>>; 2]| {
+        IndexedProfile::of(clangs.map(|clang| (&front_end, clang)))
+    };
+    assert!(profile([Some(22..=22), Some(23..=23)]).is_some());
+    assert!(profile([Some(20..=21), Some(19..=19)]).is_some());
+    // Raw version 10 is that of LLVM 19 to 22.
+    assert!(profile([Some(22..=22), None]).is_none());
+    assert!(profile([Some(21..=22), Some(22..=22)]).is_none());
+    assert!(profile([Some(21..=21), Some(22..=22)]).is_none());
+    let mixed = [&front_end, &ir].map(|sum| (sum, Some(22..=22)));
+    assert!(IndexedProfile::of(mixed).is_none());
+}
+
+#[test]
+fn a_counter_is_uniform_from_nine_tenths_on() {
+    // As `llvm-profdata-23 show` prints of profiles with these counts.
+    let of = |counters: &[u64], uniform: &[u64]| {
+        uniformity(&FunctionCounts {
+            counters: counters.to_vec(),
+            uniform: uniform.to_vec(),
+            bitmap: Vec::new(),
+        })
+    };
+    assert_eq!(of(&[1000, 1000], &[899, 900]), [0xfe]);
+    assert_eq!(of(&[10, 11], &[9, 9]), [0xfd]);
+    assert_eq!(of(&[0, u64::MAX], &[0, u64::MAX]), [0xff]);
+    assert_eq!(of(&[1; 9], &[0; 9]), [0, 0xfe]);
+    assert_eq!(of(&[1; 8], &[1; 8]), [0xff]);
+    assert!(of(&[1; 9], &[]).is_empty());
 }

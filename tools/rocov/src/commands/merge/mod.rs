@@ -18,6 +18,7 @@ mod sums;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
 use std::num::NonZero;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -26,7 +27,7 @@ use rocov::format::registry::Merged;
 
 use crate::cli::{FailureMode, MergeArguments};
 use crate::data::{DataDirectory, is_missing, profile_header};
-use crate::llvm::LlvmTools;
+use crate::llvm::{LlvmTools, clang_release};
 use crate::support::mmap;
 use crate::term::exit_status::CommandResult;
 use crate::term::plural::count;
@@ -206,6 +207,15 @@ impl Gathered {
         code_objects
             .filter_map(|it| Some((it, self.kept.get(&it.identity)?.as_path())))
             .collect()
+    }
+
+    /// The releases of clang that may have compiled a code object, if its device ELF was kept and names its
+    /// compiler. A build from between two releases calls itself the later one.
+    fn clang(&self, code_object: &CodeObjectKey) -> Option<RangeInclusive<u32>> {
+        let compiler = compiler(self.kept.get(&code_object.identity)?)?;
+        let release = clang_release(&compiler)?;
+        let is_between = compiler.contains("git");
+        Some(release - u32::from(is_between)..=release)
     }
 
     /// Takes out profiles of host code that are not whole.

@@ -216,8 +216,8 @@ fn tools(installed: Option<&Result<LlvmTools>>) -> Result<&LlvmTools> {
     }
 }
 
-/// The indexed profile of an arch, without a tool of LLVM; `None` if the format that rocov writes has no room
-/// for the counts.
+/// The indexed profile of an arch, without a tool of LLVM; `None` for host code, and for code objects that do not
+/// fit into one or whose clang is not known.
 fn index_in_process(
     arch: &str,
     gathered: &Gathered,
@@ -228,7 +228,8 @@ fn index_in_process(
     }
     let of_arch = gathered.sums.code_objects.iter();
     let of_arch = of_arch.filter(|(code_object, _)| code_object.arch == arch);
-    let profile = IndexedProfile::of(of_arch.map(|(_, summed)| &summed.sum))?;
+    let sums = of_arch.map(|(code_object, summed)| (&summed.sum, gathered.clang(code_object)));
+    let profile = IndexedProfile::of(sums)?;
     profile.bytes(arguments.sparse)
 }
 
