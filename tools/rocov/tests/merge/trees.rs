@@ -45,9 +45,9 @@ impl Variant<'_> {
             .join(" ")
     }
 
-    /// Returns whether llvm-profdata writes the output of rocov too: only its format has MC/DC bitmaps.
+    /// Returns whether rocov uses the same llvm-profdata, and the counts are the same.
     fn has_same_bytes(&self) -> bool {
-        self.flags.contains(&"-fcoverage-mcdc")
+        self.profdata == PROFDATA && self.word & SINGLE_BYTE == 0
     }
 }
 

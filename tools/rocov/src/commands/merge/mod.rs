@@ -82,7 +82,12 @@ pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
     })?;
     if !gathered.host.is_empty() || arguments.llvm_bin.is_some() {
         // Only these always need the tools.
-        installed = Some(Ok(installed.unwrap_or_else(find)?));
+        let found = installed.unwrap_or_else(find);
+        let found = match arguments.llvm_bin {
+            Some(_) => found,
+            None => found.map_err(|error| gathered.without_tools(&error)),
+        };
+        installed = Some(Ok(found?));
     }
     if let Some(Ok(installed)) = &mut installed {
         installed.prefer(gathered.elfs().iter().filter_map(|(_, elf)| compiler(elf)));
@@ -207,6 +212,17 @@ impl Gathered {
         code_objects
             .filter_map(|it| Some((it, self.kept.get(&it.identity)?.as_path())))
             .collect()
+    }
+
+    /// The error that there are no tools, with the way to merge without them.
+    fn without_tools(&self, error: &Error) -> Error {
+        match self.sums.code_objects.keys().next() {
+            Some(code_object) => anyhow!(
+                "cannot merge profiles of host code: {error:#}; or merge those of device code, with --arch {}",
+                code_object.arch
+            ),
+            None => anyhow!("{error:#}"),
+        }
     }
 
     /// The releases of clang that may have compiled a code object, if its device ELF was kept and names its
