@@ -35,14 +35,14 @@ impl ProfileCounts {
     pub(crate) fn of(paths: &[&Path]) -> Result<Self> {
         let failed = |path: &Path| format!("cannot read {}", path.display());
         let (first, more) = paths.split_first().context("no raw profile is given")?;
-        let mut sum = Sum::of(&mmap::map(first)?[..]).with_context(|| failed(first))?;
+        let mut sum = Sum::of(mmap::read(first)?).with_context(|| failed(first))?;
         let version = *sum.profile().header.version();
         let mut functions = CountsByFunction::new();
         for path in more {
-            let profile = mmap::map(path)?;
+            let profile = mmap::read(path)?;
             if version.is_single_byte() {
                 // A sum of bytes would only tell that one of the profiles reached a block.
-                let more = Sum::of(&profile[..]).and_then(|more| {
+                let more = Sum::of(profile).and_then(|more| {
                     match more.profile().header.version().word() == version.word() {
                         true => more.functions(),
                         false => Err(ProfileError::OtherCode),
@@ -98,8 +98,8 @@ impl ProfileCounts {
 ///
 /// Fails if the profile is damaged.
 pub(super) fn check(path: &Path) -> Result<()> {
-    let profile = mmap::map(path)?;
-    match Sum::of(&profile[..]).and_then(|it| it.functions()) {
+    let profile = mmap::read(path)?;
+    match Sum::of(profile).and_then(|it| it.functions()) {
         Ok(_) | Err(ProfileError::MoreParts { .. } | ProfileError::UnknownVersion { .. }) => Ok(()),
         Err(error) => Err(error.into()),
     }
