@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 
@@ -14,7 +15,9 @@ use crate::data::DataDirectory;
 use crate::data::components::Components;
 use crate::data::match_elfs::MatchedElfs;
 use crate::llvm::LlvmTools;
-use crate::profdata::{MergedProfiles, llvm_profdata, per_label, uniformity};
+use crate::profdata::{
+    BinaryCounts, MergedProfiles, ProfileCounts, llvm_profdata, per_label, uniformity,
+};
 use crate::render;
 use crate::render::annotated::{AnnotatedSources, SourceRequest};
 use crate::term::exit_status::CommandResult;
@@ -137,9 +140,15 @@ fn add_host(
     if profiles.is_empty() {
         bail!("no profile of host code in {data}: compile with what `rocov flags --host` prints");
     }
-    let profile = merged.directory().join("host.profdata");
-    print::warn(&llvm_profdata::merge(&profiles, &profile, installed, &[])?);
-    report.add_host(binaries, &profile, profiles.len());
+    let counts = match ProfileCounts::of_programs(&profiles) {
+        Ok(counts) => BinaryCounts::Summed(Arc::new(counts)),
+        Err(_) => {
+            let profile = merged.directory().join("host.profdata");
+            print::warn(&llvm_profdata::merge(&profiles, &profile, installed, &[])?);
+            BinaryCounts::Indexed(profile)
+        }
+    };
+    report.add_host(binaries, counts, profiles.len());
     Ok(())
 }
 

@@ -91,8 +91,8 @@ impl<'a> Report<'a> {
         self.tests = tests;
     }
 
-    /// Adds host code: `binaries`, and the indexed profile of all of them, made of `profiles` raw ones.
-    pub(crate) fn add_host(&mut self, binaries: &[PathBuf], profile: &Path, profiles: usize) {
+    /// Adds host code: `binaries`, and the counts of all of them, from so many `profiles`.
+    pub(crate) fn add_host(&mut self, binaries: &[PathBuf], counts: BinaryCounts, profiles: usize) {
         let mut heading = format!("host: {}\n", count(profiles, "profile"));
         for binary in binaries {
             heading += &format!("  binary          {}\n", binary.display());
@@ -103,7 +103,7 @@ impl<'a> Report<'a> {
             identity: String::new(),
             binary: binaries[0].clone(),
             objects: binaries.to_vec(),
-            counts: BinaryCounts::Indexed(profile.to_path_buf()),
+            counts,
             uniformity: None,
         });
         self.headings.insert(HOST.to_owned(), heading);

@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use rocov::format::profraw::{CountsByFunction, FunctionCounts, ProfileError, Sum, Version};
 
 use crate::support::mmap;
@@ -59,6 +59,27 @@ impl ProfileCounts {
             version,
             functions: sums,
         })
+    }
+
+    /// Adds up the raw profiles `paths` of several programs, which may share functions: at least one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a profile cannot be read, is damaged or is of another raw version than the first.
+    pub(crate) fn of_programs(paths: &[&Path]) -> Result<Self> {
+        let mut all: Option<Self> = None;
+        for path in paths {
+            let of_program = Self::of(&[path])?;
+            let Some(sums) = &mut all else {
+                all = Some(of_program);
+                continue;
+            };
+            if sums.version.word() != of_program.version.word() {
+                bail!("{} is of another raw version", path.display());
+            }
+            add(&mut sums.functions, of_program.functions)?;
+        }
+        all.context("no raw profile is given")
     }
 
     /// Counts of 0 of the functions.
