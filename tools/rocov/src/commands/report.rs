@@ -45,11 +45,15 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     let mut matched = Warnings::printing(|warnings| {
         data.match_elfs(archs, &components, &mut installed, warnings)
     })?;
-    let merged = Warnings::printing(|warnings| {
+    let mut merged = Warnings::printing(|warnings| {
         MergedProfiles::of_data(&mut matched, &data, &installed, warnings)
     })?;
     let absent = components.absent(|identity| merged.has(identity));
     print::warn(&absent);
+    match options.scale {
+        Some(scale) => merged.scale(scale)?,
+        None => print::warn(&sampled(&merged)),
+    }
     let mut report = Report::of(&merged, &data, &origins);
     if arguments.show.is_some() {
         show(arguments, &report, &merged, &texts, &installed)?;
@@ -87,6 +91,19 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     } else {
         exit_status::GATE_BROKEN
     })
+}
+
+/// A line for each code object whose counts may be of a sample.
+fn sampled(merged: &MergedProfiles<'_>) -> Vec<String> {
+    let sampled = merged.objects().filter(|object| object.may_be_sampled());
+    let lines = sampled.map(|object| {
+        format!(
+            "{}: the counts may be of one block in 8: LLVM's own device code counts no more, unless told to; \
+             compile with the flags that `rocov flags` prints, or estimate with --scale 8",
+            object.name()
+        )
+    });
+    lines.collect()
 }
 
 /// Adds the uniformity of the code objects that have uniform counters to the report.

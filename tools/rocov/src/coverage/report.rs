@@ -243,6 +243,9 @@ pub(crate) fn heading(arch: &MergedArch<'_>) -> String {
         0 => {}
         never => heading += &format!(", {never} never launched"),
     }
+    if arch.scale > 1 {
+        heading += &format!(", counts times {}", arch.scale);
+    }
     heading.push('\n');
     for object in &arch.objects {
         heading += &format!("  device ELF      {}\n", object.name());

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use rocov::format::profraw::{CountsByFunction, FunctionCounts, ProfileError, Sum, Version};
+use rocov::format::profraw::{
+    CountsByFunction, FunctionCounts, MAX_COUNT, ProfileError, Sum, Version,
+};
 
 use crate::support::mmap;
 
@@ -88,6 +90,21 @@ impl ProfileCounts {
             counters: vec![0; counts.counters.len()],
             uniform: Vec::new(),
             bitmap: vec![0; counts.bitmap.len()],
+        })
+    }
+
+    /// The counts times `factor`, at most [`MAX_COUNT`]: an estimate, if one in `factor` executions counts.
+    pub(crate) fn scaled(&self, factor: u64) -> Self {
+        let scaled = |counts: &[u64]| {
+            let counts = counts.iter();
+            counts
+                .map(|it| it.saturating_mul(factor).min(MAX_COUNT))
+                .collect()
+        };
+        self.map(|counts| FunctionCounts {
+            counters: scaled(&counts.counters),
+            uniform: scaled(&counts.uniform),
+            bitmap: counts.bitmap.clone(),
         })
     }
 
