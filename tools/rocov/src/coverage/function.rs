@@ -2,7 +2,7 @@
 //!
 //! All code objects that have a function share its description. Counts are of one of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -96,11 +96,10 @@ impl Function {
 
     /// The index of the file that the function is defined in: the first that is no expansion.
     pub(crate) fn main_file(&self) -> u32 {
-        let is_expanded = |file| {
-            self.expansions()
-                .any(|expansion| expansion.expanded == file)
-        };
-        self.files().find(|file| !is_expanded(*file)).unwrap_or(0)
+        let expanded: HashSet<_> = self.expansions().map(|it| it.expanded).collect();
+        self.files()
+            .find(|file| !expanded.contains(file))
+            .unwrap_or(0)
     }
 
     /// The indices of the function's files.
