@@ -13,6 +13,7 @@ use super::DEFAULT_DATA_DIRECTORY;
 use super::filters::Filters;
 use super::gates::GateArguments;
 use crate::coverage::{By, Change, Gates, SourceTexts};
+use crate::data::labels::LabelPattern;
 use crate::render::Format;
 
 /// Report which lines of the GPU code ran
@@ -157,6 +158,16 @@ pub(crate) struct ReportOptions {
         help_heading = "Contents"
     )]
     pub(crate) per_test: bool,
+
+    /// Take only the counts of this label, a name or a glob such as `unit/**`; can be repeated. All other
+    /// code counts as code that did not run
+    #[arg(
+        long = "label",
+        value_name = "NAME",
+        conflicts_with_all = ["per_test", "host_binary"],
+        help_heading = "Contents"
+    )]
+    pub(crate) labels: Vec<LabelPattern>,
 
     /// Show also how many executions had all lanes of a wave active, and the lines that ran with idle
     /// lanes (text and --json; code of clang 23 or later)

@@ -42,6 +42,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     let mut matched = Warnings::printing(|warnings| {
         data.match_elfs(archs, &components, &mut installed, warnings)
     })?;
+    matched.select_labels(&options.labels, &data)?;
     let merged = Warnings::printing(|warnings| {
         MergedProfiles::of_data(&mut matched, &data, &installed, warnings)
     })?;

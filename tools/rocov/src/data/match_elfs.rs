@@ -32,6 +32,8 @@ pub(crate) struct MatchedCodeObject<'a> {
     pub(crate) elf: &'a DeviceElf,
     /// At least one.
     pub(crate) profiles: Vec<&'a DeviceProfile>,
+    /// True if the counts of the profiles are of other labels than the user wants. They are taken as 0.
+    pub(crate) is_silent: bool,
 }
 
 /// The code objects of one arch, by identity.
@@ -58,6 +60,7 @@ impl<'a> MatchedElfs<'a> {
                         file,
                         elf,
                         profiles: Vec::new(),
+                        is_silent: false,
                     });
                 object.profiles.push(profile);
             } else {
@@ -311,6 +314,9 @@ impl MatchedCodeObject<'_> {
 
     /// The number of its profiles, without those of zeros.
     pub(crate) fn counted(&self) -> usize {
+        if self.is_silent {
+            return 0;
+        }
         let profiles = self.profiles.iter();
         profiles.filter(|profile| !profile.is_of_zeros()).count()
     }

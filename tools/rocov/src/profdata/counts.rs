@@ -65,7 +65,7 @@ impl ProfileCounts {
     pub(crate) fn zeros(&self) -> Self {
         self.map(|counts| FunctionCounts {
             counters: vec![0; counts.counters.len()],
-            uniform: Vec::new(),
+            uniform: vec![0; counts.uniform.len()],
             bitmap: vec![0; counts.bitmap.len()],
         })
     }

@@ -172,10 +172,7 @@ fn of_arch(directory: &Path, name: &str) -> PathBuf {
 /// The sums of the profiles of each code object; `None` if some cannot be added up.
 fn sums(objects: &MatchedArch<'_>) -> Result<Option<Vec<BinaryCounts>>> {
     let objects: Vec<_> = objects.values().collect();
-    let sums = parallel::map(&objects, |object| {
-        let sum = ProfileCounts::of(&object.paths()).ok();
-        Ok(sum.map(|sum| BinaryCounts::Summed(Arc::new(sum))))
-    })?;
+    let sums = parallel::map(&objects, |object| Ok(summed(object).ok()))?;
     Ok(sums.into_iter().collect())
 }
 
@@ -206,11 +203,25 @@ pub(crate) fn object_counts(
     part: PathBuf,
     installed: &LlvmTools,
 ) -> Result<(BinaryCounts, Vec<String>)> {
-    match ProfileCounts::of(&object.paths()) {
-        Ok(counts) => Ok((BinaryCounts::Summed(Arc::new(counts)), Vec::new())),
+    match summed(object) {
+        Ok(counts) => Ok((counts, Vec::new())),
+        Err(error) if object.is_silent => Err(error.context(
+            "rocov cannot leave out the counts of other labels: report the directory of the label, \
+             DIR/profraw/labels/NAME",
+        )),
         Err(_) => {
             let said = llvm_profdata::merge(&object.paths(), &part, installed, &[])?;
             Ok((BinaryCounts::Indexed(part), said))
         }
     }
+}
+
+/// The sum of the profiles of a code object.
+fn summed(object: &MatchedCodeObject<'_>) -> Result<BinaryCounts> {
+    let counts = ProfileCounts::of(&object.paths())?;
+    let counts = match object.is_silent {
+        true => counts.zeros(),
+        false => counts,
+    };
+    Ok(BinaryCounts::Summed(Arc::new(counts)))
 }

@@ -12,6 +12,7 @@ mod filters;
 mod formats;
 mod gates;
 mod host;
+mod labels;
 mod left_out;
 mod objects;
 mod pages;
