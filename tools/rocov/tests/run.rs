@@ -212,6 +212,31 @@ fn what_the_user_set_is_kept() {
 }
 
 #[test]
+fn a_pattern_that_librocov_would_not_take_is_an_error_before_the_program_starts() {
+    let place = Place::new();
+    for (pattern, reason) in [
+        ("x/%c.profraw", "%c in the profile name \"x/%c.profraw\""),
+        ("%q", "use %p, %h, %t"),
+        ("x/", "has no file name"),
+    ] {
+        let mut command = place.command(&[]);
+        command.env("LLVM_PROFILE_FILE", pattern);
+        let output = command.args(["--", "touch", "started"]).output().unwrap();
+        let message = failure(&output, 125);
+        assert!(
+            message.starts_with("rocov: LLVM_PROFILE_FILE: "),
+            "{message}"
+        );
+        assert!(message.contains(reason), "{message}");
+        assert!(!place.directory.path().join("started").exists());
+        // An option is nearer to the user than the environment.
+        let mut command = place.command(&["-o", "out"]);
+        command.env("LLVM_PROFILE_FILE", pattern);
+        run(command.args(["--", "true"]));
+    }
+}
+
+#[test]
 fn a_program_without_a_gpu_leaves_nothing_behind() {
     let place = Place::new();
     let output = place.script(&["-v"], "true");

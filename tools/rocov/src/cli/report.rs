@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use anstream::AutoStream;
@@ -85,6 +86,16 @@ pub(crate) struct ReportOptions {
     /// Write Cobertura's XML, for GitLab, Jenkins and Azure
     #[arg(long, group = "format", help_heading = "Formats")]
     cobertura: bool,
+
+    /// With --lcov or --cobertura, write no count above N: some services reject counts above 2147483647
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "format",
+        conflicts_with_all = ["show", "html", "json", "sonar", "markdown"],
+        help_heading = "Formats"
+    )]
+    pub(crate) max_count: Option<NonZeroU64>,
 
     /// Write llvm-cov's JSON, an export for each arch
     #[arg(long, group = "format", help_heading = "Formats")]

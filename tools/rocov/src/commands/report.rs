@@ -1,12 +1,13 @@
 //! `rocov report`: prints which lines ran, or writes that in another format.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
 use crate::cli::ReportArguments;
-use crate::coverage::report::heading;
+use crate::coverage::sources_to_show::SourcesToShow;
 use crate::coverage::staleness::Misfit;
 use crate::coverage::view::View;
 use crate::coverage::{Change, Report, SourceTexts, staleness};
@@ -16,7 +17,8 @@ use crate::data::match_elfs::MatchedElfs;
 use crate::llvm::LlvmTools;
 use crate::profdata::{MergedProfiles, llvm_profdata, per_label, uniformity};
 use crate::render;
-use crate::render::annotated::{AnnotatedSources, SourceRequest};
+use crate::render::annotated;
+use crate::render::annotated::AnnotatedSource;
 use crate::term::exit_status::CommandResult;
 use crate::term::plural::count;
 use crate::term::warnings::Warnings;
@@ -50,7 +52,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     print::warn(&absent);
     let mut report = Report::of(&merged, &data, &origins);
     if arguments.show.is_some() {
-        show(arguments, &report, &merged, &texts, &installed)?;
+        show(arguments, &report, texts, &installed)?;
         return Ok(0);
     }
     if options.uniformity {
@@ -148,39 +150,40 @@ fn add_host(
 ///
 /// # Errors
 ///
-/// Fails if none of the sources can be shown, or a tool fails.
+/// Fails if none of the sources can be shown.
 fn show(
     arguments: &ReportArguments,
     report: &Report<'_>,
-    merged: &MergedProfiles<'_>,
-    texts: &SourceTexts,
+    texts: SourceTexts,
     installed: &LlvmTools,
 ) -> Result<()> {
     let options = &arguments.options;
-    let request = SourceRequest {
-        sources: arguments.show.as_deref().unwrap_or_default(),
-        maps: &options.filters.path_map,
-        texts,
-        is_colored: options.is_colored(),
-    };
-    let tools = installed.newest()?;
-    let mut all = AnnotatedSources::default();
-    for arch in &merged.archs {
-        print::text(format!("{}\n", heading(arch)).as_bytes())?;
-        let elfs = arch.elfs();
-        let profile = merged.indexed(arch, installed)?;
-        let sources = AnnotatedSources::of(tools, &elfs, &profile, &request)?;
-        print::warn(&sources.left_out());
-        // Without a name llvm-cov takes all.
-        if !sources.shown.is_empty() {
-            request.show(tools, &elfs, &profile, &sources)?;
-        }
-        all.add(sources);
-    }
-    request.check(&all)?;
-    let shown = all.shown.iter().map(|it| it.now.as_path()).collect();
     let selection = options.filters.selection()?;
-    print::warn(&report.stale(&shown, &selection, options.by, texts, installed)?);
+    let (mut view, warnings) = report.view(&selection, options.by, installed)?;
+    view.texts = texts;
+    print::warn(&warnings);
+    let wanted = arguments.show.as_deref().unwrap_or_default();
+    let shown = SourcesToShow::of(&view, wanted)?;
+    print::warn(&shown.left_out);
+    if shown.paths.is_empty() {
+        bail!("no source can be shown: leave out --show to print the table");
+    }
+    print::to_file_or_stdout(None, |out| {
+        for column in &view.columns {
+            if let Some(heading) = report.headings().get(&column.label) {
+                writeln!(out, "{heading}")?;
+            }
+            let sources = shown.paths.iter().filter(|path| column.has(path));
+            let sources = sources.map(|path| {
+                let text = view.texts.read(Path::new(path))?;
+                Ok(AnnotatedSource { path, text })
+            });
+            let sources: Vec<_> = sources.collect::<Result<_>>()?;
+            annotated::write(column, &sources, options.is_colored(), out)?;
+        }
+        Ok(())
+    })?;
+    print::warn(&shown.stale(&view));
     Ok(())
 }
 
@@ -207,6 +210,7 @@ fn write(
     let changed = change.into_iter().flat_map(Change::places);
     print::warn(&selection.idle(&reported.chain(changed).collect::<Vec<_>>()));
     view.texts = texts;
+    view.max_count = options.max_count.map_or(u64::MAX, NonZeroU64::get);
     view.changed = change.map(|change| change.covered(&view, &selection));
     if let Some(changed) = &view.changed {
         print::warn(&changed.doubts);

@@ -17,6 +17,7 @@ use crate::data::registries::{MergedRegistry, Origins, Registries};
 use crate::data::walk::{DirectoryWalk, FoundFile, Scope};
 use crate::support::paths::Absent;
 use crate::term::plural::count;
+use crate::term::remedy::explained;
 use crate::term::warnings::Warnings;
 
 /// All files of the directories that a user has named, and of those that belong to them.
@@ -71,7 +72,7 @@ impl DataDirectory {
         data.names = names.collect();
         for (path, error) in std::mem::take(&mut data.damaged) {
             if !data.names.contains(&path) {
-                warnings.add(format!("left out: {error:#}"));
+                warnings.add(format!("left out: {}", explained(&error)));
                 data.damaged.push((path, error));
             } else if path.is_file() {
                 bail!(
@@ -194,7 +195,7 @@ impl DataDirectory {
             }
         }
         let refused = self.kept.refused.iter();
-        warnings.extend(refused.map(|error| format!("refused: {error:#}")));
+        warnings.extend(refused.map(|error| format!("refused: {}", explained(error))));
         Ok(())
     }
 

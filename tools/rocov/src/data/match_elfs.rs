@@ -11,6 +11,7 @@ use super::device_elfs::{DeviceElf, ObjectFile};
 use super::{DataDirectory, DeviceProfile, profile_header};
 use crate::llvm::LlvmTools;
 use crate::term::plural::count;
+use crate::term::remedy::explained;
 use crate::term::warnings::Warnings;
 
 /// Profiles paired with device ELFs, and the rest of both.
@@ -326,7 +327,11 @@ impl MatchedCodeObject<'_> {
         self.profiles.retain(|profile| match check(&profile.path) {
             Ok(()) => true,
             Err(error) => {
-                left_out.push(format!("left out: {}: {error:#}", profile.path.display()));
+                left_out.push(format!(
+                    "left out: {}: {}",
+                    profile.path.display(),
+                    explained(&error)
+                ));
                 false
             }
         });

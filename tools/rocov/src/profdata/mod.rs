@@ -1,5 +1,4 @@
-//! Adds up the raw profiles of each code object ([`counts`]). For annotated source, merges those of an arch into
-//! an indexed profile, as llvm-cov reads it.
+//! Adds up the raw profiles of each code object ([`counts`]).
 //!
 //! Two code objects can have the same function, and each has its own counts of it.
 
@@ -19,7 +18,6 @@ use crate::data::device_elfs::ObjectFile;
 use crate::data::match_elfs::{MatchedArch, MatchedCodeObject, MatchedElfs, leave_out_damaged};
 use crate::llvm::LlvmTools;
 use crate::support::parallel;
-use crate::term::print;
 use crate::term::warnings::Warnings;
 
 pub(crate) use counts::{BinaryCounts, ProfileCounts};
@@ -37,8 +35,6 @@ pub(crate) struct MergedArch<'a> {
     pub(crate) name: &'a str,
     /// The code objects in the order of their identities; at least one.
     pub(crate) objects: Vec<MergedObject<'a>>,
-    /// The raw profiles of all of them.
-    raw: Vec<PathBuf>,
 }
 
 /// A code object and its own counts.
@@ -104,9 +100,7 @@ impl<'a> MergedProfiles<'a> {
                 }
             };
             let objects = objects.iter().zip(counts);
-            let mut raw = Vec::new();
             let objects = objects.map(|((identity, object), counts)| {
-                raw.extend(object.paths().into_iter().map(Path::to_path_buf));
                 Ok(MergedObject {
                     identity,
                     file: object.file,
@@ -116,22 +110,10 @@ impl<'a> MergedProfiles<'a> {
                 })
             });
             let objects = objects.collect::<Result<_>>()?;
-            archs.push(MergedArch { name, objects, raw });
+            archs.push(MergedArch { name, objects });
         }
         matched.archs.retain(|_, objects| !objects.is_empty());
         Ok(Self { archs, directory })
-    }
-
-    /// The indexed profile of an arch, for llvm-cov.
-    ///
-    /// # Errors
-    ///
-    /// Fails if llvm-profdata fails.
-    pub(crate) fn indexed(&self, arch: &MergedArch<'_>, installed: &LlvmTools) -> Result<PathBuf> {
-        let profile = of_arch(self.directory(), arch.name);
-        let raw: Vec<_> = arch.raw.iter().map(PathBuf::as_path).collect();
-        print::warn(&llvm_profdata::merge(&raw, &profile, installed, &[])?);
-        Ok(profile)
     }
 
     /// A directory for files that are needed as long as this.
@@ -154,13 +136,6 @@ impl MergedObject<'_> {
             true => file.to_string(),
             false => format!("{file}: code object {}", self.identity),
         }
-    }
-}
-
-impl MergedArch<'_> {
-    /// The device ELFs.
-    pub(crate) fn elfs(&self) -> Vec<PathBuf> {
-        self.objects.iter().map(|it| it.elf.clone()).collect()
     }
 }
 

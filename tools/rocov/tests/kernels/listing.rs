@@ -103,14 +103,25 @@ fn filters_and_order_are_chosen() {
     ] {
         assert_eq!(names(&place, arguments), expected, "{arguments:?}");
     }
-    for arguments in [
-        &["--arch", "gfx90a:xnack+"][..],
-        &["--arch", "zz"],
-        &["--uncovered"],
+    let output = run(&mut command(&place, &["--uncovered"]));
+    assert_eq!(
+        stderr(&output),
+        "rocov: none of 3 kernels is listed: leave out --instrumented or --uncovered to list more\n"
+    );
+    assert_eq!(stdout(&output).lines().count(), 1);
+    for (arguments, remedy) in [
+        (
+            ["--arch", "gfx90a:xnack+"],
+            "archs: gfx90a:xnack-, gfx942:sramecc+\n",
+        ),
+        (["--arch", "zz"], "archs: gfx90a:xnack-, gfx942:sramecc+\n"),
+        (["--name", "nothing*"], "--all` lists all names\n"),
     ] {
-        let output = run(&mut command(&place, arguments));
-        assert_eq!(stderr(&output), "rocov: none of 3 kernels matches\n");
-        assert_eq!(stdout(&output).lines().count(), 1);
+        let output = command(&place, &arguments).output().unwrap();
+        let message = failure(&output, 1);
+        assert!(message.contains(arguments[1]), "{message}");
+        assert!(message.ends_with(remedy), "{message}");
+        assert_eq!(stdout(&output), "");
     }
     let output = command(&place, &["--sort", "x"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));

@@ -8,10 +8,26 @@ fn nothing_to_report_says_how_to_change_that() {
     let elf = compile(place.path(), "kernel.elf", "gfx90a", &[]);
     fs::create_dir(place.path().join("other")).unwrap();
     fs::write(place.path().join("other/notes"), "").unwrap();
+    // A part of a data directory, and pages beside another one's files.
+    for folder in [
+        "whole/objects",
+        "whole/profraw",
+        "pages",
+        ".rocov/pages/objects",
+    ] {
+        fs::create_dir_all(place.path().join(folder)).unwrap();
+    }
+    for folder in ["whole/objects", ".rocov/pages/objects"] {
+        let name = format!("gfx90a.{}.elf", profile::identity(&elf));
+        fs::copy(&elf, place.path().join(folder).join(name)).unwrap();
+    }
+    fs::write(place.path().join("pages/index.html"), "").unwrap();
     for (directory, remedy) in [
         ("missing", "that `rocov run` wrote to"),
         ("rocov-data", "is empty: give the directory"),
         ("other", "`rocov flags`"),
+        ("whole/objects", "`rocov report whole` reports on all of it"),
+        ("pages", "pages/index.html is a page of a report"),
     ] {
         let output = place.report(&[&directory, &"--object", &elf]);
         let message = failure(&output, 1);
