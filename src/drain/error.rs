@@ -52,3 +52,18 @@ impl From<ReadError> for Error {
         }
     }
 }
+
+impl Error {
+    /// The next step after a loss.
+    pub(super) fn remedy(&self) -> &'static str {
+        match self {
+            Self::Device(_) => "run the program again",
+            Self::CodeObject(_) | Self::Sections(_) => "build the code again",
+            Self::Profile(ProfileError::UnknownVersion { .. }) => {
+                "compile with a clang that `rocov doctor` knows"
+            }
+            Self::Profile(_) => "run the program again with an empty directory",
+            Self::Output(_) => "make the place writable, and run the program again",
+        }
+    }
+}

@@ -77,7 +77,7 @@ fn a_program_that_dies_before_its_drain() {
         (
             "drain, abort",
             "SIGABRT",
-            "after its last drain: what it counted since then is lost",
+            "after its last drain: later counts are lost",
         ),
     ] {
         let ended = place.run(&["--gpu", "model", "-o", ending], &program, &[ending]);

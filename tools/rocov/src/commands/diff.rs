@@ -24,7 +24,8 @@ pub(crate) fn diff(arguments: &DiffArguments) -> CommandResult {
     let views = [read(before)?, read(after)?];
     if views.iter().all(|view| view.paths.is_empty()) {
         return Err(anyhow!(
-            "nothing to compare: --include and --exclude leave none of the sources in {} and {}",
+            "nothing to compare: --include and --exclude leave none of the sources in {} and {}: give globs that \
+             match some",
             before.path.display(),
             after.path.display()
         )

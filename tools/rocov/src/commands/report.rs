@@ -222,7 +222,10 @@ fn write(
     // A gate reports an empty view itself, and a change need not have GPU code.
     let is_judged = gates.are_set() || change.is_some();
     if view.paths.is_empty() && (options.html.is_some() || !is_judged) {
-        bail!("no source file is left to report: nothing was written");
+        bail!(
+            "no source file is left to report: nothing was written: give --include, --exclude and --arch that \
+            leave some"
+        );
     }
     if let Some(directory) = &options.html {
         let misfits = unreported(&view).map(|(path, misfit)| misfit.about(path));

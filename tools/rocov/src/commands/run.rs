@@ -60,7 +60,12 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
     let (program, program_arguments) = command
         .unwrap_or(&arguments.command)
         .split_first()
-        .ok_or_else(|| Failure::new(exit_status::RUN_FAILED, anyhow!("no program given")))?;
+        .ok_or_else(|| {
+            Failure::new(
+                exit_status::RUN_FAILED,
+                anyhow!("no program is given: give one after `--`"),
+            )
+        })?;
     let failed = |error| Failure::new(exit_status::RUN_FAILED, error);
     if let Some(place) = environment.place() {
         writable::check(&place).map_err(failed)?;
@@ -292,7 +297,7 @@ fn say_misplaced_option(command: &[OsString]) {
     if let Some(argument) = arguments.find(is_ours) {
         let program = program.display();
         print::message(format_args!(
-            "{program} gets {argument}: an option of `rocov run` comes before the program, as in \
+            "{program} gets {argument}: put an option of `rocov run` before the program, as in \
              `rocov run {argument} ... -- {program}`"
         ));
     }

@@ -102,9 +102,10 @@ fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Str
     if let Side::Device = input.side {
         match kernels(&input.objects) {
             Ok(kernels) => source.kernels = kernels,
-            Err(error) => {
-                warnings.push(format!("its kernels are not known: {}", explained(&error)))
-            }
+            Err(error) => warnings.push(format!(
+                "its kernels are not known: {}: build it again",
+                explained(&error)
+            )),
         }
     }
     let binary = input.binary.display();
@@ -139,14 +140,21 @@ pub(super) fn records(
 fn evaluated(index: &ObjectIndex, counts: &ProfileCounts) -> Result<(Vec<Record>, Vec<String>)> {
     let evaluated = index.evaluate(counts)?;
     let mut warnings = index.left_out();
-    if !evaluated.mismatched.is_empty() {
-        warnings.push(mismatched(&evaluated.mismatched));
-    }
+    warnings.extend(left_out(
+        &evaluated.mismatched,
+        "the profile has the counts of another definition",
+        "translation units define functions of one name in different ways: give them different names",
+    ));
+    warnings.extend(left_out(
+        &evaluated.short,
+        "the profile has fewer counters than the code",
+        "the profile is damaged: run the program again",
+    ));
     Ok((evaluated.records, warnings))
 }
 
-/// The warning that the counts of these functions are of other code.
-fn mismatched(functions: &[Arc<str>]) -> String {
+/// The warning that functions are left out, if there are any.
+fn left_out(functions: &[Arc<str>], fact: &str, reason: &str) -> Option<String> {
     /// The most names in a message.
     const MOST: usize = 8;
     let names = functions.iter().take(MOST).map(|name| shown(name));
@@ -155,11 +163,9 @@ fn mismatched(functions: &[Arc<str>]) -> String {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    format!(
-        "left out: {}, as their counts are of other code: {names}{more}: translation units define them in \
-         different ways; give them different names",
-        count(functions.len(), "function"),
-    )
+    let functions = count(functions.len(), "function");
+    (!names.is_empty())
+        .then(|| format!("left out: {functions} ({names}{more}), as {fact}: {reason}"))
 }
 
 /// The records of objects as llvm-cov exports them, and its warnings.

@@ -62,8 +62,8 @@ impl DataDirectory {
                     && said.insert(identity)
                 {
                     missing.push(format!(
-                        "code object {identity} in {} has no profile: it was never loaded, or its \
-                         process was killed",
+                        "code object {identity} in {} has no profile: it was never loaded, or its process was \
+                         killed: run the program again",
                         file.path.display()
                     ));
                 }
@@ -89,7 +89,7 @@ impl DataDirectory {
             {
                 missing.push(format!(
                     "code object {identity} was loaded on {arch}, as the kernel registry says, and has no \
-                     profile: its process was killed, or the profile was removed"
+                     profile: its process was killed, or the profile was removed: run the program again"
                 ));
             }
         }

@@ -184,7 +184,9 @@ impl DataDirectory {
         for file in &self.named {
             for error in &file.damage {
                 let path = file.path.display();
-                warnings.add(format!("left out: a part of {path}: {error}"));
+                warnings.add(format!(
+                    "left out: a part of {path}: {error}: build it again"
+                ));
             }
         }
         let identities = self.device.iter().map(|profile| profile.identity.as_str());
@@ -249,8 +251,8 @@ impl DataDirectory {
         }
         if self.registry_paths.is_empty() {
             bail!(
-                "no kernel registry (.kernels.json) in {self}: no program that loaded instrumented GPU \
-                 code ran under `rocov run` there; ROCOV_REGISTRY=always has one written for any"
+                "no kernel registry (.kernels.json) in {self}: run a program with instrumented GPU code under `rocov \
+                 run`, or any program with ROCOV_REGISTRY=always"
             );
         }
         let (registries, merged) = Registries::read_whole(self.scoped_registry_paths());

@@ -164,7 +164,7 @@ impl<'a> MatchedElfs<'a> {
                 if !is_mapped {
                     left_out.push(format!(
                         "left out: {arch} code object {identity}: it has no coverage mapping, as it was \
-                         compiled without -fcoverage-mapping, or stripped"
+                         compiled without -fcoverage-mapping, or stripped: compile with what `rocov flags` prints"
                     ));
                 }
                 is_mapped
@@ -272,8 +272,8 @@ impl DataDirectory {
 
     fn not_of_components(&self) -> Error {
         anyhow!(
-            "no profile in {self} is of the given components and archs: they never ran, or \
-             were rebuilt since"
+            "no profile in {self} is of the given components and archs: they never ran, or were rebuilt since: run \
+             them again"
         )
     }
 
@@ -365,9 +365,10 @@ fn without_a_profile(file: &ObjectFile, elfs: &[&DeviceElf]) -> String {
         targets => format!(" ({})", targets.join(", ")),
     };
     format!(
-        "left out: {} of {} in {}{targets}: without a profile, as not instrumented or never loaded",
+        "left out: {} of {} in {path}{targets}: without a profile, as not instrumented or never loaded: see \
+         `rocov doctor {path}`",
         elfs.len(),
         count(file.elfs.len(), "device ELF"),
-        file.path.display(),
+        path = file.path.display(),
     )
 }

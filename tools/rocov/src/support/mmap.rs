@@ -19,7 +19,7 @@ pub(crate) fn map(path: &Path) -> Result<Mmap> {
         file => file.with_context(|| format!("cannot open {}", path.display()))?,
     };
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        bail!("{} is not a file", path.display());
+        bail!("{} is not a file: give a file", path.display());
     }
     // SAFETY: the mapping is private and only read. Another process that cuts the file short while
     // this one reads it can make it end with SIGBUS, as with every program that maps its input; a

@@ -95,7 +95,9 @@ struct CtestCommand<'a> {
 
 impl<'a> CtestCommand<'a> {
     fn of(command: &'a [OsString]) -> Result<Self> {
-        let (program, arguments) = command.split_first().context("no program given")?;
+        let (program, arguments) = command
+            .split_first()
+            .context("no program is given: give one after `--`")?;
         let name = Path::new(program).file_name().unwrap_or_default();
         if name != "ctest" && name != "ctest3" {
             bail!(

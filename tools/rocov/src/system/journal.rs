@@ -160,7 +160,7 @@ impl Ending<'_> {
             _ => format!("{who} ended"),
         };
         line += match has_written {
-            true => " after its last drain: what it counted since then is lost",
+            true => " after its last drain: later counts are lost",
             false => " before its counters were drained: they are lost",
         };
         if others > 0 {

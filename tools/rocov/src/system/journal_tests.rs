@@ -42,8 +42,7 @@ fn what_became_of_the_counters_is_one_line() {
             "7 counts, 7 wrote",
             libc::SIGKILL,
             format!(
-                "`./app` was killed by SIGKILL after its last drain: what it counted since then is \
-                 lost; {snapshots}"
+                "`./app` was killed by SIGKILL after its last drain: later counts are lost; {snapshots}"
             ),
         ),
         (

@@ -1,19 +1,46 @@
-//! The next step after an error of the system.
+//! The next step after an error that does not name one: of the system, or of a file that is damaged.
 
 use std::io::{self, ErrorKind};
 
 use anyhow::Error;
+use rocov::format::bundle::BundleError;
+use rocov::format::codeobject::{CodeObjectError, CoverageError};
+use rocov::format::profraw::ProfileError;
+use rocov::format::registry::DocumentError;
 
-/// The error and its causes in one line. If the last cause is an error of the system, the next step follows.
+/// The next step after damage of the program's code.
+const BUILD: &str = "build it again";
+/// The next step after damage of a file that librocov wrote.
+const RUN: &str = "run the program again";
+
+/// The error and its causes in one line, and the next step if the last cause needs one.
 pub(crate) fn explained(error: &Error) -> String {
-    let cause = error.root_cause().downcast_ref::<io::Error>();
-    match cause.and_then(|cause| remedy(cause.kind())) {
+    match remedy(error) {
         Some(remedy) => format!("{error:#}: {remedy}"),
         None => format!("{error:#}"),
     }
 }
 
-fn remedy(kind: ErrorKind) -> Option<&'static str> {
+fn remedy(error: &Error) -> Option<&'static str> {
+    let cause = error.root_cause();
+    if let Some(error) = cause.downcast_ref::<io::Error>() {
+        return of_system(error.kind());
+    }
+    if let Some(error) = cause.downcast_ref() {
+        return Some(match error {
+            ProfileError::UnknownVersion { .. } => "compile with a clang that `rocov doctor` knows",
+            _ => RUN,
+        });
+    }
+    if cause.is::<DocumentError>() {
+        return Some(RUN);
+    }
+    let is_of_code =
+        cause.is::<BundleError>() || cause.is::<CodeObjectError>() || cause.is::<CoverageError>();
+    is_of_code.then_some(BUILD)
+}
+
+fn of_system(kind: ErrorKind) -> Option<&'static str> {
     match kind {
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
             Some("check the path, and make the directory if it is missing")
@@ -48,6 +75,14 @@ mod tests {
         assert!(
             explained(&read.unwrap_err()).ends_with("Is a directory (os error 21): give a file")
         );
+    }
+
+    #[test]
+    fn damaged_files_have_a_next_step() {
+        let error = Error::new(ProfileError::OtherCode).context("left out");
+        assert!(explained(&error).ends_with(": run the program again"));
+        let error = Error::new(CodeObjectError::NoMemory { bytes: 1 });
+        assert!(explained(&error).ends_with(": build it again"));
     }
 
     #[test]

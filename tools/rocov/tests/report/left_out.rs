@@ -205,3 +205,37 @@ fn profiles_without_coverage_are_said_to_be_for_optimization() {
     assert_eq!(said.lines().count(), 1, "{said}");
     assert_eq!(shown_count(&stdout(&output), "return value * 2;"), "7");
 }
+
+/// The code object has one definition of a function, and the profile has the counts of another.
+#[test]
+fn functions_with_the_counts_of_other_code_are_named() {
+    let place = Place::new();
+    let elf_of = |name: &str, body: &str| {
+        let source = place.path().join(format!("{name}.hip"));
+        let text = format!(
+            "__attribute__((device, noinline, used)) int chosen(int v) {{\n  {body}\n}}\n\
+             extern \"C\" __attribute__((global)) void kernel(int *v) {{\n  *v = chosen(*v);\n}}\n"
+        );
+        fs::write(&source, text).unwrap();
+        compile_source(&source, place.path(), name, "gfx90a", &INSTRUMENTED)
+    };
+    let [elf, other] = [
+        elf_of("one", "return v;"),
+        elf_of("two", "if (v) return 1;\n  return v;"),
+    ];
+    place.keep(&elf);
+    let profile = place.profile_path(&elf, "gfx90a", 0);
+    profile::write(&other, 3, RAW_VERSION, &profile);
+    let output = place.report(&[&"--json"]);
+    assert_eq!(
+        stderr(&output),
+        format!(
+            "rocov: {}: left out: 1 function, as the profile has counts of other code under their names \
+             (chosen(int)): translation units define them in different ways: give them different names\n",
+            one.display()
+        )
+    );
+    let found = common::json::json(output.stdout)["data"][0]["totals"].clone();
+    assert_eq!(found, crate::parts::totals(&place, &elf, &[&profile]));
+    assert_eq!(found["functions"]["count"], 1);
+}

@@ -60,7 +60,7 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
     if all == 0 && with_hips > 0 {
         let kernels = count(with_hips, "kernel");
         print::warn(&[format!(
-            "the program loaded only {kernels} of HIP itself: --all lists them"
+            "the program loaded only {kernels} of HIP itself: give --all to list them"
         )]);
     } else if rows.is_empty() && all > 0 {
         let kernels = count(all, "kernel");
