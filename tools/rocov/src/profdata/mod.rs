@@ -3,6 +3,7 @@
 //! Two code objects can have the same function, and each has its own counts of it.
 
 mod counts;
+pub(crate) mod indexed_profile;
 pub(crate) mod llvm_profdata;
 pub(crate) mod per_label;
 pub(crate) mod uniformity;
