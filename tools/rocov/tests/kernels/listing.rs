@@ -80,7 +80,8 @@ fn hips_own_kernels_are_listed_if_they_are_asked_for() {
     let loads = vec![load(&objects[1], 0x1000, 1, None)];
     write(&document(7, &objects[1..], loads), &place.data());
     let output = run(&mut command(&place, &[]));
-    let expected = "rocov: the program loaded only 1 kernel of HIP itself: --all lists them\n";
+    let expected =
+        "rocov: the program loaded only 1 kernel of HIP itself: give --all to list them\n";
     assert_eq!(stderr(&output), expected);
 }
 

@@ -119,7 +119,7 @@ fn two_labels_of_one_directory_are_compared() {
     assert_eq!(found["after"], "rocov-data, label add");
     assert_eq!(found["lines"][0]["newly_covered"], json!(gained));
     assert_eq!(found["lines"][0]["newly_missed"], json!(lost));
-    // Of two directories, each label is of both.
+    // The labels of two directories are those of both.
     let output = diff(&["rocov-data", "rocov-data", "--json", "--label=add"]);
     assert_eq!(stderr(&output), "");
     assert_eq!(json(output.stdout)["lines"], json!([]));

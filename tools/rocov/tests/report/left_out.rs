@@ -139,7 +139,9 @@ fn a_raw_version_that_is_not_known_is_named_with_those_that_are() {
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     let name = path.file_name().unwrap().to_str().unwrap();
-    let reason = format!("{name}: raw profile version 99 is not known, expected 8 to 11\n");
+    let reason = format!(
+        "{name}: raw profile version 99 is not known, expected 8 to 11: compile with a clang that `rocov doctor` knows\n"
+    );
     assert!(said.contains(&reason), "{said}");
 }
 
@@ -230,9 +232,10 @@ fn functions_with_the_counts_of_other_code_are_named() {
     assert_eq!(
         stderr(&output),
         format!(
-            "rocov: {}: left out: 1 function, as the profile has counts of other code under their names \
-             (chosen(int)): translation units define them in different ways: give them different names\n",
-            one.display()
+            "rocov: rocov-data/objects/gfx90a.{}.elf: left out: 1 function (chosen(int)), as the profile has the \
+             counts of another definition: translation units define functions of one name in different ways: give \
+             them different names\n",
+            profile::identity(&elf)
         )
     );
     let found = common::json::json(output.stdout)["data"][0]["totals"].clone();
