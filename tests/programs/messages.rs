@@ -127,7 +127,7 @@ fn nothing_was_drained() {
          with what `rocov flags` prints, and run `rocov doctor {}`",
         plain.display()
     );
-    let no_use = "nothing was drained: no process used a GPU";
+    let no_use = "nothing was drained: no process used a GPU: check the command and its arguments";
     let mut runs: Vec<(&[&str], &Path, &[&str], &str)> = vec![
         (&[], Path::new("true"), &[], no_use),
         (&["--gpu", "model"], Path::new("true"), &[], no_use),

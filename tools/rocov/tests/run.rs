@@ -78,7 +78,7 @@ fn the_exit_status_is_the_programs() {
         let output = place.script(&[], &format!("exit {status}"));
         assert_eq!(output.status.code(), Some(status));
         // Nobody knows better whether it should have used one.
-        let said = "rocov: nothing was drained: no process used a GPU\n";
+        let said = "rocov: nothing was drained: no process used a GPU: check the command and its arguments\n";
         assert_eq!(stderr(&output), said);
     }
 }
@@ -243,7 +243,9 @@ fn a_program_without_a_gpu_leaves_nothing_behind() {
     assert_eq!(output.status.code(), Some(0));
     let said = stderr(&output);
     assert!(
-        said.ends_with("nothing was drained: no process used a GPU\n"),
+        said.ends_with(
+            "nothing was drained: no process used a GPU: check the command and its arguments\n"
+        ),
         "{said}"
     );
     assert_eq!(fs::read_dir(place.directory.path()).unwrap().count(), 0);
