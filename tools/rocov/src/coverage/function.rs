@@ -129,6 +129,15 @@ impl Function {
             })
     }
 
+    /// The end of the function: the last place of its regions in the file that its first region is in.
+    pub(crate) fn end(&self) -> Place {
+        let first = self.regions.first().map(|region| region.location.file);
+        let regions = self.regions.iter().map(|region| region.location);
+        let here = regions.filter(|location| Some(location.file) == first);
+        let ends = here.map(|location| location.span.end);
+        ends.max().unwrap_or_else(|| self.start())
+    }
+
     /// The macro expansions, in order.
     pub(crate) fn expansions(&self) -> impl Iterator<Item = Location> {
         self.regions

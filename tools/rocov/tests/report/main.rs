@@ -1,6 +1,7 @@
 //! `rocov report` and `rocov diff` on data directories that the tests make up: device ELFs of a small kernel and raw
 //! profiles with counts of their choice.
 
+mod annotated;
 mod archs;
 mod browser;
 mod changed;
@@ -12,6 +13,7 @@ mod filters;
 mod formats;
 mod gates;
 mod host;
+mod labels;
 mod left_out;
 mod objects;
 mod pages;
