@@ -11,7 +11,7 @@ pub(crate) mod uniformity;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use tempfile::TempDir;
 
 use crate::data::DataDirectory;
@@ -19,6 +19,7 @@ use crate::data::device_elfs::ObjectFile;
 use crate::data::match_elfs::{MatchedArch, MatchedCodeObject, MatchedElfs, leave_out_damaged};
 use crate::llvm::LlvmTools;
 use crate::support::parallel;
+use crate::support::temporary;
 use crate::term::warnings::Warnings;
 
 pub(crate) use counts::{BinaryCounts, ProfileCounts};
@@ -85,7 +86,7 @@ impl<'a> MergedProfiles<'a> {
         installed: &LlvmTools,
         warnings: &mut Warnings,
     ) -> Result<Self> {
-        let directory = TempDir::new().context("cannot make a temporary directory")?;
+        let directory = temporary::directory()?;
         let mut archs = Vec::new();
         for (name, objects) in &mut matched.archs {
             let counts = match sums(objects)? {
