@@ -2,7 +2,7 @@
 //! a view.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
@@ -89,8 +89,8 @@ impl<'a> Report<'a> {
         self.tests = tests;
     }
 
-    /// Adds host code: `binaries`, and the indexed profile of all of them, made of `profiles` raw ones.
-    pub(crate) fn add_host(&mut self, binaries: &[PathBuf], profile: &Path, profiles: usize) {
+    /// Adds host code: `binaries`, and the counts of all of them, from so many `profiles`.
+    pub(crate) fn add_host(&mut self, binaries: &[PathBuf], counts: BinaryCounts, profiles: usize) {
         let mut heading = format!("host: {}\n", count(profiles, "profile"));
         for binary in binaries {
             heading += &format!("  binary          {}\n", binary.display());
@@ -101,7 +101,7 @@ impl<'a> Report<'a> {
             identity: String::new(),
             binary: binaries[0].clone(),
             objects: binaries.to_vec(),
-            counts: BinaryCounts::Indexed(profile.to_path_buf()),
+            counts,
             uniformity: None,
         });
         self.headings.insert(HOST.to_owned(), heading);
@@ -216,6 +216,9 @@ fn heading(arch: &MergedArch<'_>) -> String {
     match never.count() {
         0 => {}
         never => heading += &format!(", {never} never launched"),
+    }
+    if arch.scale > 1 {
+        heading += &format!(", counts times {}", arch.scale);
     }
     heading.push('\n');
     for object in &arch.objects {

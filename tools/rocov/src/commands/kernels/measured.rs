@@ -11,8 +11,7 @@ use crate::data::DataDirectory;
 use crate::data::match_elfs::MatchedCodeObject;
 use crate::llvm::LlvmTools;
 use crate::profdata::object_counts;
-use crate::support::parallel;
-use crate::support::temporary;
+use crate::support::{parallel, temporary};
 use crate::term::remedy::explained;
 use crate::term::warnings::Warnings;
 
