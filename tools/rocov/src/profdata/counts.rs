@@ -77,7 +77,10 @@ impl ProfileCounts {
                 continue;
             };
             if sums.version.word() != of_program.version.word() {
-                bail!("{} is of another raw version", path.display());
+                bail!(
+                    "{} is of another raw version than the first profile: compile all host code with one clang",
+                    path.display()
+                );
             }
             add(&mut sums.functions, of_program.functions)?;
         }
