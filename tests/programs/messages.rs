@@ -176,7 +176,7 @@ fn a_directory_that_cannot_be_written() {
 #[test]
 fn an_option_behind_the_program() {
     let place = Place::new();
-    let hint = "rocov: true gets --gpu: an option of `rocov run` comes before the program, as in `rocov run \
+    let hint = "rocov: true gets --gpu: put an option of `rocov run` before the program, as in `rocov run \
                 --gpu ... -- true`\n";
     let ended = place.rocov(&["run", "true", "--gpu", "model"]).success();
     assert!(ended.stderr.starts_with(hint), "{ended}");
@@ -312,7 +312,7 @@ fn other_slips() {
     ]);
     let ended = place.rocov(&["which", "x"]).with_status(2);
     ended.says(&[
-        "no FILE:LINE is given",
+        "x is not FILE:LINE: give LINE",
         "Usage: rocov which FILE:LINE... [DIR] [OPTIONS]",
     ]);
 
@@ -331,7 +331,8 @@ fn other_slips() {
     let ended = place.rocov(&["report", "d", "--lcov", "--output", "none/x.info"]);
     assert_eq!(
         ended.with_status(1).stderr,
-        "rocov: cannot write none/x.info: No such file or directory (os error 2)\n"
+        "rocov: cannot write none/x.info: No such file or directory (os error 2): check the path, and make the \
+         directory if it is missing\n"
     );
 }
 

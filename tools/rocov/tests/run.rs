@@ -212,6 +212,26 @@ fn what_the_user_set_is_kept() {
 }
 
 #[test]
+fn a_directory_of_temporary_files_that_is_not_there_is_named() {
+    let place = Place::new();
+    let mut command = place.command(&[]);
+    let absent = place.directory.path().join("absent");
+    let output = command
+        .env("TMPDIR", &absent)
+        .args(["--", "true"])
+        .output()
+        .unwrap();
+    assert_eq!(
+        failure(&output, 125),
+        format!(
+            "rocov: cannot make a temporary file in {}: No such file or directory (os error 2): set TMPDIR to a \
+             directory that can be written to\n",
+            absent.display()
+        )
+    );
+}
+
+#[test]
 fn a_pattern_that_librocov_would_not_take_is_an_error_before_the_program_starts() {
     let place = Place::new();
     for (pattern, reason) in [

@@ -21,6 +21,7 @@ use crate::data::{DATABASE, FileKind, is_searched};
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::plural::count;
 use crate::term::print;
+use crate::term::remedy::of_system;
 
 /// The first bytes of device ELFs, kernel registries and databases.
 const ELF_START: &[u8] = b"\x7fELF";
@@ -204,7 +205,8 @@ impl Cleaner {
 
     fn stays(&mut self, path: &Path, error: &io::Error) -> bool {
         let line = format!("cannot remove {}: {error}", path.display());
-        self.kept.push(line);
+        let remedy = of_system(error.kind()).map(|remedy| format!(": {remedy}"));
+        self.kept.push(line + &remedy.unwrap_or_default());
         false
     }
 
@@ -225,6 +227,7 @@ impl Cleaner {
         let kinds: Vec<_> = kinds.map(|(what, number)| count(*number, what)).collect();
         let directory = directory.display();
         about += &match (kinds.as_slice(), self.dry_run) {
+            ([], _) if !self.kept.is_empty() => String::new(),
             ([], _) => format!("{directory}: nothing of rocov's is there\n"),
             (kinds, true) => format!("{directory}: would remove {}\n", kinds.join(", ")),
             (kinds, false) => format!("{directory}: removed {}\n", kinds.join(", ")),

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use rocov::format::codeobject::CodeObject;
-use tempfile::NamedTempFile;
 
 use super::evaluate::ObjectIndex;
 use super::folded::{Folded, with_everything_run};
@@ -21,7 +20,7 @@ use crate::llvm::{LlvmTools, Tools};
 use crate::profdata::uniformity::UniformityProfiles;
 use crate::profdata::{BinaryCounts, ProfileCounts};
 use crate::support::demangle::shown;
-use crate::support::{mmap, parallel};
+use crate::support::{mmap, parallel, temporary};
 use crate::system::command;
 use crate::term::plural::count;
 use crate::term::progress::Last;
@@ -218,7 +217,7 @@ fn number_of_branches(records: &[Record]) -> u64 {
 
 /// Finds the folded sides of branches: those that do not run when everything does.
 fn folded(objects: &[PathBuf], counted: &Path, tools: &Tools) -> Result<Folded> {
-    let file = || NamedTempFile::new().context("cannot make a temporary file");
+    let file = || temporary::file("rocov-");
     let merge = |from: &Path, options: &[&str], to: &Path| {
         let mut merge = Command::new(&tools.profdata);
         merge.arg("merge").args(options).arg(from).arg("-o").arg(to);
@@ -247,4 +246,19 @@ fn kernels(elfs: &[PathBuf]) -> Result<Vec<String>> {
         kernels.extend(found?.into_iter().map(|kernel| kernel.name));
     }
     Ok(kernels)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_warning_of_llvm_cov_gets_a_reason_and_a_next_step() {
+        let line = warning("warning: 2 functions have mismatched data");
+        assert!(
+            line.starts_with("left out: 2 functions, as the profiles have counts of other code")
+        );
+        assert!(line.contains("build and run it again"));
+        assert_eq!(warning("warning: anything else"), "llvm-cov: anything else");
+    }
 }

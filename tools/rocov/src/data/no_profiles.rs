@@ -77,13 +77,11 @@ impl DataDirectory {
                  PROGRAM` says what is"
             );
         }
-        if host.is_empty() {
-            if self.with_file(|_| true).is_none() {
-                return anyhow!(
-                    "{self} is empty: give the directory that `rocov run` wrote to; it writes nothing if no \
-                     GPU code that counts ran"
-                );
-            }
+        if host.is_empty() && self.with_file(|_| true).is_none() {
+            return anyhow!(
+                "{self} is empty: give the directory that `rocov run` wrote to; it writes nothing if no GPU code \
+                 that counts ran"
+            );
         }
         anyhow!(
             "no device profiles in {self}{host}: no GPU code that counts ran: compile the program with \
@@ -113,11 +111,11 @@ impl DataDirectory {
     /// The data directory that a directory that was named is a part of, if it has profiles.
     fn whole(&self) -> Option<PathBuf> {
         let has_profiles = |parent: &PathBuf| parent.join(PROFRAW).is_dir();
-        let parents = self.names.iter().filter_map(|name| {
+        let mut parents = self.names.iter().filter_map(|name| {
             let name = name.canonicalize().ok()?;
             Some(name.parent()?.to_owned())
         });
-        let whole = parents.filter(has_profiles).next()?;
+        let whole = parents.find(has_profiles)?;
         Some(below(&whole.to_string_lossy(), &here()).into_owned().into())
     }
 

@@ -78,7 +78,7 @@ impl ProfileCounts {
             };
             if sums.version.word() != of_program.version.word() {
                 bail!(
-                    "{} is of another raw version than the first: give profiles of one compiler",
+                    "{} is of another raw version than the first profile: compile all host code with one clang",
                     path.display()
                 );
             }

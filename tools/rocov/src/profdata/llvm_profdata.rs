@@ -13,6 +13,7 @@ use tempfile::NamedTempFile;
 use crate::data::profile_header::{is_indexed, version_word};
 use crate::llvm::{LlvmTools, Tools};
 use crate::support::atomic::replace;
+use crate::support::temporary;
 use crate::system::command;
 
 /// Merges `profiles` into `output`, which is replaced at once. `arguments` are llvm-profdata's own.
@@ -64,7 +65,7 @@ pub(crate) fn merge(
             })?;
             return Ok(said);
         }
-        let part = NamedTempFile::new().context("cannot make a temporary file")?;
+        let part = temporary::file("rocov-")?;
         said.extend(run(tools, profiles, part.path(), arguments)?);
         made.push(part);
     }
@@ -98,7 +99,7 @@ fn merging(
     output: &Path,
     arguments: &[String],
 ) -> Result<(Command, NamedTempFile)> {
-    let mut list = NamedTempFile::new().context("cannot make a temporary file")?;
+    let mut list = temporary::file("rocov-")?;
     for profile in profiles {
         // The weight stands before each so that a comma in the name is not taken for the end of one.
         let line = [b"1,", profile.as_os_str().as_bytes(), b"\n"].concat();

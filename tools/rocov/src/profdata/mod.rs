@@ -11,7 +11,7 @@ pub(crate) mod uniformity;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use rocov::format::bounds_table::OWN_VERSION_SYMBOL;
 use rocov::format::codeobject::CodeObject;
 use tempfile::TempDir;
@@ -20,7 +20,7 @@ use crate::data::DataDirectory;
 use crate::data::device_elfs::ObjectFile;
 use crate::data::match_elfs::{MatchedArch, MatchedCodeObject, MatchedElfs, leave_out_damaged};
 use crate::llvm::LlvmTools;
-use crate::support::{mmap, parallel};
+use crate::support::{mmap, parallel, temporary};
 use crate::term::warnings::Warnings;
 
 pub(crate) use counts::{BinaryCounts, ProfileCounts};
@@ -92,7 +92,7 @@ impl<'a> MergedProfiles<'a> {
         installed: &LlvmTools,
         warnings: &mut Warnings,
     ) -> Result<Self> {
-        let directory = TempDir::new().context("cannot make a temporary directory")?;
+        let directory = temporary::directory()?;
         let mut archs = Vec::new();
         for (name, objects) in &mut matched.archs {
             let counts = match sums(objects)? {

@@ -9,7 +9,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use rocov::store::{hold, partial_prefix, sweep};
-use tempfile::{Builder, NamedTempFile, TempDir, TempPath};
+use tempfile::{Builder, TempDir, TempPath};
+
+use super::temporary;
 
 /// A file or directory that has another name until it is complete.
 pub(crate) struct Partial<P> {
@@ -35,7 +37,7 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> R
         bail!("{}: it is a directory, give a file", cannot_write(path));
     }
     if !there.is_file() {
-        let temporary = NamedTempFile::new().context("cannot make a temporary file")?;
+        let temporary = temporary::file("rocov-")?;
         write(temporary.path())?;
         let copied = File::open(temporary.path()).and_then(|mut from| {
             let mut to = File::options().write(true).open(path)?;

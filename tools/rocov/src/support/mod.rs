@@ -6,3 +6,4 @@ pub(crate) mod local_time;
 pub(crate) mod mmap;
 pub(crate) mod parallel;
 pub(crate) mod paths;
+pub(crate) mod temporary;

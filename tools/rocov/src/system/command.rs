@@ -7,6 +7,8 @@ use std::process::{ChildStdout, Command, Output, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use crate::support::temporary;
+
 /// Runs `command` and captures its output.
 ///
 /// # Errors
@@ -56,12 +58,11 @@ pub(crate) fn read<T>(
     command: &mut Command,
     consume: impl FnOnce(ChildStdout) -> Result<T>,
 ) -> Result<(T, String)> {
-    let failed = || "cannot make a temporary file";
     // In a file, as it may say more than a pipe holds while its output is read.
-    let mut said = tempfile::tempfile().context(failed())?;
+    let mut said = temporary::unnamed()?;
     let mut child = command
         .stdout(Stdio::piped())
-        .stderr(said.try_clone().context(failed())?)
+        .stderr(said.try_clone().context("cannot use a temporary file")?)
         .spawn()
         .with_context(|| format!("cannot run {}", display(command)))?;
     let stdout = child

@@ -13,9 +13,10 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::SystemTime;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use tempfile::NamedTempFile;
 
+use crate::support::temporary;
 use crate::term::plural::count;
 
 /// Tells librocov which file it is.
@@ -51,8 +52,7 @@ impl Journal {
     ///
     /// Fails if there is no room for temporary files.
     pub(crate) fn new() -> Result<Self> {
-        let file = tempfile::Builder::new().prefix("rocov-journal-").tempfile();
-        Ok(Self(file.context("cannot make a temporary file")?))
+        Ok(Self(temporary::file("rocov-journal-")?))
     }
 
     /// The moment at which it was made, by the clock of files, which lags behind the system's by up to a

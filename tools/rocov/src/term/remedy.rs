@@ -15,9 +15,16 @@ const RUN: &str = "run the program again";
 
 /// The error and its causes in one line, and the next step if the last cause needs one.
 pub(crate) fn explained(error: &Error) -> String {
+    let mut line = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        // An error of a library may end with its cause.
+        if !line.ends_with(&cause) {
+            line += &format!(": {cause}");
+        }
+    }
     match remedy(error) {
-        Some(remedy) => format!("{error:#}: {remedy}"),
-        None => format!("{error:#}"),
+        Some(remedy) => format!("{line}: {remedy}"),
+        None => line,
     }
 }
 
@@ -40,7 +47,8 @@ fn remedy(error: &Error) -> Option<&'static str> {
     is_of_code.then_some(BUILD)
 }
 
-fn of_system(kind: ErrorKind) -> Option<&'static str> {
+/// The next step after an error of the system of this kind.
+pub(crate) fn of_system(kind: ErrorKind) -> Option<&'static str> {
     match kind {
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
             Some("check the path, and make the directory if it is missing")
@@ -75,6 +83,14 @@ mod tests {
         assert!(
             explained(&read.unwrap_err()).ends_with("Is a directory (os error 21): give a file")
         );
+    }
+
+    #[test]
+    fn a_cause_is_printed_once() {
+        let error = Error::msg("no room")
+            .context("cannot write x: no room")
+            .context("in y");
+        assert_eq!(explained(&error), "in y: cannot write x: no room");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use super::{ANY_ARCH, Form};
 use crate::llvm::Clang;
+use crate::support::temporary;
 use crate::system::command;
 
 /// Options of LLVM that device code is compiled with by each clang that knows them.
@@ -75,7 +76,7 @@ impl ClangProbe {
             command
         };
         let compile = |option: Option<&str>| -> Result<Output> {
-            let mut source = tempfile::tempfile().context("cannot make a temporary file")?;
+            let mut source = temporary::unnamed()?;
             source
                 .write_all(KERNEL)
                 .and_then(|()| source.rewind())

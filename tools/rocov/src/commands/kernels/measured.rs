@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
-use tempfile::TempDir;
+use anyhow::Result;
 
 use crate::cli::KernelsArguments;
 use crate::coverage;
@@ -12,7 +11,7 @@ use crate::data::DataDirectory;
 use crate::data::match_elfs::MatchedCodeObject;
 use crate::llvm::LlvmTools;
 use crate::profdata::object_counts;
-use crate::support::parallel;
+use crate::support::{parallel, temporary};
 use crate::term::remedy::explained;
 use crate::term::warnings::Warnings;
 
@@ -76,7 +75,7 @@ fn functions(
     arch: &str,
     installed: &LlvmTools,
 ) -> Result<(BTreeMap<String, FunctionFigures>, Vec<String>)> {
-    let directory = TempDir::new().context("cannot make a temporary directory")?;
+    let directory = temporary::directory()?;
     let elf = object.file.place(object.elf, arch, directory.path())?;
     let merged = directory.path().join("one.profdata");
     let (counts, said) = object_counts(object, merged, installed)?;

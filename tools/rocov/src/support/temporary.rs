@@ -1,0 +1,47 @@
+//! Temporary files and directories of the command.
+
+use std::env;
+use std::fs::File;
+use std::io;
+
+use anyhow::{Error, Result, anyhow};
+use tempfile::{Builder, NamedTempFile, TempDir};
+
+use super::atomic::of_system;
+
+/// Makes a directory that is removed when it is dropped.
+///
+/// # Errors
+///
+/// Fails if it cannot be made.
+pub(crate) fn directory() -> Result<TempDir> {
+    TempDir::new().map_err(|error| failed(&error))
+}
+
+/// Makes an empty file, which is removed when it is dropped. Its name begins with `prefix`.
+///
+/// # Errors
+///
+/// Fails if it cannot be made.
+pub(crate) fn file(prefix: &str) -> Result<NamedTempFile> {
+    let made = Builder::new().prefix(prefix).tempfile();
+    made.map_err(|error| failed(&error))
+}
+
+/// Makes an empty file without a name.
+///
+/// # Errors
+///
+/// Fails if it cannot be made.
+pub(crate) fn unnamed() -> Result<File> {
+    tempfile::tempfile().map_err(|error| failed(&error))
+}
+
+/// The error with the directory, and without the name of a file that means nothing to the user.
+fn failed(error: &io::Error) -> Error {
+    anyhow!(
+        "cannot make a temporary file in {}: {}: set TMPDIR to a directory that can be written to",
+        env::temp_dir().display(),
+        of_system(error)
+    )
+}
