@@ -9,7 +9,7 @@ use crate::cli::ReportArguments;
 use crate::coverage::report::heading;
 use crate::coverage::staleness::Misfit;
 use crate::coverage::view::View;
-use crate::coverage::{Change, Report, SourceTexts, staleness};
+use crate::coverage::{Change, Provenance, Report, SourceTexts, staleness};
 use crate::data::DataDirectory;
 use crate::data::components::Components;
 use crate::data::match_elfs::MatchedElfs;
@@ -70,6 +70,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     missing.extend(absent);
     let broken = write(
         &report,
+        &data,
         arguments,
         change.as_ref(),
         texts,
@@ -191,6 +192,7 @@ fn show(
 /// Fails if a tool fails or the report cannot be written.
 fn write(
     report: &Report<'_>,
+    data: &DataDirectory,
     arguments: &ReportArguments,
     change: Option<&Change>,
     texts: SourceTexts,
@@ -222,7 +224,8 @@ fn write(
     if let Some(directory) = &options.html {
         let misfits = unreported(&view).map(|(path, misfit)| misfit.about(path));
         print::warn(&misfits.collect::<Vec<_>>());
-        let page = render::write_html(&view, directory)?;
+        let provenance = Provenance::of(&view, data.registries(), options.repository())?;
+        let page = render::write_html(&view, &provenance, directory)?;
         print::text(format!("{}\n", page.display()).as_bytes())?;
         if options.open
             && let Err(error) = open::that_detached(&page)

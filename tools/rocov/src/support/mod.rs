@@ -2,7 +2,7 @@
 
 pub(crate) mod atomic;
 pub(crate) mod demangle;
-pub(crate) mod local_time;
 pub(crate) mod mmap;
 pub(crate) mod parallel;
 pub(crate) mod paths;
+pub(crate) mod time;
