@@ -178,14 +178,13 @@ function sort(table) {
   const bodies = [...table.tBodies].map((body) => ({ body, rows: [...body.rows] }));
   const heads = all("thead th[data-sort]", table);
   const isFiles = table.matches(".files");
-  const order = (head, direction) => {
+  const order = (head, direction, keyOf = (row) => sortKey(row.cells[head.cellIndex])) => {
     for (const other of heads) other.removeAttribute("aria-sort");
     if (isFiles) table.classList.toggle("flat", direction !== null);
     if (direction) head.setAttribute("aria-sort", direction);
     const sign = direction === "descending" ? -1 : 1;
     for (const { body, rows } of bodies) {
-      const column = head?.cellIndex;
-      const keyed = direction ? rows.map((row) => [key(row.cells[column]), row]) : [];
+      const keyed = direction ? rows.map((row) => [keyOf(row), row]) : [];
       keyed.sort(([a], [b]) => sign * compare(a, b));
       body.append(...(direction ? keyed.map(([, row]) => row) : rows));
     }
@@ -207,7 +206,7 @@ function sort(table) {
 
 // The value of a cell that it is sorted by, and one for cells that are equal by the first: of a share, how much is
 // covered and how much is not. A cell without a number comes last.
-function key(cell) {
+function sortKey(cell) {
   if (!cell) return [Infinity, 0];
   if (cell.tagName === "TH") return [cell.textContent.trim(), 0];
   const [, covered, total] = /^[\d.]+% \(?(\d+)\/(\d+)\)?$/.exec(cell.textContent.trim()) ?? [];
@@ -225,12 +224,18 @@ function compare(a, b) {
   return typeof one === "string" ? 1 : typeof other === "string" ? -1 : one - other;
 }
 
-// The order of files: the tree, or worst first by the chosen figures. The choice holds for other reports.
+// The order of files: the tree, or worst first by the chosen figures of all columns, then by the worst column. The
+// choice holds for other reports.
 function order(table, sorted) {
   const [tree, worst] = [find("#order-tree"), find("#order-worst")];
   const apply = () => {
     const heads = all("thead th.m", table).filter((head) => head.checkVisibility());
-    if (worst.checked) sorted(heads.at(-1), "ascending");
+    const columns = heads.map((head) => head.cellIndex);
+    const keyOf = (row) => {
+      const keys = columns.map((column) => sortKey(row.cells[column]));
+      return [keys.at(-1)[0], Math.min(...keys.map(([share]) => share)), keys.at(-1)[1]];
+    };
+    if (worst.checked) sorted(heads.at(-1), "ascending", keyOf);
     else sorted(null, null);
   };
   for (const choice of [tree, worst]) {

@@ -9,10 +9,10 @@ use crate::parts::{export, totals};
 use crate::*;
 
 /// A function and its counters.
-type Counts = (&'static str, &'static [u64]);
+pub(crate) type Counts = (&'static str, &'static [u64]);
 
 /// The counts of `archs.hip` on gfx90a in two tests, and in a run without a label.
-const TESTS: [(&str, [Counts; 5]); 3] = [
+pub(crate) const TESTS: [(&str, [Counts; 5]); 3] = [
     (
         "unit tests/scale",
         [
@@ -49,13 +49,13 @@ const TESTS: [(&str, [Counts; 5]); 3] = [
 const DIRECTORIES: [&str; 3] = ["labels/unit%20tests/scale", "labels/add", ""];
 
 /// A data directory with labelled profiles of `archs.hip`.
-struct Labelled {
-    place: Place,
+pub(crate) struct Labelled {
+    pub(crate) place: Place,
     elf: PathBuf,
 }
 
 impl Labelled {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let place = Place::new();
         let source = data("archs.hip");
         let elf = compile_source(&source, place.path(), "archs.elf", "gfx90a", &INSTRUMENTED);
@@ -64,7 +64,7 @@ impl Labelled {
     }
 
     /// Writes a profile with these counts into a directory below the data directory.
-    fn add(&self, counts: &[Counts], directory: &str) -> PathBuf {
+    pub(crate) fn add(&self, counts: &[Counts], directory: &str) -> PathBuf {
         let name = self.place.profile_path(&self.elf, "gfx90a", 0);
         let directory = self.place.data().join(directory);
         fs::create_dir_all(&directory).unwrap();
@@ -78,14 +78,14 @@ impl Labelled {
     }
 
     /// Writes those of [`TESTS`].
-    fn add_all(&self) -> Vec<PathBuf> {
+    pub(crate) fn add_all(&self) -> Vec<PathBuf> {
         let tests = TESTS.iter().zip(DIRECTORIES);
         let add = |((_, counts), directory): (&(_, [Counts; 5]), _)| self.add(counts, directory);
         tests.map(add).collect()
     }
 
     /// The counts of llvm-cov on each line with code, with these profiles.
-    fn lines(&self, profiles: &[&Path]) -> BTreeMap<u32, u64> {
+    pub(crate) fn lines(&self, profiles: &[&Path]) -> BTreeMap<u32, u64> {
         let lcov = export(&self.place, &self.elf, profiles, "-format=lcov");
         let lcov = stdout(&lcov);
         let lines = lcov.lines().filter_map(|line| line.strip_prefix("DA:"));
@@ -146,9 +146,9 @@ fn tests_have_the_figures_of_llvm_cov_on_each_alone() {
     let lines = only("add")["lines"].to_string();
     assert_eq!(columns(parts, "add")[7], lines, "{said}");
     run(place.command().args(["--html=pages", "--per-test"]));
-    let rows = Pages::read(&place.path().join("pages")).rows("parts");
+    let rows = Pages::read(&place.path().join("pages")).rows("tests.html", "parts");
     let add = rows.iter().find(|row| row[0] == "add").unwrap();
-    assert_eq!(add[5], lines, "{rows:?}");
+    assert_eq!(add[6], lines, "{rows:?}");
     let said = stdout(&place.report(&[&"--per-test", &"--markdown"]));
     assert!(said.contains("| `unit tests/scale` | gfx90a | "), "{said}");
 }
@@ -167,7 +167,7 @@ fn without_labels_there_are_no_tests() {
 }
 
 /// Counts of both tests, which no one can tell apart.
-const SHARED: (&str, [Counts; 5]) = (
+pub(crate) const SHARED: (&str, [Counts; 5]) = (
     "labels/add&unit%20tests%2Fscale",
     [
         ("_Z6scaledi", &[2]),
@@ -204,7 +204,7 @@ fn what_may_be_of_several_tests_is_credited_to_each() {
     let said = stdout(&place.report(&[&"--per-test", &"--markdown"]));
     assert!(said.contains("| Shared with |"), "{said}");
     run(place.command().args(["--html=pages", "--per-test"]));
-    let rows = Pages::read(&place.path().join("pages")).rows("parts");
+    let rows = Pages::read(&place.path().join("pages")).rows("tests.html", "parts");
     let add = rows.iter().find(|row| row[0] == "add").unwrap();
     assert_eq!(add.last().unwrap(), "unit tests/scale", "{rows:?}");
 }
