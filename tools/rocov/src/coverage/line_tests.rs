@@ -3,30 +3,33 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// The tests that reach each line of the source files. A test has the number that it has in the report.
+/// The tests that reach each line of one file in one column, in any order.
+type ColumnTests = HashMap<u32, Vec<usize>>;
+
+/// The tests that reach each line of the source files. A test has the number that it has in the report, from 0.
 #[derive(Debug, Default)]
-pub(crate) struct LineTests(HashMap<Arc<str>, BTreeMap<u32, Vec<usize>>>);
+pub(crate) struct LineTests(HashMap<Arc<str>, Vec<ColumnTests>>);
 
 impl LineTests {
-    /// Joins the tests of lines in all columns. A file may be there several times.
-    pub(crate) fn of(files: impl Iterator<Item = (Arc<str>, HashMap<u32, Vec<usize>>)>) -> Self {
-        let mut joined: HashMap<_, BTreeMap<u32, Vec<usize>>> = HashMap::new();
-        for (path, lines) in files {
-            let file = joined.entry(path).or_default();
-            for (line, tests) in lines {
-                file.entry(line).or_default().extend(tests);
-            }
+    /// Takes the tests of each file in each column.
+    pub(crate) fn of(files: impl Iterator<Item = (Arc<str>, ColumnTests)>) -> Self {
+        let mut columns: HashMap<_, Vec<_>> = HashMap::new();
+        for (path, tests) in files {
+            columns.entry(path).or_default().push(tests);
         }
-        for tests in joined.values_mut().flat_map(BTreeMap::values_mut) {
+        Self(columns)
+    }
+
+    /// The lines of the file at `path` that tests reach in any column, with the numbers of these tests in order.
+    pub(crate) fn lines(&self, path: &str) -> BTreeMap<u32, Vec<usize>> {
+        let mut lines: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for (line, tests) in self.0.get(path).into_iter().flatten().flatten() {
+            lines.entry(*line).or_default().extend(tests);
+        }
+        for tests in lines.values_mut() {
             tests.sort_unstable();
             tests.dedup();
         }
-        Self(joined)
-    }
-
-    /// The lines of the file at `path` that tests reach, with the numbers of these tests in order.
-    pub(crate) fn lines(&self, path: &str) -> impl Iterator<Item = (u32, &[usize])> {
-        let lines = self.0.get(path).into_iter().flatten();
-        lines.map(|(line, tests)| (*line, &**tests))
+        lines
     }
 }

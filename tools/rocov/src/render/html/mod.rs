@@ -25,7 +25,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::html::figures::{Cell, Shown};
 use super::html::folder::Folder;
 use super::html::functions::Listed;
-use super::html::per_test::Tests;
+use super::html::per_test::{TestSets, Tests};
 use crate::coverage::Provenance;
 use crate::coverage::changed::ChangedSource;
 use crate::coverage::model::Side;
@@ -71,9 +71,11 @@ pub(crate) fn write(view: &View, provenance: &Provenance, directory: &Path) -> R
         let neighbours = [before, sources.get(index + 1)];
         total.add(&shown);
         let file_listed = Listed::of(view, source, &file, shown);
-        source::write(&frame, &file_listed, neighbours, &file, &folder)?;
+        let line_tests = view.line_tests.lines(source.path);
+        tests.add(source, &file, &line_tests);
+        let sets = TestSets::of(view, &line_tests);
+        source::write(&frame, &file_listed, neighbours, &file, &sets, &folder)?;
         listed.push(file_listed);
-        tests.add(view, source, &file);
     }
     functions::write(&frame, &listed, &folder)?;
     tests.write(&frame, &folder)?;

@@ -20,6 +20,9 @@ use crate::term::line_ranges::{range, spans};
 /// The largest set whose tests have their names on the page of a source. Larger sets have numbers.
 const NAMED: usize = 8;
 
+/// The tests that reach each line of a source, by their numbers.
+pub(super) type LineTests = BTreeMap<u32, Vec<usize>>;
+
 /// A test and the lines that it reaches.
 struct Tested<'a> {
     name: &'a str,
@@ -52,15 +55,15 @@ impl<'a> Tests<'a> {
         Self(tests.collect())
     }
 
-    /// Adds the lines of `file`, whose page is that of `source`.
-    pub(super) fn add(&mut self, view: &View, source: &'a Source<'a>, file: &File) {
+    /// Adds the lines of `file`, whose page is that of `source`, with the tests that reach them.
+    pub(super) fn add(&mut self, source: &'a Source<'a>, file: &File, lines: &LineTests) {
         let number = |line: &crate::coverage::file::Line| line.number;
-        for (line, tests) in view.line_tests.lines(source.path) {
-            let Ok(place) = file.lines.binary_search_by_key(&line, number) else {
+        for (line, tests) in lines {
+            let Ok(place) = file.lines.binary_search_by_key(line, number) else {
                 continue;
             };
             for test in tests {
-                self.0[*test].reaches(source, place, line);
+                self.0[*test].reaches(source, place, *line);
             }
         }
     }
@@ -154,15 +157,16 @@ pub(super) struct TestSet<'a> {
 }
 
 impl<'a> TestSets<'a> {
-    pub(super) fn of(view: &'a View, path: &str) -> Self {
+    /// The sets of tests that reach these lines.
+    pub(super) fn of(view: &'a View, lines: &'a LineTests) -> Self {
         let mut known: HashMap<&[usize], usize> = HashMap::new();
         let (mut sets, mut by_line) = (Vec::new(), BTreeMap::new());
-        for (line, tests) in view.line_tests.lines(path) {
+        for (line, tests) in lines {
             let index = *known.entry(tests).or_insert_with(|| {
                 sets.push(TestSet::of(view, tests));
                 sets.len() - 1
             });
-            by_line.insert(line, index);
+            by_line.insert(*line, index);
         }
         Self { sets, by_line }
     }

@@ -96,6 +96,7 @@ pub(super) fn write(
     listed: &Listed<'_>,
     [previous, next]: [Option<&Source<'_>>; 2],
     file: &File,
+    test_sets: &TestSets<'_>,
     folder: &Folder,
 ) -> Result<()> {
     let source = listed.source;
@@ -103,8 +104,7 @@ pub(super) fn write(
     let has_text = text.is_some();
     let text = String::from_utf8_lossy(text.as_deref().unwrap_or_default());
     let stale = frame.view.misfits.get(source.path).and_then(Misfit::stale);
-    let test_sets = TestSets::of(frame.view, source.path);
-    let lines = Lines::new(frame, source, file, &text, stale.is_none(), &test_sets);
+    let lines = Lines::new(frame, source, file, &text, stale.is_none(), test_sets);
     let page = Page {
         frame,
         root: "../",
@@ -118,7 +118,7 @@ pub(super) fn write(
         stale,
         is_changed: frame.changed(source).is_some(),
         has_branches: !file.branches.is_empty(),
-        test_sets: &test_sets,
+        test_sets,
         lines: RefCell::new(lines),
     };
     folder.write(&source.page, |out| render(&page, out))
