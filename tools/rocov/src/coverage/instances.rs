@@ -16,12 +16,12 @@ pub(crate) struct Template {
     /// The last line of the longest instance.
     pub(crate) end: u32,
     /// At least two; by their names.
-    pub(crate) instances: Vec<Instance>,
+    pub(crate) instances: Vec<TemplateInstance>,
 }
 
 /// An instance of a template.
 #[derive(Debug)]
-pub(crate) struct Instance {
+pub(crate) struct TemplateInstance {
     /// Mangled.
     pub(crate) name: String,
     /// Calls in each column, `None` if the column does not have it.
@@ -70,7 +70,7 @@ impl Template {
     fn of(instances: BTreeMap<&str, Sum>) -> Self {
         let ends = instances.values().filter_map(|it| it.lines.keys().last());
         let end = ends.max().copied().unwrap_or_default();
-        let instances = instances.into_iter().map(|(name, sum)| Instance {
+        let instances = instances.into_iter().map(|(name, sum)| TemplateInstance {
             name: name.to_owned(),
             calls: sum.calls,
             lines: sum
@@ -86,7 +86,7 @@ impl Template {
     }
 }
 
-impl Instance {
+impl TemplateInstance {
     /// The numbers of the lines that did not run in a column.
     pub(crate) fn missed(&self, column: usize) -> impl Iterator<Item = u32> {
         let missed = self

@@ -149,7 +149,7 @@ extern \"C\" __global__ void all(int *value) {
     fs::write(&path, source).unwrap();
     let elf = compile_source(&path, place.path(), "many.elf", "gfx90a", &INSTRUMENTED);
     place.keep(&elf);
-    // The first is never entered. Of the others, those of even numbers miss `return value`.
+    // The first is never entered. The others of even numbers miss `return value`.
     let count = |function: &str, counter: u64| {
         let digits = function
             .strip_prefix("_Z2ofILi")

@@ -30,7 +30,7 @@ fn registry_of(elf: &Path, processes: &[(u64, &[&str])]) -> Document {
     let object = registry::code_object_of(elf, Vec::new());
     let mut document = registry::document(
         1,
-        &[object.clone()],
+        std::slice::from_ref(&object),
         vec![registry::load(&object, 0x1000, 1, None)],
     );
     let process = document.processes.remove(0);
@@ -127,7 +127,7 @@ fn a_report_tells_when_and_of_what_it_is() {
     );
     assert!(head.starts_with(&text(all(page, "footer code")[0])));
 
-    // The same again, byte by byte, as long as the tree is as it was committed.
+    // Another report is equal byte by byte, as long as the tree is as it was committed.
     let bytes = |pages: &Pages| {
         let source = pages.folder.join(pages.source_page("kernel.hip"));
         [source, pages.folder.join("index.html")].map(|path| fs::read(path).unwrap())

@@ -115,7 +115,7 @@ fn a_line_has_the_tests_that_reach_it() {
     check(&pages, &reached(&labelled, &profiles), &with_code);
     assert!(links_lead_somewhere(&pages) > 80);
 
-    // Without the option there is nothing of tests.
+    // Without the option the pages tell nothing of tests.
     run(labelled.place.command().arg("--html=out"));
     let pages = Pages::read(&labelled.place.path().join("out"));
     assert!(!pages.folder.join("tests.html").exists());

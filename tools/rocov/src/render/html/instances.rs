@@ -3,7 +3,7 @@
 
 use super::Frame;
 use super::figures::{Count, classes};
-use crate::coverage::instances::{Instance, Template};
+use crate::coverage::instances::{Template, TemplateInstance};
 use crate::coverage::llvm_cov::symbol;
 use crate::support::demangle::shown;
 use crate::term::line_ranges::spans;
@@ -55,7 +55,7 @@ impl Instances {
     /// The instances of `template`. `text` has the lines of the source, none if it does not fit.
     pub(super) fn of(frame: &Frame<'_>, template: &Template, text: &[&str]) -> Self {
         let columns = 0..frame.columns.len();
-        let number_missed = |instance: &Instance| -> usize {
+        let number_missed = |instance: &TemplateInstance| -> usize {
             columns.clone().map(|it| instance.missed(it).count()).sum()
         };
         let mut instances: Vec<_> = template.instances.iter().collect();
@@ -79,7 +79,7 @@ impl Instances {
 }
 
 impl Row {
-    fn of(frame: &Frame<'_>, instance: &Instance, text: Option<&[&str]>) -> Self {
+    fn of(frame: &Frame<'_>, instance: &TemplateInstance, text: Option<&[&str]>) -> Self {
         let lines = text.into_iter().flat_map(|text| {
             instance.lines.iter().map(|line| Line {
                 number: line.number,
