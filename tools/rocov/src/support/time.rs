@@ -7,9 +7,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 
-/// The variable that fixes the time of reports.
-const FIXED: &str = "SOURCE_DATE_EPOCH";
-
 /// The time of a report in seconds since 1970: `SOURCE_DATE_EPOCH` if it is set, so that two reports can be
 /// equal byte by byte, else the present time.
 ///
@@ -17,13 +14,13 @@ const FIXED: &str = "SOURCE_DATE_EPOCH";
 ///
 /// Fails if the variable is not a number of seconds.
 pub(crate) fn of_report() -> Result<u64> {
-    let Some(fixed) = env::var_os(FIXED) else {
+    let Some(fixed) = env::var_os("SOURCE_DATE_EPOCH") else {
         return Ok(present());
     };
     let seconds = fixed.to_str().and_then(|it| it.parse().ok());
     seconds.with_context(|| {
         format!(
-            "{FIXED} is '{}': give it seconds since 1970, or unset it",
+            "SOURCE_DATE_EPOCH is '{}': give it seconds since 1970, or unset it",
             fixed.display()
         )
     })

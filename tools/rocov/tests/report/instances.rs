@@ -1,6 +1,6 @@
 //! The instances of templates on the pages, against those that llvm-cov shows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use scraper::ElementRef;
@@ -192,4 +192,18 @@ extern \"C\" __global__ void all(int *value) {
     }
     // The one that was never entered has no lines, and counts as one of 20.
     assert_eq!(with_lines, 19);
+    let texts = |instances: ElementRef<'_>| -> BTreeSet<String> {
+        let cells = all(instances, "details.instance td.code").into_iter();
+        cells.map(text).collect()
+    };
+    assert!(texts(instances).contains("return value;"));
+
+    // A source that has changed gives no text, but the counts stay.
+    fs::write(&path, "// Another.\n").unwrap();
+    run(place.command().args(["--html=out", "--quiet"]));
+    let pages = Pages::read(&place.path().join("out"));
+    let page = pages.source("many.hip").root_element();
+    let instances = all(page, "tr.instances")[0];
+    assert_eq!(texts(instances), BTreeSet::from([String::new()]));
+    assert_eq!(self::counts(instances, 0), counts);
 }

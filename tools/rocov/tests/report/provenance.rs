@@ -52,6 +52,7 @@ fn a_report_tells_when_and_of_what_it_is() {
     let repository = Repository::with_change("kernel.hip");
     let path = repository.root.join("kernel.hip");
     let elf = repository.ran(&path, "gfx90a", |_| false);
+    let long = "é".repeat(600);
     let document = registry_of(
         &elf,
         &[
@@ -60,7 +61,7 @@ fn a_report_tells_when_and_of_what_it_is() {
             (951_000_061, &["./app", "a b"]),
             (951_000_062, &["./app", "2"]),
             (951_000_063, &["./app", "3"]),
-            (951_000_064, &["./app", "4"]),
+            (951_000_064, &["./app", &long]),
             (951_000_065, &["./app", "5"]),
             (951_000_120, &["./app", "6"]),
         ],
@@ -112,7 +113,7 @@ fn a_report_tells_when_and_of_what_it_is() {
                 "./app 1",
                 "./app 2",
                 "./app 3",
-                "./app 4",
+                &format!("./app '{}…", "é".repeat(493)),
                 "and 2 more",
             ],
         ),

@@ -44,6 +44,9 @@ const NAME_LENGTH: usize = 60;
 /// The largest number of command lines that a report shows.
 const COMMANDS: usize = 5;
 
+/// The largest number of characters of a command line that a report shows.
+const COMMAND_LENGTH: usize = 500;
+
 /// Writes the report to `directory`. Returns the path of its first page.
 ///
 /// # Errors
@@ -195,9 +198,16 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The first command lines.
-    fn first_commands<'b>(&self, runs: &'b Runs) -> &'b [(String, usize)] {
-        &runs.commands[..runs.commands.len().min(COMMANDS)]
+    /// The first command lines, or the start of a long one, each with its number of processes.
+    fn first_commands(&self, runs: &Runs) -> Vec<(String, usize)> {
+        let commands = runs.commands.iter().take(COMMANDS);
+        let shown = commands.map(|(command, processes)| {
+            let cut = command.char_indices().nth(COMMAND_LENGTH);
+            let shown =
+                cut.map_or_else(|| command.clone(), |(at, _)| format!("{}…", &command[..at]));
+            (shown, *processes)
+        });
+        shown.collect()
     }
 
     /// The number of the other command lines, if there are some.
