@@ -334,6 +334,13 @@ fn a_source_that_is_gone_has_its_counts() {
     assert!(warning.contains("gone/data/archs.hip"), "{warning}");
     assert_eq!(counts(page, 0), archs::expected_lines(|it| it[0]));
     assert_eq!(counts(page, 1), archs::expected_lines(|it| it[1]));
+    // Columns stand for the text of branches, as clang counts them.
+    let branches = all(page.root_element(), "tr.branch td.code").into_iter();
+    let branches: Vec<_> = branches.map(text).collect();
+    assert_eq!(
+        branches[..2],
+        ["Branch: column 7 true", "Branch: column 7 false"]
+    );
 }
 
 #[test]

@@ -104,7 +104,8 @@ pub(super) fn write(
     let has_text = text.is_some();
     let text = String::from_utf8_lossy(text.as_deref().unwrap_or_default());
     let stale = frame.view.misfits.get(source.path).and_then(Misfit::stale);
-    let lines = Lines::new(frame, source, file, &text, stale.is_none(), test_sets);
+    let fits = has_text && stale.is_none();
+    let lines = Lines::new(frame, source, file, &text, fits, test_sets);
     let page = Page {
         frame,
         root: "../",
