@@ -30,6 +30,7 @@ mod report_figures;
 mod requests;
 mod run_time;
 mod sample_report;
+mod sampled;
 mod settings;
 mod two_gpus;
 mod uniformity;

@@ -38,6 +38,22 @@ impl Program {
         Self::compiled(compiler, stack, sources, &flags, more, &[])
     }
 
+    /// Compiles them with rocov's flags as `change` changes them, `more` and the stack's own flags.
+    pub(crate) fn with_changed_flags(
+        compiler: &'static Compiler,
+        stack: Stack,
+        sources: &[&str],
+        change: impl Fn(&str) -> String,
+        more: &[&str],
+    ) -> Self {
+        let flags = flags_for(compiler.clang, &[]);
+        let flags = flags
+            .iter()
+            .map(|flag| flag.to_str().expect("flags in UTF-8"));
+        let flags: Vec<_> = flags.map(|flag| change(flag).into()).collect();
+        Self::compiled(compiler, stack, sources, &flags, more, &[])
+    }
+
     /// Compiles them with `flags`, `more` and the stack's own flags. `flags` and `more` name the
     /// `profiles`.
     pub(crate) fn with_flags(

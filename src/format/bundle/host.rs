@@ -17,6 +17,9 @@ const OFFLOADING: &[u8] = b".llvm.offloading";
 
 /// The prefix of section names with device code that is not linked yet. The device's id follows.
 const TO_BE_LINKED: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
+/// The section that names the archives to which ROCm's kpack tools moved the device code. They leave the
+/// other sections behind, without their contents (rocm-kpack, multi_arch_packaging_with_kpack.md).
+const SPLIT_OFF: &[u8] = b".rocm_kpack_ref";
 /// The magic number of an archive of object files.
 const ARCHIVE: &[u8] = b"!<arch>\n";
 
@@ -56,6 +59,12 @@ pub(super) fn sections(file: &[u8]) -> Result<Vec<HostSection>, BundleError> {
     for section in sections.iter() {
         let name = sections.section_name(endian, section)?;
         is_to_be_linked |= name.starts_with(TO_BE_LINKED);
+        if name == SPLIT_OFF {
+            return Err(BundleError::NoDeviceCode(
+                "it was split off into kpack archives, which rocov does not read; give the file from before the \
+                 split",
+            ));
+        }
         if name != FAT_BINARY && !name.starts_with(OFFLOADING) {
             continue;
         }

@@ -30,7 +30,7 @@ const SHAPE: Shape = Shape {
     files_to_kernel: 50,
 };
 /// Numbers of labels, if none are given, and the most seconds that `rocov report --per-test` may take.
-const LABELS: [(usize, f64); 2] = [(50, 1.0), (1000, 5.0)];
+const LABELS: [(usize, f64); 2] = [(50, 1.0), (1000, 2.0)];
 /// The number of labels up to which `rocov which` may take at most [`ALLOWED_WHICH`] seconds.
 const WHICH_LABELS: usize = 50;
 const ALLOWED_WHICH: f64 = 0.2;

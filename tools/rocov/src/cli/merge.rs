@@ -78,7 +78,10 @@ pub(crate) struct MergeArguments {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// Take llvm-profdata from this directory instead of looking for it
+    /// Merge by the llvm-profdata of this directory
+    ///
+    /// Without it, rocov writes indexed profiles itself, and looks for an llvm-profdata only for host code,
+    /// and for device code whose Clang it does not know.
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 }

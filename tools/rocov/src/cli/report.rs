@@ -15,6 +15,9 @@ use super::gates::GateArguments;
 use crate::coverage::{By, Change, Gates, SourceTexts};
 use crate::render::Format;
 
+/// The largest number of blocks of which one counts.
+const MAX_SCALE: u64 = 1 << 20;
+
 /// Report which lines of the GPU code ran
 ///
 /// Prints a table for each GPU architecture and, if there are several, for all, with the figures of
@@ -166,6 +169,17 @@ pub(crate) struct ReportOptions {
         help_heading = "Contents"
     )]
     pub(crate) uniformity: bool,
+
+    /// Multiply the counts of GPU code by this number: for code that counts one block in N. The coverage stays
+    /// that of the blocks that count
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..=MAX_SCALE),
+        conflicts_with = "show",
+        help_heading = "Contents"
+    )]
+    pub(crate) scale: Option<u64>,
 
     #[command(flatten)]
     pub(crate) filters: Filters,

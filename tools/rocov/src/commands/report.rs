@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 
@@ -14,7 +15,9 @@ use crate::data::DataDirectory;
 use crate::data::components::Components;
 use crate::data::match_elfs::MatchedElfs;
 use crate::llvm::LlvmTools;
-use crate::profdata::{MergedProfiles, llvm_profdata, per_label, uniformity};
+use crate::profdata::{
+    BinaryCounts, MergedProfiles, ProfileCounts, llvm_profdata, per_label, uniformity,
+};
 use crate::render;
 use crate::render::annotated::{AnnotatedSources, SourceRequest};
 use crate::term::exit_status::CommandResult;
@@ -42,11 +45,15 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     let mut matched = Warnings::printing(|warnings| {
         data.match_elfs(archs, &components, &mut installed, warnings)
     })?;
-    let merged = Warnings::printing(|warnings| {
+    let mut merged = Warnings::printing(|warnings| {
         MergedProfiles::of_data(&mut matched, &data, &installed, warnings)
     })?;
     let absent = components.absent(|identity| merged.has(identity));
     print::warn(&absent);
+    match options.scale {
+        Some(scale) => merged.scale(scale)?,
+        None => print::warn(&sampled(&merged)),
+    }
     let mut report = Report::of(&merged, &data, &origins);
     if arguments.show.is_some() {
         show(arguments, &report, &merged, &texts, &installed)?;
@@ -85,6 +92,19 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     } else {
         exit_status::GATE_BROKEN
     })
+}
+
+/// A line for each code object whose counts may be of a sample.
+fn sampled(merged: &MergedProfiles<'_>) -> Vec<String> {
+    let sampled = merged.objects().filter(|object| object.may_be_sampled());
+    let lines = sampled.map(|object| {
+        format!(
+            "{}: the counts may be of one block in 8: LLVM's own device code counts no more, unless told to; \
+             compile with the flags that `rocov flags` prints, or estimate with --scale 8",
+            object.name()
+        )
+    });
+    lines.collect()
 }
 
 /// Adds the uniformity of the code objects that have uniform counters to the report.
@@ -138,9 +158,15 @@ fn add_host(
     if profiles.is_empty() {
         bail!("no profile of host code in {data}: compile with what `rocov flags --host` prints");
     }
-    let profile = merged.directory().join("host.profdata");
-    print::warn(&llvm_profdata::merge(&profiles, &profile, installed, &[])?);
-    report.add_host(binaries, &profile, profiles.len());
+    let counts = match ProfileCounts::of_programs(&profiles) {
+        Ok(counts) => BinaryCounts::Summed(Arc::new(counts)),
+        Err(_) => {
+            let profile = merged.directory().join("host.profdata");
+            print::warn(&llvm_profdata::merge(&profiles, &profile, installed, &[])?);
+            BinaryCounts::Indexed(profile)
+        }
+    };
+    report.add_host(binaries, counts, profiles.len());
     Ok(())
 }
 

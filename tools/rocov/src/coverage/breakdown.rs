@@ -5,9 +5,11 @@ use std::collections::hash_map::Entry;
 use std::hash::Hash;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use super::figures::Figures;
 use super::function::{Kind, Place, Span};
-use super::line_tests::LineTests;
+use super::line_tests::{ColumnTests, LineTests};
 use super::segments::lines;
 use super::view::{Column, View};
 
@@ -71,11 +73,14 @@ pub(crate) struct Tests {
 #[derive(Debug, Default)]
 struct FileOwners {
     /// The numbers of the tests, in the order that they were added in.
-    lines: HashMap<u32, Vec<usize>>,
+    lines: ColumnTests,
     /// By the start of the function.
-    functions: HashMap<Place, Owner>,
-    regions: HashMap<Span, Owner>,
+    functions: Owners<Place>,
+    regions: Owners<Span>,
 }
+
+/// The owner of each place. Every place that a test covers is looked up, so the hash is a fast one.
+type Owners<T> = HashMap<T, Owner, RandomState>;
 
 /// The test that covers a place.
 #[derive(Debug, Clone, Copy)]
@@ -139,7 +144,7 @@ impl Tests {
 }
 
 /// Makes a test an owner of places that it covers.
-fn own<T: Eq + Hash>(owners: &mut HashMap<T, Owner>, covered: Vec<T>, test: usize) {
+fn own<T: Eq + Hash>(owners: &mut Owners<T>, covered: Vec<T>, test: usize) {
     for place in covered {
         match owners.entry(place) {
             Entry::Vacant(owner) => _ = owner.insert(Owner::Test(test)),
@@ -153,7 +158,7 @@ fn own<T: Eq + Hash>(owners: &mut HashMap<T, Owner>, covered: Vec<T>, test: usiz
 }
 
 /// For each place with a single owner, that test.
-fn alone<T>(owners: &HashMap<T, Owner>) -> impl Iterator<Item = usize> {
+fn alone<T>(owners: &Owners<T>) -> impl Iterator<Item = usize> {
     owners.values().filter_map(|owner| match owner {
         Owner::Test(test) => Some(*test),
         Owner::Several => None,
@@ -180,28 +185,34 @@ struct CoveredFile {
 impl Covered {
     /// The places that ran in files of `view`.
     pub(crate) fn of(view: &View, column: &Column) -> Self {
-        let mut files: HashMap<_, CoveredFile> = HashMap::new();
-        for path in view.paths.iter().filter(|path| column.has(path)) {
-            let lines = lines(&column.segments(path)).into_iter();
-            let ran = lines.filter(|(_, count)| *count > 0);
-            let file = files.entry(Arc::clone(path)).or_default();
-            file.lines.extend(ran.map(|(line, _)| line));
-            for record in column.defined_in(path) {
-                let function = &record.function;
-                if record.counts.calls > 0 {
-                    let file = files.entry(Arc::clone(path)).or_default();
-                    file.functions.push(function.start());
-                }
-                for (region, count) in function.regions.iter().zip(&record.counts.regions) {
-                    if region.kind == Kind::Code && *count > 0 {
-                        let path = function.path(region.location.file);
-                        let file = files.entry(Arc::clone(path)).or_default();
-                        file.regions.push(region.location.span);
-                    }
+        let paths = view.paths.iter().filter(|path| column.has(path));
+        let files = paths.map(|path| (Arc::clone(path), CoveredFile::of(column, path)));
+        let files = files.collect();
+        let label = column.label.clone();
+        Self { label, files }
+    }
+}
+
+impl CoveredFile {
+    fn of(column: &Column, path: &str) -> Self {
+        let lines = lines(&column.segments(path)).into_iter();
+        let ran = lines.filter(|(_, count)| *count > 0);
+        let mut file = Self {
+            lines: ran.map(|(line, _)| line).collect(),
+            ..Self::default()
+        };
+        for record in column.touching(path) {
+            let function = &record.function;
+            if record.counts.calls > 0 && &**function.main_path() == path {
+                file.functions.push(function.start());
+            }
+            for (region, count) in function.regions.iter().zip(&record.counts.regions) {
+                let ran = region.kind == Kind::Code && *count > 0;
+                if ran && &**function.path(region.location.file) == path {
+                    file.regions.push(region.location.span);
                 }
             }
         }
-        let label = column.label.clone();
-        Self { label, files }
+        file
     }
 }

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 /// The tests that reach each line of one file in one column, in any order.
-type ColumnTests = HashMap<u32, Vec<usize>>;
+pub(super) type ColumnTests = HashMap<u32, Vec<usize>, RandomState>;
 
 /// The tests that reach each line of the source files. A test has the number that it has in the report, from 0.
 #[derive(Debug, Default)]

@@ -92,8 +92,8 @@ impl<'a> Report<'a> {
         self.tests = tests;
     }
 
-    /// Adds host code: `binaries`, and the indexed profile of all of them, made of `profiles` raw ones.
-    pub(crate) fn add_host(&mut self, binaries: &[PathBuf], profile: &Path, profiles: usize) {
+    /// Adds host code: `binaries`, and the counts of all of them, from so many `profiles`.
+    pub(crate) fn add_host(&mut self, binaries: &[PathBuf], counts: BinaryCounts, profiles: usize) {
         let mut heading = format!("host: {}\n", count(profiles, "profile"));
         for binary in binaries {
             heading += &format!("  binary          {}\n", binary.display());
@@ -104,7 +104,7 @@ impl<'a> Report<'a> {
             identity: String::new(),
             binary: binaries[0].clone(),
             objects: binaries.to_vec(),
-            counts: BinaryCounts::Indexed(profile.to_path_buf()),
+            counts,
             uniformity: None,
         });
         self.headings.insert(HOST.to_owned(), heading);
@@ -247,6 +247,9 @@ pub(crate) fn heading(arch: &MergedArch<'_>) -> String {
     match never.count() {
         0 => {}
         never => heading += &format!(", {never} never launched"),
+    }
+    if arch.scale > 1 {
+        heading += &format!(", counts times {}", arch.scale);
     }
     heading.push('\n');
     for object in &arch.objects {

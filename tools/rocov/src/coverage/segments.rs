@@ -68,9 +68,9 @@ impl Builder {
     fn add(&mut self, region: &CountedRegion, next: Option<&CountedRegion>) {
         let Span { start, end } = region.span;
         let is_completed = |it: &CountedRegion| it.span.end <= start;
-        self.active.sort_by_key(is_completed);
-        let first_completed = self.active.partition_point(|it| !is_completed(it));
-        if first_completed < self.active.len() {
+        if self.active.iter().any(is_completed) {
+            self.active.sort_by_key(is_completed);
+            let first_completed = self.active.partition_point(|it| !is_completed(it));
             self.complete(Some(start), first_completed);
         }
 
@@ -212,9 +212,16 @@ fn line(here: &[Segment], around: Option<&Segment>) -> Option<(u64, Uniformity)>
     let has_code = here.iter().any(|it| begins_code(&it));
     let is_mapped =
         (!begins_skipped && (is_inside || has_code)) || here.iter().any(|it| begins(&it));
-    let counting = around.into_iter().chain(here.iter().filter(begins_code));
-    let largest = counting
+    let mut largest = around
         .map(|it| (it.count, it.uniformity))
-        .max_by_key(|(count, uniformity)| (*count, Reverse(*uniformity)));
-    is_mapped.then(|| largest.unwrap_or_default())
+        .unwrap_or_default();
+    for (index, segment) in here.iter().filter(begins_code).enumerate() {
+        let is_first = index == 0 && around.is_none();
+        let is_larger = segment.count > largest.0;
+        let is_less_uniform = segment.count == largest.0 && segment.uniformity < largest.1;
+        if is_first || is_larger || is_less_uniform {
+            largest = (segment.count, segment.uniformity);
+        }
+    }
+    is_mapped.then_some(largest)
 }

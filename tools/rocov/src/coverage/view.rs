@@ -7,6 +7,8 @@ use std::hash::Hash;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use super::breakdown::Part;
 use super::changed::Changed;
 use super::figures::Figures;
@@ -42,7 +44,7 @@ pub(crate) struct Column {
     pub(crate) identities: BTreeSet<String>,
     pub(crate) records: Vec<Record>,
     /// Indices of the records that have something in a file.
-    by_path: HashMap<Arc<str>, Vec<usize>>,
+    by_path: HashMap<Arc<str>, Vec<usize>, RandomState>,
 }
 
 impl Column {
@@ -55,7 +57,7 @@ impl Column {
         let identities = sources.iter().map(|source| source.identity.clone());
         let identities = identities.collect();
         let records = combine(sources.into_iter().flat_map(|source| source.records));
-        let mut by_path: HashMap<_, Vec<usize>> = HashMap::new();
+        let mut by_path: HashMap<_, Vec<usize>, RandomState> = HashMap::default();
         for (index, record) in records.iter().enumerate() {
             for path in &record.function.filenames {
                 let of_path = by_path.entry(Arc::clone(path)).or_default();

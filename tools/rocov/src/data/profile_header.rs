@@ -76,7 +76,7 @@ impl fmt::Display for Instrumentation {
 ///
 /// Fails if it is not, or of a version that is not known. Tools that the user chose may know more.
 pub(crate) fn check(path: &Path, installed: &LlvmTools) -> Result<()> {
-    let file = mmap::map(path)?;
+    let file = mmap::read(path)?;
     match RawProfile::parse(&file) {
         Err(ProfileError::UnknownVersion { .. }) if installed.chosen() => Ok(()),
         profile => Ok(profile?.check_counts(&file)?),

@@ -65,7 +65,7 @@ impl Clang {
         let text = String::from_utf8_lossy(&output.stdout);
         let said = text
             .lines()
-            .find_map(|line| Some((major(line)?, line.trim().to_owned())));
+            .find_map(|line| Some((clang_release(line)?, line.trim().to_owned())));
         let (llvm, line) = said.with_context(|| {
             format!(
                 "{} is not clang, as it prints no clang version: {OTHER}",
@@ -81,7 +81,7 @@ impl Clang {
 }
 
 /// LLVM's major version in the version line of a clang, as in `clang version 22.1.8`.
-pub(super) fn major(line: &str) -> Option<u32> {
+pub(crate) fn clang_release(line: &str) -> Option<u32> {
     number_after(line, "clang version ")
 }
 
@@ -98,9 +98,15 @@ mod tests {
 
     #[test]
     fn versions_are_read_from_what_compilers_print() {
-        assert_eq!(major("Debian clang version 22.1.8 (1~deb12u1)"), Some(22));
-        assert_eq!(major("AMD clang version 20.0.0git (https://x)"), Some(20));
-        assert_eq!(major("g++ (Debian 12.2.0-14) 12.2.0"), None);
-        assert_eq!(major("clang version unknown"), None);
+        assert_eq!(
+            clang_release("Debian clang version 22.1.8 (1~deb12u1)"),
+            Some(22)
+        );
+        assert_eq!(
+            clang_release("AMD clang version 20.0.0git (https://x)"),
+            Some(20)
+        );
+        assert_eq!(clang_release("g++ (Debian 12.2.0-14) 12.2.0"), None);
+        assert_eq!(clang_release("clang version unknown"), None);
     }
 }

@@ -17,7 +17,7 @@ use rocov::format::profraw::{Version, VersionLayout};
 
 use search::{PLACES, candidates, named_in};
 
-pub(crate) use clang::Clang;
+pub(crate) use clang::{Clang, clang_release};
 pub(crate) use search::rocm;
 pub(crate) use tools::Tools;
 
@@ -133,7 +133,7 @@ impl LlvmTools {
             .into_iter()
             .chain(readers)
             .filter(|tools| {
-                let mut majors = compilers.iter().filter_map(|it| clang::major(it));
+                let mut majors = compilers.iter().filter_map(|it| clang_release(it));
                 majors.any(|major| major == tools.llvm)
             })
             .collect();

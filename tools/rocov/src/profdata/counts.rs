@@ -4,8 +4,10 @@ use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
-use rocov::format::profraw::{CountsByFunction, FunctionCounts, ProfileError, Sum, Version};
+use anyhow::{Context, Result, bail};
+use rocov::format::profraw::{
+    CountsByFunction, FunctionCounts, MAX_COUNT, ProfileError, Sum, Version,
+};
 
 use crate::support::mmap;
 
@@ -35,14 +37,14 @@ impl ProfileCounts {
     pub(crate) fn of(paths: &[&Path]) -> Result<Self> {
         let failed = |path: &Path| format!("cannot read {}", path.display());
         let (first, more) = paths.split_first().context("no raw profile is given")?;
-        let mut sum = Sum::of(&mmap::map(first)?[..]).with_context(|| failed(first))?;
+        let mut sum = Sum::of(mmap::read(first)?).with_context(|| failed(first))?;
         let version = *sum.profile().header.version();
         let mut functions = CountsByFunction::new();
         for path in more {
-            let profile = mmap::map(path)?;
+            let profile = mmap::read(path)?;
             if version.is_single_byte() {
                 // A sum of bytes would only tell that one of the profiles reached a block.
-                let more = Sum::of(&profile[..]).and_then(|more| {
+                let more = Sum::of(profile).and_then(|more| {
                     match more.profile().header.version().word() == version.word() {
                         true => more.functions(),
                         false => Err(ProfileError::OtherCode),
@@ -61,12 +63,48 @@ impl ProfileCounts {
         })
     }
 
+    /// Adds up the raw profiles `paths` of several programs, which may share functions: at least one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a profile cannot be read, is damaged or is of another raw version than the first.
+    pub(crate) fn of_programs(paths: &[&Path]) -> Result<Self> {
+        let mut all: Option<Self> = None;
+        for path in paths {
+            let of_program = Self::of(&[path])?;
+            let Some(sums) = &mut all else {
+                all = Some(of_program);
+                continue;
+            };
+            if sums.version.word() != of_program.version.word() {
+                bail!("{} is of another raw version", path.display());
+            }
+            add(&mut sums.functions, of_program.functions)?;
+        }
+        all.context("no raw profile is given")
+    }
+
     /// Counts of 0 of the functions.
     pub(crate) fn zeros(&self) -> Self {
         self.map(|counts| FunctionCounts {
             counters: vec![0; counts.counters.len()],
             uniform: Vec::new(),
             bitmap: vec![0; counts.bitmap.len()],
+        })
+    }
+
+    /// The counts times `factor`, at most [`MAX_COUNT`]: an estimate, if one in `factor` executions counts.
+    pub(crate) fn scaled(&self, factor: u64) -> Self {
+        let scaled = |counts: &[u64]| {
+            let counts = counts.iter();
+            counts
+                .map(|it| it.saturating_mul(factor).min(MAX_COUNT))
+                .collect()
+        };
+        self.map(|counts| FunctionCounts {
+            counters: scaled(&counts.counters),
+            uniform: scaled(&counts.uniform),
+            bitmap: counts.bitmap.clone(),
         })
     }
 
@@ -98,8 +136,8 @@ impl ProfileCounts {
 ///
 /// Fails if the profile is damaged.
 pub(super) fn check(path: &Path) -> Result<()> {
-    let profile = mmap::map(path)?;
-    match Sum::of(&profile[..]).and_then(|it| it.functions()) {
+    let profile = mmap::read(path)?;
+    match Sum::of(profile).and_then(|it| it.functions()) {
         Ok(_) | Err(ProfileError::MoreParts { .. } | ProfileError::UnknownVersion { .. }) => Ok(()),
         Err(error) => Err(error.into()),
     }

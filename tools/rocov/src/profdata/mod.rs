@@ -4,6 +4,7 @@
 //! Two code objects can have the same function, and each has its own counts of it.
 
 mod counts;
+pub(crate) mod indexed_profile;
 pub(crate) mod llvm_profdata;
 pub(crate) mod per_label;
 pub(crate) mod uniformity;
@@ -12,17 +13,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use rocov::format::bounds_table::OWN_VERSION_SYMBOL;
+use rocov::format::codeobject::CodeObject;
 use tempfile::TempDir;
 
 use crate::data::DataDirectory;
 use crate::data::device_elfs::ObjectFile;
 use crate::data::match_elfs::{MatchedArch, MatchedCodeObject, MatchedElfs, leave_out_damaged};
 use crate::llvm::LlvmTools;
-use crate::support::parallel;
+use crate::support::{mmap, parallel};
 use crate::term::print;
 use crate::term::warnings::Warnings;
 
 pub(crate) use counts::{BinaryCounts, ProfileCounts};
+
+/// The first raw version of compilers whose counters may skip blocks (`__llvm_profile_sampling_gpu`).
+const FIRST_SAMPLED: u32 = 11;
 
 /// Everything that was merged.
 pub(crate) struct MergedProfiles<'a> {
@@ -37,6 +43,8 @@ pub(crate) struct MergedArch<'a> {
     pub(crate) name: &'a str,
     /// The code objects in the order of their identities; at least one.
     pub(crate) objects: Vec<MergedObject<'a>>,
+    /// The number that all counts were multiplied by.
+    pub(crate) scale: u64,
     /// The raw profiles of all of them.
     raw: Vec<PathBuf>,
 }
@@ -116,10 +124,36 @@ impl<'a> MergedProfiles<'a> {
                 })
             });
             let objects = objects.collect::<Result<_>>()?;
-            archs.push(MergedArch { name, objects, raw });
+            archs.push(MergedArch {
+                name,
+                objects,
+                scale: 1,
+                raw,
+            });
         }
         matched.archs.retain(|_, objects| !objects.is_empty());
         Ok(Self { archs, directory })
+    }
+
+    /// Multiplies all counts by `factor`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if rocov cannot read the profiles of a code object itself.
+    pub(crate) fn scale(&mut self, factor: u64) -> Result<()> {
+        for arch in &mut self.archs {
+            arch.scale = factor;
+        }
+        for object in self.archs.iter_mut().flat_map(|arch| &mut arch.objects) {
+            let BinaryCounts::Summed(counts) = &object.counts else {
+                bail!(
+                    "cannot scale the counts of {}: rocov does not read raw profiles of this form; leave out --scale",
+                    object.name()
+                );
+            };
+            object.counts = BinaryCounts::Summed(Arc::new(counts.scaled(factor)));
+        }
+        Ok(())
     }
 
     /// The indexed profile of an arch, for llvm-cov.
@@ -141,12 +175,31 @@ impl<'a> MergedProfiles<'a> {
 
     /// Returns whether the profiles of a code object were merged.
     pub(crate) fn has(&self, identity: &str) -> bool {
-        let mut objects = self.archs.iter().flat_map(|arch| &arch.objects);
-        objects.any(|object| object.identity == identity)
+        self.objects().any(|object| object.identity == identity)
+    }
+
+    /// The code objects of all archs.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = &MergedObject<'a>> {
+        self.archs.iter().flat_map(|arch| &arch.objects)
     }
 }
 
 impl MergedObject<'_> {
+    /// Returns whether the counts may be of some of the blocks. From clang 23 on, LLVM's own device code decides
+    /// for each block if it counts, while that of rocov's header counts all.
+    pub(crate) fn may_be_sampled(&self) -> bool {
+        let BinaryCounts::Summed(counts) = &self.counts else {
+            return false;
+        };
+        let has_header = || {
+            let elf = mmap::map(&self.elf).ok()?;
+            let elf = CodeObject::parse(&elf[..]).ok()?;
+            let variable = elf.variable(OWN_VERSION_SYMBOL.as_bytes());
+            variable.ok().map(|variable| variable.is_some())
+        };
+        counts.version.layout().version >= FIRST_SAMPLED && has_header() == Some(false)
+    }
+
     /// The name of the device ELF in messages.
     pub(crate) fn name(&self) -> String {
         let file = self.file.path.display();

@@ -1,7 +1,7 @@
 //! `rocov merge`: the profiles of many processes, ranks and GPUs into one for each code object.
 //!
 //! ```text
-//! inputs: names -> sums: one per code object -> outputs: llvm-profdata (-> pgo: flags), or a pooled directory
+//! inputs: names -> sums: one per code object -> outputs: indexed profiles (-> pgo: flags), or a pooled directory
 //! ```
 //!
 //! The number of code objects bounds the memory, not the contents of the files: rocov keeps the name of
@@ -18,6 +18,7 @@ mod sums;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
 use std::num::NonZero;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -26,7 +27,7 @@ use rocov::format::registry::Merged;
 
 use crate::cli::{FailureMode, MergeArguments};
 use crate::data::{DataDirectory, is_missing, profile_header};
-use crate::llvm::LlvmTools;
+use crate::llvm::{LlvmTools, clang_release};
 use crate::support::mmap;
 use crate::term::exit_status::CommandResult;
 use crate::term::plural::count;
@@ -77,12 +78,18 @@ pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
         let finding = arguments.indexed().map(|_| scope.spawn(find));
         let gathered = gather(arguments)?;
         let found = finding.map(|it| it.join().expect("looking for tools does not panic"));
-        Ok::<_, Error>((gathered, found.transpose()?))
+        Ok::<_, Error>((gathered, found))
     })?;
-    if !gathered.host.is_empty() && installed.is_none() {
-        installed = Some(find()?);
+    if !gathered.host.is_empty() || arguments.llvm_bin.is_some() {
+        // Only these always need the tools.
+        let found = installed.unwrap_or_else(find);
+        let found = match arguments.llvm_bin {
+            Some(_) => found,
+            None => found.map_err(|error| gathered.without_tools(&error)),
+        };
+        installed = Some(Ok(found?));
     }
-    if let Some(installed) = &mut installed {
+    if let Some(Ok(installed)) = &mut installed {
         installed.prefer(gathered.elfs().iter().filter_map(|(_, elf)| compiler(elf)));
         gathered.check_host(installed);
     }
@@ -96,7 +103,7 @@ pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
         }
         return Err(error.into());
     }
-    outputs::write(arguments, &gathered, installed.as_ref())?;
+    outputs::write(arguments, &gathered, installed)?;
     Ok(0)
 }
 
@@ -205,6 +212,26 @@ impl Gathered {
         code_objects
             .filter_map(|it| Some((it, self.kept.get(&it.identity)?.as_path())))
             .collect()
+    }
+
+    /// The error that there are no tools, with the way to merge without them.
+    fn without_tools(&self, error: &Error) -> Error {
+        match self.sums.code_objects.keys().next() {
+            Some(code_object) => anyhow!(
+                "cannot merge profiles of host code: {error:#}; or merge those of device code, with --arch {}",
+                code_object.arch
+            ),
+            None => anyhow!("{error:#}"),
+        }
+    }
+
+    /// The releases of clang that may have compiled a code object, if its device ELF was kept and names its
+    /// compiler. A build from between two releases calls itself the later one.
+    fn clang(&self, code_object: &CodeObjectKey) -> Option<RangeInclusive<u32>> {
+        let compiler = compiler(self.kept.get(&code_object.identity)?)?;
+        let release = clang_release(&compiler)?;
+        let is_between = compiler.contains("git");
+        Some(release - u32::from(is_between)..=release)
     }
 
     /// Takes out profiles of host code that are not whole.

@@ -12,6 +12,7 @@ use super::{Gathered, HOST, pgo, pooled};
 use crate::cli::MergeArguments;
 use crate::data::{POOLED_HOST, profile_header};
 use crate::llvm::LlvmTools;
+use crate::profdata::indexed_profile::IndexedProfile;
 use crate::profdata::llvm_profdata;
 use crate::support::atomic;
 use crate::term::plural::count;
@@ -39,19 +40,19 @@ pub(super) struct Indexed<'a> {
 /// # Errors
 ///
 /// Fails if an output cannot be written, if one file would have to hold several profiles, or if
-/// llvm-profdata refuses a profile.
+/// llvm-profdata is needed and is not installed or refuses a profile.
 pub(super) fn write(
     arguments: &MergeArguments,
     gathered: &Gathered,
-    installed: Option<&LlvmTools>,
+    installed: Option<Result<LlvmTools>>,
 ) -> Result<()> {
     let pooled = arguments.pooled.as_deref();
     let place = pooled.map(atomic::parent).or(arguments.data());
     let pool = Pool::write(&gathered.sums.code_objects, place)?;
     let mut said = String::new();
     let mut flags = None;
-    if let (Some(output), Some(installed)) = (arguments.indexed(), installed) {
-        let written = write_indexed(output, gathered, &pool, installed, arguments)?;
+    if let Some(output) = arguments.indexed() {
+        let written = write_indexed(output, gathered, &pool, installed.as_ref(), arguments)?;
         for Indexed {
             arch,
             contents,
@@ -65,7 +66,7 @@ pub(super) fn write(
         }
     }
     if let Some(directory) = pooled {
-        said += &write_pooled(directory, gathered, &pool, installed, arguments)?;
+        said += &write_pooled(directory, gathered, &pool, installed.as_ref(), arguments)?;
         pool.put(directory)?;
     } else if let Some(directory) = arguments.data() {
         put_beside(directory, gathered, pool)?;
@@ -87,7 +88,7 @@ fn write_indexed<'a>(
     output: &Path,
     gathered: &Gathered,
     pool: &'a Pool,
-    installed: &LlvmTools,
+    installed: Option<&Result<LlvmTools>>,
     arguments: &MergeArguments,
 ) -> Result<Vec<Indexed<'a>>> {
     let groups = groups(gathered, pool);
@@ -113,7 +114,14 @@ fn write_indexed<'a>(
         } else {
             output.join(format!("{arch}.profdata"))
         };
-        index(&group.profiles, &path, installed, arguments)?;
+        let own = match &arguments.llvm_bin {
+            Some(_) => None,
+            None => index_in_process(arch, gathered, arguments),
+        };
+        match own {
+            Some(bytes) => atomic::replace(&path, |file| Ok(fs::write(file, bytes)?))?,
+            None => index(&group.profiles, &path, tools(installed)?, arguments)?,
+        }
         written.push(Indexed {
             arch,
             contents: group.contents,
@@ -128,16 +136,16 @@ fn write_pooled(
     directory: &Path,
     gathered: &Gathered,
     pool: &Pool,
-    installed: Option<&LlvmTools>,
+    installed: Option<&Result<LlvmTools>>,
     arguments: &MergeArguments,
 ) -> Result<String> {
     pool.keep(gathered)?;
     let mut said = String::new();
     for (arch, group) in groups(gathered, pool) {
         let mut place = directory.to_owned();
-        if let (HOST, Some(installed)) = (arch, installed) {
+        if arch == HOST {
             let host = pool.profraw().join(POOLED_HOST);
-            index(&group.profiles, &host, installed, arguments)?;
+            index(&group.profiles, &host, tools(installed)?, arguments)?;
             place = place.join(PROFRAW).join(POOLED_HOST);
         }
         said += &format!("{arch}: {}: {}\n", group.contents, place.display());
@@ -194,6 +202,35 @@ fn groups<'a>(gathered: &Gathered, pool: &'a Pool) -> BTreeMap<&'a str, Group> {
         groups.insert(HOST, group);
     }
     groups
+}
+
+/// The installed tools.
+///
+/// # Errors
+///
+/// Fails if there are none.
+fn tools(installed: Option<&Result<LlvmTools>>) -> Result<&LlvmTools> {
+    match installed.context("rocov looked for no tools of LLVM")? {
+        Ok(installed) => Ok(installed),
+        Err(error) => bail!("{error:#}"),
+    }
+}
+
+/// The indexed profile of an arch, without a tool of LLVM; `None` for host code, and for code objects that do not
+/// fit into one or whose clang is not known.
+fn index_in_process(
+    arch: &str,
+    gathered: &Gathered,
+    arguments: &MergeArguments,
+) -> Option<Vec<u8>> {
+    if arch == HOST {
+        return None;
+    }
+    let of_arch = gathered.sums.code_objects.iter();
+    let of_arch = of_arch.filter(|(code_object, _)| code_object.arch == arch);
+    let sums = of_arch.map(|(code_object, summed)| (&summed.sum, gathered.clang(code_object)));
+    let profile = IndexedProfile::of(sums)?;
+    profile.bytes(arguments.sparse)
 }
 
 /// Runs llvm-profdata to merge `profiles`.

@@ -8,17 +8,21 @@ mod random;
 
 use std::fs;
 use std::io::{Write, stderr};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::slice;
 use std::sync::Arc;
 
 use byteorder::{ByteOrder, LittleEndian};
-use object::{Object, ObjectSection};
+use object::elf::FileHeader64;
+use object::read::elf::{FileHeader, SectionHeader};
+use object::{LittleEndian as LittleEndianElf, Object, ObjectSection};
 use rocov::format::profraw::{Parts, Version, encode};
 use rocov::format::sections::{PerSection, Section};
 use tempfile::TempDir;
 
+use super::ObjectIndex;
 use crate::coverage::collect::{CountedBinary, collect};
 use crate::coverage::function::Kind;
 use crate::coverage::model::{Record, Side};
@@ -395,4 +399,64 @@ releases! {
     coverage_of_code_by_clang_22: 22;
     coverage_of_code_by_clang_23: 23;
     coverage_of_code_by_clang_24: 24;
+}
+
+/// A copy of a device ELF whose functions' coverage mappings take more than 2 GiB: zeros follow the first of
+/// them, which end it. The file has holes, so it takes little room on the disk.
+fn with_large_mapping(elf: &Path, directory: &Path) -> PathBuf {
+    const LARGE: u32 = 0x8800_0000;
+    /// The place of a record's length of data (`CovMapFunctionRecordV3`), and the size of what is before the data.
+    const LENGTH: usize = 8;
+    const HEAD: u64 = 28;
+    let mut bytes = fs::read(elf).unwrap();
+    let header = FileHeader64::<LittleEndianElf>::parse(&*bytes).unwrap();
+    let sections = header.sections(LittleEndianElf, &*bytes).unwrap();
+    let (index, section) = sections
+        .section_by_name(LittleEndianElf, b"__llvm_covfun")
+        .unwrap();
+    let (start, size) = section.file_range(LittleEndianElf).unwrap();
+    let header = header.e_shoff(LittleEndianElf) as usize + index.0 * size_of_val(section);
+    let mut records = bytes[start as usize..(start + size) as usize].to_vec();
+    let length = u64::from(LittleEndian::read_u32(&records[LENGTH..]));
+    let rest = records.split_off((HEAD + length).next_multiple_of(8) as usize);
+    assert!(!rest.is_empty(), "there is a record behind the large one");
+    LittleEndian::write_u32(&mut records[LENGTH..], LARGE);
+    let place = (bytes.len() as u64).next_multiple_of(8);
+    let behind = (HEAD + u64::from(LARGE)).next_multiple_of(8);
+    // `sh_offset` and `sh_size`.
+    LittleEndian::write_u64(&mut bytes[header + 24..], place);
+    LittleEndian::write_u64(&mut bytes[header + 32..], behind + rest.len() as u64);
+    let path = directory.join("large.elf");
+    let file = fs::File::create(&path).unwrap();
+    file.write_all_at(&bytes, 0).unwrap();
+    file.write_all_at(&records, place).unwrap();
+    file.write_all_at(&rest, place + behind).unwrap();
+    path
+}
+
+#[test]
+fn coverage_mappings_above_2_gib() {
+    let release = Release::find(22).unwrap();
+    let directory = TempDir::new().unwrap();
+    let elf = directory.path().join("device.elf");
+    release.compile(&[source("evaluate/regions.hip")], &[], &elf);
+    let version = release.version();
+    let raw = directory.path().join("raw");
+    fs::write(
+        &raw,
+        profile(&elf, version, &mut Random(0x1234_5678_9abc_def1)),
+    )
+    .unwrap();
+    let counts = ProfileCounts::of(&[&raw]).unwrap();
+    let records = |elf: PathBuf| {
+        ObjectIndex::read(&[elf])
+            .unwrap()
+            .evaluate(&counts)
+            .unwrap()
+            .records
+    };
+    let expected = records(elf.clone());
+    let large = with_large_mapping(&elf, directory.path());
+    assert!(fs::metadata(&large).unwrap().len() > 2 << 30);
+    assert_equal("more than 2 GiB", &records(large), &expected);
 }

@@ -1,0 +1,174 @@
+//! llvm-profdata shows the profiles that rocov writes as it shows its own.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::system::command;
+
+/// The flags of each kind of counters.
+const KINDS: [&str; 4] = [
+    "-fprofile-instr-generate",
+    "-fprofile-generate -mllvm -disable-vp",
+    "-fprofile-instr-generate -fcoverage-mapping -fcoverage-mcdc",
+    "-fprofile-instr-generate -fcoverage-mapping -mllvm -enable-single-byte-coverage",
+];
+
+fn profdata(release: u32) -> Command {
+    Command::new(format!("llvm-profdata-{release}"))
+}
+
+/// A release that has the runtime of profiles on the host, and writes the raw version of another release.
+fn runtime(release: u32) -> u32 {
+    if release == 15 { 15 } else { 22 }
+}
+
+/// The version of an indexed profile.
+fn version(file: &[u8]) -> u64 {
+    LittleEndian::read_u64(&file[8..]) & !(0xff << 56)
+}
+
+/// The output of llvm-profdata for a profile: its functions, sorted, as it prints them in the order of the hash
+/// table, and the summary.
+fn shown(release: u32, profile: &Path) -> (Vec<String>, String) {
+    let mut show = profdata(release);
+    show.args(["show", "--all-functions", "--counts", "--detailed-summary"]);
+    let shown = command::output(show.arg(profile)).unwrap().stdout;
+    let shown = String::from_utf8(shown).unwrap();
+    let (functions, summary) = shown.split_once("Instrumentation level").unwrap();
+    let mut shown: Vec<String> = Vec::new();
+    for line in functions.lines() {
+        match shown.last_mut() {
+            Some(function) if line.starts_with("    ") => *function += line,
+            _ => shown.push(line.to_owned()),
+        }
+    }
+    shown.sort_unstable();
+    (shown, summary.to_owned())
+}
+
+/// The text form of a profile, which has its bitmaps too: a paragraph for each function, sorted.
+fn text(release: u32, profile: &Path) -> Vec<String> {
+    let mut merge = profdata(release);
+    merge.args(["merge", "--text", "-o", "-"]).arg(profile);
+    let text = String::from_utf8(command::output(&mut merge).unwrap().stdout).unwrap();
+    let mut functions: Vec<_> = text.split("\n\n").map(str::to_owned).collect();
+    functions.sort_unstable();
+    functions
+}
+
+/// The raw profile of a program with many functions, compiled with `flags`.
+fn raw_profile(directory: &TempDir, release: u32, flags: &str, functions: usize) -> Vec<u8> {
+    let path = |name: &str| directory.path().join(name);
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/coverage/other.cpp");
+    let many: String = (0..functions)
+        .map(|number| {
+            format!("int function_{number}(int i) {{ return i > 5 && i % 2 ? {number} : i; }}\n")
+        })
+        .collect();
+    let calls: String = (0..functions)
+        .filter(|number| number % 3 == 0)
+        .map(|number| format!("for (int i = 0; i < {number}; ++i) sum += function_{number}(i);\n"))
+        .collect();
+    let text = format!(
+        "#include \"{source}\"\n{many}int main() {{ int sum = 0;\n{calls} return sum == 1; }}"
+    );
+    fs::write(path("source.cpp"), text).unwrap();
+    let mut compile = Command::new(format!("clang++-{release}"));
+    compile.args(flags.split(' ')).args(["-w", "-c", "-o"]);
+    command::output(compile.arg(path("object")).arg(path("source.cpp"))).unwrap();
+    let mut link = Command::new(format!("clang++-{}", runtime(release)));
+    link.args(flags.split(' ')).arg("-o").arg(path("program"));
+    command::output(link.arg(path("object"))).unwrap();
+    let mut program = Command::new(path("program"));
+    program.env("LLVM_PROFILE_FILE", path("raw"));
+    command::output(&mut program).unwrap();
+    fs::read(path("raw")).unwrap()
+}
+
+#[test]
+fn llvm_profdata_shows_equal_counts_and_summaries() {
+    let compilers = [
+        (15, 0..2, [7, 7, 0, 0]),
+        (19, 0..4, [7, 7, 11, 7]),
+        (22, 0..4, [13; 4]),
+    ];
+    for (release, kinds, versions) in compilers {
+        for kind in kinds {
+            // Names of many functions are deflated, those of a few are not.
+            for (functions, sparse) in [(0, false), (300, false), (300, true)] {
+                let directory = tempfile::tempdir().unwrap();
+                let path = |name: &str| directory.path().join(name);
+                let raw = raw_profile(&directory, release, KINDS[kind], functions);
+                let mut sum = Sum::of(raw.clone()).unwrap();
+                let is_single_byte = sum.profile().header.version().is_single_byte();
+                let runs = if is_single_byte { 1 } else { 2 };
+                if runs == 2 {
+                    sum.add(&raw).unwrap();
+                }
+                let clang = Some(release..=release);
+                // Two code objects with the functions add up.
+                let sums = [(&sum, clang.clone()), (&sum, clang)];
+                let bytes = IndexedProfile::of(sums).unwrap().bytes(sparse).unwrap();
+                if functions > 0 {
+                    assert_eq!(version(&bytes), versions[kind], "{release} {}", KINDS[kind]);
+                }
+                let [ours, theirs] = ["ours", "theirs"].map(path);
+                fs::write(&ours, bytes).unwrap();
+                let mut merge = profdata(release);
+                merge.arg("merge").args(vec![path("raw"); 2 * runs]);
+                merge.args(sparse.then_some("--sparse"));
+                command::output(merge.arg("-o").arg(&theirs)).unwrap();
+                assert_eq!(text(release, &ours), text(release, &theirs));
+                let (ours, theirs) = (shown(release, &ours), shown(release, &theirs));
+                let has_counts = |function: &String| function.contains("Hash: ");
+                let known = theirs.0.iter().filter(|it| has_counts(it)).count();
+                assert!(known > functions / 4, "{known} of {functions}");
+                assert_eq!(
+                    ours, theirs,
+                    "{release} {} {functions} {sparse}",
+                    KINDS[kind]
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn sums_that_do_not_fit_together_have_no_indexed_profile() {
+    let directory = tempfile::tempdir().unwrap();
+    let sum = |kind: usize| Sum::of(raw_profile(&directory, 22, KINDS[kind], 3)).unwrap();
+    let [front_end, ir] = [0, 1].map(sum);
+    let profile = |clangs: [Option<RangeInclusive<u32>>; 2]| {
+        IndexedProfile::of(clangs.map(|clang| (&front_end, clang)))
+    };
+    assert!(profile([Some(22..=22), Some(23..=23)]).is_some());
+    assert!(profile([Some(20..=21), Some(19..=19)]).is_some());
+    // Raw version 10 is that of LLVM 19 to 22.
+    assert!(profile([Some(22..=22), None]).is_none());
+    assert!(profile([Some(21..=22), Some(22..=22)]).is_none());
+    assert!(profile([Some(21..=21), Some(22..=22)]).is_none());
+    let mixed = [&front_end, &ir].map(|sum| (sum, Some(22..=22)));
+    assert!(IndexedProfile::of(mixed).is_none());
+}
+
+#[test]
+fn a_counter_is_uniform_from_nine_tenths_on() {
+    // As `llvm-profdata-23 show` prints of profiles with these counts.
+    let of = |counters: &[u64], uniform: &[u64]| {
+        uniformity(&FunctionCounts {
+            counters: counters.to_vec(),
+            uniform: uniform.to_vec(),
+            bitmap: Vec::new(),
+        })
+    };
+    assert_eq!(of(&[1000, 1000], &[899, 900]), [0xfe]);
+    assert_eq!(of(&[10, 11], &[9, 9]), [0xfd]);
+    assert_eq!(of(&[0, u64::MAX], &[0, u64::MAX]), [0xff]);
+    assert_eq!(of(&[1; 9], &[0; 9]), [0, 0xfe]);
+    assert_eq!(of(&[1; 8], &[1; 8]), [0xff]);
+    assert!(of(&[1; 9], &[]).is_empty());
+}
