@@ -101,25 +101,29 @@ impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.code_object)?;
         match &self.cause {
-            Cause::Failed(error) => write!(f, "counts are lost: {error}"),
-            Cause::Record(defect) => defect.fmt(f),
+            Cause::Failed(error) => write!(f, "counts are lost: {error}{}", error.remedy()),
+            Cause::Record(defect) => write!(f, "{defect}: build the code again"),
             Cause::MoreRecords(1) => f.write_str("… and 1 more record"),
             Cause::MoreRecords(more) => write!(f, "… and {more} more records"),
             Cause::Doubt(error) => error.fmt(f),
             Cause::Unblanked(error) => write!(
                 f,
-                "LLVM's own drain for HIP may write its counts, too: {error}"
+                "LLVM's own drain for HIP may write its counts, too: {error}: remove these profiles"
             ),
             Cause::Beside { error, path } => {
                 write!(f, "{error}; the counts are in {}", path.display())
             }
             Cause::Unlabelled { error, label } => write!(
                 f,
-                "{error}; the counts for the label {label} go to profiles without it"
+                "{error}; the counts for the label {label} go to profiles without it{}",
+                error.remedy()
             ),
-            Cause::Saved { error, path } => {
-                write!(f, "{error}; its sections are saved in {}", path.display())
-            }
+            Cause::Saved { error, path } => write!(
+                f,
+                "{error}; its sections are saved in {}{}",
+                path.display(),
+                error.remedy()
+            ),
         }
     }
 }

@@ -28,6 +28,7 @@ pub use profile_name::{Expansion, PatternError, ProfileName, ProfileNameParts, i
 pub use registry_document::Process;
 pub(crate) use regular_file::read;
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -47,7 +48,7 @@ pub enum OutputError {
         /// The file or directory.
         path: PathBuf,
         /// The error from the system.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// Another process has held the lock of a pooled file for too long.
     #[error("cannot lock {}: held by another process{}", path.display(), after(waited))]
@@ -76,10 +77,16 @@ pub enum OutputError {
 }
 
 impl OutputError {
+    /// Returns whether the place has no room.
+    pub(crate) fn is_of_space(&self) -> bool {
+        let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+        matches!(self, Self::Io { source, .. } if full.contains(&source.kind()))
+    }
+
     pub(crate) fn io(
         action: &'static str,
         path: impl Into<PathBuf>,
-    ) -> impl FnOnce(std::io::Error) -> Self {
+    ) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io {
             action,

@@ -135,7 +135,7 @@ fn of_bad_records_the_first_are_said_and_how_many_more() {
     for (records, last) in [
         (
             50,
-            "record 49 (name hash 0x0000000000000000) has no counters; its counts are left out",
+            "record 49 (name hash 0x0000000000000000) has no counters; its counts are left out: build the code again",
         ),
         (51, "… and 1 more record"),
         (1 << 20, "… and 1048526 more records"),

@@ -77,7 +77,7 @@ fn a_program_that_dies_before_its_drain() {
         (
             "drain, abort",
             "SIGABRT",
-            "after its last drain: what it counted since then is lost",
+            "after its last drain: later counts are lost",
         ),
     ] {
         let ended = place.run(&["--gpu", "model", "-o", ending], &program, &[ending]);
@@ -127,7 +127,7 @@ fn nothing_was_drained() {
          with what `rocov flags` prints, and run `rocov doctor {}`",
         plain.display()
     );
-    let no_use = "nothing was drained: no process used a GPU";
+    let no_use = "nothing was drained: no process used a GPU: check the command and its arguments";
     let mut runs: Vec<(&[&str], &Path, &[&str], &str)> = vec![
         (&[], Path::new("true"), &[], no_use),
         (&["--gpu", "model"], Path::new("true"), &[], no_use),

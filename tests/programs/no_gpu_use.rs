@@ -8,7 +8,8 @@ use crate::support::artifacts::names;
 use crate::support::command::{Ended, rocov_run, run};
 
 /// The only line of `rocov run` for such a program.
-const NO_USE: &str = "rocov: nothing was drained: no process used a GPU\n";
+const NO_USE: &str =
+    "rocov: nothing was drained: no process used a GPU: check the command and its arguments\n";
 
 const GPU_LIBRARIES: [&str; 4] = ["libhsa", "libamdhip", "libdrm", "libamd_comgr"];
 

@@ -32,7 +32,7 @@ fn run<T>(place: &str, work: impl FnOnce() -> T) -> Option<T> {
         if result.is_none() {
             journal::note(Note::Lost);
             log::warn(format_args!(
-                "internal error in {place}; counts may be lost: please report this"
+                "internal error in {place}; counts may be lost: report this"
             ));
         }
         result

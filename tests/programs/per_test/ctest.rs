@@ -23,6 +23,11 @@ fn each_test_counts_what_it_counts_alone() {
     let labelled = Run::of(&["--per-test"], |command| {
         command.args(["ctest", "-j2", "--test-dir"]).arg(&build);
     });
+    // ctest names the directory that it reads, and its log in it. Both are there after the run.
+    let stand_in = build.join("Testing/rocov");
+    let project = format!("Test project {}\n", stand_in.display());
+    assert!(labelled.stdout.contains(&project), "{}", labelled.stdout);
+    assert!(stand_in.join("Testing/Temporary/LastTest.log").is_file());
     let tests = TESTS.map(|(test, _)| test);
     for test in tests {
         assert_eq!(labelled.labelled(&[test]), alone(test).all(), "{test}");

@@ -63,27 +63,34 @@ fn suite(flags: &[&str]) -> PathBuf {
 }
 
 /// The output directory of a run.
-struct Run(tempfile::TempDir);
+struct Run {
+    directory: tempfile::TempDir,
+    /// The standard output of the command.
+    stdout: String,
+}
 
 impl Run {
     /// Runs the command from `append` under `rocov run` with these options.
     fn of(options: &[&str], append: impl FnOnce(&mut Command)) -> Self {
-        let ended = Self(tempfile::tempdir().expect("a temporary directory"));
+        let mut ended = Self {
+            directory: tempfile::tempdir().expect("a temporary directory"),
+            stdout: String::new(),
+        };
         let mut command = limited(built("rocov"));
         command.args(["run", "--gpu", &format!("model:{TARGET}"), "-o"]);
         command.arg(ended.data()).args(options).arg("--");
         append(&mut command);
-        run(&mut command).success().silently();
+        ended.stdout = run(&mut command).success().silently().stdout;
         ended
     }
 
     fn data(&self) -> PathBuf {
-        self.0.path().join("data")
+        self.directory.path().join("data")
     }
 
     /// The counts in these profiles.
     fn counts(&self, profiles: &[PathBuf]) -> Functions {
-        let merged = self.0.path().join("counts.profdata");
+        let merged = self.directory.path().join("counts.profdata");
         merge(profiles, &merged);
         functions(&merged)
     }

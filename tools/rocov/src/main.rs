@@ -36,12 +36,13 @@ use clap::Parser;
 use cli::{Cli, Command, project_file};
 use term::exit_status::USAGE;
 use term::print;
+use term::remedy::explained;
 
 fn main() -> ExitCode {
     let arguments = match project_file::arguments() {
         Ok(arguments) => arguments,
         Err(error) => {
-            print::message(format_args!("{error:#}"));
+            print::message(explained(&error));
             return ExitCode::from(USAGE);
         }
     };
@@ -66,7 +67,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            print::message(format_args!("{:#}", failure.error));
+            print::message(explained(&failure.error));
             ExitCode::from(failure.status)
         }
     }

@@ -176,7 +176,10 @@ fn the_instrumentation_of_code_objects_is_told() {
     let plain = compile(place.path(), "plain.elf", "gfx90a", &[]);
     doctor(&[plain.as_os_str()], &[])
         .ends_with(1)
-        .has("warning", &["plain.elf: gfx90a ", ": not instrumented"])
+        .has(
+            "warning",
+            &["plain.elf: gfx90a ", " (kernel): not instrumented"],
+        )
         .has(
             "MISSING",
             &["1 code object, none of it instrumented", "rocov flags"],
@@ -190,7 +193,14 @@ fn the_instrumentation_of_code_objects_is_told() {
     let library = embed(&bundle, place.path());
     doctor(&[library.as_os_str()], &[])
         .ends_with(0)
-        .has("ok", &["program.so: gfx90a ", "coverage mapping"])
+        .has(
+            "ok",
+            &[
+                "program.so: gfx90a ",
+                "kernel.hip: kernel)",
+                "coverage mapping",
+            ],
+        )
         .has("ok", &["program.so: gfx942 ", "coverage mapping"]);
 }
 

@@ -303,7 +303,7 @@ fn targets_are_chosen_and_listed() {
     let message = failure(&none, 1);
     assert!(message.contains("no device ELF for gfx1* in"), "{message}");
     assert!(
-        message.ends_with("it has those for gfx90a:xnack-, gfx942\n"),
+        message.ends_with("give --target one of those that it has: gfx90a:xnack-, gfx942\n"),
         "{message}"
     );
     let usage = extract(directory.path(), &[&bundle, &"--target", &"["]);

@@ -78,7 +78,7 @@ fn the_exit_status_is_the_programs() {
         let output = place.script(&[], &format!("exit {status}"));
         assert_eq!(output.status.code(), Some(status));
         // Nobody knows better whether it should have used one.
-        let said = "rocov: nothing was drained: no process used a GPU\n";
+        let said = "rocov: nothing was drained: no process used a GPU: check the command and its arguments\n";
         assert_eq!(stderr(&output), said);
     }
 }
@@ -212,13 +212,40 @@ fn what_the_user_set_is_kept() {
 }
 
 #[test]
+fn a_pattern_that_librocov_would_not_take_is_an_error_before_the_program_starts() {
+    let place = Place::new();
+    for (pattern, reason) in [
+        ("x/%c.profraw", "%c in the profile name \"x/%c.profraw\""),
+        ("%q", "use %p, %h, %t"),
+        ("x/", "has no file name"),
+    ] {
+        let mut command = place.command(&[]);
+        command.env("LLVM_PROFILE_FILE", pattern);
+        let output = command.args(["--", "touch", "started"]).output().unwrap();
+        let message = failure(&output, 125);
+        assert!(
+            message.starts_with("rocov: LLVM_PROFILE_FILE: "),
+            "{message}"
+        );
+        assert!(message.contains(reason), "{message}");
+        assert!(!place.directory.path().join("started").exists());
+        // An option is nearer to the user than the environment.
+        let mut command = place.command(&["-o", "out"]);
+        command.env("LLVM_PROFILE_FILE", pattern);
+        run(command.args(["--", "true"]));
+    }
+}
+
+#[test]
 fn a_program_without_a_gpu_leaves_nothing_behind() {
     let place = Place::new();
     let output = place.script(&["-v"], "true");
     assert_eq!(output.status.code(), Some(0));
     let said = stderr(&output);
     assert!(
-        said.ends_with("nothing was drained: no process used a GPU\n"),
+        said.ends_with(
+            "nothing was drained: no process used a GPU: check the command and its arguments\n"
+        ),
         "{said}"
     );
     assert_eq!(fs::read_dir(place.directory.path()).unwrap().count(), 0);

@@ -87,6 +87,25 @@ const SINKS: [&str; 15] = [
     "with_context",
 ];
 
+/// The sinks of whole messages. A context comes before a cause, which has the next step.
+const WHOLE: [&str; 9] = [
+    "add",
+    "anyhow",
+    "bail",
+    "ensure",
+    "message",
+    "warn",
+    "warn_once",
+    "extend",
+    "push",
+];
+
+/// The starts of messages that report a failure, however they are made.
+const FAILURES: [&str; 4] = ["left out: ", "no ", "nothing ", "refused: "];
+
+/// Calls that make a part of a message.
+const PARTS: [&str; 2] = ["context", "with_context"];
+
 /// The printer of a text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Printer {
@@ -119,6 +138,8 @@ impl Printer {
 pub(crate) struct Template {
     pub(crate) printer: Printer,
     pub(crate) text: String,
+    /// True if it is a whole message: the argument of a function or macro that makes an error or prints a line.
+    pub(crate) is_whole: bool,
 }
 
 /// Returns the sources of what users run: their paths from the repository's root on, and their texts.
@@ -214,7 +235,13 @@ impl Collector<'_> {
             (_, true) if self.path.starts_with("tools/") => Printer::Command,
             _ => Printer::Words,
         };
-        self.templates.insert(Template { printer, text });
+        let is_failure = is_template && FAILURES.iter().any(|start| text.starts_with(start));
+        let is_whole = (self.is_in(&WHOLE) || is_failure) && !self.is_in(&PARTS);
+        self.templates.insert(Template {
+            printer,
+            text,
+            is_whole,
+        });
     }
 
     /// Takes the literals of a macro's arguments that are no expressions.
@@ -391,7 +418,11 @@ fn without_values(format: &str) -> String {
         }
     }
     text.push_str(rest);
-    text.replace('\n', "\\n")
+    let escaped = |it: char| match it.is_control() {
+        true => it.escape_default().to_string(),
+        false => it.to_string(),
+    };
+    text.chars().map(escaped).collect()
 }
 
 #[test]
@@ -474,4 +505,135 @@ fn a_text_is_found_however_it_is_printed() {
             words("on PATH or beside it"),
         ]
     );
+}
+
+/// The first words of a next step. A part of a message is a next step if it starts with one of these.
+const STEPS: [&str; 38] = [
+    "`rocov", "allowed", "ask", "build", "check", "choose", "compile", "expected", "give", "go",
+    "install", "leave", "let", "link", "load", "look", "make", "merge", "move", "name", "open",
+    "optimize", "put", "raise", "read", "remove", "report", "run", "see", "set", "solve", "split",
+    "start", "take", "try", "use", "wait", "write",
+];
+
+/// Whole messages without a step in their text.
+const WITHOUT_STEP: [(&str, &[&str]); 4] = [
+    (
+        "a value has the next step, or says what is expected",
+        &[
+            "ROCOV_LABEL: {}; rocov leaves the label out",
+            "ROCOV_ONLY, ROCOV_SKIP: {}; rocov drains everything",
+            "left out: counts and lines of code object {}: {}",
+            "left out: counts and lines: {}",
+            "left out: {}",
+            "left out: {} ({} of {} code object {}): ",
+            "left out: {} ({}{}), as {}: {}",
+            "left out: {}: {}",
+            "line {} is not TOML: {}",
+            "no device profiles of rocov in {}: {}",
+            "nothing was drained: {}",
+            "process {}: {}",
+            "rocov_set_file: {}; profiles keep their name",
+            "the loaded code objects are not known: {}",
+            "{} failed ({}): {}",
+            "{} has the contents of code object {}, not of the one in its name: {}",
+            "{} is not on PATH: {}",
+            "{} says: {}",
+            "{}: {}; rocov ignores it",
+            "{}: {}; rocov uses {}",
+            "{}; rocov writes to {} instead",
+        ],
+    ),
+    (
+        "a fact that asks for nothing",
+        &[
+            "the test {} has the label {}",
+            "{} in {}",
+            "{}: kernel {} did not run ({}:{})",
+        ],
+    ),
+    (
+        "`rocov doctor` prints the remedy in a line of its own",
+        &["LLVM {}, raw version {}, {}", "{}, none of it instrumented"],
+    ),
+    (
+        "`rocov merge` prints what it left out before that",
+        &[
+            "cannot merge {}: it is an indexed profile, which llvm-profdata merges",
+            "no file matches `{}`",
+            "nothing written for {}: --failure-mode=all merges the other {}",
+            "nothing written: no profile in the inputs: no instrumented GPU code ran, or its profiles are \
+             elsewhere",
+            "nothing written: no profile is of {}, those given are of {}",
+            "{} given more than once, counted once, such as {}",
+            "{} is not a file",
+            "{} lies in the input {}: the next merge of that would count everything twice, so write it \
+             elsewhere",
+            "{}: compared with {}",
+        ],
+    ),
+];
+
+/// Returns whether a part of the text is a next step.
+fn has_step(text: &str) -> bool {
+    let parts = text.split([':', ';', ',', '(']);
+    let parts = parts.flat_map(|part| part.split(" or "));
+    let mut words = parts.filter_map(|part| part.split_whitespace().next());
+    words.any(|word| STEPS.contains(&word))
+}
+
+#[test]
+fn each_message_names_the_next_step() {
+    let excused: BTreeSet<_> = WITHOUT_STEP.iter().flat_map(|(_, texts)| *texts).collect();
+    let templates = templates();
+    let is_of_user =
+        |it: &&Template| it.is_whole && matches!(it.printer, Printer::Librocov | Printer::Command);
+    let whole = templates.iter().filter(is_of_user);
+    // Two words are the noun of a number.
+    let is_sentence = |text: &str| text.split_whitespace().count() > 2;
+    let lacking = whole.filter(|it| !has_step(&it.text) && is_sentence(&it.text));
+    let lacking: BTreeSet<_> = lacking.map(|it| it.text.as_str()).collect();
+    let missing: Vec<_> = lacking.iter().filter(|it| !excused.contains(it)).collect();
+    assert!(
+        missing.is_empty(),
+        "say what to do next, behind a colon: {missing:#?}"
+    );
+    let needless: Vec<_> = excused
+        .iter()
+        .filter(|it| !lacking.contains(***it))
+        .collect();
+    assert!(needless.is_empty(), "these need no excuse: {needless:#?}");
+}
+
+/// The words that no part of a message starts with: they make a clause of its subject.
+const CLAUSES: [&str; 7] = [
+    "what", "whatever", "where", "whether", "which", "who", "whoever",
+];
+
+#[test]
+fn no_message_has_a_clause_as_its_subject() {
+    let templates = templates();
+    let starts = |text: &str| {
+        let parts = text.split([':', ';']);
+        let mut words = parts.filter_map(|part| part.split_whitespace().next());
+        words.any(|word| CLAUSES.contains(&word.to_lowercase().as_str()))
+    };
+    let found = templates.iter().filter(|it| starts(&it.text));
+    let found: Vec<_> = found.map(|it| &it.text).collect();
+    assert!(found.is_empty(), "start with the subject: {found:#?}");
+}
+
+#[test]
+fn next_steps_are_found_behind_marks() {
+    for text in [
+        "no coverage mapping in {}: compile it",
+        "{} is empty; give another",
+        "{} is not there, or give one",
+        "left out: {} (see `rocov show`)",
+        "{}: `rocov report {}` reports on it",
+    ] {
+        assert!(has_step(text), "{text}");
+    }
+    for text in ["no coverage mapping in {}", "we run out of {}", "given: {}"] {
+        assert!(!has_step(text), "{text}");
+    }
 }

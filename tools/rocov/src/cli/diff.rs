@@ -1,12 +1,17 @@
 //! The command line of `rocov diff`.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::slice;
 
 use clap::Args;
+use clap::error::ErrorKind;
 
 use super::filters::Filters;
+use super::usage_error;
+use crate::data::labels::LabelPattern;
 
-/// Compare the coverage of two data directories or reports
+/// Compare the coverage of two data directories or reports, or of two labels of one directory
 ///
 /// Prints totals of each arch and of all, files whose figures changed, lines newly covered and newly
 /// missed, and functions that now run, no longer run, are new or are gone. The two may have been
@@ -14,17 +19,24 @@ use super::filters::Filters;
 /// compares its lines by their places in it if its regions begin and end on the same lines. If they do
 /// not, the function has changed, and rocov compares only its figures. Line numbers are those of AFTER.
 #[derive(Args)]
+#[command(override_usage = "rocov diff BEFORE AFTER [OPTIONS]\n       \
+                            rocov diff DIR --label BEFORE --label AFTER [OPTIONS]")]
 #[command(after_help = "\
 Exit status: 0 if the comparison was printed; 1 if one of the two has nothing to compare or a tool \
 failed; 2 for a usage error; 3 with --fail-on-loss if something was lost.")]
 pub(crate) struct DiffArguments {
     /// The data directory of the earlier runs, or a file that `rocov report --json` wrote
     #[arg(value_name = "BEFORE")]
-    pub(crate) before: PathBuf,
+    before: PathBuf,
 
     /// The data directory of the later runs, or a file that `rocov report --json` wrote
     #[arg(value_name = "AFTER")]
-    pub(crate) after: PathBuf,
+    after: Option<PathBuf>,
+
+    /// Take only the counts of this label, a name or a glob; can be repeated. Without AFTER, give two
+    /// labels of BEFORE, which are compared
+    #[arg(long = "label", value_name = "NAME")]
+    labels: Vec<LabelPattern>,
 
     /// Look for device ELFs in these files too, as `rocov report` does
     #[arg(long = "object", value_name = "FILE", num_args = 1..)]
@@ -59,4 +71,42 @@ pub(crate) struct DiffArguments {
 
     #[command(flatten)]
     pub(crate) filters: Filters,
+}
+
+/// A side of the comparison.
+#[derive(Clone, Copy)]
+pub(crate) struct DiffSide<'a> {
+    pub(crate) path: &'a Path,
+    /// The labels that it has the counts of; none for all counts.
+    pub(crate) labels: &'a [LabelPattern],
+}
+
+impl DiffArguments {
+    /// Before and after. Ends the process with a usage error if there is one directory and not two labels.
+    pub(crate) fn sides(&self) -> [DiffSide<'_>; 2] {
+        let side = |path, labels| DiffSide { path, labels };
+        match (&self.after, &self.labels[..]) {
+            (Some(after), labels) => [&self.before, after].map(|path| side(path, labels)),
+            (None, [before, after]) => {
+                [before, after].map(|label| side(&self.before, slice::from_ref(label)))
+            }
+            (None, _) => {
+                let before = self.before.display();
+                let message =
+                    format!("{before} is compared with nothing: give AFTER, or two labels");
+                usage_error("diff", ErrorKind::MissingRequiredArgument, message)
+            }
+        }
+    }
+}
+
+/// The path, and the labels.
+impl fmt::Display for DiffSide<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        for label in self.labels {
+            write!(f, ", label {label}")?;
+        }
+        Ok(())
+    }
 }

@@ -17,8 +17,8 @@ use super::DEFAULT_DATA_DIRECTORY;
 /// profile has is a dash. Leaves out the kernels of HIP itself, unless you ask for them.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0; 1 if a registry could not be read or an address is not known, and the rest is \
-printed; 2 for a usage error.")]
+Exit status: 0, also if no kernel is listed; 1 if no kernel has an arch or a name that you give, or if \
+a registry could not be read or an address is not known, and the rest is printed; 2 for a usage error.")]
 pub(crate) struct KernelsArguments {
     /// The directory that `rocov run` wrote to
     #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]

@@ -21,7 +21,7 @@ mod status;
 mod which;
 
 pub(crate) use clean::CleanArguments;
-pub(crate) use diff::DiffArguments;
+pub(crate) use diff::{DiffArguments, DiffSide};
 pub(crate) use doctor::DoctorArguments;
 pub(crate) use dump::DumpArguments;
 pub(crate) use export::{ExportArguments, ExportFormat};
@@ -36,7 +36,8 @@ pub(crate) use show::ShowArguments;
 pub(crate) use status::StatusArguments;
 pub(crate) use which::{LineOfSource, WhichArguments};
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// The data directory if the user gives none.
 pub(crate) const DEFAULT_DATA_DIRECTORY: &str = "rocov-data";
@@ -74,4 +75,14 @@ fn process_id(word: &str) -> Result<u32, String> {
     word.parse().map_err(|_| {
         format!("a process id is a number; `pgrep -x {word}` prints that of a program by its name")
     })
+}
+
+/// Ends the process with a usage error of a subcommand.
+fn usage_error(subcommand: &str, kind: ErrorKind, message: String) -> ! {
+    let mut cli = Cli::command();
+    // So that the subcommand knows its whole name.
+    cli.build();
+    let subcommand = cli.find_subcommand_mut(subcommand);
+    let subcommand = subcommand.expect("it is the one that runs");
+    subcommand.error(kind, message).exit()
 }

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use anstream::AutoStream;
@@ -13,6 +14,7 @@ use super::DEFAULT_DATA_DIRECTORY;
 use super::filters::Filters;
 use super::gates::GateArguments;
 use crate::coverage::{By, Change, Gates, SourceTexts};
+use crate::data::labels::LabelPattern;
 use crate::render::Format;
 
 /// The largest number of blocks of which one counts.
@@ -88,6 +90,16 @@ pub(crate) struct ReportOptions {
     #[arg(long, group = "format", help_heading = "Formats")]
     cobertura: bool,
 
+    /// With --lcov or --cobertura, write no count above N: some services reject counts above 2147483647
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "format",
+        conflicts_with_all = ["show", "html", "json", "sonar", "markdown"],
+        help_heading = "Formats"
+    )]
+    pub(crate) max_count: Option<NonZeroU64>,
+
     /// Write llvm-cov's JSON, an export for each arch
     #[arg(long, group = "format", help_heading = "Formats")]
     json: bool,
@@ -161,6 +173,16 @@ pub(crate) struct ReportOptions {
     )]
     pub(crate) per_test: bool,
 
+    /// Take only the counts of this label, a name or a glob such as `unit/**`; can be repeated. All other
+    /// code counts as code that did not run
+    #[arg(
+        long = "label",
+        value_name = "NAME",
+        conflicts_with_all = ["per_test", "host_binary"],
+        help_heading = "Contents"
+    )]
+    pub(crate) labels: Vec<LabelPattern>,
+
     /// Show also how many executions had all lanes of a wave active, and the lines that ran with idle
     /// lanes (text and --json; code of clang 23 or later)
     #[arg(
@@ -176,7 +198,6 @@ pub(crate) struct ReportOptions {
         long,
         value_name = "N",
         value_parser = clap::value_parser!(u64).range(1..=MAX_SCALE),
-        conflicts_with = "show",
         help_heading = "Contents"
     )]
     pub(crate) scale: Option<u64>,

@@ -6,10 +6,10 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use clap::Args;
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory};
 
-use super::{Cli, DEFAULT_DATA_DIRECTORY};
+use super::{DEFAULT_DATA_DIRECTORY, usage_error};
 use crate::coverage::PathMap;
 
 /// List the tests that reach a line, with their counts
@@ -62,27 +62,21 @@ impl WhichArguments {
                 Operand::Directory(path) => directories.push(path.as_path()),
             }
         }
-        let wrong = |kind, message| {
-            let mut cli = Cli::command();
-            // So that it knows its name.
-            cli.build();
-            let which = cli.find_subcommand_mut("which");
-            which
-                .expect("it is this command")
-                .error(kind, message)
-                .exit()
-        };
         match directories[..] {
             _ if lines.is_empty() => {
-                let message = "no FILE:LINE is given: LINE is a number from 1";
-                wrong(ErrorKind::MissingRequiredArgument, message.to_owned())
+                let words = directories.iter().map(|it| it.display().to_string());
+                let words = words.collect::<Vec<_>>().join(", ");
+                let message = format!("{words} is not FILE:LINE: give LINE, a number from 1");
+                usage_error("which", ErrorKind::MissingRequiredArgument, message)
             }
             [] => (lines, Path::new(DEFAULT_DATA_DIRECTORY)),
             [directory] => (lines, directory),
             [first, second, ..] => {
                 let [first, second] = [first, second].map(Path::display);
-                let message = format!("neither {first} nor {second} is FILE:LINE, LINE from 1");
-                wrong(ErrorKind::TooManyValues, message)
+                let message = format!(
+                    "neither {first} nor {second} is FILE:LINE: give LINE, a number from 1"
+                );
+                usage_error("which", ErrorKind::TooManyValues, message)
             }
         }
     }

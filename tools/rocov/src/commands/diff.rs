@@ -1,10 +1,8 @@
 //! `rocov diff`: compares the coverage of two data directories or reports in JSON.
 
-use std::path::Path;
+use anyhow::{Context, Result, anyhow, bail};
 
-use anyhow::{Context, Result, anyhow};
-
-use crate::cli::DiffArguments;
+use crate::cli::{DiffArguments, DiffSide};
 use crate::coverage;
 use crate::coverage::{By, Comparison, Report, View};
 use crate::data::components::Components;
@@ -19,20 +17,25 @@ use crate::term::{exit_status, print};
 
 /// Prints the comparison.
 pub(crate) fn diff(arguments: &DiffArguments) -> CommandResult {
-    let (before, after) = (&arguments.before, &arguments.after);
-    let read = |path: &Path| {
-        view(path, arguments).with_context(|| format!("cannot compare {}", path.display()))
+    let [before, after] = arguments.sides();
+    let read = |side| {
+        view(side, arguments).with_context(|| format!("cannot compare {}", side.path.display()))
     };
     let views = [read(before)?, read(after)?];
     if views.iter().all(|view| view.paths.is_empty()) {
         return Err(anyhow!(
-            "nothing to compare: --include and --exclude leave none of the sources in {} and {}",
-            before.display(),
-            after.display()
+            "nothing to compare: --include and --exclude leave none of the sources in {} and {}: give globs that \
+             match some",
+            before.path.display(),
+            after.path.display()
         )
         .into());
     }
-    let comparison = Comparison::of([before, after], &views[0], &views[1]);
+    let comparison = Comparison::of(
+        [before, after].map(|it| it.to_string()),
+        &views[0],
+        &views[1],
+    );
     let format = match (arguments.json, arguments.markdown) {
         (true, _) => ComparisonFormat::Json,
         (_, true) => ComparisonFormat::Markdown,
@@ -56,10 +59,17 @@ pub(crate) fn diff(arguments: &DiffArguments) -> CommandResult {
 }
 
 /// Reads a data directory, or a report in JSON.
-fn view(path: &Path, arguments: &DiffArguments) -> Result<View> {
+fn view(side: DiffSide<'_>, arguments: &DiffArguments) -> Result<View> {
+    let DiffSide { path, labels } = side;
     let filters = &arguments.filters;
     let selection = filters.selection()?;
     if path.is_file() {
+        if !labels.is_empty() {
+            bail!(
+                "{} is a report, which has no labels: leave out --label, or give a data directory",
+                path.display()
+            );
+        }
         let mut sources = coverage::read_saved(path, |path| selection.place(path))?;
         check_archs(
             sources.iter().map(|it| &*it.arch),
@@ -76,6 +86,7 @@ fn view(path: &Path, arguments: &DiffArguments) -> Result<View> {
         let data = DataDirectory::for_report(&[path], all_builds, objects, archs, warnings)?;
         let all = Components::default();
         let mut matched = data.match_elfs(archs, &all, &mut installed, warnings)?;
+        matched.select_labels(labels, &data)?;
         let merged = MergedProfiles::of_data(&mut matched, &data, &installed, warnings)?;
         let report = Report::of(&merged, &data, &Origins::default());
         let (view, said) = report.view(&selection, By::Arch, &installed)?;

@@ -19,7 +19,8 @@ pub(crate) fn dump(arguments: &DumpArguments) -> CommandResult {
     let label = answer.get("label");
     if label.is_empty() {
         println!(
-            "left out: no window is open (rocov_start), or LLVM's own runtime drains the program"
+            "left out: no window is open, or LLVM's own runtime drains the program: let it call rocov_start, or set \
+             ROCOV_DRAIN=rocov"
         );
         return Ok(0);
     }

@@ -57,14 +57,18 @@ pub(crate) fn extract(arguments: &ExtractArguments) -> CommandResult {
     {
         let targets: Vec<_> = other_targets.iter().map(String::as_str).collect();
         return Err(anyhow!(
-            "no device ELF for {glob} in {}: it has those for {}",
+            "no device ELF for {glob} in {}: give --target one of those that it has: {}",
             path.display(),
             targets.join(", ")
         )
         .into());
     }
     if done.is_empty() && status == 0 {
-        return Err(anyhow!("no device ELF in {}", path.display()).into());
+        return Err(anyhow!(
+            "no device ELF in {}: give a program or library with kernels",
+            path.display()
+        )
+        .into());
     }
     Ok(status)
 }

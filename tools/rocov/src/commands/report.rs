@@ -1,13 +1,14 @@
 //! `rocov report`: prints which lines ran, or writes that in another format.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
 
 use crate::cli::ReportArguments;
-use crate::coverage::report::heading;
+use crate::coverage::sources_to_show::SourcesToShow;
 use crate::coverage::staleness::Misfit;
 use crate::coverage::view::View;
 use crate::coverage::{Change, Provenance, Report, SourceTexts, staleness};
@@ -19,7 +20,8 @@ use crate::profdata::{
     BinaryCounts, MergedProfiles, ProfileCounts, llvm_profdata, per_label, uniformity,
 };
 use crate::render;
-use crate::render::annotated::{AnnotatedSources, SourceRequest};
+use crate::render::annotated;
+use crate::render::annotated::AnnotatedSource;
 use crate::term::exit_status::CommandResult;
 use crate::term::plural::count;
 use crate::term::warnings::Warnings;
@@ -45,6 +47,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     let mut matched = Warnings::printing(|warnings| {
         data.match_elfs(archs, &components, &mut installed, warnings)
     })?;
+    matched.select_labels(&options.labels, &data)?;
     let mut merged = Warnings::printing(|warnings| {
         MergedProfiles::of_data(&mut matched, &data, &installed, warnings)
     })?;
@@ -56,7 +59,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     }
     let mut report = Report::of(&merged, &data, &origins);
     if arguments.show.is_some() {
-        show(arguments, &report, &merged, &texts, &installed)?;
+        show(arguments, &report, texts, &installed)?;
         return Ok(0);
     }
     if options.uniformity {
@@ -174,39 +177,40 @@ fn add_host(
 ///
 /// # Errors
 ///
-/// Fails if none of the sources can be shown, or a tool fails.
+/// Fails if none of the sources can be shown.
 fn show(
     arguments: &ReportArguments,
     report: &Report<'_>,
-    merged: &MergedProfiles<'_>,
-    texts: &SourceTexts,
+    texts: SourceTexts,
     installed: &LlvmTools,
 ) -> Result<()> {
     let options = &arguments.options;
-    let request = SourceRequest {
-        sources: arguments.show.as_deref().unwrap_or_default(),
-        maps: &options.filters.path_map,
-        texts,
-        is_colored: options.is_colored(),
-    };
-    let tools = installed.newest()?;
-    let mut all = AnnotatedSources::default();
-    for arch in &merged.archs {
-        print::text(format!("{}\n", heading(arch)).as_bytes())?;
-        let elfs = arch.elfs();
-        let profile = merged.indexed(arch, installed)?;
-        let sources = AnnotatedSources::of(tools, &elfs, &profile, &request)?;
-        print::warn(&sources.left_out());
-        // Without a name llvm-cov takes all.
-        if !sources.shown.is_empty() {
-            request.show(tools, &elfs, &profile, &sources)?;
-        }
-        all.add(sources);
-    }
-    request.check(&all)?;
-    let shown = all.shown.iter().map(|it| it.now.as_path()).collect();
     let selection = options.filters.selection()?;
-    print::warn(&report.stale(&shown, &selection, options.by, texts, installed)?);
+    let (mut view, warnings) = report.view(&selection, options.by, installed)?;
+    view.texts = texts;
+    print::warn(&warnings);
+    let wanted = arguments.show.as_deref().unwrap_or_default();
+    let shown = SourcesToShow::of(&view, wanted)?;
+    print::warn(&shown.left_out);
+    if shown.paths.is_empty() {
+        bail!("no source can be shown: leave out --show to print the table");
+    }
+    print::to_file_or_stdout(None, |out| {
+        for column in &view.columns {
+            if let Some(heading) = report.headings().get(&column.label) {
+                writeln!(out, "{heading}")?;
+            }
+            let sources = shown.paths.iter().filter(|path| column.has(path));
+            let sources = sources.map(|path| {
+                let text = view.texts.read(Path::new(path))?;
+                Ok(AnnotatedSource { path, text })
+            });
+            let sources: Vec<_> = sources.collect::<Result<_>>()?;
+            annotated::write(column, &sources, options.is_colored(), out)?;
+        }
+        Ok(())
+    })?;
+    print::warn(&shown.stale(&view));
     Ok(())
 }
 
@@ -234,6 +238,7 @@ fn write(
     let changed = change.into_iter().flat_map(Change::places);
     print::warn(&selection.idle(&reported.chain(changed).collect::<Vec<_>>()));
     view.texts = texts;
+    view.max_count = options.max_count.map_or(u64::MAX, NonZeroU64::get);
     view.changed = change.map(|change| change.covered(&view, &selection));
     if let Some(changed) = &view.changed {
         print::warn(&changed.doubts);
@@ -245,7 +250,10 @@ fn write(
     // A gate reports an empty view itself, and a change need not have GPU code.
     let is_judged = gates.are_set() || change.is_some();
     if view.paths.is_empty() && (options.html.is_some() || !is_judged) {
-        bail!("no source file is left to report: nothing was written");
+        bail!(
+            "no source file is left to report: nothing was written: give --include, --exclude and --arch that \
+            leave some"
+        );
     }
     if let Some(directory) = &options.html {
         let misfits = unreported(&view).map(|(path, misfit)| misfit.about(path));

@@ -13,6 +13,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::CommandFactory;
 use rocov::settings::Drainer;
 use rocov::store::layout::PROFRAW;
+use rocov::store::{Expansion, ProfileName};
 
 use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, RunArguments, USUAL_CONTROL};
 use crate::data::{DataDirectory, DeviceProfile};
@@ -59,7 +60,12 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
     let (program, program_arguments) = command
         .unwrap_or(&arguments.command)
         .split_first()
-        .ok_or_else(|| Failure::new(exit_status::RUN_FAILED, anyhow!("no program given")))?;
+        .ok_or_else(|| {
+            Failure::new(
+                exit_status::RUN_FAILED,
+                anyhow!("no program is given: give one after `--`"),
+            )
+        })?;
     let failed = |error| Failure::new(exit_status::RUN_FAILED, error);
     if let Some(place) = environment.place() {
         writable::check(&place).map_err(failed)?;
@@ -215,10 +221,13 @@ impl Environment {
 fn data_directory(arguments: &RunArguments) -> Result<Option<PathBuf>> {
     let directory = match &arguments.output {
         Some(directory) => directory.as_path(),
-        None if env::var_os(PROFILE_VARIABLE).is_some_and(|value| !value.is_empty()) => {
-            return Ok(None);
-        }
-        None => Path::new(DEFAULT_DATA_DIRECTORY),
+        None => match env::var_os(PROFILE_VARIABLE).filter(|value| !value.is_empty()) {
+            Some(pattern) => {
+                check_pattern(&pattern)?;
+                return Ok(None);
+            }
+            None => Path::new(DEFAULT_DATA_DIRECTORY),
+        },
     };
     // Absolute, as the program may change its directory before it writes.
     let directory = std::path::absolute(directory)
@@ -231,6 +240,23 @@ fn data_directory(arguments: &RunArguments) -> Result<Option<PathBuf>> {
         );
     }
     Ok(Some(directory))
+}
+
+/// Checks that librocov takes the pattern of the environment. It would use another name.
+///
+/// # Errors
+///
+/// Fails if the pattern is not UTF-8, or has a specifier that librocov rejects or no file name.
+fn check_pattern(pattern: &OsStr) -> Result<()> {
+    let text = pattern.to_str().with_context(|| {
+        format!(
+            "{PROFILE_VARIABLE} is not UTF-8: {}: give another name",
+            pattern.display()
+        )
+    })?;
+    let parsed = ProfileName::parse(text, &Expansion::default(), Path::new("/"));
+    parsed.context(PROFILE_VARIABLE)?;
+    Ok(())
 }
 
 /// The value of the variable that names the directory of the socket: absolute, but for the word that
@@ -271,7 +297,7 @@ fn say_misplaced_option(command: &[OsString]) {
     if let Some(argument) = arguments.find(is_ours) {
         let program = program.display();
         print::message(format_args!(
-            "{program} gets {argument}: an option of `rocov run` comes before the program, as in \
+            "{program} gets {argument}: put an option of `rocov run` before the program, as in \
              `rocov run {argument} ... -- {program}`"
         ));
     }

@@ -17,6 +17,7 @@ use crate::render::SHARED;
 use crate::support::parallel;
 use crate::support::paths::{below, here};
 use crate::term::exit_status::CommandResult;
+use crate::term::remedy::explained;
 use crate::term::table::{Heading, table};
 use crate::term::warnings::Warnings;
 use crate::term::{exit_status, print};
@@ -109,7 +110,7 @@ pub(crate) fn which(arguments: &WhichArguments) -> CommandResult {
     }
     print(&answers, arguments.json)?;
     for error in &errors {
-        print::message(format_args!("{error:#}"));
+        print::message(explained(error));
     }
     Ok(if errors.is_empty() {
         0

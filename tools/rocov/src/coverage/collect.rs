@@ -20,10 +20,12 @@ use super::uniformity;
 use crate::llvm::{LlvmTools, Tools};
 use crate::profdata::uniformity::UniformityProfiles;
 use crate::profdata::{BinaryCounts, ProfileCounts};
+use crate::support::demangle::shown;
 use crate::support::{mmap, parallel};
 use crate::system::command;
 use crate::term::plural::count;
 use crate::term::progress::Last;
+use crate::term::remedy::explained;
 use crate::term::{print, progress};
 
 /// A code object, or a program on the host, and its own profile.
@@ -101,7 +103,10 @@ fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Str
     if let Side::Device = input.side {
         match described(&input.objects) {
             Ok((kernels, compiler)) => (source.kernels, source.compiler) = (kernels, compiler),
-            Err(error) => warnings.push(format!("its kernels are not known: {error:#}")),
+            Err(error) => warnings.push(format!(
+                "its kernels are not known: {}: build it again",
+                explained(&error)
+            )),
         }
     }
     let binary = input.binary.display();
@@ -136,15 +141,32 @@ pub(super) fn records(
 fn evaluated(index: &ObjectIndex, counts: &ProfileCounts) -> Result<(Vec<Record>, Vec<String>)> {
     let evaluated = index.evaluate(counts)?;
     let mut warnings = index.left_out();
-    if !evaluated.mismatched.is_empty() {
-        warnings.push(format!(
-            "left out: {}, as their counts are of other code: {}: translation units define them in \
-             different ways; give them different names",
-            count(evaluated.mismatched.len(), "function"),
-            evaluated.mismatched.join(", ")
-        ));
-    }
+    warnings.extend(left_out(
+        &evaluated.mismatched,
+        "the profile has the counts of another definition",
+        "translation units define functions of one name in different ways: give them different names",
+    ));
+    warnings.extend(left_out(
+        &evaluated.short,
+        "the profile has fewer counters than the code",
+        "the profile is damaged: run the program again",
+    ));
     Ok((evaluated.records, warnings))
+}
+
+/// The warning that functions are left out, if there are any.
+fn left_out(functions: &[Arc<str>], fact: &str, reason: &str) -> Option<String> {
+    /// The most names in a message.
+    const MOST: usize = 8;
+    let names = functions.iter().take(MOST).map(|name| shown(name));
+    let names = names.collect::<Vec<_>>().join("; ");
+    let more = match functions.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    let functions = count(functions.len(), "function");
+    (!names.is_empty())
+        .then(|| format!("left out: {functions} ({names}{more}), as {fact}: {reason}"))
 }
 
 /// The records of objects as llvm-cov exports them, and its warnings.
@@ -165,10 +187,22 @@ pub(super) fn exported(
             folded.mark(record);
         }
     }
-    let warnings = warnings
-        .lines()
-        .map(|it| it.trim_start_matches("warning: "));
-    Ok((records, warnings.map(str::to_owned).collect()))
+    Ok((records, warnings.lines().map(warning).collect()))
+}
+
+/// The warning of rocov for a line of llvm-cov.
+fn warning(line: &str) -> String {
+    let line = line.trim_start_matches("warning: ");
+    let number = line.strip_suffix(" functions have mismatched data");
+    match number.and_then(|it| it.parse().ok()) {
+        Some(number) => format!(
+            "left out: {}, as the profiles have counts of other code under their names: translation units \
+             define them in different ways, or the program was built again: build and run it again, and give \
+             functions that differ different names",
+            count(number, "function")
+        ),
+        None => format!("llvm-cov: {line}"),
+    }
 }
 
 /// The number of branches, each side by itself, if none is folded: instances of a template count

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::function::{Place, Span};
+use super::model::Record;
 use super::segments::{CountedRegion, Segment, lines, missed, segments};
 use super::uniformity::Uniformity;
 use super::view::{Column, View};
@@ -142,23 +143,10 @@ impl Column {
     }
 
     fn regions(&self, path: &str) -> Vec<CountedRegion> {
-        let mut counted = Vec::new();
-        for record in self.touching(path) {
-            let function = &record.function;
-            let counts = record.counts.regions.iter().enumerate();
-            for (region, (index, count)) in function.regions.iter().zip(counts) {
-                if &**function.path(region.location.file) == path {
-                    let uniformity = record.counts.uniformity.get(index);
-                    counted.push(CountedRegion {
-                        span: region.location.span,
-                        kind: region.kind,
-                        count: *count,
-                        uniformity: uniformity.copied().unwrap_or_default(),
-                    });
-                }
-            }
-        }
-        counted
+        let records = self.touching(path);
+        let counted =
+            records.flat_map(|record| record.regions(|file| &**record.function.path(file) == path));
+        counted.collect()
     }
 
     /// The branches of a file with their counts.
@@ -184,5 +172,28 @@ impl Column {
             }
         }
         found
+    }
+}
+
+impl Record {
+    /// The segments of the file that the function is defined in, of this function only.
+    pub(crate) fn segments(&self) -> Vec<Segment> {
+        let main = self.function.main_file();
+        segments(self.regions(|file| file == main).collect())
+    }
+
+    /// The regions in the files that are wanted, with their counts.
+    fn regions(&self, is_wanted: impl Fn(u32) -> bool) -> impl Iterator<Item = CountedRegion> {
+        let counts = self.counts.regions.iter().enumerate();
+        let counted = self.function.regions.iter().zip(counts);
+        counted.filter_map(move |(region, (index, count))| {
+            let uniformity = self.counts.uniformity.get(index);
+            is_wanted(region.location.file).then(|| CountedRegion {
+                span: region.location.span,
+                kind: region.kind,
+                count: *count,
+                uniformity: uniformity.copied().unwrap_or_default(),
+            })
+        })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! All code objects that have a function share its description. Counts are of one of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -96,11 +96,10 @@ impl Function {
 
     /// The index of the file that the function is defined in: the first that is no expansion.
     pub(crate) fn main_file(&self) -> u32 {
-        let is_expanded = |file| {
-            self.expansions()
-                .any(|expansion| expansion.expanded == file)
-        };
-        self.files().find(|file| !is_expanded(*file)).unwrap_or(0)
+        let expanded: HashSet<_> = self.expansions().map(|it| it.expanded).collect();
+        self.files()
+            .find(|file| !expanded.contains(file))
+            .unwrap_or(0)
     }
 
     /// The indices of the function's files.
@@ -128,6 +127,15 @@ impl Function {
             .map_or(Place { line: 1, column: 1 }, |region| {
                 region.location.span.start
             })
+    }
+
+    /// The end of the function: the last place of its regions in the file that its first region is in.
+    pub(crate) fn end(&self) -> Place {
+        let first = self.regions.first().map(|region| region.location.file);
+        let regions = self.regions.iter().map(|region| region.location);
+        let here = regions.filter(|location| Some(location.file) == first);
+        let ends = here.map(|location| location.span.end);
+        ends.max().unwrap_or_else(|| self.start())
     }
 
     /// The macro expansions, in order.

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use serde::Deserialize;
 
 use super::export;
 use super::export::Export;
@@ -48,40 +47,10 @@ pub(crate) fn export(
     })
 }
 
-/// The source files that have coverage, as the compiler named them.
-///
-/// # Errors
-///
-/// Fails if llvm-cov fails.
-pub(crate) fn sources(tools: &Tools, elfs: &[PathBuf], merged: &Path) -> Result<Vec<PathBuf>> {
-    let mut command = llvm_cov(tools, "export", elfs, merged);
-    let output = command::output(command.arg("-summary-only"))?;
-    let summary: Summary = serde_json::from_slice(&output.stdout)
-        .context("cannot read the output of `llvm-cov export`")?;
-    let files = summary.data.into_iter().flat_map(|data| data.files);
-    Ok(files.map(|file| file.filename).collect())
-}
-
 /// The symbol in the name of a function in a profile. A static function has its file before it:
 /// `dir/a.hip;_ZL4stepi`, up to LLVM 17 `a.hip:_ZL4stepi`.
 pub(crate) fn symbol(name: &str) -> &str {
     name.rsplit([':', ';']).next().unwrap_or(name)
-}
-
-/// The part of a summary in JSON that is used here.
-#[derive(Deserialize)]
-struct Summary {
-    data: Vec<SummaryData>,
-}
-
-#[derive(Deserialize)]
-struct SummaryData {
-    files: Vec<SummaryFile>,
-}
-
-#[derive(Deserialize)]
-struct SummaryFile {
-    filename: PathBuf,
 }
 
 #[cfg(test)]

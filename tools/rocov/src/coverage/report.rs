@@ -2,7 +2,7 @@
 //! a view.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
@@ -12,8 +12,6 @@ use super::collect::{Collected, CountedBinary, collect};
 use super::line_tests::LineTests;
 use super::model::Side;
 use super::selection::Selection;
-use super::source_text::SourceTexts;
-use super::staleness;
 use super::test_coverage::TestEvaluator;
 use super::view::{By, View};
 use crate::data::device_elfs::ObjectFile;
@@ -192,30 +190,6 @@ impl<'a> Report<'a> {
         let place = |path: &str| selection.place(path);
         TestEvaluator::new(binaries, place, &self.directory, installed)
     }
-
-    /// Returns a line for each of `sources` that has changed since it was compiled, by `texts`.
-    ///
-    /// # Errors
-    ///
-    /// Fails if a tool fails.
-    pub(crate) fn stale(
-        &self,
-        sources: &BTreeSet<&Path>,
-        selection: &Selection,
-        by: By,
-        texts: &SourceTexts,
-        installed: &LlvmTools,
-    ) -> Result<Vec<String>> {
-        // llvm-cov prints its warnings itself when it shows the sources.
-        let (view, _) = self.view(selection, by, installed)?;
-        let shown = view.paths.iter();
-        let shown = shown.filter(|path| sources.contains(Path::new(&***path)));
-        let misfits = shown.filter_map(|path| {
-            let misfit = staleness::misfit(&view, path, texts)?;
-            misfit.stale().is_some().then(|| misfit.about(path))
-        });
-        Ok(misfits.collect())
-    }
 }
 
 /// The code objects of an arch. `binary` gives the file that the user knows a code object by.
@@ -235,7 +209,7 @@ fn counted<'a>(
 }
 
 /// The lines before the table of an arch.
-pub(crate) fn heading(arch: &MergedArch<'_>) -> String {
+fn heading(arch: &MergedArch<'_>) -> String {
     let raw = arch.objects.iter().map(|object| object.raw).sum();
     let mut heading = format!(
         "{}: {} of {}",

@@ -48,7 +48,7 @@ impl View {
         let near = before.into_iter().chain(lines.get(after));
         let near: Vec<_> = near.map(|line| line.number.to_string()).collect();
         bail!(
-            "there is no GPU code on line {number} of {path}: the nearest is on {}",
+            "there is no GPU code on line {number} of {path}: give the nearest, {}",
             near.join(" and ")
         )
     }

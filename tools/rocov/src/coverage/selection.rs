@@ -32,24 +32,12 @@ impl FromStr for PathMap {
 }
 
 impl PathMap {
-    /// The present path of the source at `path`, by the first of `maps` that fits.
-    pub(crate) fn apply(maps: &[Self], path: &Path) -> PathBuf {
-        let moved = Self::first(maps, path);
-        moved.map_or_else(|| path.to_path_buf(), |(_, place)| place)
-    }
-
     /// The number of the first of `maps` that fits, and the path that it gives to the source at `path`.
     fn first(maps: &[Self], path: &Path) -> Option<(usize, PathBuf)> {
         maps.iter().enumerate().find_map(|(number, map)| {
             let rest = path.strip_prefix(&map.from).ok()?;
             Some((number, map.to.join(rest)))
         })
-    }
-
-    /// The map as an option of llvm-cov.
-    pub(crate) fn option(&self) -> String {
-        let (from, to) = (self.from.display(), self.to.display());
-        format!("-path-equivalence={from},{to}")
     }
 }
 

@@ -124,6 +124,8 @@ pub(crate) struct View {
     pub(crate) misfits: BTreeMap<Arc<str>, Misfit>,
     /// The coverage of a change, if one is reported.
     pub(crate) changed: Option<Changed>,
+    /// The largest count of all columns joined. A larger one becomes this.
+    pub(crate) max_count: u64,
     /// The selected components.
     pub(crate) components: Vec<Part>,
     /// The tests that profiles are labelled with, if the user asks for them.
@@ -169,6 +171,7 @@ impl View {
             texts: SourceTexts::default(),
             misfits: BTreeMap::new(),
             changed: None,
+            max_count: u64::MAX,
             components: Vec::new(),
             tests: Vec::new(),
             line_tests: LineTests::default(),
@@ -277,7 +280,8 @@ impl View {
     }
 
     /// One count of those in all columns, `None` if none has one: the sum over the archs, or the count
-    /// of the host if that is larger. The counts of the two sides are not added.
+    /// of the host if that is larger, up to the largest count that is wanted. The counts of the two sides are
+    /// not added.
     pub(crate) fn joined(&self, counts: &[Option<u64>]) -> Option<u64> {
         let of_side = |side| {
             let columns = self.columns.iter().zip(counts);
@@ -286,7 +290,8 @@ impl View {
                 .filter_map(|(_, count)| *count)
                 .reduce(u64::saturating_add)
         };
-        of_side(Side::Device).max(of_side(Side::Host))
+        let joined = of_side(Side::Device).max(of_side(Side::Host));
+        joined.map(|count| count.min(self.max_count))
     }
 }
 

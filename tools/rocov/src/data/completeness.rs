@@ -11,6 +11,7 @@ use super::device_elfs::{DeviceElf, ObjectFile};
 use super::match_elfs::MatchedElfs;
 use super::{Builds, DataDirectory, Registries};
 use crate::term::plural::count;
+use crate::term::remedy::explained;
 
 impl DataDirectory {
     /// Returns a line for each thing that ran, or should have run, and is not in a report of `matched`. Only
@@ -61,8 +62,8 @@ impl DataDirectory {
                     && said.insert(identity)
                 {
                     missing.push(format!(
-                        "code object {identity} in {} has no profile: it was never loaded, or its \
-                         process was killed",
+                        "code object {identity} in {} has no profile: it was never loaded, or its process was \
+                         killed: run the program again",
                         file.path.display()
                     ));
                 }
@@ -71,9 +72,12 @@ impl DataDirectory {
 
         let registries = self.registries();
         let unread = registries.unread.iter();
-        missing.extend(
-            unread.map(|error| format!("the loaded code objects are not known: {error:#}")),
-        );
+        missing.extend(unread.map(|error| {
+            format!(
+                "the loaded code objects are not known: {}",
+                explained(error)
+            )
+        }));
         // A profile of zeros does not replace that of a process that launched the code.
         let counted = profiles().filter(|it| !it.is_of_zeros());
         let profiled: BTreeSet<_> = counted.map(|it| (&*it.arch, &*it.identity)).collect();
@@ -85,7 +89,7 @@ impl DataDirectory {
             {
                 missing.push(format!(
                     "code object {identity} was loaded on {arch}, as the kernel registry says, and has no \
-                     profile: its process was killed, or the profile was removed"
+                     profile: its process was killed, or the profile was removed: run the program again"
                 ));
             }
         }

@@ -17,6 +17,7 @@ use crate::data::registries::{MergedRegistry, Origins, Registries};
 use crate::data::walk::{DirectoryWalk, FoundFile, Scope};
 use crate::support::paths::Absent;
 use crate::term::plural::count;
+use crate::term::remedy::explained;
 use crate::term::warnings::Warnings;
 
 /// All files of the directories that a user has named, and of those that belong to them.
@@ -71,7 +72,7 @@ impl DataDirectory {
         data.names = names.collect();
         for (path, error) in std::mem::take(&mut data.damaged) {
             if !data.names.contains(&path) {
-                warnings.add(format!("left out: {error:#}"));
+                warnings.add(format!("left out: {}", explained(&error)));
                 data.damaged.push((path, error));
             } else if path.is_file() {
                 bail!(
@@ -183,7 +184,9 @@ impl DataDirectory {
         for file in &self.named {
             for error in &file.damage {
                 let path = file.path.display();
-                warnings.add(format!("left out: a part of {path}: {error}"));
+                warnings.add(format!(
+                    "left out: a part of {path}: {error}: build it again"
+                ));
             }
         }
         let identities = self.device.iter().map(|profile| profile.identity.as_str());
@@ -194,7 +197,7 @@ impl DataDirectory {
             }
         }
         let refused = self.kept.refused.iter();
-        warnings.extend(refused.map(|error| format!("refused: {error:#}")));
+        warnings.extend(refused.map(|error| format!("refused: {}", explained(error))));
         Ok(())
     }
 
@@ -248,8 +251,8 @@ impl DataDirectory {
         }
         if self.registry_paths.is_empty() {
             bail!(
-                "no kernel registry (.kernels.json) in {self}: no program that loaded instrumented GPU \
-                 code ran under `rocov run` there; ROCOV_REGISTRY=always has one written for any"
+                "no kernel registry (.kernels.json) in {self}: run a program with instrumented GPU code under `rocov \
+                 run`, or any program with ROCOV_REGISTRY=always"
             );
         }
         let (registries, merged) = Registries::read_whole(self.scoped_registry_paths());

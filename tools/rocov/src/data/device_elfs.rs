@@ -53,7 +53,7 @@ impl ObjectFile {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         if path.is_dir() {
             bail!(
-                "{} is a directory, not an object file: the data directory comes before --object",
+                "{} is a directory, not an object file: give the data directory before --object",
                 path.display()
             );
         }

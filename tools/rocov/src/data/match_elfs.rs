@@ -11,6 +11,7 @@ use super::device_elfs::{DeviceElf, ObjectFile};
 use super::{DataDirectory, DeviceProfile, profile_header};
 use crate::llvm::LlvmTools;
 use crate::term::plural::count;
+use crate::term::remedy::explained;
 use crate::term::warnings::Warnings;
 
 /// Profiles paired with device ELFs, and the rest of both.
@@ -32,6 +33,8 @@ pub(crate) struct MatchedCodeObject<'a> {
     pub(crate) elf: &'a DeviceElf,
     /// At least one.
     pub(crate) profiles: Vec<&'a DeviceProfile>,
+    /// True if the counts of the profiles are of other labels than the user wants. They are taken as 0.
+    pub(crate) is_silent: bool,
 }
 
 /// The code objects of one arch, by identity.
@@ -58,6 +61,7 @@ impl<'a> MatchedElfs<'a> {
                         file,
                         elf,
                         profiles: Vec::new(),
+                        is_silent: false,
                     });
                 object.profiles.push(profile);
             } else {
@@ -160,7 +164,7 @@ impl<'a> MatchedElfs<'a> {
                 if !is_mapped {
                     left_out.push(format!(
                         "left out: {arch} code object {identity}: it has no coverage mapping, as it was \
-                         compiled without -fcoverage-mapping, or stripped"
+                         compiled without -fcoverage-mapping, or stripped: compile with what `rocov flags` prints"
                     ));
                 }
                 is_mapped
@@ -268,8 +272,8 @@ impl DataDirectory {
 
     fn not_of_components(&self) -> Error {
         anyhow!(
-            "no profile in {self} is of the given components and archs: they never ran, or \
-             were rebuilt since"
+            "no profile in {self} is of the given components and archs: they never ran, or were rebuilt since: run \
+             them again"
         )
     }
 
@@ -311,6 +315,9 @@ impl MatchedCodeObject<'_> {
 
     /// The number of its profiles, without those of zeros.
     pub(crate) fn counted(&self) -> usize {
+        if self.is_silent {
+            return 0;
+        }
         let profiles = self.profiles.iter();
         profiles.filter(|profile| !profile.is_of_zeros()).count()
     }
@@ -320,7 +327,11 @@ impl MatchedCodeObject<'_> {
         self.profiles.retain(|profile| match check(&profile.path) {
             Ok(()) => true,
             Err(error) => {
-                left_out.push(format!("left out: {}: {error:#}", profile.path.display()));
+                left_out.push(format!(
+                    "left out: {}: {}",
+                    profile.path.display(),
+                    explained(&error)
+                ));
                 false
             }
         });
@@ -354,9 +365,10 @@ fn without_a_profile(file: &ObjectFile, elfs: &[&DeviceElf]) -> String {
         targets => format!(" ({})", targets.join(", ")),
     };
     format!(
-        "left out: {} of {} in {}{targets}: without a profile, as not instrumented or never loaded",
+        "left out: {} of {} in {path}{targets}: without a profile, as not instrumented or never loaded: see \
+         `rocov doctor {path}`",
         elfs.len(),
         count(file.elfs.len(), "device ELF"),
-        file.path.display(),
+        path = file.path.display(),
     )
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! names: a file name -> walk: the files that are there -> DataDirectory: all of them, each once
 //!     -> builds: without what older builds counted -> device_elfs: with the ELFs of the code objects
-//!     -> match_elfs: profiles and device ELFs, paired -> completeness: what a report lacks
+//!     -> match_elfs: profiles and device ELFs, paired -> labels: of some tests only -> completeness: what a report lacks
 //! ```
 //!
 //! Nothing here prints: each step collects `Warnings`, and the command prints them.
@@ -13,6 +13,7 @@ mod completeness;
 pub(crate) mod components;
 mod data_directory;
 pub(crate) mod device_elfs;
+pub(crate) mod labels;
 pub(crate) mod match_elfs;
 mod names;
 mod no_profiles;

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Error, anyhow};
+use rocov::store::layout::PROFRAW;
 
 use super::DataDirectory;
-use crate::support::paths::Absent;
+use crate::support::paths::{Absent, below, here};
 use crate::term::plural::count;
 
 /// The name of the first page of `rocov report --html`.
@@ -33,6 +34,26 @@ impl DataDirectory {
         }
         if let Some(about) = self.about_llvms() {
             return anyhow!("no device profiles of rocov in {self}: {about}");
+        }
+        if let Some(pages) = self.with_file(|name| name == PAGES) {
+            return anyhow!(
+                "no device profiles in {self}: {} is a page of a report: give the directory that \
+                 `rocov run` wrote to",
+                pages.display()
+            );
+        }
+        if let Some(merged) = self.with_file(|name| name.ends_with(".profdata")) {
+            return anyhow!(
+                "no device profiles in {self}: {} is merged, and a report needs raw profiles: give \
+                 the directories that were merged",
+                merged.display()
+            );
+        }
+        if let Some(whole) = self.whole() {
+            return anyhow!(
+                "no device profiles in {self}, which is a part of {0}: `rocov report {0}` reports on all of it",
+                whole.display()
+            );
         }
         if let Some((_, elf)) = self.elf_paths().next() {
             return anyhow!(
@@ -63,20 +84,6 @@ impl DataDirectory {
                      GPU code that counts ran"
                 );
             }
-            if let Some(pages) = self.with_file(|name| name == PAGES) {
-                return anyhow!(
-                    "no device profiles in {self}: {} is a page of a report: give the directory that \
-                     `rocov run` wrote to",
-                    pages.display()
-                );
-            }
-            if let Some(merged) = self.with_file(|name| name.ends_with(".profdata")) {
-                return anyhow!(
-                    "no device profiles in {self}: {} is merged, and a report needs raw profiles: give \
-                     the directories that were merged",
-                    merged.display()
-                );
-            }
         }
         anyhow!(
             "no device profiles in {self}{host}: no GPU code that counts ran: compile the program with \
@@ -101,6 +108,17 @@ impl DataDirectory {
         let remedy = "give the directory that `rocov run` wrote to; it writes none if no GPU code that counts ran";
         let absent = self.absent.first()?;
         Some(Absent::new(absent, remedy).into())
+    }
+
+    /// The data directory that a directory that was named is a part of, if it has profiles.
+    fn whole(&self) -> Option<PathBuf> {
+        let has_profiles = |parent: &PathBuf| parent.join(PROFRAW).is_dir();
+        let parents = self.names.iter().filter_map(|name| {
+            let name = name.canonicalize().ok()?;
+            Some(name.parent()?.to_owned())
+        });
+        let whole = parents.filter(has_profiles).next()?;
+        Some(below(&whole.to_string_lossy(), &here()).into_owned().into())
     }
 
     /// The first file with such a name directly in one of the directories.

@@ -195,7 +195,6 @@ mod tests {
             raw_version: Version::of_clang(*llvm).map(|version| version.layout().version),
             profdata: format!("/llvm-profdata-{llvm}").into(),
             cov: format!("/llvm-cov-{llvm}").into(),
-            cxxfilt: None,
         });
         LlvmTools {
             tools: tools.collect(),

@@ -27,8 +27,6 @@ pub(crate) struct Tools {
     pub(crate) profdata: PathBuf,
     /// Prints reports.
     pub(crate) cov: PathBuf,
-    /// Turns symbols into names, if it is installed.
-    pub(crate) cxxfilt: Option<PathBuf>,
 }
 
 impl Tools {
@@ -47,7 +45,6 @@ impl Tools {
                 None => asked(profdata).or(known),
             },
             profdata: profdata.to_path_buf(),
-            cxxfilt: beside(profdata, "llvm-cxxfilt"),
             cov,
         })
     }

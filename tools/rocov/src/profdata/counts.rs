@@ -77,7 +77,10 @@ impl ProfileCounts {
                 continue;
             };
             if sums.version.word() != of_program.version.word() {
-                bail!("{} is of another raw version", path.display());
+                bail!(
+                    "{} is of another raw version than the first: give profiles of one compiler",
+                    path.display()
+                );
             }
             add(&mut sums.functions, of_program.functions)?;
         }
@@ -88,7 +91,7 @@ impl ProfileCounts {
     pub(crate) fn zeros(&self) -> Self {
         self.map(|counts| FunctionCounts {
             counters: vec![0; counts.counters.len()],
-            uniform: Vec::new(),
+            uniform: vec![0; counts.uniform.len()],
             bitmap: vec![0; counts.bitmap.len()],
         })
     }

@@ -1,5 +1,4 @@
-//! Adds up the raw profiles of each code object ([`counts`]). For annotated source, merges those of an arch into
-//! an indexed profile, as llvm-cov reads it.
+//! Adds up the raw profiles of each code object ([`counts`]).
 //!
 //! Two code objects can have the same function, and each has its own counts of it.
 
@@ -22,7 +21,6 @@ use crate::data::device_elfs::ObjectFile;
 use crate::data::match_elfs::{MatchedArch, MatchedCodeObject, MatchedElfs, leave_out_damaged};
 use crate::llvm::LlvmTools;
 use crate::support::{mmap, parallel};
-use crate::term::print;
 use crate::term::warnings::Warnings;
 
 pub(crate) use counts::{BinaryCounts, ProfileCounts};
@@ -45,8 +43,6 @@ pub(crate) struct MergedArch<'a> {
     pub(crate) objects: Vec<MergedObject<'a>>,
     /// The number that all counts were multiplied by.
     pub(crate) scale: u64,
-    /// The raw profiles of all of them.
-    raw: Vec<PathBuf>,
 }
 
 /// A code object and its own counts.
@@ -112,9 +108,7 @@ impl<'a> MergedProfiles<'a> {
                 }
             };
             let objects = objects.iter().zip(counts);
-            let mut raw = Vec::new();
             let objects = objects.map(|((identity, object), counts)| {
-                raw.extend(object.paths().into_iter().map(Path::to_path_buf));
                 Ok(MergedObject {
                     identity,
                     file: object.file,
@@ -128,7 +122,6 @@ impl<'a> MergedProfiles<'a> {
                 name,
                 objects,
                 scale: 1,
-                raw,
             });
         }
         matched.archs.retain(|_, objects| !objects.is_empty());
@@ -154,18 +147,6 @@ impl<'a> MergedProfiles<'a> {
             object.counts = BinaryCounts::Summed(Arc::new(counts.scaled(factor)));
         }
         Ok(())
-    }
-
-    /// The indexed profile of an arch, for llvm-cov.
-    ///
-    /// # Errors
-    ///
-    /// Fails if llvm-profdata fails.
-    pub(crate) fn indexed(&self, arch: &MergedArch<'_>, installed: &LlvmTools) -> Result<PathBuf> {
-        let profile = of_arch(self.directory(), arch.name);
-        let raw: Vec<_> = arch.raw.iter().map(PathBuf::as_path).collect();
-        print::warn(&llvm_profdata::merge(&raw, &profile, installed, &[])?);
-        Ok(profile)
     }
 
     /// A directory for files that are needed as long as this.
@@ -210,13 +191,6 @@ impl MergedObject<'_> {
     }
 }
 
-impl MergedArch<'_> {
-    /// The device ELFs.
-    pub(crate) fn elfs(&self) -> Vec<PathBuf> {
-        self.objects.iter().map(|it| it.elf.clone()).collect()
-    }
-}
-
 /// The path of the indexed profile of this name in a directory.
 fn of_arch(directory: &Path, name: &str) -> PathBuf {
     directory.join(format!("{name}.profdata"))
@@ -225,10 +199,7 @@ fn of_arch(directory: &Path, name: &str) -> PathBuf {
 /// The sums of the profiles of each code object; `None` if some cannot be added up.
 fn sums(objects: &MatchedArch<'_>) -> Result<Option<Vec<BinaryCounts>>> {
     let objects: Vec<_> = objects.values().collect();
-    let sums = parallel::map(&objects, |object| {
-        let sum = ProfileCounts::of(&object.paths()).ok();
-        Ok(sum.map(|sum| BinaryCounts::Summed(Arc::new(sum))))
-    })?;
+    let sums = parallel::map(&objects, |object| Ok(summed(object).ok()))?;
     Ok(sums.into_iter().collect())
 }
 
@@ -259,11 +230,25 @@ pub(crate) fn object_counts(
     part: PathBuf,
     installed: &LlvmTools,
 ) -> Result<(BinaryCounts, Vec<String>)> {
-    match ProfileCounts::of(&object.paths()) {
-        Ok(counts) => Ok((BinaryCounts::Summed(Arc::new(counts)), Vec::new())),
+    match summed(object) {
+        Ok(counts) => Ok((counts, Vec::new())),
+        Err(error) if object.is_silent => Err(error.context(
+            "rocov cannot leave out the counts of other labels: report the directory of the label, \
+             DIR/profraw/labels/NAME",
+        )),
         Err(_) => {
             let said = llvm_profdata::merge(&object.paths(), &part, installed, &[])?;
             Ok((BinaryCounts::Indexed(part), said))
         }
     }
+}
+
+/// The sum of the profiles of a code object.
+fn summed(object: &MatchedCodeObject<'_>) -> Result<BinaryCounts> {
+    let counts = ProfileCounts::of(&object.paths())?;
+    let counts = match object.is_silent {
+        true => counts.zeros(),
+        false => counts,
+    };
+    Ok(BinaryCounts::Summed(Arc::new(counts)))
 }

@@ -1,187 +1,197 @@
-//! Annotated source, which llvm-cov prints.
+//! Annotated source: each line with its count, as `llvm-cov show` prints it. The instances of a template follow
+//! its last line, each by itself.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
 
-use anyhow::{Context, Result, bail};
-use tempfile::TempDir;
+use anstyle::{AnsiColor, Style};
+use anyhow::Result;
 
-use crate::coverage;
-use crate::coverage::llvm_cov::llvm_cov;
-use crate::coverage::resolve_source::not_known;
-use crate::coverage::{Misfit, PathMap, SourceTexts};
-use crate::llvm::Tools;
-use crate::system::command;
-use crate::term::print;
+use crate::coverage::function::{Place, Span};
+use crate::coverage::model::Record;
+use crate::coverage::segments::{Segment, lines, missed};
+use crate::coverage::view::Column;
+use crate::support::demangle::shown;
 
-/// The sources that the user asks for, and how to show them.
-pub(crate) struct SourceRequest<'a> {
-    /// Files and directories; none for all.
-    pub(crate) sources: &'a [PathBuf],
-    pub(crate) maps: &'a [PathMap],
-    pub(crate) texts: &'a SourceTexts,
-    /// True if to show them in colors.
-    pub(crate) is_colored: bool,
+const NAME: Style = AnsiColor::Cyan.on_default();
+const NOT_RUN: Style = AnsiColor::Red.on_default();
+const MISSED: Style = Style::new().bg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
+
+/// The line between instances.
+const RULE: &str = "  ------------------";
+
+/// A source file that is printed.
+pub(crate) struct AnnotatedSource<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) text: Vec<u8>,
 }
 
-impl SourceRequest<'_> {
-    /// Returns whether `source` is one of those, or in a directory that is.
-    fn has(&self, source: &Path) -> bool {
-        let in_git = self.texts.path_in_git(source);
-        let is_in = |asked: &PathBuf| {
-            let is_in_git = in_git.is_some_and(|it| Path::new(it).starts_with(asked));
-            let asked = asked.canonicalize().unwrap_or_else(|_| asked.clone());
-            let source = source.canonicalize();
-            is_in_git || source.is_ok_and(|source| source.starts_with(asked))
-        };
-        self.sources.is_empty() || self.sources.iter().any(is_in)
+/// Writes annotated sources with the counts of a column, each with its path if there are several.
+///
+/// # Errors
+///
+/// Fails if they cannot be written.
+pub(crate) fn write(
+    column: &Column,
+    sources: &[AnnotatedSource<'_>],
+    is_colored: bool,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let mut page = Page { is_colored, out };
+    for source in sources {
+        if sources.len() > 1 {
+            page.styled(NAME, source.path)?;
+            writeln!(page.out, ":")?;
+        }
+        page.source(column, source)?;
+        writeln!(page.out)?;
     }
+    page.out.flush()?;
+    Ok(())
+}
 
-    /// Runs llvm-cov to print annotated `sources` of `elfs`, by their indexed profile.
-    ///
-    /// # Errors
-    ///
-    /// Fails if llvm-cov fails.
-    pub(crate) fn show(
-        &self,
-        tools: &Tools,
-        elfs: &[PathBuf],
-        profile: &Path,
-        sources: &AnnotatedSources,
-    ) -> Result<()> {
-        let sources = &sources.shown;
-        let mut command = llvm_cov(tools, "show", elfs, profile);
-        if let Some(cxxfilt) = &tools.cxxfilt {
-            // Instantiations of a template are shown one by one, under their names.
-            command.arg("-Xdemangler").arg(cxxfilt);
-        }
-        command.arg(format!("-use-color={}", self.is_colored));
-        if self.texts.are_of_revision() {
-            return self.show_copies(command, sources);
-        }
-        command.args(self.maps.iter().map(PathMap::option));
-        command.args(sources.iter().map(|source| &source.now));
-        command::show(&mut command)
-    }
+/// The output.
+struct Page<'a> {
+    is_colored: bool,
+    out: &'a mut dyn Write,
+}
 
-    /// Shows sources of a git revision. llvm-cov reads only files: it gets copies in a directory that
-    /// stands for the root, and the name of that directory is removed from its output.
-    fn show_copies(&self, mut command: Command, sources: &[AnnotatedSource]) -> Result<()> {
-        let root = TempDir::new().context("cannot make a temporary directory")?;
-        let root = root.path();
-        command.arg(format!("-path-equivalence=/,{}/", root.display()));
-        for source in sources {
-            let copy = root.join(
-                source
-                    .compiled
-                    .strip_prefix("/")
-                    .unwrap_or(&source.compiled),
-            );
-            let text = self.texts.read(&source.now)?;
-            fs::create_dir_all(copy.parent().unwrap_or(root))
-                .and_then(|()| fs::write(&copy, text))
-                .with_context(|| format!("cannot write {}", copy.display()))?;
-            command.arg(copy);
-        }
-        let root = root.display().to_string();
-        let (_, said) = command::read(&mut command, |shown| {
-            for line in BufReader::new(shown).split(b'\n') {
-                let mut line = line.context("cannot read what llvm-cov shows")?;
-                let named = line
-                    .windows(root.len())
-                    .position(|it| it == root.as_bytes());
-                if let Some(at) = named {
-                    line.drain(at..at + root.len());
-                }
-                line.push(b'\n');
-                print::text(&line)?;
+impl Page<'_> {
+    /// Writes a source, with the instances of its templates.
+    fn source(&mut self, column: &Column, source: &AnnotatedSource<'_>) -> io::Result<()> {
+        let text = text_lines(&source.text);
+        let counted = CountedLines::of(&column.segments(source.path));
+        let mut instances = instances(column, source.path);
+        for (number, line) in (1..).zip(&text) {
+            self.line("", number, line, &counted)?;
+            let Some(here) = instances.remove(&number) else {
+                continue;
+            };
+            for record in here {
+                writeln!(self.out, "{RULE}")?;
+                self.instance(record, &text)?;
             }
-            Ok(())
-        })?;
-        print::aside(&said.replace(&root, ""));
+            writeln!(self.out, "{RULE}")?;
+        }
         Ok(())
     }
 
-    /// Checks that something was shown.
-    ///
-    /// # Errors
-    ///
-    /// Fails if no source was shown, or one that the user named is not there.
-    pub(crate) fn check(&self, found: &AnnotatedSources) -> Result<()> {
-        let is_missing = |source: &&PathBuf| !self.texts.are_of_revision() && !source.exists();
-        let missing: Vec<_> = self.sources.iter().filter(is_missing).collect();
-        if !missing.is_empty() {
-            return Err(not_known(missing, &found.compiled));
+    /// Writes an instance: its name, and its lines if it ran.
+    fn instance(&mut self, record: &Record, text: &[&[u8]]) -> io::Result<()> {
+        let name = shown(&record.function.name);
+        write!(self.out, "  | ")?;
+        if record.counts.calls == 0 {
+            self.styled(NOT_RUN, &format!("Unexecuted instantiation: {name}"))?;
+            return writeln!(self.out);
         }
-        if !found.shown.is_empty() {
+        self.styled(NAME, &name)?;
+        writeln!(self.out, ":")?;
+        let segments = record.segments();
+        let counted = CountedLines::of(&segments);
+        let [Some(first), Some(last)] = [segments.first(), segments.last()] else {
             return Ok(());
+        };
+        let lines = (1..).zip(text);
+        let inside = first.place.line..=last.place.line;
+        for (number, line) in lines.filter(|(number, _)| inside.contains(number)) {
+            self.line("  |", number, line, &counted)?;
         }
-        if self.sources.is_empty() {
-            bail!("no source can be shown: leave out --show to print the table");
-        }
-        Err(not_known(self.sources, &found.compiled))
+        Ok(())
     }
-}
 
-/// A source that is shown.
-pub(crate) struct AnnotatedSource {
-    /// The path that the compiler had.
-    compiled: PathBuf,
-    /// The path of the source now.
-    pub(crate) now: PathBuf,
-}
-
-/// The sources that code objects were compiled from.
-#[derive(Default)]
-pub(crate) struct AnnotatedSources {
-    /// The sources that the user asks for and that exist.
-    pub(crate) shown: Vec<AnnotatedSource>,
-    /// The sources that should be shown and do not exist, as the compiler named them.
-    missing: Vec<PathBuf>,
-    /// All sources, as the compiler named them.
-    compiled: BTreeSet<PathBuf>,
-}
-
-impl AnnotatedSources {
-    /// Looks for the sources of `elfs`.
-    ///
-    /// # Errors
-    ///
-    /// Fails if llvm-cov fails.
-    pub(crate) fn of(
-        tools: &Tools,
-        elfs: &[PathBuf],
-        merged: &Path,
-        request: &SourceRequest<'_>,
-    ) -> Result<Self> {
-        let mut found = Self::default();
-        for source in coverage::sources(tools, elfs, merged)? {
-            let now = PathMap::apply(request.maps, &source);
-            if !request.texts.has(&now) && request.sources.is_empty() {
-                found.missing.push(source.clone());
-            } else if request.has(&now) {
-                let compiled = source.clone();
-                found.shown.push(AnnotatedSource { compiled, now });
+    /// Writes a line with its number and its count.
+    fn line(
+        &mut self,
+        prefix: &str,
+        number: u32,
+        text: &[u8],
+        counted: &CountedLines,
+    ) -> io::Result<()> {
+        let count = counted.counts.get(&number).map(|count| short(*count));
+        let count = count.unwrap_or_default();
+        write!(self.out, "{prefix}{number:>5}|{count:>7}|")?;
+        let mut written = 0;
+        for (start, end) in counted.missed_on(number, text.len()) {
+            if self.is_colored && start >= written && start < end {
+                self.out.write_all(&text[written..start])?;
+                write!(self.out, "{MISSED}")?;
+                self.out.write_all(&text[start..end])?;
+                write!(self.out, "{MISSED:#}")?;
+                written = end;
             }
-            found.compiled.insert(source);
         }
-        Ok(found)
+        self.out.write_all(&text[written..])?;
+        writeln!(self.out)
     }
 
-    /// One line for each source that is not there.
-    pub(crate) fn left_out(&self) -> Vec<String> {
-        let line =
-            |source: &PathBuf| format!("left out: {}", Misfit::Missing.about(source.display()));
-        self.missing.iter().map(line).collect()
+    fn styled(&mut self, style: Style, text: &str) -> io::Result<()> {
+        match self.is_colored {
+            true => write!(self.out, "{style}{text}{style:#}"),
+            false => write!(self.out, "{text}"),
+        }
+    }
+}
+
+/// The counts of lines, and the code that did not run.
+struct CountedLines {
+    counts: BTreeMap<u32, u64>,
+    missed: Vec<Span>,
+}
+
+impl CountedLines {
+    fn of(segments: &[Segment]) -> Self {
+        Self {
+            counts: lines(segments).into_iter().collect(),
+            missed: missed(segments),
+        }
     }
 
-    /// Adds the sources of another arch.
-    pub(crate) fn add(&mut self, other: Self) {
-        self.shown.extend(other.shown);
-        self.missing.extend(other.missing);
-        self.compiled.extend(other.compiled);
+    /// The parts of a line of `length` bytes that did not run, in order: from a byte up to another.
+    fn missed_on(&self, line: u32, length: usize) -> impl Iterator<Item = (usize, usize)> {
+        let byte = move |place: Place, otherwise| match place.line == line {
+            true => (place.column as usize).saturating_sub(1).min(length),
+            false => otherwise,
+        };
+        let spans = self.missed.iter();
+        let spans = spans.filter(move |it| (it.start.line..=it.end.line).contains(&line));
+        spans.map(move |it| (byte(it.start, 0), byte(it.end, length)))
     }
+}
+
+/// The lines of a text, without their ends.
+fn text_lines(text: &[u8]) -> Vec<&[u8]> {
+    let text = text.strip_suffix(b"\n").unwrap_or(text);
+    text.split(|byte| *byte == b'\n').collect()
+}
+
+/// The instances of the templates of a source, by the last line of each. A function without a second instance
+/// is none.
+fn instances<'a>(column: &'a Column, path: &'a str) -> HashMap<u32, Vec<&'a Record>> {
+    let mut by_start: BTreeMap<Place, Vec<&Record>> = BTreeMap::new();
+    for record in column.defined_in(path) {
+        let start = record.function.start();
+        by_start.entry(start).or_default().push(record);
+    }
+    let mut by_end: HashMap<u32, Vec<&Record>> = HashMap::new();
+    for group in by_start.into_values().filter(|group| group.len() > 1) {
+        for record in group {
+            let end = record.function.end().line;
+            by_end.entry(end).or_default().push(record);
+        }
+    }
+    by_end
+}
+
+/// A count with three digits at least, and the letter of its power of 1000: `12`, `1.02k`, `3.40M`.
+fn short(count: u64) -> String {
+    let digits = count.to_string();
+    if digits.len() <= 3 {
+        return digits;
+    }
+    let whole = (digits.len() - 1) % 3 + 1;
+    let unit = b" kMGTPE"[(digits.len() - 1) / 3];
+    let (whole, rest) = digits.split_at(whole);
+    let rest = &rest[..3 - whole.len()];
+    let point = if rest.is_empty() { "" } else { "." };
+    format!("{whole}{point}{rest}{}", char::from(unit))
 }

@@ -43,7 +43,7 @@ fn open(path: &Path) -> Result<File> {
         file => file.with_context(|| format!("cannot open {}", path.display()))?,
     };
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        bail!("{} is not a file", path.display());
+        bail!("{} is not a file: give a file", path.display());
     }
     Ok(file)
 }

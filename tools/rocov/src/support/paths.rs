@@ -58,14 +58,14 @@ pub(crate) fn below<'a>(path: &'a str, base: &Path) -> Cow<'a, str> {
     }
 }
 
-/// The directory that all of the paths are in; nothing if there is but one.
+/// The innermost directory that all of the paths are in; nothing if there are none.
 pub(crate) fn common<'a>(paths: impl IntoIterator<Item = &'a str>) -> PathBuf {
     let mut paths = paths.into_iter().map(Path::new);
-    let (Some(first), Some(second)) = (paths.next(), paths.next()) else {
+    let Some(first) = paths.next() else {
         return PathBuf::new();
     };
     let mut common = first.parent().unwrap_or(first);
-    for path in [second].into_iter().chain(paths) {
+    for path in paths {
         while !path.starts_with(common) {
             common = common.parent().unwrap_or(Path::new(""));
         }
@@ -82,7 +82,8 @@ mod tests {
         assert_eq!(common(["/a/bc/x", "/a/bd/y", "/a/bc/z"]), Path::new("/a"));
         assert_eq!(common(["/a/b/x", "/a/b/c/y"]), Path::new("/a/b"));
         assert_eq!(common(["/a/x", "/b/x"]), Path::new("/"));
-        assert_eq!(common(["/a/x"]), Path::new(""));
+        assert_eq!(common(["/a/x"]), Path::new("/a"));
+        assert_eq!(common([]), Path::new(""));
         assert_eq!(below("/a/b/x", Path::new("/a")), "b/x");
         assert_eq!(below("/ab/x", Path::new("/a")), "/ab/x");
     }

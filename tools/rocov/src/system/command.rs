@@ -85,22 +85,6 @@ pub(crate) fn read<T>(
     Ok((consumed?, text))
 }
 
-/// Runs `command` with rocov's own standard output and error. That its reader has seen enough and
-/// closed the pipe, as head(1) does, is no failure.
-///
-/// # Errors
-///
-/// Fails if it cannot be run or fails.
-pub(crate) fn show(command: &mut Command) -> Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("cannot run {}", display(command)))?;
-    if !status.success() && status.signal() != Some(libc::SIGPIPE) {
-        bail!("{} failed ({status})", display(command));
-    }
-    Ok(())
-}
-
 /// The command as it can be pasted into a shell.
 fn display(command: &Command) -> String {
     let words: Vec<_> = std::iter::once(command.get_program())

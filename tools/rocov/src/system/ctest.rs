@@ -1,14 +1,15 @@
 //! `rocov run --per-test`: a label for each test that ctest runs.
 //!
 //! ctest reads its tests from `CTestTestfile.cmake` in the build directory. rocov gives it another
-//! directory, with links to all files of the build directory and another `CTestTestfile.cmake`. That
-//! file includes the real one, and adds `ROCOV_LABEL` to the environment of each test. Nothing else
-//! changes: commands, properties, fixtures, the choice and order of tests, and ctest's record of
-//! earlier runs.
+//! directory, `Testing/rocov` in the build directory, with links to all files of that and another
+//! `CTestTestfile.cmake`. That file includes the real one, and adds `ROCOV_LABEL` to the environment of each
+//! test. Nothing else changes: commands, properties, fixtures, the choice and order of tests, and ctest's
+//! record of earlier runs. The directory stays, as ctest prints paths in it.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,9 +18,9 @@ use anyhow::{Context, Result, bail};
 use flate2::Crc;
 use rocov::store::Label;
 use serde::Deserialize;
-use tempfile::TempDir;
 
 use super::command;
+use crate::support::atomic::replace;
 use crate::term::print;
 
 /// The file that ctest reads first in a build directory.
@@ -41,8 +42,6 @@ const CHARACTERS_KEPT: usize = 64;
 /// A command of ctest that labels its tests.
 pub(crate) struct PerTest {
     pub(crate) command: Vec<OsString>,
-    /// The directory that it reads.
-    _directory: TempDir,
 }
 
 impl PerTest {
@@ -65,19 +64,22 @@ impl PerTest {
             );
         }
         let names = asked.names(&build)?;
-        let directory = stand_in(&build, &labels(&names))
-            .with_context(|| format!("cannot stand in for {}", build.display()))?;
+        let directory = asked.stand_in(&build);
+        fill(&directory, &build, &labels(&names)).with_context(|| {
+            format!(
+                "cannot write {}: make {} writable",
+                directory.display(),
+                build.display()
+            )
+        })?;
         let mut command = vec![asked.program.to_owned(), "--test-dir".into()];
-        command.push(directory.path().into());
+        command.push(directory.into());
         command.extend(asked.arguments);
         if let Some(path) = asked.junit {
             // ctest writes it to the directory that it reads.
             command.extend(["--output-junit".into(), build.join(path).into()]);
         }
-        Ok(Self {
-            command,
-            _directory: directory,
-        })
+        Ok(Self { command })
     }
 }
 
@@ -93,7 +95,9 @@ struct CtestCommand<'a> {
 
 impl<'a> CtestCommand<'a> {
     fn of(command: &'a [OsString]) -> Result<Self> {
-        let (program, arguments) = command.split_first().context("no program given")?;
+        let (program, arguments) = command
+            .split_first()
+            .context("no program is given: give one after `--`")?;
         let name = Path::new(program).file_name().unwrap_or_default();
         if name != "ctest" && name != "ctest3" {
             bail!(
@@ -132,6 +136,16 @@ impl<'a> CtestCommand<'a> {
             }
         }
         Ok(asked)
+    }
+
+    /// The directory that ctest reads in place of `build`. Configurations may have other tests.
+    fn stand_in(&self, build: &Path) -> PathBuf {
+        let mut name = OsString::from("rocov");
+        if let Some(configuration) = &self.configuration {
+            name.push("-");
+            name.push(configuration);
+        }
+        build.join(RESULTS).join(name)
     }
 
     /// The names of all tests of a build directory.
@@ -201,14 +215,23 @@ fn short(name: &str) -> String {
     format!("{start}-{:08x}", hash.sum())
 }
 
-/// Makes the directory that ctest reads in place of `build`.
-fn stand_in(build: &Path, labels: &[(&str, String)]) -> Result<TempDir> {
-    fs::create_dir_all(build.join(RESULTS))?;
-    let directory = TempDir::new()?;
+/// Fills the directory that ctest reads in place of `build`. Another `rocov run` may do so at the same time.
+fn fill(directory: &Path, build: &Path, labels: &[(&str, String)]) -> Result<()> {
+    fs::create_dir_all(directory)?;
+    for entry in fs::read_dir(directory)? {
+        let name = entry?.file_name();
+        if name != TEST_FILE && !build.join(&name).exists() {
+            _ = fs::remove_file(directory.join(name));
+        }
+    }
     for entry in fs::read_dir(build)? {
         let name = entry?.file_name();
-        if name != TEST_FILE {
-            symlink(build.join(&name), directory.path().join(name))?;
+        if name == TEST_FILE {
+            continue;
+        }
+        match symlink(build.join(&name), directory.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            linked => linked?,
         }
     }
     let mut text = format!("subdirs({})\n", quoted(&build.to_string_lossy()));
@@ -217,8 +240,9 @@ fn stand_in(build: &Path, labels: &[(&str, String)]) -> Result<TempDir> {
         let name = quoted(name);
         text += &format!("set_tests_properties({name} PROPERTIES ENVIRONMENT {variable})\n");
     }
-    fs::write(directory.path().join(TEST_FILE), text)?;
-    Ok(directory)
+    replace(&directory.join(TEST_FILE), |file| {
+        Ok(fs::write(file, &text)?)
+    })
 }
 
 /// A quoted argument of CMake's language.

@@ -127,27 +127,36 @@ impl Notes {
             "this machine has no GPU (no /dev/kfd): `rocov run --gpu model` runs the program on a \
              modelled one"
                 .to_owned()
-        } else if self.any_has("hip") || self.any_has("loaded") {
+        } else if !self.any_has("hip") && !self.any_has("loaded") {
+            "no process used a GPU: check the command and its arguments".to_owned()
+        } else if let Some(signal) = ending.killed_by() {
+            format!(
+                "`{program}` was killed by {signal} before it loaded GPU code that counts: solve that first"
+            )
+        } else {
             format!(
                 "no process loaded GPU code that counts: compile it, or have hipRTC compile it, with \
                  what `rocov flags` prints, and run `rocov doctor {program}`"
             )
-        } else {
-            "no process used a GPU".to_owned()
         };
         Some(format!("nothing was drained: {why}"))
     }
 }
 
 impl Ending<'_> {
+    /// The name of the signal that killed the program, if one did. A shell that has seen a program die says so
+    /// by its exit status.
+    fn killed_by(&self) -> Option<&'static str> {
+        let of_status = self.status.code().map(|code| code - 128);
+        self.status.signal().or(of_status).and_then(signal_name)
+    }
+
     /// The line about a process, and so many `others`, that ended before the last drain. The process
     /// `has_written` a profile before, or not.
     fn cut_off(&self, pid: u32, has_written: bool, others: usize) -> String {
         let program = self.program.display();
         let signal = self.status.signal();
-        // A shell that has seen a program die says so by its exit status.
-        let of_status = self.status.code().map(|code| code - 128);
-        let name = signal.or(of_status).and_then(signal_name);
+        let name = self.killed_by();
         let who = if pid == self.pid {
             format!("`{program}`")
         } else {
@@ -160,7 +169,7 @@ impl Ending<'_> {
             _ => format!("{who} ended"),
         };
         line += match has_written {
-            true => " after its last drain: what it counted since then is lost",
+            true => " after its last drain: later counts are lost",
             false => " before its counters were drained: they are lost",
         };
         if others > 0 {

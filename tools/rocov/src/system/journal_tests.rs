@@ -42,8 +42,7 @@ fn what_became_of_the_counters_is_one_line() {
             "7 counts, 7 wrote",
             libc::SIGKILL,
             format!(
-                "`./app` was killed by SIGKILL after its last drain: what it counted since then is \
-                 lost; {snapshots}"
+                "`./app` was killed by SIGKILL after its last drain: later counts are lost; {snapshots}"
             ),
         ),
         (
@@ -86,9 +85,16 @@ fn what_became_of_the_counters_is_one_line() {
                 .to_owned(),
         ),
         (
+            "7 hip",
+            SEGV,
+            "nothing was drained: `./app` was killed by SIGSEGV before it loaded GPU code that counts: solve \
+             that first"
+                .to_owned(),
+        ),
+        (
             "",
             0,
-            "nothing was drained: no process used a GPU".to_owned(),
+            "nothing was drained: no process used a GPU: check the command and its arguments".to_owned(),
         ),
     ] {
         assert_eq!(line(notes, status, |_| {}), expected, "{notes}");

@@ -5,6 +5,7 @@ pub(crate) mod line_ranges;
 pub(crate) mod plural;
 pub(crate) mod print;
 pub(crate) mod progress;
+pub(crate) mod remedy;
 pub(crate) mod shell_line;
 pub(crate) mod table;
 pub(crate) mod warnings;

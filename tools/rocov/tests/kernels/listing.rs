@@ -80,7 +80,8 @@ fn hips_own_kernels_are_listed_if_they_are_asked_for() {
     let loads = vec![load(&objects[1], 0x1000, 1, None)];
     write(&document(7, &objects[1..], loads), &place.data());
     let output = run(&mut command(&place, &[]));
-    let expected = "rocov: the program loaded only 1 kernel of HIP itself: --all lists them\n";
+    let expected =
+        "rocov: the program loaded only 1 kernel of HIP itself: give --all to list them\n";
     assert_eq!(stderr(&output), expected);
 }
 
@@ -103,14 +104,25 @@ fn filters_and_order_are_chosen() {
     ] {
         assert_eq!(names(&place, arguments), expected, "{arguments:?}");
     }
-    for arguments in [
-        &["--arch", "gfx90a:xnack+"][..],
-        &["--arch", "zz"],
-        &["--uncovered"],
+    let output = run(&mut command(&place, &["--uncovered"]));
+    assert_eq!(
+        stderr(&output),
+        "rocov: none of 3 kernels is listed: leave out --instrumented or --uncovered to list more\n"
+    );
+    assert_eq!(stdout(&output).lines().count(), 1);
+    for (arguments, remedy) in [
+        (
+            ["--arch", "gfx90a:xnack+"],
+            "archs: gfx90a:xnack-, gfx942:sramecc+\n",
+        ),
+        (["--arch", "zz"], "archs: gfx90a:xnack-, gfx942:sramecc+\n"),
+        (["--name", "nothing*"], "--all` lists all names\n"),
     ] {
-        let output = run(&mut command(&place, arguments));
-        assert_eq!(stderr(&output), "rocov: none of 3 kernels matches\n");
-        assert_eq!(stdout(&output).lines().count(), 1);
+        let output = command(&place, &arguments).output().unwrap();
+        let message = failure(&output, 1);
+        assert!(message.contains(arguments[1]), "{message}");
+        assert!(message.ends_with(remedy), "{message}");
+        assert_eq!(stdout(&output), "");
     }
     let output = command(&place, &["--sort", "x"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));

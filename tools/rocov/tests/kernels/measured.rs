@@ -110,7 +110,10 @@ fn kernels_that_never_ran_can_be_asked_for() {
     place.profile(&place.path().join("kernels.elf"), "gfx90a", 1, 1);
     let output = run(&mut command(&place, &["--uncovered"]));
     assert_eq!(stdout(&output).lines().count(), 1);
-    assert_eq!(stderr(&output), "rocov: none of 2 kernels matches\n");
+    assert_eq!(
+        stderr(&output),
+        "rocov: none of 2 kernels is listed: leave out --instrumented or --uncovered to list more\n"
+    );
 }
 
 #[test]

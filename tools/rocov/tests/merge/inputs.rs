@@ -91,7 +91,8 @@ fn lists_that_are_refused() {
         ),
         (
             "missing",
-            "rocov: cannot open the list missing: No such file or directory (os error 2)\n",
+            "rocov: cannot open the list missing: No such file or directory (os error 2): check the path, and make \
+             the directory if it is missing\n",
         ),
     ] {
         let output = place.merge(&["-f", list, "-o", "out"]);

@@ -103,9 +103,9 @@ fn the_table_says_which_arch_misses_which_line() {
     let (place, elfs) = Place::with_archs();
     let said = place.of_archs(&elfs, &[]);
     let (_, differences) = said.split_once("\nLines that ran elsewhere:\n").unwrap();
-    let source = data("archs.hip");
     let missed = "not on gfx942: 13, 16-21, 27-28, 31-34";
-    assert_eq!(differences, format!("  {}, {missed}\n", source.display()));
+    // By the name from the directory that all sources are in.
+    assert_eq!(differences, format!("  archs.hip, {missed}\n"));
     // One of the template's instances missed `return b` and its brace, the other the last return.
     // The one that missed less counts for both.
     let (first, rest) = said.split_once("gfx942: 1 profile of").unwrap();

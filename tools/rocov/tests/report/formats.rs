@@ -55,6 +55,46 @@ impl Xml {
     }
 }
 
+/// Some services fail on counts of more than 31 bits.
+#[test]
+fn counts_above_a_largest_one_are_that_one() {
+    const MOST: u64 = 2_147_483_647;
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    place.keep(&elf);
+    let raw = place.profile_path(&elf, "gfx90a", 0);
+    let count = |_: &str, number: u64| [10_485_760_000, MOST, 7][number as usize % 3];
+    profile::write_counts(&elf, &count, RAW_VERSION, &raw);
+    let lines = |tracefile: &str| -> Vec<(u32, u64)> {
+        crate::archs::lcov_lines(tracefile).into_iter().collect()
+    };
+    let export = crate::parts::export(&place, &elf, &[&raw], "-format=lcov");
+    let all = lines(&stdout(&export));
+    assert!(all.iter().any(|(_, count)| *count > MOST), "{all:?}");
+    let capped: Vec<_> = all
+        .iter()
+        .map(|(line, it)| (*line, MOST.min(*it)))
+        .collect();
+    let lcov = stdout(&place.report(&[&"--lcov", &"--max-count=2147483647"]));
+    assert_eq!(lines(&lcov), capped);
+    assert_eq!(lines(&stdout(&place.report(&[&"--lcov"]))), all);
+    let xml = place.path().join("report.xml");
+    run(place
+        .command()
+        .args(["--cobertura", "--max-count=2147483647", "-oreport.xml"]));
+    let hits = Xml(xml).attributes("//class/lines/line/@hits");
+    let expected: Vec<_> = capped.iter().map(|(_, count)| count.to_string()).collect();
+    assert_eq!(hits, expected);
+    for wrong in [
+        &["--max-count=9"][..],
+        &["--json", "--max-count=9"],
+        &["--lcov", "--max-count=0"],
+    ] {
+        let output = place.command().args(wrong).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+    }
+}
+
 #[test]
 fn lcov_and_genhtml_read_the_tracefile() {
     let (place, path) = written("--lcov");

@@ -8,10 +8,26 @@ fn nothing_to_report_says_how_to_change_that() {
     let elf = compile(place.path(), "kernel.elf", "gfx90a", &[]);
     fs::create_dir(place.path().join("other")).unwrap();
     fs::write(place.path().join("other/notes"), "").unwrap();
+    // A part of a data directory, and pages beside another one's files.
+    for folder in [
+        "whole/objects",
+        "whole/profraw",
+        "pages",
+        ".rocov/pages/objects",
+    ] {
+        fs::create_dir_all(place.path().join(folder)).unwrap();
+    }
+    for folder in ["whole/objects", ".rocov/pages/objects"] {
+        let name = format!("gfx90a.{}.elf", profile::identity(&elf));
+        fs::copy(&elf, place.path().join(folder).join(name)).unwrap();
+    }
+    fs::write(place.path().join("pages/index.html"), "").unwrap();
     for (directory, remedy) in [
         ("missing", "that `rocov run` wrote to"),
         ("rocov-data", "is empty: give the directory"),
         ("other", "`rocov flags`"),
+        ("whole/objects", "`rocov report whole` reports on all of it"),
+        ("pages", "pages/index.html is a page of a report"),
     ] {
         let output = place.report(&[&directory, &"--object", &elf]);
         let message = failure(&output, 1);
@@ -123,7 +139,9 @@ fn a_raw_version_that_is_not_known_is_named_with_those_that_are() {
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     let name = path.file_name().unwrap().to_str().unwrap();
-    let reason = format!("{name}: raw profile version 99 is not known, expected 8 to 11\n");
+    let reason = format!(
+        "{name}: raw profile version 99 is not known, expected 8 to 11: compile with a clang that `rocov doctor` knows\n"
+    );
     assert!(said.contains(&reason), "{said}");
 }
 
@@ -188,4 +206,39 @@ fn profiles_without_coverage_are_said_to_be_for_optimization() {
     assert!(said.starts_with("rocov: left out: 2 profiles of"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
     assert_eq!(shown_count(&stdout(&output), "return value * 2;"), "7");
+}
+
+/// The code object has one definition of a function, and the profile has the counts of another.
+#[test]
+fn functions_with_the_counts_of_other_code_are_named() {
+    let place = Place::new();
+    let elf_of = |name: &str, body: &str| {
+        let source = place.path().join(format!("{name}.hip"));
+        let text = format!(
+            "__attribute__((device, noinline, used)) int chosen(int v) {{\n  {body}\n}}\n\
+             extern \"C\" __attribute__((global)) void kernel(int *v) {{\n  *v = chosen(*v);\n}}\n"
+        );
+        fs::write(&source, text).unwrap();
+        compile_source(&source, place.path(), name, "gfx90a", &INSTRUMENTED)
+    };
+    let [elf, other] = [
+        elf_of("one", "return v;"),
+        elf_of("two", "if (v) return 1;\n  return v;"),
+    ];
+    place.keep(&elf);
+    let profile = place.profile_path(&elf, "gfx90a", 0);
+    profile::write(&other, 3, RAW_VERSION, &profile);
+    let output = place.report(&[&"--json"]);
+    assert_eq!(
+        stderr(&output),
+        format!(
+            "rocov: rocov-data/objects/gfx90a.{}.elf: left out: 1 function (chosen(int)), as the profile has the \
+             counts of another definition: translation units define functions of one name in different ways: give \
+             them different names\n",
+            profile::identity(&elf)
+        )
+    );
+    let found = common::json::json(output.stdout)["data"][0]["totals"].clone();
+    assert_eq!(found, crate::parts::totals(&place, &elf, &[&profile]));
+    assert_eq!(found["functions"]["count"], 1);
 }

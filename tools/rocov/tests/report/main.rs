@@ -1,6 +1,7 @@
 //! `rocov report` and `rocov diff` on data directories that the tests make up: device ELFs of a small kernel and raw
 //! profiles with counts of their choice.
 
+mod annotated;
 mod archs;
 mod browser;
 mod changed;
@@ -13,6 +14,7 @@ mod formats;
 mod gates;
 mod host;
 mod instances;
+mod labels;
 mod left_out;
 mod objects;
 mod page_sizes;

@@ -145,7 +145,7 @@ fn objects_that_cannot_be_used_are_named_with_the_reason() {
             place.path().join("missing"),
             "does not exist: check the path",
         ),
-        (place.data(), "comes before --object"),
+        (place.data(), "give the data directory before --object"),
         (PathBuf::from("/bin/true"), "no .hip_fatbin section"),
         (text, "ELF"),
         (

@@ -51,7 +51,7 @@ const DIRECTORIES: [&str; 3] = ["labels/unit%20tests/scale", "labels/add", ""];
 /// A data directory with labelled profiles of `archs.hip`.
 pub(crate) struct Labelled {
     pub(crate) place: Place,
-    elf: PathBuf,
+    pub(crate) elf: PathBuf,
 }
 
 impl Labelled {

@@ -18,7 +18,9 @@ use super::host_elf::Host;
 use crate::data::device_elfs::has_mapping;
 use crate::data::profile_header::Instrumentation;
 use crate::llvm::LlvmTools;
+use crate::support::demangle::shown;
 use crate::support::mmap;
+use crate::support::paths::{below, here};
 use crate::term::plural::count;
 
 /// The start of the symbols of records.
@@ -76,7 +78,7 @@ pub(super) fn check(path: &Path, installed: Option<&LlvmTools>) -> Vec<Finding> 
 
 /// The facts about a code object.
 struct Facts {
-    /// Its target and identity.
+    /// Its target and identity, its kernels, and the file of the first.
     name: String,
     /// The version that its compiler wrote into it.
     compiler: Option<String>,
@@ -97,7 +99,12 @@ impl Facts {
             false => None,
         };
         Ok(Self {
-            name: format!("{} {}", code_object.target()?, image.identity),
+            name: format!(
+                "{} {}{}",
+                code_object.target()?,
+                image.identity,
+                contents(&code_object)
+            ),
             compiler: code_object.compiler(),
             word,
             has_mapping: has_mapping(&code_object.sections()?),
@@ -138,6 +145,23 @@ impl Facts {
             None => Finding::ok(subject, format!("{found}, coverage mapping")),
         }
     }
+}
+
+/// The kernels of a code object as a user knows them, and the source of the first: ` (main.hip: scale and 2 more)`.
+/// Nothing if they cannot be read, or there are none.
+fn contents<'a>(code_object: &CodeObject<'a, &'a [u8]>) -> String {
+    let kernels = code_object.kernels().unwrap_or_default();
+    let Some(first) = kernels.first() else {
+        return String::new();
+    };
+    let source = kernels.iter().find_map(|kernel| kernel.source.as_deref());
+    let source = source.map(|it| format!("{}: ", below(it, &here())));
+    let more = match kernels.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let kernel = shown(&first.name);
+    format!(" ({}{kernel}{more})", source.unwrap_or_default())
 }
 
 /// The version word of an instrumented code object: the compiler's, the device header's, or that of its

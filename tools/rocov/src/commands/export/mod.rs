@@ -13,6 +13,7 @@ use crate::support::atomic;
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::plural::count;
 use crate::term::print;
+use crate::term::remedy::explained;
 use crate::term::warnings::Warnings;
 
 /// Writes the file.
@@ -21,7 +22,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> CommandResult {
         DataDirectory::open(&[&arguments.directory], warnings)?.merged_registry()
     })?;
     for error in &registry.unread {
-        print::message(format_args!("left out: {error:#}"));
+        print::message(format_args!("left out: {}", explained(error)));
     }
     let is_partial = !registry.unread.is_empty();
     let document = &registry.document;

@@ -13,6 +13,7 @@ use crate::data::match_elfs::MatchedCodeObject;
 use crate::llvm::LlvmTools;
 use crate::profdata::object_counts;
 use crate::support::parallel;
+use crate::term::remedy::explained;
 use crate::term::warnings::Warnings;
 
 /// The functions of each code object that there is a profile of, by identity and symbol.
@@ -37,7 +38,7 @@ pub(super) fn of(
     let mut installed = match LlvmTools::find_any(arguments.llvm_bin.as_deref()) {
         Ok(installed) => installed,
         Err(error) => {
-            warnings.add(format!("left out: counts and lines: {error:#}"));
+            warnings.add(format!("left out: counts and lines: {}", explained(&error)));
             return Ok(measured);
         }
     };
@@ -61,7 +62,8 @@ pub(super) fn of(
                 measured.insert((**identity).to_owned(), functions);
             }
             Err(error) => warnings.add(format!(
-                "left out: counts and lines of code object {identity}: {error:#}"
+                "left out: counts and lines of code object {identity}: {}",
+                explained(&error)
             )),
         }
     }

@@ -5,6 +5,10 @@ mod columns;
 mod measured;
 mod row;
 
+use std::collections::BTreeSet;
+
+use anyhow::{Result, bail};
+use glob::Pattern;
 use serde::Serialize;
 
 use crate::cli::KernelsArguments;
@@ -12,6 +16,7 @@ use crate::data::DataDirectory;
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::plural::count;
 use crate::term::print;
+use crate::term::remedy::explained;
 use crate::term::warnings::Warnings;
 use columns::compare;
 use row::{Row, rows};
@@ -34,7 +39,7 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
         Warnings::printing(|warnings| DataDirectory::open(&[&arguments.directory], warnings))?;
     let mut registry = data.merged_registry()?;
     for error in &registry.unread {
-        print::message(format_args!("left out: {error:#}"));
+        print::message(format_args!("left out: {}", explained(error)));
     }
     let is_partial = !registry.unread.is_empty();
     if !arguments.address.is_empty() {
@@ -45,6 +50,7 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
     data.builds.leave_out(&mut registry.document);
     let measured = Warnings::printing(|warnings| measured::of(data, arguments, warnings))?;
     let mut rows = rows(registry.document, &measured);
+    check_filters(&rows, arguments)?;
     let with_hips = rows.len();
     if !arguments.all && arguments.name.is_empty() {
         rows.retain(|row| !row.is_hips_own());
@@ -54,10 +60,13 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
     if all == 0 && with_hips > 0 {
         let kernels = count(with_hips, "kernel");
         print::warn(&[format!(
-            "the program loaded only {kernels} of HIP itself: --all lists them"
+            "the program loaded only {kernels} of HIP itself: give --all to list them"
         )]);
     } else if rows.is_empty() && all > 0 {
-        print::warn(&[format!("none of {} matches", count(all, "kernel"))]);
+        let kernels = count(all, "kernel");
+        print::warn(&[format!(
+            "none of {kernels} is listed: leave out --instrumented or --uncovered to list more"
+        )]);
     }
     rows.sort_by(|one, other| compare(one, other, arguments.sort));
     if arguments.json {
@@ -69,6 +78,33 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
         print::text(columns::table(&rows, arguments.mangled).as_bytes())?;
     }
     Ok(status(is_partial))
+}
+
+/// Checks that each arch and name that the user gives is one of a kernel's.
+///
+/// # Errors
+///
+/// Fails if one is not.
+fn check_filters(rows: &[Row], arguments: &KernelsArguments) -> Result<()> {
+    let directory = arguments.directory.display();
+    let is_of_none = |arch: &&String| !rows.iter().any(|row| row.is_for(arch));
+    if let Some(arch) = arguments.arch.iter().find(is_of_none) {
+        let rows = rows.iter().filter(|row| !row.is_hips_own());
+        let archs: BTreeSet<_> = rows.map(|row| row.target.as_str()).collect();
+        let archs: Vec<_> = archs.into_iter().collect();
+        bail!(
+            "no kernel for {arch} in {directory}: run the program there, or choose one of these archs: {}",
+            archs.join(", ")
+        );
+    }
+    let matches_none = |glob: &&Pattern| !rows.iter().any(|row| row.is_called(glob));
+    if let Some(glob) = arguments.name.iter().find(matches_none) {
+        bail!(
+            "no kernel in {directory} matches --name {glob}: `rocov kernels {directory} --all` lists all \
+             names"
+        );
+    }
+    Ok(())
 }
 
 fn status(has_failed: bool) -> u8 {

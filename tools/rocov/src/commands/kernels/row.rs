@@ -75,20 +75,26 @@ impl Row {
         self.kernel.name.starts_with(HIPS_OWN)
     }
 
+    /// Returns whether the kernel is for this target, with features or without.
+    pub(super) fn is_for(&self, arch: &str) -> bool {
+        self.target == arch || self.target.split(':').next() == Some(arch)
+    }
+
+    /// Returns whether its symbol or name matches, with its signature or without.
+    pub(super) fn is_called(&self, glob: &glob::Pattern) -> bool {
+        let names = [
+            &self.kernel.name,
+            self.name(),
+            without_signature(self.name()),
+        ];
+        names.into_iter().any(|name| glob.matches(name))
+    }
+
     /// Returns whether the filters let it through.
     pub(super) fn is_asked_for(&self, arguments: &KernelsArguments) -> bool {
-        let processor = self.target.split(':').next();
-        let has_arch = |arch: &String| *arch == self.target || processor == Some(arch);
-        let has_name = |glob: &glob::Pattern| {
-            let names = [
-                &self.kernel.name,
-                self.name(),
-                without_signature(self.name()),
-            ];
-            names.into_iter().any(|name| glob.matches(name))
-        };
-        (arguments.arch.is_empty() || arguments.arch.iter().any(has_arch))
-            && (arguments.name.is_empty() || arguments.name.iter().any(has_name))
+        let (archs, names) = (&arguments.arch, &arguments.name);
+        (archs.is_empty() || archs.iter().any(|arch| self.is_for(arch)))
+            && (names.is_empty() || names.iter().any(|glob| self.is_called(glob)))
             && (!arguments.instrumented || self.kernel.instrumented)
             && (!arguments.uncovered || self.count == Some(0))
     }

@@ -17,6 +17,7 @@ use crate::cli::ShowArguments;
 use crate::support::mmap::map;
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::print;
+use crate::term::remedy::explained;
 
 /// The description of a file.
 #[derive(Default)]
@@ -59,7 +60,7 @@ pub(crate) fn show(arguments: &ShowArguments) -> CommandResult {
         let description = match map(path) {
             Ok(file) => describe(path, &file),
             Err(error) => {
-                print::message(format_args!("{error:#}"));
+                print::message(explained(&error));
                 status = FAILED;
                 continue;
             }

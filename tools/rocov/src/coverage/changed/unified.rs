@@ -49,7 +49,7 @@ pub(crate) fn read(diff: &[u8]) -> Result<Vec<ChangedFile>> {
         return match lines(&diff).find(|line| !says_no_lines(line)) {
             None => Ok(Vec::new()),
             Some(line) => bail!(
-                "no unified diff: it starts with '{}'",
+                "no unified diff: it starts with '{}': make one with `git diff`",
                 String::from_utf8_lossy(line).trim()
             ),
         };
@@ -73,7 +73,9 @@ pub(crate) fn read(diff: &[u8]) -> Result<Vec<ChangedFile>> {
         .filter(|line| line.starts_with(b"@@ -"))
         .count();
     if hunks != expected {
-        bail!("a damaged diff: {hunks} of its {expected} hunks can be read");
+        bail!(
+            "a damaged diff: {hunks} of its {expected} hunks can be read: make it again with `git diff`"
+        );
     }
     let mut paths = BTreeSet::new();
     if let Some(twice) = files.iter().find(|file| !paths.insert(&file.path)) {

@@ -33,11 +33,7 @@ fn relative<'a>(paths: impl Iterator<Item = &'a str> + Clone) -> BTreeMap<&'a Pa
     let base = common(paths.clone());
     let from_base = |path: &'a str| {
         let path = Path::new(path);
-        match path.strip_prefix(&base) {
-            Ok(rest) if base != Path::new("") => rest,
-            // There is but one.
-            _ => path.file_name().map_or(path, Path::new),
-        }
+        path.strip_prefix(&base).unwrap_or(path)
     };
     paths.map(|path| (from_base(path), path)).collect()
 }

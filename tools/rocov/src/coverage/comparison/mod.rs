@@ -8,7 +8,6 @@ mod files;
 mod function;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use serde::Serialize;
 
@@ -104,8 +103,8 @@ pub(crate) enum FunctionFate {
 
 impl Comparison {
     /// Compares two reports by arch. The user calls them by `names`.
-    pub(crate) fn of(names: [&Path; 2], before: &View, after: &View) -> Self {
-        let [before_name, after_name] = names.map(|name| name.display().to_string());
+    pub(crate) fn of(names: [String; 2], before: &View, after: &View) -> Self {
+        let [before_name, after_name] = names;
         let labels = |view: &View| -> BTreeSet<String> {
             view.columns.iter().map(|it| it.label.clone()).collect()
         };

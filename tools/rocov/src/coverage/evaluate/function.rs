@@ -46,6 +46,15 @@ pub(super) struct IndexedFunction {
     pub(super) left_out: Vec<SourcePlace>,
 }
 
+/// The evaluation of a function. llvm-cov leaves out all but records, too.
+pub(super) enum Evaluation {
+    Record(Record),
+    /// It only stands in for a function that ran.
+    StandIn,
+    /// It refers to counters that the profile does not have.
+    TooFewCounters,
+}
+
 impl IndexedFunction {
     /// Makes the description of a function.
     pub(super) fn new(mapped: MappedFunction, name: &str) -> Self {
@@ -74,20 +83,19 @@ impl IndexedFunction {
         }
     }
 
-    /// Its record with the counts that the profile has of it, if any. `None` if llvm-cov leaves the function
-    /// out, too: it refers to counters that it does not have, or it only stands in for a function that ran.
+    /// Its record with the counts that the profile has of it, if any.
     pub(super) fn record(
         &self,
         counts: Option<&FunctionCounts>,
         numbering: Numbering,
-    ) -> Result<Option<Record>, DamagedDecision> {
+    ) -> Result<Evaluation, DamagedDecision> {
         let counters = counts.map(|it| &*it.counters);
         if self.is_stand_in && counters.is_some_and(|it| it.first() > Some(&0)) {
-            return Ok(None);
+            return Ok(Evaluation::StandIn);
         }
         let mut counters = Counters::new(counters, &self.expressions);
         let Some(mut evaluated) = self.counts(&mut counters) else {
-            return Ok(None);
+            return Ok(Evaluation::TooFewCounters);
         };
         let bitmap = counts.map(|it| (&*it.bitmap, numbering));
         for decision in &self.decisions {
@@ -100,7 +108,7 @@ impl IndexedFunction {
                     error,
                 })?);
         }
-        Ok(Some(Record {
+        Ok(Evaluation::Record(Record {
             function: Arc::clone(&self.description),
             counts: evaluated,
         }))

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use rocov::format::profraw::FunctionCounts;
 
-use self::function::IndexedFunction;
+use self::function::{Evaluation, IndexedFunction};
 use self::test_vectors::Numbering;
 use super::model::Record;
 use crate::profdata::ProfileCounts;
@@ -34,6 +34,8 @@ pub(crate) struct Evaluated {
     pub(crate) records: Vec<Record>,
     /// The names of functions whose counts are of other code: they are left out.
     pub(crate) mismatched: Vec<Arc<str>>,
+    /// The names of functions that have fewer counters in the profile: they are left out.
+    pub(crate) short: Vec<Arc<str>>,
 }
 
 impl ObjectIndex {
@@ -73,15 +75,24 @@ impl ObjectIndex {
                     continue;
                 }
             };
-            let record = function.record(counts, numbering).map_err(|damaged| {
+            let evaluation = function.record(counts, numbering).map_err(|damaged| {
                 let (name, place, error) = (damaged.name, damaged.place, damaged.error);
                 let (paths, line, column) = (&self.paths, place.line, place.column);
                 anyhow!(
-                    "{paths}: cannot evaluate the decision of {name} at {line}:{column}: {error}"
+                    "{paths}: cannot evaluate the decision of {name} at {line}:{column}: {error}: build and run it \
+                     again"
                 )
             })?;
-            let record = record.filter(|_| known.insert(function.key));
-            evaluated.records.extend(record);
+            match evaluation {
+                Evaluation::Record(record) if known.insert(function.key) => {
+                    evaluated.records.push(record);
+                }
+                Evaluation::TooFewCounters => {
+                    let name = Arc::clone(&function.description.name);
+                    evaluated.short.push(name);
+                }
+                Evaluation::Record(_) | Evaluation::StandIn => {}
+            }
         }
         Ok(evaluated)
     }

@@ -40,7 +40,9 @@ impl ObjectIndex {
             for mapped in object.functions {
                 let name = object.names.get(&mapped.name).ok_or_else(|| {
                     let (path, hash) = (path.display(), mapped.name);
-                    anyhow!("{path}: no name has the hash {hash:#018x} of a function")
+                    anyhow!(
+                        "{path}: no name has the hash {hash:#018x} of a function: build it again"
+                    )
                 })?;
                 let mut function = IndexedFunction::new(mapped, name);
                 let next = keys.len();
@@ -49,7 +51,7 @@ impl ObjectIndex {
             }
         }
         if functions.is_empty() {
-            bail!("no coverage mapping in {paths}");
+            bail!("no coverage mapping in {paths}: compile it with what `rocov flags` prints");
         }
         Ok(Self { paths, functions })
     }

@@ -88,7 +88,6 @@ impl Release {
             raw_version: Some(self.version().layout().version),
             profdata: self.program("llvm-profdata"),
             cov: self.program("llvm-cov"),
-            cxxfilt: None,
         }
     }
 

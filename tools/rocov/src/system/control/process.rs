@@ -37,11 +37,11 @@ impl Process {
         let Ok(metadata) = directory.metadata() else {
             let left = socket(|name| env::var_os(name), own_user()?, pid)?;
             match left.filter(|it| is_socket(it) && is_stale(it)) {
-                None => bail!("there is no process {pid}"),
+                None => bail!("there is no process {pid}: check the number"),
                 Some(left) => {
                     remove(&left)?;
                     bail!(
-                        "there is no process {pid}; rocov removed its socket: {}",
+                        "there is no process {pid}: check the number; rocov removed its socket: {}",
                         left.display()
                     );
                 }
@@ -102,7 +102,7 @@ pub(super) fn remove(socket: &Path) -> Result<()> {
 }
 
 fn not_yours(pid: u32, owner: u32) -> anyhow::Error {
-    anyhow::anyhow!("process {pid} belongs to user {owner}: only that user and root may ask it")
+    anyhow::anyhow!("process {pid} belongs to user {owner}: ask as that user or as root")
 }
 
 /// The socket of a process of this user with these variables. A process without them may have

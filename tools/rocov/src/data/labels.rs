@@ -1,0 +1,97 @@
+//! The choice of labels: the counts of some tests only.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
+
+use anyhow::{Result, bail};
+use rocov::store::Label;
+
+use super::DataDirectory;
+use super::match_elfs::{MatchedCodeObject, MatchedElfs};
+
+/// The most labels that a message lists.
+const MOST: usize = 8;
+
+/// The name of a label, or a glob. In a glob, `*` stands for a part of a name, and `**` for several names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LabelPattern(String);
+
+impl LabelPattern {
+    /// Returns whether this is the name of one of the labels that share `label`, or a glob that matches it.
+    fn matches(&self, label: Option<&Label>) -> bool {
+        let names = label.map(Label::shared).unwrap_or_default();
+        let mut names = names.iter().map(ToString::to_string);
+        names.any(|name| name == self.0 || fast_glob::glob_match(&self.0, &name))
+    }
+}
+
+impl FromStr for LabelPattern {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for LabelPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl MatchedElfs<'_> {
+    /// Takes the counts of the labels that `patterns` match, if there are any. All other code of `data` has
+    /// counts of 0, as in a run of only these tests.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a pattern matches no label.
+    pub(crate) fn select_labels(
+        &mut self,
+        patterns: &[LabelPattern],
+        data: &DataDirectory,
+    ) -> Result<()> {
+        if patterns.is_empty() {
+            return Ok(());
+        }
+        let labels = self.labels();
+        let is_idle = |it: &&LabelPattern| !labels.iter().any(|label| it.matches(label.as_deref()));
+        if let Some(pattern) = patterns.iter().find(is_idle) {
+            let known = labels.into_iter().flatten().flat_map(Label::shared);
+            let known: BTreeSet<_> = known.map(|it| it.to_string()).collect();
+            if known.is_empty() {
+                bail!(
+                    "no labelled profiles in {data}: run each test under `rocov run --label NAME`"
+                );
+            }
+            let more = match known.len().saturating_sub(MOST) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let known: Vec<_> = known.into_iter().take(MOST).collect();
+            bail!(
+                "no profile in {data} has the label {pattern}: give one of these labels: {}{more}",
+                known.join(", ")
+            );
+        }
+        for object in self.archs.values_mut().flat_map(|it| it.values_mut()) {
+            object.select_labels(patterns);
+        }
+        Ok(())
+    }
+}
+
+impl MatchedCodeObject<'_> {
+    fn select_labels(&mut self, patterns: &[LabelPattern]) {
+        let is_wanted = |label: Option<&Label>| patterns.iter().any(|it| it.matches(label));
+        let wanted = self.profiles.iter().copied();
+        let wanted = wanted.filter(|it| it.is_of_zeros() || is_wanted(it.label.as_ref()));
+        let wanted: Vec<_> = wanted.collect();
+        match wanted.is_empty() {
+            true => self.is_silent = true,
+            false => self.profiles = wanted,
+        }
+    }
+}
