@@ -265,7 +265,7 @@ pub const SETTINGS: &[Setting] = &[
         "SOURCE_DATE_EPOCH",
         Reader::Command,
         ["seconds since 1970", "the present time", ""],
-        "Sets the time stamp of a Cobertura report, so that two reports can be equal byte by byte.",
+        "Sets the time stamp of a Cobertura report and of pages, so that two reports can be equal byte by byte.",
     ),
     setting(
         "ROCOV_LIBRARY",

@@ -1,13 +1,17 @@
 "use strict";
-// The parts of a page that move: search, sorting, folding, keys and the choice of light or dark.
+// The parts of a page that move: search, sorting, the memory of choices, keys and the choice of light or dark.
 // Everything that is to be read is in the page.
 
 // Before the page is drawn. Storage may be closed to pages from files.
+const storage = {
+  get(name) { try { return localStorage.getItem(`rocov-${name}`); } catch { return null; } },
+  set(name, value) { try { localStorage.setItem(`rocov-${name}`, value); } catch { /* It holds for this page. */ } },
+};
 const theme = {
-  get() { try { return localStorage.getItem("rocov-theme"); } catch { return null; } },
+  get() { return storage.get("theme"); },
   set(name) {
     document.documentElement.dataset.theme = name;
-    try { localStorage.setItem("rocov-theme", name); } catch { /* It holds for this page. */ }
+    storage.set("theme", name);
   },
   toggle() {
     const now = document.documentElement.dataset.theme ??
@@ -24,11 +28,17 @@ const make = (tag, text) => Object.assign(document.createElement(tag), { textCon
 document.addEventListener("DOMContentLoaded", () => {
   find("#theme").addEventListener("click", theme.toggle);
   find("#help").addEventListener("click", () => find("#keys").showModal());
-  for (const part of all(".top [hidden]:not(#found), .stops")) part.hidden = false;
+  for (const part of all(".top [hidden]:not(#found), .stops, .scripted")) part.hidden = false;
   choose(location.hash);
   addEventListener("hashchange", () => choose(location.hash));
   search();
-  if (find(".files")) { sort(find(".files")); fold(find(".files")); }
+  for (const table of all("table:has(th[data-sort])")) {
+    const sorted = sort(table);
+    if (table.matches(".files")) { folds(table); order(table, sorted); }
+  }
+  if (find(".reached")) linkLines(find(".reached"));
+  nameTests();
+  addEventListener("hashchange", nameTests);
   if (find(".stops")) stops.start();
   document.addEventListener("keydown", keys);
 });
@@ -162,63 +172,142 @@ function search() {
   });
 }
 
-// Files by name or percentage, worst or first first; a third time, the tree again.
+// The rows of each body of a table, sorted by a column: texts by name, shares and counts by number. A third click
+// on the head of the column brings the first order back.
 function sort(table) {
-  const body = find("tbody", table);
-  const tree = [...body.rows];
-  const heads = all("thead th", table);
-  heads.forEach((head, column) => {
+  const bodies = [...table.tBodies].map((body) => ({ body, rows: [...body.rows] }));
+  const heads = all("thead th[data-sort]", table);
+  const isFiles = table.matches(".files");
+  const order = (head, direction, keyOf = (row) => sortKey(row.cells[head.cellIndex])) => {
+    for (const other of heads) other.removeAttribute("aria-sort");
+    if (isFiles) table.classList.toggle("flat", direction !== null);
+    if (direction) head.setAttribute("aria-sort", direction);
+    const sign = direction === "descending" ? -1 : 1;
+    for (const { body, rows } of bodies) {
+      const keyed = direction ? rows.map((row) => [keyOf(row), row]) : [];
+      keyed.sort(([a], [b]) => sign * compare(a, b));
+      body.append(...(direction ? keyed.map(([, row]) => row) : rows));
+    }
+  };
+  for (const head of heads) {
     const button = document.createElement("button");
     button.type = "button";
     button.append(...head.childNodes);
     head.append(button);
-    const key = (row) => head.dataset.sort === "name"
-      ? row.cells[0].textContent
-      : Number(row.cells[column].dataset.percent ?? 101);
     button.addEventListener("click", () => {
-      const order = { ascending: "descending", descending: null }[head.getAttribute("aria-sort")];
-      for (const other of heads) other.removeAttribute("aria-sort");
-      table.classList.toggle("flat", order !== null);
-      if (order === null) {
-        body.append(...tree);
-        return;
-      }
-      head.setAttribute("aria-sort", order ?? "ascending");
-      const sign = order ? -1 : 1;
-      const keyed = tree.map((row) => [key(row), row]);
-      keyed.sort(([a], [b]) => sign * (a < b ? -1 : a > b ? 1 : 0));
-      body.append(...keyed.map(([, row]) => row));
+      const next = { ascending: "descending", descending: null };
+      const now = head.getAttribute("aria-sort");
+      order(head, now ? next[now] : "ascending");
+      if (isFiles) find("#order-tree").checked = !table.matches(".flat");
     });
-  });
+  }
+  return order;
 }
 
-// Directories can be folded.
-function fold(table) {
-  for (const name of all(".fold", table)) {
-    name.role = "button";
-    name.tabIndex = 0;
-    name.ariaExpanded = "true";
-    const toggle = () => {
-      name.ariaExpanded = name.ariaExpanded === "true" ? "false" : "true";
-      refold(table);
+// The value of a cell that it is sorted by, and one for cells that are equal by the first: of a share, how much is
+// covered and how much is not. A cell without a number comes last.
+function sortKey(cell) {
+  if (!cell) return [Infinity, 0];
+  if (cell.tagName === "TH") return [cell.textContent.trim(), 0];
+  const [, covered, total] = /^[\d.]+% \(?(\d+)\/(\d+)\)?$/.exec(cell.textContent.trim()) ?? [];
+  if (total !== undefined) return [covered / total, covered - total];
+  const exact = find("data", cell)?.value ?? cell.textContent.trim();
+  if (exact === "" || exact === "–" || exact === "-") return [Infinity, 0];
+  return [Number.isNaN(Number(exact)) ? exact : Number(exact), 0];
+}
+
+function compare(a, b) {
+  const index = a.findIndex((value, at) => value !== b[at]);
+  if (index < 0) return 0;
+  const [one, other] = [a[index], b[index]];
+  if (typeof one === "string" && typeof other === "string") return one.localeCompare(other, undefined, { numeric: true });
+  return typeof one === "string" ? 1 : typeof other === "string" ? -1 : one - other;
+}
+
+// The order of files: the tree, or worst first by the chosen figures of all columns, then by the worst column. The
+// choice holds for other reports.
+function order(table, sorted) {
+  const [tree, worst] = [find("#order-tree"), find("#order-worst")];
+  const apply = () => {
+    const heads = all("thead th.m", table).filter((head) => head.checkVisibility());
+    const columns = heads.map((head) => head.cellIndex);
+    const keyOf = (row) => {
+      const keys = columns.map((column) => sortKey(row.cells[column]));
+      return [keys.at(-1)[0], Math.min(...keys.map(([share]) => share)), keys.at(-1)[1]];
     };
-    name.addEventListener("click", toggle);
-    name.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" || event.key === " ") {
-        event.preventDefault();
-        toggle();
-      }
+    if (worst.checked) sorted(heads.at(-1), "ascending", keyOf);
+    else sorted(null, null);
+  };
+  for (const choice of [tree, worst]) {
+    choice.addEventListener("change", () => {
+      storage.set("order", worst.checked ? "worst" : "tree");
+      apply();
     });
+  }
+  for (const metric of all("[name=metric]")) {
+    metric.addEventListener("change", () => { if (worst.checked) apply(); });
+  }
+  worst.checked = storage.get("order") === "worst";
+  tree.checked = !worst.checked;
+  if (worst.checked) apply();
+}
+
+// Directories: the page opens and closes them by itself. This remembers which, for reports of the same sources.
+function folds(table) {
+  const boxes = all(".fold input", table);
+  const button = find("#folds");
+  if (!button) return;
+  const name = `open ${table.dataset.base}`;
+  const known = JSON.parse(storage.get(name) ?? "{}");
+  const update = () => { button.textContent = boxes.every((box) => box.checked) ? "Close all" : "Open all"; };
+  const remember = () => {
+    const changed = boxes.filter((box) => box.checked !== box.defaultChecked);
+    storage.set(name, JSON.stringify(Object.fromEntries(changed.map((box) => [box.dataset.path, box.checked]))));
+    update();
+  };
+  for (const box of boxes) {
+    box.checked = known[box.dataset.path] ?? box.defaultChecked;
+    box.addEventListener("change", remember);
+  }
+  button.addEventListener("click", () => {
+    const open = !boxes.every((box) => box.checked);
+    for (const box of boxes) box.checked = open;
+    remember();
+  });
+  update();
+}
+
+// The lines that a test reaches become links. The page has one link for each source: many links would make it
+// large.
+function linkLines(table) {
+  for (const row of table.tBodies[0].rows) {
+    const page = find("a", row).href.split("#")[0];
+    const ranges = row.cells[2].textContent.split(", ");
+    const links = ranges.flatMap((range) =>
+      [", ", Object.assign(make("a", range), { href: `${page}#L${parseInt(range, 10)}` })]);
+    row.cells[2].replaceChildren(...links.slice(1));
   }
 }
 
-function refold(table) {
-  let closed = Infinity;
-  for (const row of find("tbody", table).rows) {
-    const depth = Number(row.dataset.depth);
-    row.classList.toggle("folded", depth > closed);
-    if (depth <= closed) {
-      closed = find(".fold", row)?.ariaExpanded === "false" ? depth : Infinity;
-    }
+// The names of tests in the sets that have only numbers. They are in a script that all pages share.
+function rocovTests(tests) {
+  for (const set of all(".sets .numbers")) {
+    const numbers = set.textContent.split(", ").flatMap((range) => {
+      const [first, last] = range.split("-").map(Number);
+      return Array.from({ length: (last ?? first) - first + 1 }, (_, index) => first + index);
+    });
+    const links = numbers.flatMap((number) => {
+      const [name, page] = tests[number - 1];
+      return [", ", Object.assign(make("a", name), { href: document.body.dataset.root + page })];
+    });
+    set.replaceChildren(...links.slice(1));
   }
+}
+
+function nameTests() {
+  if (!/^#t\d+$/.test(location.hash) || !find(`${location.hash} .numbers`) || find("#test-names")) return;
+  document.head.append(Object.assign(document.createElement("script"), {
+    id: "test-names",
+    src: `${document.body.dataset.root}assets/tests.js`,
+  }));
 }

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anstream::AutoStream;
 use anyhow::Result;
@@ -265,6 +265,11 @@ impl ReportOptions {
         let base = self.diff.as_deref();
         base.map(|base| Change::of(base, self.repository.as_deref()))
             .transpose()
+    }
+
+    /// The repository of the sources, if the user names it.
+    pub(crate) fn repository(&self) -> Option<&Path> {
+        self.repository.as_deref()
     }
 
     /// The text of source files.

@@ -11,7 +11,7 @@ use crate::cli::ReportArguments;
 use crate::coverage::sources_to_show::SourcesToShow;
 use crate::coverage::staleness::Misfit;
 use crate::coverage::view::View;
-use crate::coverage::{Change, Report, SourceTexts, staleness};
+use crate::coverage::{Change, Provenance, Report, SourceTexts, staleness};
 use crate::data::DataDirectory;
 use crate::data::components::Components;
 use crate::data::match_elfs::MatchedElfs;
@@ -80,6 +80,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     missing.extend(absent);
     let broken = write(
         &report,
+        &data,
         arguments,
         change.as_ref(),
         texts,
@@ -221,6 +222,7 @@ fn show(
 /// Fails if a tool fails or the report cannot be written.
 fn write(
     report: &Report<'_>,
+    data: &DataDirectory,
     arguments: &ReportArguments,
     change: Option<&Change>,
     texts: SourceTexts,
@@ -256,7 +258,8 @@ fn write(
     if let Some(directory) = &options.html {
         let misfits = unreported(&view).map(|(path, misfit)| misfit.about(path));
         print::warn(&misfits.collect::<Vec<_>>());
-        let page = render::write_html(&view, directory)?;
+        let provenance = Provenance::of(&view, data.registries(), options.repository())?;
+        let page = render::write_html(&view, &provenance, directory)?;
         print::text(format!("{}\n", page.display()).as_bytes())?;
         if options.open
             && let Err(error) = open::that_detached(&page)

@@ -9,6 +9,7 @@ use foldhash::fast::RandomState;
 
 use super::figures::Figures;
 use super::function::{Kind, Place, Span};
+use super::line_tests::{ColumnTests, LineTests};
 use super::segments::lines;
 use super::view::{Column, View};
 
@@ -71,7 +72,8 @@ pub(crate) struct Tests {
 /// The tests that cover the places of a source file.
 #[derive(Debug, Default)]
 struct FileOwners {
-    lines: Owners<u32>,
+    /// The numbers of the tests, in the order that they were added in.
+    lines: ColumnTests,
     /// By the start of the function.
     functions: Owners<Place>,
     regions: Owners<Span>,
@@ -103,22 +105,28 @@ impl Tests {
             let files = self.files.entry(covered.label).or_default();
             for (path, covered) in covered.files {
                 let file = files.entry(path).or_default();
-                own(&mut file.lines, covered.lines, test);
+                for line in covered.lines {
+                    file.lines.entry(line).or_default().push(test);
+                }
                 own(&mut file.functions, covered.functions, test);
                 own(&mut file.regions, covered.regions, test);
             }
         }
     }
 
-    /// The tests, with the coverage that no other test has.
-    pub(crate) fn finish(self) -> Vec<Part> {
+    /// The tests, with the coverage that no other test has, and the tests of each line.
+    pub(crate) fn finish(self) -> (Vec<Part>, LineTests) {
         let mut parts: Vec<_> = self.parts.into_iter().flatten().collect();
         let columns = parts.iter_mut().flat_map(|it| &mut it.columns);
         columns.for_each(|column| column.only = Some(Only::default()));
         for (label, files) in &self.files {
             let mut only = vec![Only::default(); parts.len()];
             for file in files.values() {
-                alone(&file.lines).for_each(|test| only[test].lines += 1);
+                for tests in file.lines.values() {
+                    if let [test] = tests[..] {
+                        only[test].lines += 1;
+                    }
+                }
                 alone(&file.functions).for_each(|test| only[test].functions += 1);
                 alone(&file.regions).for_each(|test| only[test].regions += 1);
             }
@@ -129,7 +137,9 @@ impl Tests {
                 }
             }
         }
-        parts
+        let files = self.files.into_values().flatten();
+        let lines = LineTests::of(files.map(|(path, file)| (path, file.lines)));
+        (parts, lines)
     }
 }
 

@@ -96,11 +96,12 @@ fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Str
         identity: input.identity.clone(),
         binary: input.binary.clone(),
         kernels: Vec::new(),
+        compiler: None,
         records,
     };
     if let Side::Device = input.side {
-        match kernels(&input.objects) {
-            Ok(kernels) => source.kernels = kernels,
+        match described(&input.objects) {
+            Ok((kernels, compiler)) => (source.kernels, source.compiler) = (kernels, compiler),
             Err(error) => warnings.push(format!(
                 "its kernels are not known: {}: build it again",
                 explained(&error)
@@ -237,15 +238,16 @@ fn folded(objects: &[PathBuf], counted: &Path, tools: &Tools) -> Result<Folded> 
     Ok(folded)
 }
 
-/// The names of the kernels in device ELFs.
-fn kernels(elfs: &[PathBuf]) -> Result<Vec<String>> {
-    let mut kernels = Vec::new();
+/// The names of the kernels in device ELFs, and the compiler of the first that has its name.
+fn described(elfs: &[PathBuf]) -> Result<(Vec<String>, Option<String>)> {
+    let (mut kernels, mut compiler) = (Vec::new(), None);
     for elf in elfs {
         let contents = mmap::map(elf)?;
-        let found = CodeObject::parse(&*contents).and_then(|it| it.kernels());
-        kernels.extend(found?.into_iter().map(|kernel| kernel.name));
+        let object = CodeObject::parse(&*contents)?;
+        kernels.extend(object.kernels()?.into_iter().map(|kernel| kernel.name));
+        compiler = compiler.or_else(|| object.compiler());
     }
-    Ok(kernels)
+    Ok((kernels, compiler))
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ impl FunctionCoverage {
         });
         Self {
             is_called: counts.calls > 0,
-            lines: lines_of(record, main).collect(),
+            lines: ran(lines_of(record, main)).collect(),
             regions,
             branches: branches.collect(),
             conditions: conditions.collect(),
@@ -103,7 +103,11 @@ impl FunctionCoverage {
             regions: Figure::of(code.map(|(_, count)| *count > 0)),
             functions: called,
             instantiations: called,
-            lines: Figure::of(lines_of(record, main).map(|(_, is_covered)| is_covered)),
+            lines: Figure::of(
+                lines_of(record, main)
+                    .into_iter()
+                    .map(|(_, count)| count > 0),
+            ),
             branches: Figure::of(sides.map(|(_, count)| *count > 0)),
             conditions: Figure::of(in_main.flat_map(|(_, outcome)| outcome.covered.clone())),
         }
@@ -123,8 +127,8 @@ impl FunctionCoverage {
     }
 }
 
-/// The lines with code of a function whose main file is `main`, and whether they ran.
-fn lines_of(record: &Record, main: u32) -> impl Iterator<Item = (u32, bool)> {
+/// The lines with code of a function whose main file is `main`, with their counts in it; in order.
+pub(super) fn lines_of(record: &Record, main: u32) -> Vec<(u32, u64)> {
     let counted = record.function.regions.iter().zip(&record.counts.regions);
     let in_main = counted.filter(|(region, _)| region.location.file == main);
     let in_main = in_main.map(|(region, count)| CountedRegion {
@@ -133,8 +137,12 @@ fn lines_of(record: &Record, main: u32) -> impl Iterator<Item = (u32, bool)> {
         count: *count,
         uniformity: Uniformity::default(),
     });
-    let lines = lines(&segments(in_main.collect())).into_iter();
-    lines.map(|(line, count)| (line, count > 0))
+    lines(&segments(in_main.collect()))
+}
+
+/// The lines, and whether they ran.
+fn ran(lines: Vec<(u32, u64)>) -> impl Iterator<Item = (u32, bool)> {
+    lines.into_iter().map(|(line, count)| (line, count > 0))
 }
 
 fn join<K: Ord>(ran: &mut BTreeMap<K, bool>, other: BTreeMap<K, bool>) {

@@ -4,9 +4,10 @@
 //! llvm-cov does that for host code ([`export`]). The [`model`] keeps code objects apart. A [`view`] joins those of one
 //! arch, or of one binary, to a column, and has the [`figures`] of every file in every column, by
 //! llvm-cov's own rules ([`segments`], [`function_coverage`]), and its [`uniformity`]. A [`file`] has its
-//! counts line by line, and [`changed`] those of the lines of a change; [`resolve_source`] finds the file
+//! counts line by line, the [`instances`] of a template their own, and [`changed`] those of the lines of a change; [`resolve_source`] finds the file
 //! that a user means.
-//! A [`breakdown`] has the figures of components and tests. A [`comparison`] compares two reports.
+//! A [`breakdown`] has the figures of components and tests. A [`comparison`] compares two reports. The
+//! [`provenance`] of a report tells where it comes from.
 
 pub(crate) mod breakdown;
 pub(crate) mod changed;
@@ -22,9 +23,12 @@ pub(crate) mod function_coverage;
 pub(crate) mod function_figures;
 pub(crate) mod function_groups;
 pub(crate) mod gates;
+pub(crate) mod instances;
+pub(crate) mod line_tests;
 pub(crate) mod llvm_cov;
 pub(crate) mod model;
 pub(crate) mod path_match;
+pub(crate) mod provenance;
 pub(crate) mod report;
 pub(crate) mod report_json;
 pub(crate) mod resolve_source;
@@ -44,6 +48,7 @@ pub(crate) use comparison::Comparison;
 pub(crate) use figures::Figure;
 pub(crate) use function_figures::{FunctionFigures, functions};
 pub(crate) use gates::Gates;
+pub(crate) use provenance::Provenance;
 pub(crate) use report::Report;
 pub(crate) use report_json::read as read_saved;
 pub(crate) use selection::{PathMap, Selection};

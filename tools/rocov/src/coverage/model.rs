@@ -32,6 +32,9 @@ pub(crate) struct Source {
     pub(crate) binary: PathBuf,
     /// The mangled names of its functions that are kernels.
     pub(crate) kernels: Vec<String>,
+    /// The compiler's name of itself, such as `clang version 22.1.8`. `None` on the host, and if it is not
+    /// known.
+    pub(crate) compiler: Option<String>,
     pub(crate) records: Vec<Record>,
 }
 

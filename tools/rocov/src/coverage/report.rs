@@ -9,6 +9,7 @@ use anyhow::Result;
 
 use super::breakdown::{Part, Tests};
 use super::collect::{Collected, CountedBinary, collect};
+use super::line_tests::LineTests;
 use super::model::Side;
 use super::selection::Selection;
 use super::test_coverage::TestEvaluator;
@@ -148,14 +149,18 @@ impl<'a> Report<'a> {
         let components = components.collect();
         let mut view = View::new(collected.sources, by, is_wanted);
         view.components = components;
-        view.tests = self.tests(selection, installed)?;
+        (view.tests, view.line_tests) = self.tests(selection, installed)?;
         Ok((view, collected.warnings))
     }
 
-    /// The figures of the tests.
-    fn tests(&self, selection: &Selection, installed: &LlvmTools) -> Result<Vec<Part>> {
+    /// The figures of the tests, and the tests of each line.
+    fn tests(
+        &self,
+        selection: &Selection,
+        installed: &LlvmTools,
+    ) -> Result<(Vec<Part>, LineTests)> {
         if self.tests.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Default::default());
         }
         let evaluator = self.test_evaluator(selection, installed, |_| true)?;
         let tests = Mutex::new(Tests::new(self.tests.len()));

@@ -78,6 +78,7 @@ pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<So
             side: head.side,
             arch: head.name,
             binary: head.binaries.into_iter().next().unwrap_or_default(),
+            compiler: None,
             kernels: head.kernels,
             records,
         })

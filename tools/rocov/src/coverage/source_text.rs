@@ -49,6 +49,12 @@ impl SourceTexts {
         })
     }
 
+    /// The hash of the revision's commit, if a revision is given.
+    pub(crate) fn commit(&self) -> Option<String> {
+        let files = self.revision.as_ref()?;
+        Some(files.revision.borrow().commit.clone())
+    }
+
     /// Returns whether a revision is given.
     pub(crate) fn are_of_revision(&self) -> bool {
         self.revision.is_some()

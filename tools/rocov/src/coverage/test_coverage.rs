@@ -89,6 +89,7 @@ impl<'a> TestedObject<'a> {
             identity: self.binary.identity.clone(),
             binary: self.binary.binary.clone(),
             kernels: Vec::new(),
+            compiler: None,
             records,
         }
     }

@@ -14,6 +14,7 @@ use super::changed::Changed;
 use super::figures::Figures;
 use super::function::{Function, Place};
 use super::function_coverage::FunctionCoverage;
+use super::line_tests::LineTests;
 use super::model::{Record, Side, Source, combine};
 use super::source_text::SourceTexts;
 use super::staleness::Misfit;
@@ -37,6 +38,10 @@ pub(crate) struct Column {
     pub(crate) binaries: BTreeSet<PathBuf>,
     /// The mangled names of functions that are kernels.
     pub(crate) kernels: HashSet<String>,
+    /// The compilers of the code objects, by their names of themselves.
+    pub(crate) compilers: BTreeSet<String>,
+    /// The identities of the code objects.
+    pub(crate) identities: BTreeSet<String>,
     pub(crate) records: Vec<Record>,
     /// Indices of the records that have something in a file.
     by_path: HashMap<Arc<str>, Vec<usize>, RandomState>,
@@ -47,6 +52,10 @@ impl Column {
         let binaries = sources.iter().map(|source| source.binary.clone()).collect();
         let kernels = sources.iter().flat_map(|source| &source.kernels);
         let kernels = kernels.cloned().collect();
+        let compilers = sources.iter().filter_map(|source| source.compiler.clone());
+        let compilers = compilers.collect();
+        let identities = sources.iter().map(|source| source.identity.clone());
+        let identities = identities.collect();
         let records = combine(sources.into_iter().flat_map(|source| source.records));
         let mut by_path: HashMap<_, Vec<usize>, RandomState> = HashMap::default();
         for (index, record) in records.iter().enumerate() {
@@ -63,6 +72,8 @@ impl Column {
             side,
             binaries,
             kernels,
+            compilers,
+            identities,
             records,
             by_path,
         }
@@ -119,6 +130,8 @@ pub(crate) struct View {
     pub(crate) components: Vec<Part>,
     /// The tests that profiles are labelled with, if the user asks for them.
     pub(crate) tests: Vec<Part>,
+    /// The tests of each line, by their numbers in `tests`.
+    pub(crate) line_tests: LineTests,
     table: OnceCell<Table>,
 }
 
@@ -161,6 +174,7 @@ impl View {
             max_count: u64::MAX,
             components: Vec::new(),
             tests: Vec::new(),
+            line_tests: LineTests::default(),
             table: OnceCell::new(),
         }
     }

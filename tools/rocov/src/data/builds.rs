@@ -18,8 +18,8 @@ use rocov::store::layout::{normal, unlabelled_directory};
 
 use super::names::DeviceProfile;
 use super::registries::{Registries, RegistryLoad, RegistryProcess};
-use crate::support::local_time;
 use crate::support::paths::{below, here};
+use crate::support::time;
 use crate::term::plural::count;
 
 /// Bytes of a build in the name of a pool.
@@ -237,7 +237,7 @@ impl Builds {
                  --all-builds adds them up, `rocov clean` starts anew",
                 below(file, &here()),
                 count(builds.len(), "build"),
-                local_time::of(newest),
+                time::local(newest),
                 count(runs, "run"),
             )
         };

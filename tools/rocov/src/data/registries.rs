@@ -58,6 +58,7 @@ pub(crate) struct RegistryCodeObject {
 pub(crate) struct RegistryProcess {
     start: u64,
     epoch: u64,
+    pub(crate) command: Vec<String>,
     pub(crate) agents: Vec<AgentRecord>,
     #[serde(default)]
     pub(crate) hosts: Vec<HostRecord>,
@@ -205,6 +206,7 @@ impl From<&ProcessRecord> for RegistryProcess {
         Self {
             start: process.start,
             epoch: process.epoch,
+            command: process.command.clone(),
             agents: process.agents.clone(),
             hosts: process.hosts.clone(),
             loads: process.loads.iter().map(RegistryLoad::from).collect(),

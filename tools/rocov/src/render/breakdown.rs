@@ -95,32 +95,46 @@ pub(super) struct Listing<'a> {
     pub(super) kind: &'static str,
     /// The headings of the cells after the column's label.
     pub(super) headings: Vec<&'static str>,
-    /// The names of the parts, with their cells: the column's label first.
-    pub(super) rows: Vec<(&'a str, Vec<String>)>,
+    pub(super) rows: Vec<ListingRow<'a>>,
 }
 
-/// A table for each kind of part that the report has.
-pub(super) fn listings(view: &View) -> Vec<Listing<'_>> {
-    let kinds = kinds(view).into_iter();
-    let kinds = kinds.filter(|(_, parts)| !parts.is_empty());
-    kinds
-        .map(|(kind, parts)| Listing::of(kind, parts))
-        .collect()
+/// A part in one column.
+pub(super) struct ListingRow<'a> {
+    /// The index of the part among those of its kind.
+    pub(super) part: usize,
+    pub(super) name: &'a str,
+    /// The label of the column, and the cells below the headings.
+    pub(super) cells: Vec<String>,
+}
+
+/// The table of components, if the report has some.
+pub(super) fn components(view: &View) -> Option<Listing<'_>> {
+    let [(kind, parts), _] = kinds(view);
+    (!parts.is_empty()).then(|| Listing::of(kind, parts))
+}
+
+/// The table of tests, if the report has some.
+pub(super) fn tests(view: &View) -> Option<Listing<'_>> {
+    let [_, (kind, parts)] = kinds(view);
+    (!parts.is_empty()).then(|| Listing::of(kind, parts))
 }
 
 impl<'a> Listing<'a> {
     fn of(kind: &'static str, parts: &'a [Part]) -> Self {
         let columns = || {
-            let parts = parts.iter();
-            parts.flat_map(|part| part.columns.iter().map(move |column| (part, column)))
+            let parts = parts.iter().enumerate();
+            parts.flat_map(|(number, part)| {
+                let columns = part.columns.iter();
+                columns.map(move |column| (number, part, column))
+            })
         };
         let mut headings = vec!["Lines", "Functions", "Regions"];
-        if columns().any(|(_, column)| column.only.is_some()) {
+        if columns().any(|(_, _, column)| column.only.is_some()) {
             headings.extend(["Only here: lines", "functions", "regions"]);
         }
         let are_shared = are_shared(parts);
         headings.extend(are_shared.then_some(SHARED));
-        let rows = columns().map(|(part, column)| {
+        let rows = columns().map(|(number, part, column)| {
             let figures = &column.figures;
             let shares =
                 [figures.lines, figures.functions, figures.regions].map(Figure::share_text);
@@ -128,7 +142,11 @@ impl<'a> Listing<'a> {
             let cells = [column.label.clone()].into_iter().chain(shares);
             let cells = cells.chain(only.map(|number| number.to_string()));
             let shared = are_shared.then(|| part.shared_with.join(", "));
-            (&*part.name, cells.chain(shared).collect())
+            ListingRow {
+                part: number,
+                name: &part.name,
+                cells: cells.chain(shared).collect(),
+            }
         });
         Self {
             kind,
@@ -144,12 +162,12 @@ pub(super) fn write_markdown(view: &View, out: &mut dyn Write) -> io::Result<()>
         kind,
         headings,
         rows,
-    } in listings(view)
+    } in components(view).into_iter().chain(tests(view))
     {
         writeln!(out, "\n<details><summary>{kind}s</summary>\n")?;
         writeln!(out, "| {kind} | | {} |", headings.join(" | "))?;
         writeln!(out, "|---|---|{}", "---:|".repeat(headings.len()))?;
-        for (name, cells) in rows {
+        for ListingRow { name, cells, .. } in rows {
             writeln!(out, "| `{name}` | {} |", cells.join(" | "))?;
         }
         writeln!(out, "\n</details>")?;

@@ -5,11 +5,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::env;
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use anyhow::Result;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
@@ -18,6 +17,7 @@ use crate::coverage::file::{File, Joined};
 use crate::coverage::view::View;
 use crate::support::demangle::shown;
 use crate::support::paths::{below, here};
+use crate::support::time;
 
 /// Lines and branches of something.
 #[derive(Default, Clone, Copy)]
@@ -38,7 +38,7 @@ struct Class {
 
 type Xml<'a> = Writer<&'a mut dyn Write>;
 
-pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(view: &View, out: &mut dyn Write) -> Result<()> {
     let here = here();
     // Sums stand before their parts. So every file is read twice, and none is kept.
     let mut total = Rates::default();
@@ -62,7 +62,7 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
         ("branches-covered", total.branches.covered),
         ("branches-valid", total.branches.total),
         ("complexity", 0),
-        ("timestamp", milliseconds()),
+        ("timestamp", time::of_report()?.saturating_mul(1000)),
     ]
     .map(|(name, number)| (name, number.to_string()));
     xml.create_element("coverage")
@@ -84,7 +84,8 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
             })?;
             Ok(())
         })?;
-    writeln!(out)
+    writeln!(out)?;
+    Ok(())
 }
 
 fn write_package(
@@ -243,17 +244,4 @@ fn write_line(number: u32, count: u64, branches: &[Joined], xml: &mut Xml<'_>) -
 fn figure<'a>(branches: impl IntoIterator<Item = &'a Joined>) -> Figure {
     let sides = branches.into_iter().flatten().flatten();
     Figure::of(sides.map(|count| *count > 0))
-}
-
-/// The time in milliseconds since 1970: now, or `SOURCE_DATE_EPOCH`, for output that is the same every
-/// time.
-fn milliseconds() -> u64 {
-    let fixed = env::var("SOURCE_DATE_EPOCH")
-        .ok()
-        .and_then(|it| it.parse::<u64>().ok());
-    let seconds = fixed.unwrap_or_else(|| {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        now.map_or(0, |since| since.as_secs())
-    });
-    seconds.saturating_mul(1000)
 }

@@ -2,8 +2,8 @@
 
 pub(crate) mod atomic;
 pub(crate) mod demangle;
-pub(crate) mod local_time;
 pub(crate) mod mmap;
 pub(crate) mod parallel;
 pub(crate) mod paths;
 pub(crate) mod temporary;
+pub(crate) mod time;

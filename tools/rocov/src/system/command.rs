@@ -95,7 +95,8 @@ fn display(command: &Command) -> String {
     format!("`{}`", words.join(" "))
 }
 
-fn quoted(word: &OsStr) -> String {
+/// The word as it can be pasted into a shell.
+pub(crate) fn quoted(word: &OsStr) -> String {
     let word = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

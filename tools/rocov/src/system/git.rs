@@ -74,6 +74,22 @@ impl Repository {
         output.is_ok_and(|output| output.status.success())
     }
 
+    /// The commit that the work tree is at. `None` if there is none yet, or if git does not tell.
+    pub(crate) fn commit(&self) -> Option<Commit> {
+        let mut parse = git(&self.directory);
+        parse.args(["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]);
+        let parsed = command::output(&mut parse).ok()?;
+        let mut status = git(&self.directory);
+        // git would write what it finds to the index.
+        status.arg("--no-optional-locks");
+        status.args(["status", "--porcelain", "--untracked-files=no"]);
+        let changes = command::output(&mut status).ok()?.stdout;
+        Some(Commit {
+            hash: String::from_utf8_lossy(&parsed.stdout).trim().to_owned(),
+            is_modified: !changes.is_empty(),
+        })
+    }
+
     /// The unified diff of `range`: two revisions, or one and the work tree.
     ///
     /// # Errors
@@ -144,10 +160,26 @@ impl Repository {
     }
 }
 
+/// The commit that a work tree is at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Commit {
+    pub(crate) hash: String,
+    /// True if files that git tracks differ from the commit.
+    pub(crate) is_modified: bool,
+}
+
+impl Commit {
+    /// The start of the hash.
+    pub(crate) fn short(&self) -> &str {
+        self.hash.get(..12).unwrap_or(&self.hash)
+    }
+}
+
 /// The files of a revision, which one process of git reads.
 #[derive(Debug)]
 pub(crate) struct Revision {
-    commit: String,
+    /// The hash of its commit.
+    pub(crate) commit: String,
     /// `git cat-file --batch`
     batch: Child,
     replies: BufReader<ChildStdout>,

@@ -26,9 +26,46 @@ const steps = {
       sort.click();
       said.sorted.push(texts(".files tbody th"));
     }
+    document.querySelector("#order-worst").click();
+    said.worst = texts(".files tbody th");
+    document.querySelector("#metric-functions").click();
+    said.worstByFunctions = texts(".files tbody th");
+    document.querySelector("#metric-lines").click();
+    document.querySelector("#order-tree").click();
     visible(".fold")[0].click();
     said.folded = texts(".files tbody th");
+    document.querySelector("#folds").click();
+    said.allOpen = texts(".files tbody th");
+    visible(".fold")[0].click();
+    // As on the next visit: each folder is as the page has it, then as it was left.
+    for (const box of document.querySelectorAll(".fold input")) box.checked = box.defaultChecked;
+    said.atFirst = texts(".files tbody th");
+    folds(document.querySelector(".files"));
+    said.remembered = texts(".files tbody th");
     return said;
+  },
+  async tests() {
+    const said = { overflow: overflow(), contrast: contrast() };
+    const heads = visible(".parts thead button");
+    const sorted = (head) => {
+      heads[head].click();
+      return texts(".parts tbody th");
+    };
+    said.byName = sorted(0);
+    said.byLines = sorted(3);
+    return said;
+  },
+  // Opened with a set of tests in its address.
+  async set() {
+    for (let wait = 0; wait < 40 && !visible(".sets li:target .numbers a").length; ++wait) await pause();
+    const set = document.querySelector(".sets li:target");
+    const links = [...set.querySelectorAll(".numbers a")];
+    return { position: getComputedStyle(set).position, names: links.map((it) => it.textContent),
+      pages: links.map((it) => it.getAttribute("href")) };
+  },
+  async test() {
+    const links = visible(".reached td a");
+    return { overflow: overflow(), links: links.map((it) => [it.textContent, it.hash]) };
   },
   async search() {
     const said = {};
@@ -49,6 +86,7 @@ const steps = {
     return said;
   },
   async source() {
+    for (const details of document.querySelectorAll("details")) details.open = true;
     const said = { overflow: overflow(), contrast: contrast() };
     const lines = () => visible(".source tr[id]").map((it) => Number(it.id.slice(1)));
     const stops = () => {
@@ -87,8 +125,11 @@ const steps = {
   },
 };
 
+// The cells of figures that are cut by the edge of the window, and whether the page is wider than that.
 function overflow() {
-  return document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  const width = document.documentElement.clientWidth;
+  const cut = visible(".totals td, .files td").filter((it) => it.getBoundingClientRect().right > width);
+  return document.documentElement.scrollWidth - width + cut.length;
 }
 
 // The texts whose contrast with what they stand on is less than 4.5, by WCAG's formula.

@@ -3,7 +3,8 @@
 use scraper::Html;
 use serde_json::{Value, json};
 
-use crate::pages::{Pages, all, of_archs};
+use crate::pages::{Pages, all, attribute, of_archs, text};
+use crate::per_test::{Labelled, TESTS};
 use crate::*;
 
 /// The lines of archs.hip that gfx942 misses.
@@ -101,8 +102,71 @@ fn the_summary_sorts_folds_and_filters() {
         said["folded"],
         json!(["a/", "b/c/", "two.hip", "three.hip"])
     );
+    // On both archs together all ran whole: the worse arch decides.
+    assert_eq!(said["worst"], json!([three, two, one]));
+    assert_eq!(said["worstByFunctions"], json!([three, two, one]));
+    assert_eq!(said["atFirst"], tree);
+    assert_eq!(said["remembered"], said["folded"]);
+    assert_eq!(said["allOpen"], tree);
     let narrow = browse(&pages, "index.html", "summary", 500);
     assert_eq!(narrow["overflow"], 0);
+}
+
+#[test]
+fn tests_are_sorted_and_have_names_and_lines() {
+    let labelled = Labelled::new();
+    for number in 0..15 {
+        let counts = TESTS[number % 3].1;
+        labelled.add(&counts, &format!("labels/test%20{number}"));
+    }
+    let mut command = labelled.place.command();
+    run(command.args(["--html=out", "--per-test"]));
+    let pages = Pages::read(&labelled.place.path().join("out"));
+    let said = browse(&pages, "tests.html", "tests", 1280);
+    assert_eq!(said["contrast"], json!([]));
+    let names: Vec<_> = (0..15).map(|number| format!("test {number}")).collect();
+    assert_eq!(said["byName"], json!(names));
+    // Worst first, by llvm-cov's counts; in the order of the page if these are equal.
+    let covered = |number: usize| {
+        let profile = labelled.add(&TESTS[number % 3].1, "alone");
+        let lines = labelled.lines(&[&profile]);
+        fs::remove_file(profile).unwrap();
+        lines.values().filter(|count| **count > 0).count()
+    };
+    let covered = [0, 1, 2].map(covered);
+    assert!(
+        covered[2] < covered[1] && covered[1] < covered[0],
+        "{covered:?}"
+    );
+    let worst = [2, 1, 0].map(|first| {
+        let numbers = (0..15).filter(|number| number % 3 == first);
+        let mut names: Vec<_> = numbers.map(|number| format!("test {number}")).collect();
+        names.sort();
+        names
+    });
+    assert_eq!(said["byLines"], json!(worst.concat()));
+
+    let source = pages.source_page("archs.hip");
+    // The first line of `scale`, which all but those of `add` enter.
+    let link = all(pages.page(&source), "#L23 td.n a")[0];
+    let page = format!("{source}{}", attribute(link, "href"));
+    let said = browse(&pages, &page, "set", 1280);
+    assert_eq!(said["position"], "fixed");
+    let names = (0..15).filter(|number| number % 3 != 1);
+    let mut entering: Vec<_> = names.map(|number| format!("test {number}")).collect();
+    entering.sort();
+    assert_eq!(said["names"], json!(entering));
+    let page = said["pages"][0].as_str().unwrap();
+    let page = pages.page(page.strip_prefix("../").unwrap());
+    assert_eq!(text(all(page, "h1")[0]), entering[0]);
+
+    let test = all(pages.page("tests.html"), ".parts th a")[0];
+    let said = browse(&pages, attribute(test, "href"), "test", 500);
+    assert_eq!(said["overflow"], 0);
+    let first = &said["links"][0];
+    let range = first[0].as_str().unwrap();
+    let start = range.split('-').next().unwrap();
+    assert_eq!(first[1], format!("#L{start}"));
 }
 
 #[test]

@@ -24,8 +24,9 @@ impl Pages {
             folder: folder.to_path_buf(),
             documents: BTreeMap::new(),
         };
-        for inner in ["", "source/"] {
-            for entry in fs::read_dir(folder.join(inner)).unwrap() {
+        for inner in ["", "source/", "test/"] {
+            // Only tests have the last one.
+            for entry in fs::read_dir(folder.join(inner)).into_iter().flatten() {
                 let path = entry.unwrap().path();
                 let name = path.file_name().unwrap().to_str().unwrap();
                 if name.ends_with(".html") {
@@ -50,10 +51,14 @@ impl Pages {
         all(page, ".warning").first().map(|it| text(*it))
     }
 
-    /// The rows of a table of the first page with this class, as text.
-    pub(crate) fn rows(&self, class: &str) -> Vec<Vec<String>> {
-        let index = self.documents["index.html"].root_element();
-        let rows = all(index, &format!("table.{class} tr")).into_iter();
+    /// One of the pages, by its path from the folder.
+    pub(crate) fn page(&self, path: &str) -> ElementRef<'_> {
+        self.documents[path].root_element()
+    }
+
+    /// The rows of a table of a page with this class, as text.
+    pub(crate) fn rows(&self, page: &str, class: &str) -> Vec<Vec<String>> {
+        let rows = all(self.page(page), &format!("table.{class} tr")).into_iter();
         rows.map(|row| all(row, "th, td").into_iter().map(text).collect())
             .collect()
     }
@@ -79,12 +84,12 @@ pub(crate) fn all<'a>(within: ElementRef<'a>, selector: &str) -> Vec<ElementRef<
     within.select(&selector).collect()
 }
 
-fn text(element: ElementRef<'_>) -> String {
+pub(crate) fn text(element: ElementRef<'_>) -> String {
     let text: String = element.text().collect();
     text.trim().to_owned()
 }
 
-fn attribute<'a>(element: ElementRef<'a>, name: &str) -> &'a str {
+pub(crate) fn attribute<'a>(element: ElementRef<'a>, name: &str) -> &'a str {
     let found = element.value().attr(name);
     found.unwrap_or_else(|| panic!("no {name} in {}", element.html()))
 }
@@ -98,8 +103,9 @@ fn figures(row: ElementRef<'_>, column: usize) -> Vec<(usize, usize)> {
 
 /// A figure in a cell: covered and total.
 fn figure(cell: ElementRef<'_>) -> (usize, usize) {
-    let number = |name| attribute(cell, name).parse().unwrap();
-    (number("data-covered"), number("data-total"))
+    let share = text(all(cell, "small")[0]);
+    let (covered, total) = share.split_once('/').unwrap();
+    (covered.parse().unwrap(), total.parse().unwrap())
 }
 
 /// The counts beside the lines of a source, in one column.
@@ -215,6 +221,11 @@ fn the_page_says_which_arch_misses_which_line() {
 #[test]
 fn all_links_lead_somewhere() {
     let (_place, pages) = of_archs();
+    assert!(links_lead_somewhere(&pages) > 50);
+}
+
+/// Follows all links of pages, and returns their number.
+pub(crate) fn links_lead_somewhere(pages: &Pages) -> usize {
     let mut followed = 0;
     for (name, document) in &pages.documents {
         let links = all(document.root_element(), "[href], [src]");
@@ -253,7 +264,7 @@ fn all_links_lead_somewhere() {
             }
         }
     }
-    assert!(followed > 50, "{followed}");
+    followed
 }
 
 /// A script that would run if it were not escaped.
@@ -323,6 +334,13 @@ fn a_source_that_is_gone_has_its_counts() {
     assert!(warning.contains("gone/data/archs.hip"), "{warning}");
     assert_eq!(counts(page, 0), archs::expected_lines(|it| it[0]));
     assert_eq!(counts(page, 1), archs::expected_lines(|it| it[1]));
+    // Columns stand for the text of branches, as clang counts them.
+    let branches = all(page.root_element(), "tr.branch td.code").into_iter();
+    let branches: Vec<_> = branches.map(text).collect();
+    assert_eq!(
+        branches[..2],
+        ["Branch: column 7 true", "Branch: column 7 false"]
+    );
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn a_component_is_what_lies_in_a_file_or_was_loaded_from_it() {
         .arg(&two.program));
     let pages = Pages::read(&two.place.path().join("pages"));
     let row = [two.program.to_str().unwrap(), "gfx90a", "80.00% (8/10)"];
-    assert_eq!(pages.rows("parts")[1][..3], row);
+    assert_eq!(pages.rows("index.html", "parts")[1][..3], row);
 }
 
 #[test]

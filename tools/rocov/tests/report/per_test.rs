@@ -146,9 +146,9 @@ fn tests_have_the_figures_of_llvm_cov_on_each_alone() {
     let lines = only("add")["lines"].to_string();
     assert_eq!(columns(parts, "add")[7], lines, "{said}");
     run(place.command().args(["--html=pages", "--per-test"]));
-    let rows = Pages::read(&place.path().join("pages")).rows("parts");
+    let rows = Pages::read(&place.path().join("pages")).rows("tests.html", "parts");
     let add = rows.iter().find(|row| row[0] == "add").unwrap();
-    assert_eq!(add[5], lines, "{rows:?}");
+    assert_eq!(add[6], lines, "{rows:?}");
     let said = stdout(&place.report(&[&"--per-test", &"--markdown"]));
     assert!(said.contains("| `unit tests/scale` | gfx90a | "), "{said}");
 }
@@ -204,7 +204,7 @@ fn what_may_be_of_several_tests_is_credited_to_each() {
     let said = stdout(&place.report(&[&"--per-test", &"--markdown"]));
     assert!(said.contains("| Shared with |"), "{said}");
     run(place.command().args(["--html=pages", "--per-test"]));
-    let rows = Pages::read(&place.path().join("pages")).rows("parts");
+    let rows = Pages::read(&place.path().join("pages")).rows("tests.html", "parts");
     let add = rows.iter().find(|row| row[0] == "add").unwrap();
     assert_eq!(add.last().unwrap(), "unit tests/scale", "{rows:?}");
 }

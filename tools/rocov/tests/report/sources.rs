@@ -1,6 +1,6 @@
 //! Annotated source.
 
-use crate::pages::Pages;
+use crate::pages::{self, Pages, all};
 use crate::repository::{AFTER, Repository};
 use crate::*;
 
@@ -110,6 +110,17 @@ fn a_source_that_has_changed_since_is_told() {
             warning.contains("has changed since it was compiled"),
             "{warning}"
         );
+        // Places of the source that was compiled are of other text here.
+        let page = pages.source("kernel.hip").root_element();
+        assert!(all(page, "mark, tr.branch code").is_empty());
+        let branches = all(page, "tr.branch td.code").into_iter().map(pages::text);
+        let branches: Vec<_> = branches.collect();
+        assert!(!branches.is_empty());
+        for branch in branches {
+            let place = branch.strip_prefix("Branch: column ").unwrap();
+            let place = place.trim_end_matches(" true").trim_end_matches(" false");
+            place.parse::<u32>().unwrap();
+        }
         // Git has what was compiled, and a table shows no source.
         for arguments in [
             &["--source-revision=HEAD", "--html=../pages", gate][..],
@@ -121,6 +132,13 @@ fn a_source_that_has_changed_since_is_told() {
     }
     let pages = Pages::read(&repository.place.path().join("pages"));
     assert_eq!(pages.warning("kernel.hip"), None);
+    let page = pages.source("kernel.hip").root_element();
+    let branches = all(page, "tr.branch code").into_iter().map(pages::text);
+    assert!(
+        branches
+            .collect::<Vec<_>>()
+            .contains(&"*value > 3".to_owned())
+    );
 }
 
 #[test]

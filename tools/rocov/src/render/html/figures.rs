@@ -170,6 +170,7 @@ impl Metric {
             covered: figure.covered,
             total: figure.total,
             percent: format!("{percent:.2}"),
+            grade: grade(percent),
         })
     }
 }
@@ -179,6 +180,23 @@ pub(super) struct Share {
     pub(super) covered: u64,
     pub(super) total: u64,
     pub(super) percent: String,
+    /// The class of its colour.
+    pub(super) grade: &'static str,
+}
+
+/// The percentages from which a share is high, and from which it is medium.
+const GRADES: [f64; 2] = [90.0, 75.0];
+
+/// The class of a share of so many percent.
+fn grade(percent: f64) -> &'static str {
+    let [high, medium] = GRADES;
+    if percent >= high {
+        "high"
+    } else if percent >= medium {
+        "medium"
+    } else {
+        "low"
+    }
 }
 
 /// The number of kernels of a file that ran.
@@ -319,6 +337,21 @@ mod tests {
             (u64::MAX, "18.4E"),
         ] {
             assert_eq!(short(number), expected);
+        }
+    }
+
+    #[test]
+    fn grades_are_of_exact_shares() {
+        for (percent, expected) in [
+            (100.0, "high"),
+            (90.0, "high"),
+            // Shown as 90.00.
+            (89.996, "medium"),
+            (75.0, "medium"),
+            (74.996, "low"),
+            (0.0, "low"),
+        ] {
+            assert_eq!(grade(percent), expected, "{percent}");
         }
     }
 

@@ -1,16 +1,20 @@
 //! Pages for a browser: a folder that needs nothing else, neither a server nor a network.
 //!
 //! [`summary`] is the first page, with the tree of source files; [`source`] makes one for each of
-//! these and [`functions`] one with all functions. The templates, the style and the script are in
+//! these, with [`instances`] of templates and colours of its [`syntax`], [`functions`] those with all functions, and
+//! [`per_test`] those of tests. The templates, the style and the script are in
 //! `tools/rocov/html`. The pages hold all text; the script adds search, sorting and keys.
 
 mod figures;
 mod folder;
 mod functions;
+mod instances;
 mod marks;
+mod per_test;
 mod search;
 mod source;
 mod summary;
+mod syntax;
 
 use std::path::{Path, PathBuf};
 
@@ -21,10 +25,15 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::html::figures::{Cell, Shown};
 use super::html::folder::Folder;
 use super::html::functions::Listed;
+use super::html::per_test::{TestSets, Tests};
+use crate::coverage::Provenance;
 use crate::coverage::changed::ChangedSource;
 use crate::coverage::model::Side;
+use crate::coverage::provenance::Runs;
 use crate::coverage::view::View;
 use crate::support::paths::{below, common};
+use crate::support::time;
+use crate::term::plural::count;
 
 const STYLE: &str = include_str!("../../../html/report.css");
 const SCRIPT: &str = include_str!("../../../html/report.js");
@@ -32,12 +41,18 @@ const SCRIPT: &str = include_str!("../../../html/report.js");
 /// Characters of a source's name that the name of its page starts with.
 const NAME_LENGTH: usize = 60;
 
-/// Writes the report to `directory`; the path of its first page.
+/// The largest number of command lines that a report shows.
+const COMMANDS: usize = 5;
+
+/// The largest number of characters of a command line that a report shows.
+const COMMAND_LENGTH: usize = 500;
+
+/// Writes the report to `directory`. Returns the path of its first page.
 ///
 /// # Errors
 ///
 /// Fails if there is something else, or a file cannot be written.
-pub(crate) fn write(view: &View, directory: &Path) -> Result<PathBuf> {
+pub(crate) fn write(view: &View, provenance: &Provenance, directory: &Path) -> Result<PathBuf> {
     let folder = Folder::new(directory)?;
     folder.write("assets/report.css", |out| {
         Ok(out.write_all(STYLE.as_bytes())?)
@@ -46,9 +61,10 @@ pub(crate) fn write(view: &View, directory: &Path) -> Result<PathBuf> {
         Ok(out.write_all(SCRIPT.as_bytes())?)
     })?;
 
-    let frame = Frame::new(view);
+    let frame = Frame::new(view, provenance);
     let sources = frame.sources();
     let mut listed = Vec::new();
+    let mut tests = Tests::of(view);
     let mut total = Shown::none(view.columns.len());
     // One page after the other: after a page is written, only its entries in lists are kept.
     for (index, (source, (_, row))) in sources.iter().zip(view.rows()).enumerate() {
@@ -58,12 +74,14 @@ pub(crate) fn write(view: &View, directory: &Path) -> Result<PathBuf> {
         let neighbours = [before, sources.get(index + 1)];
         total.add(&shown);
         let file_listed = Listed::of(view, source, &file, shown);
-        source::write(&frame, &file_listed, neighbours, &file, &folder)?;
+        let line_tests = view.line_tests.lines(source.path);
+        tests.add(source, &file, &line_tests);
+        let sets = TestSets::of(view, &line_tests);
+        source::write(&frame, &file_listed, neighbours, &file, &sets, &folder)?;
         listed.push(file_listed);
     }
-    folder.write("functions.html", |out| {
-        functions::write(&frame, &listed, out)
-    })?;
+    functions::write(&frame, &listed, &folder)?;
+    tests.write(&frame, &folder)?;
     folder.write("assets/search.js", |out| search::write(&listed, out))?;
     folder.write(folder::INDEX, |out| {
         summary::write(&frame, &listed, &total, out)
@@ -74,6 +92,7 @@ pub(crate) fn write(view: &View, directory: &Path) -> Result<PathBuf> {
 /// The common parts of all pages.
 struct Frame<'a> {
     view: &'a View,
+    provenance: &'a Provenance,
     columns: Vec<Head>,
     /// The directory that paths are shown from.
     base: PathBuf,
@@ -98,7 +117,7 @@ struct Source<'a> {
 }
 
 impl<'a> Frame<'a> {
-    fn new(view: &'a View) -> Self {
+    fn new(view: &'a View, provenance: &'a Provenance) -> Self {
         let columns = view.columns.iter().map(|column| {
             let of = match column.side {
                 Side::Device => "device code of",
@@ -118,6 +137,7 @@ impl<'a> Frame<'a> {
         };
         Self {
             view,
+            provenance,
             columns: columns.collect(),
             base: base.unwrap_or_default(),
         }
@@ -127,7 +147,7 @@ impl<'a> Frame<'a> {
         let paths = self.view.paths.iter();
         let sources = paths.map(|path| {
             let name = below(path, &self.base).into_owned();
-            let page = page(&name);
+            let page = page("source", &name);
             Source { path, name, page }
         });
         sources.collect()
@@ -159,11 +179,52 @@ impl<'a> Frame<'a> {
     fn version(&self) -> &'static str {
         env!("CARGO_PKG_VERSION")
     }
+
+    /// The time of the report: as it is shown, and for programs.
+    fn written(&self) -> (String, String) {
+        let shown = time::utc(self.provenance.written);
+        let (day, minute) = shown.split_once(' ').unwrap_or_default();
+        let exact = format!("{day}T{minute}Z");
+        (shown, exact)
+    }
+
+    /// The number of processes that ran, and when.
+    fn ran(&self, runs: &Runs) -> String {
+        let [first, last] = runs.started.map(time::utc);
+        let processes = count(runs.processes, "process");
+        match first == last {
+            true => format!("{processes}, started {first} UTC"),
+            false => format!("{processes}, started {first} to {last} UTC"),
+        }
+    }
+
+    /// The first command lines, or the start of a long one, each with its number of processes.
+    fn first_commands(&self, runs: &Runs) -> Vec<(String, usize)> {
+        let commands = runs.commands.iter().take(COMMANDS);
+        let shown = commands.map(|(command, processes)| {
+            let cut = command.char_indices().nth(COMMAND_LENGTH);
+            let shown =
+                cut.map_or_else(|| command.clone(), |(at, _)| format!("{}…", &command[..at]));
+            (shown, *processes)
+        });
+        shown.collect()
+    }
+
+    /// The number of the other command lines, if there are some.
+    fn more_commands(&self, runs: &Runs) -> Option<String> {
+        let more = runs.commands.len().checked_sub(COMMANDS)?;
+        (more > 0).then(|| format!("{more} more"))
+    }
+
+    /// Returns whether the report has tests.
+    fn has_tests(&self) -> bool {
+        !self.view.tests.is_empty()
+    }
 }
 
-/// The path of the page of source `name`. Every report gives a source this path, and no two sources
-/// share one. It has plain characters only.
-fn page(name: &str) -> String {
+/// The path of the page of source or test `name` in `folder`. Every report gives it this path, and no two
+/// names share one. It has plain characters only.
+fn page(folder: &str, name: &str) -> String {
     let file = Path::new(name).file_name().unwrap_or_default();
     let file = file.to_string_lossy();
     let plain = file.chars().map(|c| match c {
@@ -171,7 +232,7 @@ fn page(name: &str) -> String {
         _ => '_',
     });
     let plain: String = plain.take(NAME_LENGTH).collect();
-    format!("source/{plain}.{:016x}.html", xxh3_64(name.as_bytes()))
+    format!("{folder}/{plain}.{:016x}.html", xxh3_64(name.as_bytes()))
 }
 
 /// Writes a page as it is made.
@@ -187,7 +248,7 @@ mod tests {
     #[test]
     fn pages_have_plain_names_of_their_own() {
         let names = ["a/x.hip", "b/x.hip", "../../x.hip", "/", "a b/<é>\".h", ""];
-        let pages = names.map(page);
+        let pages = names.map(|name| page("source", name));
         for page in &pages {
             let name = page.strip_prefix("source/").unwrap();
             assert!(
@@ -198,6 +259,6 @@ mod tests {
         assert!(pages[0].starts_with("source/x.hip."), "{pages:?}");
         let distinct: std::collections::BTreeSet<_> = pages.iter().collect();
         assert_eq!(distinct.len(), names.len());
-        assert!(page(&"x".repeat(4096)).len() < 100);
+        assert!(page("source", &"x".repeat(4096)).len() < 100);
     }
 }

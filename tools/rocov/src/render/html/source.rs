@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::Result;
@@ -10,7 +11,10 @@ use askama::Template;
 use super::figures::{Count, Metric, Shown, classes};
 use super::folder::Folder;
 use super::functions::{Function, Listed};
+use super::instances::Instances;
 use super::marks::{Missed, between, name_at, pieces};
+use super::per_test::TestSets;
+use super::syntax::{Lexer, Token};
 use super::{Frame, Source, render};
 use crate::coverage::file::{Condition, File};
 use crate::coverage::staleness::{Misfit, Stale};
@@ -24,12 +28,24 @@ struct Line {
     counts: Vec<Count>,
     pieces: Vec<Piece>,
     branches: Vec<Branch>,
+    /// The number of the set of tests that reach it, and the number of these.
+    tests: Option<(usize, usize)>,
+    /// Templates that end here.
+    templates: Vec<Instances>,
 }
 
 /// A part of a line.
 struct Piece {
-    text: String,
+    /// Texts with the class of their colour, if they have one.
+    texts: Vec<(String, Option<&'static str>)>,
     missed: Where,
+}
+
+impl Piece {
+    /// Returns whether each column that ran the line ran the part, too.
+    fn is_plain(&self) -> bool {
+        matches!(self.missed, Where::Nowhere)
+    }
 }
 
 /// The columns in which a part of a line did not run, though it ran elsewhere.
@@ -44,8 +60,10 @@ enum Where {
 
 /// A branch.
 struct Branch {
-    /// The condition.
-    text: String,
+    /// The condition. `None` if the source is not the one that was compiled.
+    text: Option<String>,
+    /// The column that it starts in, from 1.
+    column: u32,
     is_in_macro: bool,
     /// True if it ran in a column in which one side was never taken.
     is_incomplete: bool,
@@ -68,6 +86,7 @@ struct Page<'a> {
     stale: Option<&'a Stale>,
     has_branches: bool,
     is_changed: bool,
+    test_sets: &'a TestSets<'a>,
     /// Made one at a time, as the page is written.
     lines: RefCell<Lines<'a>>,
 }
@@ -77,12 +96,16 @@ pub(super) fn write(
     listed: &Listed<'_>,
     [previous, next]: [Option<&Source<'_>>; 2],
     file: &File,
+    test_sets: &TestSets<'_>,
     folder: &Folder,
 ) -> Result<()> {
     let source = listed.source;
     let text = frame.view.texts.read(Path::new(source.path)).ok();
     let has_text = text.is_some();
     let text = String::from_utf8_lossy(text.as_deref().unwrap_or_default());
+    let stale = frame.view.misfits.get(source.path).and_then(Misfit::stale);
+    let fits = has_text && stale.is_none();
+    let lines = Lines::new(frame, source, file, &text, fits, test_sets);
     let page = Page {
         frame,
         root: "../",
@@ -93,10 +116,11 @@ pub(super) fn write(
         metrics: listed.shown.metrics(),
         functions: &listed.functions,
         has_text,
-        stale: frame.view.misfits.get(source.path).and_then(Misfit::stale),
+        stale,
         is_changed: frame.changed(source).is_some(),
         has_branches: !file.branches.is_empty(),
-        lines: RefCell::new(Lines::new(frame, source, file, &text)),
+        test_sets,
+        lines: RefCell::new(lines),
     };
     folder.write(&source.page, |out| render(&page, out))
 }
@@ -119,11 +143,30 @@ struct Lines<'a> {
     missed: Vec<Missed<'a>>,
     /// Numbers of the lines that a change touched.
     changed: HashSet<u32>,
+    /// False if the source is not the one that was compiled: places in it are of other text.
+    fits: bool,
+    lexer: Option<Lexer>,
+    tests: &'a TestSets<'a>,
+    /// Those that end below, the last first.
+    templates: Vec<Instances>,
 }
 
 impl<'a> Lines<'a> {
-    fn new(frame: &'a Frame<'a>, source: &Source<'_>, file: &'a File, text: &'a str) -> Self {
+    fn new(
+        frame: &'a Frame<'a>,
+        source: &Source<'_>,
+        file: &'a File,
+        text: &'a str,
+        fits: bool,
+        tests: &'a TestSets<'a>,
+    ) -> Self {
         let changed = frame.changed(source).map(|it| it.lines.iter());
+        let templates = frame.view.templates(source.path);
+        let texts: Vec<_> = text
+            .lines()
+            .filter(|_| fits && !templates.is_empty())
+            .collect();
+        let templates = templates.iter().rev();
         Self {
             frame,
             text: text.lines(),
@@ -136,6 +179,12 @@ impl<'a> Lines<'a> {
                 .map(|line| line.number)
                 .collect(),
             missed: file.missed.iter().map(|spans| Missed::new(spans)).collect(),
+            fits,
+            lexer: is_cxx(source.path).then(Lexer::default),
+            tests,
+            templates: templates
+                .map(|it| Instances::of(frame, it, &texts))
+                .collect(),
         }
     }
 }
@@ -167,7 +216,7 @@ impl Iterator for Lines<'_> {
         let counts = counted.map_or(&[][..], |line| &line.counts);
         for (index, missed) in missed.iter_mut().enumerate() {
             // A line that was missed as a whole needs no marks in it.
-            if counts.get(index).is_none_or(|count| *count < Some(1)) {
+            if !self.fits || counts.get(index).is_none_or(|count| *count < Some(1)) {
                 missed.clear();
             }
         }
@@ -177,10 +226,23 @@ impl Iterator for Lines<'_> {
         let partly: Vec<_> = (0..missed.len()).map(is_partly).collect();
         let is_missed = |count: &Option<u64>| *count == Some(0);
         let runs_nowhere = counts.iter().max() == Some(&Some(0));
-        let pieces = pieces(text, &missed).into_iter().map(|piece| Piece {
-            text: piece.text.to_owned(),
-            missed: self.place(&piece.missed, counts),
+        let tokens = self.lexer.as_mut().map(|it| it.line(text));
+        let tokens = tokens.unwrap_or_default();
+        let mut end = 0;
+        let pieces = pieces(text, &missed).into_iter().map(|piece| {
+            let start = end;
+            end += piece.text.len();
+            Piece {
+                texts: coloured(text, start..end, &tokens),
+                missed: self.place(&piece.missed, counts),
+            }
         });
+        let pieces = pieces.collect();
+        let is_above = |it: &Instances| it.end <= self.number;
+        let above = self.templates.iter().rev().take_while(|it| is_above(it));
+        let below = self.templates.len() - above.count();
+        let mut templates = self.templates.split_off(below);
+        templates.reverse();
         Some(Line {
             number: self.number,
             classes: classes("x", counts.iter().map(is_missed))
@@ -191,8 +253,13 @@ impl Iterator for Lines<'_> {
                 } else {
                     ""
                 },
-            pieces: pieces.collect(),
-            branches: branches.iter().map(|it| Branch::of(it, text)).collect(),
+            pieces,
+            branches: branches
+                .iter()
+                .map(|it| Branch::of(it, self.fits.then_some(text)))
+                .collect(),
+            tests: self.tests.on(self.number),
+            templates,
             counts: match counted {
                 Some(line) => std::iter::zip(&line.counts, &partly)
                     .map(|(count, is_partly)| Count::of(*count, *is_partly))
@@ -218,6 +285,41 @@ impl Lines<'_> {
     }
 }
 
+/// The text in `range` of a line with these tokens, in parts of one colour.
+fn coloured(
+    text: &str,
+    range: Range<usize>,
+    tokens: &[Token],
+) -> Vec<(String, Option<&'static str>)> {
+    let mut parts = Vec::new();
+    let mut at = range.start;
+    let mut add = |range: Range<usize>, class| {
+        if !range.is_empty() {
+            parts.push((text[range].to_owned(), class));
+        }
+    };
+    for (token, kind) in tokens {
+        let token = token.start.max(range.start)..token.end.min(range.end);
+        if !token.is_empty() {
+            add(at..token.start, None);
+            at = token.end;
+            add(token, Some(kind.class()));
+        }
+    }
+    add(at..range.end, None);
+    parts
+}
+
+/// Returns whether a source may be C or C++: not Fortran, which has OpenMP's target regions too.
+fn is_cxx(path: &str) -> bool {
+    let ending = Path::new(path).extension().unwrap_or_default();
+    let ending = ending.to_string_lossy().to_ascii_lowercase();
+    !matches!(
+        &*ending,
+        "f" | "for" | "ftn" | "f90" | "f95" | "f03" | "f08" | "f18"
+    )
+}
+
 /// Returns whether a branch ran in a column, and one side of it did not.
 fn is_incomplete(branch: &Condition, column: usize) -> bool {
     let [one, other] = branch.sides.each_ref().map(|side| side[column]);
@@ -225,21 +327,46 @@ fn is_incomplete(branch: &Condition, column: usize) -> bool {
 }
 
 impl Branch {
-    fn of(branch: &Condition, text: &str) -> Self {
+    /// Makes the branch of a line with this text.
+    fn of(branch: &Condition, text: Option<&str>) -> Self {
         let columns = 0..branch.sides[0].len();
         let counts = |side: usize| {
             let counts = branch.sides[side].iter();
             counts.map(|count| Count::of(*count, false)).collect()
         };
-        let text = match branch.end {
+        let text = text.map(|text| match branch.end {
             Some(end) => between(branch.start, end, text),
             None => name_at(branch.start, text),
-        };
+        });
         Self {
-            text: text.to_owned(),
+            text: text.map(str::to_owned),
+            column: branch.start.column,
             is_in_macro: branch.end.is_none(),
             is_incomplete: columns.clone().any(|it| is_incomplete(branch, it)),
             sides: [("true", counts(0)), ("false", counts(1))],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::html::syntax::Kind;
+
+    #[test]
+    fn a_part_of_a_line_has_the_colours_within_it() {
+        let text = "if (a) return; // b";
+        let tokens = [
+            (0..2, Kind::Keyword),
+            (7..13, Kind::Keyword),
+            (15..19, Kind::Comment),
+        ];
+        let plain = |text: &str| (text.to_owned(), None);
+        let keyword = |text: &str| (text.to_owned(), Some("t-k"));
+        let part = |range| coloured(text, range, &tokens);
+        assert_eq!(part(0..6), [keyword("if"), plain(" (a)")]);
+        assert_eq!(part(9..14), [keyword("turn"), plain(";")]);
+        assert_eq!(part(3..6), [plain("(a)")]);
+        assert!(part(4..4).is_empty());
     }
 }

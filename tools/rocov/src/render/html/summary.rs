@@ -9,7 +9,10 @@ use askama::Template;
 use super::figures::{Cell, Metric, Shown};
 use super::functions::Listed;
 use super::{Frame, Source, render};
-use crate::render::breakdown::{Listing, listings};
+use crate::render::breakdown::{Listing, components};
+
+/// The largest number of files of which the directories are open at first.
+const OPEN: usize = 50;
 
 /// A line of the tree: a directory or a file.
 struct Row<'a> {
@@ -19,22 +22,28 @@ struct Row<'a> {
     name: String,
     /// `None` of a directory.
     source: Option<&'a Source<'a>>,
+    /// The path and the number of a directory.
+    directory: Option<(String, usize)>,
+    /// Classes of the directories that it is in: `in0` and `in3`, with a space after each.
+    within: String,
     shown: Shown,
 }
 
 impl Row<'_> {
     /// The path of the directory that a file is in, with a slash at its end.
-    fn directory(&self) -> &str {
+    fn parent(&self) -> &str {
         let path = self.source.map_or("", |source| &source.name);
         path.strip_suffix(&self.name).unwrap_or_default()
     }
 
-    /// The figures, and the link of each column.
-    fn cells(&self) -> Vec<(Option<Cell>, String)> {
+    /// The figures of each column, and the link of those of lines.
+    fn cells(&self, metric: &Metric) -> Vec<(Option<Cell>, String)> {
         let cells = self.shown.cells().into_iter().enumerate();
-        cells
-            .map(|(column, cell)| (cell, self.link(column)))
-            .collect()
+        let link = |column| match metric.key {
+            "lines" => self.link(column),
+            _ => String::new(),
+        };
+        cells.map(|(column, cell)| (cell, link(column))).collect()
     }
 
     /// The target of a cell: the first place that the file misses in that column. Empty if it misses
@@ -85,8 +94,18 @@ impl<'a> Tree<'a> {
         tree.files.push((rest, file));
     }
 
-    /// Appends the contents of this directory, which is in `depth` others.
-    fn list(&self, depth: usize, rows: &mut Vec<Row<'a>>) {
+    /// Appends the contents of this directory. `around` has the names of those that it is in, and itself.
+    fn list(
+        &self,
+        around: &mut Vec<(String, usize)>,
+        directories: &mut usize,
+        rows: &mut Vec<Row<'a>>,
+    ) {
+        let depth = around.len();
+        let within = |around: &[(String, usize)]| {
+            let classes = around.iter().map(|(_, number)| format!("in{number} "));
+            classes.collect::<String>()
+        };
         for (name, tree) in &self.directories {
             let mut name = format!("{name}/");
             let mut tree = tree;
@@ -99,19 +118,28 @@ impl<'a> Tree<'a> {
                 name += &format!("{inner}/");
                 tree = only;
             }
+            let number = *directories;
+            *directories += 1;
+            let names = around.iter().map(|(name, _)| &**name);
             rows.push(Row {
                 depth,
-                name,
+                directory: Some((names.chain([&*name]).collect(), number)),
+                within: within(around),
+                name: name.clone(),
                 source: None,
                 shown: tree.shown.clone(),
             });
-            tree.list(depth + 1, rows);
+            around.push((name, number));
+            tree.list(around, directories, rows);
+            around.pop();
         }
         for (name, file) in &self.files {
             rows.push(Row {
                 depth,
                 name: (*name).to_owned(),
                 source: Some(file.source),
+                directory: None,
+                within: within(around),
                 shown: file.shown.clone(),
             });
         }
@@ -125,10 +153,13 @@ struct Page<'a> {
     root: &'static str,
     total: &'a Shown,
     metrics: Vec<&'static Metric>,
-    /// The tables of components and tests.
-    listings: Vec<Listing<'a>>,
+    components: Option<Listing<'a>>,
     rows: Vec<Row<'a>>,
     files: usize,
+    /// The number of directories.
+    directories: usize,
+    /// True if directories are open at first.
+    are_open: bool,
 }
 
 pub(super) fn write(
@@ -142,15 +173,18 @@ pub(super) fn write(
         tree.add(&file.source.name, file);
     }
     let mut rows = Vec::new();
-    tree.list(0, &mut rows);
+    let mut directories = 0;
+    tree.list(&mut Vec::new(), &mut directories, &mut rows);
     let page = Page {
         frame,
         root: "",
         total,
         metrics: total.metrics(),
-        listings: listings(frame.view),
+        components: components(frame.view),
         rows,
         files: listed.len(),
+        directories,
+        are_open: listed.len() <= OPEN,
     };
     render(&page, out)
 }

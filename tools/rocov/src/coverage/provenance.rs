@@ -1,0 +1,134 @@
+//! The origin of a report: the time, the commit of the sources, the commands that ran, and the compilers.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use super::view::View;
+use crate::data::Registries;
+use crate::support::time;
+use crate::system::command::quoted;
+use crate::system::git::{Commit, Repository};
+
+/// The origin of a report.
+#[derive(Debug)]
+pub(crate) struct Provenance {
+    /// The time of the report in seconds since 1970.
+    pub(crate) written: u64,
+    /// The commit of the sources, if git has them.
+    pub(crate) commit: Option<Commit>,
+    /// The runs that counted, if the registries have them.
+    pub(crate) runs: Option<Runs>,
+    /// The compilers of device code, by their names of themselves.
+    pub(crate) compilers: BTreeSet<String>,
+}
+
+/// The processes that loaded code of a report, or could have loaded it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Runs {
+    pub(crate) processes: usize,
+    /// The starts of the first process and of the last one, in seconds since 1970.
+    pub(crate) started: [u64; 2],
+    /// The command lines as a shell takes them, each once with its number of processes, by the start of the
+    /// first.
+    pub(crate) commands: Vec<(String, usize)>,
+}
+
+impl Provenance {
+    /// Finds the origin of a report. `repository` is the one that the user named for the sources.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `SOURCE_DATE_EPOCH` is not a number of seconds.
+    pub(crate) fn of(
+        view: &View,
+        registries: &Registries,
+        repository: Option<&Path>,
+    ) -> Result<Self> {
+        let compilers = view.columns.iter().flat_map(|it| &it.compilers);
+        Ok(Self {
+            written: time::of_report()?,
+            commit: commit(view, repository),
+            runs: Runs::of(view, registries),
+            compilers: compilers.cloned().collect(),
+        })
+    }
+}
+
+impl Runs {
+    fn of(view: &View, registries: &Registries) -> Option<Self> {
+        let identities = view.columns.iter().flat_map(|it| &it.identities);
+        let identities: BTreeSet<&str> = identities.map(String::as_str).collect();
+        let mut processes: Vec<_> = registries
+            .processes()
+            .filter(|(registry, process)| {
+                let loaded = process
+                    .loads
+                    .iter()
+                    .filter_map(|it| it.code_object.as_ref());
+                let never = process.never_loaded.iter();
+                let mut all = loaded.chain(never.flat_map(|it| &it.code_objects));
+                registry.is_named && all.any(|identity| identities.contains(identity.as_str()))
+            })
+            .map(|(_, process)| (process.started(), &process.command))
+            .collect();
+        processes.sort();
+        let seconds = |nanoseconds: u64| nanoseconds / 1_000_000_000;
+        let started = [processes.first()?, processes.last()?].map(|(start, _)| seconds(*start));
+        let mut places: HashMap<&[String], usize> = HashMap::new();
+        let mut commands: Vec<(String, usize)> = Vec::new();
+        for (_, command) in &processes {
+            let place = *places.entry(command).or_insert_with(|| {
+                let words = command.iter().map(|word| quoted(word.as_ref()));
+                commands.push((words.collect::<Vec<_>>().join(" "), 0));
+                commands.len() - 1
+            });
+            commands[place].1 += 1;
+        }
+        Some(Self {
+            processes: processes.len(),
+            started,
+            commands,
+        })
+    }
+}
+
+/// The commit of the sources: the revision that they are taken from, else that of the repository that has
+/// most of them.
+fn commit(view: &View, repository: Option<&Path>) -> Option<Commit> {
+    if let Some(hash) = view.texts.commit() {
+        return Some(Commit {
+            hash,
+            is_modified: false,
+        });
+    }
+    let root = match repository {
+        Some(repository) => repository.to_path_buf(),
+        None => root_of_most(view)?,
+    };
+    Repository::of(&root).ok()?.commit()
+}
+
+/// The root of the git repository that has most of the sources.
+fn root_of_most(view: &View) -> Option<PathBuf> {
+    let mut roots: HashMap<&Path, Option<&Path>> = HashMap::new();
+    let mut sources: HashMap<&Path, usize> = HashMap::new();
+    for path in &view.paths {
+        let Some(directory) = Path::new(&**path).parent() else {
+            continue;
+        };
+        let root = *roots.entry(directory).or_insert_with(|| {
+            let mut directories = directory.ancestors().filter(|it| it.is_absolute());
+            directories.find(|it| it.join(".git").exists())
+        });
+        if let Some(root) = root {
+            *sources.entry(root).or_default() += 1;
+        }
+    }
+    // If two have as many, always one of them.
+    let most = sources
+        .into_iter()
+        .max_by_key(|(root, number)| (*number, *root));
+    most.map(|(root, _)| root.to_path_buf())
+}

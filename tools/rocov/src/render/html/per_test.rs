@@ -1,0 +1,215 @@
+//! The tests of a report: a page with all of them, a page for each with the lines that it reaches, and the sets of
+//! tests that reach the lines of a source.
+//!
+//! A line refers to a numbered set, and a set to numbered tests: the name of a test is on few pages, however
+//! many lines it reaches.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+
+use anyhow::Result;
+use askama::Template;
+
+use super::folder::Folder;
+use super::{Frame, Source, page, render};
+use crate::coverage::file::File;
+use crate::coverage::view::View;
+use crate::render::breakdown::{self, Listing};
+use crate::term::line_ranges::{range, spans};
+
+/// The largest set whose tests have their names on the page of a source. Larger sets have numbers.
+const NAMED: usize = 8;
+
+/// The tests that reach each line of a source, by their numbers.
+pub(super) type LineTests = BTreeMap<u32, Vec<usize>>;
+
+/// A test and the lines that it reaches.
+struct Tested<'a> {
+    name: &'a str,
+    /// The page, from the folder.
+    page: String,
+    files: Vec<TestedFile<'a>>,
+}
+
+/// The lines of a file that a test reaches.
+struct TestedFile<'a> {
+    source: &'a Source<'a>,
+    lines: usize,
+    /// The ranges of lines, between which there is code that the test does not reach.
+    ranges: Vec<(u32, u32)>,
+    /// The place of the last line among the lines with code.
+    last: usize,
+}
+
+/// All tests of a report, in the order of their numbers.
+pub(super) struct Tests<'a>(Vec<Tested<'a>>);
+
+impl<'a> Tests<'a> {
+    /// The tests of `view`, without their lines.
+    pub(super) fn of(view: &'a View) -> Self {
+        let tests = view.tests.iter().map(|test| Tested {
+            name: &test.name,
+            page: page("test", &test.name),
+            files: Vec::new(),
+        });
+        Self(tests.collect())
+    }
+
+    /// Adds the lines of `file`, whose page is that of `source`, with the tests that reach them.
+    pub(super) fn add(&mut self, source: &'a Source<'a>, file: &File, lines: &LineTests) {
+        let number = |line: &crate::coverage::file::Line| line.number;
+        for (line, tests) in lines {
+            let Ok(place) = file.lines.binary_search_by_key(line, number) else {
+                continue;
+            };
+            for test in tests {
+                self.0[*test].reaches(source, place, *line);
+            }
+        }
+    }
+
+    /// Writes the page with all tests, the page of each, and the script with their names.
+    pub(super) fn write(&self, frame: &Frame<'_>, folder: &Folder) -> Result<()> {
+        let Some(listing) = breakdown::tests(frame.view) else {
+            return Ok(());
+        };
+        let all = AllPage {
+            frame,
+            root: "",
+            listing: &listing,
+            tests: &self.0,
+        };
+        folder.write("tests.html", |out| render(&all, out))?;
+        folder.write("assets/tests.js", |out| self.write_names(out))?;
+        for (number, test) in self.0.iter().enumerate() {
+            let page = TestPage {
+                frame,
+                root: "../",
+                listing: &listing,
+                number,
+                test,
+            };
+            folder.write(&test.page, |out| render(&page, out))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the names and pages of all tests, for the sets that have numbers.
+    fn write_names(&self, out: &mut dyn Write) -> Result<()> {
+        let names: Vec<_> = self.0.iter().map(|it| (it.name, &it.page)).collect();
+        write!(out, "rocovTests(")?;
+        serde_json::to_writer(&mut *out, &names)?;
+        writeln!(out, ");")?;
+        Ok(())
+    }
+}
+
+impl<'a> Tested<'a> {
+    /// Adds a line that is at `place` among those with code.
+    fn reaches(&mut self, source: &'a Source<'a>, place: usize, line: u32) {
+        match self.files.last_mut() {
+            Some(file) if file.source.path == source.path => {
+                match file.ranges.last_mut() {
+                    Some((_, last)) if file.last + 1 == place => *last = line,
+                    _ => file.ranges.push((line, line)),
+                }
+                file.lines += 1;
+                file.last = place;
+            }
+            _ => self.files.push(TestedFile {
+                source,
+                lines: 1,
+                ranges: vec![(line, line)],
+                last: place,
+            }),
+        }
+    }
+}
+
+impl TestedFile<'_> {
+    /// The first line.
+    fn first(&self) -> u32 {
+        self.ranges.first().map_or(1, |(first, _)| *first)
+    }
+
+    /// The ranges of lines: `1-3, 7`. The script of the pages makes links of them.
+    fn numbers(&self) -> String {
+        let ranges: Vec<_> = self.ranges.iter().copied().map(range).collect();
+        ranges.join(", ")
+    }
+}
+
+/// The sets of tests that reach lines of a source.
+pub(super) struct TestSets<'a> {
+    /// The sets in the order of the lines that have them first.
+    pub(super) sets: Vec<TestSet<'a>>,
+    /// The index of the set of each line.
+    by_line: BTreeMap<u32, usize>,
+}
+
+/// A set of tests.
+pub(super) struct TestSet<'a> {
+    pub(super) size: usize,
+    /// The names and pages of the tests of a small set.
+    pub(super) named: Vec<(&'a str, String)>,
+    /// The numbers of the tests of a larger set: `1-3, 7`.
+    pub(super) numbers: String,
+}
+
+impl<'a> TestSets<'a> {
+    /// The sets of tests that reach these lines.
+    pub(super) fn of(view: &'a View, lines: &'a LineTests) -> Self {
+        let mut known: HashMap<&[usize], usize> = HashMap::new();
+        let (mut sets, mut by_line) = (Vec::new(), BTreeMap::new());
+        for (line, tests) in lines {
+            let index = *known.entry(tests).or_insert_with(|| {
+                sets.push(TestSet::of(view, tests));
+                sets.len() - 1
+            });
+            by_line.insert(*line, index);
+        }
+        Self { sets, by_line }
+    }
+
+    /// The number of a line's set, from 1, and the number of its tests.
+    pub(super) fn on(&self, line: u32) -> Option<(usize, usize)> {
+        let index = *self.by_line.get(&line)?;
+        Some((index + 1, self.sets[index].size))
+    }
+}
+
+impl<'a> TestSet<'a> {
+    fn of(view: &'a View, tests: &[usize]) -> Self {
+        let named = tests.iter().filter(|_| tests.len() <= NAMED).map(|test| {
+            let name = &*view.tests[*test].name;
+            (name, page("test", name))
+        });
+        let numbers = tests.iter().filter_map(|test| u32::try_from(test + 1).ok());
+        let numbers: Vec<_> = spans(numbers).into_iter().map(range).collect();
+        Self {
+            size: tests.len(),
+            named: named.collect(),
+            numbers: numbers.join(", "),
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "tests.html")]
+struct AllPage<'a> {
+    frame: &'a Frame<'a>,
+    root: &'static str,
+    listing: &'a Listing<'a>,
+    tests: &'a [Tested<'a>],
+}
+
+#[derive(Template)]
+#[template(path = "test.html")]
+struct TestPage<'a> {
+    frame: &'a Frame<'a>,
+    root: &'static str,
+    listing: &'a Listing<'a>,
+    /// The index of the test.
+    number: usize,
+    test: &'a Tested<'a>,
+}
