@@ -70,7 +70,9 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
         report.add_component(name, component.identities.clone());
     }
     if options.per_test {
-        report.add_tests(per_label::tests(&matched, &data)?);
+        // Only pages show the tests of each line.
+        let has_line_tests = options.html.is_some();
+        report.add_tests(per_label::tests(&matched, &data)?, has_line_tests);
     }
     add_host(&mut report, arguments, &data, &merged, &installed)?;
     let mut missing = match options.gates().are_set() {

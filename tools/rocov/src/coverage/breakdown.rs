@@ -67,13 +67,15 @@ pub(crate) struct Tests {
     parts: Vec<Option<Part>>,
     /// By the label of the column and the source file.
     files: HashMap<String, HashMap<Arc<str>, FileOwners>>,
+    has_line_tests: bool,
 }
 
 /// The tests that cover the places of a source file.
 #[derive(Debug, Default)]
 struct FileOwners {
-    /// The numbers of the tests, in the order that they were added in.
-    lines: ColumnTests,
+    lines: Owners<u32>,
+    /// All tests of each line, in the order that they were added in. Empty if nobody asks for them.
+    line_tests: ColumnTests,
     /// By the start of the function.
     functions: Owners<Place>,
     regions: Owners<Span>,
@@ -91,11 +93,13 @@ enum Owner {
 }
 
 impl Tests {
-    /// Makes room for so many tests.
-    pub(crate) fn new(number: usize) -> Self {
-        let parts = (0..number).map(|_| None).collect();
-        let files = HashMap::new();
-        Self { parts, files }
+    /// Makes room for so many tests. All tests of each line are known in the end if it `has_line_tests`.
+    pub(crate) fn new(number: usize, has_line_tests: bool) -> Self {
+        Self {
+            parts: (0..number).map(|_| None).collect(),
+            files: HashMap::new(),
+            has_line_tests,
+        }
     }
 
     /// Adds the figures of a test and its coverage in each column. Some of that may be of other tests.
@@ -105,9 +109,12 @@ impl Tests {
             let files = self.files.entry(covered.label).or_default();
             for (path, covered) in covered.files {
                 let file = files.entry(path).or_default();
-                for line in covered.lines {
-                    file.lines.entry(line).or_default().push(test);
+                if self.has_line_tests {
+                    for line in &covered.lines {
+                        file.line_tests.entry(*line).or_default().push(test);
+                    }
                 }
+                own(&mut file.lines, covered.lines, test);
                 own(&mut file.functions, covered.functions, test);
                 own(&mut file.regions, covered.regions, test);
             }
@@ -122,11 +129,7 @@ impl Tests {
         for (label, files) in &self.files {
             let mut only = vec![Only::default(); parts.len()];
             for file in files.values() {
-                for tests in file.lines.values() {
-                    if let [test] = tests[..] {
-                        only[test].lines += 1;
-                    }
-                }
+                alone(&file.lines).for_each(|test| only[test].lines += 1);
                 alone(&file.functions).for_each(|test| only[test].functions += 1);
                 alone(&file.regions).for_each(|test| only[test].regions += 1);
             }
@@ -138,7 +141,7 @@ impl Tests {
             }
         }
         let files = self.files.into_values().flatten();
-        let lines = LineTests::of(files.map(|(path, file)| (path, file.lines)));
+        let lines = LineTests::of(files.map(|(path, file)| (path, file.line_tests)));
         (parts, lines)
     }
 }

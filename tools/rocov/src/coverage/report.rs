@@ -34,6 +34,8 @@ pub(crate) struct Report<'a> {
     headings: BTreeMap<String, String>,
     components: Vec<ReportComponent>,
     tests: Vec<TestProfiles<'a>>,
+    /// True if the report has the tests of each line.
+    has_line_tests: bool,
     /// A directory for temporary files of tests.
     directory: PathBuf,
 }
@@ -85,9 +87,10 @@ impl<'a> Report<'a> {
         self.components.push(ReportComponent { name, identities });
     }
 
-    /// Adds the figures of tests.
-    pub(crate) fn add_tests(&mut self, tests: Vec<TestProfiles<'a>>) {
+    /// Adds the figures of tests, and the tests of each line if it `has_line_tests`.
+    pub(crate) fn add_tests(&mut self, tests: Vec<TestProfiles<'a>>, has_line_tests: bool) {
         self.tests = tests;
+        self.has_line_tests = has_line_tests;
     }
 
     /// Adds host code: `binaries`, and the counts of all of them, from so many `profiles`.
@@ -163,7 +166,7 @@ impl<'a> Report<'a> {
             return Ok(Default::default());
         }
         let evaluator = self.test_evaluator(selection, installed, |_| true)?;
-        let tests = Mutex::new(Tests::new(self.tests.len()));
+        let tests = Mutex::new(Tests::new(self.tests.len(), self.has_line_tests));
         let numbered: Vec<_> = self.tests.iter().enumerate().collect();
         parallel::map(&numbered, |(number, test)| {
             let (part, covered) = evaluator.evaluate(test, |path| selection.admits(path))?;
