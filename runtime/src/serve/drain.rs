@@ -6,7 +6,7 @@ use rocov::drain::Idle;
 use super::kernel_wait::{self, Waited};
 use super::report::{report, report_not_kept};
 use super::state::{attach_own, with_owned, with_state};
-use super::{loads, zero_profiles};
+use super::{device_files, loads};
 use crate::guest::journal::{self, Note};
 use crate::guest::status::RocovStatus;
 use crate::guest::{log, process, settings, stack};
@@ -26,13 +26,16 @@ pub(super) fn ending() -> RocovStatus {
     status
 }
 
-/// Drains for the last time in this process, which loads no more code. Code that it never loaded counts
-/// as zero.
+/// Drains for the last time in this process, which loads no more code. Records the files that may have code
+/// that it never loaded.
 pub(crate) fn leaving() -> RocovStatus {
     let idle = wait_and_warn(None);
     let status = drain(&idle);
-    zero_profiles::of_process();
+    let has_device_code = device_files::record();
     keep();
+    if has_device_code {
+        note_registry();
+    }
     journal::note(Note::Ended);
     status
 }
@@ -113,6 +116,15 @@ pub(super) fn keep() {
     if process::uses_hsa() {
         with_state(|state| report_not_kept(&state.session.keep(&state.name)));
     }
+}
+
+/// Tells `rocov run` about the registry.
+fn note_registry() {
+    with_state(|state| {
+        if let Some(path) = state.session.registry_file() {
+            journal::note_registry(path);
+        }
+    });
 }
 
 /// Zeroes the counters.
