@@ -22,21 +22,19 @@ use crate::guest::elf_objects::maps::Maps;
 use crate::guest::elf_objects::{self, Holder, Object, device_code};
 use crate::guest::{environment, settings, topology};
 
-/// Records the files when the process ends. Returns whether there are any.
-pub(super) fn record() -> bool {
+/// Records the files when the process ends.
+pub(super) fn record() {
     if !settings::zero() {
-        return false;
+        return;
     }
     let mut files = files();
     with_state(|state| {
         let filter = state.session.filter();
         files.retain(|file| filter.is_open() || filter.admits(Some(&file.path)));
-        if files.is_empty() || state.look_and_stand_down() {
-            return false;
+        if !files.is_empty() && !state.look_and_stand_down() {
+            state.session.ends_with(files, agents);
         }
-        state.session.ends_with(files, agents);
-        true
-    })
+    });
 }
 
 /// Returns the files of fat binaries, and those with device code of OpenMP. If librocov came in behind HIP or

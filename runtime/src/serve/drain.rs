@@ -31,11 +31,9 @@ pub(super) fn ending() -> RocovStatus {
 pub(crate) fn leaving() -> RocovStatus {
     let idle = wait_and_warn(None);
     let status = drain(&idle);
-    let has_device_code = device_files::record();
+    device_files::record();
     keep();
-    if has_device_code {
-        note_registry();
-    }
+    note_registry();
     journal::note(Note::Ended);
     status
 }
@@ -109,6 +107,7 @@ pub(super) fn handing_over() {
     }
     // The files have other names now.
     keep();
+    note_registry();
 }
 
 /// Writes the files that are kept beside profiles, even if HSA is gone or LLVM's runtime drains.
@@ -118,10 +117,11 @@ pub(super) fn keep() {
     }
 }
 
-/// Tells `rocov run` about the registry.
+/// Tells `rocov run` about a registry that names files with device code.
 fn note_registry() {
     with_state(|state| {
-        if let Some(path) = state.session.registry_file() {
+        let has_device_code = !state.session.registry().device_code().is_empty();
+        if let Some(path) = state.session.registry_file().filter(|_| has_device_code) {
             journal::note_registry(path);
         }
     });

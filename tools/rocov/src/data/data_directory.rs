@@ -209,31 +209,24 @@ impl DataDirectory {
         let elfs = self.kept.files.iter().chain(&self.named);
         let known = elfs.flat_map(|file| &file.elfs);
         let known: BTreeSet<_> = known.map(|elf| elf.identity.as_str()).collect();
-        let is_profiled = |arch: &str, identity: &str| {
-            let mut profiles = self.device.iter();
-            profiles.any(|it| it.arch == arch && it.identity == identity)
-        };
-        // The profile of another build, perhaps.
-        let has_stranger = |arch: &str| {
-            let mut profiles = self.device.iter();
-            profiles.any(|it| it.arch == arch && !known.contains(it.identity.as_str()))
-        };
         let registries = self.registries();
         let named = || registries.processes().filter(|(it, _)| it.is_named);
-        let is_loaded = |arch: &str, identity: &str| {
-            named().any(|(_, process)| {
-                let mut agents = process.agents.iter();
-                agents.any(|agent| agent.name == arch && process.has_loaded(identity, agent))
-            })
-        };
+        // Loaded code without a profile is lost, and not zero.
+        let mut counted: BTreeSet<_> = named().flat_map(|(_, it)| it.loaded()).collect();
+        // Their profiles may be of another build of an object.
+        let mut has_strangers = BTreeSet::new();
+        for profile in &self.device {
+            counted.insert((&*profile.arch, &*profile.identity));
+            if !known.contains(&*profile.identity) {
+                has_strangers.insert(&*profile.arch);
+            }
+        }
         let builds = Builds::of(registries);
-        let objects: Vec<_> = self.named.iter().map(|it| it.path.as_path()).collect();
-        let is_wanted = |path: &Path, agent: &AgentRecord, identity: &str| {
+        let mut objects: Vec<_> = self.named.iter().map(|it| it.path.as_path()).collect();
+        objects.retain(|path| !builds.has_others_only(path));
+        let is_wanted = |agent: &AgentRecord, identity: &str| {
             let arch = agent.name.as_str();
-            !is_profiled(arch, identity)
-                && !has_stranger(arch)
-                && !is_loaded(arch, identity)
-                && !builds.has_others_only(path)
+            !counted.contains(&(arch, identity)) && !has_strangers.contains(arch)
         };
         let archs: BTreeSet<_> = self.device.iter().map(|it| it.arch.as_str()).collect();
         let agents = named().flat_map(|(_, process)| &process.agents).cloned();

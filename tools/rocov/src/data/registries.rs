@@ -5,7 +5,7 @@
 //! small ([`Registries`]). Only some commands need the kernels and their addresses, which may be large
 //! ([`MergedRegistry`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error, Result};
@@ -191,12 +191,13 @@ impl RegistryProcess {
         self.key.start.saturating_add(self.epoch)
     }
 
-    /// Returns whether the process has loaded a code object on an agent with the name of `agent`.
-    pub(crate) fn has_loaded(&self, identity: &str, agent: &AgentRecord) -> bool {
-        let named = self.agents.iter().filter(|it| it.name == agent.name);
-        let named: Vec<_> = named.map(|it| it.index).collect();
-        let mut loads = self.loads.iter();
-        loads.any(|it| it.code_object.as_deref() == Some(identity) && named.contains(&it.agent))
+    /// The code objects that the process has loaded: the name of the agent, and the identity.
+    pub(crate) fn loaded(&self) -> BTreeSet<(&str, &str)> {
+        let loaded = self.loads.iter().filter_map(|load| {
+            let agent = self.agents.iter().find(|it| it.index == load.agent)?;
+            Some((agent.name.as_str(), load.code_object.as_deref()?))
+        });
+        loaded.collect()
     }
 
     /// The file that a load came from, if it is known.

@@ -30,6 +30,7 @@ use super::code_cache::CodeCache;
 use super::host_code::{HostCode, at_rest};
 use super::registries::{ProcessKey, Registries, Registry, RegistryProcess};
 use crate::support::{mmap, parallel};
+use crate::term::plural::count;
 use crate::term::warnings::Warnings;
 
 /// The destination of profiles of zeros.
@@ -105,11 +106,7 @@ pub(crate) fn complete(
         processes.filter_map(|(registry, it)| Some((registry, it, it.device_code.as_ref()?)))
     };
     let files = code_files(processes().flat_map(|(_, _, code)| &code.files));
-    for (record, file) in &files {
-        if let Err(error) = file {
-            warnings.add(format!("{}: {error:#}", record.path));
-        }
-    }
+    warnings.extend(about_unread(&files));
     let mut completion = Completion::default();
     let mut wanted: BTreeMap<_, WantedHere<'_>> = BTreeMap::new();
     for (registry, process, code) in processes() {
@@ -129,6 +126,25 @@ pub(crate) fn complete(
     completion
 }
 
+/// A line for each reason why files cannot be looked at.
+fn about_unread(files: &CodeFiles<'_>) -> Vec<String> {
+    let mut reasons: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for (record, file) in files {
+        if let Err(error) = file {
+            let of_reason = reasons.entry(format!("{error:#}")).or_default();
+            of_reason.insert(&record.path);
+        }
+    }
+    let line = |(reason, paths): (String, BTreeSet<&str>)| {
+        let first = paths.first().copied().unwrap_or_default();
+        match paths.len() - 1 {
+            0 => format!("{first}: {reason}"),
+            others => format!("{first}, and {}: {reason}", count(others, "other file")),
+        }
+    };
+    reasons.into_iter().map(line).collect()
+}
+
 /// Writes profiles of zeros to `directory` for the code in `objects` that `agents` could load, as far as it
 /// `is_wanted` on an agent. A failure is a warning.
 ///
@@ -138,7 +154,7 @@ pub(crate) fn complete(
 pub(crate) fn of_objects(
     objects: &[&Path],
     agents: &[AgentRecord],
-    is_wanted: impl Fn(&Path, &AgentRecord, &str) -> bool,
+    is_wanted: impl Fn(&AgentRecord, &str) -> bool,
     directory: &Path,
     warnings: &mut Warnings,
 ) -> Result<()> {
@@ -149,7 +165,7 @@ pub(crate) fn of_objects(
     for (path, file) in objects.iter().zip(&files) {
         for agent in one_of_each(agents) {
             for code in file.code.taken_by(agent) {
-                if is_wanted(path, agent, code.identity) {
+                if is_wanted(agent, code.identity) {
                     let key = (agent.name.as_str(), code.identity);
                     wanted.entry(key).or_insert_with(|| Wanted {
                         file,
@@ -176,6 +192,7 @@ fn complete_process<'a>(
     here: &mut WantedHere<'a>,
 ) -> CompletedProcess {
     let (mut never_loaded, mut left) = (Vec::new(), Vec::new());
+    let loaded = process.loaded();
     for record in &code.files {
         let Ok(file) = &files[record] else {
             left.push(record.clone());
@@ -184,11 +201,11 @@ fn complete_process<'a>(
         for agent in one_of_each(&process.agents) {
             let mut code_objects = BTreeSet::new();
             for code in file.code.taken_by(agent) {
-                if process.has_loaded(code.identity, agent) {
+                let key = (agent.name.as_str(), code.identity);
+                if loaded.contains(&key) {
                     continue;
                 }
                 code_objects.insert(code.identity.to_owned());
-                let key = (agent.name.as_str(), code.identity);
                 here.entry(key).or_insert_with(|| Wanted {
                     file,
                     container: code.container,
@@ -349,7 +366,9 @@ pub(crate) fn complete_run(
     made: Option<&Path>,
     warnings: &mut Warnings,
 ) -> usize {
-    let registries = Registries::read(paths.iter().map(|path| (path.as_path(), true)));
+    // A program that has called `exec` has moved its registry.
+    let there = paths.iter().filter(|path| path.exists());
+    let registries = Registries::read(there.map(|path| (path.as_path(), true)));
     warnings.extend(registries.unread.iter().map(|error| format!("{error:#}")));
     let all: Vec<_> = registries.registries.iter().collect();
     let completion = complete(&all, ZeroPlaces::Own(keeping), warnings);
