@@ -11,7 +11,7 @@ pub(crate) mod registry;
 
 pub use elf_cache::{ElfFacts, Elfs};
 pub use error::DiscoverError;
-pub use registry::{Loaded, NeverLoaded, Registry};
+pub use registry::{CodeFile, Loaded, Registry};
 
 use std::fmt;
 use std::sync::Arc;

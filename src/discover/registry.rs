@@ -7,7 +7,6 @@ use std::sync::Arc;
 use crate::device::{Agent, DeviceRange, Executable};
 use crate::discover::host_files::HostFile;
 use crate::discover::{ElfFacts, Found};
-use crate::format::codeobject::Identity;
 use crate::format::registry::model::Unload;
 
 /// All code objects that a process has loaded, instrumented or not, with the times of their loads and
@@ -27,26 +26,22 @@ pub struct Registry {
     live: HashMap<Executable, Vec<usize>>,
     /// Each path once.
     profiles: HashSet<Arc<Path>>,
-    never_loaded: Vec<NeverLoaded>,
+    device_code: Vec<CodeFile>,
     start: Option<u64>,
     is_instrumented: bool,
     generation: u64,
     changes: u64,
 }
 
-/// An instrumented code object that the process could have loaded but did not.
-#[derive(Clone, Debug)]
-pub struct NeverLoaded {
-    /// The program or library that it is in.
-    pub file: Arc<Path>,
-    /// The [build](HostFile::build) of the file, if it is known.
+/// A host file with device code that the process had loaded.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CodeFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its GNU build id. `None` if it has none.
     pub build: Option<String>,
-    /// The index of the agent that it is for.
-    pub agent: usize,
-    /// Its identity.
-    pub identity: Identity,
-    /// The facts from its ELF. `None` if another process has recorded them.
-    pub code_object: Option<Arc<ElfFacts>>,
+    /// The time of its last change, in nanoseconds since 1970, if it has no build id and was still there.
+    pub modified: Option<u64>,
 }
 
 /// A code object on an agent, from its load to its unload.
@@ -96,35 +91,20 @@ impl Registry {
         &self.loads
     }
 
-    /// The time of the first load, or of the first code object that was not loaded, in nanoseconds of the
+    /// The time of the first load, or of the end of a process that has loaded nothing, in nanoseconds of the
     /// boot clock. 0 before that.
     #[must_use]
     pub fn start(&self) -> u64 {
         self.start.unwrap_or_default()
     }
 
-    /// The code objects that could have been loaded and were not.
-    pub fn never_loaded(&self) -> impl Iterator<Item = &NeverLoaded> {
-        let never = self.never_loaded.iter();
-        // A program may close a library, open it again, and use it then.
-        never.filter(|it| !self.has_loaded(&it.identity, it.agent))
-    }
-
-    /// Returns whether a code object was loaded on the agent with this index, or on another agent with its
-    /// name.
+    /// The host files with device code that the process had, by path. Empty before [`Registry::ended_with`].
     #[must_use]
-    pub fn has_loaded(&self, identity: &Identity, agent: usize) -> bool {
-        let name = |index| {
-            let agent = self.agents.iter().find(|it| it.index == index);
-            agent.map(|agent| &agent.name)
-        };
-        self.loads.iter().any(|load| {
-            let elf = load.code_object.as_ref();
-            elf.is_some_and(|elf| elf.identity == *identity) && name(load.agent) == name(agent)
-        })
+    pub fn device_code(&self) -> &[CodeFile] {
+        &self.device_code
     }
 
-    /// Returns whether an instrumented code object was loaded, or could have been.
+    /// Returns whether a code object with counters was loaded.
     #[must_use]
     pub fn is_instrumented(&self) -> bool {
         self.is_instrumented
@@ -146,21 +126,15 @@ impl Registry {
         }
     }
 
-    /// Records at `time` that a code object for `agent` was not loaded.
-    pub fn was_not_loaded(&mut self, agent: &Arc<Agent>, never: NeverLoaded, time: u64) {
-        let is_known = |it: &NeverLoaded| {
-            (it.agent, &it.identity, &it.file) == (never.agent, &never.identity, &never.file)
-        };
-        if self.never_loaded.iter().any(is_known) {
-            return;
+    /// Records at `time` that the process ends and has had device code in `files`.
+    pub fn ended_with(&mut self, mut files: Vec<CodeFile>, time: u64) {
+        files.sort();
+        files.dedup();
+        if self.device_code != files {
+            self.start.get_or_insert(time);
+            self.device_code = files;
+            self.changes += 1;
         }
-        if !self.agents.iter().any(|it| it.index == agent.index) {
-            self.see_agents(std::slice::from_ref(agent));
-        }
-        self.start.get_or_insert(time);
-        self.never_loaded.push(never);
-        self.is_instrumented = true;
-        self.changes += 1;
     }
 
     /// Records a load at `time`. Returns its generation.

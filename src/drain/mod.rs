@@ -19,21 +19,22 @@ mod outcome;
 mod pass;
 mod scope;
 mod shares;
+mod zeros;
 
 pub use complete::Idle;
 pub use outcome::{Cause, Copied, Loss, Outcome};
 pub use scope::{Scope, Scopes, Window};
+pub use zeros::{ZeroProfile, ZeroWriter};
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::device::elf_file::AtRest;
 use crate::device::{Agent, Device, DeviceError, DeviceRange, Executable};
 use crate::discover::filter::{Filter, file_of};
 use crate::discover::host_files::HostFiles;
-use crate::discover::{Discovery, Elfs, Load, NeverLoaded, Registry, discover};
+use crate::discover::{CodeFile, Discovery, Elfs, Load, Registry, discover};
 use crate::read::copies::{Copies, first_look};
 use crate::store::{KeepError, Keeper, OutputError, ProfileName, move_beside};
 use crate::support::clock;
@@ -265,49 +266,22 @@ impl Session {
         outcome
     }
 
-    /// Writes a profile of zeros for a code object of `file` that the agent of `device` could have loaded, and
-    /// lists the code object in the registry as never loaded. Does nothing if this process has loaded it.
-    ///
-    /// All processes share such a profile. If it exists already, it does not change, and neither does the
-    /// device ELF: the process that wrote the profile has kept it.
-    pub fn drain_never_loaded(
-        &mut self,
-        device: &AtRest,
-        file: &Arc<Path>,
-        name: &ProfileName,
-    ) -> Outcome {
-        let (agent, identity) = (device.agent(), device.identity());
-        if self.registry.has_loaded(identity, agent.index) {
-            return Outcome::default();
+    /// Records the host files with device code that the process has had, and `agents` if no load has shown
+    /// any. The process ends. Does nothing if there are no agents.
+    pub fn ends_with(&mut self, files: Vec<CodeFile>, agents: impl FnOnce() -> Vec<Agent>) {
+        if self.registry.agents().next().is_none() {
+            let agents: Vec<_> = agents().into_iter().map(Arc::new).collect();
+            self.registry.see_agents(&agents);
         }
-        let name = name.for_zeros();
-        let place = name.for_load(&agent.name, identity, agent.index);
-        let (mut outcome, mut elf) = (Outcome::default(), None);
-        if !place.exists() {
-            let mut apart = Self {
-                keeper: std::mem::take(&mut self.keeper),
-                elfs: std::mem::take(&mut self.elfs),
-                ..Self::default()
-            };
-            outcome = apart.drain_due(device, &name, Writes::New, &Idle::new());
-            elf = apart.registry.loads()[..]
-                .first()
-                .and_then(|load| load.code_object.clone());
-            (self.keeper, self.elfs) = (apart.keeper, apart.elfs);
+        if self.registry.agents().next().is_some() {
+            self.registry.ended_with(files, clock::now());
         }
-        let never = NeverLoaded {
-            file: file.clone(),
-            build: self
-                .files
-                .of(Some(file.to_path_buf()))
-                .map(|host| host.build.clone()),
-            agent: agent.index,
-            identity: identity.clone(),
-            code_object: elf,
-        };
-        let agent = Arc::new(agent.clone());
-        self.registry.was_not_loaded(&agent, never, clock::now());
-        outcome
+    }
+
+    /// The file with the registry, if one was written.
+    #[must_use]
+    pub fn registry_file(&self) -> Option<&Path> {
+        self.keeper.registry_file()
     }
 
     /// Marks the end of the process. From now on only [`Session::keep`] writes the registry. Call it once

@@ -143,21 +143,22 @@ pub const SETTINGS: &[Setting] = &[
         "ROCOV_REGISTRY",
         Reader::Librocov,
         ["`auto`, `always`, `none`", markdown::REGISTRY, ""],
-        "Chooses when the [registry](registry.md) is written: `auto` if instrumented code was loaded, \
-         `always` if any code was.",
+        "Chooses when the [registry](registry.md) is written: `auto` if instrumented code was loaded or could \
+         have been, `always` if any code was. `rocov run` removes one that has no such code.",
     ),
     setting(
         "ROCOV_OBJECTS",
         Reader::Librocov,
         ["`instrumented`, `all`, `none`", markdown::OBJECTS, ""],
-        "Chooses the device ELFs that are kept.",
+        "Chooses the device ELFs that librocov and `rocov run` keep.",
     ),
     setting(
         "ROCOV_OBJECTS_MAX",
         Reader::Librocov,
         ["bytes, with `K`, `M` or `G`", markdown::OBJECTS_MAX, ""],
-        "Limits the bytes of device ELFs that a process writes. One line reports the first ELF that has no \
-         room.",
+        "Limits the bytes of device ELFs that a process writes. `rocov run` adds those of code that was never \
+         launched, as long as all ELFs of the directory stay below the limit. One line reports the first ELF \
+         that has no room.",
     ),
     setting(
         "ROCOV_DRAIN",
@@ -247,6 +248,12 @@ pub const SETTINGS: &[Setting] = &[
         Reader::Command,
         ["as the loader reads it", "none", "`rocov run`"],
         "`rocov run` puts its libraries before those that it names.",
+    ),
+    setting(
+        "XDG_CACHE_HOME",
+        Reader::Command,
+        ["an absolute path", "`~/.cache`", ""],
+        "Holds the directory `rocov` with the [cache](files.md#the-cache) of device code in host files.",
     ),
     setting(
         "ROCOV_LIBRARY_DIR",

@@ -43,6 +43,11 @@ impl Objects {
         }
     }
 
+    /// Counts `bytes` that were written before.
+    pub(super) fn count(&mut self, bytes: u64) {
+        self.left = self.left.saturating_sub(bytes);
+    }
+
     /// Keeps the ELF with these facts, unless it is kept already. `read` returns its bytes.
     pub(super) fn keep(
         &mut self,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::device::{Device, DeviceError};
-use crate::discover::{Found, Registry};
+use crate::discover::{ElfFacts, Found, Registry};
 use crate::format::codeobject::Identity;
 use crate::format::registry::model::Document;
 use crate::format::registry::{DocumentError, merge};
@@ -157,6 +157,23 @@ impl Keeper {
         }
     }
 
+    /// Counts `kept` bytes of device ELFs that are there already.
+    pub(crate) fn with_kept(mut self, kept: u64) -> Self {
+        self.objects.count(kept);
+        self
+    }
+
+    /// The path of a kept device ELF, from the directory of all files beside profiles on.
+    pub(crate) fn kept_file(&self, elf: &ElfFacts) -> Option<String> {
+        self.objects.file(elf)
+    }
+
+    /// The file with the registry, if one was written.
+    pub(crate) fn registry_file(&self) -> Option<&Path> {
+        let (path, _) = self.written.as_ref()?;
+        Some(self.moved.get(path).unwrap_or(path))
+    }
+
     /// Keeps the device ELF of a code object when it is found. Later it may be gone.
     pub(crate) fn keep(&mut self, device: &dyn Device, found: &Found) -> Result<(), KeepError> {
         let Some(elf) = &found.elf else {
@@ -218,8 +235,11 @@ impl Keeper {
         is_due: impl Fn(u64, u64) -> bool,
     ) -> Result<(), KeepError> {
         let is_asked_for = match self.when {
-            DocumentWhen::Auto => registry.is_instrumented(),
-            DocumentWhen::Always => registry.is_instrumented() || !registry.loads().is_empty(),
+            // Nobody knows yet if the device code of other files is instrumented.
+            DocumentWhen::Auto => registry.is_instrumented() || !registry.device_code().is_empty(),
+            DocumentWhen::Always => {
+                !registry.loads().is_empty() || !registry.device_code().is_empty()
+            }
             DocumentWhen::None => false,
         };
         let path = name.for_registry();

@@ -66,6 +66,16 @@ impl DataLayout {
         }
     }
 
+    /// The layout of profiles in `profiles` and everything else in `side`.
+    #[must_use]
+    pub fn of_places(profiles: &Path, side: &Path) -> Self {
+        Self {
+            directory: normal(profiles),
+            profiles: profiles.to_owned(),
+            side: side.to_owned(),
+        }
+    }
+
     /// The directory that a user knows, and that `rocov report` takes.
     #[must_use]
     pub fn directory(&self) -> &Path {
@@ -76,6 +86,12 @@ impl DataLayout {
     #[must_use]
     pub fn side(&self) -> &Path {
         &self.side
+    }
+
+    /// The directory of all profiles.
+    #[must_use]
+    pub fn profiles(&self) -> &Path {
+        &self.profiles
     }
 
     /// Returns whether the profiles of `other` are among those of this layout.

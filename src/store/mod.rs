@@ -13,6 +13,7 @@ mod pool;
 mod process_profile;
 mod profile_name;
 mod registry_document;
+mod registry_file;
 mod regular_file;
 
 pub(crate) use atomic::{create_atomic, create_beside, move_beside};
@@ -26,6 +27,8 @@ pub(crate) use pool::update_pooled;
 pub(crate) use process_profile::add_to_own;
 pub use profile_name::{Expansion, PatternError, ProfileName, ProfileNameParts, is_of_zeros};
 pub use registry_document::Process;
+pub(crate) use registry_document::code_object as describe_code_object;
+pub use registry_file::{RegistryChange, RegistryError, change_registry};
 pub(crate) use regular_file::read;
 
 use std::io;

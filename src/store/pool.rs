@@ -9,7 +9,7 @@ use crate::format::profraw::{Parts, Pooled, Sum, encode};
 use crate::store::OutputError;
 use crate::store::atomic::{create_atomic, write_atomic};
 use crate::store::interrupted::uninterrupted;
-use crate::store::lock::lock;
+use crate::store::lock::{Locked, lock};
 use crate::store::partial_files::sweep_once;
 use crate::store::regular_file::{open_regular, read};
 
@@ -102,25 +102,41 @@ pub(crate) fn update_pooled<E: From<OutputError>>(
 ) -> Result<(), E> {
     sweep_once(path.parent().unwrap_or(path));
     for _ in 0..TRIES {
-        // Open for writing: fcntl requires it for this kind of lock.
-        let Some(file) = open_regular(path, File::options().read(true).write(true))? else {
+        let Some(locked) = lock_at(path)? else {
             if create_atomic(path, &create())? {
                 return Ok(());
             }
             continue;
         };
-        let locked = lock(file, path)?;
-        if !is_at(&locked.file, path)? {
-            // Another process replaced the file during the wait.
-            continue;
-        }
         if let Some(contents) = change(&locked.file)? {
             write_atomic(path, &contents)?;
         }
         return Ok(());
     }
-    let busy = io::ErrorKind::ResourceBusy.into();
-    Err(OutputError::io("add to", path)(busy).into())
+    Err(busy(path).into())
+}
+
+/// Locks the file at `path`. `None` if there is none.
+///
+/// # Errors
+/// Fails if the file cannot be opened or locked, or is not a regular file.
+pub(super) fn lock_at(path: &Path) -> Result<Option<Locked>, OutputError> {
+    for _ in 0..TRIES {
+        // Open for writing: fcntl requires it for this kind of lock.
+        let Some(file) = open_regular(path, File::options().read(true).write(true))? else {
+            return Ok(None);
+        };
+        let locked = lock(file, path)?;
+        // Another process may have replaced the file during the wait.
+        if is_at(&locked.file, path)? {
+            return Ok(Some(locked));
+        }
+    }
+    Err(busy(path))
+}
+
+fn busy(path: &Path) -> OutputError {
+    OutputError::io("add to", path)(io::ErrorKind::ResourceBusy.into())
 }
 
 /// Returns whether `file` is still at `path`.

@@ -169,6 +169,19 @@ impl ProfileName {
         })
     }
 
+    /// Names profiles of zeros in the places of `layout`.
+    #[must_use]
+    pub fn of_zeros(layout: DataLayout) -> Self {
+        let base = layout.profiles().join(PROFRAW).with_extension(PROFRAW);
+        Self {
+            pieces: vec![Piece::Text(base.to_string_lossy().into_owned())],
+            pooled: false,
+            is_of_zeros: true,
+            label: None,
+            layout,
+        }
+    }
+
     /// Puts device ELFs and registries into the data directory `data`, if profiles of this name lie in it.
     /// Another name keeps its own place for them: a program may have chosen it for itself.
     #[must_use]

@@ -1,14 +1,15 @@
 //! Turns the registry of a running process into the document.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use crate::device::Agent;
 use crate::discover::host_files::HostFile;
 use crate::discover::{ElfFacts, Loaded, Registry};
 use crate::format::codeobject::Kernel;
 use crate::format::registry::model::{
-    AgentRecord, CodeObjectRecord, Document, HostRecord, KernelAddress, LoadRecord,
-    NeverLoadedRecord, ProcessRecord,
+    AgentRecord, CodeFileRecord, CodeObjectRecord, DeviceCodeRecord, Document, HostRecord,
+    KernelAddress, LoadRecord, ProcessRecord,
 };
 use crate::store::layout::DataLayout;
 
@@ -34,11 +35,8 @@ pub(super) fn document(
 ) -> Document {
     let loaded = registry.loads().iter();
     let loaded = loaded.filter_map(|load| load.code_object.as_deref());
-    let never = registry.never_loaded();
-    let never = never.filter_map(|never| never.code_object.as_deref());
-    let elfs = loaded.chain(never);
     let mut distinct = BTreeMap::new();
-    distinct.extend(elfs.map(|elf| ((&elf.identity, &elf.target), elf)));
+    distinct.extend(loaded.map(|elf| ((&elf.identity, &elf.target), elf)));
     let mut hosts: Vec<&HostFile> = Vec::new();
     for host in registry.loads().iter().filter_map(|it| it.host.as_deref()) {
         if !hosts.contains(&host) {
@@ -58,7 +56,8 @@ pub(super) fn document(
             .map(|it| load(it, layout, &hosts))
             .collect(),
         hosts: hosts.iter().map(|it| host(it)).collect(),
-        never_loaded: never_loaded(registry),
+        device_code: device_code(registry, layout),
+        never_loaded: Vec::new(),
     };
     Document {
         code_objects: distinct
@@ -70,26 +69,26 @@ pub(super) fn document(
     }
 }
 
-/// The code objects that were not loaded, by file and agent.
-fn never_loaded(registry: &Registry) -> Vec<NeverLoadedRecord> {
-    let mut files: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for never in registry.never_loaded() {
-        let key = (&never.file, &never.build, never.agent);
-        let of_file = files.entry(key).or_default();
-        of_file.push(never.identity.to_string());
-    }
-    let files = files.into_iter();
-    files
-        .map(|((file, build, agent), code_objects)| NeverLoadedRecord {
-            file: file.to_string_lossy().into_owned(),
-            build: build.clone(),
-            agent,
-            code_objects,
-        })
-        .collect()
+/// The host files with device code, if there are any.
+fn device_code(registry: &Registry, layout: &DataLayout) -> Option<DeviceCodeRecord> {
+    let files = registry.device_code();
+    let files = files.iter().map(|file| CodeFileRecord {
+        path: file.path.to_string_lossy().into_owned(),
+        build: file.build.clone(),
+        modified: file.modified,
+    });
+    let files: Vec<_> = files.collect();
+    let profiles = layout.relative(layout.profiles());
+    // Without a slash at the end.
+    let profiles: PathBuf = profiles.components().collect();
+    (!files.is_empty()).then(|| DeviceCodeRecord {
+        profiles: profiles.to_string_lossy().into_owned(),
+        files,
+    })
 }
 
-fn code_object(elf: &ElfFacts, file: Option<String>) -> CodeObjectRecord {
+/// Describes a code object whose ELF is kept in `file`, if it is kept.
+pub(crate) fn code_object(elf: &ElfFacts, file: Option<String>) -> CodeObjectRecord {
     CodeObjectRecord {
         identity: elf.identity.to_string(),
         target: elf.target.clone(),

@@ -9,10 +9,12 @@ use std::process::Command;
 use object::read::ReadCache;
 use rocov::device::Device;
 use rocov::device::elf_file::AtRest;
-use rocov::drain::Session;
+use rocov::drain::{Session, ZeroWriter};
 use rocov::format::bounds_table::BoundsTable;
 use rocov::format::codeobject::CodeObject;
 use rocov::format::profraw::{Header, SavedSections};
+use rocov::settings::Keeping;
+use rocov::store::layout::DataLayout;
 use tempfile::TempDir;
 
 use crate::fake_device::FakeDevice;
@@ -357,9 +359,10 @@ fn code_at_rest_has_counted_nothing() {
         image.read_to_end(&mut elf).unwrap();
         let agent = device.agents().unwrap().remove(0);
         let at_rest = AtRest::new(agent, "branch.co".into(), elf).unwrap();
-        let (directory, name) = output();
-        let outcome =
-            Session::default().drain_never_loaded(&at_rest, &Path::new("branch").into(), &name);
+        let directory = TempDir::new().unwrap();
+        let layout = DataLayout::of_data(directory.path());
+        let mut writer = ZeroWriter::new(layout, Keeping::default(), 0);
+        let outcome = writer.write(&at_rest).outcome;
         assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
         let named = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
         let base = |path: &Path| named(path).splitn(4, '.').nth(3).unwrap().to_owned();

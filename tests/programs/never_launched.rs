@@ -1,6 +1,7 @@
 //! Code that was never launched counts as not run: in another file of the program, in an open or
 //! closed library, and in a program that launches nothing.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -157,18 +158,229 @@ fn no_zero_leaves_it_out() {
 }
 
 #[test]
-fn a_library_is_reported_whether_it_is_open_at_the_end_closed_or_gone() {
+fn a_library_is_reported_whether_it_is_open_at_the_end_or_closed() {
     for stack in Stack::of_programs() {
         let program = program(stack);
         let library = instrumented(stack);
-        for step in ["open", "close", "drop"] {
-            let ran = Ran::new();
-            let copy = ran.directory.path().join("library.so");
-            std::fs::copy(&library, &copy).expect("a copy");
-            let ran = ran.and(&program, &["add", step, copy.to_str().unwrap()]);
+        for step in ["open", "close"] {
+            let ran = Ran::new().and(&program, &["add", step, library.to_str().unwrap()]);
             ran.reports(&[&ADDED, &SCALE, &HALVE]);
         }
     }
+}
+
+/// rocov looks for code in files when the program has ended.
+#[test]
+fn a_library_that_was_removed_or_replaced_is_named() {
+    let stack = Stack::usual();
+    let program = program(stack);
+    let library = instrumented(stack);
+    for (script, what) in [
+        ("\"$0\" add drop \"$1\"", "removed"),
+        ("\"$0\" add close \"$1\" && rm \"$1\"", "removed"),
+        ("\"$0\" add open \"$1\" && cp \"$0\" \"$1\"", "replaced"),
+    ] {
+        let ran = Ran::new();
+        let copy = ran.directory.path().join("library.so");
+        std::fs::copy(&library, &copy).expect("a copy");
+        let mut command = program.under_rocov(TARGET, &ran.data());
+        // The program is the last argument.
+        let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+        let (file, others) = arguments.split_last().expect("the program");
+        let mut shell = limited(built("rocov"));
+        shell.args(&others[others.iter().position(|it| it == "run").expect("run")..]);
+        shell.args(["sh", "-c", script]).arg(file).arg(&copy);
+        command = shell;
+        let ended = run(&mut command).success();
+        let line = format!(
+            "rocov: {}: the file was {what} after the program had loaded it; reports lack the code of it that \
+             was never launched: run the program again, and keep the file until `rocov run` has ended\n",
+            copy.display()
+        );
+        assert_eq!(ended.stderr, line, "{ended}");
+        // A report looks again.
+        let report = ran.report(&[]).success();
+        assert_eq!(report.stderr, line, "{report}");
+        let json = ran.report(&["--json", "--summary-only"]).success();
+        assert_eq!(lines(&json.stdout), sorted(&[&ADDED, &SCALE]));
+    }
+}
+
+/// A program with librocov, without `rocov run`: as if librocov were linked into it.
+fn without_run(program: &Program, data: &Path, steps: &[&str]) -> Ended {
+    let libraries = ["librocov_modelgpu.so", "librocov.so"].map(built);
+    let libraries = libraries.map(|it| it.display().to_string()).join(":");
+    let mut command = limited("env");
+    command
+        .arg(format!("LD_PRELOAD={libraries}"))
+        .arg(format!("ROCOV_MODELGPU={TARGET}"))
+        .arg(format!("ROCOV_DATA={}", data.display()))
+        .arg(format!(
+            "LLVM_PROFILE_FILE={}",
+            data.join("profraw/%p.profraw").display()
+        ))
+        .arg(&program.file)
+        .args(steps);
+    run(&mut command).success().silently()
+}
+
+/// All files below a directory, with their contents.
+fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false => {
+                found.insert(path.clone(), std::fs::read(path).expect("a file"));
+            }
+        }
+    }
+    found
+}
+
+/// Without `rocov run`, commands look for the code themselves, and write nothing to the data directory.
+#[test]
+fn without_rocov_run_the_commands_find_it() {
+    let stack = Stack::usual();
+    let program = program(stack);
+    let library = instrumented(stack);
+    let steps = ["add", "close", library.to_str().unwrap()];
+    let ran = Ran::new();
+    without_run(&program, &ran.data(), &steps);
+    without_run(&program, &ran.data(), &["none"]);
+    let before = files(&ran.data());
+    ran.reports(&[&ADDED, &SCALE, &HALVE]);
+    let report = ran.report(&[]).success().silently();
+    let heading = "gfx90a: 1 profile of 3 code objects, 2 never launched";
+    assert!(report.stdout.starts_with(heading), "{report}");
+    let origin = format!("  device ELF      {}: code object ", library.display());
+    assert!(report.stdout.contains(&origin), "{report}");
+    let gate = ran.report(&["--fail-uncovered-kernels"]).with_status(3);
+    gate.says(&[
+        "kernel scale(float*, float) did not run",
+        "kernel halve(float*) did not run",
+    ]);
+
+    let mut kernels = limited(built("rocov"));
+    kernels.args(["kernels", "--json"]).arg(ran.data());
+    let kernels = run(&mut kernels).success().silently().stdout;
+    let kernels: Value = serde_json::from_str(&kernels).expect("JSON");
+    let kernels = kernels["kernels"].as_array().expect("kernels").iter();
+    let mut counts: Vec<_> = kernels
+        .map(|it| (it["display_name"].as_str(), it["count"].as_u64()))
+        .collect();
+    counts.sort();
+    let expected = [
+        (Some("add(float*, float)"), Some(64)),
+        (Some("halve(float*)"), Some(0)),
+        (Some("scale(float*, float)"), Some(0)),
+    ];
+    assert_eq!(counts, expected);
+
+    let pooled = ran.directory.path().join("pooled");
+    let mut merge = limited(built("rocov"));
+    merge
+        .arg("merge")
+        .arg(ran.data())
+        .arg("--pooled")
+        .arg(&pooled);
+    run(&mut merge).success();
+    let merged = Data::of(&pooled);
+    // The second process has launched nothing: the profile of zeros for `add` is beside its counts.
+    assert_eq!((merged.profiles.len(), merged.elfs.len()), (4, 3));
+    let processes = merged.registries.iter().flat_map(|it| &it.processes);
+    for process in processes {
+        assert_eq!(process.device_code, None);
+    }
+    let mut report = limited(built("rocov"));
+    report
+        .args(["report", "--json", "--summary-only"])
+        .arg(&pooled);
+    let json = run(&mut report).success().silently().stdout;
+    assert_eq!(lines(&json), sorted(&[&ADDED, &SCALE, &HALVE]));
+    assert_eq!(
+        files(&ran.data()),
+        before,
+        "the data directory was only read"
+    );
+
+    // The next run adds to it, and completes its own process.
+    let ran = ran.and(&program, &["scale"]);
+    ran.reports(&[&ADDED, &SCALED, &HALVE]);
+}
+
+/// A suite of many processes looks at a file once, also if several runs end at a time.
+#[test]
+fn device_code_is_found_in_the_cache() {
+    let stack = Stack::usual();
+    let program = program(stack);
+    let cache = tempfile::tempdir().expect("a temporary directory");
+    let entries = || files(cache.path());
+    let ran = Ran::new();
+    let step = |ran: &Ran, home: &Path| {
+        let mut command = program.under_rocov(TARGET, &ran.data());
+        ends_well(&run(command.env("XDG_CACHE_HOME", home).arg("none")));
+        ran.reports(&[&ADD, &SCALE]);
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| step(&Ran::new(), cache.path()));
+        }
+    });
+    let first = entries();
+    let names: Vec<_> = first.keys().collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+    assert!(
+        names[0].starts_with(cache.path().join("rocov/device-code")),
+        "{names:?}"
+    );
+    // Another directory takes it from there, and a damaged entry is written anew.
+    step(&ran, cache.path());
+    std::fs::write(names[0], "{").expect("a file can be written");
+    step(&Ran::new(), cache.path());
+    assert_eq!(entries(), first);
+    // A home that is no directory.
+    step(&Ran::new(), names[0]);
+
+    let mut clean = limited(built("rocov"));
+    clean
+        .args(["clean", "--cache"])
+        .env("XDG_CACHE_HOME", cache.path());
+    let cleaned = run(&mut clean).success().silently();
+    assert!(
+        cleaned.stdout.contains("removed 1 cache entry"),
+        "{cleaned}"
+    );
+    assert_eq!(
+        std::fs::read_dir(cache.path())
+            .expect("a directory")
+            .count(),
+        0
+    );
+}
+
+/// Of a data directory without the code, a report on the object has it.
+#[test]
+fn a_report_on_an_object_counts_all_of_it() {
+    let stack = Stack::usual();
+    let program = program(stack);
+    let library = instrumented(stack);
+    let ran = Ran::new();
+    let mut command = limited(built("rocov"));
+    command.args(["run", "--gpu", "model", "--no-zero", "-o"]);
+    command.arg(ran.data()).arg("--").arg(&program.file);
+    run(command.arg("add")).success().silently();
+    ran.reports(&[&ADDED]);
+    let objects = [&program.file, &library];
+    let objects = objects.map(|it| format!("--object={}", it.display()));
+    let report = |objects: &[String]| {
+        let options = ["--json", "--summary-only"].into_iter();
+        let options: Vec<_> = options.chain(objects.iter().map(String::as_str)).collect();
+        lines(&ran.report(&options).success().silently().stdout)
+    };
+    assert_eq!(report(&objects[..1]), sorted(&[&ADDED, &SCALE]));
+    assert_eq!(report(&objects), sorted(&[&ADDED, &SCALE, &HALVE]));
 }
 
 /// The test does not start HSA: rocov asks the driver for the GPUs.

@@ -31,6 +31,8 @@ pub(crate) fn limited(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("timeout");
     command.arg("--kill-after=5").arg(LIMIT_SECONDS.to_string());
     command.arg(program);
+    // Not in the home of whoever runs the tests.
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command
 }
 

@@ -55,8 +55,8 @@ unsafe extern "C" fn __hipRegisterFatBinary(wrapper: *const Wrapper) -> Handle {
     handle
 }
 
-/// Has HIP forget a fat binary, because its library is closed or the process ends. Its code that was
-/// never launched counts as zero.
+/// Has HIP forget a fat binary, because its library is closed or the process ends. librocov remembers the
+/// library, whose code may never have been launched.
 ///
 /// # Safety
 /// As for HIP's function of this name.

@@ -6,7 +6,7 @@ use rocov::drain::Idle;
 use super::kernel_wait::{self, Waited};
 use super::report::{report, report_not_kept};
 use super::state::{attach_own, with_owned, with_state};
-use super::{loads, zero_profiles};
+use super::{device_files, loads};
 use crate::guest::journal::{self, Note};
 use crate::guest::status::RocovStatus;
 use crate::guest::{log, process, settings, stack};
@@ -26,13 +26,14 @@ pub(super) fn ending() -> RocovStatus {
     status
 }
 
-/// Drains for the last time in this process, which loads no more code. Code that it never loaded counts
-/// as zero.
+/// Drains for the last time in this process, which loads no more code. Records the files that may have code
+/// that it never loaded.
 pub(crate) fn leaving() -> RocovStatus {
     let idle = wait_and_warn(None);
     let status = drain(&idle);
-    zero_profiles::of_process();
+    device_files::record();
     keep();
+    note_registry();
     journal::note(Note::Ended);
     status
 }
@@ -106,6 +107,7 @@ pub(super) fn handing_over() {
     }
     // The files have other names now.
     keep();
+    note_registry();
 }
 
 /// Writes the files that are kept beside profiles, even if HSA is gone or LLVM's runtime drains.
@@ -113,6 +115,16 @@ pub(super) fn keep() {
     if process::uses_hsa() {
         with_state(|state| report_not_kept(&state.session.keep(&state.name)));
     }
+}
+
+/// Tells `rocov run` about a registry that names files with device code.
+fn note_registry() {
+    with_state(|state| {
+        let has_device_code = !state.session.registry().device_code().is_empty();
+        if let Some(path) = state.session.registry_file().filter(|_| has_device_code) {
+            journal::note_registry(path);
+        }
+    });
 }
 
 /// Zeroes the counters.

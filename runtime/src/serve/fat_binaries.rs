@@ -1,57 +1,113 @@
-//! The fat binaries that the program and its libraries register with HIP.
+//! The fat binaries that the program and its libraries register with HIP, and the objects that hold them.
 //!
-//! They name code that is never launched, also in a library that is closed long before the program
-//! ends.
+//! A library may be closed long before the program ends, and its code may never have been launched.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::zero_profiles;
-use crate::guest::elf_objects;
+use crate::guest::elf_objects::{self, Holder};
 
 /// A registered fat binary.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Registered {
     handle: usize,
     /// The address of its bundle.
     bundle: usize,
+    /// The object that holds it, once somebody has looked.
+    holder: Option<Arc<Holder>>,
 }
 
-static REGISTERED: Mutex<Vec<Registered>> = Mutex::new(Vec::new());
-/// Set once a fat binary was registered.
-static ARE_SEEN: AtomicBool = AtomicBool::new(false);
+/// All fat binaries of the process.
+struct FatBinaries {
+    /// Those of libraries that are open.
+    registered: Vec<Registered>,
+    /// The objects that were closed, each with an address of a bundle that was in it.
+    closed: Vec<(usize, Arc<Holder>)>,
+    /// True once a fat binary was registered.
+    are_seen: bool,
+}
+
+static ALL: Mutex<FatBinaries> = Mutex::new(FatBinaries {
+    registered: Vec::new(),
+    closed: Vec::new(),
+    are_seen: false,
+});
 
 /// Notes that HIP knows the bundle at an address by `handle`.
 pub(crate) fn note(handle: usize, bundle: usize) {
-    registered().push(Registered { handle, bundle });
-    ARE_SEEN.store(true, Ordering::Relaxed);
+    let mut all = all();
+    all.are_seen = true;
+    all.registered.push(Registered {
+        handle,
+        bundle,
+        holder: None,
+    });
 }
 
-/// Forgets a fat binary, whose library is being closed. Calls `is_drainer` if the fat binary was known:
-/// the drainer writes zeros for code of it that was never launched.
+/// Forgets a fat binary, whose library is being closed. If this is the drainer, remembers the library.
 pub(crate) fn forget(handle: usize, is_drainer: impl FnOnce() -> bool) {
-    let mut all = registered();
     // The latest is unregistered first.
-    let place = all.iter().rposition(|binary| binary.handle == handle);
-    let gone = place.map(|place| all.remove(place));
-    drop(all);
-    let bytes = gone.and_then(|gone| elf_objects::rest_of_segment(gone.bundle));
-    if let Some(bytes) = bytes.filter(|_| is_drainer()) {
-        zero_profiles::of_closed(bytes);
+    let place = |all: &FatBinaries| all.registered.iter().rposition(|it| it.handle == handle);
+    let (mut gone, addresses) = {
+        let mut all = all();
+        let Some(place) = place(&all) else { return };
+        (all.registered.remove(place), unlooked(&all.registered))
+    };
+    if !is_drainer() {
+        return;
+    }
+    if gone.holder.is_none() {
+        // All at once: when a program ends, it closes one library after the other.
+        gone.holder = look([vec![gone.bundle], addresses].concat(), gone.bundle);
+    }
+    let Some(holder) = gone.holder else { return };
+    let mut all = all();
+    if !all.closed.iter().any(|(_, known)| *known == holder) {
+        all.closed.push((gone.bundle, holder));
     }
 }
 
-/// Calls `look` with each registered bundle and the bytes behind it. Returns whether any was ever
-/// registered: if not, the program's calls do not pass our hooks.
-pub(super) fn each(mut look: impl FnMut(&[u8])) -> bool {
-    let all = registered().clone();
-    let bundles = all.into_iter().map(|binary| binary.bundle);
-    for bytes in bundles.filter_map(elf_objects::rest_of_segment) {
-        look(bytes);
-    }
-    ARE_SEEN.load(Ordering::Relaxed)
+/// Returns the objects with registered fat binaries, open or closed, each with an address that it has or had.
+/// `None` if none was ever registered: then the program's calls do not pass our hooks.
+pub(super) fn holders() -> Option<Vec<(usize, Arc<Holder>)>> {
+    let addresses = {
+        let all = all();
+        if !all.are_seen {
+            return None;
+        }
+        unlooked(&all.registered)
+    };
+    look(addresses, 0);
+    let all = all();
+    let open = all.registered.iter();
+    let open = open.filter_map(|it| Some((it.bundle, it.holder.clone()?)));
+    let mut holders: Vec<_> = open.chain(all.closed.iter().cloned()).collect();
+    // Several fat binaries of an object share its holder.
+    holders.dedup_by(|(_, one), (_, other)| Arc::ptr_eq(one, other));
+    Some(holders)
 }
 
-fn registered() -> MutexGuard<'static, Vec<Registered>> {
-    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
+/// Returns the addresses of the bundles whose objects are not known.
+fn unlooked(registered: &[Registered]) -> Vec<usize> {
+    let unlooked = registered.iter().filter(|it| it.holder.is_none());
+    unlooked.map(|it| it.bundle).collect()
+}
+
+/// Looks for the objects of the bundles at `addresses`, and remembers them. Returns that of `wanted`.
+///
+/// Nobody holds the lock meanwhile: the dynamic linker takes its own.
+fn look(mut addresses: Vec<usize>, wanted: usize) -> Option<Arc<Holder>> {
+    addresses.sort_unstable();
+    let found = elf_objects::holders(&addresses);
+    let of = |bundle| {
+        let place = addresses.binary_search(&bundle).ok()?;
+        found[place].clone()
+    };
+    for binary in &mut all().registered {
+        binary.holder = binary.holder.take().or_else(|| of(binary.bundle));
+    }
+    of(wanted)
+}
+
+fn all() -> MutexGuard<'static, FatBinaries> {
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }

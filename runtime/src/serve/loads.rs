@@ -7,7 +7,7 @@ use rocov::drain::Outcome;
 use super::drain::{drain, keep, wait_and_warn};
 use super::report::{report, report_missing, report_not_kept};
 use super::state::{State, attach, copying, warn_blind, with_owned, with_state};
-use super::{Entrances, kernel_wait, zero_profiles};
+use super::{Entrances, kernel_wait};
 use crate::guest::journal::{self, Note};
 use crate::guest::status::RocovStatus;
 use crate::guest::{log, process};
@@ -18,7 +18,6 @@ pub(super) fn frozen(executable: Executable, entrances: &Entrances) {
         return;
     }
     let Some(device) = attach() else { return };
-    zero_profiles::note_agents(&device);
     with_state(|state| {
         if state.session.knows(&device, executable) {
             return;

@@ -4,8 +4,9 @@
 //! comes and goes, [`drain`] writes counts, and [`report`] prints the outcome. [`labels`] and [`dumps`]
 //! serve the program's requests, [`service`] those from outside, in a thread of its own. [`kernel_wait`]
 //! waits for kernels before a drain.
-//! [`zero_profiles`] writes zeros for code that was never launched.
+//! [`device_files`] records the files with device code, of which some was perhaps never launched.
 
+mod device_files;
 pub(crate) mod drain;
 mod dumps;
 pub(crate) mod fat_binaries;
@@ -16,7 +17,6 @@ mod loads;
 mod report;
 pub(crate) mod service;
 mod state;
-pub(crate) mod zero_profiles;
 
 use std::path::PathBuf;
 

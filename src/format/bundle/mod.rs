@@ -132,6 +132,15 @@ pub fn containers(file: &[u8]) -> Containers<'_> {
     }
 }
 
+/// The container at `offset` of `file`, which [`containers`] has found there.
+///
+/// # Errors
+/// Fails if there is no container, or it is damaged.
+pub fn container_at(file: &[u8], offset: usize) -> Result<Container<'_>, BundleError> {
+    let start = offset.min(file.len());
+    parse(&Bytes::of_file(file), start..file.len(), u64::MAX)
+}
+
 /// The code objects in `file`, and all errors in its containers.
 pub fn images(file: &[u8]) -> impl Iterator<Item = Result<DeviceImage<'_>, BundleError>> {
     containers(file).flat_map(|container| match container {

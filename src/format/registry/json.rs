@@ -163,6 +163,7 @@ mod tests {
             agents: vec![agent],
             hosts: Vec::new(),
             loads: vec![load],
+            device_code: None,
             never_loaded: Vec::new(),
         };
         Document {

@@ -78,6 +78,7 @@ mod tests {
             agents: Vec::new(),
             hosts: Vec::new(),
             loads,
+            device_code: None,
             never_loaded: Vec::new(),
         }
     }

@@ -73,6 +73,10 @@ pub struct ProcessRecord {
     pub hosts: Vec<HostRecord>,
     /// The code objects that it loaded, by generation.
     pub loads: Vec<LoadRecord>,
+    /// The host files with device code that the process had, until `rocov` has looked for code in them that
+    /// the process never loaded. Then that code is in `never_loaded`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_code: Option<DeviceCodeRecord>,
     /// The code objects that it could have loaded but did not: it launched none of their kernels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub never_loaded: Vec<NeverLoadedRecord>,
@@ -141,6 +145,30 @@ pub struct LoadRecord {
     pub kernels: Vec<KernelAddress>,
     /// Its end, if that came before the registry was written.
     pub unload: Option<Unload>,
+}
+
+/// The host files whose device code a process had registered with HIP or had in OpenMP's sections, at its end
+/// or before. Code in them may be instrumented or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceCodeRecord {
+    /// The directory for profiles of zeros. It is relative to the directory that
+    /// [`CodeObjectRecord::file`] is relative to, or absolute if it is elsewhere.
+    pub profiles: String,
+    /// The files, by path.
+    pub files: Vec<CodeFileRecord>,
+}
+
+/// A host file with device code, as it was when a process had it loaded.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CodeFileRecord {
+    /// Its path.
+    pub path: String,
+    /// Its GNU build id. `None` if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
+    /// The time of its last change, in nanoseconds since 1970, if it has no build id and was still there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified: Option<u64>,
 }
 
 /// The code objects of one file that an agent of the process could have loaded but never did. Only code

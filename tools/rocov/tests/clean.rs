@@ -215,3 +215,48 @@ fn what_is_not_done_is_told() {
     );
     assert!(partial.exists());
 }
+
+#[test]
+fn the_cache_goes_only_if_it_is_named() {
+    let place = Place::with(&[("profraw/gfx90a.aa.0.1.profraw", RAW)]);
+    let caches = place.path().join("caches");
+    let entries = caches.join("rocov/device-code");
+    fs::create_dir_all(&entries).unwrap();
+    for name in ["aa.1.2_000000003.json", "bb.1.2_000000003.json"] {
+        fs::write(entries.join(name), "{}").unwrap();
+    }
+    fs::write(caches.join("other"), "").unwrap();
+    let clean = |arguments: &[&str]| {
+        let output = place
+            .clean(arguments)
+            .env("XDG_CACHE_HOME", &caches)
+            .output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let listed = clean(&["--cache", "--dry-run"]);
+    assert_eq!(listed.matches("_000000003.json\n").count(), 2, "{listed}");
+    assert!(
+        listed.ends_with("device-code: would remove 2 cache entries\n"),
+        "{listed}"
+    );
+    clean(&["data"]);
+    assert_eq!(fs::read_dir(&entries).unwrap().count(), 2);
+    let removed = clean(&["--cache"]);
+    assert!(
+        removed.ends_with("device-code: removed 2 cache entries\n"),
+        "{removed}"
+    );
+    let left: Vec<_> = fs::read_dir(&caches).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(clean(&["--cache"]).ends_with("device-code: nothing of rocov's is there\n"));
+    // A relative path counts as none (XDG Base Directory Specification).
+    let mut relative = place.clean(&["--cache"]);
+    relative.env("XDG_CACHE_HOME", "caches").env_remove("HOME");
+    let message = failure(&relative.output().unwrap(), 1);
+    assert!(
+        message.contains("set HOME or XDG_CACHE_HOME to an absolute path"),
+        "{message}"
+    );
+}

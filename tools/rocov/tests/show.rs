@@ -315,6 +315,7 @@ fn a_registry_is_compared_with_the_files_beside_it() {
                 node: None,
             }],
             loads,
+            device_code: None,
             never_loaded: Vec::new(),
         }],
         ..Document::default()

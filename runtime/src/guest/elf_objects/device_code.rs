@@ -1,4 +1,4 @@
-//! The device code in an object of the process, registered with HIP or not.
+//! The device code in an object of the process, registered with its runtime or not.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -31,18 +31,19 @@ pub(crate) const OPENMP: Kind = Kind {
     register: c"__tgt_register_lib",
 };
 
-/// Returns the device code in an object; `None` if it has none, or if its file is gone. Reads the file of an
-/// object only if the object may register such code, and little more than the section names.
-pub(crate) fn in_object(object: &Object, kind: Kind) -> Option<&'static [u8]> {
-    if !object.may_call(kind.register) {
-        return None;
-    }
+/// Returns whether an object has device code of this kind: it registers such code or, if its tables do not
+/// tell, its file has the section. Then this reads little more than the section names of the file.
+pub(crate) fn is_in(object: &Object, kind: Kind) -> bool {
+    let calls = object.calls(kind.register);
+    calls.unwrap_or_else(|| has_section(object, kind).unwrap_or(false))
+}
+
+/// Returns whether the file of an object has the section; `None` if the file is gone.
+fn has_section(object: &Object, kind: Kind) -> Option<bool> {
     let image: Box<dyn ElfImage> = Box::new(File::open(object.mapped_file()).ok()?);
     let cache = ReadCache::new(image);
     let header = FileHeader64::<LittleEndian>::parse(&cache).ok()?;
     let sections = header.sections(LittleEndian, &cache).ok()?;
-    let (_, section) = sections.section_by_name(LittleEndian, kind.section)?;
-    let is_loaded = section.sh_flags(LittleEndian).contains(SHF_ALLOC);
-    let (address, size) = (section.sh_addr(LittleEndian), section.sh_size(LittleEndian));
-    is_loaded.then(|| object.memory(address, size)).flatten()
+    let section = sections.section_by_name(LittleEndian, kind.section);
+    Some(section.is_some_and(|(_, it)| it.sh_flags(LittleEndian).contains(SHF_ALLOC)))
 }

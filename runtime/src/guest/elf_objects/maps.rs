@@ -1,6 +1,7 @@
 //! The mappings of the process, from /proc/self/maps.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,22 @@ impl Maps {
     pub(crate) fn file_at(&self, address: usize) -> Option<PathBuf> {
         let (_, file) = self.all().find(|(range, _)| range.contains(&address))?;
         file.map(PathBuf::from)
+    }
+
+    /// Returns the file that is mapped at `address`, as [`Maps::file_at`] does. Reads the mappings up to that
+    /// one only: the kernel takes long for all of them.
+    pub(crate) fn find_file_at(address: usize) -> Option<PathBuf> {
+        let maps = BufReader::new(File::open("/proc/self/maps").ok()?);
+        let lines = maps.split(b'\n').map_while(Result::ok);
+        for line in lines {
+            let line = String::from_utf8_lossy(&line);
+            if let Some((range, file)) = mapping(&line)
+                && range.contains(&address)
+            {
+                return file.map(PathBuf::from);
+            }
+        }
+        None
     }
 
     /// Returns the first address of each part of `file` that is mapped.

@@ -16,7 +16,7 @@ use std::ffi::{CStr, CString, OsStr, c_int, c_void};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rocov::discover::host_files::build_id_in;
 
@@ -68,37 +68,96 @@ pub(crate) fn containing(address: *const c_void) -> Option<Object> {
     all().into_iter().find(|object| object.contains(address))
 }
 
-/// Returns the bytes from `address` to the end of its segment; `None` if its object is gone.
-///
-/// `address` is that of constant data, and its object must stay while the bytes are used: its library
-/// is running its destructors, or the process ends.
-pub(crate) fn rest_of_segment(address: usize) -> Option<&'static [u8]> {
-    let mut search = (address, None);
-    // SAFETY: the callback matches the interface and gets the address of `search`.
-    unsafe { libc::dl_iterate_phdr(Some(find_segment), (&raw mut search).cast()) };
-    let end: usize = search.1?;
-    // SAFETY: the segment is mapped. The data is constant and stays, as described above.
-    Some(unsafe { std::slice::from_raw_parts(address as *const u8, end - address) })
+/// An object that holds an address of interest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Holder {
+    /// Its name in the dynamic linker's list; `None` for the executable.
+    pub(crate) name: Option<CString>,
+    /// Its GNU build id, from memory.
+    pub(crate) build: Option<String>,
 }
 
-/// Looks for the segment of an address in one object, without allocating memory.
-unsafe extern "C" fn find_segment(
+/// The search for the objects of many addresses.
+struct Search<'a> {
+    /// In ascending order.
+    addresses: &'a [usize],
+    found: Vec<Option<Arc<Holder>>>,
+}
+
+/// Returns the object that holds each of `addresses`, which are in ascending order; `None` for an address in
+/// no object. Looks at each object once.
+pub(crate) fn holders(addresses: &[usize]) -> Vec<Option<Arc<Holder>>> {
+    let mut search = Search {
+        addresses,
+        found: vec![None; addresses.len()],
+    };
+    // SAFETY: the callback matches the interface and gets the address of `search`.
+    unsafe { libc::dl_iterate_phdr(Some(find_holders), (&raw mut search).cast()) };
+    search.found
+}
+
+/// Looks for the addresses of a search in one object. The object cannot go meanwhile: the dynamic linker holds
+/// its lock.
+unsafe extern "C" fn find_holders(
     object: *mut libc::dl_phdr_info,
     _size: usize,
     search: *mut c_void,
 ) -> c_int {
-    // SAFETY: the dynamic linker passes a valid object, `rest_of_segment` its variable.
-    let (object, (address, end)) =
-        unsafe { (&*object, &mut *search.cast::<(usize, Option<usize>)>()) };
+    // SAFETY: the dynamic linker passes a valid object, `holders` its variable.
+    let (object, search) = unsafe { (&*object, &mut *search.cast::<Search<'_>>()) };
     // SAFETY: the dynamic linker has passed the object to this callback.
-    for header in unsafe { program_headers(object) } {
+    let headers = unsafe { program_headers(object) };
+    let mut holder = None;
+    for header in headers.iter().filter(|it| it.p_type == libc::PT_LOAD) {
         let segment = range_of(object, header);
-        if header.p_type == libc::PT_LOAD && segment.contains(address) {
-            *end = Some(segment.end);
-            return 1;
+        let place = |address| search.addresses.partition_point(|it| *it < address);
+        let (first, last) = (place(segment.start), place(segment.end));
+        for found in &mut search.found[first..last] {
+            let holder = holder.get_or_insert_with(|| {
+                // SAFETY: the dynamic linker has passed the object to this callback.
+                let (name, build) = unsafe { (name_of(object), build_id_of(object)) };
+                Arc::new(Holder { name, build })
+            });
+            *found = Some(holder.clone());
         }
     }
     0
+}
+
+/// Returns the name of an object; `None` for the executable, whose name is empty.
+///
+/// # Safety
+/// The dynamic linker has passed the object to a callback, which has not returned.
+unsafe fn name_of(object: &libc::dl_phdr_info) -> Option<CString> {
+    if object.dlpi_name.is_null() {
+        return None;
+    }
+    // SAFETY: a name that is not null is NUL terminated.
+    let name = unsafe { CStr::from_ptr(object.dlpi_name) }.to_owned();
+    Some(name).filter(|name| !name.is_empty())
+}
+
+/// Returns the GNU build id of an object, from its memory.
+///
+/// # Safety
+/// The dynamic linker has passed the object to a callback, which has not returned.
+unsafe fn build_id_of(object: &libc::dl_phdr_info) -> Option<String> {
+    // SAFETY: the dynamic linker has passed the object to this callback.
+    let headers = unsafe { program_headers(object) };
+    let range = |header: &libc::Elf64_Phdr| range_of(object, header);
+    let of_type = |kind| headers.iter().filter(move |header| header.p_type == kind);
+    let readable = || of_type(libc::PT_LOAD).filter(|header| header.p_flags & libc::PF_R != 0);
+    of_type(libc::PT_NOTE).find_map(|header| {
+        let notes = range(header);
+        let holds =
+            |segment: Range<usize>| segment.start <= notes.start && notes.end <= segment.end;
+        if !readable().map(range).any(holds) {
+            return None;
+        }
+        // SAFETY: a mapped and readable segment contains them.
+        let bytes = unsafe { std::slice::from_raw_parts(notes.start as *const u8, notes.len()) };
+        build_id_in(bytes, header.p_align)
+    })
 }
 
 /// Returns the program headers of an object.
@@ -131,42 +190,8 @@ pub(crate) fn executable_file() -> Option<PathBuf> {
 
 /// Returns the GNU build id of the object that contains `address`, from its memory.
 pub(crate) fn build_id_at(address: usize) -> Option<String> {
-    let mut search = (address, None);
-    // SAFETY: the callback matches the interface and gets the address of `search`.
-    unsafe { libc::dl_iterate_phdr(Some(find_build_id), (&raw mut search).cast()) };
-    search.1
-}
-
-/// Looks for the build id of the object of an address. The object cannot go meanwhile: the dynamic
-/// linker holds its lock.
-unsafe extern "C" fn find_build_id(
-    object: *mut libc::dl_phdr_info,
-    _size: usize,
-    search: *mut c_void,
-) -> c_int {
-    // SAFETY: the dynamic linker passes a valid object, `build_id_at` its variable.
-    let (object, (address, id)) =
-        unsafe { (&*object, &mut *search.cast::<(usize, Option<String>)>()) };
-    // SAFETY: the dynamic linker has passed the object to this callback.
-    let headers = unsafe { program_headers(object) };
-    let range = |header: &libc::Elf64_Phdr| range_of(object, header);
-    let of_type = |kind| headers.iter().filter(move |header| header.p_type == kind);
-    let readable = || of_type(libc::PT_LOAD).filter(|header| header.p_flags & libc::PF_R != 0);
-    if !of_type(libc::PT_LOAD).any(|header| range(header).contains(address)) {
-        return 0;
-    }
-    *id = of_type(libc::PT_NOTE).find_map(|header| {
-        let notes = range(header);
-        let holds =
-            |segment: Range<usize>| segment.start <= notes.start && notes.end <= segment.end;
-        if !readable().map(range).any(holds) {
-            return None;
-        }
-        // SAFETY: a mapped and readable segment contains them.
-        let bytes = unsafe { std::slice::from_raw_parts(notes.start as *const u8, notes.len()) };
-        build_id_in(bytes, header.p_align)
-    });
-    1
+    let holder = holders(&[address]).pop().flatten()?;
+    holder.build.clone()
 }
 
 /// Returns whether two addresses lie in one object.
@@ -194,11 +219,8 @@ unsafe extern "C" fn collect(
     let headers = unsafe { program_headers(object) };
     let of_type = |kind| headers.iter().filter(move |header| header.p_type == kind);
     let range = |header: &libc::Elf64_Phdr| range_of(object, header);
-    let name = (!object.dlpi_name.is_null())
-        // SAFETY: a name that is not null is NUL terminated.
-        .then(|| unsafe { CStr::from_ptr(object.dlpi_name) }.to_owned())
-        // The executable's is empty.
-        .filter(|name| !name.is_empty());
+    // SAFETY: the dynamic linker has passed the object to this callback.
+    let name = unsafe { name_of(object) };
     // SAFETY: `objects` is the variable of `all`.
     let objects = unsafe { &mut *objects.cast::<Vec<Object>>() };
     objects.push(Object {
@@ -237,19 +259,13 @@ impl Object {
     /// Returns the file from which it was loaded, as it is mapped. `/proc/self/exe` is the dynamic
     /// linker if the program was started by naming that.
     pub(crate) fn mapped_file(&self) -> PathBuf {
-        let start = self.segments.first().map(|segment| segment.start);
-        let file = start.and_then(|start| Maps::read().file_at(start));
+        let file = self.start().and_then(Maps::find_file_at);
         file.unwrap_or_else(|| self.path())
     }
 
-    /// Returns the bytes of a section that is loaded, by its address and size in the file.
-    pub(crate) fn memory(&self, address: u64, size: u64) -> Option<&'static [u8]> {
-        let start = self.load_bias.wrapping_add(usize::try_from(address).ok()?);
-        let end = start.checked_add(usize::try_from(size).ok()?)?;
-        let holds = |segment: &Range<usize>| segment.start <= start && end <= segment.end;
-        // SAFETY: the segment is mapped. Objects stay while the process ends.
-        let bytes = || unsafe { std::slice::from_raw_parts(start as *const u8, end - start) };
-        self.segments.iter().any(holds).then(bytes)
+    /// Returns its first address; `None` for an object without segments.
+    pub(crate) fn start(&self) -> Option<usize> {
+        self.segments.first().map(|segment| segment.start)
     }
 
     /// Returns the address of this object's own exported definition of `name`.
@@ -261,12 +277,11 @@ impl Object {
         self.contains(address).then_some(address)
     }
 
-    /// Returns whether this object may call a function `name` of another object. Reads memory only.
-    pub(crate) fn may_call(&self, name: &CStr) -> bool {
+    /// Returns whether this object calls a function `name` of another object; `None` if its tables do not
+    /// tell. Reads memory only.
+    pub(crate) fn calls(&self, name: &CStr) -> Option<bool> {
         // SAFETY: as for `defines`.
-        let symbols = unsafe { Symbols::of(self) };
-        let imports = symbols.and_then(|symbols| symbols.imports(name));
-        imports.unwrap_or(true)
+        unsafe { Symbols::of(self) }?.imports(name)
     }
 
     /// Keeps the object in the process to its end. Not for use while the process exits (see
@@ -317,8 +332,8 @@ mod tests {
             assert_eq!(object.defines(c"high"), Some(address), "{link_address}");
             assert_eq!(object.defines(c"low"), None);
             let names = [c"other", c"high", c"low"];
-            let calls = names.map(|name| object.may_call(name));
-            assert_eq!(calls, [true, false, false]);
+            let calls = names.map(|name| object.calls(name));
+            assert_eq!(calls, [true, false, false].map(Some));
             // Another test may be reading the list of objects.
             std::mem::forget(opened);
         }

@@ -12,6 +12,8 @@ use super::DEFAULT_DATA_DIRECTORY;
 /// the partial files of killed processes. It also removes the files beside the profiles of your own
 /// `LLVM_PROFILE_FILE`. rocov knows its files by their names and, if need be, by how they start.
 /// Everything else stays, with its directories. Links are not followed.
+///
+/// With --cache, rocov removes its cache of device code in host files, and no data directory.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0, also if there was nothing; 1 if something could not be removed, which standard \
@@ -20,6 +22,10 @@ pub(crate) struct CleanArguments {
     /// The directory that `rocov run` wrote to, or the directory of your own `LLVM_PROFILE_FILE`
     #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]
     pub(crate) directory: PathBuf,
+
+    /// Remove the cache in `$XDG_CACHE_HOME/rocov` or `~/.cache/rocov` instead
+    #[arg(long, conflicts_with = "directory")]
+    pub(crate) cache: bool,
 
     /// Remove nothing, and list the files that would be removed
     #[arg(short = 'n', long)]

@@ -1,5 +1,5 @@
 //! `rocov clean`: removes the files that rocov wrote, by their names, places and first bytes, and nothing
-//! else. A directory goes if it had such files and is empty then.
+//! else. A directory goes if it had such files and is empty then. `--cache` removes the cache instead.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -9,13 +9,14 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use rocov::format::codeobject::Identity;
 use rocov::format::profraw::{RawProfile, SavedSections};
 use rocov::store::layout::{PROFRAW, REGISTRIES, SIDE, normal, sides};
 use rocov::store::{PARTIAL, sweep};
 
 use crate::cli::CleanArguments;
+use crate::data::code_cache::CodeCache;
 use crate::data::profile_header::{self, INDEXED_MAGIC};
 use crate::data::{DATABASE, FileKind, is_searched};
 use crate::term::exit_status::{CommandResult, FAILED};
@@ -29,6 +30,8 @@ const REGISTRY_START: &[u8] = b"{\"rocov_registry\"";
 const DATABASE_START: &[u8] = b"SQLite format 3\0";
 /// The number of first bytes that tell a file's kind.
 const START: u64 = 32;
+/// The number of directories that the cache has of its own: `rocov/device-code`.
+const CACHE_DIRECTORIES: usize = 2;
 /// The largest number of remaining files that are named.
 const MOST_NAMED: usize = 3;
 
@@ -60,8 +63,42 @@ pub(crate) fn clean(arguments: &CleanArguments) -> CommandResult {
         dry_run: arguments.dry_run,
         ..Cleaner::default()
     };
+    if arguments.cache {
+        return clean_cache(cleaner);
+    }
     for place in places(directory)? {
         cleaner.whole(&place)?;
+    }
+    print::text(cleaner.about(directory).as_bytes())?;
+    for line in &cleaner.kept {
+        print::message(line);
+    }
+    Ok(if cleaner.kept.is_empty() { 0 } else { FAILED })
+}
+
+/// Removes the cache of device code.
+///
+/// # Errors
+///
+/// Fails if the user has no cache.
+fn clean_cache(mut cleaner: Cleaner) -> CommandResult {
+    let cache = CodeCache::of_user();
+    let Some(directory) = cache.directory() else {
+        return Err(
+            anyhow!("there is no cache: set HOME or XDG_CACHE_HOME to an absolute path").into(),
+        );
+    };
+    let mut entries: Vec<_> = cache.entries().map(|(path, _)| path).collect();
+    entries.sort();
+    for path in entries {
+        cleaner.remove_file("cache entry", path);
+    }
+    if !cleaner.dry_run {
+        sweep(directory, |path| fs::remove_file(path));
+        for directory in directory.ancestors().take(CACHE_DIRECTORIES) {
+            // Other files may lie there.
+            let _ = fs::remove_dir(directory);
+        }
     }
     print::text(cleaner.about(directory).as_bytes())?;
     for line in &cleaner.kept {

@@ -11,12 +11,12 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::CommandFactory;
-use rocov::settings::Drainer;
+use rocov::settings::{Drainer, Keeping, SettingError, defaults, parse_bytes};
 use rocov::store::layout::PROFRAW;
 use rocov::store::{Expansion, ProfileName};
 
 use crate::cli::{Cli, DEFAULT_DATA_DIRECTORY, RunArguments, USUAL_CONTROL};
-use crate::data::{DataDirectory, DeviceProfile};
+use crate::data::{DataDirectory, DeviceProfile, zeros};
 use crate::support::paths::Absent;
 use crate::system::control::CONTROL_VARIABLE;
 use crate::system::ctest::PerTest;
@@ -82,14 +82,20 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
             print::message(format_args!("{name}={}", value.display()));
         }
     }
+    let made = environment.directory.as_deref();
+    let made = made.filter(|directory| !directory.exists());
     let (pid, ended) =
         child_process::run(&mut command).map_err(|error| not_started(program, error))?;
+    let registries = journal.registries().unwrap_or_default();
+    let never_loaded =
+        Warnings::printing(|warnings| zeros::complete_run(&registries, keeping(), made, warnings));
     let ending = Ending {
         program,
         pid,
         status: ended,
         has_gpu: arguments.gpu.is_some() || Path::new(KFD).exists(),
         has_snapshots: arguments.snapshot_every.is_some(),
+        has_zeros: never_loaded > 0,
         has_profiles: &|| environment.has_profiles_since(started),
     };
     let line = journal.closing_line(&ending).unwrap_or_else(|error| {
@@ -212,6 +218,21 @@ impl Environment {
                 directory.display()
             ));
         }
+    }
+}
+
+/// The files to keep beside profiles, by the variables that librocov reads too. librocov has printed a line about
+/// a value that cannot be used.
+fn keeping() -> Keeping {
+    fn setting<T>(name: &str, default: &str, parse: fn(&str) -> Result<T, SettingError>) -> T {
+        let word = env::var(name).ok().filter(|word| !word.is_empty());
+        let value = word.and_then(|word| parse(&word).ok());
+        value.unwrap_or_else(|| parse(default).expect("the default is a good value"))
+    }
+    Keeping {
+        document: setting("ROCOV_REGISTRY", defaults::REGISTRY, str::parse),
+        objects: setting("ROCOV_OBJECTS", defaults::OBJECTS, str::parse),
+        objects_max: setting("ROCOV_OBJECTS_MAX", defaults::OBJECTS_MAX, parse_bytes),
     }
 }
 

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use rocov::discover::host_files::tag;
+use rocov::discover::host_files::{build_of, tag};
 use rocov::format::registry::model::Document;
 use rocov::store::ProfileNameParts;
 use rocov::store::layout::{normal, unlabelled_directory};
@@ -172,6 +172,15 @@ impl Builds {
     /// Returns whether a newer build of a file is known.
     pub(crate) fn is_older(&self, path: &str, build: &str) -> bool {
         self.older.contains(&(path.to_owned(), build.to_owned()))
+    }
+
+    /// Returns whether processes had other builds of the file at `path` only.
+    pub(crate) fn has_others_only(&self, path: &Path) -> bool {
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let Some(builds) = self.files.get(&*real.to_string_lossy()) else {
+            return false;
+        };
+        build_of(path).is_ok_and(|build| !builds.contains_key(&build))
     }
 
     /// Returns whether a process has loaded code from a file of which a newer build is known.

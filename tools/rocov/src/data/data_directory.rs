@@ -7,18 +7,29 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Error, Result, anyhow, bail};
+use anyhow::{Context, Error, Result, anyhow, bail};
+use rocov::format::registry::model::{AgentRecord, Document};
+use rocov::settings::{DocumentWhen, Keeping, ObjectsKept};
+use tempfile::TempDir;
 
 use crate::data::builds::Builds;
 use crate::data::device_elfs::{self, KeptElfs, ObjectFile};
 use crate::data::names::{DeviceProfile, is_of_llvms_drain};
 use crate::data::profile_header;
-use crate::data::registries::{MergedRegistry, Origins, Registries};
+use crate::data::registries::{MergedRegistry, Origins, Registries, Registry};
 use crate::data::walk::{DirectoryWalk, FoundFile, Scope};
+use crate::data::zeros::{self, Completion, ZeroPlaces};
 use crate::support::paths::Absent;
 use crate::term::plural::count;
 use crate::term::remedy::explained;
 use crate::term::warnings::Warnings;
+
+/// The files that are kept in a temporary directory.
+const IN_A_DIRECTORY: Keeping = Keeping {
+    document: DocumentWhen::None,
+    objects: ObjectsKept::Instrumented,
+    objects_max: u64::MAX,
+};
 
 /// All files of the directories that a user has named, and of those that belong to them.
 #[derive(Debug, Default)]
@@ -52,6 +63,10 @@ pub(crate) struct DataDirectory {
     pub(crate) damaged: Vec<(PathBuf, Error)>,
     /// The contents of the registries, read at the first use.
     pub(super) registries: OnceCell<Registries>,
+    /// The records of code that was never launched, which `rocov run` has not added to the registries.
+    completion: Completion,
+    /// The directories with the profiles and device ELFs of that code.
+    pub(crate) zeros: Vec<TempDir>,
     /// The builds that the profiles are of, and which of them are taken.
     pub(crate) builds: Builds,
 }
@@ -118,8 +133,10 @@ impl DataDirectory {
         warnings: &mut Warnings,
     ) -> Result<Self> {
         let mut data = Self::open(directories, warnings)?;
+        data.add_zeros(warnings)?;
         warnings.extend(data.take_builds(all_builds));
         data.find_elfs(objects, warnings)?;
+        data.add_zeros_of_objects(warnings)?;
         data.check_reportable(archs, warnings)?;
         Ok(data)
     }
@@ -149,6 +166,124 @@ impl DataDirectory {
     /// Sets the `names` of the directory in messages, which are those that the user gave.
     pub(crate) fn called(self, names: Vec<PathBuf>) -> Self {
         Self { names, ..self }
+    }
+
+    /// Adds profiles of zeros for code that was never launched, as far as `rocov run` has not written them: no
+    /// `rocov run` started the program, or it ran on another host. They are in a temporary directory.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no room for temporary files.
+    pub(crate) fn add_zeros(&mut self, warnings: &mut Warnings) -> Result<()> {
+        self.registries();
+        let Some(Registries { registries, .. }) = self.registries.get_mut() else {
+            return Ok(());
+        };
+        let is_due = |it: &&Registry| it.is_named && it.has_device_code();
+        let due: Vec<_> = registries.iter().filter(is_due).collect();
+        if due.is_empty() {
+            return Ok(());
+        }
+        let directory = TempDir::new().context("cannot make a temporary directory")?;
+        let places = ZeroPlaces::Directory(directory.path(), IN_A_DIRECTORY);
+        let completion = zeros::complete(&due, places, warnings);
+        for registry in registries {
+            if let Some(completed) = completion.registries.get(&registry.path) {
+                completed.apply_to_part(registry);
+            }
+        }
+        self.completion = completion;
+        self.adopt(directory)
+    }
+
+    /// Counts all code with counters in the objects that the user named as never launched, as far as it has no
+    /// profile: on the archs of the profiles. An object that was rebuilt since a process loaded it, or that could
+    /// have been, has none.
+    ///
+    /// # Errors
+    ///
+    /// Fails if an object cannot be read.
+    fn add_zeros_of_objects(&mut self, warnings: &mut Warnings) -> Result<()> {
+        if self.named.is_empty() || self.device.is_empty() {
+            return Ok(());
+        }
+        let elfs = self.kept.files.iter().chain(&self.named);
+        let known = elfs.flat_map(|file| &file.elfs);
+        let known: BTreeSet<_> = known.map(|elf| elf.identity.as_str()).collect();
+        let registries = self.registries();
+        let named = || registries.processes().filter(|(it, _)| it.is_named);
+        // Loaded code without a profile is lost, and not zero.
+        let mut counted: BTreeSet<_> = named().flat_map(|(_, it)| it.loaded()).collect();
+        // Their profiles may be of another build of an object.
+        let mut has_strangers = BTreeSet::new();
+        for profile in &self.device {
+            counted.insert((&*profile.arch, &*profile.identity));
+            if !known.contains(&*profile.identity) {
+                has_strangers.insert(&*profile.arch);
+            }
+        }
+        let builds = Builds::of(registries);
+        let mut objects: Vec<_> = self.named.iter().map(|it| it.path.as_path()).collect();
+        objects.retain(|path| !builds.has_others_only(path));
+        let is_wanted = |agent: &AgentRecord, identity: &str| {
+            let arch = agent.name.as_str();
+            !counted.contains(&(arch, identity)) && !has_strangers.contains(arch)
+        };
+        let archs: BTreeSet<_> = self.device.iter().map(|it| it.arch.as_str()).collect();
+        let agents = named().flat_map(|(_, process)| &process.agents).cloned();
+        let mut agents: Vec<_> = agents
+            .filter(|it| archs.contains(it.name.as_str()))
+            .collect();
+        for arch in archs {
+            if !agents.iter().any(|agent| agent.name == arch) {
+                agents.push(AgentRecord {
+                    index: 0,
+                    name: arch.to_owned(),
+                    isa: None,
+                    uuid: None,
+                    node: None,
+                });
+            }
+        }
+        let directory = TempDir::new().context("cannot make a temporary directory")?;
+        zeros::of_objects(&objects, &agents, is_wanted, directory.path(), warnings)?;
+        self.adopt(directory)
+    }
+
+    /// Takes profiles of zeros and device ELFs from a temporary directory, as far as they are not there, and keeps
+    /// the directory.
+    fn adopt(&mut self, directory: TempDir) -> Result<()> {
+        let added = Self::collect(|walk| {
+            walk.named(directory.path());
+            Ok(())
+        })?;
+        let has_zeros = |profile: &DeviceProfile| {
+            let is_of_it = |it: &DeviceProfile| {
+                it.is_of_zeros() && (&it.arch, &it.identity) == (&profile.arch, &profile.identity)
+            };
+            self.device.iter().any(is_of_it)
+        };
+        let mut new = added.device;
+        new.retain(|profile| !has_zeros(profile));
+        self.device.extend(new);
+        self.device.sort();
+        for (identity, elf) in added.elf_paths {
+            self.elf_paths.entry(identity).or_insert(elf);
+        }
+        self.zeros.push(directory);
+        Ok(())
+    }
+
+    /// Completes the registry that was read from `path`.
+    pub(crate) fn complete(&self, path: &Path, document: &mut Document) {
+        if let Some(completed) = self.completion.registries.get(path) {
+            completed.apply(document);
+        }
+    }
+
+    /// Returns whether the registry at `path` lacks records of code that was never launched.
+    pub(crate) fn is_incomplete(&self, path: &Path) -> bool {
+        self.completion.registries.contains_key(path)
     }
 
     /// Keeps the profiles of the newest build of each program and library only, unless `all` are wanted.
@@ -195,6 +330,15 @@ impl DataDirectory {
             if identities.contains(identity.as_str()) {
                 self.kept.add(path, identity);
             }
+        }
+        let origins = self.origins();
+        for file in &mut self.kept.files {
+            let is_temporary = self.zeros.iter().any(|it| file.path.starts_with(it.path()));
+            let identity = file.elfs.first().map(|elf| elf.identity.as_str());
+            let origin = identity
+                .filter(|_| is_temporary)
+                .and_then(|it| origins.of(it));
+            file.origin = origin.map(Path::to_owned);
         }
         let refused = self.kept.refused.iter();
         warnings.extend(refused.map(|error| format!("refused: {}", explained(error))));
@@ -255,7 +399,10 @@ impl DataDirectory {
                  run`, or any program with ROCOV_REGISTRY=always"
             );
         }
-        let (registries, merged) = Registries::read_whole(self.scoped_registry_paths());
+        let (registries, merged) =
+            Registries::read_whole(self.scoped_registry_paths(), |path, document| {
+                self.complete(path, document);
+            });
         // It has read the same files, if there is one already.
         let _ = self.registries.set(registries);
         Ok(merged)

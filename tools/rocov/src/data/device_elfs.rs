@@ -18,6 +18,8 @@ use crate::support::mmap;
 pub(crate) struct ObjectFile {
     /// Its path.
     pub(crate) path: PathBuf,
+    /// The host file that it was taken from, if it is temporary.
+    pub(crate) origin: Option<PathBuf>,
     /// The device ELFs in it.
     pub(crate) elfs: Vec<DeviceElf>,
     /// The errors in other parts of the file.
@@ -67,6 +69,7 @@ impl ObjectFile {
         }
         Ok(Self {
             path: path.to_path_buf(),
+            origin: None,
             elfs,
             damage: damage.collect(),
             contents,

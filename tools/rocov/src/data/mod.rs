@@ -9,10 +9,12 @@
 //! Nothing here prints: each step collects `Warnings`, and the command prints them.
 
 mod builds;
+pub(crate) mod code_cache;
 mod completeness;
 pub(crate) mod components;
 mod data_directory;
 pub(crate) mod device_elfs;
+mod host_code;
 pub(crate) mod labels;
 pub(crate) mod match_elfs;
 mod names;
@@ -20,6 +22,7 @@ mod no_profiles;
 pub(crate) mod profile_header;
 mod registries;
 mod walk;
+pub(crate) mod zeros;
 
 pub(crate) use self::builds::Builds;
 pub(crate) use self::data_directory::{DataDirectory, check_archs, is_missing};

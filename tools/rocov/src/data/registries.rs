@@ -5,14 +5,14 @@
 //! small ([`Registries`]). Only some commands need the kernels and their addresses, which may be large
 //! ([`MergedRegistry`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error, Result};
 use rocov::format::codeobject::FileUri;
 use rocov::format::registry::model::{
-    AgentRecord, CodeObjectRecord, Document, HostRecord, LoadRecord, NeverLoadedRecord,
-    ProcessRecord,
+    AgentRecord, CodeObjectRecord, DeviceCodeRecord, Document, HostRecord, LoadRecord,
+    NeverLoadedRecord, ProcessRecord,
 };
 use rocov::store::layout::{REGISTRIES, normal};
 use serde::Deserialize;
@@ -31,6 +31,8 @@ pub(crate) struct Registries {
 /// One registry.
 #[derive(Debug)]
 pub(crate) struct Registry {
+    /// Its file.
+    pub(crate) path: PathBuf,
     /// The directory that the paths of its profiles start from.
     pub(crate) side: PathBuf,
     /// True if it belongs to the directories that the user named, and not to more.
@@ -56,7 +58,8 @@ pub(crate) struct RegistryCodeObject {
 /// The part of a [`ProcessRecord`] that every command needs.
 #[derive(Debug, Deserialize)]
 pub(crate) struct RegistryProcess {
-    start: u64,
+    #[serde(flatten)]
+    pub(crate) key: ProcessKey,
     epoch: u64,
     pub(crate) command: Vec<String>,
     pub(crate) agents: Vec<AgentRecord>,
@@ -64,7 +67,17 @@ pub(crate) struct RegistryProcess {
     pub(crate) hosts: Vec<HostRecord>,
     pub(crate) loads: Vec<RegistryLoad>,
     #[serde(default)]
+    pub(crate) device_code: Option<DeviceCodeRecord>,
+    #[serde(default)]
     pub(crate) never_loaded: Vec<NeverLoadedRecord>,
+}
+
+/// The parts of a [`ProcessRecord`] that tell processes apart.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub(crate) struct ProcessKey {
+    start: u64,
+    pid: u32,
+    host: String,
 }
 
 /// The part of a [`LoadRecord`] that every command needs.
@@ -101,14 +114,16 @@ impl Registries {
         registries
     }
 
-    /// Reads these registries whole. Returns all of them as one too.
+    /// Reads these registries whole, and has `complete` add to each. Returns all of them as one too.
     pub(super) fn read_whole<'a>(
         files: impl Iterator<Item = (&'a Path, bool)>,
+        complete: impl Fn(&Path, &mut Document),
     ) -> (Self, MergedRegistry) {
         let (mut registries, mut merged) = (Self::default(), MergedRegistry::default());
         for (path, is_named) in files {
             match read_document(path) {
-                Ok(document) => {
+                Ok(mut document) => {
+                    complete(path, &mut document);
                     let part = DocumentPart::from(&document);
                     let registry = Registry::of(path, is_named, part);
                     registries.registries.push(registry);
@@ -126,7 +141,7 @@ impl Registries {
         registries.flat_map(|registry| registry.processes.iter().map(move |it| (registry, it)))
     }
 
-    /// The files that code objects were loaded from.
+    /// The files that code objects were loaded from, or could have been.
     pub(super) fn origins(&self) -> Origins {
         let mut origins = Origins::default();
         for (_, process) in self.processes() {
@@ -141,6 +156,11 @@ impl Registries {
                     known.or_insert(host.unwrap_or(uri.path));
                 }
             }
+            for never in &process.never_loaded {
+                for identity in &never.code_objects {
+                    origins.learn(identity, Path::new(&never.file));
+                }
+            }
         }
         origins
     }
@@ -149,6 +169,7 @@ impl Registries {
 impl Registry {
     fn of(path: &Path, is_named: bool, part: DocumentPart) -> Self {
         Self {
+            path: path.to_owned(),
             side: side(path),
             is_named,
             code_objects: part.code_objects,
@@ -157,15 +178,43 @@ impl Registry {
     }
 }
 
+impl Registry {
+    /// Returns whether it names host files with device code that nobody has looked at.
+    pub(crate) fn has_device_code(&self) -> bool {
+        let mut processes = self.processes.iter();
+        processes.any(|process| process.device_code.is_some())
+    }
+}
+
 impl RegistryProcess {
     /// The time at which it started, in nanoseconds since 1970.
     pub(crate) fn started(&self) -> u64 {
-        self.start.saturating_add(self.epoch)
+        self.key.start.saturating_add(self.epoch)
+    }
+
+    /// The code objects that the process has loaded: the name of the agent, and the identity.
+    pub(crate) fn loaded(&self) -> BTreeSet<(&str, &str)> {
+        let loaded = self.loads.iter().filter_map(|load| {
+            let agent = self.agents.iter().find(|it| it.index == load.agent)?;
+            Some((agent.name.as_str(), load.code_object.as_deref()?))
+        });
+        loaded.collect()
     }
 
     /// The file that a load came from, if it is known.
     pub(crate) fn host(&self, load: &RegistryLoad) -> Option<&HostRecord> {
         self.hosts.get(load.host?)
+    }
+}
+
+impl ProcessKey {
+    /// The key of a process.
+    pub(crate) fn of(process: &ProcessRecord) -> Self {
+        Self {
+            start: process.start,
+            pid: process.pid,
+            host: process.host.clone(),
+        }
     }
 }
 
@@ -204,12 +253,13 @@ impl From<&Document> for DocumentPart {
 impl From<&ProcessRecord> for RegistryProcess {
     fn from(process: &ProcessRecord) -> Self {
         Self {
-            start: process.start,
+            key: ProcessKey::of(process),
             epoch: process.epoch,
             command: process.command.clone(),
             agents: process.agents.clone(),
             hosts: process.hosts.clone(),
             loads: process.loads.iter().map(RegistryLoad::from).collect(),
+            device_code: process.device_code.clone(),
             never_loaded: process.never_loaded.clone(),
         }
     }

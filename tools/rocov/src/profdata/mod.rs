@@ -184,9 +184,10 @@ impl MergedObject<'_> {
     /// The name of the device ELF in messages.
     pub(crate) fn name(&self) -> String {
         let file = self.file.path.display();
-        match self.elf == self.file.path {
-            true => file.to_string(),
-            false => format!("{file}: code object {}", self.identity),
+        match &self.file.origin {
+            Some(origin) => format!("{}: code object {}", origin.display(), self.identity),
+            None if self.elf == self.file.path => file.to_string(),
+            None => format!("{file}: code object {}", self.identity),
         }
     }
 }

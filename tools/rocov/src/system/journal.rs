@@ -1,15 +1,16 @@
 //! The journal of a run: the words that its processes write about themselves, and the line that `rocov
 //! run` ends with.
 //!
-//! librocov appends lines `PID WORD` to a file that exists only for the run. The directory of the
+//! librocov appends lines `PID WORD` and `PID registry PATH` to a file that exists only for the run. The directory of the
 //! profiles shows neither which run wrote a profile, nor which profiles are missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::SystemTime;
 
@@ -41,6 +42,8 @@ pub(crate) struct Ending<'a> {
     pub(crate) has_gpu: bool,
     /// True if there are snapshots.
     pub(crate) has_snapshots: bool,
+    /// True if processes had instrumented code that they did not launch, and it counts as zero.
+    pub(crate) has_zeros: bool,
     /// True if a profile was written that the journal does not know of, as on another host.
     pub(crate) has_profiles: &'a dyn Fn() -> bool,
 }
@@ -68,13 +71,30 @@ impl Journal {
         self.0.path()
     }
 
+    /// The registries that processes have left.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the journal cannot be read.
+    pub(crate) fn registries(&self) -> io::Result<BTreeSet<PathBuf>> {
+        let text = fs::read(self.path())?;
+        let lines = text.split(|byte| *byte == b'\n');
+        let paths = lines.filter_map(|line| {
+            let space = line.iter().position(|byte| *byte == b' ')?;
+            line[space..].strip_prefix(b" registry ")
+        });
+        Ok(paths
+            .map(|path| PathBuf::from(OsStr::from_bytes(path)))
+            .collect())
+    }
+
     /// The line for the end of the run; `None` if all is well.
     ///
     /// # Errors
     ///
     /// Fails if it cannot be read.
     pub(crate) fn closing_line(&self, ending: &Ending<'_>) -> io::Result<Option<String>> {
-        let notes = Notes::of(&fs::read_to_string(self.path())?);
+        let notes = Notes::of(&String::from_utf8_lossy(&fs::read(self.path())?));
         let is_alive = |pid: u32| Path::new("/proc").join(pid.to_string()).exists();
         Ok(notes.closing_line(ending, is_alive))
     }
@@ -114,7 +134,7 @@ impl Notes {
             return None;
         }
         let program = ending.program.display();
-        let why = if self.any_has("zero") {
+        let why = if ending.has_zeros {
             return Some(
                 "no kernel that counts was launched: this run adds only zeros to the report"
                     .to_owned(),

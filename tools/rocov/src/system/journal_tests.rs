@@ -10,6 +10,7 @@ fn line(notes: &str, wait_status: i32, change: impl Fn(&mut Ending<'_>)) -> Stri
         status: ExitStatus::from_raw(wait_status),
         has_gpu: true,
         has_snapshots: false,
+        has_zeros: false,
         has_profiles: &|| false,
     };
     change(&mut ending);
@@ -67,11 +68,6 @@ fn what_became_of_the_counters_is_one_line() {
             "counts are lost: see the lines above".to_owned(),
         ),
         (
-            "7 hip, 7 zero, 7 ended",
-            0,
-            "no kernel that counts was launched: this run adds only zeros to the report".to_owned(),
-        ),
-        (
             "7 hip, 7 loaded, 7 ended",
             0,
             "nothing was drained: no process loaded GPU code that counts: compile it, or have hipRTC \
@@ -105,9 +101,26 @@ fn what_became_of_the_counters_is_one_line() {
          the program on a modelled one"
     );
     assert_eq!(line("", 0, |it| it.has_profiles = &|| true), "");
+    let zeros = |notes| line(notes, 0, |it| it.has_zeros = true);
+    assert_eq!(
+        zeros("7 hip, 7 ended, 7 registry /data/registry/7.kernels.json"),
+        "no kernel that counts was launched: this run adds only zeros to the report"
+    );
+    assert_eq!(zeros("7 hip, 7 counts, 7 wrote, 7 ended"), "");
     let shorter = line("7 counts, 7 wrote", SEGV, |it| it.has_snapshots = true);
     assert!(
         shorter.ends_with("lost; a shorter `--snapshot-every` loses less"),
         "{shorter}"
     );
+}
+
+#[test]
+fn registries_are_paths_to_the_end_of_the_line() {
+    let journal = Journal::new().unwrap();
+    let lines: &[u8] = b"7 hip\n7 registry /d/a b.kernels.json\n8 registry /d/\xff\n7 ended\n8 reg";
+    fs::write(journal.path(), lines).unwrap();
+    let paths = journal.registries().unwrap();
+    let expected = ["/d/a b.kernels.json".as_bytes(), b"/d/\xff"];
+    let expected = expected.map(|path| PathBuf::from(OsStr::from_bytes(path)));
+    assert_eq!(paths, BTreeSet::from(expected));
 }

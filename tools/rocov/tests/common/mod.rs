@@ -32,6 +32,8 @@ pub(crate) fn rocov() -> Command {
     ] {
         command.env_remove(variable);
     }
+    // Not in the home of whoever runs the tests.
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command
 }
 

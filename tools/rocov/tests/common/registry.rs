@@ -110,6 +110,7 @@ pub(crate) fn document(pid: u32, objects: &[CodeObjectRecord], loads: Vec<LoadRe
             agents: vec![agent],
             hosts: Vec::new(),
             loads,
+            device_code: None,
             never_loaded: Vec::new(),
         }],
         ..Document::default()

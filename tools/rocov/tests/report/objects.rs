@@ -1,5 +1,8 @@
 //! The files that device ELFs come from, and those that are rejected.
 
+use rocov::discover::host_files::build_of;
+use rocov::format::registry::model::HostRecord;
+
 use crate::*;
 
 #[test]
@@ -237,4 +240,36 @@ fn an_object_that_was_rebuilt_is_refused_by_identity() {
         }
         assert_eq!(said.lines().count(), 2, "{said}");
     }
+}
+
+/// Processes had another build of the object. Its code would add lines that no run could reach.
+#[test]
+fn an_object_that_was_rebuilt_since_the_run_counts_for_nothing() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    let kept = place.keep(&elf);
+    place.profile(&kept, "gfx90a", 0, 1);
+    let rebuilt = [&INSTRUMENTED[..], &["-O0"]].concat();
+    let bundle = compile_bundle(place.path(), &["gfx90a"], &rebuilt);
+    let program = embed(&bundle, place.path()).canonicalize().unwrap();
+    let report = |had: &str| {
+        let mut document = registry::document(4711, &[], Vec::new());
+        document.processes[0].hosts = vec![HostRecord {
+            path: program.to_str().unwrap().to_owned(),
+            build: had.to_owned(),
+        }];
+        registry::write(&document, &place.data());
+        let output = place.report(&[&"--object", &program]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let heading = stdout(&output);
+        let line = heading.lines().next().unwrap_or_default().to_owned();
+        (line, stderr(&output))
+    };
+    let (line, said) = report("0123456789abcdef");
+    assert_eq!(line, "gfx90a: 1 profile of 1 code object");
+    assert!(said.contains("left out: 1 of 1 device ELF in "), "{said}");
+    // If they had this one, they have not launched its code.
+    let (line, said) = report(&build_of(&program).unwrap());
+    let expected = "gfx90a: 1 profile of 2 code objects, 1 never launched";
+    assert_eq!((line.as_str(), said.as_str()), (expected, ""));
 }

@@ -37,6 +37,7 @@ struct KernelList<'a> {
 pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
     let mut data =
         Warnings::printing(|warnings| DataDirectory::open(&[&arguments.directory], warnings))?;
+    Warnings::printing(|warnings| data.add_zeros(warnings))?;
     let mut registry = data.merged_registry()?;
     for error in &registry.unread {
         print::message(format_args!("left out: {}", explained(error)));

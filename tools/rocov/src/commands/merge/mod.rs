@@ -24,6 +24,8 @@ use std::thread;
 
 use anyhow::{Context, Error, Result, anyhow};
 use rocov::format::registry::Merged;
+use rocov::format::registry::model::Document;
+use tempfile::TempDir;
 
 use crate::cli::{FailureMode, MergeArguments};
 use crate::data::{DataDirectory, is_missing, profile_header};
@@ -32,6 +34,7 @@ use crate::support::mmap;
 use crate::term::exit_status::CommandResult;
 use crate::term::plural::count;
 use crate::term::print;
+use crate::term::warnings::Warnings;
 use inputs::MergeInputs;
 use progress::Progress;
 use sums::{CodeObjectKey, Sums};
@@ -65,6 +68,8 @@ struct Gathered {
     /// Architectures of all profiles, also of those that `--arch` leaves out.
     archs: BTreeSet<String>,
     damaged: Vec<Damaged>,
+    /// The directories with files for code that was never launched, which are among the others.
+    zeros: Vec<TempDir>,
 }
 
 /// Merges the inputs.
@@ -110,6 +115,9 @@ pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
 /// Finds all inputs and adds up those of code objects.
 fn gather(arguments: &MergeArguments) -> Result<Gathered> {
     let mut inputs = MergeInputs::find(arguments)?;
+    if arguments.pgo.is_none() {
+        Warnings::printing(|warnings| inputs.data.add_zeros(warnings))?;
+    }
     let left_out = inputs.data.take_builds(arguments.all_builds);
     if !arguments.quiet {
         print::warn(&left_out);
@@ -119,6 +127,7 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
         ..Gathered::default()
     };
     gathered.add_kept(&inputs.data, arguments);
+    gathered.zeros = std::mem::take(&mut inputs.data.zeros);
     let damaged = std::mem::take(&mut inputs.data.damaged).into_iter();
     let damaged = damaged.map(|(path, error)| Damaged { path, error });
     gathered.damaged.extend(damaged);
@@ -161,10 +170,16 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
     Ok(gathered)
 }
 
-/// Adds the registry in a file to others.
-fn add_registry(merged: &mut Merged, path: &Path) -> Result<()> {
+/// Adds the registry in a file of `data` to others.
+fn add_registry(merged: &mut Merged, path: &Path, data: &DataDirectory) -> Result<()> {
     let text = mmap::map(path)?;
-    let added = merged.add(&text);
+    let added = match data.is_incomplete(path) {
+        false => merged.add(&text),
+        true => Document::parse(&text).and_then(|mut document| {
+            data.complete(path, &mut document);
+            merged.add(&document.to_json())
+        }),
+    };
     added.with_context(|| format!("cannot merge {}", path.display()))
 }
 
@@ -182,7 +197,7 @@ impl Gathered {
             return;
         }
         for path in data.named_registry_paths() {
-            let Err(error) = add_registry(&mut self.registry, path) else {
+            let Err(error) = add_registry(&mut self.registry, path, data) else {
                 continue;
             };
             if arguments.pooled.is_none() {

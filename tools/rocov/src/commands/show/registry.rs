@@ -95,6 +95,26 @@ fn describe_process(
             format_args!("GPU {}: {}, {isa}", agent.index, agent.name),
         );
     }
+    if let Some(code) = &process.device_code {
+        for file in &code.files {
+            let build = file.build.as_deref().unwrap_or("without a build id");
+            description.line(
+                2,
+                format_args!("file with device code: {}, {build}", file.path),
+            );
+        }
+    }
+    for never in &process.never_loaded {
+        description.line(
+            2,
+            format_args!(
+                "never loaded on GPU {}: {} in {}",
+                never.agent,
+                count(never.code_objects.len(), "code object"),
+                never.file
+            ),
+        );
+    }
     for load in &process.loads {
         describe_load(description, load);
         if let Some(identity) = &load.code_object

@@ -1,0 +1,518 @@
+//! Profiles of zeros for code that was never launched.
+//!
+//! librocov names the host files with device code that a process had, in its registry. This module looks for the
+//! code objects with counters in them, selects those that a GPU of the process could have loaded and the process
+//! did not load, and writes a profile of zeros and the device ELF of each, one for an architecture.
+//!
+//! `rocov run` writes them to the data directory, and replaces the files in the registry by the code objects.
+//! Commands that only read a data directory have a temporary directory for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow, bail};
+use memmap2::Mmap;
+use rocov::device::Agent;
+use rocov::discover::host_files::build_of;
+use rocov::drain::{ZeroProfile, ZeroWriter};
+use rocov::format::codeobject::Identity;
+use rocov::format::registry::model::{
+    AgentRecord, CodeFileRecord, CodeObjectRecord, DeviceCodeRecord, Document, NeverLoadedRecord,
+};
+use rocov::settings::{DocumentWhen, Keeping};
+use rocov::store::layout::{DataLayout, OBJECTS, REGISTRIES, SIDE};
+use rocov::store::{ProfileName, RegistryChange, change_registry};
+
+use super::code_cache::CodeCache;
+use super::host_code::{HostCode, at_rest};
+use super::registries::{ProcessKey, Registries, Registry, RegistryProcess};
+use crate::support::{mmap, parallel};
+use crate::term::plural::count;
+use crate::term::warnings::Warnings;
+
+/// The destination of profiles of zeros.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ZeroPlaces<'a> {
+    /// The places that the registries name. The device ELFs are kept that these settings ask for.
+    Own(Keeping),
+    /// One directory, with the layout and the settings of a data directory.
+    Directory(&'a Path, Keeping),
+}
+
+/// The results for all registries.
+#[derive(Debug, Default)]
+pub(crate) struct Completion {
+    /// By the paths of the registries.
+    pub(crate) registries: BTreeMap<PathBuf, CompletedRegistry>,
+}
+
+/// The records that complete a registry.
+#[derive(Debug, Default)]
+pub(crate) struct CompletedRegistry {
+    processes: BTreeMap<ProcessKey, CompletedProcess>,
+    /// Those of new profiles.
+    code_objects: Vec<CodeObjectRecord>,
+}
+
+/// The records that complete a process.
+#[derive(Debug)]
+struct CompletedProcess {
+    never_loaded: Vec<NeverLoadedRecord>,
+    /// The files that could not be looked at.
+    left: Vec<CodeFileRecord>,
+}
+
+/// A host file, as it is now.
+struct CodeFile {
+    /// Its path without links.
+    path: PathBuf,
+    build: String,
+    /// The time of its last change, in nanoseconds since 1970.
+    modified: Option<u64>,
+    contents: Mmap,
+    code: HostCode,
+}
+
+/// The host files of all processes. A file that cannot be looked at has the reason instead.
+type CodeFiles<'a> = BTreeMap<&'a CodeFileRecord, Result<CodeFile>>;
+
+/// A profile of zeros that is to be written.
+struct Wanted<'a> {
+    file: &'a CodeFile,
+    /// The offset of its container in the file.
+    container: usize,
+    agent: Agent,
+    /// The registry that gets its record.
+    registry: &'a Path,
+}
+
+/// The profiles of one place, by arch and identity.
+type WantedHere<'a> = BTreeMap<(&'a str, &'a str), Wanted<'a>>;
+
+/// Looks for code that the processes of `registries` could have loaded and did not, and writes its profiles of
+/// zeros. A file that cannot be looked at is a warning.
+pub(crate) fn complete(
+    registries: &[&Registry],
+    places: ZeroPlaces<'_>,
+    warnings: &mut Warnings,
+) -> Completion {
+    let processes = || {
+        let processes = registries
+            .iter()
+            .flat_map(|registry| registry.processes.iter().map(move |it| (*registry, it)));
+        processes.filter_map(|(registry, it)| Some((registry, it, it.device_code.as_ref()?)))
+    };
+    let files = code_files(processes().flat_map(|(_, _, code)| &code.files));
+    warnings.extend(about_unread(&files));
+    let mut completion = Completion::default();
+    let mut wanted: BTreeMap<_, WantedHere<'_>> = BTreeMap::new();
+    for (registry, process, code) in processes() {
+        let here = wanted.entry(places.layout(registry, code)).or_default();
+        let completed = complete_process(registry, process, code, &files, here);
+        let of_registry = completion.registries.entry(registry.path.clone());
+        let of_registry = of_registry.or_default();
+        of_registry.processes.insert(process.key.clone(), completed);
+    }
+    for ((profiles, side), wanted) in wanted {
+        let layout = DataLayout::of_places(&profiles, &side);
+        for (registry, object) in write(layout, places.keeping(), &wanted, warnings) {
+            let of_registry = completion.registries.entry(registry.to_owned());
+            of_registry.or_default().code_objects.push(object);
+        }
+    }
+    completion
+}
+
+/// A line for each reason why files cannot be looked at.
+fn about_unread(files: &CodeFiles<'_>) -> Vec<String> {
+    let mut reasons: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for (record, file) in files {
+        if let Err(error) = file {
+            let of_reason = reasons.entry(format!("{error:#}")).or_default();
+            of_reason.insert(&record.path);
+        }
+    }
+    let line = |(reason, paths): (String, BTreeSet<&str>)| {
+        let first = paths.first().copied().unwrap_or_default();
+        match paths.len() - 1 {
+            0 => format!("{first}: {reason}"),
+            others => format!("{first}, and {}: {reason}", count(others, "other file")),
+        }
+    };
+    reasons.into_iter().map(line).collect()
+}
+
+/// Writes profiles of zeros to `directory` for the code in `objects` that `agents` could load, as far as it
+/// `is_wanted` on an agent. A failure is a warning.
+///
+/// # Errors
+///
+/// Fails if an object cannot be read.
+pub(crate) fn of_objects(
+    objects: &[&Path],
+    agents: &[AgentRecord],
+    is_wanted: impl Fn(&AgentRecord, &str) -> bool,
+    directory: &Path,
+    warnings: &mut Warnings,
+) -> Result<()> {
+    let cache = CodeCache::of_user();
+    let files = objects.iter().map(|path| CodeFile::of(path, &cache));
+    let files: Vec<_> = files.collect::<Result<_>>()?;
+    let mut wanted = WantedHere::new();
+    for (path, file) in objects.iter().zip(&files) {
+        for agent in one_of_each(agents) {
+            for code in file.code.taken_by(agent) {
+                if is_wanted(agent, code.identity) {
+                    let key = (agent.name.as_str(), code.identity);
+                    wanted.entry(key).or_insert_with(|| Wanted {
+                        file,
+                        container: code.container,
+                        agent: of_arch(agent),
+                        registry: path,
+                    });
+                }
+            }
+        }
+    }
+    // The objects have the device ELFs.
+    let keeping = Keeping::default();
+    write(DataLayout::of_data(directory), keeping, &wanted, warnings);
+    Ok(())
+}
+
+/// Finds the code that a process could have loaded and did not. Adds it to the profiles `here`.
+fn complete_process<'a>(
+    registry: &'a Registry,
+    process: &'a RegistryProcess,
+    code: &'a DeviceCodeRecord,
+    files: &'a CodeFiles<'_>,
+    here: &mut WantedHere<'a>,
+) -> CompletedProcess {
+    let (mut never_loaded, mut left) = (Vec::new(), Vec::new());
+    let loaded = process.loaded();
+    for record in &code.files {
+        let Ok(file) = &files[record] else {
+            left.push(record.clone());
+            continue;
+        };
+        for agent in one_of_each(&process.agents) {
+            let mut code_objects = BTreeSet::new();
+            for code in file.code.taken_by(agent) {
+                let key = (agent.name.as_str(), code.identity);
+                if loaded.contains(&key) {
+                    continue;
+                }
+                code_objects.insert(code.identity.to_owned());
+                here.entry(key).or_insert_with(|| Wanted {
+                    file,
+                    container: code.container,
+                    agent: of_arch(agent),
+                    registry: &registry.path,
+                });
+            }
+            if !code_objects.is_empty() {
+                never_loaded.push(NeverLoadedRecord {
+                    file: file.path.to_string_lossy().into_owned(),
+                    build: Some(file.build.clone()),
+                    agent: agent.index,
+                    code_objects: code_objects.into_iter().collect(),
+                });
+            }
+        }
+    }
+    CompletedProcess { never_loaded, left }
+}
+
+/// Writes the profiles of one place that are not there. Returns the record of each new one, and the registry
+/// that it belongs to. A failure is a warning.
+fn write<'a>(
+    layout: DataLayout,
+    keeping: Keeping,
+    wanted: &WantedHere<'a>,
+    warnings: &mut Warnings,
+) -> Vec<(&'a Path, CodeObjectRecord)> {
+    let name = ProfileName::of_zeros(layout.clone());
+    let mut missing: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for ((arch, identity), wanted) in wanted {
+        let is_there = Identity::from_digits(identity)
+            .is_some_and(|identity| name.for_load(arch, &identity, 0).exists());
+        if !is_there {
+            let place = (&wanted.file.path, wanted.container);
+            missing.entry(place).or_default().push((*identity, wanted));
+        }
+    }
+    let mut records = Vec::new();
+    if missing.is_empty() {
+        return records;
+    }
+    let kept = size_of(&layout.side().join(OBJECTS));
+    let mut writer = ZeroWriter::new(layout, keeping, kept);
+    for ((path, container), wanted) in missing {
+        let contents = &wanted[0].1.file.contents;
+        let code = wanted.iter().map(|(identity, it)| (*identity, &it.agent));
+        let code: Vec<_> = code.collect();
+        match at_rest(contents, container, &code) {
+            Ok(devices) => {
+                for (device, (_, wanted)) in devices.iter().zip(&wanted) {
+                    let ZeroProfile {
+                        outcome,
+                        code_object,
+                    } = writer.write(device);
+                    warnings.extend(outcome.losses.iter().map(ToString::to_string));
+                    warnings.extend(outcome.not_kept.iter().map(ToString::to_string));
+                    records.extend(code_object.map(|object| (wanted.registry, object)));
+                }
+            }
+            Err(error) => warnings.add(format!(
+                "cannot write zeros for the code in {} that was never launched: {error:#}; reports lack this \
+                 code: run the program again",
+                path.display()
+            )),
+        }
+    }
+    records
+}
+
+impl ZeroPlaces<'_> {
+    /// The directories of profiles and of everything else, for the processes of a registry.
+    fn layout(&self, registry: &Registry, code: &DeviceCodeRecord) -> (PathBuf, PathBuf) {
+        match self {
+            Self::Own(_) => {
+                let profiles = registry.side.join(&code.profiles);
+                (
+                    rocov::store::layout::normal(&profiles),
+                    registry.side.clone(),
+                )
+            }
+            Self::Directory(directory, _) => {
+                let layout = DataLayout::of_data(directory);
+                (layout.profiles().to_owned(), layout.side().to_owned())
+            }
+        }
+    }
+
+    fn keeping(&self) -> Keeping {
+        match self {
+            Self::Own(keeping) | Self::Directory(_, keeping) => *keeping,
+        }
+    }
+}
+
+impl CompletedRegistry {
+    /// Adds the records to the registry.
+    pub(crate) fn apply(&self, document: &mut Document) {
+        for process in &mut document.processes {
+            let key = ProcessKey::of(process);
+            if let Some(completed) = self.processes.get(&key) {
+                completed.apply(&mut process.device_code, &mut process.never_loaded);
+            }
+        }
+        for object in &self.code_objects {
+            let is_it = |it: &CodeObjectRecord| {
+                (&it.identity, &it.target) == (&object.identity, &object.target)
+            };
+            if !document.code_objects.iter().any(is_it) {
+                document.code_objects.push(object.clone());
+            }
+        }
+        let objects = &mut document.code_objects;
+        objects.sort_by(|a, b| (&a.identity, &a.target).cmp(&(&b.identity, &b.target)));
+    }
+
+    /// Adds the records to the part of the registry that all commands read.
+    pub(super) fn apply_to_part(&self, registry: &mut Registry) {
+        for process in &mut registry.processes {
+            if let Some(completed) = self.processes.get(&process.key) {
+                completed.apply(&mut process.device_code, &mut process.never_loaded);
+            }
+        }
+    }
+
+    /// The number of code objects that some process could have loaded and did not.
+    fn never_loaded(&self) -> usize {
+        let processes = self.processes.values();
+        let records = processes.flat_map(|process| &process.never_loaded);
+        let code_objects = records.flat_map(|record| &record.code_objects);
+        code_objects.collect::<BTreeSet<_>>().len()
+    }
+}
+
+impl CompletedProcess {
+    fn apply(
+        &self,
+        device_code: &mut Option<DeviceCodeRecord>,
+        never_loaded: &mut Vec<NeverLoadedRecord>,
+    ) {
+        let Some(code) = device_code else { return };
+        code.files.clone_from(&self.left);
+        if code.files.is_empty() {
+            *device_code = None;
+        }
+        never_loaded.extend(self.never_loaded.iter().cloned());
+    }
+}
+
+/// Completes the registries at these paths, which processes of a run have left, in their own data directories.
+/// Returns the number of code objects that count as never loaded.
+///
+/// A registry without instrumented code goes, with its directories if they are empty. `made` is a data directory
+/// that was not there before the run.
+pub(crate) fn complete_run(
+    paths: &BTreeSet<PathBuf>,
+    keeping: Keeping,
+    made: Option<&Path>,
+    warnings: &mut Warnings,
+) -> usize {
+    // A program that has called `exec` has moved its registry.
+    let there = paths.iter().filter(|path| path.exists());
+    let registries = Registries::read(there.map(|path| (path.as_path(), true)));
+    warnings.extend(registries.unread.iter().map(|error| format!("{error:#}")));
+    let all: Vec<_> = registries.registries.iter().collect();
+    let completion = complete(&all, ZeroPlaces::Own(keeping), warnings);
+    let mut never_loaded = 0;
+    for (path, completed) in &completion.registries {
+        never_loaded += completed.never_loaded();
+        let mut is_removed = false;
+        let changed = change_registry(path, |mut document| {
+            completed.apply(&mut document);
+            is_removed = !is_asked_for(&document, keeping.document);
+            match is_removed {
+                true => RegistryChange::Remove,
+                false => RegistryChange::Replace(document),
+            }
+        });
+        match changed {
+            Ok(()) if is_removed => remove_directories(path, made),
+            Ok(()) => {}
+            Err(error) => warnings.add(format!(
+                "cannot complete {}: {error}; `rocov report` looks for code that was never launched again",
+                path.display()
+            )),
+        }
+    }
+    never_loaded
+}
+
+/// Returns whether a registry is to be written under these settings, now that it is complete.
+fn is_asked_for(document: &Document, when: DocumentWhen) -> bool {
+    let mut processes = document.processes.iter();
+    let has_code = document.code_objects.iter().any(|it| it.instrumented)
+        || processes.any(|it| it.device_code.is_some() || !it.never_loaded.is_empty());
+    let has_loads = || document.processes.iter().any(|it| !it.loads.is_empty());
+    has_code || when == DocumentWhen::Always && has_loads()
+}
+
+/// Removes the directories above a registry that are empty and that rocov has made.
+fn remove_directories(registry: &Path, made: Option<&Path>) {
+    let named = |path: &Path, name: &str| path.file_name().is_some_and(|it| it == name);
+    let mut in_registries = true;
+    for directory in registry.ancestors().skip(1) {
+        let is_side = directory
+            .extension()
+            .is_some_and(|it| SIDE.strip_prefix('.').is_some_and(|side| it == side))
+            || named(directory, SIDE)
+            || directory.parent().is_some_and(|it| named(it, SIDE));
+        if !(in_registries || is_side || Some(directory) == made) {
+            break;
+        }
+        in_registries &= !named(directory, REGISTRIES);
+        if fs::remove_dir(directory).is_err() {
+            break;
+        }
+    }
+}
+
+/// Opens the files, each once, and finds the code in them.
+fn code_files<'a>(records: impl Iterator<Item = &'a CodeFileRecord>) -> CodeFiles<'a> {
+    let records: BTreeSet<_> = records.collect();
+    let records: Vec<_> = records.into_iter().collect();
+    let cache = CodeCache::of_user();
+    let found = parallel::map(&records, |record| Ok(CodeFile::open(record, &cache)));
+    let found = found.expect("each file has its own result");
+    records.into_iter().zip(found).collect()
+}
+
+impl CodeFile {
+    /// Opens a file, and checks that it is the one that a process had.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is another one, or cannot be read.
+    fn open(record: &CodeFileRecord, cache: &CodeCache) -> Result<Self> {
+        const REMEDY: &str = "reports lack the code of it that was never launched: run the program again, and \
+                              keep the file until `rocov run` has ended";
+        let path = fs::canonicalize(&record.path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                anyhow!("the file was removed after the program had loaded it; {REMEDY}")
+            }
+            _ => anyhow!("cannot find the file: {error}; {REMEDY}"),
+        })?;
+        let file = Self::of(&path, cache)
+            .map_err(|error| anyhow!("the file cannot be read: {error:#}; {REMEDY}"))?;
+        let is_it = match (&record.build, record.modified) {
+            (Some(had), _) => *had == file.build,
+            (None, Some(had)) => Some(had) == file.modified,
+            (None, None) => true,
+        };
+        if !is_it {
+            bail!("the file was replaced after the program had loaded it; {REMEDY}");
+        }
+        Ok(file)
+    }
+
+    /// Opens the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be read.
+    fn of(path: &Path, cache: &CodeCache) -> Result<Self> {
+        let contents = mmap::map(path)?;
+        let metadata = fs::metadata(path)?;
+        let build = build_of(path)?;
+        let code = cache.find_or(&build, &metadata, || HostCode::of(&contents));
+        Ok(Self {
+            path: path.to_owned(),
+            modified: modified(&metadata),
+            build,
+            contents,
+            code,
+        })
+    }
+}
+
+/// The time of a file's last change, in nanoseconds since 1970.
+fn modified(file: &fs::Metadata) -> Option<u64> {
+    let seconds = u64::try_from(file.mtime()).ok()?;
+    let nanoseconds = u64::try_from(file.mtime_nsec()).ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(nanoseconds)
+}
+
+/// The first agent of each instruction set.
+fn one_of_each(agents: &[AgentRecord]) -> Vec<&AgentRecord> {
+    let mut known = BTreeSet::new();
+    let mut first: Vec<_> = agents.iter().collect();
+    first.retain(|agent| known.insert(agent.isa.as_ref().unwrap_or(&agent.name)));
+    first
+}
+
+/// An agent that stands for all of its architecture.
+fn of_arch(agent: &AgentRecord) -> Agent {
+    Agent {
+        handle: 0,
+        index: 0,
+        name: agent.name.clone(),
+        isa: agent.isa.clone(),
+        uuid: None,
+        node: None,
+    }
+}
+
+/// The size of all files in a directory, in bytes. 0 if it is not there.
+fn size_of(directory: &Path) -> u64 {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let sizes = entries.filter_map(|entry| entry.metadata().ok());
+    sizes.map(|metadata| metadata.len()).sum()
+}
