@@ -354,8 +354,8 @@ fn without_a_profile(file: &ObjectFile, elfs: &[&DeviceElf]) -> String {
         targets => format!(" ({})", targets.join(", ")),
     };
     format!(
-        "left out: {} of {} in {}{targets}: without a profile, as not instrumented, or not for an arch of the \
-         report",
+        "left out: {} of {} in {}{targets}: without a profile: not instrumented, not for an arch of the \
+         report, or rebuilt since the run",
         elfs.len(),
         count(file.elfs.len(), "device ELF"),
         file.path.display(),
