@@ -35,7 +35,8 @@ pub struct SettingError {
 /// The condition for writing the registry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DocumentWhen {
-    /// Write it if an instrumented code object was loaded.
+    /// Write it if an instrumented code object was loaded, or if the process had device code of which nobody
+    /// knows yet whether it is instrumented.
     Auto,
     /// Write it if any code object was loaded.
     Always,

@@ -64,3 +64,60 @@ pub fn change_registry(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registry() -> (tempfile::TempDir, std::path::PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("all.kernels.json");
+        fs::write(&path, Document::default().to_json()).unwrap();
+        (directory, path)
+    }
+
+    #[test]
+    fn changes_at_a_time_are_all_in_the_registry() {
+        const CHANGES: usize = 50;
+        let (_directory, path) = registry();
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let path = &path;
+                scope.spawn(move || {
+                    for change in 0..CHANGES {
+                        let added = change_registry(path, |mut document| {
+                            let mut object = crate::store::describe_code_object(
+                                &crate::discover::registry::tests::elf(&[1], &[]),
+                                None,
+                            );
+                            object.identity = format!("{writer}.{change}");
+                            document.code_objects.push(object);
+                            RegistryChange::Replace(document)
+                        });
+                        added.unwrap();
+                    }
+                });
+            }
+        });
+        let document = Document::parse(&fs::read(&path).unwrap()).unwrap();
+        assert_eq!(document.code_objects.len(), 4 * CHANGES);
+    }
+
+    #[test]
+    fn a_registry_stays_or_goes() {
+        let (directory, path) = registry();
+        let before = fs::read(&path).unwrap();
+        change_registry(&path, |_| RegistryChange::None).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), before);
+        change_registry(&path, |_| RegistryChange::Remove).unwrap();
+        assert!(!path.exists());
+        // None is there, and none is made.
+        change_registry(&path, RegistryChange::Replace).unwrap();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+
+        fs::write(&path, "no registry").unwrap();
+        let error = change_registry(&path, RegistryChange::Replace).unwrap_err();
+        assert!(error.to_string().starts_with("not a registry, or damaged"));
+        assert_eq!(fs::read(&path).unwrap(), b"no registry");
+    }
+}

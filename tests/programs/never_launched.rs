@@ -360,7 +360,7 @@ fn device_code_is_found_in_the_cache() {
     );
 }
 
-/// Of a data directory without the code, a report on the object has it.
+/// A report on an object has its code even if the data directory does not.
 #[test]
 fn a_report_on_an_object_counts_all_of_it() {
     let stack = Stack::usual();

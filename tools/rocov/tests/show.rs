@@ -8,7 +8,8 @@ use std::process::{Command, Output};
 
 use rocov::format::profraw::{SavedSection, SavedSections};
 use rocov::format::registry::model::{
-    AgentRecord, CodeObjectRecord, Document, LoadRecord, ProcessRecord,
+    AgentRecord, CodeFileRecord, CodeObjectRecord, DeviceCodeRecord, Document, LoadRecord,
+    NeverLoadedRecord, ProcessRecord,
 };
 
 use common::device::{INSTRUMENTED, compile, compile_bundle, embed};
@@ -315,8 +316,20 @@ fn a_registry_is_compared_with_the_files_beside_it() {
                 node: None,
             }],
             loads,
-            device_code: None,
-            never_loaded: Vec::new(),
+            device_code: Some(DeviceCodeRecord {
+                profiles: "profraw".into(),
+                files: vec![CodeFileRecord {
+                    path: "/lib/libone.so".into(),
+                    build: Some("0f3c".into()),
+                    modified: None,
+                }],
+            }),
+            never_loaded: vec![NeverLoadedRecord {
+                file: "/lib/libtwo.so".into(),
+                build: None,
+                agent: 0,
+                code_objects: vec!["aa".into(), "bb".into()],
+            }],
         }],
         ..Document::default()
     };
@@ -329,7 +342,8 @@ fn a_registry_is_compared_with_the_files_beside_it() {
     let expected = format!(
         "{}:\n  registry, schema version 1: 1 code object, 1 process record\n  code object {identity} \
          for gfx90a: 4000 bytes, 0 kernels, instrumented, kernel.elf\n  process 4711 on here: ./app \
-         1\n    GPU 0: gfx90a, of an unknown instruction set\n    load 7 on GPU 0: code object \
+         1\n    GPU 0: gfx90a, of an unknown instruction set\n    file with device \
+         code: /lib/libone.so, 0f3c\n    never loaded on GPU 0: 2 code objects in /lib/libtwo.so\n    load 7 on GPU 0: code object \
          {identity} at 0x7f0000000000, 8192 bytes, kernel.elf\n",
         file.display()
     );

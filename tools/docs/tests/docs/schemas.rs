@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use rocov::control::{DumpRequest, REQUEST_MAX, Request};
 use rocov::format::codeobject::{Identity, Kernel};
 use rocov::format::registry::model::{
-    AgentRecord, CodeObjectRecord, Document, HostRecord, KernelAddress, LoadRecord,
-    NeverLoadedRecord, ProcessRecord, Unload, VERSION,
+    AgentRecord, CodeFileRecord, CodeObjectRecord, DeviceCodeRecord, Document, HostRecord,
+    KernelAddress, LoadRecord, NeverLoadedRecord, ProcessRecord, Unload, VERSION,
 };
 use rocov::store::layout::{self, OBJECTS};
 use rocov::store::{Expansion, Label, PARTIAL, ProfileName, ProfileNameParts};
@@ -110,6 +110,14 @@ fn document() -> Document {
             build: "0f3c".into(),
         }],
         loads: vec![load],
+        device_code: Some(DeviceCodeRecord {
+            profiles: "profraw".into(),
+            files: vec![CodeFileRecord {
+                path: "/app".into(),
+                build: Some("0f3c".into()),
+                modified: Some(1),
+            }],
+        }),
         never_loaded: vec![NeverLoadedRecord {
             file: "/app".into(),
             build: Some("0f3c".into()),

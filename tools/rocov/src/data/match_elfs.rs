@@ -365,8 +365,8 @@ fn without_a_profile(file: &ObjectFile, elfs: &[&DeviceElf]) -> String {
         targets => format!(" ({})", targets.join(", ")),
     };
     format!(
-        "left out: {} of {} in {path}{targets}: without a profile, as not instrumented, or not for an arch of the \
-         report: see `rocov doctor {path}`",
+        "left out: {} of {} in {path}{targets}: without a profile: not instrumented, not for an arch of the report, \
+         or rebuilt since the run: see `rocov doctor {path}`",
         elfs.len(),
         count(file.elfs.len(), "device ELF"),
         path = file.path.display(),

@@ -3,6 +3,7 @@
 use rocov::discover::host_files::build_of;
 use rocov::format::registry::model::HostRecord;
 
+use crate::common::registry;
 use crate::*;
 
 #[test]
@@ -267,7 +268,7 @@ fn an_object_that_was_rebuilt_since_the_run_counts_for_nothing() {
     };
     let (line, said) = report("0123456789abcdef");
     assert_eq!(line, "gfx90a: 1 profile of 1 code object");
-    assert!(said.contains("left out: 1 of 1 device ELF in "), "{said}");
+    assert!(said.contains("left out: 2 of 2 device ELFs in "), "{said}");
     // If they had this one, they have not launched its code.
     let (line, said) = report(&build_of(&program).unwrap());
     let expected = "gfx90a: 1 profile of 2 code objects, 1 never launched";
