@@ -442,23 +442,32 @@ impl CodeFile {
     ///
     /// Fails if it is another one, or cannot be read.
     fn open(record: &CodeFileRecord, cache: &CodeCache) -> Result<Self> {
-        const REMEDY: &str = "reports lack the code of it that was never launched: run the program again, and \
-                              keep the file until `rocov run` has ended";
         let path = fs::canonicalize(&record.path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-                anyhow!("the file was removed after the program had loaded it; {REMEDY}")
+                anyhow!(
+                    "the file was removed after the program had loaded it, and reports lack its code that was never \
+                     launched: run the program again, and keep the file until `rocov run` has ended"
+                )
             }
-            _ => anyhow!("cannot find the file: {error}; {REMEDY}"),
+            _ => anyhow!(
+                "cannot find the file: {error}; reports lack its code that was never launched: run the program again"
+            ),
         })?;
         let file = Self::of(&path, cache)
-            .map_err(|error| anyhow!("the file cannot be read: {error:#}; {REMEDY}"))?;
+            .map_err(|error| anyhow!(
+                    "the file cannot be read: {error:#}; reports lack its code that was never launched: run the program \
+                     again"
+                ))?;
         let is_it = match (&record.build, record.modified) {
             (Some(had), _) => *had == file.build,
             (None, Some(had)) => Some(had) == file.modified,
             (None, None) => true,
         };
         if !is_it {
-            bail!("the file was replaced after the program had loaded it; {REMEDY}");
+            bail!(
+                "the file was replaced after the program had loaded it, and reports lack its code that was never launched: \
+                 run the program again, and keep the file until `rocov run` has ended"
+            );
         }
         Ok(file)
     }
