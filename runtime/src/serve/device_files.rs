@@ -31,7 +31,9 @@ pub(super) fn record() {
     with_state(|state| {
         let filter = state.session.filter();
         files.retain(|file| filter.is_open() || filter.admits(Some(&file.path)));
-        if !files.is_empty() && !state.look_and_stand_down() {
+        // Loads and drains have searched for LLVM's runtime. Without any, it has counted nothing either, and a
+        // search through all files takes long.
+        if !files.is_empty() && !state.stands_down() {
             state.session.ends_with(files, agents);
         }
     });
