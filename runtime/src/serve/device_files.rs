@@ -12,6 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use memchr::memmem;
 use rocov::device::Agent;
 use rocov::discover::CodeFile;
 
@@ -31,7 +32,9 @@ pub(super) fn record() {
     with_state(|state| {
         let filter = state.session.filter();
         files.retain(|file| filter.is_open() || filter.admits(Some(&file.path)));
-        if !files.is_empty() && !state.look_and_stand_down() {
+        // Loads and drains have searched for LLVM's runtime. Without any, it has counted nothing either, and a
+        // search through all files takes long.
+        if !files.is_empty() && !state.stands_down() {
             state.session.ends_with(files, agents);
         }
     });
@@ -90,8 +93,7 @@ fn file(holder: &Holder, mapped: impl FnOnce() -> Option<PathBuf>) -> Option<Cod
 /// Returns whether a path is absolute and goes down only, as most names of libraries do.
 fn is_plain(path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
-    let goes_up = bytes.windows(4).any(|part| part == b"/../");
-    path.is_absolute() && !goes_up
+    path.is_absolute() && memmem::find(bytes, b"/../").is_none()
 }
 
 /// Returns the time of a file's last change, in nanoseconds since 1970.

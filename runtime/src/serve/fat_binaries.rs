@@ -2,6 +2,7 @@
 //!
 //! A library may be closed long before the program ends, and its code may never have been launched.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::guest::elf_objects::{self, Holder};
@@ -20,15 +21,15 @@ struct Registered {
 struct FatBinaries {
     /// Those of libraries that are open.
     registered: Vec<Registered>,
-    /// The objects that were closed, each with an address of a bundle that was in it.
-    closed: Vec<(usize, Arc<Holder>)>,
+    /// The objects that were closed, each with the address of a bundle that was in it.
+    closed: BTreeMap<Arc<Holder>, usize>,
     /// True once a fat binary was registered.
     are_seen: bool,
 }
 
 static ALL: Mutex<FatBinaries> = Mutex::new(FatBinaries {
     registered: Vec::new(),
-    closed: Vec::new(),
+    closed: BTreeMap::new(),
     are_seen: false,
 });
 
@@ -45,24 +46,27 @@ pub(crate) fn note(handle: usize, bundle: usize) {
 
 /// Forgets a fat binary, whose library is being closed. If this is the drainer, remembers the library.
 pub(crate) fn forget(handle: usize, is_drainer: impl FnOnce() -> bool) {
-    // The latest is unregistered first.
-    let place = |all: &FatBinaries| all.registered.iter().rposition(|it| it.handle == handle);
-    let (mut gone, addresses) = {
+    let (mut gone, unlooked) = {
         let mut all = all();
-        let Some(place) = place(&all) else { return };
-        (all.registered.remove(place), unlooked(&all.registered))
+        // The latest is unregistered first.
+        let place = all.registered.iter().rposition(|it| it.handle == handle);
+        let Some(place) = place else { return };
+        let gone = all.registered.remove(place);
+        // All at once: when a program ends, it closes one library after the other.
+        let unlooked = match gone.holder {
+            Some(_) => Vec::new(),
+            None => unlooked(&all.registered),
+        };
+        (gone, unlooked)
     };
     if !is_drainer() {
         return;
     }
     if gone.holder.is_none() {
-        // All at once: when a program ends, it closes one library after the other.
-        gone.holder = look([vec![gone.bundle], addresses].concat(), gone.bundle);
+        gone.holder = look([vec![gone.bundle], unlooked].concat(), gone.bundle);
     }
-    let Some(holder) = gone.holder else { return };
-    let mut all = all();
-    if !all.closed.iter().any(|(_, known)| *known == holder) {
-        all.closed.push((gone.bundle, holder));
+    if let Some(holder) = gone.holder {
+        all().closed.entry(holder).or_insert(gone.bundle);
     }
 }
 
@@ -80,7 +84,9 @@ pub(super) fn holders() -> Option<Vec<(usize, Arc<Holder>)>> {
     let all = all();
     let open = all.registered.iter();
     let open = open.filter_map(|it| Some((it.bundle, it.holder.clone()?)));
-    let mut holders: Vec<_> = open.chain(all.closed.iter().cloned()).collect();
+    let closed = all.closed.iter();
+    let closed = closed.map(|(holder, bundle)| (*bundle, holder.clone()));
+    let mut holders: Vec<_> = open.chain(closed).collect();
     // Several fat binaries of an object share its holder.
     holders.dedup_by(|(_, one), (_, other)| Arc::ptr_eq(one, other));
     Some(holders)

@@ -47,11 +47,6 @@ impl State {
         self.llvm_drain.stance() == Stance::StandDown
     }
 
-    /// Searches for LLVM's runtime again, and returns whether it drains this program.
-    pub(super) fn look_and_stand_down(&mut self) -> bool {
-        self.llvm_drain.look() == Stance::StandDown
-    }
-
     /// Searches for LLVM's runtime again, and returns whether it drains this program. If rocov drains in
     /// its stead, leaves nothing for it to find.
     pub(super) fn yields_to_llvm(&mut self, device: &HsaDevice) -> bool {

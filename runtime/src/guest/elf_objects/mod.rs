@@ -43,6 +43,23 @@ pub(crate) fn all() -> Vec<Object> {
     objects
 }
 
+/// Returns the executable, the first of [`all`] objects.
+fn executable() -> Option<Object> {
+    unsafe extern "C" fn collect_first(
+        object: *mut libc::dl_phdr_info,
+        size: usize,
+        objects: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the arguments of this callback, passed on.
+        unsafe { collect(object, size, objects) };
+        1
+    }
+    let mut objects: Vec<Object> = Vec::new();
+    // SAFETY: the callback matches the interface and gets the address of `objects`.
+    unsafe { libc::dl_iterate_phdr(Some(collect_first), (&raw mut objects).cast()) };
+    objects.pop()
+}
+
 /// Returns the number of objects that were ever loaded, those included that are gone.
 pub(crate) fn opened() -> u64 {
     unsafe extern "C" fn count(
@@ -69,7 +86,7 @@ pub(crate) fn containing(address: *const c_void) -> Option<Object> {
 }
 
 /// An object that holds an address of interest.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Holder {
     /// Its name in the dynamic linker's list; `None` for the executable.
     pub(crate) name: Option<CString>,
@@ -184,7 +201,7 @@ fn range_of(object: &libc::dl_phdr_info, header: &libc::Elf64_Phdr) -> Range<usi
 pub(crate) fn executable_file() -> Option<PathBuf> {
     static FILE: OnceLock<Option<PathBuf>> = OnceLock::new();
     // Every load of a code object asks for it, and the kernel takes long for all mappings.
-    let file = FILE.get_or_init(|| all().first().map(Object::mapped_file));
+    let file = FILE.get_or_init(|| executable().map(|it| it.mapped_file()));
     file.clone()
 }
 
