@@ -8,7 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::artifacts::{built, repository};
-use crate::support::command::{Ended, limited, run};
+use crate::support::command::{Ended, limited, rocov_run, run};
 use crate::support::compile::{Compilation, device_header};
 use crate::support::data::Data;
 use crate::support::gpu::Stack;
@@ -308,6 +308,37 @@ fn without_rocov_run_the_commands_find_it() {
     // The next run adds to it, and completes its own process.
     let ran = ran.and(&program, &["scale"]);
     ran.reports(&[&ADDED, &SCALED, &HALVE]);
+}
+
+/// All processes of a run are completed, and share the profiles with later runs.
+#[test]
+fn processes_share_the_profiles_of_zeros() {
+    let program = program(Stack::usual());
+    let ran = Ran::new();
+    for number in 1..=2 {
+        let mut command = rocov_run(Some(&format!("model:{TARGET}")), &ran.data());
+        command.args(["sh", "-c", "\"$0\" none & \"$0\" add & \"$0\" scale & wait"]);
+        run(command.arg(&program.file)).success().silently();
+        let found = Data::of(&ran.data());
+        // Two of zeros, and two of each run.
+        assert_eq!(found.profiles.len(), 2 + 2 * number);
+        assert_eq!(found.elfs.len(), 2);
+        let processes = found.registries.iter().flat_map(|it| &it.processes);
+        let never = processes.map(|process| {
+            assert_eq!(process.device_code, None);
+            process
+                .never_loaded
+                .iter()
+                .map(|it| it.code_objects.len())
+                .sum::<usize>()
+        });
+        let mut never: Vec<_> = never.collect();
+        never.sort_unstable();
+        // Each that launches a kernel of one file lacks the other.
+        let expected = [vec![1; 2 * number], vec![2; number]].concat();
+        assert_eq!(never, expected);
+    }
+    ran.reports(&[&ADDED, &SCALED]);
 }
 
 /// A suite of many processes looks at a file once, also if several runs end at a time.

@@ -388,7 +388,7 @@ pub(crate) fn complete_run(
             Ok(()) if is_removed => remove_directories(path, made),
             Ok(()) => {}
             Err(error) => warnings.add(format!(
-                "cannot complete {}: {error}; `rocov report` looks for code that was never launched again",
+                "cannot complete {}: {error}; `rocov report` looks again for code that was never launched",
                 path.display()
             )),
         }
