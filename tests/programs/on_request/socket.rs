@@ -64,7 +64,7 @@ fn another_user_is_refused() {
         .arg(server.pid().to_string());
     let said = run(&mut command).with_status(1).stderr;
     let expected = format!(
-        "rocov: process {} belongs to user 0: only that user and root may ask it\n",
+        "rocov: process {} belongs to user 0: ask as that user or as root\n",
         server.pid()
     );
     assert_eq!(said, expected);
@@ -130,7 +130,7 @@ fn a_stale_socket_is_cleaned() {
         .with_status(1)
         .stderr;
     let (pid, socket) = (server.pid(), server.socket());
-    let gone = format!("rocov: there is no process {pid}");
+    let gone = format!("rocov: there is no process {pid}: check the number");
     let removed = "rocov removed its socket";
     assert_eq!(said, format!("{gone}; {removed}: {}\n", socket.display()));
     assert!(!socket.exists());
