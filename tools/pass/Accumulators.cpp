@@ -1,0 +1,368 @@
+//===- Accumulators.cpp - Counting in registers ---------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A lane counts how often it ran each block, in a local variable that later
+/// passes turn into registers: one bit for a block outside of loops, a number
+/// for a block in a loop. If the number of turns of a loop is known, they turn
+/// the number into an expression. All counters of a block share its count.
+///
+/// The counts go to memory, and start from zero again:
+///
+///   - before a return: all returns become one,
+///   - before an instruction in which the thread may end,
+///   - in loops without a known bound, once in 2^16 turns.
+///
+//===----------------------------------------------------------------------===//
+
+#include "Accumulators.h"
+
+#include "Returning.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Analysis/CycleAnalysis.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/KnownBits.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+
+using namespace llvm;
+
+namespace rocov {
+
+/// The most turns of loops without a bound until the counts go to memory.
+constexpr uint64_t MaxTurns = 1 << 16;
+/// The most blocks outside and inside of loops that are counted in registers.
+/// The counts of others go to memory at once.
+constexpr unsigned MaxBits = 32, MaxNumbers = 16;
+
+CountedFunction::CountedFunction(Function &F)
+    : F(&F), Updates(findCounterUpdates(F)) {
+  for (const CounterUpdate &Update : Updates) {
+    auto *At = find(Words, Update.Word);
+    WordOf.push_back(At - Words.begin());
+    if (At == Words.end())
+      Words.push_back(Update.Word);
+  }
+}
+
+void CountedFunction::splitAtEnds(const Returning &Comes) {
+  for (Instruction &I : instructions(F))
+    if (Comes.mayEndThread(I))
+      Ends.push_back(&I);
+  for (Instruction *End : Ends) {
+    SplitBlock(End->getParent(), End);
+    SplitBlock(End->getParent(), End->getNextNode());
+  }
+}
+
+/// The most turns of \p C each time that it is entered, if there is a bound
+/// that is known on entry.
+static std::optional<uint64_t> maxTurns(const Cycle &C, LoopFacts Facts) {
+  if (!Facts.Loops || !C.isReducible())
+    return std::nullopt;
+  Loop *L = Facts.Loops->getLoopFor(C.getHeader());
+  if (!L || L->getHeader() != C.getHeader())
+    return std::nullopt;
+  const SCEV *Max = Facts.Evolution->getSymbolicMaxBackedgeTakenCount(L);
+  if (isa<SCEVCouldNotCompute>(Max))
+    return std::nullopt;
+  APInt Bound = Facts.Evolution->getUnsignedRangeMax(Max);
+  return SaturatingAdd(Bound.getLimitedValue(), uint64_t(1));
+}
+
+/// The most runs of a block in \p C until the counts go to memory, at the latest
+/// after MaxTurns turns of a loop without a bound.
+static uint64_t maxRuns(const Cycle *C, LoopFacts Facts) {
+  uint64_t Most = 1;
+  for (; C; C = C->getParentCycle()) {
+    auto Turns = maxTurns(*C, Facts);
+    Most = SaturatingMultiply(Most, Turns.value_or(MaxTurns));
+    if (!Turns)
+      break;
+  }
+  return Most;
+}
+
+/// All cycles, each before those in it.
+static SmallVector<const Cycle *, 8> allCycles(const CycleInfo &Cycles) {
+  SmallVector<const Cycle *, 8> All(Cycles.toplevel_begin(),
+                                    Cycles.toplevel_end());
+  for (unsigned I = 0; I != All.size(); ++I)
+    All.append(All[I]->child_begin(), All[I]->child_end());
+  return All;
+}
+
+std::optional<uint64_t> maxRuns(Function &F, LoopFacts Facts) {
+  CycleInfo Cycles;
+  Cycles.compute(F);
+  uint64_t Most = 1;
+  for (const Cycle *C : allCycles(Cycles)) {
+    if (!maxTurns(*C, Facts))
+      return std::nullopt;
+    Most = std::max(Most, maxRuns(C, Facts));
+  }
+  return Most;
+}
+
+namespace {
+
+/// The part of an update's step that differs between lanes. Null if all lanes
+/// add the same number.
+Value *variableStep(const CounterUpdate &Update) {
+  Value *Step = Update.step();
+  return isa<ConstantInt>(Step) ? nullptr : Step;
+}
+
+/// A count of each lane.
+struct Accumulator {
+  BasicBlock *Block;
+  /// Null: count the runs of the block.
+  Value *Step;
+  /// The updates that it stands for, and the words with factors.
+  SmallVector<AtomicRMWInst *, 4> Updates;
+  SmallVector<std::pair<unsigned, uint64_t>, 4> Words;
+  /// i1, i32 or i64.
+  Type *Width = nullptr;
+  /// The depth of cycles around the block.
+  unsigned Depth = 0;
+  AllocaInst *Variable = nullptr;
+};
+
+class Accumulation {
+public:
+  Accumulation(CountedFunction &Counted, LoopFacts Facts,
+               std::optional<uint64_t> MaxRuns, rocov::Bring Bring)
+      : Counted(Counted), F(*Counted.F), Facts(Facts), MaxRuns(MaxRuns),
+        Bring(Bring) {}
+
+  void run();
+
+private:
+  void gather();
+  void chooseWidth(Accumulator &It, const CycleInfo &Cycles) const;
+  void chooseRegisters();
+  void countInMemory(Accumulator &It);
+  void countInVariable(Accumulator &It);
+  void unifyReturns();
+  void flush(Instruction *Before, bool Reset);
+  void flushInLoops();
+
+  CountedFunction &Counted;
+  Function &F;
+  LoopFacts Facts;
+  std::optional<uint64_t> MaxRuns;
+  rocov::Bring Bring;
+  SmallVector<Accumulator, 16> Accumulators;
+  /// The headers of loops without a bound.
+  SmallVector<BasicBlock *, 4> Unbounded;
+};
+
+/// Groups the updates by block.
+void Accumulation::gather() {
+  MapVector<std::pair<BasicBlock *, Value *>, Accumulator> Groups;
+  for (unsigned I = 0; I != Counted.Updates.size(); ++I) {
+    const CounterUpdate &Update = Counted.Updates[I];
+    Value *Step = variableStep(Update);
+    BasicBlock *Block = Update.Add->getParent();
+    // Every variable step is an accumulator of its own.
+    Value *Key = Step ? static_cast<Value *>(Update.Add) : nullptr;
+    Accumulator &Group = Groups[{Block, Key}];
+    Group.Block = Block;
+    Group.Step = Step;
+    Group.Updates.push_back(Update.Add);
+    uint64_t Factor =
+        Step ? 1 : cast<ConstantInt>(Update.step())->getZExtValue();
+    auto *Same = find_if(Group.Words, [&](auto &It) {
+      return It.first == Counted.WordOf[I];
+    });
+    if (Same != Group.Words.end())
+      Same->second += Factor;
+    else
+      Group.Words.push_back({Counted.WordOf[I], Factor});
+  }
+  for (auto &[_, Group] : Groups)
+    Accumulators.push_back(std::move(Group));
+}
+
+void Accumulation::chooseWidth(Accumulator &It, const CycleInfo &Cycles) const {
+  LLVMContext &Context = F.getContext();
+  uint64_t Most = 1;
+  if (It.Step) {
+    KnownBits Known = computeKnownBits(It.Step, F.getParent()->getDataLayout());
+    Most = Known.getMaxValue().getLimitedValue();
+  }
+  if (const Cycle *C = Cycles.getCycle(It.Block)) {
+    It.Depth = C->getDepth();
+    Most = SaturatingMultiply(Most, MaxRuns ? *MaxRuns : maxRuns(C, Facts));
+    // An accumulator of one bit is set, not added to.
+    Most = std::max<uint64_t>(Most, 2);
+  }
+  It.Width = Most <= 1            ? Type::getInt1Ty(Context)
+             : Most <= UINT32_MAX ? Type::getInt32Ty(Context)
+                                  : Type::getInt64Ty(Context);
+}
+
+/// Takes those accumulators out that are too many for registers. Those in the
+/// deepest loops stay.
+void Accumulation::chooseRegisters() {
+  stable_sort(Accumulators, [](const Accumulator &A, const Accumulator &B) {
+    return A.Depth > B.Depth;
+  });
+  unsigned Bits = 0, Numbers = 0;
+  SmallVector<Accumulator, 16> Kept;
+  for (Accumulator &It : Accumulators) {
+    bool IsBit = It.Width->isIntegerTy(1);
+    bool Fits = IsBit ? ++Bits <= MaxBits : ++Numbers <= MaxNumbers;
+    if (Fits)
+      Kept.push_back(std::move(It));
+    else
+      countInMemory(It);
+  }
+  Accumulators = std::move(Kept);
+}
+
+void Accumulation::countInMemory(Accumulator &It) {
+  Instruction *Last = It.Updates.back();
+  Value *Step = It.Step;
+  if (!Step)
+    Step = ConstantInt::getTrue(F.getContext());
+  Bring(Last, LaneCount{Step, It.Words});
+  for (AtomicRMWInst *Update : It.Updates)
+    Update->eraseFromParent();
+}
+
+void Accumulation::countInVariable(Accumulator &It) {
+  const DataLayout &DL = F.getParent()->getDataLayout();
+  IRBuilder<> Entry(&F.getEntryBlock(), F.getEntryBlock().getFirstInsertionPt());
+  It.Variable = Entry.CreateAlloca(It.Width, DL.getAllocaAddrSpace());
+  Entry.CreateStore(ConstantInt::get(It.Width, 0), It.Variable);
+
+  Instruction *Last = It.Updates.back();
+  IRBuilder<> B(Last);
+  Value *Step = It.Step;
+  if (It.Width->isIntegerTy(1)) {
+    Step = Step ? B.CreateTrunc(Step, It.Width) : B.getTrue();
+    B.CreateStore(Step, It.Variable);
+  } else {
+    Value *Old = B.CreateLoad(It.Width, It.Variable);
+    Step = Step ? B.CreateZExtOrTrunc(Step, It.Width)
+                : ConstantInt::get(It.Width, 1);
+    // No wrap: later passes need not think about it.
+    B.CreateStore(B.CreateAdd(Old, Step, "", /*HasNUW=*/true), It.Variable);
+  }
+  for (AtomicRMWInst *Update : It.Updates)
+    Update->eraseFromParent();
+}
+
+/// Gives the function one return, so that all lanes bring their counts to memory
+/// together.
+void Accumulation::unifyReturns() {
+  SmallVector<ReturnInst *, 4> Returns;
+  for (BasicBlock &Block : F)
+    if (auto *Return = dyn_cast<ReturnInst>(Block.getTerminator()))
+      Returns.push_back(Return);
+  if (Returns.size() < 2)
+    return;
+  BasicBlock *Only = BasicBlock::Create(F.getContext(), "", &F);
+  IRBuilder<> B(Only);
+  PHINode *Result = nullptr;
+  if (F.getReturnType()->isVoidTy()) {
+    B.CreateRetVoid();
+  } else {
+    Result = B.CreatePHI(F.getReturnType(), Returns.size());
+    B.CreateRet(Result);
+  }
+  for (ReturnInst *Return : Returns) {
+    if (Result)
+      Result->addIncoming(Return->getReturnValue(), Return->getParent());
+    IRBuilder<>(Return).CreateBr(Only);
+    Return->eraseFromParent();
+  }
+}
+
+void Accumulation::flush(Instruction *Before, bool Reset) {
+  IRBuilder<> B(Before);
+  SmallVector<LaneCount, 16> Counts;
+  for (Accumulator &It : Accumulators)
+    Counts.push_back({B.CreateLoad(It.Width, It.Variable), It.Words});
+  Bring(Before, Counts);
+  if (!Reset)
+    return;
+  B.SetInsertPoint(Before);
+  for (Accumulator &It : Accumulators)
+    B.CreateStore(ConstantInt::get(It.Width, 0), It.Variable);
+}
+
+/// Lets loops without a bound count their turns together. The counts go to
+/// memory once in MaxTurns.
+void Accumulation::flushInLoops() {
+  if (Unbounded.empty())
+    return;
+  const DataLayout &DL = F.getParent()->getDataLayout();
+  IRBuilder<> Entry(&F.getEntryBlock(), F.getEntryBlock().getFirstInsertionPt());
+  Type *Int32 = Entry.getInt32Ty();
+  auto *Turns = Entry.CreateAlloca(Int32, DL.getAllocaAddrSpace());
+  Entry.CreateStore(Entry.getInt32(0), Turns);
+  for (BasicBlock *Header : Unbounded) {
+    Instruction *Start = &*Header->getFirstInsertionPt();
+    IRBuilder<> B(Start);
+    Value *Turn = B.CreateAdd(B.CreateLoad(Int32, Turns), B.getInt32(1));
+    B.CreateStore(Turn, Turns);
+    Value *IsDue = B.CreateICmpEQ(Turn, B.getInt32(MaxTurns));
+    Instruction *Due = SplitBlockAndInsertIfThen(IsDue, Start->getIterator(),
+                                                 /*Unreachable=*/false);
+    B.SetInsertPoint(Due);
+    B.CreateStore(B.getInt32(0), Turns);
+    flush(Due, /*Reset=*/true);
+  }
+}
+
+void Accumulation::run() {
+  gather();
+  CycleInfo Cycles;
+  Cycles.compute(F);
+  for (Accumulator &It : Accumulators)
+    chooseWidth(It, Cycles);
+  if (!MaxRuns)
+    for (const Cycle *C : allCycles(Cycles))
+      if (!maxTurns(*C, Facts))
+        Unbounded.push_back(C->getHeader());
+  chooseRegisters();
+  if (Accumulators.empty())
+    return;
+  unifyReturns();
+  for (Accumulator &It : Accumulators)
+    countInVariable(It);
+  flushInLoops();
+  for (Instruction *End : Counted.Ends)
+    flush(End, /*Reset=*/true);
+  for (BasicBlock &Block : F)
+    if (auto *Return = dyn_cast<ReturnInst>(Block.getTerminator())) {
+      flush(Return, /*Reset=*/false);
+      break;
+    }
+}
+
+} // namespace
+
+void accumulate(CountedFunction &Counted, LoopFacts Facts, Bring Bring) {
+  Accumulation(Counted, Facts, std::nullopt, Bring).run();
+}
+
+void accumulateBounded(CountedFunction &Counted, uint64_t MaxRuns,
+                       Bring Bring) {
+  Accumulation(Counted, LoopFacts(), MaxRuns, Bring).run();
+}
+
+} // namespace rocov

@@ -1,0 +1,84 @@
+//===- Accumulators.h - Counting in registers -------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ROCOV_PASS_ACCUMULATORS_H
+#define ROCOV_PASS_ACCUMULATORS_H
+
+#include "CounterUpdates.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+
+namespace llvm {
+class Function;
+class Instruction;
+class LoopInfo;
+class ScalarEvolution;
+class Value;
+} // namespace llvm
+
+namespace rocov {
+
+class Returning;
+
+/// The counters that a function adds to: its words.
+struct CountedFunction {
+  llvm::Function *F;
+  llvm::SmallVector<CounterUpdate, 16> Updates;
+  /// For each update its word.
+  llvm::SmallVector<unsigned, 16> WordOf;
+  /// For each word its counter.
+  llvm::SmallVector<Counter, 16> Words;
+  /// The place of the first word in a copy, in bytes.
+  uint64_t Offset = 0;
+
+  /// The instructions in which the thread may end.
+  llvm::SmallVector<llvm::Instruction *, 4> Ends;
+
+  explicit CountedFunction(llvm::Function &F);
+
+  /// Finds the instructions in which the thread may end. Splits blocks there, so
+  /// that a thread runs all of a block or none.
+  void splitAtEnds(const Returning &Comes);
+};
+
+/// What optimised code shows about loops. Null pointers for code that is not
+/// optimised.
+struct LoopFacts {
+  llvm::LoopInfo *Loops = nullptr;
+  llvm::ScalarEvolution *Evolution = nullptr;
+};
+
+/// A lane's count of something, and the words that it goes to.
+struct LaneCount {
+  /// i1, i32 or i64, unsigned.
+  llvm::Value *Count;
+  /// The words of the function, each with a factor.
+  llvm::ArrayRef<std::pair<unsigned, uint64_t>> Words;
+};
+
+/// Brings the counts of lanes to memory before \p Before.
+using Bring = llvm::function_ref<void(llvm::Instruction *Before,
+                                      llvm::ArrayRef<LaneCount> Counts)>;
+
+/// Makes \p Counted count in registers, and bring the counts to memory before a
+/// thread leaves it.
+void accumulate(CountedFunction &Counted, LoopFacts Facts, Bring Bring);
+
+/// Does so for a function in which no block runs more often than \p MaxRuns
+/// times in one call. Counts in loops stay in registers until the end.
+void accumulateBounded(CountedFunction &Counted, uint64_t MaxRuns, Bring Bring);
+
+/// The most runs of any block in one call of \p F, if the bounds of all loops are
+/// known when the loops are entered.
+std::optional<uint64_t> maxRuns(llvm::Function &F, LoopFacts Facts);
+
+} // namespace rocov
+
+#endif // ROCOV_PASS_ACCUMULATORS_H

@@ -1,0 +1,54 @@
+//===- CounterUpdates.h - The places where code counts ----------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ROCOV_PASS_COUNTERUPDATES_H
+#define ROCOV_PASS_COUNTERUPDATES_H
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace llvm {
+class AtomicRMWInst;
+class Function;
+class GlobalVariable;
+class Value;
+} // namespace llvm
+
+namespace rocov {
+
+/// One 64-bit word of a function's counters.
+struct Counter {
+  llvm::GlobalVariable *Array;
+  uint64_t Index;
+
+  bool operator==(const Counter &Other) const {
+    return Array == Other.Array && Index == Other.Index;
+  }
+};
+
+/// An instruction by which InstrProfiling's lowering adds to a counter.
+struct CounterUpdate {
+  llvm::AtomicRMWInst *Add;
+  Counter Word;
+
+  /// The number that it adds, 64 bits wide.
+  llvm::Value *step() const;
+};
+
+/// Returns whether \p Variable holds 64-bit counters: those of
+/// `-fprofile-instr-generate` or `-fprofile-generate`, or the counters of
+/// uniform waves that clang 23 added. Single bytes and bitmaps do not.
+bool isCounterArray(const llvm::GlobalVariable &Variable);
+
+/// The counter updates of \p F. Leaves out atomic instructions whose address is
+/// not a constant: they go on to add to LLVM's own counter.
+llvm::SmallVector<CounterUpdate, 16> findCounterUpdates(llvm::Function &F);
+
+} // namespace rocov
+
+#endif // ROCOV_PASS_COUNTERUPDATES_H

@@ -1,0 +1,32 @@
+//===- Flush.h - Bringing counts to memory ----------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ROCOV_PASS_FLUSH_H
+#define ROCOV_PASS_FLUSH_H
+
+#include "Accumulators.h"
+
+#include <cstdint>
+
+namespace rocov {
+
+class CopiesTable;
+class GpuTarget;
+
+/// Adds the counts of each active lane to LLVM's own counters, \p Words.
+void addToCounters(llvm::ArrayRef<Counter> Words, llvm::Instruction *Before,
+                   llvm::ArrayRef<LaneCount> Counts);
+
+/// Adds the counts of all active lanes to this unit's copy, with one atomic
+/// instruction for each wave. \p Words is the size of the function's part of a
+/// copy, and \p Offset its place there in bytes.
+void addToCopy(const GpuTarget &Target, const CopiesTable &Copies,
+               uint64_t Offset, unsigned Words, llvm::Instruction *Before,
+               llvm::ArrayRef<LaneCount> Counts);
+
+} // namespace rocov
+
+#endif // ROCOV_PASS_FLUSH_H

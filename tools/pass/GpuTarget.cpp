@@ -1,0 +1,212 @@
+//===- GpuTarget.cpp - What waves can do together -------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+//===----------------------------------------------------------------------===//
+
+#include "GpuTarget.h"
+
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/IntrinsicsAMDGPU.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+#include "llvm/IR/Module.h"
+#include "llvm/TargetParser/Triple.h"
+
+using namespace llvm;
+
+namespace rocov {
+
+GpuTarget::~GpuTarget() = default;
+
+namespace {
+
+class Amdgcn final : public GpuTarget {
+public:
+  Value *ballot(IRBuilderBase &B, Value *Condition) const override {
+    return B.CreateIntrinsic(Intrinsic::amdgcn_ballot, {B.getInt64Ty()},
+                             {Condition});
+  }
+
+  Value *lanesBelow(IRBuilderBase &B, Value *Mask) const override {
+    Value *Low = B.CreateTrunc(Mask, B.getInt32Ty());
+    Value *High = B.CreateTrunc(B.CreateLShr(Mask, 32), B.getInt32Ty());
+    Value *Below = B.CreateIntrinsic(Intrinsic::amdgcn_mbcnt_lo, {},
+                                     {Low, B.getInt32(0)});
+    return B.CreateIntrinsic(Intrinsic::amdgcn_mbcnt_hi, {}, {High, Below});
+  }
+
+  Value *anyLane(IRBuilderBase &B, Value *Value, llvm::Value *) const override {
+    return B.CreateIntrinsic(Intrinsic::amdgcn_readfirstlane,
+                             {Value->getType()}, {Value});
+  }
+
+  Value *unit(IRBuilderBase &B, const Function &F) const override;
+
+  StringRef deviceScope() const override { return "agent"; }
+
+  bool isKernel(const Function &F) const override {
+    return F.getCallingConv() == CallingConv::AMDGPU_KERNEL;
+  }
+
+  bool mayEndThread(const CallBase &Call) const override {
+    if (Call.isInlineAsm()) {
+      auto *Asm = cast<InlineAsm>(Call.getCalledOperand());
+      StringRef Text = Asm->getAsmString();
+      return Text.contains("s_endpgm") || Text.contains("s_trap") ||
+             Text.contains("s_setpc");
+    }
+    return Call.getIntrinsicID() == Intrinsic::amdgcn_endpgm;
+  }
+
+private:
+  /// Reads \p Bits bits of a hardware register from bit \p First on.
+  static Value *hardware(IRBuilderBase &B, unsigned Register, unsigned First,
+                         unsigned Bits) {
+    // The immediate of s_getreg_b32: 6 bits of register, 5 of first bit, 5 of
+    // width minus 1.
+    unsigned Field = Register | First << 6 | (Bits - 1) << 11;
+    return B.CreateIntrinsic(Intrinsic::amdgcn_s_getreg, {},
+                             {B.getInt32(Field)});
+  }
+};
+
+/// The number of a gfx name: "gfx90a" is 0x90a.
+unsigned gfxNumber(const Function &F) {
+  StringRef Name = F.getFnAttribute("target-cpu").getValueAsString();
+  unsigned Number = 0;
+  if (!Name.consume_front("gfx") || Name.getAsInteger(16, Number))
+    return 0;
+  return Number;
+}
+
+/// Registers and fields: LLVM's SIDefines.h (Hwreg) and the "Hardware Status
+/// Registers" of AMD's ISA documents.
+Value *Amdgcn::unit(IRBuilderBase &B, const Function &F) const {
+  unsigned Gfx = gfxNumber(F);
+  if (Gfx >= 0x1000) {
+    // HW_ID1: WGP_ID 13:10, SA_ID 16, SE_ID from bit 18 on.
+    constexpr unsigned HwId1 = 23;
+    Value *Wgp = hardware(B, HwId1, 10, 4);
+    Value *Array = hardware(B, HwId1, 16, 1);
+    Value *Engine = hardware(B, HwId1, 18, 3);
+    Value *Upper = B.CreateOr(B.CreateShl(Engine, 1), Array);
+    return B.CreateOr(B.CreateShl(Upper, 4), Wgp);
+  }
+  // HW_ID: CU_ID 11:8, SE_ID from bit 13 on, 3 bits since gfx90a.
+  constexpr unsigned HwId = 4, XccId = 20;
+  Value *Cu = hardware(B, HwId, 8, 4);
+  Value *Engine = hardware(B, HwId, 13, Gfx >= 0x90a ? 3 : 2);
+  if (Gfx < 0x940)
+    return B.CreateOr(B.CreateShl(Engine, 4), Cu);
+  // An XCC has four engines of at most ten CUs. This way, few of the 304 CUs of
+  // a whole GPU share one of 256 copies.
+  Value *Xcc = hardware(B, XccId, 0, 4);
+  Value *Engines = B.CreateAdd(B.CreateShl(Xcc, 2), Engine);
+  return B.CreateAdd(B.CreateMul(Engines, B.getInt32(10)), Cu);
+}
+
+class Nvptx final : public GpuTarget {
+public:
+  Value *ballot(IRBuilderBase &B, Value *Condition) const override {
+    Value *Lanes = active(B);
+    if (auto *Always = dyn_cast<ConstantInt>(Condition); Always && Always->isOne())
+      return B.CreateZExt(Lanes, B.getInt64Ty());
+    Value *Mask = B.CreateIntrinsic(Intrinsic::nvvm_vote_ballot_sync, {},
+                                    {Lanes, Condition});
+    return B.CreateZExt(Mask, B.getInt64Ty());
+  }
+
+  Value *lanesBelow(IRBuilderBase &B, Value *Mask) const override {
+    Value *Below = read(B, Intrinsic::nvvm_read_ptx_sreg_lanemask_lt);
+    Value *Lanes = B.CreateTrunc(Mask, B.getInt32Ty());
+    return B.CreateUnaryIntrinsic(Intrinsic::ctpop, B.CreateAnd(Lanes, Below));
+  }
+
+  Value *anyLane(IRBuilderBase &B, Value *Value,
+                 llvm::Value *Mask) const override {
+    Type *Int32 = B.getInt32Ty();
+    llvm::Value *Lanes = B.CreateTrunc(Mask, Int32);
+    llvm::Value *First =
+        B.CreateIntrinsic(Intrinsic::cttz, {Int32}, {Lanes, B.getTrue()});
+    auto Shuffle = [&](llvm::Value *Word) {
+      return B.CreateIntrinsic(Intrinsic::nvvm_shfl_sync_idx_i32, {},
+                               {Lanes, Word, First, B.getInt32(31)});
+    };
+    if (Value->getType() == Int32)
+      return Shuffle(Value);
+    llvm::Value *Low = Shuffle(B.CreateTrunc(Value, Int32));
+    llvm::Value *High = Shuffle(B.CreateTrunc(B.CreateLShr(Value, 32), Int32));
+    Type *Int64 = B.getInt64Ty();
+    return B.CreateOr(B.CreateShl(B.CreateZExt(High, Int64), 32),
+                      B.CreateZExt(Low, Int64));
+  }
+
+  Value *unit(IRBuilderBase &B, const Function &) const override {
+    return read(B, Intrinsic::nvvm_read_ptx_sreg_smid);
+  }
+
+  StringRef deviceScope() const override { return "device"; }
+
+  bool isKernel(const Function &F) const override {
+    return F.getCallingConv() == CallingConv::PTX_Kernel ||
+           F.hasFnAttribute("nvvm.kernel") || isAnnotated(F);
+  }
+
+  bool mayEndThread(const CallBase &Call) const override {
+    if (Call.isInlineAsm()) {
+      auto *Asm = cast<InlineAsm>(Call.getCalledOperand());
+      StringRef Text = Asm->getAsmString();
+      return Text.contains("exit") || Text.contains("trap");
+    }
+    return Call.getIntrinsicID() == Intrinsic::nvvm_exit;
+  }
+
+private:
+  /// Reads a special register.
+  static Value *read(IRBuilderBase &B, Intrinsic::ID Register) {
+    return B.CreateIntrinsic(Register, ArrayRef<Type *>(), ArrayRef<Value *>());
+  }
+
+  /// The mask (i32) of the lanes that are here.
+  static Value *active(IRBuilderBase &B) {
+    auto *Type = FunctionType::get(B.getInt32Ty(), false);
+    auto *Asm = InlineAsm::get(Type, "activemask.b32 $0;", "=r",
+                               /*hasSideEffects=*/true);
+    CallInst *Call = B.CreateCall(Type, Asm);
+    Call->setConvergent();
+    Call->setDoesNotThrow();
+    return Call;
+  }
+
+  /// LLVM before 21 names kernels in the metadata of the module.
+  static bool isAnnotated(const Function &F) {
+    const NamedMDNode *Notes =
+        F.getParent()->getNamedMetadata("nvvm.annotations");
+    if (!Notes)
+      return false;
+    for (const MDNode *Note : Notes->operands()) {
+      auto *Of = mdconst::dyn_extract_or_null<Function>(Note->getOperand(0));
+      if (Of != &F)
+        continue;
+      for (const MDOperand &Operand : Note->operands())
+        if (auto *Key = dyn_cast_or_null<MDString>(Operand.get());
+            Key && Key->getString() == "kernel")
+          return true;
+    }
+    return false;
+  }
+};
+
+} // namespace
+
+std::unique_ptr<GpuTarget> GpuTarget::of(const Module &M) {
+  // LLVM 21 made a class of the name.
+  Triple Target(M.getTargetTriple());
+  if (Target.isAMDGCN())
+    return std::make_unique<Amdgcn>();
+  if (Target.isNVPTX() && Target.isArch64Bit())
+    return std::make_unique<Nvptx>();
+  return nullptr;
+}
+
+} // namespace rocov

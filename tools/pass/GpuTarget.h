@@ -1,0 +1,63 @@
+//===- GpuTarget.h - What waves can do together -----------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The few operations that differ between AMD and NVIDIA GPUs. A wave is a warp
+/// there, and a unit is a CU, a WGP or an SM.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef ROCOV_PASS_GPUTARGET_H
+#define ROCOV_PASS_GPUTARGET_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/IR/IRBuilder.h"
+
+#include <memory>
+
+namespace llvm {
+class CallBase;
+class Function;
+class Module;
+} // namespace llvm
+
+namespace rocov {
+
+class GpuTarget {
+public:
+  virtual ~GpuTarget();
+
+  /// The target of \p M. Null if it is none that rocov knows.
+  static std::unique_ptr<GpuTarget> of(const llvm::Module &M);
+
+  /// A mask (i64) of the active lanes for which \p Condition (i1) holds.
+  virtual llvm::Value *ballot(llvm::IRBuilderBase &B,
+                              llvm::Value *Condition) const = 0;
+  /// The number (i32) of lanes of \p Mask below this one.
+  virtual llvm::Value *lanesBelow(llvm::IRBuilderBase &B,
+                                  llvm::Value *Mask) const = 0;
+  /// \p Value (i32 or i64) of some active lane, the same for all.
+  virtual llvm::Value *anyLane(llvm::IRBuilderBase &B, llvm::Value *Value,
+                               llvm::Value *Mask) const = 0;
+  /// A number (i32) of the unit that runs this wave. It is any number: take it
+  /// modulo a power of two.
+  virtual llvm::Value *unit(llvm::IRBuilderBase &B,
+                            const llvm::Function &F) const = 0;
+  /// The scope of atomic operations that reach the whole GPU.
+  virtual llvm::StringRef deviceScope() const = 0;
+  /// Returns whether \p F has a calling convention that starts a thread.
+  virtual bool isKernel(const llvm::Function &F) const = 0;
+  /// Returns whether \p Call ends the thread, or may do so as far as its text
+  /// shows.
+  virtual bool mayEndThread(const llvm::CallBase &Call) const = 0;
+
+  /// The address space of global memory, in both back ends.
+  static constexpr unsigned Global = 1;
+};
+
+} // namespace rocov
+
+#endif // ROCOV_PASS_GPUTARGET_H

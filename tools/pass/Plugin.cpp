@@ -1,0 +1,228 @@
+//===- Plugin.cpp - Cheap counters for GPU code ---------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Stock LLVM counts on a GPU by an atomic addition to one word for each
+/// counter, so all waves meet there. This pass changes code after
+/// InstrProfiling's lowering: a lane counts in registers, a wave brings its
+/// counts to memory with one instruction when it leaves a function, and each
+/// compute unit has a copy of the counters.
+///
+//===----------------------------------------------------------------------===//
+
+#include "Accumulators.h"
+#include "CopiesTable.h"
+#include "CounterUpdates.h"
+#include "Flush.h"
+#include "GpuTarget.h"
+#include "Returning.h"
+
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/PassManager.h"
+#include "llvm/Passes/PassBuilder.h"
+#if LLVM_VERSION_MAJOR >= 22
+#include "llvm/Plugins/PassPlugin.h"
+#else
+#include "llvm/Passes/PassPlugin.h"
+#endif
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/IndVarSimplify.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopDeletion.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+#include "llvm/Transforms/Utils/Mem2Reg.h"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+using namespace llvm;
+
+namespace rocov {
+
+namespace {
+
+LoopFacts factsOf(Function &F, FunctionAnalysisManager &AM) {
+  if (F.hasOptNone())
+    return {};
+  return {&AM.getResult<LoopAnalysis>(F),
+          &AM.getResult<ScalarEvolutionAnalysis>(F)};
+}
+
+/// The functions of \p M that count.
+std::vector<CountedFunction> countedFunctions(Module &M) {
+  std::vector<CountedFunction> All;
+  for (Function &F : M) {
+    CountedFunction Counted(F);
+    if (!Counted.Updates.empty())
+      All.push_back(std::move(Counted));
+  }
+  return All;
+}
+
+/// The most runs of any block in one call of \p F, as optimisations will find out
+/// without the counters: they look at a copy.
+std::optional<uint64_t> maxRunsWithoutCounters(Function &F,
+                                               FunctionAnalysisManager &AM) {
+  ValueToValueMapTy Values;
+  Function *Copy = CloneFunction(&F, Values);
+  Copy->setLinkage(GlobalValue::InternalLinkage);
+  Copy->setComdat(nullptr);
+  for (CounterUpdate &Update : findCounterUpdates(*Copy))
+    Update.Add->eraseFromParent();
+  FunctionPassManager Passes;
+  Passes.addPass(SimplifyCFGPass());
+  Passes.addPass(SROAPass(SROAOptions::ModifyCFG));
+  Passes.addPass(EarlyCSEPass());
+  Passes.addPass(InstCombinePass());
+  Passes.addPass(SimplifyCFGPass());
+  Passes.run(*Copy, AM);
+  std::optional<uint64_t> Runs = maxRuns(*Copy, factsOf(*Copy, AM));
+  AM.clear(*Copy, Copy->getName());
+  Copy->eraseFromParent();
+  return Runs;
+}
+
+/// Runs before most optimisations. Lanes count in registers, but go on to add
+/// to LLVM's own counters: atomic additions in loops would stop many
+/// optimisations, and hide how often the loop runs.
+class EarlyPass : public PassInfoMixin<EarlyPass> {
+public:
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &AM) {
+    std::unique_ptr<GpuTarget> Target = GpuTarget::of(M);
+    if (!Target)
+      return PreservedAnalyses::all();
+    Returning Comes(M, *Target);
+    auto &FAM = AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
+    for (CountedFunction &Counted : countedFunctions(M)) {
+      if (Counted.F->hasOptNone())
+        continue;
+      std::optional<uint64_t> MaxRuns =
+          maxRunsWithoutCounters(*Counted.F, FAM);
+      if (!MaxRuns)
+        continue;
+      Counted.splitAtEnds(Comes);
+      auto Bring = [&](Instruction *Before, ArrayRef<LaneCount> Counts) {
+        addToCounters(Counted.Words, Before, Counts);
+      };
+      accumulateBounded(Counted, *MaxRuns, Bring);
+      FAM.invalidate(*Counted.F, PreservedAnalyses::none());
+    }
+    return PreservedAnalyses::none();
+  }
+
+  static bool isRequired() { return true; }
+};
+
+/// Runs after the inliner. Waves add to the copies of their units.
+class CopiesPass : public PassInfoMixin<CopiesPass> {
+public:
+  explicit CopiesPass(bool Optimised) : Optimised(Optimised) {}
+
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &AM) {
+    std::unique_ptr<GpuTarget> Target = GpuTarget::of(M);
+    if (!Target)
+      return PreservedAnalyses::all();
+    std::vector<CountedFunction> All = countedFunctions(M);
+    if (All.empty())
+      return PreservedAnalyses::all();
+    CopiesTable Copies;
+    for (CountedFunction &Counted : All)
+      Counted.Offset = Copies.add(Counted.Words);
+    Copies.emit(M);
+    Returning Comes(M, *Target);
+    auto &FAM = AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
+    for (CountedFunction &Counted : All) {
+      Counted.splitAtEnds(Comes);
+      auto Bring = [&](Instruction *Before, ArrayRef<LaneCount> Counts) {
+        addToCopy(*Target, Copies, Counted.Offset, Counted.Words.size(), Before,
+                  Counts);
+      };
+      LoopFacts Facts = Optimised ? factsOf(*Counted.F, FAM) : LoopFacts();
+      accumulate(Counted, Facts, Bring);
+      FAM.invalidate(*Counted.F, PreservedAnalyses::none());
+    }
+    return PreservedAnalyses::none();
+  }
+
+  static bool isRequired() { return true; }
+
+private:
+  bool Optimised;
+};
+
+/// Turns the counts into registers, and those of loops into expressions. Also
+/// does for loops what the atomic additions in them have prevented before.
+FunctionPassManager promotion() {
+  FunctionPassManager Passes;
+  Passes.addPass(PromotePass());
+  Passes.addPass(SimplifyCFGPass());
+  Passes.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
+  LoopPassManager Hoisting;
+  Hoisting.addPass(LICMPass(LICMOptions()));
+  Passes.addPass(createFunctionToLoopPassAdaptor(std::move(Hoisting),
+                                                 /*UseMemorySSA=*/true));
+  LoopPassManager Loops;
+  Loops.addPass(IndVarSimplifyPass());
+  Loops.addPass(LoopDeletionPass());
+  Passes.addPass(createFunctionToLoopPassAdaptor(std::move(Loops)));
+  Passes.addPass(InstCombinePass());
+  Passes.addPass(SimplifyCFGPass());
+  return Passes;
+}
+
+void addEarly(ModulePassManager &Passes, OptimizationLevel Level) {
+  if (Level == OptimizationLevel::O0)
+    return;
+  Passes.addPass(EarlyPass());
+  Passes.addPass(createModuleToFunctionPassAdaptor(PromotePass()));
+}
+
+void addLate(ModulePassManager &Passes, OptimizationLevel Level) {
+  bool Optimised = Level != OptimizationLevel::O0;
+  Passes.addPass(CopiesPass(Optimised));
+  if (Optimised)
+    Passes.addPass(createModuleToFunctionPassAdaptor(promotion()));
+}
+
+} // namespace
+
+} // namespace rocov
+
+extern "C" LLVM_ATTRIBUTE_WEAK __attribute__((visibility("default")))
+PassPluginLibraryInfo
+llvmGetPassPluginInfo() {
+  return {LLVM_PLUGIN_API_VERSION, "rocov", LLVM_VERSION_STRING,
+          [](PassBuilder &PB) {
+            PB.registerPipelineEarlySimplificationEPCallback(
+#if LLVM_VERSION_MAJOR >= 20
+                [](ModulePassManager &Passes, OptimizationLevel Level,
+                   ThinOrFullLTOPhase) { rocov::addEarly(Passes, Level); });
+#else
+                [](ModulePassManager &Passes, OptimizationLevel Level) {
+                  rocov::addEarly(Passes, Level);
+                });
+#endif
+            // After the inliner, so that inlined functions bring their counts
+            // to memory together, and before the last optimisations of loops.
+            PB.registerOptimizerEarlyEPCallback(
+#if LLVM_VERSION_MAJOR >= 20
+                [](ModulePassManager &Passes, OptimizationLevel Level,
+                   ThinOrFullLTOPhase) { rocov::addLate(Passes, Level); });
+#else
+                [](ModulePassManager &Passes, OptimizationLevel Level) {
+                  rocov::addLate(Passes, Level);
+                });
+#endif
+          }};
+}
