@@ -23,6 +23,8 @@
 #include "Returning.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/CycleAnalysis.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
@@ -31,10 +33,14 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/KnownBits.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/Local.h"
+
+#include <list>
 
 using namespace llvm;
 
@@ -103,18 +109,6 @@ static SmallVector<const Cycle *, 8> allCycles(const CycleInfo &Cycles) {
   return All;
 }
 
-std::optional<uint64_t> maxRuns(Function &F, LoopFacts Facts) {
-  CycleInfo Cycles;
-  Cycles.compute(F);
-  uint64_t Most = 1;
-  for (const Cycle *C : allCycles(Cycles)) {
-    if (!maxTurns(*C, Facts))
-      return std::nullopt;
-    Most = std::max(Most, maxRuns(C, Facts));
-  }
-  return Most;
-}
-
 namespace {
 
 /// The part of an update's step that differs between lanes. Null if all lanes
@@ -130,7 +124,7 @@ struct Accumulator {
   /// Null: count the runs of the block.
   Value *Step;
   /// The updates that it stands for, and the words with factors.
-  SmallVector<AtomicRMWInst *, 4> Updates;
+  SmallVector<Instruction *, 4> Updates;
   SmallVector<std::pair<unsigned, uint64_t>, 4> Words;
   /// i1, i32 or i64.
   Type *Width = nullptr;
@@ -141,14 +135,13 @@ struct Accumulator {
 
 class Accumulation {
 public:
-  Accumulation(CountedFunction &Counted, LoopFacts Facts,
-               std::optional<uint64_t> MaxRuns, rocov::Bring Bring)
-      : Counted(Counted), F(*Counted.F), Facts(Facts), MaxRuns(MaxRuns),
-        Bring(Bring) {}
+  Accumulation(CountedFunction &Counted, LoopFacts Facts, rocov::Bring Bring)
+      : Counted(Counted), F(*Counted.F), Facts(Facts), Bring(Bring) {}
 
   void run();
 
 private:
+  void findLoops(const CycleInfo &Cycles);
   void gather();
   void chooseWidth(Accumulator &It, const CycleInfo &Cycles) const;
   void chooseRegisters();
@@ -161,11 +154,15 @@ private:
   CountedFunction &Counted;
   Function &F;
   LoopFacts Facts;
-  std::optional<uint64_t> MaxRuns;
   rocov::Bring Bring;
   SmallVector<Accumulator, 16> Accumulators;
-  /// The headers of loops without a bound.
-  SmallVector<BasicBlock *, 4> Unbounded;
+  /// The updates that an earlier run has left where the counts go to memory in a
+  /// loop: the word and the step.
+  MapVector<BasicBlock *, SmallVector<std::pair<unsigned, Value *>, 4>> Due;
+  /// The blocks in loops in which the counts go to memory.
+  SmallSetVector<BasicBlock *, 4> DueBlocks;
+  /// The headers of loops without a bound and without such a block.
+  SmallVector<BasicBlock *, 4> Unmarked;
 };
 
 /// Groups the updates by block.
@@ -175,6 +172,11 @@ void Accumulation::gather() {
     const CounterUpdate &Update = Counted.Updates[I];
     Value *Step = variableStep(Update);
     BasicBlock *Block = Update.Add->getParent();
+    if (DueBlocks.contains(Block)) {
+      Due[Block].push_back({Counted.WordOf[I], Update.step()});
+      Update.Add->eraseFromParent();
+      continue;
+    }
     // Every variable step is an accumulator of its own.
     Value *Key = Step ? static_cast<Value *>(Update.Add) : nullptr;
     Accumulator &Group = Groups[{Block, Key}];
@@ -204,7 +206,7 @@ void Accumulation::chooseWidth(Accumulator &It, const CycleInfo &Cycles) const {
   }
   if (const Cycle *C = Cycles.getCycle(It.Block)) {
     It.Depth = C->getDepth();
-    Most = SaturatingMultiply(Most, MaxRuns ? *MaxRuns : maxRuns(C, Facts));
+    Most = SaturatingMultiply(Most, maxRuns(C, Facts));
     // An accumulator of one bit is set, not added to.
     Most = std::max<uint64_t>(Most, 2);
   }
@@ -238,7 +240,7 @@ void Accumulation::countInMemory(Accumulator &It) {
   if (!Step)
     Step = ConstantInt::getTrue(F.getContext());
   Bring(Last, LaneCount{Step, It.Words});
-  for (AtomicRMWInst *Update : It.Updates)
+  for (Instruction *Update : It.Updates)
     Update->eraseFromParent();
 }
 
@@ -261,7 +263,7 @@ void Accumulation::countInVariable(Accumulator &It) {
     // No wrap: later passes need not think about it.
     B.CreateStore(B.CreateAdd(Old, Step, "", /*HasNUW=*/true), It.Variable);
   }
-  for (AtomicRMWInst *Update : It.Updates)
+  for (Instruction *Update : It.Updates)
     Update->eraseFromParent();
 }
 
@@ -296,6 +298,15 @@ void Accumulation::flush(Instruction *Before, bool Reset) {
   SmallVector<LaneCount, 16> Counts;
   for (Accumulator &It : Accumulators)
     Counts.push_back({B.CreateLoad(It.Width, It.Variable), It.Words});
+  auto Left = Due.find(Before->getParent());
+  std::list<std::pair<unsigned, uint64_t>> Words;
+  if (Left != Due.end())
+    for (auto [Word, Step] : Left->second) {
+      Words.push_back({Word, 1});
+      Counts.push_back({Step, Words.back()});
+    }
+  if (Counts.empty())
+    return;
   Bring(Before, Counts);
   if (!Reset)
     return;
@@ -304,43 +315,52 @@ void Accumulation::flush(Instruction *Before, bool Reset) {
     B.CreateStore(ConstantInt::get(It.Width, 0), It.Variable);
 }
 
-/// Lets loops without a bound count their turns together. The counts go to
-/// memory once in MaxTurns.
+/// The block that runs if the turn at \p Mark is due. Null if other passes have
+/// changed that.
+static BasicBlock *dueBlock(CallInst *Mark) {
+  auto *Branch = Mark->hasOneUse()
+                     ? dyn_cast<BranchInst>(Mark->user_back())
+                     : nullptr;
+  BasicBlock *Due = Branch ? Branch->getSuccessor(0) : nullptr;
+  return Due && Due->getSinglePredecessor() ? Due : nullptr;
+}
+
+/// Finds the loops without a bound. An earlier run of this pass has marked the
+/// turns of some.
+void Accumulation::findLoops(const CycleInfo &Cycles) {
+  SmallPtrSet<const Cycle *, 4> Marked;
+  for (CallInst *Mark : findTurns(F))
+    if (BasicBlock *Due = dueBlock(Mark)) {
+      DueBlocks.insert(Due);
+      Marked.insert(Cycles.getCycle(Mark->getParent()));
+    }
+  for (const Cycle *C : allCycles(Cycles))
+    if (!Marked.contains(C) && !maxTurns(*C, Facts))
+      Unmarked.push_back(C->getHeader());
+}
+
+/// Lets the counts go to memory in the turns of loops that are due.
 void Accumulation::flushInLoops() {
-  if (Unbounded.empty())
-    return;
-  const DataLayout &DL = F.getParent()->getDataLayout();
-  IRBuilder<> Entry(&F.getEntryBlock(), F.getEntryBlock().getFirstInsertionPt());
-  Type *Int32 = Entry.getInt32Ty();
-  auto *Turns = Entry.CreateAlloca(Int32, DL.getAllocaAddrSpace());
-  Entry.CreateStore(Entry.getInt32(0), Turns);
-  for (BasicBlock *Header : Unbounded) {
+  for (BasicBlock *Header : Unmarked) {
     Instruction *Start = &*Header->getFirstInsertionPt();
     IRBuilder<> B(Start);
-    Value *Turn = B.CreateAdd(B.CreateLoad(Int32, Turns), B.getInt32(1));
-    B.CreateStore(Turn, Turns);
-    Value *IsDue = B.CreateICmpEQ(Turn, B.getInt32(MaxTurns));
-    Instruction *Due = SplitBlockAndInsertIfThen(IsDue, Start->getIterator(),
-                                                 /*Unreachable=*/false);
-    B.SetInsertPoint(Due);
-    B.CreateStore(B.getInt32(0), Turns);
-    flush(Due, /*Reset=*/true);
+    Instruction *Due = SplitBlockAndInsertIfThen(
+        markTurn(B), Start->getIterator(), /*Unreachable=*/false,
+        MDBuilder(F.getContext()).createUnlikelyBranchWeights());
+    DueBlocks.insert(Due->getParent());
   }
+  for (BasicBlock *Due : DueBlocks)
+    flush(Due->getTerminator(), /*Reset=*/true);
 }
 
 void Accumulation::run() {
-  gather();
   CycleInfo Cycles;
   Cycles.compute(F);
+  findLoops(Cycles);
+  gather();
   for (Accumulator &It : Accumulators)
     chooseWidth(It, Cycles);
-  if (!MaxRuns)
-    for (const Cycle *C : allCycles(Cycles))
-      if (!maxTurns(*C, Facts))
-        Unbounded.push_back(C->getHeader());
   chooseRegisters();
-  if (Accumulators.empty())
-    return;
   unifyReturns();
   for (Accumulator &It : Accumulators)
     countInVariable(It);
@@ -357,12 +377,54 @@ void Accumulation::run() {
 } // namespace
 
 void accumulate(CountedFunction &Counted, LoopFacts Facts, Bring Bring) {
-  Accumulation(Counted, Facts, std::nullopt, Bring).run();
+  Accumulation(Counted, Facts, Bring).run();
 }
 
-void accumulateBounded(CountedFunction &Counted, uint64_t MaxRuns,
-                       Bring Bring) {
-  Accumulation(Counted, LoopFacts(), MaxRuns, Bring).run();
+bool dropBoundedTurns(Function &F, LoopFacts Facts) {
+  CycleInfo Cycles;
+  Cycles.compute(F);
+  // Numbers of 32 bits must not overflow without the turns that are due.
+  auto IsBounded = [&](const Cycle *C) {
+    SmallVector<const Cycle *, 4> Left = {C};
+    for (unsigned I = 0; I != Left.size(); ++I) {
+      if (!maxTurns(*Left[I], Facts) || maxRuns(Left[I], Facts) > UINT32_MAX)
+        return false;
+      Left.append(Left[I]->child_begin(), Left[I]->child_end());
+    }
+    return true;
+  };
+  bool Dropped = false;
+  for (CallInst *Mark : findTurns(F)) {
+    const Cycle *C = Cycles.getCycle(Mark->getParent());
+    if (C && !IsBounded(C))
+      continue;
+    Mark->replaceAllUsesWith(ConstantInt::getFalse(F.getContext()));
+    Mark->eraseFromParent();
+    Dropped = true;
+  }
+  if (!Dropped)
+    return false;
+  for (BasicBlock &Block : F)
+    ConstantFoldTerminator(&Block);
+  removeUnreachableBlocks(F);
+  return true;
+}
+
+void countTurns(Function &F) {
+  const DataLayout &DL = F.getParent()->getDataLayout();
+  for (CallInst *Mark : findTurns(F)) {
+    IRBuilder<> Entry(&F.getEntryBlock(),
+                      F.getEntryBlock().getFirstInsertionPt());
+    Type *Int32 = Entry.getInt32Ty();
+    auto *Turns = Entry.CreateAlloca(Int32, DL.getAllocaAddrSpace());
+    Entry.CreateStore(Entry.getInt32(0), Turns);
+    IRBuilder<> B(Mark);
+    Value *Turn = B.CreateAdd(B.CreateLoad(Int32, Turns), B.getInt32(1));
+    B.CreateStore(Turn, Turns);
+    Value *Rest = B.CreateAnd(Turn, B.getInt32(MaxTurns - 1));
+    Mark->replaceAllUsesWith(B.CreateICmpEQ(Rest, B.getInt32(0)));
+    Mark->eraseFromParent();
+  }
 }
 
 } // namespace rocov

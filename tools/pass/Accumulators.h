@@ -68,16 +68,15 @@ using Bring = llvm::function_ref<void(llvm::Instruction *Before,
                                       llvm::ArrayRef<LaneCount> Counts)>;
 
 /// Makes \p Counted count in registers, and bring the counts to memory before a
-/// thread leaves it.
+/// thread leaves it. Marks the turns of loops without a bound.
 void accumulate(CountedFunction &Counted, LoopFacts Facts, Bring Bring);
 
-/// Does so for a function in which no block runs more often than \p MaxRuns
-/// times in one call. Counts in loops stay in registers until the end.
-void accumulateBounded(CountedFunction &Counted, uint64_t MaxRuns, Bring Bring);
+/// Makes an end of the marks of turns in \p F: no turn is due in loops that turned
+/// out to have a bound. Returns whether there were such loops.
+bool dropBoundedTurns(llvm::Function &F, LoopFacts Facts);
 
-/// The most runs of any block in one call of \p F, if the bounds of all loops are
-/// known when the loops are entered.
-std::optional<uint64_t> maxRuns(llvm::Function &F, LoopFacts Facts);
+/// Replaces the other marks of turns in \p F by counts of the turns.
+void countTurns(llvm::Function &F);
 
 } // namespace rocov
 

@@ -8,6 +8,7 @@
 
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DataLayout.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
@@ -16,7 +17,29 @@ using namespace llvm;
 
 namespace rocov {
 
-Value *CounterUpdate::step() const { return Add->getValOperand(); }
+/// The names of the functions that marks call. No module defines them: the pass
+/// replaces all calls.
+constexpr StringLiteral UpdateMark = "__rocov_update", TurnMark = "__rocov_turn";
+
+static bool isMark(const Instruction &I, StringRef Name) {
+  auto *Call = dyn_cast<CallInst>(&I);
+  const Function *Callee = Call ? Call->getCalledFunction() : nullptr;
+  return Callee && Callee->isDeclaration() && Callee->getName() == Name;
+}
+
+/// The number that \p I adds to an address, and the address. Null pointers if it
+/// is no update of a counter.
+static std::pair<Value *, Value *> addition(Instruction &I) {
+  if (isMark(I, UpdateMark))
+    return {I.getOperand(1), I.getOperand(0)};
+  auto *Add = dyn_cast<AtomicRMWInst>(&I);
+  if (!Add || Add->getOperation() != AtomicRMWInst::Add || !Add->use_empty() ||
+      !Add->getType()->isIntegerTy(64))
+    return {nullptr, nullptr};
+  return {Add->getValOperand(), Add->getPointerOperand()};
+}
+
+Value *CounterUpdate::step() const { return addition(*Add).first; }
 
 bool isCounterArray(const GlobalVariable &Variable) {
   StringRef Section = Variable.getSection();
@@ -45,14 +68,53 @@ SmallVector<CounterUpdate, 16> findCounterUpdates(Function &F) {
   const DataLayout &DL = F.getParent()->getDataLayout();
   SmallVector<CounterUpdate, 16> Updates;
   for (Instruction &I : instructions(F)) {
-    auto *Add = dyn_cast<AtomicRMWInst>(&I);
-    if (!Add || Add->getOperation() != AtomicRMWInst::Add ||
-        !Add->use_empty() || !Add->getType()->isIntegerTy(64))
+    auto [Step, Address] = addition(I);
+    if (!Address)
       continue;
-    if (auto Word = counterAt(Add->getPointerOperand(), DL))
-      Updates.push_back({Add, *Word});
+    if (auto Word = counterAt(Address, DL))
+      Updates.push_back({&I, *Word});
   }
   return Updates;
+}
+
+/// Declares the function that marks of this name call.
+static FunctionCallee declareMark(Module &M, StringRef Name, FunctionType *Type) {
+  FunctionCallee Mark = M.getOrInsertFunction(Name, Type);
+  auto *F = cast<Function>(Mark.getCallee());
+  F->setMemoryEffects(MemoryEffects::inaccessibleMemOnly());
+  F->setDoesNotThrow();
+  for (auto Kind : {Attribute::WillReturn, Attribute::NoSync, Attribute::NoFree,
+                    Attribute::NoCallback})
+    F->addFnAttr(Kind);
+  return Mark;
+}
+
+void markUpdate(IRBuilderBase &B, const Counter &Word, Value *Step) {
+  Module &M = *B.GetInsertBlock()->getModule();
+  Value *Address = B.CreateConstInBoundsGEP2_64(Word.Array->getValueType(),
+                                                Word.Array, 0, Word.Index);
+  auto *Type = FunctionType::get(
+      B.getVoidTy(), {Address->getType(), Step->getType()}, false);
+  CallInst *Call =
+      B.CreateCall(declareMark(M, UpdateMark, Type), {Address, Step});
+  // Two of them would share an address that is no constant.
+  Call->addFnAttr(Attribute::NoMerge);
+}
+
+Value *markTurn(IRBuilderBase &B) {
+  Module &M = *B.GetInsertBlock()->getModule();
+  auto *Type = FunctionType::get(B.getInt1Ty(), false);
+  CallInst *Call = B.CreateCall(declareMark(M, TurnMark, Type));
+  Call->addFnAttr(Attribute::NoMerge);
+  return Call;
+}
+
+SmallVector<CallInst *, 4> findTurns(Function &F) {
+  SmallVector<CallInst *, 4> Turns;
+  for (Instruction &I : instructions(F))
+    if (isMark(I, TurnMark))
+      Turns.push_back(cast<CallInst>(&I));
+  return Turns;
 }
 
 } // namespace rocov

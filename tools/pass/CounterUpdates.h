@@ -13,9 +13,11 @@
 #include <optional>
 
 namespace llvm {
-class AtomicRMWInst;
+class CallInst;
 class Function;
 class GlobalVariable;
+class IRBuilderBase;
+class Instruction;
 class Value;
 } // namespace llvm
 
@@ -31,9 +33,10 @@ struct Counter {
   }
 };
 
-/// An instruction by which InstrProfiling's lowering adds to a counter.
+/// An instruction that adds to a counter: an atomic addition by InstrProfiling's
+/// lowering, or a mark of this pass.
 struct CounterUpdate {
-  llvm::AtomicRMWInst *Add;
+  llvm::Instruction *Add;
   Counter Word;
 
   /// The number that it adds, 64 bits wide.
@@ -45,9 +48,20 @@ struct CounterUpdate {
 /// uniform waves that clang 23 added. Single bytes and bitmaps do not.
 bool isCounterArray(const llvm::GlobalVariable &Variable);
 
-/// The counter updates of \p F. Leaves out atomic instructions whose address is
+/// The counter updates of \p F, before or after markUpdate(). Leaves out atomic instructions whose address is
 /// not a constant: they go on to add to LLVM's own counter.
 llvm::SmallVector<CounterUpdate, 16> findCounterUpdates(llvm::Function &F);
+
+/// Marks that code adds \p Step (i64) to \p Word. To other passes, a mark is a
+/// call that no memory of the program depends on.
+void markUpdate(llvm::IRBuilderBase &B, const Counter &Word, llvm::Value *Step);
+
+/// Marks one more turn of a loop that may run without end. The result (i1) says
+/// whether the counts should go to memory now.
+llvm::Value *markTurn(llvm::IRBuilderBase &B);
+
+/// The marks of turns in \p F.
+llvm::SmallVector<llvm::CallInst *, 4> findTurns(llvm::Function &F);
 
 } // namespace rocov
 

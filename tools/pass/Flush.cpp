@@ -7,6 +7,7 @@
 #include "Flush.h"
 
 #include "CopiesTable.h"
+#include "CounterUpdates.h"
 #include "GpuTarget.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -184,7 +185,7 @@ void Flush::run(ArrayRef<LaneCount> Counts, unsigned Words, uint64_t Offset) {
 
 } // namespace
 
-void addToCounters(ArrayRef<Counter> Words, Instruction *Before,
+void markCounts(ArrayRef<Counter> Words, Instruction *Before,
                    ArrayRef<LaneCount> Counts) {
   IRBuilder<> B(Before);
   Type *Int64 = B.getInt64Ty();
@@ -196,12 +197,8 @@ void addToCounters(ArrayRef<Counter> Words, Instruction *Before,
       Sums[Word] = Sums[Word] ? B.CreateAdd(Sums[Word], Part) : Part;
     }
   for (auto [Word, Sum] : zip(Words, Sums)) {
-    if (!Sum)
-      continue;
-    Value *Address = B.CreateConstInBoundsGEP2_64(Word.Array->getValueType(),
-                                                  Word.Array, 0, Word.Index);
-    B.CreateAtomicRMW(AtomicRMWInst::Add, Address, Sum, Align(8),
-                      AtomicOrdering::Monotonic);
+    if (Sum)
+      markUpdate(B, Word, Sum);
   }
 }
 

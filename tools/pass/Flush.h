@@ -16,8 +16,8 @@ namespace rocov {
 class CopiesTable;
 class GpuTarget;
 
-/// Adds the counts of each active lane to LLVM's own counters, \p Words.
-void addToCounters(llvm::ArrayRef<Counter> Words, llvm::Instruction *Before,
+/// Marks that the counts of each lane go to the counters \p Words.
+void markCounts(llvm::ArrayRef<Counter> Words, llvm::Instruction *Before,
                    llvm::ArrayRef<LaneCount> Counts);
 
 /// Adds the counts of all active lanes to this unit's copy, with one atomic

@@ -38,12 +38,9 @@
 #include "llvm/Transforms/Scalar/LoopDeletion.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
-#include "llvm/Transforms/Scalar/SROA.h"
-#include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/Mem2Reg.h"
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 using namespace llvm;
@@ -70,32 +67,9 @@ std::vector<CountedFunction> countedFunctions(Module &M) {
   return All;
 }
 
-/// The most runs of any block in one call of \p F, as optimisations will find out
-/// without the counters: they look at a copy.
-std::optional<uint64_t> maxRunsWithoutCounters(Function &F,
-                                               FunctionAnalysisManager &AM) {
-  ValueToValueMapTy Values;
-  Function *Copy = CloneFunction(&F, Values);
-  Copy->setLinkage(GlobalValue::InternalLinkage);
-  Copy->setComdat(nullptr);
-  for (CounterUpdate &Update : findCounterUpdates(*Copy))
-    Update.Add->eraseFromParent();
-  FunctionPassManager Passes;
-  Passes.addPass(SimplifyCFGPass());
-  Passes.addPass(SROAPass(SROAOptions::ModifyCFG));
-  Passes.addPass(EarlyCSEPass());
-  Passes.addPass(InstCombinePass());
-  Passes.addPass(SimplifyCFGPass());
-  Passes.run(*Copy, AM);
-  std::optional<uint64_t> Runs = maxRuns(*Copy, factsOf(*Copy, AM));
-  AM.clear(*Copy, Copy->getName());
-  Copy->eraseFromParent();
-  return Runs;
-}
-
-/// Runs before most optimisations. Lanes count in registers, but go on to add
-/// to LLVM's own counters: atomic additions in loops would stop many
-/// optimisations, and hide how often the loop runs.
+/// Runs before most optimisations. Lanes count in registers, and marks stand for
+/// the additions to counters: atomic additions would stop many optimisations,
+/// and hide how often a loop runs.
 class EarlyPass : public PassInfoMixin<EarlyPass> {
 public:
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &AM) {
@@ -107,15 +81,11 @@ public:
     for (CountedFunction &Counted : countedFunctions(M)) {
       if (Counted.F->hasOptNone())
         continue;
-      std::optional<uint64_t> MaxRuns =
-          maxRunsWithoutCounters(*Counted.F, FAM);
-      if (!MaxRuns)
-        continue;
       Counted.splitAtEnds(Comes);
       auto Bring = [&](Instruction *Before, ArrayRef<LaneCount> Counts) {
-        addToCounters(Counted.Words, Before, Counts);
+        markCounts(Counted.Words, Before, Counts);
       };
-      accumulateBounded(Counted, *MaxRuns, Bring);
+      accumulate(Counted, factsOf(*Counted.F, FAM), Bring);
       FAM.invalidate(*Counted.F, PreservedAnalyses::none());
     }
     return PreservedAnalyses::none();
@@ -133,6 +103,10 @@ public:
     std::unique_ptr<GpuTarget> Target = GpuTarget::of(M);
     if (!Target)
       return PreservedAnalyses::all();
+    auto &FAM = AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
+    for (Function &F : M)
+      if (!findTurns(F).empty() && dropBoundedTurns(F, factsOf(F, FAM)))
+        FAM.invalidate(F, PreservedAnalyses::none());
     std::vector<CountedFunction> All = countedFunctions(M);
     if (All.empty())
       return PreservedAnalyses::all();
@@ -141,7 +115,6 @@ public:
       Counted.Offset = Copies.add(Counted.Words);
     Copies.emit(M);
     Returning Comes(M, *Target);
-    auto &FAM = AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
     for (CountedFunction &Counted : All) {
       Counted.splitAtEnds(Comes);
       auto Bring = [&](Instruction *Before, ArrayRef<LaneCount> Counts) {
@@ -150,6 +123,7 @@ public:
       };
       LoopFacts Facts = Optimised ? factsOf(*Counted.F, FAM) : LoopFacts();
       accumulate(Counted, Facts, Bring);
+      countTurns(*Counted.F);
       FAM.invalidate(*Counted.F, PreservedAnalyses::none());
     }
     return PreservedAnalyses::none();
