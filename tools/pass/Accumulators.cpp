@@ -131,6 +131,10 @@ struct Accumulator {
   /// The depth of cycles around the block.
   unsigned Depth = 0;
   AllocaInst *Variable = nullptr;
+  /// The bit in the variable, if the width is one bit: 32 bits share a variable.
+  unsigned Bit = 0;
+
+  bool isBit() const { return Width->isIntegerTy(1); }
 };
 
 class Accumulation {
@@ -146,7 +150,9 @@ private:
   void chooseWidth(Accumulator &It, const CycleInfo &Cycles) const;
   void chooseRegisters();
   void countInMemory(Accumulator &It);
+  AllocaInst *makeVariable(Type *Width);
   void countInVariable(Accumulator &It);
+  Value *count(IRBuilderBase &B, const Accumulator &It);
   void unifyReturns();
   void flush(Instruction *Before, bool Reset);
   void flushInLoops();
@@ -156,6 +162,10 @@ private:
   LoopFacts Facts;
   rocov::Bring Bring;
   SmallVector<Accumulator, 16> Accumulators;
+  SmallVector<AllocaInst *, 16> Variables;
+  /// The last variable with bits, and the number of bits in all.
+  AllocaInst *BitVariable = nullptr;
+  unsigned Bits = 0;
   /// The updates that an earlier run has left where the counts go to memory in a
   /// loop: the word and the step.
   MapVector<BasicBlock *, SmallVector<std::pair<unsigned, Value *>, 4>> Due;
@@ -224,8 +234,7 @@ void Accumulation::chooseRegisters() {
   unsigned Bits = 0, Numbers = 0;
   SmallVector<Accumulator, 16> Kept;
   for (Accumulator &It : Accumulators) {
-    bool IsBit = It.Width->isIntegerTy(1);
-    bool Fits = IsBit ? ++Bits <= MaxBits : ++Numbers <= MaxNumbers;
+    bool Fits = It.isBit() ? ++Bits <= MaxBits : ++Numbers <= MaxNumbers;
     if (Fits)
       Kept.push_back(std::move(It));
     else
@@ -244,27 +253,53 @@ void Accumulation::countInMemory(Accumulator &It) {
     Update->eraseFromParent();
 }
 
-void Accumulation::countInVariable(Accumulator &It) {
+/// Makes a variable (i32 or i64) that is 0 at first.
+AllocaInst *Accumulation::makeVariable(Type *Width) {
   const DataLayout &DL = F.getParent()->getDataLayout();
   IRBuilder<> Entry(&F.getEntryBlock(), F.getEntryBlock().getFirstInsertionPt());
-  It.Variable = Entry.CreateAlloca(It.Width, DL.getAllocaAddrSpace());
-  Entry.CreateStore(ConstantInt::get(It.Width, 0), It.Variable);
+  AllocaInst *Variable = Entry.CreateAlloca(Width, DL.getAllocaAddrSpace());
+  Entry.CreateStore(ConstantInt::get(Width, 0), Variable);
+  Variables.push_back(Variable);
+  return Variable;
+}
 
+void Accumulation::countInVariable(Accumulator &It) {
   Instruction *Last = It.Updates.back();
   IRBuilder<> B(Last);
-  Value *Step = It.Step;
-  if (It.Width->isIntegerTy(1)) {
-    Step = Step ? B.CreateTrunc(Step, It.Width) : B.getTrue();
-    B.CreateStore(Step, It.Variable);
+  if (It.isBit()) {
+    unsigned Place = Bits++;
+    if (Place % 32 == 0)
+      BitVariable = makeVariable(B.getInt32Ty());
+    It.Variable = BitVariable;
+    It.Bit = Place % 32;
+    Value *Old = B.CreateLoad(B.getInt32Ty(), It.Variable);
+    Value *Set = B.getInt32(1);
+    if (It.Step)
+      Set = B.CreateZExtOrTrunc(It.Step, B.getInt32Ty());
+    B.CreateStore(B.CreateOr(Old, B.CreateShl(Set, It.Bit)), It.Variable);
   } else {
+    It.Variable = makeVariable(It.Width);
     Value *Old = B.CreateLoad(It.Width, It.Variable);
-    Step = Step ? B.CreateZExtOrTrunc(Step, It.Width)
-                : ConstantInt::get(It.Width, 1);
+    Value *Step = It.Step ? B.CreateZExtOrTrunc(It.Step, It.Width)
+                          : ConstantInt::get(It.Width, 1);
     // No wrap: later passes need not think about it.
     B.CreateStore(B.CreateAdd(Old, Step, "", /*HasNUW=*/true), It.Variable);
   }
   for (Instruction *Update : It.Updates)
     Update->eraseFromParent();
+}
+
+/// The count of \p It in this lane.
+Value *Accumulation::count(IRBuilderBase &B, const Accumulator &It) {
+  // Nothing resets it, and every thread that comes here has been there.
+  if (It.isBit() && !It.Step && It.Block == &F.getEntryBlock() &&
+      Counted.Ends.empty() && DueBlocks.empty())
+    return B.getTrue();
+  Value *Value = B.CreateLoad(It.Variable->getAllocatedType(), It.Variable);
+  if (!It.isBit())
+    return Value;
+  return B.CreateICmpNE(B.CreateAnd(Value, B.getInt32(1u << It.Bit)),
+                        B.getInt32(0));
 }
 
 /// Gives the function one return, so that all lanes bring their counts to memory
@@ -297,7 +332,7 @@ void Accumulation::flush(Instruction *Before, bool Reset) {
   IRBuilder<> B(Before);
   SmallVector<LaneCount, 16> Counts;
   for (Accumulator &It : Accumulators)
-    Counts.push_back({B.CreateLoad(It.Width, It.Variable), It.Words});
+    Counts.push_back({count(B, It), It.Words});
   auto Left = Due.find(Before->getParent());
   std::list<std::pair<unsigned, uint64_t>> Words;
   if (Left != Due.end())
@@ -311,8 +346,8 @@ void Accumulation::flush(Instruction *Before, bool Reset) {
   if (!Reset)
     return;
   B.SetInsertPoint(Before);
-  for (Accumulator &It : Accumulators)
-    B.CreateStore(ConstantInt::get(It.Width, 0), It.Variable);
+  for (AllocaInst *It : Variables)
+    B.CreateStore(ConstantInt::get(It->getAllocatedType(), 0), It);
 }
 
 /// The block that runs if the turn at \p Mark is due. Null if other passes have

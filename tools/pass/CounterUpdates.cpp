@@ -24,7 +24,11 @@ constexpr StringLiteral UpdateMark = "__rocov_update", TurnMark = "__rocov_turn"
 static bool isMark(const Instruction &I, StringRef Name) {
   auto *Call = dyn_cast<CallInst>(&I);
   const Function *Callee = Call ? Call->getCalledFunction() : nullptr;
-  return Callee && Callee->isDeclaration() && Callee->getName() == Name;
+  if (!Callee || !Callee->isDeclaration())
+    return false;
+  // Marks of updates have the width of the step in their name.
+  StringRef Found = Callee->getName();
+  return Found.consume_front(Name) && (Found.empty() || Found.starts_with("."));
 }
 
 /// The number that \p I adds to an address, and the address. Null pointers if it
@@ -95,8 +99,8 @@ void markUpdate(IRBuilderBase &B, const Counter &Word, Value *Step) {
                                                 Word.Array, 0, Word.Index);
   auto *Type = FunctionType::get(
       B.getVoidTy(), {Address->getType(), Step->getType()}, false);
-  CallInst *Call =
-      B.CreateCall(declareMark(M, UpdateMark, Type), {Address, Step});
+  std::string Name = (UpdateMark + ".i" + Twine(Step->getType()->getIntegerBitWidth())).str();
+  CallInst *Call = B.CreateCall(declareMark(M, Name, Type), {Address, Step});
   // Two of them would share an address that is no constant.
   Call->addFnAttr(Attribute::NoMerge);
 }

@@ -39,7 +39,7 @@ struct CounterUpdate {
   llvm::Instruction *Add;
   Counter Word;
 
-  /// The number that it adds, 64 bits wide.
+  /// The number that it adds: i64, in marks also i1 or i32, unsigned.
   llvm::Value *step() const;
 };
 
@@ -52,7 +52,7 @@ bool isCounterArray(const llvm::GlobalVariable &Variable);
 /// not a constant: they go on to add to LLVM's own counter.
 llvm::SmallVector<CounterUpdate, 16> findCounterUpdates(llvm::Function &F);
 
-/// Marks that code adds \p Step (i64) to \p Word. To other passes, a mark is a
+/// Marks that code adds \p Step (i1, i32 or i64, unsigned) to \p Word. To other passes, a mark is a
 /// call that no memory of the program depends on.
 void markUpdate(llvm::IRBuilderBase &B, const Counter &Word, llvm::Value *Step);
 

@@ -15,6 +15,8 @@
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 
 using namespace llvm;
@@ -34,7 +36,11 @@ private:
   Value *ones(Value *Bit);
   void accumulate(Value *&Sum, Value *Part, uint64_t Factor);
   Value *sum(Value *Count);
-  void add(ArrayRef<Value *> Totals, Value *Place);
+  Value *sumOfDifferent(Instruction *End, Value *Count);
+  Value *sumByVotes(Instruction *End, Value *Count);
+  void add(ArrayRef<Value *> Totals, Value *Offset);
+  void addByRank(ArrayRef<Value *> Totals, Value *Offset);
+  void addAt(Instruction *Adding, Value *Offset, Value *Word, Value *Value);
 
   const GpuTarget &Target;
   const CopiesTable &Copies;
@@ -64,22 +70,61 @@ void Flush::accumulate(Value *&Sum, Value *Part, uint64_t Factor) {
 }
 
 /// The sum (i64) of numbers that may differ. Most often they do not: a loop runs
-/// as often in all lanes. Otherwise the lanes vote on each bit.
+/// as often in all lanes.
 Value *Flush::sum(Value *Count) {
   Type *Int64 = B.getInt64Ty();
   Value *Any = Target.anyLane(B, Count, Lanes);
   Value *Differs = Target.ballot(B, B.CreateICmpNE(Count, Any));
   Value *Equal = B.CreateMul(B.CreateZExt(Any, Int64),
                              B.CreateZExt(Active, Int64));
+  BasicBlock *Head = B.GetInsertBlock();
   Instruction *Then = SplitBlockAndInsertIfThen(
       B.CreateICmpNE(Differs, B.getInt64(0)), Before->getIterator(),
       /*Unreachable=*/false);
-  BasicBlock *Head = cast<Instruction>(Differs)->getParent();
-  BasicBlock *Body = Then->getParent();
-  BasicBlock *Tail = Before->getParent();
+  Value *Sum = sumOfDifferent(Then, Count);
+  B.SetInsertPoint(Before->getParent(), Before->getParent()->begin());
+  PHINode *Total = B.CreatePHI(Int64, 2);
+  Total->addIncoming(Equal, Head);
+  Total->addIncoming(Sum, Then->getParent());
+  B.SetInsertPoint(Before);
+  return Total;
+}
 
-  // Body: one turn for each bit, from the lowest.
-  Then->eraseFromParent();
+/// The sum (i64) of numbers that differ, before \p End: by the target's way if it
+/// has one that works here and the sum has 32 bits, else by votes.
+Value *Flush::sumOfDifferent(Instruction *End, Value *Count) {
+  Type *Int32 = B.getInt32Ty(), *Int64 = B.getInt64Ty();
+  B.SetInsertPoint(End);
+  Value *CanSum = Target.canSum(B, Lanes, *End->getFunction());
+  if (!CanSum)
+    return sumByVotes(End, Count);
+  // The sum of at most 64 of them fits.
+  constexpr unsigned MaxBits = 26;
+  Value *Large = B.CreateICmpNE(B.CreateLShr(Count, MaxBits),
+                                ConstantInt::get(Count->getType(), 0));
+  Value *IsSmall = B.CreateICmpEQ(Target.ballot(B, Large), B.getInt64(0));
+  Instruction *Quick, *Slow;
+  SplitBlockAndInsertIfThenElse(B.CreateAnd(CanSum, IsSmall), End, &Quick,
+                                &Slow);
+  B.SetInsertPoint(Quick);
+  Value *Small = Target.sum(B, B.CreateZExtOrTrunc(Count, Int32));
+  Value *Few = B.CreateZExt(Small, Int64);
+  Value *Votes = sumByVotes(Slow, Count);
+  B.SetInsertPoint(End->getParent(), End->getParent()->begin());
+  PHINode *Sum = B.CreatePHI(Int64, 2);
+  Sum->addIncoming(Few, Quick->getParent());
+  Sum->addIncoming(Votes, Slow->getParent());
+  return Sum;
+}
+
+/// The sum (i64) of any numbers, before \p End: the lanes vote on each bit.
+Value *Flush::sumByVotes(Instruction *End, Value *Count) {
+  Type *Int64 = B.getInt64Ty();
+  BasicBlock *Head = End->getParent();
+  BasicBlock *Tail = SplitBlock(Head, End);
+  BasicBlock *Body =
+      BasicBlock::Create(Head->getContext(), "", Head->getParent(), Tail);
+  Head->getTerminator()->setSuccessor(0, Body);
   B.SetInsertPoint(Body);
   PHINode *Rest = B.CreatePHI(Count->getType(), 2);
   PHINode *Sum = B.CreatePHI(Int64, 2);
@@ -98,55 +143,92 @@ Value *Flush::sum(Value *Count) {
   Sum->addIncoming(NewSum, Body);
   Bit->addIncoming(B.getInt64(0), Head);
   Bit->addIncoming(NewBit, Body);
-
-  B.SetInsertPoint(Tail, Tail->begin());
-  PHINode *Total = B.CreatePHI(Int64, 2);
-  Total->addIncoming(Equal, Head);
-  Total->addIncoming(NewSum, Body);
-  B.SetInsertPoint(Before);
-  return Total;
+  return NewSum;
 }
 
-/// Adds \p Totals to the words from \p Place on; null is 0. Lane i of the active ones adds
-/// word i. If there are fewer lanes than words, they go on.
-void Flush::add(ArrayRef<Value *> Totals, Value *Place) {
+/// Adds \p Totals to the words from byte \p Offset (i32) of the area on; null is
+/// 0. Lane i adds word i.
+void Flush::add(ArrayRef<Value *> Totals, Value *Offset) {
   Type *Int32 = B.getInt32Ty(), *Int64 = B.getInt64Ty();
   bool Narrow = all_of(
       Totals, [&](Value *It) { return !It || It->getType() == Int32; });
   Type *Width = Narrow ? Int32 : Int64;
-  Value *Lane = Target.lanesBelow(B, Lanes);
   SmallVector<Value *, 16> Wide;
   for (Value *Total : Totals)
     Wide.push_back(Total ? B.CreateZExt(Total, Width) : nullptr);
 
+  // The lanes that have a word are active, unless some have left or the block is
+  // smaller.
+  unsigned Words = Totals.size();
+  if (Words > 32)
+    return addByRank(Wide, Offset);
+  Value *Wanted = B.getInt32(maskTrailingOnes<uint32_t>(Words));
+  Value *There = B.CreateAnd(B.CreateTrunc(Lanes, Int32), Wanted);
+  Value *Adding = B.CreateSelect(B.CreateICmpEQ(There, Wanted),
+                                 B.getInt32(Words), B.getInt32(0));
+  Value *Mine = ConstantInt::get(Width, 0);
+  for (unsigned I = 0; I != Words; ++I)
+    if (Wide[I])
+      Mine = Target.writeLane(B, Mine, I, Wide[I]);
+  Value *Lane = Target.lane(B);
+  Instruction *Add = SplitBlockAndInsertIfThen(
+      B.CreateICmpULT(Lane, Adding), Before->getIterator(),
+      /*Unreachable=*/false);
+  addAt(Add, Offset, Lane, Mine);
+  B.SetInsertPoint(Before);
+  Instruction *Rare = SplitBlockAndInsertIfThen(
+      B.CreateICmpEQ(Adding, B.getInt32(0)), Before->getIterator(), /*Unreachable=*/false,
+      MDBuilder(Before->getContext()).createUnlikelyBranchWeights());
+  Before = Rare;
+  B.SetInsertPoint(Rare);
+  addByRank(Wide, Offset);
+}
+
+/// Adds \p Value to word \p Word (i32).
+void Flush::addAt(Instruction *Adding, Value *Offset, Value *Word,
+                  Value *Value) {
+  B.SetInsertPoint(Adding);
+  llvm::Value *Byte = B.CreateAdd(Offset, B.CreateShl(Word, 3));
+  llvm::Value *Address = B.CreateGEP(B.getInt8Ty(), Copies.area(),
+                                     B.CreateZExt(Byte, B.getInt64Ty()));
+  auto Scope = Adding->getContext().getOrInsertSyncScopeID(Target.deviceScope());
+  B.CreateAtomicRMW(AtomicRMWInst::Add, Address,
+                    B.CreateZExt(Value, B.getInt64Ty()), Align(8),
+                    AtomicOrdering::Monotonic, Scope);
+}
+
+/// Does so with the active lanes, whichever they are. If there are fewer of them
+/// than words, they go on.
+void Flush::addByRank(ArrayRef<Value *> Totals, Value *Offset) {
+  Type *Int32 = B.getInt32Ty();
+  Value *Lane = Target.lanesBelow(B, Lanes);
   BasicBlock *Head = Before->getParent();
   BasicBlock *Done = SplitBlock(Head, Before);
   Function *F = Head->getParent();
   BasicBlock *Turn = BasicBlock::Create(F->getContext(), "", F, Done);
-  BasicBlock *Adding = BasicBlock::Create(F->getContext(), "", F, Done);
   BasicBlock *Next = BasicBlock::Create(F->getContext(), "", F, Done);
   Head->getTerminator()->setSuccessor(0, Turn);
 
   B.SetInsertPoint(Turn);
   PHINode *First = B.CreatePHI(Int32, 2);
   Value *Word = B.CreateAdd(First, Lane);
-  Value *Mine = ConstantInt::get(Width, 0);
-  for (unsigned I = 0; I != Wide.size(); ++I)
-    if (Wide[I])
-      Mine = B.CreateSelect(B.CreateICmpEQ(Word, B.getInt32(I)), Wide[I], Mine);
-  B.CreateCondBr(B.CreateICmpNE(Mine, ConstantInt::get(Width, 0)), Adding, Next);
-
-  B.SetInsertPoint(Adding);
-  Value *Address = B.CreateGEP(Int64, Place, B.CreateZExt(Word, Int64));
-  auto Scope =
-      F->getContext().getOrInsertSyncScopeID(Target.deviceScope());
-  B.CreateAtomicRMW(AtomicRMWInst::Add, Address, B.CreateZExt(Mine, Int64),
-                    Align(8), AtomicOrdering::Monotonic, Scope);
-  B.CreateBr(Next);
+  Value *Mine = nullptr;
+  for (unsigned I = 0; I != Totals.size(); ++I) {
+    if (!Totals[I])
+      continue;
+    if (!Mine)
+      Mine = ConstantInt::get(Totals[I]->getType(), 0);
+    Mine = B.CreateSelect(B.CreateICmpEQ(Word, B.getInt32(I)), Totals[I], Mine);
+  }
+  Value *IsMine = B.CreateICmpNE(Mine, ConstantInt::get(Mine->getType(), 0));
+  Instruction *ToNext = B.CreateBr(Next);
+  Instruction *Adding = SplitBlockAndInsertIfThen(
+      IsMine, ToNext->getIterator(), /*Unreachable=*/false);
+  addAt(Adding, Offset, Word, Mine);
 
   B.SetInsertPoint(Next);
   Value *NextFirst = B.CreateAdd(First, Active);
-  Value *More = B.CreateICmpULT(NextFirst, B.getInt32(Wide.size()));
+  Value *More = B.CreateICmpULT(NextFirst, B.getInt32(Totals.size()));
   B.CreateCondBr(More, Turn, Done);
   First->addIncoming(B.getInt32(0), Head);
   First->addIncoming(NextFirst, Next);
@@ -174,13 +256,11 @@ void Flush::run(ArrayRef<LaneCount> Counts, unsigned Words, uint64_t Offset) {
       accumulate(Totals[Word], Sum, 1);
     }
   }
-  Value *Unit = Target.unit(B, *Before->getFunction());
-  Value *Copy = B.CreateAnd(Unit, B.getInt32(Copies.copies() - 1));
-  Value *Start = B.CreateMul(B.CreateZExt(Copy, B.getInt64Ty()),
-                             B.getInt64(Copies.stride()));
-  Value *Place = B.CreateGEP(B.getInt8Ty(), Copies.area(),
-                             B.CreateAdd(Start, B.getInt64(Offset)));
-  add(Totals, Place);
+  Value *Copy =
+      Target.unit(B, *Before->getFunction(), Log2_64(Copies.copies()));
+  // An area has less than 4 GiB.
+  Value *Start = B.CreateMul(Copy, B.getInt32(Copies.stride()));
+  add(Totals, B.CreateAdd(Start, B.getInt32(Offset)));
 }
 
 } // namespace
@@ -189,17 +269,13 @@ void markCounts(ArrayRef<Counter> Words, Instruction *Before,
                    ArrayRef<LaneCount> Counts) {
   IRBuilder<> B(Before);
   Type *Int64 = B.getInt64Ty();
-  SmallVector<Value *, 16> Sums(Words.size(), nullptr);
   for (const LaneCount &Lane : Counts)
     for (auto [Word, Factor] : Lane.Words) {
-      Value *Part = B.CreateZExt(Lane.Count, Int64);
-      Part = B.CreateMul(Part, B.getInt64(Factor));
-      Sums[Word] = Sums[Word] ? B.CreateAdd(Sums[Word], Part) : Part;
+      Value *Step = Lane.Count;
+      if (Factor != 1)
+        Step = B.CreateMul(B.CreateZExt(Step, Int64), B.getInt64(Factor));
+      markUpdate(B, Words[Word], Step);
     }
-  for (auto [Word, Sum] : zip(Words, Sums)) {
-    if (Sum)
-      markUpdate(B, Word, Sum);
-  }
 }
 
 void addToCopy(const GpuTarget &Target, const CopiesTable &Copies,

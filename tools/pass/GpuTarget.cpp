@@ -35,12 +35,26 @@ public:
     return B.CreateIntrinsic(Intrinsic::amdgcn_mbcnt_hi, {}, {High, Below});
   }
 
+  Value *lane(IRBuilderBase &B) const override {
+    return lanesBelow(B, B.getInt64(~0ULL));
+  }
+
+  Value *writeLane(IRBuilderBase &B, Value *Old, unsigned Lane,
+                   Value *Value) const override {
+    return B.CreateIntrinsic(Intrinsic::amdgcn_writelane, {Old->getType()},
+                             {Value, B.getInt32(Lane), Old});
+  }
+
   Value *anyLane(IRBuilderBase &B, Value *Value, llvm::Value *) const override {
     return B.CreateIntrinsic(Intrinsic::amdgcn_readfirstlane,
                              {Value->getType()}, {Value});
   }
 
-  Value *unit(IRBuilderBase &B, const Function &F) const override;
+  Value *sum(IRBuilderBase &B, Value *Value) const override;
+  Value *canSum(IRBuilderBase &B, Value *Mask,
+                const Function &F) const override;
+  Value *unit(IRBuilderBase &B, const Function &F,
+              unsigned Bits) const override;
 
   StringRef deviceScope() const override { return "agent"; }
 
@@ -79,9 +93,48 @@ unsigned gfxNumber(const Function &F) {
   return Number;
 }
 
+/// The steps of a sum over 64 lanes on gfx9: within rows of 16 lanes, then over
+/// the rows. The last lane gets the sum. ("Data Parallel Primitives" of the ISA
+/// documents; the masks say which rows take part.)
+struct DppStep {
+  unsigned Control;
+  unsigned Rows;
+};
+constexpr DppStep SumSteps[] = {
+    {0x111, 0xf}, // row_shr:1
+    {0x112, 0xf}, // row_shr:2
+    {0x114, 0xf}, // row_shr:4
+    {0x118, 0xf}, // row_shr:8
+    {0x142, 0xa}, // row_bcast:15
+    {0x143, 0xc}, // row_bcast:31
+};
+
+Value *Amdgcn::sum(IRBuilderBase &B, Value *Value) const {
+  for (DppStep Step : SumSteps) {
+    llvm::Value *Other = B.CreateIntrinsic(
+        Intrinsic::amdgcn_update_dpp, {B.getInt32Ty()},
+        {B.getInt32(0), Value, B.getInt32(Step.Control), B.getInt32(Step.Rows),
+         B.getInt32(0xf), B.getFalse()});
+    Value = B.CreateAdd(Value, Other);
+  }
+  return B.CreateIntrinsic(Intrinsic::amdgcn_readlane, {B.getInt32Ty()},
+                           {Value, B.getInt32(63)});
+}
+
+Value *Amdgcn::canSum(IRBuilderBase &B, Value *Mask, const Function &F) const {
+  // gfx8 and gfx9 have waves of 64 lanes, and broadcasts between rows.
+  unsigned Gfx = gfxNumber(F);
+  if (Gfx < 0x800 || Gfx >= 0x1000)
+    return nullptr;
+  return B.CreateICmpEQ(Mask, B.getInt64(~0ULL));
+}
+
 /// Registers and fields: LLVM's SIDefines.h (Hwreg) and the "Hardware Status
 /// Registers" of AMD's ISA documents.
-Value *Amdgcn::unit(IRBuilderBase &B, const Function &F) const {
+Value *Amdgcn::unit(IRBuilderBase &B, const Function &F, unsigned Bits) const {
+  if (Bits == 0)
+    return B.getInt32(0);
+  Value *All = B.getInt32((1u << Bits) - 1);
   unsigned Gfx = gfxNumber(F);
   if (Gfx >= 0x1000) {
     // HW_ID1: WGP_ID 13:10, SA_ID 16, SE_ID from bit 18 on.
@@ -90,19 +143,21 @@ Value *Amdgcn::unit(IRBuilderBase &B, const Function &F) const {
     Value *Array = hardware(B, HwId1, 16, 1);
     Value *Engine = hardware(B, HwId1, 18, 3);
     Value *Upper = B.CreateOr(B.CreateShl(Engine, 1), Array);
-    return B.CreateOr(B.CreateShl(Upper, 4), Wgp);
+    return B.CreateAnd(B.CreateOr(B.CreateShl(Upper, 4), Wgp), All);
   }
   // HW_ID: CU_ID 11:8, SE_ID from bit 13 on, 3 bits since gfx90a.
   constexpr unsigned HwId = 4, XccId = 20;
-  Value *Cu = hardware(B, HwId, 8, 4);
-  Value *Engine = hardware(B, HwId, 13, Gfx >= 0x90a ? 3 : 2);
   if (Gfx < 0x940)
-    return B.CreateOr(B.CreateShl(Engine, 4), Cu);
+    // With SH_ID between them, which is 0: one instruction instead of five.
+    return hardware(B, HwId, 8, std::min(Bits, Gfx >= 0x90a ? 8u : 7u));
   // An XCC has four engines of at most ten CUs. This way, few of the 304 CUs of
   // a whole GPU share one of 256 copies.
+  Value *Cu = hardware(B, HwId, 8, 4);
+  Value *Engine = hardware(B, HwId, 13, 3);
   Value *Xcc = hardware(B, XccId, 0, 4);
   Value *Engines = B.CreateAdd(B.CreateShl(Xcc, 2), Engine);
-  return B.CreateAdd(B.CreateMul(Engines, B.getInt32(10)), Cu);
+  Value *Unit = B.CreateAdd(B.CreateMul(Engines, B.getInt32(10)), Cu);
+  return B.CreateAnd(Unit, All);
 }
 
 class Nvptx final : public GpuTarget {
@@ -120,6 +175,15 @@ public:
     Value *Below = read(B, Intrinsic::nvvm_read_ptx_sreg_lanemask_lt);
     Value *Lanes = B.CreateTrunc(Mask, B.getInt32Ty());
     return B.CreateUnaryIntrinsic(Intrinsic::ctpop, B.CreateAnd(Lanes, Below));
+  }
+
+  Value *lane(IRBuilderBase &B) const override {
+    return read(B, Intrinsic::nvvm_read_ptx_sreg_laneid);
+  }
+
+  Value *writeLane(IRBuilderBase &B, Value *Old, unsigned Lane,
+                   Value *Value) const override {
+    return B.CreateSelect(B.CreateICmpEQ(lane(B), B.getInt32(Lane)), Value, Old);
   }
 
   Value *anyLane(IRBuilderBase &B, Value *Value,
@@ -141,8 +205,24 @@ public:
                       B.CreateZExt(Low, Int64));
   }
 
-  Value *unit(IRBuilderBase &B, const Function &) const override {
-    return read(B, Intrinsic::nvvm_read_ptx_sreg_smid);
+  Value *sum(IRBuilderBase &B, Value *Value) const override {
+    return B.CreateIntrinsic(Intrinsic::nvvm_redux_sync_add, {},
+                             {Value, active(B)});
+  }
+
+  Value *canSum(IRBuilderBase &B, Value *, const Function &F) const override {
+    // sm_80 has redux.sync.
+    StringRef Name = F.getFnAttribute("target-cpu").getValueAsString();
+    unsigned Number = 0;
+    bool Has = Name.consume_front("sm_") && !Name.consumeInteger(10, Number) &&
+               Number >= 80;
+    return Has ? B.getTrue() : nullptr;
+  }
+
+  Value *unit(IRBuilderBase &B, const Function &,
+              unsigned Bits) const override {
+    Value *Sm = read(B, Intrinsic::nvvm_read_ptx_sreg_smid);
+    return B.CreateAnd(Sm, B.getInt32((1u << Bits) - 1));
   }
 
   StringRef deviceScope() const override { return "device"; }

@@ -39,13 +39,25 @@ public:
   /// The number (i32) of lanes of \p Mask below this one.
   virtual llvm::Value *lanesBelow(llvm::IRBuilderBase &B,
                                   llvm::Value *Mask) const = 0;
+  /// The number (i32) of this lane in its wave.
+  virtual llvm::Value *lane(llvm::IRBuilderBase &B) const = 0;
+  /// \p Old (i32 or i64), but \p Value, which all lanes share, in lane \p Lane.
+  virtual llvm::Value *writeLane(llvm::IRBuilderBase &B, llvm::Value *Old,
+                                 unsigned Lane, llvm::Value *Value) const = 0;
   /// \p Value (i32 or i64) of some active lane, the same for all.
   virtual llvm::Value *anyLane(llvm::IRBuilderBase &B, llvm::Value *Value,
                                llvm::Value *Mask) const = 0;
-  /// A number (i32) of the unit that runs this wave. It is any number: take it
-  /// modulo a power of two.
-  virtual llvm::Value *unit(llvm::IRBuilderBase &B,
-                            const llvm::Function &F) const = 0;
+  /// The sum (i32) of \p Value (i32) over the wave in a few instructions, if
+  /// these lanes are active: see canSum(). The sum must fit.
+  virtual llvm::Value *sum(llvm::IRBuilderBase &B,
+                           llvm::Value *Value) const = 0;
+  /// Whether (i1) sum() works with the active lanes \p Mask. Null if it never
+  /// does.
+  virtual llvm::Value *canSum(llvm::IRBuilderBase &B, llvm::Value *Mask,
+                              const llvm::Function &F) const = 0;
+  /// The number (i32) of the unit that runs this wave, modulo 2^ \p Bits.
+  virtual llvm::Value *unit(llvm::IRBuilderBase &B, const llvm::Function &F,
+                            unsigned Bits) const = 0;
   /// The scope of atomic operations that reach the whole GPU.
   virtual llvm::StringRef deviceScope() const = 0;
   /// Returns whether \p F has a calling convention that starts a thread.
