@@ -171,8 +171,8 @@ private:
   MapVector<BasicBlock *, SmallVector<std::pair<unsigned, Value *>, 4>> Due;
   /// The blocks in loops in which the counts go to memory.
   SmallSetVector<BasicBlock *, 4> DueBlocks;
-  /// The headers of loops without a bound and without such a block.
-  SmallVector<BasicBlock *, 4> Unmarked;
+  /// A point in each loop without a bound and without such a block.
+  SmallVector<Instruction *, 4> Unmarked;
 };
 
 /// Groups the updates by block.
@@ -360,6 +360,20 @@ static BasicBlock *dueBlock(CallInst *Mark) {
   return Due && Due->getSinglePredecessor() ? Due : nullptr;
 }
 
+/// The instruction before which each turn of \p C passes: at the end of its only
+/// latch, so that later passes can rotate the loop, or in its header.
+static Instruction *turningPoint(const Cycle &C) {
+  BasicBlock *Latch = nullptr;
+  for (BasicBlock *Block : predecessors(C.getHeader())) {
+    if (!C.contains(Block))
+      continue;
+    if (Latch && Latch != Block)
+      return &*C.getHeader()->getFirstInsertionPt();
+    Latch = Block;
+  }
+  return Latch->getTerminator();
+}
+
 /// Finds the loops without a bound. An earlier run of this pass has marked the
 /// turns of some.
 void Accumulation::findLoops(const CycleInfo &Cycles) {
@@ -371,13 +385,12 @@ void Accumulation::findLoops(const CycleInfo &Cycles) {
     }
   for (const Cycle *C : allCycles(Cycles))
     if (!Marked.contains(C) && !maxTurns(*C, Facts))
-      Unmarked.push_back(C->getHeader());
+      Unmarked.push_back(turningPoint(*C));
 }
 
 /// Lets the counts go to memory in the turns of loops that are due.
 void Accumulation::flushInLoops() {
-  for (BasicBlock *Header : Unmarked) {
-    Instruction *Start = &*Header->getFirstInsertionPt();
+  for (Instruction *Start : Unmarked) {
     IRBuilder<> B(Start);
     Instruction *Due = SplitBlockAndInsertIfThen(
         markTurn(B), Start->getIterator(), /*Unreachable=*/false,
