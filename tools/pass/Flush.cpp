@@ -39,7 +39,8 @@ private:
   Value *sumOfDifferent(Instruction *End, Value *Count);
   Value *sumByVotes(Instruction *End, Value *Count);
   void add(ArrayRef<Value *> Totals, Value *Offset);
-  void addByRank(ArrayRef<Value *> Totals, Value *Offset);
+  void addByLane(ArrayRef<Value *> Wide, Value *Offset, Type *Width);
+  void addByRank(Instruction *End, ArrayRef<Value *> Totals, Value *Offset);
   void addAt(Instruction *Adding, Value *Offset, Value *Word, Value *Value);
 
   const GpuTarget &Target;
@@ -157,11 +158,25 @@ void Flush::add(ArrayRef<Value *> Totals, Value *Offset) {
   for (Value *Total : Totals)
     Wide.push_back(Total ? B.CreateZExt(Total, Width) : nullptr);
 
+  // Any wave has 32 lanes.
+  constexpr unsigned Most = 32;
+  for (ArrayRef<Value *> Left = Wide; !Left.empty();
+       Left = Left.drop_front(std::min<size_t>(Most, Left.size()))) {
+    unsigned First = Wide.size() - Left.size();
+    B.SetInsertPoint(Before);
+    addByLane(Left.take_front(Most),
+              B.CreateAdd(Offset, B.getInt32(First * 8)), Width);
+  }
+}
+
+/// Adds at most 32 words of type \p Width.
+void Flush::addByLane(ArrayRef<Value *> Wide, Value *Offset, Type *Width) {
+  if (all_of(Wide, [](Value *It) { return !It; }))
+    return;
+  Type *Int32 = B.getInt32Ty();
+  unsigned Words = Wide.size();
   // The lanes that have a word are active, unless some have left or the block is
   // smaller.
-  unsigned Words = Totals.size();
-  if (Words > 32)
-    return addByRank(Wide, Offset);
   Value *Wanted = B.getInt32(maskTrailingOnes<uint32_t>(Words));
   Value *There = B.CreateAnd(B.CreateTrunc(Lanes, Int32), Wanted);
   Value *Adding = B.CreateSelect(B.CreateICmpEQ(There, Wanted),
@@ -179,9 +194,7 @@ void Flush::add(ArrayRef<Value *> Totals, Value *Offset) {
   Instruction *Rare = SplitBlockAndInsertIfThen(
       B.CreateICmpEQ(Adding, B.getInt32(0)), Before->getIterator(), /*Unreachable=*/false,
       MDBuilder(Before->getContext()).createUnlikelyBranchWeights());
-  Before = Rare;
-  B.SetInsertPoint(Rare);
-  addByRank(Wide, Offset);
+  addByRank(Rare, Wide, Offset);
 }
 
 /// Adds \p Value to word \p Word (i32).
@@ -197,13 +210,15 @@ void Flush::addAt(Instruction *Adding, Value *Offset, Value *Word,
                     AtomicOrdering::Monotonic, Scope);
 }
 
-/// Does so with the active lanes, whichever they are. If there are fewer of them
-/// than words, they go on.
-void Flush::addByRank(ArrayRef<Value *> Totals, Value *Offset) {
+/// Adds words with the active lanes, whichever they are, before \p End. If there
+/// are fewer of them than words, they go on.
+void Flush::addByRank(Instruction *End, ArrayRef<Value *> Totals,
+                      Value *Offset) {
+  B.SetInsertPoint(End);
   Type *Int32 = B.getInt32Ty();
   Value *Lane = Target.lanesBelow(B, Lanes);
-  BasicBlock *Head = Before->getParent();
-  BasicBlock *Done = SplitBlock(Head, Before);
+  BasicBlock *Head = End->getParent();
+  BasicBlock *Done = SplitBlock(Head, End);
   Function *F = Head->getParent();
   BasicBlock *Turn = BasicBlock::Create(F->getContext(), "", F, Done);
   BasicBlock *Next = BasicBlock::Create(F->getContext(), "", F, Done);
