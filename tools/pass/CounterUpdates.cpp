@@ -53,8 +53,7 @@ bool isCounterArray(const GlobalVariable &Variable) {
   return Words && Words->getElementType()->isIntegerTy(64);
 }
 
-/// The counter at a constant address.
-static std::optional<Counter> counterAt(Value *Address, const DataLayout &DL) {
+std::optional<Counter> counterAt(Value *Address, const DataLayout &DL) {
   APInt Offset(DL.getIndexTypeSizeInBits(Address->getType()), 0);
   Value *Base = Address->stripAndAccumulateConstantOffsets(
       DL, Offset, /*AllowNonInbounds=*/true);

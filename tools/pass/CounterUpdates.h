@@ -14,6 +14,7 @@
 
 namespace llvm {
 class CallInst;
+class DataLayout;
 class Function;
 class GlobalVariable;
 class IRBuilderBase;
@@ -42,6 +43,10 @@ struct CounterUpdate {
   /// The number that it adds: i64, in marks also i1 or i32, unsigned.
   llvm::Value *step() const;
 };
+
+/// The counter at a constant address.
+std::optional<Counter> counterAt(llvm::Value *Address,
+                                 const llvm::DataLayout &DL);
 
 /// Returns whether \p Variable holds 64-bit counters: those of
 /// `-fprofile-instr-generate` or `-fprofile-generate`, or the counters of

@@ -27,6 +27,15 @@ public:
                              {Condition});
   }
 
+  Value *isFull(IRBuilderBase &B) const override {
+    Value *Size = B.CreateIntrinsic(Intrinsic::amdgcn_wavefrontsize,
+                                    ArrayRef<Type *>(), ArrayRef<Value *>());
+    Value *Missing = B.CreateZExt(B.CreateSub(B.getInt32(64), Size),
+                                  B.getInt64Ty());
+    Value *All = B.CreateLShr(B.getInt64(~0ULL), Missing);
+    return B.CreateICmpEQ(ballot(B, B.getTrue()), All);
+  }
+
   Value *lanesBelow(IRBuilderBase &B, Value *Mask) const override {
     Value *Low = B.CreateTrunc(Mask, B.getInt32Ty());
     Value *High = B.CreateTrunc(B.CreateLShr(Mask, 32), B.getInt32Ty());
@@ -169,6 +178,10 @@ public:
     Value *Mask = B.CreateIntrinsic(Intrinsic::nvvm_vote_ballot_sync, {},
                                     {Lanes, Condition});
     return B.CreateZExt(Mask, B.getInt64Ty());
+  }
+
+  Value *isFull(IRBuilderBase &B) const override {
+    return B.CreateICmpEQ(active(B), B.getInt32(~0U));
   }
 
   Value *lanesBelow(IRBuilderBase &B, Value *Mask) const override {

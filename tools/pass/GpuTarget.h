@@ -36,6 +36,8 @@ public:
   /// A mask (i64) of the active lanes for which \p Condition (i1) holds.
   virtual llvm::Value *ballot(llvm::IRBuilderBase &B,
                               llvm::Value *Condition) const = 0;
+  /// Whether (i1) all lanes of the wave are active.
+  virtual llvm::Value *isFull(llvm::IRBuilderBase &B) const = 0;
   /// The number (i32) of lanes of \p Mask below this one.
   virtual llvm::Value *lanesBelow(llvm::IRBuilderBase &B,
                                   llvm::Value *Mask) const = 0;

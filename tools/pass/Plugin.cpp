@@ -19,6 +19,7 @@
 #include "Flush.h"
 #include "GpuTarget.h"
 #include "Returning.h"
+#include "RuntimeCalls.h"
 
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
@@ -57,9 +58,15 @@ LoopFacts factsOf(Function &F, FunctionAnalysisManager &AM) {
 }
 
 /// The functions of \p M that count.
-std::vector<CountedFunction> countedFunctions(Module &M) {
+std::vector<CountedFunction> countedFunctions(Module &M,
+                                              const GpuTarget &Target,
+                                              FunctionAnalysisManager &AM) {
   std::vector<CountedFunction> All;
   for (Function &F : M) {
+    bool Changed = markRuntimeCalls(F, Target);
+    Changed |= settleWaveSize(F);
+    if (Changed)
+      AM.invalidate(F, PreservedAnalyses::none());
     CountedFunction Counted(F);
     if (!Counted.Updates.empty())
       All.push_back(std::move(Counted));
@@ -78,7 +85,7 @@ public:
       return PreservedAnalyses::all();
     Returning Comes(M, *Target);
     auto &FAM = AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
-    for (CountedFunction &Counted : countedFunctions(M)) {
+    for (CountedFunction &Counted : countedFunctions(M, *Target, FAM)) {
       if (Counted.F->hasOptNone())
         continue;
       Counted.splitAtEnds(Comes);
@@ -107,7 +114,7 @@ public:
     for (Function &F : M)
       if (!findTurns(F).empty() && dropBoundedTurns(F, factsOf(F, FAM)))
         FAM.invalidate(F, PreservedAnalyses::none());
-    std::vector<CountedFunction> All = countedFunctions(M);
+    std::vector<CountedFunction> All = countedFunctions(M, *Target, FAM);
     if (All.empty())
       return PreservedAnalyses::all();
     CopiesTable Copies;
