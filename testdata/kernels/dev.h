@@ -44,6 +44,9 @@ static inline HELPER void barrier() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
+// Ends the work-item. All lanes of a wave must come here together: the hardware ends the wave.
+[[noreturn]] static inline HELPER void end_thread() { __builtin_amdgcn_endpgm(); }
+
 // All unfinished lanes of the wave call the wave operations below together.
 static inline HELPER u32 lane() {
   return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0));

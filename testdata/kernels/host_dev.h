@@ -29,6 +29,7 @@ u32 lane();
 u64 ballot(bool predicate);
 u32 shuffle(u32 value, u32 from);
 u32 first_lane(u32 value);
+[[noreturn]] void end_thread();
 
 // A kernel that the oracle can launch. `arguments` are pointers to the values, one per parameter,
 // as hipModuleLaunchKernel takes them. The name is the symbol at `function`: the same mangled name
@@ -80,6 +81,7 @@ static inline HELPER u32 global_z() { return block_z() * block_size_z() + thread
 
 using oracle::ballot;
 using oracle::barrier;
+using oracle::end_thread;
 using oracle::first_lane;
 using oracle::lane;
 using oracle::shuffle;

@@ -96,6 +96,11 @@ template <class Read> auto with_wave(u32 value, Read read) {
 
 void barrier() { suspend(State::AtBarrier); }
 
+void end_thread() {
+  suspend(State::Finished);
+  __builtin_unreachable(); // Nobody resumes it.
+}
+
 u32 lane() { return static_cast<u32>(current % WAVE); }
 
 u64 ballot(bool predicate) {

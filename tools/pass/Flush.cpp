@@ -176,24 +176,30 @@ void Flush::addByLane(ArrayRef<Value *> Wide, Value *Offset, Type *Width) {
   Type *Int32 = B.getInt32Ty();
   unsigned Words = Wide.size();
   // The lanes that have a word are active, unless some have left or the block is
-  // smaller.
+  // smaller. writeLane() must not reach other lanes: callers may have values of
+  // theirs in the register.
   Value *Wanted = B.getInt32(maskTrailingOnes<uint32_t>(Words));
   Value *There = B.CreateAnd(B.CreateTrunc(Lanes, Int32), Wanted);
-  Value *Adding = B.CreateSelect(B.CreateICmpEQ(There, Wanted),
-                                 B.getInt32(Words), B.getInt32(0));
+  Value *AreThere = B.CreateICmpEQ(There, Wanted);
+  MDBuilder Weights(Before->getContext());
+  Instruction *Usual =
+      SplitBlockAndInsertIfThen(AreThere, Before->getIterator(),
+                                /*Unreachable=*/false,
+                                Weights.createLikelyBranchWeights());
+  B.SetInsertPoint(Usual);
   Value *Mine = ConstantInt::get(Width, 0);
   for (unsigned I = 0; I != Words; ++I)
     if (Wide[I])
       Mine = Target.writeLane(B, Mine, I, Wide[I]);
   Value *Lane = Target.lane(B);
   Instruction *Add = SplitBlockAndInsertIfThen(
-      B.CreateICmpULT(Lane, Adding), Before->getIterator(),
+      B.CreateICmpULT(Lane, B.getInt32(Words)), Usual->getIterator(),
       /*Unreachable=*/false);
   addAt(Add, Offset, Lane, Mine);
   B.SetInsertPoint(Before);
   Instruction *Rare = SplitBlockAndInsertIfThen(
-      B.CreateICmpEQ(Adding, B.getInt32(0)), Before->getIterator(), /*Unreachable=*/false,
-      MDBuilder(Before->getContext()).createUnlikelyBranchWeights());
+      B.CreateNot(AreThere), Before->getIterator(), /*Unreachable=*/false,
+      Weights.createUnlikelyBranchWeights());
   addByRank(Rare, Wide, Offset);
 }
 
