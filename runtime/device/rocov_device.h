@@ -170,9 +170,9 @@ __attribute__((device, used, no_profile_instrument_function, visibility("protect
 )) void __llvm_profile_instrument_gpu(unsigned long long *counter, unsigned long long *uniform,
                                       unsigned long long step) {
   typedef __attribute__((address_space(1))) unsigned long long Global;
-  const unsigned long long all_lanes = ~0ull >> (64 - __builtin_amdgcn_wavefrontsize());
 #if defined(__OPTIMIZE__) && !defined(ROCOV_LLVM_COUNTERS)
   const unsigned long long lanes = __builtin_amdgcn_read_exec();
+  const unsigned long long all_lanes = ~0ull >> (64 - __builtin_amdgcn_wavefrontsize());
   const unsigned counters = (unsigned)(__stop___llvm_prf_cnts - __start___llvm_prf_cnts);
   const unsigned uniforms = (unsigned)(__stop___llvm_prf_ucnts - __start___llvm_prf_ucnts);
   const unsigned stride = (counters + uniforms + 127) & ~127u;
@@ -192,7 +192,7 @@ __attribute__((device, used, no_profile_instrument_function, visibility("protect
   }
 #endif
   __scoped_atomic_fetch_add((Global *)counter, step, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
-  if (uniform && __builtin_amdgcn_read_exec() == all_lanes)
+  if (uniform && __builtin_amdgcn_read_exec() == ~0ull >> (64 - __builtin_amdgcn_wavefrontsize()))
     __scoped_atomic_fetch_add((Global *)uniform, step, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
 }
 

@@ -5,7 +5,7 @@
 // code must have equal counts on both.
 #pragma once
 
-#ifndef __AMDGCN__
+#if !defined(__AMDGCN__) && !defined(__NVPTX__)
 #include "host_dev.h"
 #else
 
@@ -24,6 +24,25 @@ typedef unsigned u32;
 typedef unsigned long long u64;
 typedef long long i64;
 
+#ifdef __NVPTX__
+
+static inline HELPER u32 thread_x() { return __nvvm_read_ptx_sreg_tid_x(); }
+static inline HELPER u32 thread_y() { return __nvvm_read_ptx_sreg_tid_y(); }
+static inline HELPER u32 thread_z() { return __nvvm_read_ptx_sreg_tid_z(); }
+static inline HELPER u32 block_x() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+static inline HELPER u32 block_y() { return __nvvm_read_ptx_sreg_ctaid_y(); }
+static inline HELPER u32 block_z() { return __nvvm_read_ptx_sreg_ctaid_z(); }
+static inline HELPER u32 block_size_x() { return __nvvm_read_ptx_sreg_ntid_x(); }
+static inline HELPER u32 block_size_y() { return __nvvm_read_ptx_sreg_ntid_y(); }
+static inline HELPER u32 block_size_z() { return __nvvm_read_ptx_sreg_ntid_z(); }
+static inline HELPER void barrier() { __syncthreads(); }
+[[noreturn]] static inline HELPER void end_thread() {
+  asm volatile("exit;");
+  __builtin_unreachable();
+}
+
+#else
+
 static inline HELPER u32 thread_x() { return __builtin_amdgcn_workitem_id_x(); }
 static inline HELPER u32 thread_y() { return __builtin_amdgcn_workitem_id_y(); }
 static inline HELPER u32 thread_z() { return __builtin_amdgcn_workitem_id_z(); }
@@ -33,10 +52,6 @@ static inline HELPER u32 block_z() { return __builtin_amdgcn_workgroup_id_z(); }
 static inline HELPER u32 block_size_x() { return __builtin_amdgcn_workgroup_size_x(); }
 static inline HELPER u32 block_size_y() { return __builtin_amdgcn_workgroup_size_y(); }
 static inline HELPER u32 block_size_z() { return __builtin_amdgcn_workgroup_size_z(); }
-static inline HELPER u32 global_x() { return block_x() * block_size_x() + thread_x(); }
-static inline HELPER u32 global_y() { return block_y() * block_size_y() + thread_y(); }
-static inline HELPER u32 global_z() { return block_z() * block_size_z() + thread_z(); }
-
 // All work-items of the workgroup wait here for each other; later code sees their earlier writes.
 static inline HELPER void barrier() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
@@ -60,5 +75,11 @@ static inline HELPER u32 shuffle(u32 value, u32 from) {
 static inline HELPER u32 first_lane(u32 value) {
   return __builtin_amdgcn_readfirstlane(static_cast<int>(value));
 }
+
+#endif
+
+static inline HELPER u32 global_x() { return block_x() * block_size_x() + thread_x(); }
+static inline HELPER u32 global_y() { return block_y() * block_size_y() + thread_y(); }
+static inline HELPER u32 global_z() { return block_z() * block_size_z() + thread_z(); }
 
 #endif

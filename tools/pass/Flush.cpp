@@ -54,7 +54,10 @@ private:
 
 /// The number (i32) of active lanes in which \p Bit holds.
 Value *Flush::ones(Value *Bit) {
-  Value *Mask = Target.ballot(B, Bit);
+  auto *Always = dyn_cast<ConstantInt>(Bit);
+  if (Always && Always->isOne())
+    return Active;
+  Value *Mask = Target.ballot(B, Bit, Lanes);
   return B.CreateTrunc(B.CreateUnaryIntrinsic(Intrinsic::ctpop, Mask),
                        B.getInt32Ty());
 }
@@ -75,7 +78,7 @@ void Flush::accumulate(Value *&Sum, Value *Part, uint64_t Factor) {
 Value *Flush::sum(Value *Count) {
   Type *Int64 = B.getInt64Ty();
   Value *Any = Target.anyLane(B, Count, Lanes);
-  Value *Differs = Target.ballot(B, B.CreateICmpNE(Count, Any));
+  Value *Differs = Target.ballot(B, B.CreateICmpNE(Count, Any), Lanes);
   Value *Equal = B.CreateMul(B.CreateZExt(Any, Int64),
                              B.CreateZExt(Active, Int64));
   BasicBlock *Head = B.GetInsertBlock();
@@ -103,12 +106,12 @@ Value *Flush::sumOfDifferent(Instruction *End, Value *Count) {
   constexpr unsigned MaxBits = 26;
   Value *Large = B.CreateICmpNE(B.CreateLShr(Count, MaxBits),
                                 ConstantInt::get(Count->getType(), 0));
-  Value *IsSmall = B.CreateICmpEQ(Target.ballot(B, Large), B.getInt64(0));
+  Value *IsSmall = B.CreateICmpEQ(Target.ballot(B, Large, Lanes), B.getInt64(0));
   Instruction *Quick, *Slow;
   SplitBlockAndInsertIfThenElse(B.CreateAnd(CanSum, IsSmall), End, &Quick,
                                 &Slow);
   B.SetInsertPoint(Quick);
-  Value *Small = Target.sum(B, B.CreateZExtOrTrunc(Count, Int32));
+  Value *Small = Target.sum(B, B.CreateZExtOrTrunc(Count, Int32), Lanes);
   Value *Few = B.CreateZExt(Small, Int64);
   Value *Votes = sumByVotes(Slow, Count);
   B.SetInsertPoint(End->getParent(), End->getParent()->begin());
@@ -130,13 +133,13 @@ Value *Flush::sumByVotes(Instruction *End, Value *Count) {
   PHINode *Rest = B.CreatePHI(Count->getType(), 2);
   PHINode *Sum = B.CreatePHI(Int64, 2);
   PHINode *Bit = B.CreatePHI(Int64, 2);
-  Value *Votes = Target.ballot(B, B.CreateTrunc(Rest, B.getInt1Ty()));
+  Value *Votes = Target.ballot(B, B.CreateTrunc(Rest, B.getInt1Ty()), Lanes);
   Value *Ones = B.CreateUnaryIntrinsic(Intrinsic::ctpop, Votes);
   Value *NewSum = B.CreateAdd(Sum, B.CreateShl(Ones, Bit));
   Value *NewRest = B.CreateLShr(Rest, 1);
   Value *NewBit = B.CreateAdd(Bit, B.getInt64(1));
   Value *More = Target.ballot(
-      B, B.CreateICmpNE(NewRest, ConstantInt::get(NewRest->getType(), 0)));
+      B, B.CreateICmpNE(NewRest, ConstantInt::get(NewRest->getType(), 0)), Lanes);
   B.CreateCondBr(B.CreateICmpNE(More, B.getInt64(0)), Body, Tail);
   Rest->addIncoming(Count, Head);
   Rest->addIncoming(NewRest, Body);
@@ -173,6 +176,8 @@ void Flush::add(ArrayRef<Value *> Totals, Value *Offset) {
 void Flush::addByLane(ArrayRef<Value *> Wide, Value *Offset, Type *Width) {
   if (all_of(Wide, [](Value *It) { return !It; }))
     return;
+  if (!Target.hasWriteLane())
+    return addByRank(Before, Wide, Offset);
   Type *Int32 = B.getInt32Ty();
   unsigned Words = Wide.size();
   // The lanes that have a word are active, unless some have left or the block is
@@ -256,7 +261,7 @@ void Flush::addByRank(Instruction *End, ArrayRef<Value *> Totals,
 }
 
 void Flush::run(ArrayRef<LaneCount> Counts, unsigned Words, uint64_t Offset) {
-  Lanes = Target.ballot(B, B.getTrue());
+  Lanes = Target.active(B);
   Active = B.CreateTrunc(B.CreateUnaryIntrinsic(Intrinsic::ctpop, Lanes),
                          B.getInt32Ty());
   // Bits are summed one by one. Numbers of a word are added first, because their

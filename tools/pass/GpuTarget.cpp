@@ -22,7 +22,11 @@ namespace {
 
 class Amdgcn final : public GpuTarget {
 public:
-  Value *ballot(IRBuilderBase &B, Value *Condition) const override {
+  Value *active(IRBuilderBase &B) const override {
+    return ballot(B, B.getTrue(), nullptr);
+  }
+
+  Value *ballot(IRBuilderBase &B, Value *Condition, Value *) const override {
     return B.CreateIntrinsic(Intrinsic::amdgcn_ballot, {B.getInt64Ty()},
                              {Condition});
   }
@@ -33,7 +37,7 @@ public:
     Value *Missing = B.CreateZExt(B.CreateSub(B.getInt32(64), Size),
                                   B.getInt64Ty());
     Value *All = B.CreateLShr(B.getInt64(~0ULL), Missing);
-    return B.CreateICmpEQ(ballot(B, B.getTrue()), All);
+    return B.CreateICmpEQ(active(B), All);
   }
 
   Value *lanesBelow(IRBuilderBase &B, Value *Mask) const override {
@@ -43,6 +47,8 @@ public:
                                      {Low, B.getInt32(0)});
     return B.CreateIntrinsic(Intrinsic::amdgcn_mbcnt_hi, {}, {High, Below});
   }
+
+  bool hasWriteLane() const override { return true; }
 
   Value *lane(IRBuilderBase &B) const override {
     return lanesBelow(B, B.getInt64(~0ULL));
@@ -59,7 +65,7 @@ public:
                              {Value->getType()}, {Value});
   }
 
-  Value *sum(IRBuilderBase &B, Value *Value) const override;
+  Value *sum(IRBuilderBase &B, Value *Value, llvm::Value *) const override;
   Value *canSum(IRBuilderBase &B, Value *Mask,
                 const Function &F) const override;
   Value *unit(IRBuilderBase &B, const Function &F,
@@ -118,7 +124,7 @@ constexpr DppStep SumSteps[] = {
     {0x143, 0xc}, // row_bcast:31
 };
 
-Value *Amdgcn::sum(IRBuilderBase &B, Value *Value) const {
+Value *Amdgcn::sum(IRBuilderBase &B, Value *Value, llvm::Value *) const {
   for (DppStep Step : SumSteps) {
     llvm::Value *Other = B.CreateIntrinsic(
         Intrinsic::amdgcn_update_dpp, {B.getInt32Ty()},
@@ -171,17 +177,26 @@ Value *Amdgcn::unit(IRBuilderBase &B, const Function &F, unsigned Bits) const {
 
 class Nvptx final : public GpuTarget {
 public:
-  Value *ballot(IRBuilderBase &B, Value *Condition) const override {
-    Value *Lanes = active(B);
-    if (auto *Always = dyn_cast<ConstantInt>(Condition); Always && Always->isOne())
-      return B.CreateZExt(Lanes, B.getInt64Ty());
-    Value *Mask = B.CreateIntrinsic(Intrinsic::nvvm_vote_ballot_sync, {},
-                                    {Lanes, Condition});
-    return B.CreateZExt(Mask, B.getInt64Ty());
+  Value *active(IRBuilderBase &B) const override {
+    auto *Type = FunctionType::get(B.getInt32Ty(), false);
+    auto *Asm = InlineAsm::get(Type, "activemask.b32 $0;", "=r",
+                               /*hasSideEffects=*/true);
+    CallInst *Call = B.CreateCall(Type, Asm);
+    Call->setConvergent();
+    Call->setDoesNotThrow();
+    return B.CreateZExt(Call, B.getInt64Ty());
+  }
+
+  Value *ballot(IRBuilderBase &B, Value *Condition,
+                Value *Mask) const override {
+    Value *Votes =
+        B.CreateIntrinsic(Intrinsic::nvvm_vote_ballot_sync, {},
+                          {B.CreateTrunc(Mask, B.getInt32Ty()), Condition});
+    return B.CreateZExt(Votes, B.getInt64Ty());
   }
 
   Value *isFull(IRBuilderBase &B) const override {
-    return B.CreateICmpEQ(active(B), B.getInt32(~0U));
+    return B.CreateICmpEQ(active(B), B.getInt64(~0U));
   }
 
   Value *lanesBelow(IRBuilderBase &B, Value *Mask) const override {
@@ -190,13 +205,15 @@ public:
     return B.CreateUnaryIntrinsic(Intrinsic::ctpop, B.CreateAnd(Lanes, Below));
   }
 
+  bool hasWriteLane() const override { return false; }
+
   Value *lane(IRBuilderBase &B) const override {
     return read(B, Intrinsic::nvvm_read_ptx_sreg_laneid);
   }
 
-  Value *writeLane(IRBuilderBase &B, Value *Old, unsigned Lane,
-                   Value *Value) const override {
-    return B.CreateSelect(B.CreateICmpEQ(lane(B), B.getInt32(Lane)), Value, Old);
+  Value *writeLane(IRBuilderBase &, Value *, unsigned,
+                   Value *) const override {
+    llvm_unreachable("PTX has no such instruction");
   }
 
   Value *anyLane(IRBuilderBase &B, Value *Value,
@@ -218,9 +235,9 @@ public:
                       B.CreateZExt(Low, Int64));
   }
 
-  Value *sum(IRBuilderBase &B, Value *Value) const override {
+  Value *sum(IRBuilderBase &B, Value *Value, llvm::Value *Mask) const override {
     return B.CreateIntrinsic(Intrinsic::nvvm_redux_sync_add, {},
-                             {Value, active(B)});
+                             {Value, B.CreateTrunc(Mask, B.getInt32Ty())});
   }
 
   Value *canSum(IRBuilderBase &B, Value *, const Function &F) const override {
@@ -258,17 +275,6 @@ private:
   /// Reads a special register.
   static Value *read(IRBuilderBase &B, Intrinsic::ID Register) {
     return B.CreateIntrinsic(Register, ArrayRef<Type *>(), ArrayRef<Value *>());
-  }
-
-  /// The mask (i32) of the lanes that are here.
-  static Value *active(IRBuilderBase &B) {
-    auto *Type = FunctionType::get(B.getInt32Ty(), false);
-    auto *Asm = InlineAsm::get(Type, "activemask.b32 $0;", "=r",
-                               /*hasSideEffects=*/true);
-    CallInst *Call = B.CreateCall(Type, Asm);
-    Call->setConvergent();
-    Call->setDoesNotThrow();
-    return Call;
   }
 
   /// LLVM before 21 names kernels in the metadata of the module.

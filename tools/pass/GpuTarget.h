@@ -33,17 +33,23 @@ public:
   /// The target of \p M. Null if it is none that rocov knows.
   static std::unique_ptr<GpuTarget> of(const llvm::Module &M);
 
-  /// A mask (i64) of the active lanes for which \p Condition (i1) holds.
-  virtual llvm::Value *ballot(llvm::IRBuilderBase &B,
-                              llvm::Value *Condition) const = 0;
+  /// A mask (i64) of the active lanes.
+  virtual llvm::Value *active(llvm::IRBuilderBase &B) const = 0;
+  /// A mask (i64) of those of the active lanes \p Mask for which \p Condition (i1)
+  /// holds.
+  virtual llvm::Value *ballot(llvm::IRBuilderBase &B, llvm::Value *Condition,
+                              llvm::Value *Mask) const = 0;
   /// Whether (i1) all lanes of the wave are active.
   virtual llvm::Value *isFull(llvm::IRBuilderBase &B) const = 0;
   /// The number (i32) of lanes of \p Mask below this one.
   virtual llvm::Value *lanesBelow(llvm::IRBuilderBase &B,
                                   llvm::Value *Mask) const = 0;
+  /// Returns whether the target has writeLane().
+  virtual bool hasWriteLane() const = 0;
   /// The number (i32) of this lane in its wave.
   virtual llvm::Value *lane(llvm::IRBuilderBase &B) const = 0;
-  /// \p Old (i32 or i64), but \p Value, which all lanes share, in lane \p Lane.
+  /// \p Old (i32 or i64), but \p Value, which all lanes share, in lane \p Lane,
+  /// which must be active.
   virtual llvm::Value *writeLane(llvm::IRBuilderBase &B, llvm::Value *Old,
                                  unsigned Lane, llvm::Value *Value) const = 0;
   /// \p Value (i32 or i64) of some active lane, the same for all.
@@ -51,8 +57,8 @@ public:
                                llvm::Value *Mask) const = 0;
   /// The sum (i32) of \p Value (i32) over the wave in a few instructions, if
   /// these lanes are active: see canSum(). The sum must fit.
-  virtual llvm::Value *sum(llvm::IRBuilderBase &B,
-                           llvm::Value *Value) const = 0;
+  virtual llvm::Value *sum(llvm::IRBuilderBase &B, llvm::Value *Value,
+                           llvm::Value *Mask) const = 0;
   /// Whether (i1) sum() works with the active lanes \p Mask. Null if it never
   /// does.
   virtual llvm::Value *canSum(llvm::IRBuilderBase &B, llvm::Value *Mask,
