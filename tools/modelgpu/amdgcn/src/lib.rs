@@ -15,6 +15,7 @@
 
 mod code;
 pub mod code_object;
+mod compute_unit;
 pub mod dispatch;
 mod error;
 mod execute;
