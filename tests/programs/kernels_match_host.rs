@@ -1,16 +1,16 @@
 //! Every kernel of testdata/kernels gives on the modelled GPU the results of its source on the
-//! host: equal bytes in every buffer and equal counts in every function.
+//! host: equal bytes in every buffer and equal counts in every function, whichever way it counts.
 
 use std::path::{Path, PathBuf};
 
 use crate::support::artifacts::{files_with_extension, repository};
 use crate::support::command::{limited, run};
-use crate::support::compile::{code_object, host_oracle};
+use crate::support::compile::{Counters, code_object, code_object_counting, host_oracle};
 use crate::support::gpu::{Stack, the_profile};
 use crate::support::profile::{Functions, functions, merge};
 use crate::support::spec::expand;
 
-const LEVELS: [&str; 3] = ["-O0", "-O1", "-O2"];
+const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 const TARGETS: [&str; 2] = ["gfx90a", "gfx942"];
 
 macro_rules! kernels_match_host {
@@ -27,8 +27,9 @@ macro_rules! kernels_match_host {
 }
 
 kernels_match_host![
-    atomics, branches, calls, collatz, dots, fmath, grid, halves, image, intdiv, matmul, reduce,
-    saturate, scratch, templates, vecadd, wave, wide,
+    atomics, bitonic, branches, calls, collatz, dots, ends, fmath, grid, halves, histogram, image,
+    indirect, intdiv, mandelbrot, many, matmul, reduce, saturate, scratch, stencil, steps,
+    templates, vecadd, wave, wide,
 ];
 
 #[test]
@@ -57,7 +58,8 @@ fn other_stacks_agree() {
     for (number, stack) in Stack::others().into_iter().enumerate() {
         for target in TARGETS {
             let directory = fresh(directory.path(), &format!("{number}-{target}"));
-            let device = on_device(name, target, "-O1", stack, &spec, &directory);
+            let object = code_object(name, target, "-O1", stack.code_object_version());
+            let device = on_device(&object, target, stack, &spec, &directory);
             assert_same(&format!("{name} on {target} by {stack:?}"), &device, &host);
         }
     }
@@ -82,9 +84,14 @@ fn matches_host(name: &str) {
         assert!(!host.buffers.is_empty(), "the host wrote no buffer");
         for target in TARGETS {
             let stack = Stack::for_target(target);
-            let directory = fresh(directory.path(), target);
-            let device = on_device(name, target, level, stack, &spec, &directory);
-            assert_same(&format!("{name} {level} on {target}"), &device, &host);
+            for counters in Counters::all() {
+                let directory = fresh(directory.path(), &format!("{target}-{counters:?}"));
+                let version = stack.code_object_version();
+                let object = code_object_counting(name, target, level, version, counters);
+                let device = on_device(&object, target, stack, &spec, &directory);
+                let what = format!("{name} {level} on {target} with {counters:?} counters");
+                assert_same(&what, &device, &host);
+            }
         }
     }
 }
@@ -112,17 +119,9 @@ fn on_host(name: &str, level: &str, spec: &Path, directory: &Path) -> Outcome {
     outcome(directory, raw)
 }
 
-fn on_device(
-    name: &str,
-    target: &str,
-    level: &str,
-    stack: Stack,
-    spec: &Path,
-    directory: &Path,
-) -> Outcome {
-    let object = code_object(name, target, level, stack.code_object_version());
+fn on_device(object: &Path, target: &str, stack: Stack, spec: &Path, directory: &Path) -> Outcome {
     stack
-        .run(target, &object, spec, directory)
+        .run(target, object, spec, directory)
         .success()
         .silently();
     outcome(directory, the_profile(directory))

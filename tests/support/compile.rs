@@ -27,6 +27,51 @@ pub(crate) const INSTRUMENTATION: [&str; 3] = [
 /// The flags and the header for HIP 5.2.
 const DEBIAN12: [&str; 2] = ["testdata/sample/debian12.cfg", "testdata/sample/debian12.h"];
 
+/// The way in which device code counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counters {
+    /// As LLVM does: all waves add to one word.
+    Llvm,
+    /// By librocov_pass: in registers, and in a copy for each compute unit.
+    Pass,
+    /// By the device header, for clang 23 and later: in a copy for each compute unit.
+    Header,
+}
+
+impl Counters {
+    /// The ways of the tests' compiler.
+    pub(crate) fn all() -> Vec<Self> {
+        let release = Compiler::usual().release;
+        let header = (release >= 23).then_some(Self::Header);
+        let pass = plugin(release).map(|_| Self::Pass);
+        [Some(Self::Llvm), pass, header]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+}
+
+/// librocov_pass for this release of LLVM. Reports a test as not run if there is none for the release.
+///
+/// # Panics
+///
+/// Panics if it is not built.
+fn plugin(release: u32) -> Option<PathBuf> {
+    const RELEASES: [u32; 3] = [19, 22, 23];
+    if !RELEASES.contains(&release) {
+        println!("not run: librocov_pass of clang {release}: tools/dev/pass builds none");
+        return None;
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(repository("target"), PathBuf::from);
+    let plugin = target.join(format!("pass/librocov_pass-{release}.so"));
+    assert!(
+        plugin.exists(),
+        "no {}: run tools/dev/pass",
+        plugin.display()
+    );
+    Some(plugin)
+}
+
 /// One compilation: its command, and the inputs of its result.
 pub(crate) struct Compilation {
     compiler: &'static str,
@@ -70,6 +115,20 @@ impl Compilation {
             .arguments(linker.into_iter().flatten())
             .arguments(["-include"])
             .source(device_header())
+    }
+
+    /// Chooses the way in which device code counts, after `counting`.
+    pub(crate) fn counting_in(self, counters: Counters) -> Self {
+        const NOT_THE_HEADER: &str = "-DROCOV_LLVM_COUNTERS";
+        match counters {
+            Counters::Header => self,
+            Counters::Llvm => self.arguments([NOT_THE_HEADER]),
+            Counters::Pass => {
+                let plugin = plugin(Compiler::usual().release).expect("a way of this compiler");
+                let flag = format!("-fpass-plugin={}", plugin.display());
+                self.arguments([NOT_THE_HEADER, &flag]).reads([plugin])
+            }
+        }
     }
 
     /// Adds an input file to the command line.
@@ -149,6 +208,17 @@ pub(crate) fn code_object(name: &str, target: &str, level: &str, version: u8) ->
     code_object_of(&kernel_source(name), target, level, version)
 }
 
+/// A source of testdata/kernels as a code object that counts in this way.
+pub(crate) fn code_object_counting(
+    name: &str,
+    target: &str,
+    level: &str,
+    version: u8,
+    counters: Counters,
+) -> PathBuf {
+    counting_code_object(&kernel_source(name), target, level, version, Some(counters))
+}
+
 /// Compiles only for GPUs, without HIP's headers and libraries and without instrumentation.
 pub(crate) fn device_only(compiler: &'static str, targets: &[&str], version: u8) -> Compilation {
     let bundled = if targets.len() > 1 {
@@ -168,18 +238,31 @@ pub(crate) fn device_only(compiler: &'static str, targets: &[&str], version: u8)
 
 /// Any source that needs no HIP header as a code object, instrumented.
 pub(crate) fn code_object_of(source: &Path, target: &str, level: &str, version: u8) -> PathBuf {
+    counting_code_object(source, target, level, version, None)
+}
+
+fn counting_code_object(
+    source: &Path,
+    target: &str,
+    level: &str,
+    version: u8,
+    counters: Option<Counters>,
+) -> PathBuf {
     let stem = source.file_stem().unwrap_or_default().to_string_lossy();
     let mut compilation = device_only(clang(), &[target], version)
         .arguments([level])
         .counting();
-    if level == "-O0" && version == 4 {
-        // Without the pass that infers these attributes, clang marks every kernel as one that may
-        // enqueue kernels. HIP 5.2 then reads the address of a queue that only OpenCL makes, and
+    if (level == "-O0" || stem == "indirect") && version == 4 {
+        // Without the pass that infers these attributes, or if functions are called by their address,
+        // clang marks every kernel as one that may enqueue kernels. HIP 5.2 then reads the address of a queue that only OpenCL makes, and
         // crashes on every GPU.
         for attribute in ["amdgpu-no-default-queue", "amdgpu-no-completion-action"] {
             compilation =
                 compilation.arguments(["-Xclang", "-default-function-attr", "-Xclang", attribute]);
         }
+    }
+    if let Some(counters) = counters {
+        compilation = compilation.counting_in(counters);
     }
     compilation
         .source(source)

@@ -29,6 +29,7 @@
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/ValueTracking.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -353,8 +354,13 @@ void Accumulation::flush(Instruction *Before, bool Reset) {
 /// The block that runs if the turn at \p Mark is due. Null if other passes have
 /// changed that.
 static BasicBlock *dueBlock(CallInst *Mark) {
+#if LLVM_VERSION_MAJOR >= 23
+  using Conditional = CondBrInst;
+#else
+  using Conditional = BranchInst;
+#endif
   auto *Branch = Mark->hasOneUse()
-                     ? dyn_cast<BranchInst>(Mark->user_back())
+                     ? dyn_cast<Conditional>(Mark->user_back())
                      : nullptr;
   BasicBlock *Due = Branch ? Branch->getSuccessor(0) : nullptr;
   return Due && Due->getSinglePredecessor() ? Due : nullptr;

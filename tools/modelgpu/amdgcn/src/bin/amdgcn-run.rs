@@ -10,7 +10,8 @@
 //! with the file's contents. `launch` runs a grid of GX*GY*GZ workgroups of BX*BY*BZ work-items. An
 //! ARG is `pN`, the address of buffer N, counted from 0, or `h` and the hexadecimal bytes of a
 //! value as they lie in memory. At the end the tool writes buffer N to OUTDIR/bufN.bin. If the code
-//! object has a section bounds table, it also writes the profile to OUTDIR/dev.profraw.
+//! object has a section bounds table, it also writes the profile to OUTDIR/dev.profraw, with the sums of
+//! the counters and their copies.
 //!
 //! `--decode` prints the offset and the mnemonic of every instruction. `--modelled` prints the
 //! mnemonics that the interpreter executes. If `AMDGCN_RUN_STATISTICS` is set, the tool prints the
@@ -200,10 +201,43 @@ fn raw_profile(program: &Program) -> Option<Vec<u8>> {
     ];
     let mut profile: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
     profile.extend(section(data, data_end)?);
-    profile.extend(section(counters, counters_end)?);
+    let mut counts = read_words(arena, counters, (counters_end - counters) / 8)?;
+    if let Some(bounds) = program.object().symbols.get("__rocov_copies_bounds") {
+        add_copies(arena, bounds.address, counters, &mut counts)?;
+    }
+    profile.extend(counts.iter().flat_map(|word| word.to_le_bytes()));
     profile.extend(section(names, names_end)?);
     profile.resize(profile.len().next_multiple_of(8), 0);
     Some(profile)
+}
+
+/// Adds the copies of counters that lie from address `counters` on. The words at `bounds` are the start
+/// and stop of the tables (docs/src/internals/copies.md).
+fn add_copies(arena: &Arena, bounds: u64, counters: u64, counts: &mut [u64]) -> Option<()> {
+    const HEADER: u64 = 32;
+    let section = read_words(arena, bounds, 2)?;
+    let mut at = section[0];
+    while at < section[1] {
+        let header = read_words(arena, at, HEADER / 8)?;
+        let (size, area, area_end) = (header[1] >> 32, header[2], header[3]);
+        let ranges = read_words(arena, at + HEADER, (size - HEADER) / 8)?;
+        // The counter of each word of a copy.
+        let words = ranges.chunks_exact(2);
+        let words: Vec<u64> = words.flat_map(|it| (it[0]..it[1]).step_by(8)).collect();
+        let stride = (words.len() as u64 * 8).next_multiple_of(128);
+        let mut copy = area;
+        while stride > 0 && copy + stride <= area_end {
+            let values = read_words(arena, copy, words.len() as u64)?;
+            for (counter, value) in words.iter().zip(values) {
+                let index = (counter - counters) / 8;
+                let count = counts.get_mut(index as usize)?;
+                *count = count.wrapping_add(value);
+            }
+            copy += stride;
+        }
+        at += size;
+    }
+    Some(())
 }
 
 fn read_words(arena: &Arena, address: u64, count: u64) -> Option<Vec<u64>> {
