@@ -24,7 +24,6 @@ use crate::device::{
 use crate::discover::host_files::HostFile;
 use crate::format::bounds_table::{BoundsTable, TABLE_SYMBOL, VERSION_SYMBOL};
 use crate::format::codeobject::ElfRange;
-use crate::format::copies_table::COPIES_SYMBOL;
 
 /// One instrumented code object, loaded into one executable on one agent.
 #[derive(Clone, Debug)]
@@ -45,8 +44,6 @@ pub struct Load {
     pub tables: Vec<Symbol>,
     /// The version word that the compiler emitted, if it did.
     pub version: Option<Symbol>,
-    /// The bounds of its tables of copies, if it has some. With an ELF, the tables come from there.
-    pub copies: Option<Symbol>,
     /// The facts from its ELF, if it could still be read.
     pub elf: Option<Arc<ElfFacts>>,
     /// The host file that it came from, if that is known.
@@ -105,7 +102,6 @@ pub struct Found {
 pub(crate) struct Counters {
     tables: Vec<Symbol>,
     version: Option<Symbol>,
-    copies: Option<Symbol>,
 }
 
 impl Found {
@@ -118,11 +114,7 @@ impl Found {
     /// Turns it into load `generation` from `host`. `None` if there is nothing to drain.
     #[must_use]
     pub fn into_load(self, generation: u64, host: Option<Arc<HostFile>>) -> Option<Load> {
-        let Counters {
-            tables,
-            version,
-            copies,
-        } = self.counters?;
+        let Counters { tables, version } = self.counters?;
         let LoadedCodeObject {
             executable,
             uri,
@@ -139,7 +131,6 @@ impl Found {
             load_delta,
             tables,
             version,
-            copies,
             elf: self.elf.filter(|elf| elf.is_instrumented()),
             host,
             blanked: None,
@@ -254,16 +245,7 @@ fn counters(
         (None, None) => return Ok(None),
     };
     let version = symbol(VERSION_SYMBOL)?;
-    // An ELF has the tables of copies itself.
-    let copies = match elf {
-        Some(_) => None,
-        None => symbol(COPIES_SYMBOL)?,
-    };
-    Ok(Some(Counters {
-        tables,
-        version,
-        copies,
-    }))
+    Ok(Some(Counters { tables, version }))
 }
 
 fn loaded(range: ElfRange, load_delta: u64) -> Symbol {

@@ -69,8 +69,6 @@ pub struct Loaded {
     pub host: Option<Arc<HostFile>>,
     /// The file that last got its counts.
     pub profile: Option<Arc<Path>>,
-    /// True if counts of some compute units are missing from that file.
-    pub is_partial: bool,
     /// Its end.
     pub unload: Option<Unload>,
 }
@@ -168,7 +166,6 @@ impl Registry {
             instrumented: found.is_instrumented(),
             host,
             profile: None,
-            is_partial: false,
             unload: None,
         });
         generation
@@ -205,16 +202,6 @@ impl Registry {
     fn end(&mut self, at: usize, time: u64) {
         let generation = self.next();
         self.loads[at].unload = Some(Unload { generation, time });
-    }
-
-    /// Records that counts of load `generation` are missing from its profile.
-    pub fn partial(&mut self, generation: u64) {
-        let Some(at) = self.position(generation) else {
-            return;
-        };
-        if !std::mem::replace(&mut self.loads[at].is_partial, true) {
-            self.changes += 1;
-        }
     }
 
     /// Records the file with the counts of load `generation`.

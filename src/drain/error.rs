@@ -8,7 +8,6 @@ use thiserror::Error;
 use crate::device::DeviceError;
 use crate::discover::DiscoverError;
 use crate::format::codeobject::CodeObjectError;
-use crate::format::copies_table::UnknownCopies;
 use crate::format::profraw::ProfileError;
 use crate::read::ReadError;
 use crate::store::OutputError;
@@ -59,9 +58,6 @@ impl Error {
     pub(super) fn remedy(&self) -> &'static str {
         match self {
             Self::Sections(SectionsError::Unversioned) => "",
-            Self::Sections(SectionsError::UnknownCopies(UnknownCopies::Version { .. })) => {
-                ": install the rocov whose flags built the code"
-            }
             Self::CodeObject(_) | Self::Sections(_) => ": build the code again",
             Self::Profile(ProfileError::UnknownVersion { .. }) => {
                 ": compile with a clang that `rocov doctor` knows"

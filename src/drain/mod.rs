@@ -450,9 +450,6 @@ impl Session {
             if let Some(own) = &pass.own {
                 self.registry.profiled(load.generation, own);
             }
-            if pass.is_partial {
-                self.registry.partial(load.generation);
-            }
             outcome.files.append(&mut pass.files);
             outcome.copied.append(&mut pass.copied);
             if pass.causes.is_empty() {

@@ -72,8 +72,6 @@ pub enum Cause {
     MoreRecords(usize),
     /// Some data about the places of its sections is unusable, but they were found.
     Doubt(Error),
-    /// The counts of some compute units are missing from its profile.
-    Partial(Error),
     /// Its tables could not be blanked ([`super::Session::blank_tables`]).
     Unblanked(Error),
     /// rocov could not add to the pool: its counts are in a file of this process's own.
@@ -108,9 +106,6 @@ impl fmt::Display for Loss {
             Cause::MoreRecords(1) => f.write_str("… and 1 more record"),
             Cause::MoreRecords(more) => write!(f, "… and {more} more records"),
             Cause::Doubt(error) => error.fmt(f),
-            Cause::Partial(error) => {
-                write!(f, "counts are partial: {error}{}", error.remedy())
-            }
             Cause::Unblanked(error) => write!(
                 f,
                 "LLVM's own drain for HIP may write its counts, too: {error}: remove these profiles"

@@ -10,7 +10,7 @@ use crate::discover::Load;
 use crate::drain::error::Error;
 use crate::format::codeobject::Identity;
 use crate::format::profraw::{Counts, Parts, SavedSections, encode};
-use crate::format::sections::{PerSection, Section};
+use crate::format::sections::PerSection;
 use crate::read::copies::Copies;
 use crate::read::counted::Counted;
 use crate::read::snapshot::{KnownSnapshot, Located, Snapshot};
@@ -47,8 +47,6 @@ pub(super) struct Pass<'a> {
     pub(super) files: Vec<PathBuf>,
     /// The reports about it.
     pub(super) causes: Vec<Cause>,
-    /// True if counts of some compute units are missing.
-    pub(super) is_partial: bool,
     /// The number of records that were left out. The first of them are among the causes.
     left_out: usize,
 }
@@ -73,7 +71,6 @@ impl<'a> Pass<'a> {
             own: None,
             files: Vec::new(),
             causes: Vec::new(),
-            is_partial: false,
             left_out: 0,
         }
     }
@@ -117,21 +114,17 @@ impl<'a> Pass<'a> {
             version,
             records,
             sections,
-            missing,
             names_address,
         } = snapshot;
-        self.is_partial |= !missing.is_empty();
-        let missing = missing.into_iter().map(Error::from);
-        self.causes.extend(missing.map(Cause::Partial));
         let room = MAX_DEFECTS.saturating_sub(self.left_out);
         self.left_out += records.defects.len() + records.more_defects;
         let said = records.defects.into_iter().take(room);
         self.causes.extend(said.map(Cause::Record));
         let records = &records.bytes;
-        let sections = PerSection::from_fn(|section| match section {
-            Section::Data => records.as_slice(),
-            _ => sections.get(section),
-        });
+        let sections = PerSection {
+            data: records.as_slice(),
+            ..sections
+        };
         self.copied.push(sections.map(|section| section.len()));
         if records.is_empty() {
             return Ok(());

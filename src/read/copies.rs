@@ -97,8 +97,6 @@ pub(crate) fn first_look(load: &Load) -> DeviceRange {
         let bounds = Bounds::of_elf(&elf.sections, load.load_delta);
         most_wanted = Some(range_of(bounds.counters));
         ranges.extend(bounds.iter().map(|(_, bounds)| range_of(*bounds)));
-        let areas = elf.copies.tables.iter();
-        ranges.extend(areas.map(|it| range_of(it.loaded(load.load_delta).area)));
     }
     ranges.retain(|range| is_sane(*range, load));
     let found = most_wanted.and_then(|wanted| {

@@ -3,7 +3,6 @@
 pub(crate) mod copies;
 pub(crate) mod counted;
 mod error;
-pub(crate) mod per_unit;
 pub(crate) mod snapshot;
 
 pub use error::ReadError;

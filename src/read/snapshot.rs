@@ -1,7 +1,5 @@
 //! A snapshot of a load's sections: read, validated and in host memory.
 
-use std::borrow::Cow;
-
 use byteorder::{ByteOrder, LittleEndian};
 
 use crate::device::{Device, DeviceRange, Symbol};
@@ -11,7 +9,6 @@ use crate::format::profraw::{ProfileError, SavedSection, SavedSections, Version}
 use crate::format::sections::{Addition, PerSection, Section};
 use crate::read::copies::{Copies, second_look};
 use crate::read::error::ReadError;
-use crate::read::per_unit::PerUnit;
 use crate::support::memory::{room, zeroed};
 use crate::validate::{
     CheckedRecords, NamesChecker, SectionRanges, SectionsError, check_records, disagreement,
@@ -31,10 +28,8 @@ pub(crate) enum Snapshot<'a> {
 pub(crate) struct KnownSnapshot<'a> {
     pub(crate) version: Version,
     pub(crate) records: CheckedRecords,
-    /// The sections, as copied. Counters have the counts of all compute units.
-    pub(crate) sections: PerSection<Cow<'a, [u8]>>,
-    /// The reasons why counts of some compute units are missing.
-    pub(crate) missing: Vec<ReadError>,
+    /// The sections, as copied.
+    pub(crate) sections: PerSection<&'a [u8]>,
     /// The ELF address of the names.
     pub(crate) names_address: u64,
 }
@@ -161,24 +156,16 @@ impl<'a> Snapshot<'a> {
             }
         };
         let ranges = SectionRanges::check(bounds, load.segment, Some(&version))?;
-        let units = PerUnit::of(copies, load, &ranges, &version);
-        let sums = units.sums(copies, |copies| Ok(counters(&copy(copies, &ranges)?)))?;
         let contents = copy(copies, &ranges)?;
         check_room(&contents)?;
         if let Err(error) = checker.check(contents.names) {
             let saved = save(load, word, &ranges, contents);
             return Ok(Snapshot::Unreadable(saved, error.into()));
         }
-        let mut sections = contents.map(|section| Cow::Borrowed(*section));
-        if let Some(sums) = sums {
-            sections.counters = sums.counters.into();
-            sections.uniform = sums.uniform.into();
-        }
         Ok(Snapshot::Known(KnownSnapshot {
             version,
-            records: check_records(contents.data, &sections.counters, &ranges, &version),
-            sections,
-            missing: units.missing,
+            records: check_records(contents.data, contents.counters, &ranges, &version),
+            sections: contents,
             names_address: ranges.names.start.wrapping_sub(load.load_delta),
         }))
     }
@@ -197,15 +184,6 @@ fn copy<'a>(
         uniform,
         names,
     })
-}
-
-/// The sections of counters that each compute unit may have a copy of. The others stay empty.
-fn counters(contents: &PerSection<&[u8]>) -> PerSection<Vec<u8>> {
-    PerSection {
-        counters: contents.counters.to_vec(),
-        uniform: contents.uniform.to_vec(),
-        ..PerSection::default()
-    }
 }
 
 /// The raw sections of `load`.
@@ -244,9 +222,6 @@ pub(crate) fn zero(device: &dyn Device, load: &Load) -> Result<(), ReadError> {
     let version = Version::of_word(located.version_word(&mut copies, load)?)?;
     for bounds in &located.bounds {
         let ranges = SectionRanges::check(bounds, load.segment, Some(&version))?;
-        for area in PerUnit::of(&mut copies, load, &ranges, &version).areas() {
-            device.write(area.start, &zeroed(area.len)?)?;
-        }
         for section in Section::counted() {
             let range = *ranges.get(section);
             if range.len == 0 {

@@ -142,7 +142,6 @@ fn load(load: &Loaded, layout: &DataLayout, hosts: &[&HostFile]) -> LoadRecord {
         code_object: elf.map(|elf| elf.identity.to_string()),
         host,
         profile: profile.map(|path| layout.relative(path).to_string_lossy().into_owned()),
-        partial: load.is_partial,
         kernels: elf
             .map_or(&[][..], |elf| elf.kernels.as_slice())
             .iter()

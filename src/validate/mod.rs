@@ -4,12 +4,10 @@
 //! data records against the copied counters, and [`NamesChecker`] checks the names.
 
 mod bounds;
-mod copies;
 mod names;
 mod records;
 
 pub use bounds::{MAX_SECTION_BYTES, SectionRanges, disagreement};
-pub use copies::{CheckedCopies, CopiesDefect};
 pub use names::{NamesChecker, for_each_name};
 pub use records::{CheckedRecords, MAX_DEFECTS, RecordDefect, check_records};
 
@@ -17,7 +15,6 @@ use thiserror::Error;
 
 use crate::device::DeviceRange;
 use crate::format::bounds_table::{TABLE_SYMBOL, UnknownTable, VERSION_SYMBOL};
-use crate::format::copies_table::UnknownCopies;
 use crate::format::sections::Section;
 
 /// The reason why rocov rejects the profile sections of a code object.
@@ -96,20 +93,6 @@ pub enum SectionsError {
         table: (u64, u64),
         /// Start and stop in the headers.
         elf: (u64, u64),
-    },
-    /// A table of copies cannot be read.
-    #[error(transparent)]
-    UnknownCopies(#[from] UnknownCopies),
-    /// A table of copies is wrong.
-    #[error(transparent)]
-    Copies(#[from] CopiesDefect),
-    /// The tables of copies are not inside the memory that the code object occupies.
-    #[error("the tables of copies {found} are not inside the loaded segment {segment}")]
-    CopiesOutside {
-        /// The range that they should have.
-        found: DeviceRange,
-        /// The code object's segment.
-        segment: DeviceRange,
     },
     /// Readers could not unpack a list of names.
     #[error("the list of names at byte {at} of the names section {reason}")]

@@ -6,7 +6,6 @@ use object::read::ReadRef;
 use object::read::elf::{ProgramHeader, SectionHeader};
 
 use crate::format::codeobject::{CodeObject, CodeObjectError};
-use crate::format::copies_table::{COPIES_SECTION, CopiesTables};
 use crate::support::memory::room;
 
 /// `R_AMDGPU_RELATIVE64`: the load address plus the addend ("User Guide for AMDGPU Backend", "Relocation
@@ -45,21 +44,14 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
             let place = memory.get_mut(start..start + contents.len());
             place.ok_or(CodeObjectError::Cut)?.copy_from_slice(contents);
         }
-        self.relocate(0, &mut memory)?;
-        Ok(memory)
-    }
-
-    /// Applies the relocations to `memory`, which is at `address`.
-    fn relocate(&self, address: u64, memory: &mut [u8]) -> Result<(), CodeObjectError> {
         for section in self.sections.iter() {
             let Some((relocations, _)) = section.rela(LittleEndian, self.data)? else {
                 continue;
             };
             for relocation in relocations {
-                let offset = relocation.r_offset.get(LittleEndian).checked_sub(address);
-                let place = offset
+                let place = usize::try_from(relocation.r_offset.get(LittleEndian)).ok();
+                let place = place
                     .filter(|_| relocation.r_type(LittleEndian, false) == RELATIVE64)
-                    .and_then(|offset| usize::try_from(offset).ok())
                     .and_then(|start| memory.get_mut(start..start.checked_add(8)?));
                 if let Some(place) = place {
                     let addend = relocation.r_addend.get(LittleEndian);
@@ -67,23 +59,6 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
                 }
             }
         }
-        Ok(())
-    }
-
-    /// The tables of copies, with the ELF's addresses.
-    ///
-    /// # Errors
-    /// Fails if the section or relocations are damaged, or if there is no memory.
-    pub fn copies_tables(&self) -> Result<CopiesTables, CodeObjectError> {
-        let name = COPIES_SECTION.as_bytes();
-        let Some((_, section)) = self.sections.section_by_name(LittleEndian, name) else {
-            return Ok(CopiesTables::default());
-        };
-        let contents = section.data(LittleEndian, self.data)?;
-        let bytes = contents.len() as u64;
-        room(bytes).map_err(|_| CodeObjectError::NoMemory { bytes })?;
-        let mut contents = contents.to_vec();
-        self.relocate(section.sh_addr(LittleEndian), &mut contents)?;
-        Ok(CopiesTables::decode(&contents))
+        Ok(memory)
     }
 }

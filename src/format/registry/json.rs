@@ -140,7 +140,6 @@ mod tests {
             code_object: Some("0f3c".into()),
             host: None,
             profile: None,
-            partial: false,
             kernels: vec![KernelAddress {
                 name: "k".into(),
                 object: 0x7f31_c0de_0040,

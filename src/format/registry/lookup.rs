@@ -56,7 +56,6 @@ mod tests {
             code_object: None,
             host: None,
             profile: None,
-            partial: false,
             kernels: vec![KernelAddress {
                 name: kernel.to_owned(),
                 object: base + 0x40,

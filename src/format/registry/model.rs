@@ -141,9 +141,6 @@ pub struct LoadRecord {
     /// absolute if the profile is in another directory. A merged registry keeps the process's name for the
     /// profile: the merged profile has another name.
     pub profile: Option<String>,
-    /// True if counts of some compute units are missing from the profile.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub partial: bool,
     /// The addresses of its kernels, by name.
     pub kernels: Vec<KernelAddress>,
     /// Its end, if that came before the registry was written.

@@ -287,7 +287,6 @@ fn a_registry_is_compared_with_the_files_beside_it() {
         code_object: Some(code_object.into()),
         host: None,
         profile: Some(profile.into()),
-        partial: false,
         kernels: Vec::new(),
         unload: None,
     };

@@ -76,7 +76,6 @@ pub(crate) fn load(
         code_object: Some(object.identity.clone()),
         host: None,
         profile: None,
-        partial: false,
         kernels: kernels
             .map(|(number, kernel)| KernelAddress {
                 name: kernel.name.clone(),
