@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicBool;
 
 use crate::code::Code;
 use crate::code_object::{KernelDescriptor, KernelIdentity};
-use crate::compute_unit::Place;
 use crate::error::{DispatchError, LaunchProblem, Site};
 use crate::execute::{LdsAccess, PRIVATE_SEGMENT_BUFFER, Surroundings};
 use crate::isa::Operand;
@@ -126,8 +125,7 @@ pub fn dispatch(
             for x in 0..groups[0] {
                 let group = [x, y, z];
                 workgroup.set(group);
-                let number = statistics.workgroups;
-                let count = dispatch.prepare(group, number, &mut waves);
+                let count = dispatch.prepare(group, &mut waves);
                 surroundings.lds.fill(LDS_GARBAGE);
                 workgroup::run(
                     &mut waves[..count],
@@ -205,8 +203,8 @@ impl Dispatch<'_> {
         })
     }
 
-    /// Sets `waves` up for a workgroup, whose number in the dispatch is `order`, and returns their number.
-    fn prepare(&self, group: [u32; 3], order: u64, waves: &mut Vec<Wave>) -> usize {
+    /// Sets `waves` up for a workgroup and returns their number.
+    fn prepare(&self, group: [u32; 3], waves: &mut Vec<Wave>) -> usize {
         let size = self.size(group);
         let items = size.iter().product::<u32>() as usize;
         let count = items.div_ceil(LANES);
@@ -223,7 +221,6 @@ impl Dispatch<'_> {
             wave.state = State::Running;
             wave.scc = false;
             wave.indexed = 0;
-            wave.place = Place::of(self.target, order, number);
             wave.mode = Mode::from_rsrc1(self.descriptor.rsrc1);
             wave.pc = self
                 .packet

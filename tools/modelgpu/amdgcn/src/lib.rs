@@ -15,7 +15,6 @@
 
 mod code;
 pub mod code_object;
-mod compute_unit;
 pub mod dispatch;
 mod error;
 mod execute;

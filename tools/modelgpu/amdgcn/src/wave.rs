@@ -1,6 +1,5 @@
 //! A wave of 64 work-items: its registers and its scratch memory.
 
-use crate::compute_unit::Place;
 use crate::execute::value::Kind;
 use crate::isa::{Operand, inline_constant};
 
@@ -52,8 +51,6 @@ pub(crate) struct Wave {
     pub indexed: u8,
     pub scratch: Scratch,
     pub apertures: Apertures,
-    /// The compute unit that runs it.
-    pub place: Place,
 }
 
 impl Wave {
@@ -73,7 +70,6 @@ impl Wave {
                 per_lane: scratch,
             },
             apertures,
-            place: Place::default(),
         }
     }
 

@@ -170,14 +170,9 @@ fn unmodelled_forms_are_named() {
             "a message other than an interrupt",
         ),
         (
-            "s_getreg_b32 s0, hwreg(HW_REG_TRAPSTS)",
+            "s_getreg_b32 s0, hwreg(HW_REG_HW_ID)",
             "s_getreg_b32",
-            "a hardware register other than MODE, HW_ID and XCC_ID",
-        ),
-        (
-            "s_setreg_imm32_b32 hwreg(HW_REG_TRAPSTS), 0",
-            "s_setreg_imm32_b32",
-            "a write to a hardware register other than MODE",
+            "a hardware register other than MODE",
         ),
         (
             "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3",

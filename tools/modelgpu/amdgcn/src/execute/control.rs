@@ -118,24 +118,15 @@ impl Control {
                 wave.set_pair(instruction.dst, next);
             }
             Self::GetRegister => {
-                let field = RegisterField::of(instruction);
-                let value = match (field.register, wave.place.xcc_id) {
-                    (RegisterField::MODE, _) => wave.mode.0,
-                    (RegisterField::HW_ID, _) => wave.place.hw_id,
-                    (RegisterField::XCC_ID, Some(xcc)) => xcc,
-                    _ => {
-                        let what = "a hardware register other than MODE, HW_ID and XCC_ID";
-                        return Err(unmodelled(instruction, what));
-                    }
-                };
-                wave.set_word(instruction.dst, value >> field.offset & field.mask);
+                let field = RegisterField::of(instruction)?;
+                wave.set_word(instruction.dst, wave.mode.0 >> field.offset & field.mask);
             }
             Self::SetRegister => {
                 let value = wave.word(instruction.dst);
-                set_mode(RegisterField::of(instruction), value, instruction, wave)?;
+                set_mode(RegisterField::of(instruction)?, value, instruction, wave)?;
             }
             Self::SetRegisterLiteral => {
-                let field = RegisterField::of(instruction);
+                let field = RegisterField::of(instruction)?;
                 set_mode(field, instruction.literal, instruction, wave)?;
             }
             Self::IndexOn => {
@@ -167,27 +158,27 @@ impl Condition {
     }
 }
 
-/// A part of a hardware register, as the immediate of s_getreg and s_setreg names it.
-#[derive(Clone, Copy)]
+/// A part of the MODE register, as the immediate of s_getreg and s_setreg names it.
 struct RegisterField {
-    register: u32,
     offset: u32,
     mask: u32,
 }
 
 impl RegisterField {
-    const MODE: u32 = 1;
-    const HW_ID: u32 = 4;
-    const XCC_ID: u32 = 20;
-
-    fn of(instruction: &Instruction) -> Self {
+    fn of(instruction: &Instruction) -> Result<Self, Fault> {
+        const MODE: u32 = 1;
         let immediate = instruction.immediate as u32;
+        if immediate & 0x3f != MODE {
+            return Err(unmodelled(
+                instruction,
+                "a hardware register other than MODE",
+            ));
+        }
         let size = (immediate >> 11 & 31) + 1;
-        Self {
-            register: immediate & 0x3f,
+        Ok(Self {
             offset: immediate >> 6 & 31,
             mask: u32::MAX >> (32 - size),
-        }
+        })
     }
 }
 
@@ -197,10 +188,6 @@ fn set_mode(
     instruction: &Instruction,
     wave: &mut Wave,
 ) -> Result<(), Fault> {
-    if field.register != RegisterField::MODE {
-        let what = "a write to a hardware register other than MODE";
-        return Err(unmodelled(instruction, what));
-    }
     let place = field.mask << field.offset;
     let mode = Mode(wave.mode.0 & !place | value << field.offset & place);
     if !mode.rounds_to_nearest() {
