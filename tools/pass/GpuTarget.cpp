@@ -73,10 +73,6 @@ public:
 
   StringRef deviceScope() const override { return "agent"; }
 
-  bool isKernel(const Function &F) const override {
-    return F.getCallingConv() == CallingConv::AMDGPU_KERNEL;
-  }
-
   bool mayEndThread(const CallBase &Call) const override {
     if (Call.isInlineAsm()) {
       auto *Asm = cast<InlineAsm>(Call.getCalledOperand());
@@ -257,11 +253,6 @@ public:
 
   StringRef deviceScope() const override { return "device"; }
 
-  bool isKernel(const Function &F) const override {
-    return F.getCallingConv() == CallingConv::PTX_Kernel ||
-           F.hasFnAttribute("nvvm.kernel") || isAnnotated(F);
-  }
-
   bool mayEndThread(const CallBase &Call) const override {
     if (Call.isInlineAsm()) {
       auto *Asm = cast<InlineAsm>(Call.getCalledOperand());
@@ -275,24 +266,6 @@ private:
   /// Reads a special register.
   static Value *read(IRBuilderBase &B, Intrinsic::ID Register) {
     return B.CreateIntrinsic(Register, ArrayRef<Type *>(), ArrayRef<Value *>());
-  }
-
-  /// LLVM before 21 names kernels in the metadata of the module.
-  static bool isAnnotated(const Function &F) {
-    const NamedMDNode *Notes =
-        F.getParent()->getNamedMetadata("nvvm.annotations");
-    if (!Notes)
-      return false;
-    for (const MDNode *Note : Notes->operands()) {
-      auto *Of = mdconst::dyn_extract_or_null<Function>(Note->getOperand(0));
-      if (Of != &F)
-        continue;
-      for (const MDOperand &Operand : Note->operands())
-        if (auto *Key = dyn_cast_or_null<MDString>(Operand.get());
-            Key && Key->getString() == "kernel")
-          return true;
-    }
-    return false;
   }
 };
 

@@ -68,8 +68,6 @@ public:
                             unsigned Bits) const = 0;
   /// The scope of atomic operations that reach the whole GPU.
   virtual llvm::StringRef deviceScope() const = 0;
-  /// Returns whether \p F has a calling convention that starts a thread.
-  virtual bool isKernel(const llvm::Function &F) const = 0;
   /// Returns whether \p Call ends the thread, or may do so as far as its text
   /// shows.
   virtual bool mayEndThread(const llvm::CallBase &Call) const = 0;

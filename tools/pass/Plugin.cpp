@@ -63,6 +63,9 @@ std::vector<CountedFunction> countedFunctions(Module &M,
                                               FunctionAnalysisManager &AM) {
   std::vector<CountedFunction> All;
   for (Function &F : M) {
+    // Another module has the code of such a function.
+    if (F.hasAvailableExternallyLinkage())
+      continue;
     bool Changed = markRuntimeCalls(F, Target);
     Changed |= settleWaveSize(F);
     if (Changed)
