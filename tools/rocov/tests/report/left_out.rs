@@ -242,3 +242,40 @@ fn functions_with_the_counts_of_other_code_are_named() {
     assert_eq!(found, crate::parts::totals(&place, &elf, &[&profile]));
     assert_eq!(found["functions"]["count"], 1);
 }
+
+/// The record of a function in the profile has one counter fewer than its mapping refers to.
+#[test]
+fn functions_with_fewer_counters_than_their_code_are_named() {
+    /// The sizes of the header and of a record, and the place of NumCounters, a u32, in a record.
+    const HEADER: usize = 128;
+    const RECORD: usize = 64;
+    const NUM_COUNTERS: usize = 48;
+    let place = Place::new();
+    let source = place.path().join("short.hip");
+    let text = "__attribute__((device, noinline, used)) int chosen(int v) {\n  if (v) return 1;\n  return v;\n}\n\
+                extern \"C\" __attribute__((global)) void kernel(int *v) {\n  *v = chosen(*v);\n}\n";
+    fs::write(&source, text).unwrap();
+    let elf = compile_source(&source, place.path(), "short", "gfx90a", &INSTRUMENTED);
+    place.keep(&elf);
+    let profile = place.profile(&elf, "gfx90a", 0, 3);
+    let mut bytes = fs::read(&profile).unwrap();
+    let records = bytes[HEADER..][..2 * RECORD].chunks_exact_mut(RECORD);
+    let mut counters = records.map(|record| &mut record[NUM_COUNTERS]);
+    // Only `chosen` has two: one for itself, one for its condition.
+    let number = counters.find(|number| **number == 2).unwrap();
+    *number = 1;
+    fs::write(&profile, bytes).unwrap();
+
+    let output = place.report(&[&"--json"]);
+    assert_eq!(
+        stderr(&output),
+        format!(
+            "rocov: rocov-data/objects/gfx90a.{}.elf: left out: 1 function (chosen(int)), as the profile has fewer \
+             counters than the code: the profile is damaged: run the program again\n",
+            profile::identity(&elf)
+        )
+    );
+    let found = json(output.stdout)["data"][0]["totals"].clone();
+    assert_eq!(found, crate::parts::totals(&place, &elf, &[&profile]));
+    assert_eq!(found["functions"]["count"], 1);
+}
