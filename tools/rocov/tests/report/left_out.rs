@@ -180,6 +180,33 @@ fn a_profile_that_llvm_profdata_refuses_is_left_out_and_the_others_are_reported(
     );
 }
 
+/// A part that rocov does not read follows the names, and llvm-profdata rejects it, too.
+#[test]
+fn a_profile_with_a_damaged_part_behind_its_names_is_left_out_by_rocovs_reason() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    place.profile(&elf, "gfx90a", 0, 7);
+    let refused = place.profile(&elf, "gfx90a", 1, 1);
+    let whole = fs::read(&refused).unwrap();
+    fs::write(&refused, [&whole[..], &[1; 16]].concat()).unwrap();
+    let mut merge = Command::new("llvm-profdata-22");
+    merge.arg("merge").arg(&refused);
+    let merged = merge.arg("-o").arg(place.path().join("none.profdata"));
+    assert!(!merged.output().unwrap().status.success());
+
+    let output = place.report(&[&"--object", &elf, &"--show"]);
+    let (said, shown) = (stderr(&output), stdout(&output));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let name = refused.file_name().unwrap().to_str().unwrap();
+    let (start, end) = (
+        format!("rocov: left out: rocov-data/{name}: raw profile goes on after its names, "),
+        "are not added: run the program again\n",
+    );
+    assert!(said.starts_with(&start) && said.ends_with(end), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert_eq!(shown_count(&shown, "return value * 2;"), "7", "{shown}");
+}
+
 #[test]
 fn profiles_without_coverage_are_said_to_be_for_optimization() {
     const IR_LEVEL: u64 = 1 << 56;
