@@ -516,7 +516,7 @@ const STEPS: [&str; 38] = [
 ];
 
 /// Whole messages without a step in their text.
-const WITHOUT_STEP: [(&str, &[&str]); 4] = [
+const WITHOUT_STEP: [(&str, &[&str]); 3] = [
     (
         "a value has the next step, or says what is expected",
         &[
@@ -548,28 +548,13 @@ const WITHOUT_STEP: [(&str, &[&str]); 4] = [
         &[
             "the test {} has the label {}",
             "{} in {}",
+            "{} given more than once, counted once, such as {}",
             "{}: kernel {} did not run ({}:{})",
         ],
     ),
     (
         "`rocov doctor` prints the remedy in a line of its own",
         &["LLVM {}, raw version {}, {}", "{}, none of it instrumented"],
-    ),
-    (
-        "`rocov merge` prints what it left out before that",
-        &[
-            "cannot merge {}: it is an indexed profile, which llvm-profdata merges",
-            "no file matches `{}`",
-            "nothing written for {}: --failure-mode=all merges the other {}",
-            "nothing written: no profile in the inputs: no instrumented GPU code ran, or its profiles are \
-             elsewhere",
-            "nothing written: no profile is of {}, those given are of {}",
-            "{} given more than once, counted once, such as {}",
-            "{} is not a file",
-            "{} lies in the input {}: the next merge of that would count everything twice, so write it \
-             elsewhere",
-            "{}: compared with {}",
-        ],
     ),
 ];
 

@@ -10,10 +10,9 @@ use crate::data::profile_header;
 
 /// Merge the profiles of many processes, ranks and GPUs
 ///
-/// rocov adds up the profiles of one code object as fast as it can read them; llvm-profdata then merges
-/// one file for each code object. You can merge pooled directories further, in any order and grouping,
-/// to the same result. Counts stop at 2^56, the largest that llvm-profdata takes. llvm-profdata merges
-/// the profiles of host code.
+/// rocov adds up the profiles of each code object as fast as it can read them. You can merge pooled
+/// directories further, in any order and grouping, to the same result. Counts stop at 2^56, the largest
+/// that llvm-profdata takes. Profiles of host code need an installed llvm-profdata, which merges them.
 #[derive(Args)]
 #[command(override_usage = "rocov merge INPUT... (-o OUT | --pgo OUT | --pooled DIR) [OPTIONS]")]
 #[command(after_help = "\

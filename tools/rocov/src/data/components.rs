@@ -54,7 +54,8 @@ impl Components {
             |it: &&Component| !it.identities.iter().any(|identity| is_reported(identity));
         let absent = self.0.iter().filter(is_absent).map(|it| {
             format!(
-                "component {}: no code object of it is reported: it never ran on these archs, or was rebuilt since",
+                "component {}: no code object of it is reported: it is not instrumented, was not loaded on these archs, \
+                 or was rebuilt since: compile it with the flags that `rocov flags` prints, and run it again",
                 it.path.display()
             )
         });

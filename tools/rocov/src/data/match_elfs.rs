@@ -272,8 +272,8 @@ impl DataDirectory {
 
     fn not_of_components(&self) -> Error {
         anyhow!(
-            "no profile in {self} is of the given components and archs: they never ran, or were rebuilt since: run \
-             them again"
+            "no profile in {self} is of the given components and archs: they are not instrumented, were not loaded, or \
+             were rebuilt since: compile them with the flags that `rocov flags` prints, and run them again"
         )
     }
 

@@ -133,15 +133,19 @@ impl ProfileCounts {
     }
 }
 
-/// Checks that rocov can read the raw profile at `path`, or that it is of a form that LLVM's tools may read.
+/// The reason why rocov leaves the raw profile at `path` to LLVM's tools: a form that these may read. `None` if
+/// rocov reads it.
 ///
 /// # Errors
 ///
 /// Fails if the profile is damaged.
-pub(super) fn check(path: &Path) -> Result<()> {
+pub(super) fn unread(path: &Path) -> Result<Option<ProfileError>> {
     let profile = mmap::read(path)?;
     match Sum::of(profile).and_then(|it| it.functions()) {
-        Ok(_) | Err(ProfileError::MoreParts { .. } | ProfileError::UnknownVersion { .. }) => Ok(()),
+        Ok(_) => Ok(None),
+        Err(reason @ (ProfileError::MoreParts { .. } | ProfileError::UnknownVersion { .. })) => {
+            Ok(Some(reason))
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -98,7 +98,9 @@ impl<'a> MergedProfiles<'a> {
             let counts = match sums(objects)? {
                 Some(sums) => sums,
                 None => {
-                    let left_out = leave_out_damaged(objects, counts::check);
+                    let left_out = leave_out_damaged(objects, |profile| {
+                        check(profile, directory.path(), installed)
+                    });
                     matched.damaged += left_out.len();
                     warnings.extend(left_out);
                     if objects.is_empty() {
@@ -202,6 +204,24 @@ fn sums(objects: &MatchedArch<'_>) -> Result<Option<Vec<BinaryCounts>>> {
     let objects: Vec<_> = objects.values().collect();
     let sums = parallel::map(&objects, |object| Ok(summed(object).ok()))?;
     Ok(sums.into_iter().collect())
+}
+
+/// Checks that rocov reads a raw profile, or that the installed llvm-profdata does. Without tools, a profile that
+/// needs them passes: the merge then fails, and names the tools to install.
+///
+/// # Errors
+///
+/// Fails if the profile is damaged, with rocov's reason and no line of llvm-profdata.
+fn check(profile: &Path, directory: &Path, installed: &LlvmTools) -> Result<()> {
+    let Some(reason) = counts::unread(profile)? else {
+        return Ok(());
+    };
+    let output = of_arch(directory, "one");
+    let is_merged = || llvm_profdata::merge(&[profile], &output, installed, &[]).is_ok();
+    if installed.newest().is_err() || is_merged() {
+        return Ok(());
+    }
+    Err(reason.into())
 }
 
 /// The counts of each code object, by llvm-profdata if rocov cannot add up the profiles.

@@ -41,7 +41,7 @@ impl Damage {
         let line = format!("cannot merge {}: {reason}\n", damaged.display());
 
         let output = self.place.merge(&["data", "-o", "out"]);
-        let end = "nothing written for 1 damaged input: --failure-mode=all merges the other 1 \
+        let end = "nothing written for 1 damaged input: give --failure-mode=all to merge the other 1 \
                    profile";
         assert_eq!(stderr(&output), format!("rocov: {line}rocov: {end}\n"));
         assert_eq!(output.status.code(), Some(1));
@@ -88,7 +88,8 @@ fn a_profile_of_other_code() {
     let damage = Damage::new(|bytes| bytes[128 + 8] ^= 1);
     let whole = damage.whole.strip_prefix(damage.place.0.path()).unwrap();
     damage.is_named(&format!(
-        "it is a profile of other code, although its name says otherwise: compared with {}",
+        "it is a profile of other code, although its name says otherwise, by comparison with {}: remove the wrong one \
+         of the two",
         whole.display()
     ));
 }
@@ -149,8 +150,11 @@ fn what_is_not_there() {
     place.profile("data", &place.elf("gfx90a"), 1, 5);
     for (input, reason) in [
         ("/missing", "/missing does not exist: check the path"),
-        ("*.raw", "no file matches `*.raw`"),
-        ("/dev/null", "/dev/null is not a file"),
+        ("*.raw", "no file matches `*.raw`: check the pattern"),
+        (
+            "/dev/null",
+            "/dev/null is not a file: give a profile or a directory",
+        ),
     ] {
         let output = place.merge(&["data", input, "-o", "out"]);
         let said = stderr(&output);

@@ -122,7 +122,10 @@ fn no_inputs_at_all() {
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     for arguments in [["empty", "-oout"], ["-flist", "-oout"]] {
         let message = failure(&place.merge(&arguments), 1);
-        assert!(message.contains("no profile in the inputs"), "{message}");
+        assert!(
+            message.contains("no profile in the inputs: give "),
+            "{message}"
+        );
         let mut warned = place.command(&arguments);
         let output = run(warned.arg("--failure-mode=warn"));
         assert_eq!(stderr(&output), message);
@@ -140,7 +143,7 @@ fn an_arch_is_chosen() {
     let message = failure(&place.merge(&[".", "--arch", "gfx1100", "-o", "out"]), 1);
     assert_eq!(
         message,
-        "rocov: nothing written: no profile is of gfx1100, those given are of gfx90a, gfx942\n"
+        "rocov: nothing written: no profile is of gfx1100: choose one of these with --arch: gfx90a, gfx942\n"
     );
 }
 
@@ -150,8 +153,8 @@ fn an_indexed_profile_is_refused() {
     sum(&place, &["a"]);
     let output = place.merge(&["out.profdata", "c", "-o", "out"]);
     let said = stderr(&output);
-    let expected = "rocov: cannot merge out.profdata: it is an indexed profile, which llvm-profdata \
-                    merges\n";
+    let expected = "rocov: cannot merge out.profdata: it is an indexed profile: give the raw profiles that \
+                    it was made of, or merge it by llvm-profdata\n";
     assert!(said.starts_with(expected), "{said}");
     // It lies where many do, and is not in the way there.
     assert_eq!(sum(&place, &["."]), 111);

@@ -138,7 +138,10 @@ fn a_pooled_directory_is_new_and_no_input() {
         "rocov: empty exists and is not empty: remove it, or choose another\n"
     );
     let message = failure(&place.merge(&["data", "--pooled", "data/pooled"]), 1);
-    assert!(message.contains("lies in the input data: "), "{message}");
+    assert!(
+        message.contains("lies in the input data: write it elsewhere"),
+        "{message}"
+    );
     // A merge that fails leaves nothing.
     fs::write(place.path("data/gfx90a.00.0.1.profraw"), "").unwrap();
     place.merge(&["data", "--pooled", "failed"]);

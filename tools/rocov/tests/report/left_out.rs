@@ -180,6 +180,33 @@ fn a_profile_that_llvm_profdata_refuses_is_left_out_and_the_others_are_reported(
     );
 }
 
+/// A part that rocov does not read follows the names, and llvm-profdata rejects it, too.
+#[test]
+fn a_profile_with_a_damaged_part_behind_its_names_is_left_out_by_rocovs_reason() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    place.profile(&elf, "gfx90a", 0, 7);
+    let refused = place.profile(&elf, "gfx90a", 1, 1);
+    let whole = fs::read(&refused).unwrap();
+    fs::write(&refused, [&whole[..], &[1; 16]].concat()).unwrap();
+    let mut merge = Command::new("llvm-profdata-22");
+    merge.arg("merge").arg(&refused);
+    let merged = merge.arg("-o").arg(place.path().join("none.profdata"));
+    assert!(!merged.output().unwrap().status.success());
+
+    let output = place.report(&[&"--object", &elf, &"--show"]);
+    let (said, shown) = (stderr(&output), stdout(&output));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let name = refused.file_name().unwrap().to_str().unwrap();
+    let (start, end) = (
+        format!("rocov: left out: rocov-data/{name}: raw profile goes on after its names, "),
+        "are not added: run the program again\n",
+    );
+    assert!(said.starts_with(&start) && said.ends_with(end), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert_eq!(shown_count(&shown, "return value * 2;"), "7", "{shown}");
+}
+
 #[test]
 fn profiles_without_coverage_are_said_to_be_for_optimization() {
     const IR_LEVEL: u64 = 1 << 56;
@@ -239,6 +266,43 @@ fn functions_with_the_counts_of_other_code_are_named() {
         )
     );
     let found = common::json::json(output.stdout)["data"][0]["totals"].clone();
+    assert_eq!(found, crate::parts::totals(&place, &elf, &[&profile]));
+    assert_eq!(found["functions"]["count"], 1);
+}
+
+/// The record of a function in the profile has one counter fewer than its mapping refers to.
+#[test]
+fn functions_with_fewer_counters_than_their_code_are_named() {
+    /// The sizes of the header and of a record, and the place of NumCounters, a u32, in a record.
+    const HEADER: usize = 128;
+    const RECORD: usize = 64;
+    const NUM_COUNTERS: usize = 48;
+    let place = Place::new();
+    let source = place.path().join("short.hip");
+    let text = "__attribute__((device, noinline, used)) int chosen(int v) {\n  if (v) return 1;\n  return v;\n}\n\
+                extern \"C\" __attribute__((global)) void kernel(int *v) {\n  *v = chosen(*v);\n}\n";
+    fs::write(&source, text).unwrap();
+    let elf = compile_source(&source, place.path(), "short", "gfx90a", &INSTRUMENTED);
+    place.keep(&elf);
+    let profile = place.profile(&elf, "gfx90a", 0, 3);
+    let mut bytes = fs::read(&profile).unwrap();
+    let records = bytes[HEADER..][..2 * RECORD].chunks_exact_mut(RECORD);
+    let mut counters = records.map(|record| &mut record[NUM_COUNTERS]);
+    // Only `chosen` has two: one for itself, one for its condition.
+    let number = counters.find(|number| **number == 2).unwrap();
+    *number = 1;
+    fs::write(&profile, bytes).unwrap();
+
+    let output = place.report(&[&"--json"]);
+    assert_eq!(
+        stderr(&output),
+        format!(
+            "rocov: rocov-data/objects/gfx90a.{}.elf: left out: 1 function (chosen(int)), as the profile has fewer \
+             counters than the code: the profile is damaged: run the program again\n",
+            profile::identity(&elf)
+        )
+    );
+    let found = json(output.stdout)["data"][0]["totals"].clone();
     assert_eq!(found, crate::parts::totals(&place, &elf, &[&profile]));
     assert_eq!(found["functions"]["count"], 1);
 }

@@ -135,7 +135,7 @@ fn a_component_without_code_is_refused_and_one_that_never_ran_has_no_report() {
     );
     fs::remove_file(&two.profiles[1]).unwrap();
     let message = failure(&two.place.report(&[&"--component", &two.program]), 1);
-    assert!(message.contains("they never ran"), "{message}");
+    assert!(message.contains("were not loaded"), "{message}");
     // Code objects of other components are not missing.
     two.load(&nothing);
     let gate: &[&dyn AsRef<OsStr>] = &[&"--fail-under-lines=1", &"--component", &nothing];
@@ -156,7 +156,8 @@ fn a_component_of_which_nothing_is_reported_is_named() {
         &two.program,
     ];
     let line = format!(
-        "component {}: no code object of it is reported",
+        "component {}: no code object of it is reported: it is not instrumented, was not loaded on these archs, or was \
+         rebuilt since: compile it with the flags that `rocov flags` prints, and run it again",
         two.program.display()
     );
     let output = two.place.report(&both);

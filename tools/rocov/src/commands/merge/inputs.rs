@@ -120,7 +120,8 @@ impl Named<'_, '_> {
             }
         }
         if is_empty {
-            self.walk.damaged(path, anyhow!("no file matches `{text}`"));
+            self.walk
+                .damaged(path, anyhow!("no file matches `{text}`: check the pattern"));
         }
         Ok(())
     }
@@ -138,7 +139,10 @@ impl Named<'_, '_> {
                 self.walk.beside(path);
             }
             Ok(_) => {
-                let error = anyhow!("{} is not a file", path.display());
+                let error = anyhow!(
+                    "{} is not a file: give a profile or a directory",
+                    path.display()
+                );
                 self.walk.damaged(path, error);
             }
             Err(error) => self.walk.unreadable(path, error),
@@ -158,7 +162,8 @@ impl Named<'_, '_> {
         self.walk.damaged(
             path,
             anyhow!(
-                "cannot merge {}: it is an indexed profile, which llvm-profdata merges",
+                "cannot merge {}: it is an indexed profile: give the raw profiles that it was made of, or merge it by \
+                 llvm-profdata",
                 path.display()
             ),
         );
@@ -175,8 +180,7 @@ impl Named<'_, '_> {
             .any(|path| input.canonicalize().is_ok_and(|input| input == path));
         if inside {
             bail!(
-                "{} lies in the input {}: the next merge of that would count everything twice, so \
-                 write it elsewhere",
+                "{} lies in the input {}: write it elsewhere, or the next merge of that counts everything twice",
                 pooled.display(),
                 input.display()
             );

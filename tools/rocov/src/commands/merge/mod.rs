@@ -320,7 +320,7 @@ impl Gathered {
                 "nothing written for {inputs}: give profiles, or the directories that `rocov run` wrote to"
             ),
             others => anyhow!(
-                "nothing written for {inputs}: --failure-mode=all merges the other {}",
+                "nothing written for {inputs}: give --failure-mode=all to merge the other {}",
                 count(others, "profile")
             ),
         }
@@ -334,12 +334,12 @@ impl Gathered {
                 anyhow!("nothing written: no input can be merged: see the reasons above")
             }
             Some(arch) if !archs.is_empty() => anyhow!(
-                "nothing written: no profile is of {arch}, those given are of {}",
+                "nothing written: no profile is of {arch}: choose one of these with --arch: {}",
                 archs.join(", ")
             ),
             _ => anyhow!(
-                "nothing written: no profile in the inputs: no instrumented GPU code ran, or its \
-                 profiles are elsewhere"
+                "nothing written: no profile in the inputs: give the directories that `rocov run` wrote to; it \
+                 writes none if no GPU code that counts ran"
             ),
         }
     }

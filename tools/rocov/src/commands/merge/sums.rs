@@ -225,7 +225,7 @@ impl Job {
             .metadata()
             .with_context(|| format!("cannot look at {}", path.display()))?;
         if !metadata.is_file() {
-            bail!("{} is not a file", path.display());
+            bail!("{} is not a file: give a profile", path.display());
         }
         if !shared.is_new(path, &metadata) {
             return Ok(());
@@ -253,7 +253,10 @@ impl Job {
                 Ok(())
             }
             Err(error @ ProfileError::OtherCode) => {
-                let compared = anyhow!("{error}: compared with {}", self.to.first.display());
+                let compared = anyhow!(
+                    "{error}, by comparison with {}: remove the wrong one of the two",
+                    self.to.first.display()
+                );
                 Err(compared.context(cannot_merge(path)))
             }
             Err(error) => Err(error).with_context(|| cannot_merge(path)),
