@@ -31,6 +31,17 @@ fn hsa_queues_on_two_gpus() {
     }
 }
 
+/// The runtime's numbers of units and the registers of waves agree.
+#[test]
+fn hsa_units() {
+    let ended = Run::new(&c_program("hsa_units"))
+        .arg(code_object("gfx90a"))
+        .output();
+    ended.assert_finished();
+    let line = "gpu 0: 1 XCCs, 104 units";
+    assert!(ended.stdout.contains(line), "{}", ended.text());
+}
+
 #[test]
 fn hip_copies() {
     let program = hip_program("copies");
