@@ -312,8 +312,15 @@ pub const SETTINGS: &[Setting] = &[
         "ROCOV_MODELGPU_LOG",
         Reader::ModelGpu,
         ["`FILE[:LEVEL]`, with `2` for standard error", "none", ""],
-        "Logs queues, copies and dispatches with the number of instructions that each wave executed (level \
+        "Logs queues, copies and dispatches with the number of instructions that their waves executed (level \
          1, the default), or every call (level 2).",
+    ),
+    setting(
+        "ROCOV_MODELGPU_INSTRUCTIONS",
+        Reader::ModelGpu,
+        ["a file, or `2` for standard error", "none", ""],
+        "Appends a line for each kernel when the program ends: [the instructions that its waves \
+         executed](../internals/model-gpu.md#count-instructions).",
     ),
     setting(
         "ROCOV_MODELGPU_TMP",

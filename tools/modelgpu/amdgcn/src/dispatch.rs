@@ -115,6 +115,7 @@ pub fn dispatch(
         lds: vec![0; allotted as usize],
         beyond_lds: &beyond_lds,
         interrupt: context.interrupt,
+        target: code.target(),
         instructions: 0,
     };
     let mut statistics = Statistics::default();
@@ -125,7 +126,7 @@ pub fn dispatch(
             for x in 0..groups[0] {
                 let group = [x, y, z];
                 workgroup.set(group);
-                let count = dispatch.prepare(group, &mut waves);
+                let count = dispatch.prepare(group, statistics.workgroups, &mut waves);
                 surroundings.lds.fill(LDS_GARBAGE);
                 workgroup::run(
                     &mut waves[..count],
@@ -203,8 +204,9 @@ impl Dispatch<'_> {
         })
     }
 
-    /// Sets `waves` up for a workgroup and returns their number.
-    fn prepare(&self, group: [u32; 3], waves: &mut Vec<Wave>) -> usize {
+    /// Sets `waves` up for a workgroup and returns their number. `group_number` is the workgroup's
+    /// number in the dispatch.
+    fn prepare(&self, group: [u32; 3], group_number: u64, waves: &mut Vec<Wave>) -> usize {
         let size = self.size(group);
         let items = size.iter().product::<u32>() as usize;
         let count = items.div_ceil(LANES);
@@ -213,6 +215,7 @@ impl Dispatch<'_> {
             shared: self.context.shared_aperture,
             private: self.context.private_aperture,
         };
+        let units = self.target.compute_units();
         while waves.len() < count {
             waves.push(Wave::new(scratch, apertures));
         }
@@ -221,6 +224,7 @@ impl Dispatch<'_> {
             wave.state = State::Running;
             wave.scc = false;
             wave.indexed = 0;
+            wave.place = units.place(group_number, number as u32);
             wave.mode = Mode::from_rsrc1(self.descriptor.rsrc1);
             wave.pc = self
                 .packet

@@ -4,8 +4,8 @@
 //! address space that its owner provides. Start reading here:
 //!
 //! - [`dispatch`](fn@dispatch) runs one AQL kernel dispatch packet: [`packet`] is its geometry,
-//!   `workgroup` runs waves between barriers, `wave` holds registers, `code` caches decoded
-//!   instructions.
+//!   `compute_units` places waves on the GPU, `workgroup` runs waves between barriers, `wave` holds
+//!   registers, `code` caches decoded instructions.
 //! - `isa` turns bytes into instructions; its opcode tables are generated from LLVM.
 //! - `execute` holds the semantics of instructions, a module per family. Its tables list the
 //!   modelled instructions. Any other instruction ends the dispatch with an error that names it.
@@ -15,6 +15,7 @@
 
 mod code;
 pub mod code_object;
+mod compute_units;
 pub mod dispatch;
 mod error;
 mod execute;
@@ -29,6 +30,7 @@ mod wave;
 mod workgroup;
 
 pub use code::Code;
+pub use compute_units::ComputeUnits;
 pub use dispatch::{DispatchContext, Statistics, dispatch};
 pub use error::{Access, DispatchError, Fault, LaunchProblem, Site, Space};
 pub use listing::Listed;

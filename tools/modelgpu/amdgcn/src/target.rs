@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::compute_units::ComputeUnits;
+
 /// A processor whose code objects the interpreter runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
@@ -37,6 +39,16 @@ impl Target {
             0x4c => Some(Self::Gfx942),
             _ => None,
         }
+    }
+
+    /// The compute units of a GPU of this target.
+    pub const fn compute_units(self) -> ComputeUnits {
+        ComputeUnits::of(self)
+    }
+
+    /// Returns whether a GPU has several XCCs, and waves read theirs in the register XCC_ID.
+    pub(crate) fn has_xcc_id(self) -> bool {
+        self == Self::Gfx942
     }
 
     /// Returns whether waves start with an initialised flat scratch address and no private segment

@@ -1,5 +1,6 @@
 //! A wave of 64 work-items: its registers and its scratch memory.
 
+use crate::compute_units::Place;
 use crate::execute::value::Kind;
 use crate::isa::{Operand, inline_constant};
 
@@ -51,6 +52,7 @@ pub(crate) struct Wave {
     pub indexed: u8,
     pub scratch: Scratch,
     pub apertures: Apertures,
+    pub place: Place,
 }
 
 impl Wave {
@@ -70,6 +72,7 @@ impl Wave {
                 per_lane: scratch,
             },
             apertures,
+            place: Place::default(),
         }
     }
 

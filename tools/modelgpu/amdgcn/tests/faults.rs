@@ -170,8 +170,19 @@ fn unmodelled_forms_are_named() {
             "a message other than an interrupt",
         ),
         (
-            "s_getreg_b32 s0, hwreg(HW_REG_HW_ID)",
+            "s_getreg_b32 s0, hwreg(HW_REG_TRAPSTS)",
             "s_getreg_b32",
+            "a hardware register other than MODE, HW_ID and, on gfx942, XCC_ID",
+        ),
+        // gfx90a has one XCC, and no register for it.
+        (
+            "s_getreg_b32 s0, hwreg(20)",
+            "s_getreg_b32",
+            "a hardware register other than MODE, HW_ID and, on gfx942, XCC_ID",
+        ),
+        (
+            "s_setreg_imm32_b32 hwreg(HW_REG_HW_ID, 0, 4), 3",
+            "s_setreg_imm32_b32",
             "a hardware register other than MODE",
         ),
         (

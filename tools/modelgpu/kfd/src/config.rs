@@ -7,6 +7,7 @@
 //! | `ROCOV_MODELGPU_XGMI` | `0`, `1`: GPUs linked by XGMI instead of PCIe | `0` |
 //! | `ROCOV_MODELGPU_VRAM_MIB` | device memory of each GPU in MiB | 16384 |
 //! | `ROCOV_MODELGPU_LOG` | `FILE[:LEVEL]`, or `2` for standard error; level 1 or 2 | no log |
+//! | `ROCOV_MODELGPU_INSTRUCTIONS` | a file, or `2` for standard error: executed instructions by kernel | none |
 //! | `ROCOV_MODELGPU_TMP` | where the generated sysfs tree lies | `$TMPDIR`, then `/tmp` |
 //!
 //! An empty value counts as unset.
@@ -36,19 +37,19 @@ pub(crate) enum Bar {
     Large,
 }
 
-/// The destination of the log.
+/// The destination of lines of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum LogTarget {
+pub(crate) enum Destination {
     /// Standard error.
     Stderr,
-    /// A file that the log appends to.
+    /// A file to append to.
     File(PathBuf),
 }
 
-/// The log's target and level: 1 queues, dispatches and copies, 2 every call.
+/// The log's destination and level: 1 queues, dispatches and copies, 2 every call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogConfig {
-    pub(crate) target: LogTarget,
+    pub(crate) destination: Destination,
     pub(crate) level: u8,
 }
 
@@ -65,6 +66,8 @@ pub(crate) struct Config {
     /// The directory of the generated sysfs tree.
     pub(crate) tmp: PathBuf,
     pub(crate) log: Option<LogConfig>,
+    /// The place for the executed instructions of each kernel.
+    pub(crate) instructions: Option<Destination>,
 }
 
 /// A variable with a value that the model cannot use.
@@ -206,6 +209,8 @@ impl Config {
                 None,
                 |value| parse_log(value).map(Some),
             )?,
+            instructions: text("ROCOV_MODELGPU_INSTRUCTIONS")?
+                .map(|value| parse_destination(&value)),
         }))
     }
 }
@@ -234,7 +239,15 @@ fn parse_gpus(value: &str) -> Result<Vec<Target>, Problem> {
     }
 }
 
-/// `FILE[:LEVEL]`; the file `2` is standard error. A colon belongs to the file's name unless only a
+/// A file; `2` is standard error.
+fn parse_destination(file: &str) -> Destination {
+    match file {
+        "2" => Destination::Stderr,
+        file => Destination::File(file.into()),
+    }
+}
+
+/// `FILE[:LEVEL]`. A colon belongs to the file's name unless only a
 /// number follows it.
 fn parse_log(value: &str) -> Result<LogConfig, Problem> {
     let (file, level) = match value.rsplit_once(':') {
@@ -245,11 +258,8 @@ fn parse_log(value: &str) -> Result<LogConfig, Problem> {
         },
         _ => (value, 1),
     };
-    let target = match file {
-        "2" => LogTarget::Stderr,
-        file => LogTarget::File(file.into()),
-    };
-    Ok(LogConfig { target, level })
+    let destination = parse_destination(file);
+    Ok(LogConfig { destination, level })
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ fn defaults() {
     assert_eq!(config.vram_bytes, 16 << 30);
     assert_eq!(config.tmp, PathBuf::from("/tmp"));
     assert_eq!(config.log, None);
+    assert_eq!(config.instructions, None);
     assert!(!config.xgmi);
 }
 
@@ -81,6 +82,7 @@ fn companions() {
         ("ROCOV_MODELGPU_XGMI", "1"),
         ("ROCOV_MODELGPU_VRAM_MIB", "64"),
         ("ROCOV_MODELGPU_LOG", "a:b.log:2"),
+        ("ROCOV_MODELGPU_INSTRUCTIONS", "a:1"),
         ("TMPDIR", "/var/tmp"),
     ])
     .unwrap()
@@ -89,15 +91,18 @@ fn companions() {
     assert!(config.xgmi);
     assert_eq!(config.vram_bytes, 64 << 20);
     assert_eq!(config.tmp, PathBuf::from("/var/tmp"));
+    let file = Destination::File("a:1".into());
+    assert_eq!(config.instructions, Some(file));
     let log = config.log.unwrap();
-    assert_eq!(log.target, LogTarget::File("a:b.log".into()));
+    assert_eq!(log.destination, Destination::File("a:b.log".into()));
     assert_eq!(log.level, 2);
 }
 
 #[test]
 fn the_file_2_is_standard_error() {
-    assert_eq!(parse_log("2").unwrap().target, LogTarget::Stderr);
+    assert_eq!(parse_log("2").unwrap().destination, Destination::Stderr);
     assert_eq!(parse_log("2:2").unwrap().level, 2);
+    assert_eq!(parse_destination("2"), Destination::Stderr);
 }
 
 #[test]

@@ -73,7 +73,12 @@ impl Gpu for Device {
             private: PRIVATE_APERTURE,
         };
         let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
-        kernel::run(self, &mut code, apertures, &self.warned, launch)
+        let done = kernel::run(self, &mut code, apertures, &self.warned, launch)?;
+        if let Some(instructions) = &self.model.instructions {
+            let symbol = kernel::Symbol::of(self, launch).to_string();
+            instructions.add(self.target.name(), symbol, done);
+        }
+        Ok(done)
     }
 
     fn memory_fault(&self, address: u64) {

@@ -8,7 +8,7 @@ use crate::abi::drm::{
 };
 use crate::config::Bar;
 use crate::dmabuf;
-use crate::gpu::{COMPUTE_UNITS, NS_PER_TICK, SHADER_ENGINES, WAVE_SIZE, identity};
+use crate::gpu::{NS_PER_TICK, WAVE_SIZE, identity};
 use crate::memory::{Allocation, PAGE};
 use crate::model::Model;
 use crate::sys::Errno;
@@ -96,19 +96,20 @@ fn answer(model: &Model, gpu: usize, info: &Info) -> Result<(), Errno> {
 }
 
 fn device(model: &Model, gpu: usize) -> InfoDevice {
-    let identity = identity(model.config.gpus[gpu]);
+    let target = model.config.gpus[gpu];
+    let (identity, units) = (identity(target), target.compute_units());
     InfoDevice {
         device_id: identity.device_id,
         chip_rev: 1,
         external_rev: 0x3c,
         pci_rev: 1,
         family: identity.family,
-        shader_engines: SHADER_ENGINES,
+        shader_engines: units.engines_per_xcc,
         shader_arrays_per_engine: 1,
         counter_frequency: (1_000_000 / NS_PER_TICK) as u32,
         max_engine_clock: 1_700_000,
         max_memory_clock: 1_600_000,
-        active_cus: COMPUTE_UNITS,
+        active_cus: units.units(),
         cu_ao_mask: 0,
         cu_bitmap: [0; 16],
         rb_pipes: [0; 2],

@@ -2,12 +2,6 @@
 
 use modelgpu_amdgcn::Target;
 
-/// Compute units of every modelled GPU, as in an MI210: few enough for quick launches.
-pub(crate) const COMPUTE_UNITS: u32 = 104;
-/// SIMDs in a compute unit.
-pub(crate) const SIMDS_PER_CU: u32 = 4;
-/// Shader engines; COMPUTE_UNITS is a multiple.
-pub(crate) const SHADER_ENGINES: u32 = 8;
 /// Work-items in a wave.
 pub(crate) const WAVE_SIZE: u32 = 64;
 /// The GPU's clock: ticks of 10 ns.

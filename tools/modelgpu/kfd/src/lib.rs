@@ -10,7 +10,7 @@
 //! Start reading here: [`interpose`] holds the functions that the program calls. [`paths`] decides
 //! which files are the driver's. [`topology`] and [`tree`] make the files, [`node`] the devices.
 //! [`ioctl`] and [`drm`] answer requests from [`model`], which owns [`memory`], [`event`] and the
-//! queues. [`device`] is a queue's view of a GPU. Unsafe code is in `interpose`, `sys`, `user`,
+//! queues. [`device`] is a queue's view of a GPU, [`instructions`] counts for it. Unsafe code is in `interpose`, `sys`, `user`,
 //! `node`, `memory` (the promise about mapped regions), `dmabuf`, `model` and `runtime`.
 
 mod abi;
@@ -20,6 +20,7 @@ mod dmabuf;
 mod drm;
 mod event;
 mod gpu;
+mod instructions;
 mod interpose;
 mod ioctl;
 mod log;

@@ -1,11 +1,11 @@
-//! The log (`ROCOV_MODELGPU_LOG`) and messages to the user.
+//! The log (`ROCOV_MODELGPU_LOG`), messages to the user, and files of text.
 
 use std::ffi::CString;
 use std::fmt::{Arguments, Write};
 use std::os::fd::{IntoRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 
-use crate::config::{LogConfig, LogTarget};
+use crate::config::{Destination, LogConfig};
 use crate::sys;
 
 /// Prints a message that the user must not miss on standard error.
@@ -13,6 +13,27 @@ pub(crate) fn message(text: &str) {
     // One write per line, so that lines of several threads or processes do not mix.
     for line in text.lines() {
         sys::write(2, format!("rocov modelgpu: {line}\n").as_bytes());
+    }
+}
+
+/// Opens a destination for the life of the process. If it cannot be opened, prints a message that
+/// calls it `name`, and returns `None`.
+pub(crate) fn open(destination: &Destination, name: &str) -> Option<RawFd> {
+    let path = match destination {
+        Destination::Stderr => return Some(2),
+        Destination::File(path) => path,
+    };
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC;
+    let opened = CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| sys::Errno(libc::EINVAL))
+        .and_then(|path| sys::open(&path, flags));
+    match opened {
+        Ok(fd) => Some(fd.into_raw_fd()),
+        Err(errno) => {
+            let reason = std::io::Error::from_raw_os_error(errno.0);
+            message(&format!("cannot open {name} {}: {reason}", path.display()));
+            None
+        }
     }
 }
 
@@ -34,25 +55,9 @@ impl Log {
         let Some(config) = config else {
             return log;
         };
-        log.fd = match &config.target {
-            LogTarget::Stderr => 2,
-            LogTarget::File(path) => {
-                let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC;
-                let opened = CString::new(path.as_os_str().as_bytes())
-                    .map_err(|_| sys::Errno(libc::EINVAL))
-                    .and_then(|path| sys::open(&path, flags));
-                match opened {
-                    // The log lives as long as the process.
-                    Ok(fd) => fd.into_raw_fd(),
-                    Err(errno) => {
-                        let reason = std::io::Error::from_raw_os_error(errno.0);
-                        message(&format!("cannot open the log {}: {reason}", path.display()));
-                        return log;
-                    }
-                }
-            }
-        };
-        log.level = config.level;
+        if let Some(fd) = open(&config.destination, "the log") {
+            (log.fd, log.level) = (fd, config.level);
+        }
         log
     }
 

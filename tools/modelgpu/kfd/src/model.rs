@@ -12,6 +12,7 @@ use modelgpu_queue::Processor;
 use crate::config::{Config, MAX_GPUS};
 use crate::event::Events;
 use crate::gpu;
+use crate::instructions::Instructions;
 use crate::log::{self, Log};
 use crate::memory::{self, Memory};
 use crate::node::Node;
@@ -58,6 +59,8 @@ pub(crate) struct Model {
     pub(crate) memory: Memory,
     pub(crate) events: Events,
     pub(crate) log: Log,
+    /// `None` unless the user asks for the counts.
+    pub(crate) instructions: Option<Instructions>,
     tree: Tree,
     kfd: Node,
     render: Vec<Node>,
@@ -124,6 +127,7 @@ impl Model {
             memory: Memory::new(count, config.vram_bytes),
             events: Events::new(),
             log: Log::open(config.log.as_ref()),
+            instructions: config.instructions.as_ref().and_then(Instructions::open),
             tree,
             kfd: node("kfd", DOORBELL_STRIDE * MAX_GPUS as u64)?,
             render: (0..count)

@@ -175,6 +175,7 @@ const CAPABILITY: u64 = 1 << 3 | 1 << 7 | 2 << 8 | 2 << 12 | 1 << 22 | 1 << 26;
 fn gpu_node(tree: &mut Tree, config: &Config, index: usize) {
     let number = index + 1;
     let identity = identity(config.gpus[index]);
+    let units = config.gpus[index].compute_units();
     // A GPU always has a link to the host, and one to each other GPU.
     let peers: Vec<usize> = (0..=config.gpus.len()).filter(|&to| to != number).collect();
     let xgmi = u64::from(config.xgmi);
@@ -186,7 +187,7 @@ fn gpu_node(tree: &mut Tree, config: &Config, index: usize) {
             // ROCr computes the compute units as simd_count / simd_per_cu.
             (
                 "simd_count",
-                u64::from(gpu::COMPUTE_UNITS * gpu::SIMDS_PER_CU),
+                u64::from(units.units() * units.simds_per_unit),
             ),
             ("mem_banks_count", 1),
             ("caches_count", 2),
@@ -199,13 +200,10 @@ fn gpu_node(tree: &mut Tree, config: &Config, index: usize) {
             ("gds_size_in_kb", 0),
             ("num_gws", 0),
             ("wave_front_size", u64::from(gpu::WAVE_SIZE)),
-            ("array_count", u64::from(gpu::SHADER_ENGINES)),
+            ("array_count", u64::from(units.engines())),
             ("simd_arrays_per_engine", 1),
-            (
-                "cu_per_simd_array",
-                u64::from(gpu::COMPUTE_UNITS / gpu::SHADER_ENGINES),
-            ),
-            ("simd_per_cu", u64::from(gpu::SIMDS_PER_CU)),
+            ("cu_per_simd_array", u64::from(units.units_per_engine())),
+            ("simd_per_cu", u64::from(units.simds_per_unit)),
             ("max_slots_scratch_cu", 32),
             ("gfx_target_version", u64::from(identity.gfx_version)),
             ("vendor_id", 0x1002),
@@ -229,7 +227,7 @@ fn gpu_node(tree: &mut Tree, config: &Config, index: usize) {
             ("debug_prop", 0),
             ("sdma_fw_version", 0x1c),
             ("unique_id", 0xfa4e_6000_0000_0000 + number as u64),
-            ("num_xcc", 1),
+            ("num_xcc", u64::from(units.xccs)),
             ("max_engine_clk_ccompute", 2000),
         ],
     );
@@ -342,6 +340,23 @@ mod tests {
             files[&format!("{TOPOLOGY}/nodes/1/gpu_id")],
             files[&format!("{TOPOLOGY}/nodes/2/gpu_id")]
         );
+    }
+
+    /// An MI210 and an MI300X, as their drivers present them, but for an MI210's `cu_per_simd_array`:
+    /// the driver counts a unit that the chip has and the product does not.
+    #[test]
+    fn units_are_those_of_the_products() {
+        let files = files(&[("ROCOV_MODELGPU", "gfx90a,gfx942")]);
+        for (name, mi210, mi300x) in [
+            ("simd_count", 416, 1216),
+            ("simd_per_cu", 4, 4),
+            ("array_count", 8, 32),
+            ("cu_per_simd_array", 13, 10),
+            ("num_xcc", 1, 8),
+        ] {
+            assert_eq!(property(&files, "1", name), mi210, "{name}");
+            assert_eq!(property(&files, "2", name), mi300x, "{name}");
+        }
     }
 
     #[test]

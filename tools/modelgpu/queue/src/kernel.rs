@@ -67,6 +67,16 @@ pub struct Symbol<'a> {
     pub object: u64,
 }
 
+impl<'a> Symbol<'a> {
+    /// The symbol of a launched kernel.
+    pub fn of(gpu: &'a dyn Gpu, launch: &Launch<'_>) -> Self {
+        Self {
+            gpu,
+            object: DispatchPacket::parse(launch.packet).kernel_object,
+        }
+    }
+}
+
 impl fmt::Display for Symbol<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&KernelIdentity::find(self.gpu.memory(), self.object).kernel)

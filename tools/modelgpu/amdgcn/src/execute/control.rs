@@ -118,16 +118,28 @@ impl Control {
                 wave.set_pair(instruction.dst, next);
             }
             Self::GetRegister => {
-                let field = RegisterField::of(instruction)?;
-                wave.set_word(instruction.dst, wave.mode.0 >> field.offset & field.mask);
+                let field = RegisterField::of(instruction);
+                let value = match field.register {
+                    RegisterField::MODE => wave.mode.0,
+                    RegisterField::HW_ID => wave.place.hw_id(),
+                    RegisterField::XCC_ID if surroundings.target.has_xcc_id() => {
+                        wave.place.xcc_id()
+                    }
+                    _ => {
+                        return Err(unmodelled(
+                            instruction,
+                            "a hardware register other than MODE, HW_ID and, on gfx942, XCC_ID",
+                        ));
+                    }
+                };
+                wave.set_word(instruction.dst, value >> field.offset & field.mask);
             }
             Self::SetRegister => {
                 let value = wave.word(instruction.dst);
-                set_mode(RegisterField::of(instruction)?, value, instruction, wave)?;
+                set_mode(value, instruction, wave)?;
             }
             Self::SetRegisterLiteral => {
-                let field = RegisterField::of(instruction)?;
-                set_mode(field, instruction.literal, instruction, wave)?;
+                set_mode(instruction.literal, instruction, wave)?;
             }
             Self::IndexOn => {
                 let index = scalar_source(instruction, 0, Kind::B32, wave)? as u32;
@@ -158,36 +170,41 @@ impl Condition {
     }
 }
 
-/// A part of the MODE register, as the immediate of s_getreg and s_setreg names it.
+/// A part of a hardware register, as the immediate of s_getreg and s_setreg names it.
 struct RegisterField {
+    /// The register's number.
+    register: u32,
     offset: u32,
     mask: u32,
 }
 
 impl RegisterField {
-    fn of(instruction: &Instruction) -> Result<Self, Fault> {
-        const MODE: u32 = 1;
+    /// The rounding and denormal modes.
+    const MODE: u32 = 1;
+    /// The wave's place in its XCC.
+    const HW_ID: u32 = 4;
+    /// The wave's XCC, from gfx940 on.
+    const XCC_ID: u32 = 20;
+
+    fn of(instruction: &Instruction) -> Self {
         let immediate = instruction.immediate as u32;
-        if immediate & 0x3f != MODE {
-            return Err(unmodelled(
-                instruction,
-                "a hardware register other than MODE",
-            ));
-        }
         let size = (immediate >> 11 & 31) + 1;
-        Ok(Self {
+        Self {
+            register: immediate & 0x3f,
             offset: immediate >> 6 & 31,
             mask: u32::MAX >> (32 - size),
-        })
+        }
     }
 }
 
-fn set_mode(
-    field: RegisterField,
-    value: u32,
-    instruction: &Instruction,
-    wave: &mut Wave,
-) -> Result<(), Fault> {
+fn set_mode(value: u32, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+    let field = RegisterField::of(instruction);
+    if field.register != RegisterField::MODE {
+        return Err(unmodelled(
+            instruction,
+            "a hardware register other than MODE",
+        ));
+    }
     let place = field.mask << field.offset;
     let mode = Mode(wave.mode.0 & !place | value << field.offset & place);
     if !mode.rounds_to_nearest() {

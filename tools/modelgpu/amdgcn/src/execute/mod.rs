@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 use crate::error::{Access, Fault};
 use crate::isa::Instruction;
 use crate::memory::View;
+use crate::target::Target;
 use crate::wave::Wave;
 
 pub(crate) use memory::PRIVATE_SEGMENT_BUFFER;
@@ -70,6 +71,8 @@ pub(crate) struct Surroundings<'a> {
     pub beyond_lds: &'a dyn Fn(LdsAccess),
     /// The interpreter calls this with M0 when a wave interrupts the host.
     pub interrupt: &'a dyn Fn(u32),
+    /// The processor.
+    pub target: Target,
     /// Instructions executed so far in this dispatch, which serve as the clock.
     pub instructions: u64,
 }

@@ -30,13 +30,18 @@ const LEVELS: &[&str] = &["-O0", "-O1", "-O2"];
 /// into every small program at every level would take minutes and show nothing new.
 const ONE_LEVEL: &[&str] = &["-O1"];
 
-const FOLDERS: [(&str, Needs, &[&str]); 7] = [
+const FOLDERS: [(&str, Needs, &[&str]); 8] = [
     ("testdata/kernels", Needs::Nothing, LEVELS),
     ("testdata/faults", Needs::Nothing, LEVELS),
     ("testdata/sample", Needs::Hip, LEVELS),
     ("testdata/programs/endings", Needs::Hip, ONE_LEVEL),
     ("testdata/programs/found", Needs::Hip, ONE_LEVEL),
     ("testdata/programs/upstream", Needs::Hip, ONE_LEVEL),
+    (
+        "tools/modelgpu/amdgcn/tests/compiled",
+        Needs::Nothing,
+        LEVELS,
+    ),
     ("tools/modelgpu/kfd/tests/programs", Needs::Hip, LEVELS),
 ];
 

@@ -35,6 +35,8 @@ pub(crate) fn difference(printed: &Printed, listed: &Listed) -> Option<String> {
 /// wait for, messages, and the cache policy of instructions without operands.
 fn is_uncompared(operand: &str) -> bool {
     ["off", "sc0", "sc1"].contains(&operand)
+        // A part of a hardware register has spaces: `hwreg(HW_REG_MODE, 0, 4)`.
+        || operand.starts_with("hwreg(")
         || operand.ends_with(')') && !operand.starts_with("lit(")
 }
 

@@ -62,6 +62,7 @@ abi_structs! {
         external_rev: u32,
         pci_rev: u32,
         family: u32,
+        /// The number in an XCC.
         shader_engines: u32,
         shader_arrays_per_engine: u32,
         /// In kHz.

@@ -127,16 +127,32 @@ fn to_c(result: Result<c_int, Errno>) -> c_int {
 }
 
 /// Runs when the library is loaded. It looks up the C library's functions, reports a bad
-/// configuration at once, and makes forked children start without their parent's model.
+/// configuration at once, makes forked children start without their parent's model, and has the
+/// counts of instructions written at exit. Handlers of the program run before this one.
 #[ctor::ctor(unsafe)]
 fn start() {
     directory::resolve();
-    if guard(|| Ok(config().is_some())).unwrap_or(false) {
-        // SAFETY: the handler only stores a null pointer.
-        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    let Ok(Some(config)) = guard(|| Ok(config())) else {
+        return;
+    };
+    // SAFETY: the handler only stores a null pointer.
+    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    if config.instructions.is_some() {
+        // SAFETY: the handler does not unwind, and this library is never unloaded.
+        unsafe { libc::atexit(at_exit) };
     }
 }
 
 unsafe extern "C" fn in_child() {
     Model::forget();
+}
+
+extern "C" fn at_exit() {
+    let _ = guard(|| {
+        let model = Model::existing();
+        if let Some(instructions) = model.and_then(|model| model.instructions.as_ref()) {
+            instructions.write();
+        }
+        Ok(())
+    });
 }

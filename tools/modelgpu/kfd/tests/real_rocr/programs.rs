@@ -1,5 +1,8 @@
 //! Copies, kernels, queues and signals give right results on each path of the runtime.
 
+use std::path::Path;
+use std::process::Command;
+
 use crate::harness::{Run, c_program, code_object, hip_program};
 
 /// Settings that change the runtime's path: copies by SDMA engines or by shaders, waits in the
@@ -29,6 +32,17 @@ fn hsa_queues_on_two_gpus() {
         let run = run.env(name, value).arg(&code).arg(&code);
         run.output().assert_finished();
     }
+}
+
+/// The runtime's numbers of units and the registers of waves agree.
+#[test]
+fn hsa_units() {
+    let ended = Run::new(&c_program("hsa_units"))
+        .arg(code_object("gfx90a"))
+        .output();
+    ended.assert_finished();
+    let line = "gpu 0: 1 XCCs, 104 units";
+    assert!(ended.stdout.contains(line), "{}", ended.text());
 }
 
 #[test]
@@ -75,6 +89,55 @@ fn forks() {
 #[test]
 fn threads_fork_and_open_at_once() {
     Run::new(&c_program("threads")).output().assert_finished();
+}
+
+/// The model writes a line for each kernel when the program ends. `chain` has no branch, so each wave
+/// executes the instructions that the disassembler lists.
+#[test]
+fn instructions_are_counted_by_kernel() {
+    let code = code_object("gfx90a");
+    let file = crate::harness::scratch().join("instructions");
+    // The model appends to the file.
+    let _ = std::fs::remove_file(&file);
+    let run = Run::new(&c_program("hsa_queues")).arg(&code);
+    let run = run.env("ROCOV_MODELGPU_INSTRUCTIONS", &file);
+    run.output().assert_finished();
+    let text = std::fs::read_to_string(&file).expect("the file was written");
+    let line = |kernel: &str| {
+        let start = format!("gfx90a {kernel}: ");
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix(&start));
+        let line = lines
+            .next()
+            .unwrap_or_else(|| panic!("no {kernel}: {text}"));
+        assert_eq!(lines.next(), None, "{text}");
+        line
+    };
+    let listed = instructions_of("chain", &code);
+    // hsa_queues.c launches it 5000 times to see the order, and once to end another kernel.
+    assert_eq!(
+        line("chain"),
+        format!(
+            "{} instructions in 5001 waves of 5001 dispatches",
+            5001 * listed
+        )
+    );
+    // 1000 work-items in workgroups of 64.
+    let waves = " instructions in 16 waves of 1 dispatches";
+    assert!(line("add_step").ends_with(waves), "{text}");
+}
+
+/// The number of a function's instructions up to its end, as llvm-objdump lists them.
+fn instructions_of(function: &str, code: &Path) -> usize {
+    let output = Command::new("llvm-objdump-22")
+        .args(["-d", "--no-show-raw-insn", "--no-leading-addr"])
+        .arg(format!("--disassemble-symbols={function}"))
+        .arg(code)
+        .output()
+        .expect("llvm-objdump-22 can be run");
+    let listing = String::from_utf8(output.stdout).expect("llvm-objdump prints UTF-8");
+    let instructions = listing.lines().filter_map(|line| line.strip_prefix('\t'));
+    let before_end = instructions.take_while(|line| !line.trim().starts_with("s_endpgm"));
+    before_end.count() + 1
 }
 
 /// The log lists queues and dispatches at level 1, and every call at level 2.

@@ -103,11 +103,18 @@ fn hsa_programs_on_both_targets() {
                 .output()
                 .assert_finished();
         }
-        run(&stack, &c_program("hsa_queues"))
-            .arg(code_object("gfx942"))
-            .arg(code_object("gfx90a"))
-            .output()
-            .assert_finished();
+        for program in ["hsa_queues", "hsa_units"] {
+            let ended = run(&stack, &c_program(program))
+                .arg(code_object("gfx942"))
+                .arg(code_object("gfx90a"))
+                .output();
+            ended.assert_finished();
+            if program == "hsa_units" {
+                for line in ["gpu 0: 8 XCCs, 304 units", "gpu 1: 1 XCCs, 104 units"] {
+                    assert!(ended.stdout.contains(line), "{}", ended.text());
+                }
+            }
+        }
     }
 }
 
