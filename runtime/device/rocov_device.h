@@ -11,7 +11,8 @@
  *                             address of a version word
  *   __rocov_raw_version       that word: the compiler's raw version (LLVM 14 to 17 emit data
  *                             records of version 8, 18 of 9, 19 to 22 of 10, 23 and 24 of 11),
- *                             without variant bits, for front-end instrumentation
+ *                             for front-end instrumentation; with the bit for counters of one byte
+ *                             if `rocov flags --counters=reached` defines ROCOV_REACHED
  *
  * clang 23 calls a function to add to a counter, in place of an atomic instruction. It emits a table for
  * each translation unit, and the table refers to a version word:
@@ -33,6 +34,9 @@
  * headers use identifiers as short as `V` and `T`.
  *
  * clang 14 crashes on instrumented amdgcn code by itself (AMDGPU Attributor); 15 is the oldest.
+ * If a compiler plugin makes the copies of counters, or nobody shall, `rocov flags` defines
+ * ROCOV_LLVM_COUNTERS: this header then makes none.
+ *
  * clang up to 18 does not define __LLVM_INSTR_PROFILE_GENERATE: `rocov flags` adds
  * -DROCOV_DEVICE_INSTRUMENTED for it.
  */
@@ -99,7 +103,11 @@ extern __attribute__((device, weak, visibility("protected"))) struct __rocov_sec
 
 __attribute__((device, weak, visibility("protected"))) int __llvm_profile_runtime = 0;
 __attribute__((device, weak, used, visibility("protected"))) const unsigned long long __rocov_raw_version =
-    __clang_major__ < 18 ? 8 : __clang_major__ < 19 ? 9 : __clang_major__ < 23 ? 10 : 11;
+#ifdef ROCOV_REACHED
+    /* VARIANT_MASK_BYTE_COVERAGE: a counter is a byte. The linker may drop the compiler's own word. */
+    1ull << 60 |
+#endif
+    (__clang_major__ < 18 ? 8 : __clang_major__ < 19 ? 9 : __clang_major__ < 23 ? 10 : 11);
 #if __clang_major__ >= 23
 #if defined(__OPTIMIZE__) && !defined(ROCOV_LLVM_COUNTERS)
 /* Copies of the counters, one for each compute unit, so that waves do not meet at one address. The drain adds

@@ -21,6 +21,7 @@
 #include "Returning.h"
 #include "RuntimeCalls.h"
 
+#include "llvm-c/Core.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Config/llvm-config.h"
@@ -32,6 +33,7 @@
 #else
 #include "llvm/Passes/PassPlugin.h"
 #endif
+#include "llvm/Support/Signals.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/IndVarSimplify.h"
@@ -41,14 +43,50 @@
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/Mem2Reg.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
 using namespace llvm;
 
+// LLVM built into a program need not have it.
+extern "C" LLVM_ATTRIBUTE_WEAK void LLVMGetVersion(unsigned *Major,
+                                                   unsigned *Minor,
+                                                   unsigned *Patch);
+
 namespace rocov {
 
 namespace {
+
+/// Ends the compiler if it is of another LLVM than this plugin: it would crash
+/// later. LLVM keeps its C++ interface within a minor release. Until here, the
+/// plugin refers to nothing that a later LLVM lacks.
+void checkRelease() {
+  if (!LLVMGetVersion)
+    return;
+  unsigned Major, Minor, Patch;
+  LLVMGetVersion(&Major, &Minor, &Patch);
+  if (Major == LLVM_VERSION_MAJOR && Minor == LLVM_VERSION_MINOR)
+    return;
+  std::fprintf(stderr,
+               "error: librocov_pass is a plugin for LLVM %d.%d, and this "
+               "compiler is LLVM %u.%u: make one for it with `rocov pass build "
+               "--clang COMPILER`\n",
+               LLVM_VERSION_MAJOR, LLVM_VERSION_MINOR, Major, Minor);
+  // Removes the compiler's unfinished files.
+  sys::RunInterruptHandlers();
+  std::exit(EXIT_FAILURE);
+}
+
+bool isOptimised(OptimizationLevel Level) {
+#if LLVM_VERSION_MAJOR >= 23
+  return Level != OptimizationLevel::O0;
+#else
+  // `O0` is a variable here, and LLVM 23 has none.
+  return Level.getSpeedupLevel() != 0;
+#endif
+}
 
 LoopFacts factsOf(Function &F, FunctionAnalysisManager &AM) {
   if (F.hasOptNone())
@@ -166,14 +204,14 @@ FunctionPassManager promotion() {
 }
 
 void addEarly(ModulePassManager &Passes, OptimizationLevel Level) {
-  if (Level == OptimizationLevel::O0)
+  if (!isOptimised(Level))
     return;
   Passes.addPass(EarlyPass());
   Passes.addPass(createModuleToFunctionPassAdaptor(PromotePass()));
 }
 
 void addLate(ModulePassManager &Passes, OptimizationLevel Level) {
-  bool Optimised = Level != OptimizationLevel::O0;
+  bool Optimised = isOptimised(Level);
   Passes.addPass(CopiesPass(Optimised));
   if (Optimised)
     Passes.addPass(createModuleToFunctionPassAdaptor(promotion()));
@@ -186,6 +224,7 @@ void addLate(ModulePassManager &Passes, OptimizationLevel Level) {
 extern "C" LLVM_ATTRIBUTE_WEAK __attribute__((visibility("default")))
 PassPluginLibraryInfo
 llvmGetPassPluginInfo() {
+  rocov::checkRelease();
   return {LLVM_PLUGIN_API_VERSION, "rocov", LLVM_VERSION_STRING,
           [](PassBuilder &PB) {
             PB.registerPipelineEarlySimplificationEPCallback(

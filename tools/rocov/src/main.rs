@@ -60,6 +60,7 @@ fn main() -> ExitCode {
         Command::Export(arguments) => commands::export::export(&arguments),
         Command::Show(arguments) => commands::show::show(&arguments),
         Command::Flags(arguments) => commands::flags::flags(&arguments),
+        Command::Pass(arguments) => commands::pass::pass(&arguments),
         Command::Doctor(arguments) => commands::doctor::doctor(&arguments),
         Command::Completions(arguments) => commands::packaging::completions(&arguments),
         Command::Man(arguments) => commands::packaging::man(&arguments),

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, ValueEnum};
 
 /// Print the compile flags that make a program's GPU code drainable
 ///
@@ -30,10 +30,27 @@ pub(crate) struct FlagsArguments {
     #[arg(long)]
     pub(crate) openmp: bool,
 
+    /// How GPU code counts [default: fast if this compiler can, else llvm]
+    #[arg(long, value_name = "WAY", value_enum)]
+    pub(crate) counters: Option<Counters>,
+
     /// Print the flags that link librocov.a into a program or a shared library instead
     ///
     /// Put them last on the linker's command line. The program is then drained without `rocov run`;
     /// `tools/dev/librocov-a` makes the library.
-    #[arg(long, conflicts_with_all = ["clang", "offload_arch", "host", "openmp"])]
+    #[arg(long, conflicts_with_all = ["clang", "offload_arch", "host", "openmp", "counters"])]
     pub(crate) link: bool,
+}
+
+/// How GPU code counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Counters {
+    /// Exact counts at little cost: by a plugin that fits the compiler (see `rocov pass build`), or by the
+    /// device header for clang 23 and later
+    Fast,
+    /// Exact counts, by LLVM's own counters, which make kernels many times slower
+    Llvm,
+    /// No counts: only tell whether code was reached, by clang 20 or later without a plugin. With --host,
+    /// host code does not count either
+    Reached,
 }

@@ -13,6 +13,7 @@ mod gpu;
 mod kernels;
 mod merge;
 mod packaging;
+mod pass;
 pub(crate) mod project_file;
 mod report;
 mod run;
@@ -26,10 +27,11 @@ pub(crate) use doctor::DoctorArguments;
 pub(crate) use dump::DumpArguments;
 pub(crate) use export::{ExportArguments, ExportFormat};
 pub(crate) use extract::ExtractArguments;
-pub(crate) use flags::FlagsArguments;
+pub(crate) use flags::{Counters, FlagsArguments};
 pub(crate) use kernels::{Address, KernelColumn, KernelsArguments};
 pub(crate) use merge::{FailureMode, MergeArguments};
 pub(crate) use packaging::{CompletionsArguments, ManArguments};
+pub(crate) use pass::{PassArguments, PassBuildArguments, PassCommand};
 pub(crate) use report::ReportArguments;
 pub(crate) use run::{RunArguments, USUAL_CONTROL};
 pub(crate) use show::ShowArguments;
@@ -65,6 +67,7 @@ pub(crate) enum Command {
     Extract(ExtractArguments),
     Show(ShowArguments),
     Flags(FlagsArguments),
+    Pass(PassArguments),
     Doctor(DoctorArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),

@@ -5,7 +5,6 @@
 //! and the last change of the host file in its name. A file that changes gets another entry. Any process may
 //! remove any entry at any time. Without a place to write to, there is no cache.
 
-use std::env;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -14,6 +13,7 @@ use rocov::store::write_atomic;
 use serde::{Deserialize, Serialize};
 
 use super::host_code::HostCode;
+use crate::support::paths::of_user;
 
 /// The limit for all entries together, in bytes. The oldest go first.
 const MAX: u64 = 32 << 20;
@@ -42,15 +42,11 @@ struct Entry {
 }
 
 impl CodeCache {
-    /// The cache in `$XDG_CACHE_HOME/rocov`, or in `~/.cache/rocov` if that is not set. As in the XDG Base
-    /// Directory Specification, a relative path counts as not set.
+    /// The cache in `$XDG_CACHE_HOME/rocov`, or in `~/.cache/rocov` if that is not set.
     pub(crate) fn of_user() -> Self {
-        let directory = |name| env::var_os(name).map(PathBuf::from);
-        let absolute = |name| directory(name).filter(|it| it.is_absolute());
-        let caches =
-            absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
+        let caches = of_user("XDG_CACHE_HOME", ".cache");
         Self {
-            directory: caches.map(|it| it.join("rocov/device-code")),
+            directory: caches.map(|it| it.join("device-code")),
             max: MAX,
         }
     }

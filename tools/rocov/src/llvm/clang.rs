@@ -13,6 +13,9 @@ use crate::system::command;
 /// The next step if a compiler cannot be used.
 const OTHER: &str = "give --clang another compiler, such as one that `rocov doctor` finds";
 
+/// The digits of the name of a commit of git.
+const COMMIT_DIGITS: usize = 40;
+
 /// A compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Clang {
@@ -80,6 +83,25 @@ impl Clang {
     }
 }
 
+impl Clang {
+    /// The full version of LLVM, as in `22.1.8`. A version in development stays the same for a year, so the
+    /// commit follows it, as in `20.0.0git-f4087f6b`.
+    pub(crate) fn version(&self) -> String {
+        full_version(&self.line).unwrap_or_else(|| self.llvm.to_string())
+    }
+}
+
+fn full_version(line: &str) -> Option<String> {
+    let (_, rest) = line.split_once("clang version ")?;
+    let version = rest.split_whitespace().next()?;
+    let commit = rest.split(|letter: char| !letter.is_ascii_hexdigit());
+    let commit = commit.filter(|word| word.len() == COMMIT_DIGITS).last();
+    Some(match commit {
+        Some(commit) if version.ends_with("git") => format!("{version}-{}", &commit[..8]),
+        _ => version.to_owned(),
+    })
+}
+
 /// LLVM's major version in the version line of a clang, as in `clang version 22.1.8`.
 pub(crate) fn clang_release(line: &str) -> Option<u32> {
     number_after(line, "clang version ")
@@ -108,5 +130,16 @@ mod tests {
         );
         assert_eq!(clang_release("g++ (Debian 12.2.0-14) 12.2.0"), None);
         assert_eq!(clang_release("clang version unknown"), None);
+    }
+
+    #[test]
+    fn a_version_in_development_has_its_commit() {
+        let version = |line: &str| full_version(line).unwrap();
+        assert_eq!(version("Debian clang version 22.1.8 (1~deb12u1)"), "22.1.8");
+        let line = "AMD clang version 20.0.0git (https://github.com/RadeonOpenCompute/llvm-project \
+                    roc-7.0.0 25314 f4087f6b428f0e6f575ebac8a8a724dab123d06e)";
+        assert_eq!(version(line), "20.0.0git-f4087f6b");
+        let line = "clang version 24.0.0 (++20261025103442+7e3c57157096-1~exp1)";
+        assert_eq!(version(line), "24.0.0");
     }
 }

@@ -1,11 +1,14 @@
-//! Finds clang, llvm-profdata and llvm-cov ([`search`]), their versions ([`clang`], [`tools`]), and the
-//! tools that can read a profile.
+//! Finds clang, llvm-profdata and llvm-cov ([`search`]), their versions ([`clang`], [`tools`]), the
+//! tools that can read a profile, how a clang instruments device code ([`device_compiler`]) and by which means
+//! that code counts fast ([`fast_counters`]).
 //!
 //! A raw profile is read only by the tools of its own raw version ("raw profile version mismatch",
 //! newer tools included). An indexed profile and a coverage mapping are read by every later llvm-cov.
 //! So the raw version chooses llvm-profdata, and llvm-cov is the newest there is.
 
 mod clang;
+mod device_compiler;
+pub(crate) mod fast_counters;
 mod search;
 mod tools;
 
@@ -18,7 +21,9 @@ use rocov::format::profraw::{Version, VersionLayout};
 use search::{PLACES, candidates, named_in};
 
 pub(crate) use clang::{Clang, clang_release};
-pub(crate) use search::rocm;
+pub(crate) use device_compiler::{DeviceCompiler, Form, for_device};
+pub(crate) use fast_counters::FastCounters;
+pub(crate) use search::{LLVM_PARENT, rocm};
 pub(crate) use tools::Tools;
 
 /// The tools there are, newest first.

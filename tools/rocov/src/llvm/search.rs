@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rocov::settings::defaults::ROCM_PATH;
 
 /// Parent of Debian's directories `llvm-N`.
-pub(super) const LLVM_PARENT: &str = "/usr/lib";
+pub(crate) const LLVM_PARENT: &str = "/usr/lib";
 /// The places of [`candidates`], in words.
 pub(super) const PLACES: &str = "on PATH, in /usr/lib/llvm-N/bin or in $ROCM_PATH/llvm/bin";
 

@@ -1,4 +1,4 @@
-//! Paths as they are shown.
+//! Paths as they are shown, and the directories of the user.
 
 use std::borrow::Cow;
 use std::env;
@@ -44,6 +44,16 @@ impl fmt::Display for Absent {
 }
 
 impl Error for Absent {}
+
+/// The directory `rocov` of the user's files of one kind: in the directory that `variable` names
+/// (`XDG_CACHE_HOME`), or in `fallback` of the home directory. As in the XDG Base Directory Specification, a
+/// relative path counts as not set.
+pub(crate) fn of_user(variable: &str, fallback: &str) -> Option<PathBuf> {
+    let directory = |name| env::var_os(name).map(PathBuf::from);
+    let absolute = |name| directory(name).filter(|it| it.is_absolute());
+    let base = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(fallback)));
+    base.map(|base| base.join("rocov"))
+}
 
 /// The current directory, which paths are shown from.
 pub(crate) fn here() -> PathBuf {

@@ -1,4 +1,4 @@
-//! Finds rocov's own files: the preloaded libraries and the device header.
+//! Finds rocov's own files: the preloaded libraries, the device header and the compiler plugins.
 //!
 //! A build directory has them beside the command, an installation in `../lib` and `../include`.
 
@@ -8,6 +8,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+
+use crate::support::paths::of_user;
 
 /// The library that drains device counters.
 pub(crate) const DRAIN: &str = "librocov.so";
@@ -104,6 +106,33 @@ fn find_for_device(installed: &str, folder: &str, name: &str) -> Result<PathBuf>
         source.join("runtime/device").join(folder),
     ];
     find_in(&directories, name).with_context(|| format!("{name} is not in {}", list(&directories)))
+}
+
+/// The directory of the compiler plugins that the user has made: `$XDG_DATA_HOME/rocov`.
+pub(crate) fn plugins_of_user() -> Option<PathBuf> {
+    of_user("XDG_DATA_HOME", ".local/share")
+}
+
+/// The directories of compiler plugins: those of an installation, of the user, and of `tools/dev/pass`.
+///
+/// # Errors
+///
+/// Fails if this command does not know its own path.
+pub(crate) fn plugin_directories() -> Result<Vec<PathBuf>> {
+    if let Some(directory) = env::var_os(DIRECTORY_VARIABLE) {
+        let of_libraries = PathBuf::from(directory).join("rocov");
+        return Ok([of_libraries]
+            .into_iter()
+            .chain(plugins_of_user())
+            .collect());
+    }
+    let beside = command_directory()?;
+    let prefix = beside.parent().unwrap_or(&beside);
+    let installed = [prefix.join("lib/rocov")].into_iter();
+    Ok(installed
+        .chain(plugins_of_user())
+        .chain([prefix.join("pass")])
+        .collect())
 }
 
 /// The value of `LD_PRELOAD` that loads `libraries` before those that `existing` asks for.

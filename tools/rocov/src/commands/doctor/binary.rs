@@ -11,6 +11,7 @@ use rocov::format::bounds_table::{OWN_VERSION_SYMBOL, VERSION_SYMBOL};
 use rocov::format::bundle;
 use rocov::format::bundle::{BundleError, DeviceImage};
 use rocov::format::codeobject::{CodeObject, CodeObjectError};
+use rocov::format::copies_table::COPIES_SECTION;
 use rocov::format::profraw::Version;
 
 use super::finding::Finding;
@@ -84,6 +85,8 @@ struct Facts {
     compiler: Option<String>,
     /// Its version word, if it counts.
     word: Option<u64>,
+    /// Its counters, in words.
+    counters: &'static str,
     has_mapping: bool,
     /// The symbols of its records.
     records: Vec<Vec<u8>>,
@@ -98,6 +101,10 @@ impl Facts {
             true => Some(version_word(&code_object)?),
             false => None,
         };
+        let elf_sections = code_object.sections()?;
+        let has_copies = elf_sections
+            .iter()
+            .any(|it| it.name == COPIES_SECTION && it.size > 0);
         Ok(Self {
             name: format!(
                 "{} {}{}",
@@ -107,7 +114,12 @@ impl Facts {
             ),
             compiler: code_object.compiler(),
             word,
-            has_mapping: has_mapping(&code_object.sections()?),
+            counters: match word {
+                _ if has_copies => "fast counters",
+                Some(word) if Version::counts_bytes(word) => "counters of reached code only",
+                _ => "LLVM's own counters",
+            },
+            has_mapping: has_mapping(&elf_sections),
             records: records(&image.bytes),
         })
     }
@@ -124,7 +136,7 @@ impl Facts {
         };
         let kind = Instrumentation::of_word(*word);
         let (version, _) = Version::split(*word);
-        let found = format!("{name}: {kind}, raw version {version}");
+        let found = format!("{name}: {kind}, raw version {version}, {}", self.counters);
         let compiler = self.compiler.as_slice();
         let reader = installed.map(|it| it.reading_code_of(compiler, version));
         match reader {

@@ -8,8 +8,8 @@ use anyhow::Result;
 use rocov::format::profraw::Version;
 
 use super::finding::Finding;
-use crate::llvm::{Clang, LlvmTools, releases, rocm};
-use crate::system::command;
+use crate::llvm::{Clang, DeviceCompiler, FastCounters, LlvmTools, fast_counters, releases, rocm};
+use crate::system::{command, installed};
 
 /// The oldest whose GPU code can be drained: clang 14 crashes on it.
 const OLDEST: u32 = 15;
@@ -80,7 +80,23 @@ fn of_clang(clang: &Clang) -> Finding {
         Some(runtime) => format!("profile runtime for GPUs {}", runtime.display()),
         None => "GPU code by the device header".to_owned(),
     };
-    Finding::ok("compiler", format!("{found}; {by}"))
+    Finding::ok("compiler", format!("{found}; {by}; {}", counters(clang)))
+}
+
+/// The best counters of this compiler.
+fn counters(clang: &Clang) -> String {
+    let fast = installed::find_header().and_then(|header| {
+        let compiler = DeviceCompiler::new(clang, &[])?;
+        FastCounters::of(&compiler, &header)
+    });
+    match fast {
+        Ok(Some(fast)) => format!("fast counters by {fast}"),
+        _ if clang.llvm < fast_counters::OLDEST => "LLVM's own counters".to_owned(),
+        _ => format!(
+            "LLVM's own counters (`rocov pass build --clang {}` makes a plugin for fast ones)",
+            clang.path.display()
+        ),
+    }
 }
 
 /// LLVM's profile runtime for GPUs that comes with the compiler at `clang`.
@@ -163,15 +179,31 @@ mod tests {
         for llvm in [15, 22, 23, 24] {
             let finding = finding(llvm);
             assert_eq!(finding.state, State::Ok);
-            assert!(finding.found.ends_with("; GPU code by the device header"));
+            assert!(finding.found.contains("; GPU code by the device header;"));
         }
         let runtime = directory.path().join(RUNTIMES[0]);
         fs::create_dir_all(runtime.parent().unwrap()).unwrap();
         fs::write(&runtime, "").unwrap();
         let finding = finding(24);
         assert_eq!(finding.state, State::Ok);
-        let named = format!("; profile runtime for GPUs {}", runtime.display());
-        assert!(finding.found.ends_with(&named));
+        let named = format!("; profile runtime for GPUs {};", runtime.display());
+        assert!(finding.found.contains(&named));
+    }
+
+    /// The compiler of the test above compiles nothing, so no plugin fits it.
+    #[test]
+    fn a_compiler_without_a_plugin_has_the_command_that_makes_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let found = |llvm| of_clang(&clang(directory.path(), llvm)).found;
+        let path = directory.path().join("clang++");
+        let command = format!("`rocov pass build --clang {}`", path.display());
+        assert!(found(19).contains(&command), "{}", found(19));
+        // The plugin needs LLVM 19.
+        assert!(
+            found(18).ends_with("; LLVM's own counters"),
+            "{}",
+            found(18)
+        );
     }
 
     #[test]

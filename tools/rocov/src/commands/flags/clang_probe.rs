@@ -1,14 +1,11 @@
 //! Probes a clang by compiling device code: releases differ, and so do their vendors' builds.
 
-use std::io::{Seek, Write};
+use std::ffi::OsString;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
-use super::{ANY_ARCH, Form};
-use crate::llvm::Clang;
-use crate::support::temporary;
+use crate::llvm::{DeviceCompiler, for_device};
 use crate::system::command;
 
 /// Options of LLVM that device code is compiled with by each clang that knows them.
@@ -29,9 +26,6 @@ const NO_CONSTRUCTORS: &str = "-amdgpu-lower-global-ctor-dtor=0";
 /// The name of LLVM's list of constructors.
 const CONSTRUCTORS: &str = "\n@llvm.global_ctors = ";
 
-/// A kernel: all that clang needs to write down the names of functions.
-const KERNEL: &[u8] = b"__attribute__((global)) void kernel(int *value) { *value = 1; }\n";
-
 /// The end of the path of LLVM's device runtime. clang 24 links it, and Debian's has none.
 const RUNTIME: &str = "/libclang_rt.profile.a";
 
@@ -45,8 +39,8 @@ fn runtime(commands: &str) -> Option<&Path> {
 }
 
 /// The words that give an option of LLVM's to device code.
-fn for_device(option: &str) -> [String; 2] {
-    ["-Xarch_device".to_owned(), format!("-mllvm={option}")]
+fn llvm_option(option: &str) -> [OsString; 2] {
+    for_device(format!("-mllvm={option}"))
 }
 
 /// The properties of one clang.
@@ -61,47 +55,28 @@ pub(super) struct ClangProbe {
 }
 
 impl ClangProbe {
-    /// Compiles a kernel for the first of `archs`, or for any.
+    /// Compiles a kernel, and asks how device code is linked.
     ///
     /// # Errors
     ///
     /// Fails if that is not possible with any options.
-    pub(super) fn of(clang: &Clang, form: Form, archs: &[String]) -> Result<Self> {
-        let arch = archs.first().map_or(ANY_ARCH, String::as_str);
-        let device_only = || {
-            let mut command = Command::new(&clang.path);
-            command.args(["-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib"]);
-            command.arg(format!("--offload-arch={arch}"));
-            command.args(form.instrumentation(false));
-            command
-        };
-        let compile = |option: Option<&str>| -> Result<Output> {
-            let mut source = temporary::unnamed()?;
-            source
-                .write_all(KERNEL)
-                .and_then(|()| source.rewind())
-                .context("cannot write a temporary file")?;
-            let mut command = device_only();
-            // An option that clang would not pass on is a warning of clang's.
-            command.args(option.into_iter().flat_map(for_device));
-            command.arg("-Werror");
-            command.args(["-S", "-emit-llvm", "-o", "-", "-"]);
-            command::ended(command.stdin(Stdio::from(source)))
-        };
-        let plain = compile(None)?;
+    pub(super) fn of(compiler: &DeviceCompiler<'_>) -> Result<Self> {
+        let plain = compiler.compile(&[])?;
         if !plain.status.success() {
-            bail!("{} says: {}", clang.path.display(), command::reason(&plain));
+            let clang = compiler.clang.path.display();
+            bail!("{clang} says: {}", command::reason(&plain));
         }
         let ir = String::from_utf8_lossy(&plain.stdout);
         let registers = ir.contains(CONSTRUCTORS).then_some(NO_CONSTRUCTORS);
         let mut options = Vec::new();
         for option in OPTIONS.into_iter().chain(registers) {
-            if compile(Some(option))?.status.success() {
+            if compiler.ir(&llvm_option(option))?.is_some() {
                 options.push(option);
             }
         }
         // -### prints the commands without running them.
-        let link = command::ended(device_only().args(["-###", "/dev/null", "-o", "/dev/null"]))?;
+        let mut link = compiler.command();
+        let link = command::ended(link.args(["-###", "/dev/null", "-o", "/dev/null"]))?;
         Ok(Self {
             options,
             units_clash: ir.contains(NAMES),
@@ -111,23 +86,14 @@ impl ClangProbe {
     }
 
     /// The flags that give the options to the linking of OpenMP's device code, when it becomes machine code.
-    pub(super) fn openmp_linking(&self) -> Vec<String> {
+    pub(super) fn openmp_linking(&self) -> Vec<OsString> {
         let given = self.options.iter();
-        let given = given.flat_map(|it| ["-Xoffload-linker".to_owned(), format!("-mllvm={it}")]);
+        let given = given.flat_map(|it| ["-Xoffload-linker".into(), format!("-mllvm={it}").into()]);
         given.collect()
     }
 
     /// The flags that give the options to device code, for its compilation and its linking.
-    pub(super) fn flags(&self, form: Form) -> Vec<String> {
-        let given = self.options.iter().flat_map(|it| for_device(it));
-        match form {
-            Form::FrontEnd if !self.options.is_empty() => {
-                // Such a clang warns of them if it links no device code.
-                let quiet = ["--start-no-unused-arguments", "--end-no-unused-arguments"];
-                let [start, end] = quiet.map(String::from);
-                [start].into_iter().chain(given).chain([end]).collect()
-            }
-            _ => given.collect(),
-        }
+    pub(super) fn for_device(&self) -> Vec<OsString> {
+        self.options.iter().flat_map(|it| llvm_option(it)).collect()
     }
 }

@@ -1,6 +1,8 @@
 //! The flags for each compiler and option.
 
+use super::counting::Way;
 use super::*;
+use crate::llvm::FastCounters;
 
 fn arguments(host: bool, archs: &[&str]) -> FlagsArguments {
     FlagsArguments {
@@ -8,9 +10,16 @@ fn arguments(host: bool, archs: &[&str]) -> FlagsArguments {
         offload_arch: archs.iter().map(ToString::to_string).collect(),
         host,
         openmp: false,
+        counters: None,
         link: false,
     }
 }
+
+/// LLVM's own counters, by a clang whose header makes no copies.
+const STOCK: Counting = Counting {
+    way: Way::Llvm,
+    header_counts: false,
+};
 
 fn own(linker: bool) -> Own {
     Own {
@@ -25,7 +34,7 @@ fn line_of(form: Form, host: bool, archs: &[&str]) -> String {
         units_clash: false,
         lacks_runtime: false,
     };
-    let line = line(form, &arguments(host, archs), &nothing, &own(false)).unwrap();
+    let line = line(form, &arguments(host, archs), &nothing, &STOCK, &own(false)).unwrap();
     String::from_utf8(line).unwrap()
 }
 
@@ -61,7 +70,7 @@ fn options_of_device_code_are_for_the_device() {
         lacks_runtime: false,
     };
     let line_of = |form| {
-        let line = line(form, &arguments(true, &[]), &probe, &own(true)).unwrap();
+        let line = line(form, &arguments(true, &[]), &probe, &STOCK, &own(true)).unwrap();
         String::from_utf8(line).unwrap()
     };
     let options = "-Xarch_device -mllvm=-one=0 -Xarch_device -mllvm=-two=0";
@@ -87,7 +96,7 @@ fn the_linker_of_openmp_is_for_the_clang_that_links_device_code() {
         openmp: true,
         ..arguments(false, &["gfx90a"])
     };
-    let line = line(Form::Driver, &arguments, &probe, &own(true)).unwrap();
+    let line = line(Form::Driver, &arguments, &probe, &STOCK, &own(true)).unwrap();
     let line = String::from_utf8(line).unwrap();
     let ending = "-include /r/rocov_device.h --start-no-unused-arguments \
                   -Xoffload-linker -mllvm=-one=0 -Wl,--device-compiler=-B/r/rdc --end-no-unused-arguments --offload-arch=gfx90a\n";
@@ -105,6 +114,61 @@ fn a_header_path_that_a_shell_would_split_is_refused() {
         units_clash: false,
         lacks_runtime: false,
     };
-    let error = line(Form::Driver, &arguments(false, &[]), &probe, &own).unwrap_err();
+    let error = line(Form::Driver, &arguments(false, &[]), &probe, &STOCK, &own).unwrap_err();
     assert!(error.to_string().contains("/a b/"), "{error}");
+}
+
+/// The words between the instrumentation and the header.
+fn counting_words(form: Form, counting: &Counting) -> String {
+    let nothing = ClangProbe {
+        options: Vec::new(),
+        units_clash: false,
+        lacks_runtime: false,
+    };
+    let line = line(
+        form,
+        &arguments(false, &[]),
+        &nothing,
+        counting,
+        &own(false),
+    )
+    .unwrap();
+    let line = String::from_utf8(line).unwrap();
+    let (_, rest) = line.split_once("=atomic").unwrap();
+    let (words, _) = rest.split_once(" -include ").unwrap();
+    words.trim().to_owned()
+}
+
+#[test]
+fn a_plugin_is_for_the_device() {
+    let counting = Counting {
+        way: Way::Fast(FastCounters::Plugin("/r/librocov_pass-22.so".into())),
+        header_counts: false,
+    };
+    let plugin = "-Xarch_device -fpass-plugin=/r/librocov_pass-22.so";
+    assert_eq!(counting_words(Form::Driver, &counting), plugin);
+    assert_eq!(
+        counting_words(Form::FrontEnd, &counting),
+        format!(
+            "-DROCOV_DEVICE_INSTRUMENTED --start-no-unused-arguments {plugin} --end-no-unused-arguments"
+        )
+    );
+}
+
+#[test]
+fn the_header_makes_copies_only_if_nothing_else_counts() {
+    let plugin = FastCounters::Plugin("/r/p.so".into());
+    for (way, makes) in [
+        (Way::Fast(FastCounters::Header), true),
+        (Way::Fast(plugin), false),
+        (Way::Llvm, false),
+        (Way::Reached, false),
+    ] {
+        let counting = Counting {
+            way,
+            header_counts: true,
+        };
+        let words = counting_words(Form::Driver, &counting);
+        assert_eq!(!words.contains("-DROCOV_LLVM_COUNTERS"), makes, "{words}");
+    }
 }

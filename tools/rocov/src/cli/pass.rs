@@ -1,0 +1,38 @@
+//! The command line of `rocov pass`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// Make the compiler plugin that makes counters of GPU code fast
+///
+/// The plugin librocov_pass fits one release of LLVM only. `rocov flags` uses it for each compiler that it
+/// fits, and `rocov doctor` lists these.
+#[derive(Args)]
+pub(crate) struct PassArguments {
+    #[command(subcommand)]
+    pub(crate) command: PassCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum PassCommand {
+    Build(PassBuildArguments),
+}
+
+/// Compile the plugin for a clang (19 or later), and print its path
+///
+/// Needs the headers of that clang's LLVM. ROCm has them in its own tree; on Debian, they are in llvm-N-dev.
+/// That clang compiles the plugin, or $CXX if it is set. This takes about half a minute.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0 if the plugin is there and the compiler takes it; 1 if not; 2 for a usage error.")]
+pub(crate) struct PassBuildArguments {
+    /// The compiler that you use [default: the newest clang++ or amdclang++ found]
+    #[arg(long, value_name = "CLANG")]
+    pub(crate) clang: Option<PathBuf>,
+
+    /// Write the plugin to this file [default: one named after LLVM's version in $XDG_DATA_HOME/rocov or
+    /// ~/.local/share/rocov, where `rocov flags` finds it]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}

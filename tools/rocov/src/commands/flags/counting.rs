@@ -1,0 +1,136 @@
+//! The way in which device code counts: the user's choice, or the best that this compiler has.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use crate::cli::Counters;
+use crate::llvm::fast_counters::{OLDEST, header_counts, plugin_flags};
+use crate::llvm::{Clang, DeviceCompiler, FastCounters};
+use crate::term::print;
+
+/// The options of clang for counters of one byte, which a lane writes only if the byte does not say yet that
+/// the block was reached.
+///
+/// clang's front end knows the first, and lld does not, so the driver must not pass it on to the linking of
+/// device code.
+const REACHED: [&str; 2] = [
+    "-enable-single-byte-coverage",
+    "-conditional-counter-update",
+];
+
+/// The macro that tells the device header of counters of one byte.
+const REACHED_MACRO: &str = "-DROCOV_REACHED";
+
+/// The macro that keeps the device header from making copies of the counters.
+const NO_COPIES_MACRO: &str = "-DROCOV_LLVM_COUNTERS";
+
+/// The array of a kernel's counters in LLVM IR.
+const COUNTERS: &str = "\n@__profc_";
+
+/// A way of counting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Counting {
+    pub(super) way: Way,
+    /// True if the device header of this compiler makes copies of the counters by itself.
+    pub(super) header_counts: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Way {
+    Fast(FastCounters),
+    Llvm,
+    Reached,
+}
+
+impl Counting {
+    /// The way that the user wants. Without a wish, fast if possible, else LLVM's, with a line on standard error
+    /// that tells how to get fast counters.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the compiler does not have that way.
+    pub(super) fn choose(
+        wish: Option<Counters>,
+        compiler: &DeviceCompiler<'_>,
+        header: &Path,
+    ) -> Result<Self> {
+        let clang = compiler.clang;
+        let way = match wish {
+            Some(Counters::Llvm) => Way::Llvm,
+            Some(Counters::Reached) if counts_bytes(compiler)? => Way::Reached,
+            Some(Counters::Reached) => bail!(
+                "{} is LLVM {}, which has no counters that only tell reached code: give --clang 20 or later, or \
+                 --counters=llvm",
+                clang.path.display(),
+                clang.version()
+            ),
+            Some(Counters::Fast) | None => match FastCounters::of(compiler, header)? {
+                Some(fast) => Way::Fast(fast),
+                None if wish.is_some() => bail!(
+                    "no plugin for fast counters fits {} (LLVM {}): {}, or give --counters=llvm",
+                    clang.path.display(),
+                    clang.version(),
+                    remedy(clang)
+                ),
+                None => {
+                    print::message(format_args!(
+                        "LLVM's own counters make kernels slow. For fast ones, {}. --counters=llvm \
+                         silences this line",
+                        remedy(clang)
+                    ));
+                    Way::Llvm
+                }
+            },
+        };
+        Ok(Self {
+            way,
+            header_counts: header_counts(compiler, header)?,
+        })
+    }
+
+    /// The flags for the compilation of device code.
+    pub(super) fn for_device(&self) -> Vec<OsString> {
+        match &self.way {
+            Way::Fast(FastCounters::Plugin(plugin)) => plugin_flags(plugin).to_vec(),
+            Way::Fast(FastCounters::Header) | Way::Llvm | Way::Reached => Vec::new(),
+        }
+    }
+
+    /// The flags that host code gets too, without effect if it is not instrumented.
+    pub(super) fn for_all(&self) -> Vec<OsString> {
+        let mut words = Vec::new();
+        if self.way == Way::Reached {
+            words.extend(reached_options());
+            words.push(REACHED_MACRO.into());
+        }
+        if self.header_counts && self.way != Way::Fast(FastCounters::Header) {
+            words.push(NO_COPIES_MACRO.into());
+        }
+        words
+    }
+}
+
+/// The next step to fast counters.
+fn remedy(clang: &Clang) -> String {
+    if clang.llvm < OLDEST {
+        return format!("give --clang {OLDEST} or later");
+    }
+    let path = clang.path.display();
+    format!("run `rocov pass build --clang {path}`")
+}
+
+fn reached_options() -> impl Iterator<Item = OsString> {
+    let words = |option| ["-Xclang", "-mllvm", "-Xclang", option];
+    REACHED.into_iter().flat_map(words).map(OsString::from)
+}
+
+/// Returns whether this compiler can count in bytes. LLVM 15 and 16 know the first option for counters in IR
+/// only.
+fn counts_bytes(compiler: &DeviceCompiler<'_>) -> Result<bool> {
+    let options: Vec<_> = reached_options().collect();
+    let ir = compiler.ir(&options)?.unwrap_or_default();
+    let counters = ir.split(COUNTERS).nth(1).and_then(|it| it.lines().next());
+    Ok(counters.is_some_and(|it| it.contains(" x i8] ")))
+}

@@ -1,0 +1,121 @@
+//! `rocov pass build`: compiles the plugin for one clang.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use super::headers;
+use super::sources::{FLAGS, SOURCES};
+use crate::cli::PassBuildArguments;
+use crate::llvm::fast_counters::{OLDEST, fits, plugin_name};
+use crate::llvm::{Clang, DeviceCompiler};
+use crate::support::{atomic, parallel, temporary};
+use crate::system::{command, installed};
+use crate::term::exit_status::CommandResult;
+use crate::term::print;
+
+/// Compiles the plugin, checks that the compiler takes it, and prints its path.
+pub(super) fn build(arguments: &PassBuildArguments) -> CommandResult {
+    let clang = match &arguments.clang {
+        Some(path) => Clang::at(path)?,
+        None => Clang::newest()?,
+    };
+    let path = clang.path.display();
+    if clang.llvm < OLDEST {
+        return Err(anyhow!(
+            "{path} is LLVM {}, which the plugin is not for: give --clang {OLDEST} or later",
+            clang.version()
+        )
+        .into());
+    }
+    let compiler = DeviceCompiler::new(&clang, &[])?;
+    let headers = headers::find(&clang)?;
+    let output = match &arguments.output {
+        Some(output) => output.clone(),
+        None => place_of_user(&clang)?,
+    };
+    atomic::replace(&output, |unfinished| {
+        compile(&clang, &headers, unfinished)?;
+        if !fits(&compiler, unfinished)? {
+            bail!(
+                "{path} does not take the plugin that was made for it from {}: check that these headers are its own",
+                headers.display()
+            );
+        }
+        Ok(())
+    })?;
+    print::text(format!("{}\n", output.display()).as_bytes())?;
+    Ok(0)
+}
+
+/// The file for this clang in the user's directory of plugins, which is made if need be.
+fn place_of_user(clang: &Clang) -> Result<PathBuf> {
+    let directory = installed::plugins_of_user().context(
+        "there is no directory for the plugin: set HOME to an absolute path, or give --output",
+    )?;
+    fs::create_dir_all(&directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
+    Ok(directory.join(plugin_name(clang)))
+}
+
+/// Compiles the sources to the file at `output`.
+fn compile(clang: &Clang, headers: &Path, output: &Path) -> Result<()> {
+    let work = temporary::directory()?;
+    let work = work.path();
+    for source in SOURCES {
+        fs::write(work.join(source.name), source.text).context("cannot write a temporary file")?;
+    }
+    let units = SOURCES.iter().map(|source| Path::new(source.name));
+    let units: Vec<_> = units
+        .filter(|name| name.extension().is_some_and(|it| it == "cpp"))
+        .map(|name| work.join(name))
+        .collect();
+    let objects = parallel::map(&units, |unit| {
+        let object = unit.with_extension("o");
+        let mut command = cxx(clang);
+        command.args(FLAGS).arg("-w");
+        command.arg("-isystem").arg(headers).arg("-c").arg(unit);
+        succeed(command.arg("-o").arg(&object), headers)?;
+        Ok(object)
+    })?;
+    let mut link = cxx(clang);
+    // clang has LLVM's symbols, so the plugin links nothing.
+    link.arg("-shared").args(objects).arg("-o").arg(output);
+    succeed(&mut link, headers)
+}
+
+/// The start of a command that compiles C++: by `$CXX`, which may have arguments, or by the clang itself.
+fn cxx(clang: &Clang) -> Command {
+    let words = env::var("CXX").unwrap_or_default();
+    let mut words = words.split_whitespace();
+    match words.next() {
+        Some(program) => {
+            let mut command = Command::new(program);
+            command.args(words);
+            command
+        }
+        None => {
+            let mut command = Command::new(&clang.path);
+            // Its name may be that of the compiler of C.
+            command.arg("--driver-mode=g++");
+            command
+        }
+    }
+}
+
+/// Runs a step of the build.
+fn succeed(command: &mut Command, headers: &Path) -> Result<()> {
+    let output = command::ended(command)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    bail!(
+        "{} cannot compile the plugin with {}: {}: set CXX to a compiler of C++17 that can",
+        command.get_program().display(),
+        headers.display(),
+        command::reason(&output)
+    )
+}
