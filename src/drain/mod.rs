@@ -35,7 +35,7 @@ use crate::device::{Agent, Device, DeviceError, DeviceRange, Executable};
 use crate::discover::filter::{Filter, file_of};
 use crate::discover::host_files::HostFiles;
 use crate::discover::{CodeFile, Discovery, Elfs, Load, Registry, discover};
-use crate::read::copies::{Copies, first_look};
+use crate::read::copied_memory::{CopiedMemory, first_look};
 use crate::store::{KeepError, Keeper, OutputError, ProfileName, move_beside};
 use crate::support::clock;
 use crate::validate::NamesChecker;
@@ -439,14 +439,14 @@ impl Session {
         let ranges: Vec<_> = loads.iter().map(|load| first_look(load)).collect();
         device.read_each(&ranges, &mut |place, read| {
             let load = loads[place];
-            let mut copies = match read {
-                Ok(bytes) => Copies::of(device, ranges[place].start, bytes),
+            let mut memory = match read {
+                Ok(bytes) => CopiedMemory::of(device, ranges[place].start, bytes),
                 // The error of the copy appears later, when its bytes are needed.
-                Err(_) => Copies::none(device),
+                Err(_) => CopiedMemory::none(device),
             };
             let books = (&mut self.ledger, &mut self.shares);
             let mut pass = Pass::of(load, name, &self.scope, writes, books);
-            pass.run(&mut copies, &mut self.names);
+            pass.run(&mut memory, &mut self.names);
             if let Some(own) = &pass.own {
                 self.registry.profiled(load.generation, own);
             }

@@ -11,7 +11,7 @@ use crate::drain::error::Error;
 use crate::format::codeobject::Identity;
 use crate::format::profraw::{Counts, Parts, SavedSections, encode};
 use crate::format::sections::PerSection;
-use crate::read::copies::Copies;
+use crate::read::copied_memory::CopiedMemory;
 use crate::read::counted::Counted;
 use crate::read::snapshot::{KnownSnapshot, Located, Snapshot};
 use crate::store::{
@@ -77,8 +77,8 @@ impl<'a> Pass<'a> {
 
     /// Finds the sections, with the bytes that were already copied. Copies what is missing, then checks,
     /// encodes and writes the sections.
-    pub(super) fn run(&mut self, copies: &mut Copies<'_>, checker: &mut NamesChecker) {
-        let mut located = Located::of(copies, self.load);
+    pub(super) fn run(&mut self, memory: &mut CopiedMemory<'_>, checker: &mut NamesChecker) {
+        let mut located = Located::of(memory, self.load);
         let doubts = std::mem::take(&mut located.doubts);
         if located.bounds.is_empty() {
             // Nothing else has the places of the sections, so an error in the tables is fatal.
@@ -90,8 +90,8 @@ impl<'a> Pass<'a> {
             .extend(doubts.into_iter().map(|doubt| Cause::Doubt(doubt.into())));
         for (which, bounds) in located.bounds.iter().enumerate() {
             let snapshot = located
-                .version_word(copies, self.load)
-                .and_then(|word| Snapshot::take(copies, self.load, bounds, word, checker));
+                .version_word(memory, self.load)
+                .and_then(|word| Snapshot::take(memory, self.load, bounds, word, checker));
             let written = snapshot
                 .map_err(Error::from)
                 .and_then(|snapshot| match snapshot {

@@ -7,7 +7,7 @@ use crate::discover::Load;
 use crate::format::bounds_table::{Bounds, BoundsTable, TableLayout};
 use crate::format::profraw::{ProfileError, SavedSection, SavedSections, Version};
 use crate::format::sections::{Addition, PerSection, Section};
-use crate::read::copies::{Copies, second_look};
+use crate::read::copied_memory::{CopiedMemory, second_look};
 use crate::read::error::ReadError;
 use crate::support::memory::{room, zeroed};
 use crate::validate::{
@@ -51,10 +51,10 @@ impl Located {
     /// Finds the sections with the ELF's section headers and the tables. The headers take precedence: kernels
     /// can write to the table's memory. Without an ELF, every table with new bounds counts. Translation units
     /// that were linked together have equal tables.
-    pub(crate) fn of(copies: &mut Copies<'_>, load: &Load) -> Self {
+    pub(crate) fn of(memory: &mut CopiedMemory<'_>, load: &Load) -> Self {
         let (tables, mut doubts) = match &load.blanked {
             Some(tables) => (tables.clone(), Vec::new()),
-            None => Self::tables(copies, load),
+            None => Self::tables(memory, load),
         };
         let symbol = load.version.map(|symbol| symbol.address);
         let version = symbol.or_else(|| tables.first().map(|table| table.version));
@@ -73,7 +73,7 @@ impl Located {
             }
         };
         for bounds in &bounds {
-            second_look(copies, load, bounds, version);
+            second_look(memory, load, bounds, version);
         }
         Self {
             bounds,
@@ -84,7 +84,7 @@ impl Located {
 
     /// The tables with different bounds, and the errors of the others.
     pub(crate) fn tables(
-        copies: &mut Copies<'_>,
+        memory: &mut CopiedMemory<'_>,
         load: &Load,
     ) -> (Vec<BoundsTable>, Vec<ReadError>) {
         let mut doubts = Vec::new();
@@ -95,7 +95,7 @@ impl Located {
                 doubts.push(SectionsError::ManyTables { max }.into());
                 break;
             }
-            match read_table(copies, *table) {
+            match read_table(memory, *table) {
                 Ok(table) if tables.iter().any(|known| known.bounds == table.bounds) => {}
                 Ok(table) => tables.push(table),
                 Err(error) => doubts.push(error),
@@ -107,12 +107,12 @@ impl Located {
     /// The version word: the device's own, or else that of the clang that the ELF names.
     pub(crate) fn version_word(
         &self,
-        copies: &mut Copies<'_>,
+        memory: &mut CopiedMemory<'_>,
         load: &Load,
     ) -> Result<u64, ReadError> {
         if let Some(start) = self.version {
             SectionRanges::check_version(start, load.segment)?;
-            let [word] = copies.get([DeviceRange { start, len: 8 }])?;
+            let [word] = memory.get([DeviceRange { start, len: 8 }])?;
             return Ok(LittleEndian::read_u64(word));
         }
         let clang = load.elf.as_ref().and_then(|elf| elf.clang);
@@ -123,19 +123,19 @@ impl Located {
     }
 }
 
-fn read_table(copies: &mut Copies<'_>, table: Symbol) -> Result<BoundsTable, ReadError> {
+fn read_table(memory: &mut CopiedMemory<'_>, table: Symbol) -> Result<BoundsTable, ReadError> {
     let range = DeviceRange {
         start: table.address,
         len: TableLayout::of_size(table.size)?.bytes() as u64,
     };
-    let [bytes] = copies.get([range])?;
+    let [bytes] = memory.get([range])?;
     Ok(BoundsTable::decode(bytes)?)
 }
 
 impl<'a> Snapshot<'a> {
     /// Reads and checks the sections of `load` at `bounds`.
     pub(crate) fn take(
-        copies: &'a mut Copies<'_>,
+        memory: &'a mut CopiedMemory<'_>,
         load: &Load,
         bounds: &Bounds,
         word: u64,
@@ -149,14 +149,14 @@ impl<'a> Snapshot<'a> {
             }
             Err(error) => {
                 let ranges = SectionRanges::check(bounds, load.segment, None)?;
-                let contents = copy(copies, &ranges)?;
+                let contents = copy(memory, &ranges)?;
                 check_room(&contents)?;
                 let saved = save(load, word, &ranges, contents);
                 return Ok(Snapshot::Unreadable(saved, error.into()));
             }
         };
         let ranges = SectionRanges::check(bounds, load.segment, Some(&version))?;
-        let contents = copy(copies, &ranges)?;
+        let contents = copy(memory, &ranges)?;
         check_room(&contents)?;
         if let Err(error) = checker.check(contents.names) {
             let saved = save(load, word, &ranges, contents);
@@ -172,11 +172,11 @@ impl<'a> Snapshot<'a> {
 }
 
 fn copy<'a>(
-    copies: &'a mut Copies<'_>,
+    memory: &'a mut CopiedMemory<'_>,
     ranges: &SectionRanges,
 ) -> Result<PerSection<&'a [u8]>, ReadError> {
     let [data, counters, bitmap, uniform, names] =
-        copies.get(Section::ALL.map(|section| *ranges.get(section)))?;
+        memory.get(Section::ALL.map(|section| *ranges.get(section)))?;
     Ok(PerSection {
         data,
         counters,
@@ -217,9 +217,9 @@ fn check_room(sections: &PerSection<&[u8]>) -> Result<(), ReadError> {
 
 /// Overwrites the counts of `load`: with zeros, or with "not reached" for single-byte counters.
 pub(crate) fn zero(device: &dyn Device, load: &Load) -> Result<(), ReadError> {
-    let mut copies = Copies::none(device);
-    let located = Located::of(&mut copies, load);
-    let version = Version::of_word(located.version_word(&mut copies, load)?)?;
+    let mut memory = CopiedMemory::none(device);
+    let located = Located::of(&mut memory, load);
+    let version = Version::of_word(located.version_word(&mut memory, load)?)?;
     for bounds in &located.bounds {
         let ranges = SectionRanges::check(bounds, load.segment, Some(&version))?;
         for section in Section::counted() {

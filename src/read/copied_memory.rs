@@ -17,7 +17,7 @@ use crate::validate::MAX_SECTION_BYTES;
 const MAX_GAP: u64 = 256 << 10;
 
 /// The copied parts of a device's memory. It copies more on demand.
-pub(crate) struct Copies<'a> {
+pub(crate) struct CopiedMemory<'a> {
     device: &'a dyn Device,
     spans: Vec<Span<'a>>,
 }
@@ -34,10 +34,10 @@ impl Span<'_> {
     }
 }
 
-impl<'a> Copies<'a> {
-    /// Starts without copies.
+impl<'a> CopiedMemory<'a> {
+    /// Starts without a copy.
     pub(crate) fn none(device: &'a dyn Device) -> Self {
-        Copies {
+        CopiedMemory {
             device,
             spans: Vec::new(),
         }
@@ -46,7 +46,7 @@ impl<'a> Copies<'a> {
     /// Starts with `bytes`, which are those from `start` on.
     pub(crate) fn of(device: &'a dyn Device, start: u64, bytes: &'a [u8]) -> Self {
         let bytes = bytes.into();
-        Copies {
+        CopiedMemory {
             device,
             spans: vec![Span { start, bytes }],
         }
@@ -113,7 +113,7 @@ pub(crate) fn first_look(load: &Load) -> DeviceRange {
 /// Copies at once the ranges of `bounds` and `version` that lie in the load. Validation and errors come
 /// later, when each range is used.
 pub(crate) fn second_look(
-    copies: &mut Copies<'_>,
+    memory: &mut CopiedMemory<'_>,
     load: &Load,
     bounds: &Bounds,
     version: Option<u64>,
@@ -125,7 +125,7 @@ pub(crate) fn second_look(
         let len = if is_sane(range, load) { range.len } else { 0 };
         DeviceRange { len, ..range }
     });
-    let _ = copies.get(wanted);
+    let _ = memory.get(wanted);
 }
 
 fn range_of((start, stop): (u64, u64)) -> DeviceRange {
