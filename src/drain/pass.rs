@@ -17,7 +17,7 @@ use crate::read::snapshot::{KnownSnapshot, Located, Snapshot};
 use crate::store::{
     ProfileName, add_to_own, add_to_pool, create_atomic, create_beside, write_atomic,
 };
-use crate::validate::{MAX_DEFECTS, NamesChecker};
+use crate::validate::{CopiesError, MAX_DEFECTS, NamesChecker};
 
 /// The output of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,23 +88,34 @@ impl<'a> Pass<'a> {
         }
         self.causes
             .extend(doubts.into_iter().map(|doubt| Cause::Doubt(doubt.into())));
+        self.lacks(std::mem::take(&mut located.missing));
         for (which, bounds) in located.bounds.iter().enumerate() {
             let snapshot = located
                 .version_word(memory, self.load)
-                .and_then(|word| Snapshot::take(memory, self.load, bounds, word, checker));
+                .and_then(|word| {
+                    Snapshot::take(memory, self.load, &located, bounds, word, checker)
+                });
             let written = snapshot
                 .map_err(Error::from)
-                .and_then(|snapshot| match snapshot {
-                    Snapshot::Known(known) => self.write(known, which),
-                    // Unreadable sections cannot be checked for zeros, or be split between labels.
-                    Snapshot::Unreadable(..) if self.writes != Writes::All => Ok(()),
-                    Snapshot::Unreadable(saved, error) => self.save(&saved, error.into()),
+                .and_then(|(snapshot, missing)| {
+                    self.lacks(missing);
+                    match snapshot {
+                        Snapshot::Known(known) => self.write(known, which),
+                        // Unreadable sections cannot be checked for zeros, or be split between labels.
+                        Snapshot::Unreadable(..) if self.writes != Writes::All => Ok(()),
+                        Snapshot::Unreadable(saved, error) => self.save(&saved, error.into()),
+                    }
                 });
             self.causes.extend(written.err().map(Cause::Failed));
         }
         if let more @ 1.. = self.left_out.saturating_sub(MAX_DEFECTS) {
             self.causes.push(Cause::MoreRecords(more));
         }
+    }
+
+    /// Reports copies whose counts are missing.
+    fn lacks(&mut self, missing: Vec<CopiesError>) {
+        self.causes.extend(missing.into_iter().map(Cause::Partial));
     }
 
     /// Writes the profiles of bounds number `which`. Writes nothing for a code object without records:
@@ -114,6 +125,7 @@ impl<'a> Pass<'a> {
             version,
             records,
             sections,
+            copies,
             names_address,
         } = snapshot;
         let room = MAX_DEFECTS.saturating_sub(self.left_out);
@@ -123,9 +135,12 @@ impl<'a> Pass<'a> {
         let records = &records.bytes;
         let sections = PerSection {
             data: records.as_slice(),
-            ..sections
+            ..sections.slices()
         };
-        self.copied.push(sections.map(|section| section.len()));
+        self.copied.push(Copied {
+            sections: sections.map(|section| section.len()),
+            copies,
+        });
         if records.is_empty() {
             return Ok(());
         }

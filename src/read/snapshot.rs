@@ -1,17 +1,22 @@
 //! A snapshot of a load's sections: read, validated and in host memory.
 
+use std::borrow::Cow;
+
 use byteorder::{ByteOrder, LittleEndian};
 
 use crate::device::{Device, DeviceRange, Symbol};
 use crate::discover::Load;
 use crate::format::bounds_table::{Bounds, BoundsTable, TableLayout};
+use crate::format::copies_table::{COPIES_BOUNDS_BYTES, CopiesTableError, CopiesTables};
 use crate::format::profraw::{ProfileError, SavedSection, SavedSections, Version};
 use crate::format::sections::{Addition, PerSection, Section};
 use crate::read::copied_memory::{CopiedMemory, second_look};
+use crate::read::counter_copies::add_copies;
 use crate::read::error::ReadError;
 use crate::support::memory::{room, zeroed};
 use crate::validate::{
-    CheckedRecords, NamesChecker, SectionRanges, SectionsError, check_records, disagreement,
+    CheckedCopies, CheckedRecords, CopiesError, NamesChecker, SectionRanges, SectionsError, bounded,
+    check_records, disagreement,
 };
 
 /// The copied sections of a load.
@@ -28,8 +33,10 @@ pub(crate) enum Snapshot<'a> {
 pub(crate) struct KnownSnapshot<'a> {
     pub(crate) version: Version,
     pub(crate) records: CheckedRecords,
-    /// The sections, as copied.
-    pub(crate) sections: PerSection<&'a [u8]>,
+    /// The sections, as copied, with the sums of the copies in the counters.
+    pub(crate) sections: PerSection<Cow<'a, [u8]>>,
+    /// The bytes of the copies.
+    pub(crate) copies: u64,
     /// The ELF address of the names.
     pub(crate) names_address: u64,
 }
@@ -40,7 +47,11 @@ pub(crate) struct Located {
     pub(crate) bounds: Vec<Bounds>,
     /// The address of the version word.
     version: Option<u64>,
+    /// The tables of copies, with device addresses.
+    copies: CopiesTables,
     pub(crate) doubts: Vec<ReadError>,
+    /// The reasons why counts of copies are missing.
+    pub(crate) missing: Vec<CopiesError>,
 }
 
 impl Located {
@@ -72,13 +83,23 @@ impl Located {
                 vec![bounds]
             }
         };
+        let (copies, missing) = match (&load.elf, load.copies) {
+            (Some(elf), _) => (elf.copies.loaded_at(load.load_delta), None),
+            (None, None) => (CopiesTables::default(), None),
+            (None, Some(symbol)) => match read_copies_tables(memory, load, symbol) {
+                Ok(tables) => (tables, None),
+                Err(error) => (CopiesTables::default(), Some(error)),
+            },
+        };
         for bounds in &bounds {
-            second_look(memory, load, bounds, version);
+            second_look(memory, load, bounds, version, &copies);
         }
         Self {
             bounds,
             version,
+            copies,
             doubts,
+            missing: missing.into_iter().collect(),
         }
     }
 
@@ -102,6 +123,12 @@ impl Located {
             }
         }
         (tables, doubts)
+    }
+
+    /// Checks the tables of copies against the sections at `ranges`, of a load with this version word.
+    fn check_copies(&self, ranges: &SectionRanges, load: &Load, word: u64) -> CheckedCopies {
+        let is_single_byte = Version::counts_bytes(word);
+        CheckedCopies::of(&self.copies, ranges, load.segment, is_single_byte)
     }
 
     /// The version word: the device's own, or else that of the clang that the ELF names.
@@ -132,58 +159,87 @@ fn read_table(memory: &mut CopiedMemory<'_>, table: Symbol) -> Result<BoundsTabl
     Ok(BoundsTable::decode(bytes)?)
 }
 
+/// Reads the tables of copies of `load`, whose bounds are at `symbol`.
+fn read_copies_tables(
+    memory: &mut CopiedMemory<'_>,
+    load: &Load,
+    symbol: Symbol,
+) -> Result<CopiesTables, CopiesError> {
+    if symbol.size != COPIES_BOUNDS_BYTES {
+        return Err(CopiesTableError::Bounds { found: symbol.size }.into());
+    }
+    let [bytes] = memory.get([DeviceRange {
+        start: symbol.address,
+        len: symbol.size,
+    }])?;
+    let bounds = (
+        LittleEndian::read_u64(bytes),
+        LittleEndian::read_u64(&bytes[8..]),
+    );
+    let [bytes] = memory.get([bounded("the tables of copies", bounds, load.segment)?])?;
+    Ok(CopiesTables::decode(bytes))
+}
+
 impl<'a> Snapshot<'a> {
-    /// Reads and checks the sections of `load` at `bounds`.
+    /// Reads and checks the sections of `load` at `bounds`, and sums the copies of its counters. Also returns the
+    /// reasons why counts of copies are missing.
     pub(crate) fn take(
         memory: &'a mut CopiedMemory<'_>,
         load: &Load,
+        located: &Located,
         bounds: &Bounds,
         word: u64,
         checker: &mut NamesChecker,
-    ) -> Result<Self, ReadError> {
+    ) -> Result<(Self, Vec<CopiesError>), ReadError> {
         let version = match Version::of_word(word) {
-            Ok(version) => version,
             // Older versions are known, and this is not one of them: the word is damaged.
             Err(error @ ProfileError::UnknownVersion { found, max, .. }) if found <= max.into() => {
                 return Err(error.into());
             }
-            Err(error) => {
-                let ranges = SectionRanges::check(bounds, load.segment, None)?;
-                let contents = copy(memory, &ranges)?;
-                check_room(&contents)?;
-                let saved = save(load, word, &ranges, contents);
-                return Ok(Snapshot::Unreadable(saved, error.into()));
-            }
+            version => version,
         };
-        let ranges = SectionRanges::check(bounds, load.segment, Some(&version))?;
-        let contents = copy(memory, &ranges)?;
-        check_room(&contents)?;
-        if let Err(error) = checker.check(contents.names) {
-            let saved = save(load, word, &ranges, contents);
-            return Ok(Snapshot::Unreadable(saved, error.into()));
-        }
-        Ok(Snapshot::Known(KnownSnapshot {
-            version,
-            records: check_records(contents.data, contents.counters, &ranges, &version),
-            sections: contents,
-            names_address: ranges.names.start.wrapping_sub(load.load_delta),
-        }))
+        let ranges = SectionRanges::check(bounds, load.segment, version.as_ref().ok())?;
+        memory.complete(&Section::ALL.map(|section| *ranges.get(section)))?;
+        let memory = &*memory;
+        let mut sections = PerSection::try_from_fn(|section| memory.read(*ranges.get(section)))?;
+        check_room(&sections)?;
+        let checked = located.check_copies(&ranges, load, word);
+        let (copies, missing) = sum_copies(&mut sections, memory, checked);
+        let accepted = version.map_err(ReadError::from).and_then(|version| {
+            checker.check(&sections.names)?;
+            Ok(version)
+        });
+        let snapshot = match accepted {
+            Ok(version) => Snapshot::Known(KnownSnapshot {
+                version,
+                records: check_records(&sections.data, &sections.counters, &ranges, &version),
+                sections,
+                copies,
+                names_address: ranges.names.start.wrapping_sub(load.load_delta),
+            }),
+            Err(error) => Snapshot::Unreadable(save(load, word, &ranges, &sections), error),
+        };
+        Ok((snapshot, missing))
     }
 }
 
-fn copy<'a>(
-    memory: &'a mut CopiedMemory<'_>,
-    ranges: &SectionRanges,
-) -> Result<PerSection<&'a [u8]>, ReadError> {
-    let [data, counters, bitmap, uniform, names] =
-        memory.get(Section::ALL.map(|section| *ranges.get(section)))?;
-    Ok(PerSection {
-        data,
-        counters,
-        bitmap,
-        uniform,
-        names,
-    })
+/// Adds the copies to the counters. Returns the size of the copies in bytes, and the reasons why others are missing.
+fn sum_copies(
+    sections: &mut PerSection<Cow<'_, [u8]>>,
+    memory: &CopiedMemory<'_>,
+    CheckedCopies { areas, mut errors }: CheckedCopies,
+) -> (u64, Vec<CopiesError>) {
+    let mut copied = 0;
+    for area in &areas {
+        let added = memory
+            .read(area.memory)
+            .and_then(|copies| Ok(add_copies(sections, area, &copies)?));
+        match added {
+            Ok(()) => copied += area.memory.len,
+            Err(error) => errors.push(error.into()),
+        }
+    }
+    (copied, errors)
 }
 
 /// The raw sections of `load`.
@@ -191,7 +247,7 @@ fn save(
     load: &Load,
     word: u64,
     ranges: &SectionRanges,
-    contents: PerSection<&[u8]>,
+    contents: &PerSection<Cow<'_, [u8]>>,
 ) -> SavedSections {
     let sections = ranges.iter();
     let saved = |(section, range): (Section, &DeviceRange)| SavedSection {
@@ -210,12 +266,12 @@ fn save(
 /// with another file, and the remembered counts. Together they take at most four times the size of the
 /// sections. rocov remembers only as many bad records as it can report. If a later step still runs out of
 /// memory, the process ends, as usual in Rust.
-fn check_room(sections: &PerSection<&[u8]>) -> Result<(), ReadError> {
+fn check_room(sections: &PerSection<Cow<'_, [u8]>>) -> Result<(), ReadError> {
     let total: usize = sections.iter().map(|(_, section)| section.len()).sum();
     Ok(room(4 * total as u64).map(drop)?)
 }
 
-/// Overwrites the counts of `load`: with zeros, or with "not reached" for single-byte counters.
+/// Overwrites the counts of `load` and their copies: with zeros, or with "not reached" for single-byte counters.
 pub(crate) fn zero(device: &dyn Device, load: &Load) -> Result<(), ReadError> {
     let mut memory = CopiedMemory::none(device);
     let located = Located::of(&mut memory, load);
@@ -234,6 +290,9 @@ pub(crate) fn zero(device: &dyn Device, load: &Load) -> Result<(), ReadError> {
             let mut bytes = zeroed(range.len)?;
             bytes.fill(byte);
             device.write(range.start, &bytes)?;
+        }
+        for area in located.check_copies(&ranges, load, version.word()).areas {
+            device.write(area.memory.start, &zeroed(area.memory.len)?)?;
         }
     }
     Ok(())
