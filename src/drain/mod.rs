@@ -450,6 +450,9 @@ impl Session {
             if let Some(own) = &pass.own {
                 self.registry.profiled(load.generation, own);
             }
+            if let Some(reason) = pass.partial() {
+                self.registry.lacks_counts(load.generation, &reason);
+            }
             outcome.files.append(&mut pass.files);
             outcome.copied.append(&mut pass.copied);
             if pass.causes.is_empty() {

@@ -4,7 +4,6 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::drain::error::Error;
-use crate::format::copies_table::CopiesTableError;
 use crate::format::sections::PerSection;
 use crate::store::{KeepError, Label, OutputError};
 use crate::validate::{CopiesError, RecordDefect};
@@ -46,6 +45,13 @@ impl Outcome {
             .iter()
             .filter(|loss| matches!(loss.cause, Cause::Failed(_)))
             .count()
+    }
+
+    /// Returns whether counts are lost: all of a code object, or those of some copies.
+    #[must_use]
+    pub fn loses_counts(&self) -> bool {
+        let is_lost = |loss: &Loss| matches!(loss.cause, Cause::Failed(_) | Cause::Partial(_));
+        self.losses.iter().any(is_lost)
     }
 }
 
@@ -115,11 +121,9 @@ impl fmt::Display for Loss {
             Cause::MoreRecords(1) => f.write_str("… and 1 more record"),
             Cause::MoreRecords(more) => write!(f, "… and {more} more records"),
             Cause::Doubt(error) => error.fmt(f),
-            Cause::Partial(error) => write!(
-                f,
-                "{error}; the profile is partial: it lacks the counts of these copies: {}",
-                remedy_of_copies(error)
-            ),
+            Cause::Partial(error) => {
+                write!(f, "the profile is partial: {error}: {}", error.remedy())
+            }
             Cause::Unblanked(error) => write!(
                 f,
                 "LLVM's own drain for HIP may write its counts, too: {error}: remove these profiles"
@@ -139,14 +143,5 @@ impl fmt::Display for Loss {
                 error.remedy()
             ),
         }
-    }
-}
-
-/// The next step if copies were left out.
-fn remedy_of_copies(error: &CopiesError) -> &'static str {
-    match error {
-        CopiesError::Table(CopiesTableError::Version { .. }) => "update rocov, it knows version 1",
-        CopiesError::Device(_) => "run the program again",
-        _ => "build the code again",
     }
 }

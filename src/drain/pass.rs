@@ -88,13 +88,11 @@ impl<'a> Pass<'a> {
         }
         self.causes
             .extend(doubts.into_iter().map(|doubt| Cause::Doubt(doubt.into())));
-        self.lacks(std::mem::take(&mut located.missing));
+        located.copy(memory, self.load);
         for (which, bounds) in located.bounds.iter().enumerate() {
             let snapshot = located
                 .version_word(memory, self.load)
-                .and_then(|word| {
-                    Snapshot::take(memory, self.load, &located, bounds, word, checker)
-                });
+                .and_then(|word| Snapshot::take(memory, self.load, bounds, word, checker));
             let written = snapshot
                 .map_err(Error::from)
                 .and_then(|(snapshot, missing)| {
@@ -113,9 +111,19 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Reports copies whose counts are missing.
+    /// Reports copies whose counts are missing. If the code never ran, they have none.
     fn lacks(&mut self, missing: Vec<CopiesError>) {
-        self.causes.extend(missing.into_iter().map(Cause::Partial));
+        if self.writes != Writes::New {
+            self.causes.extend(missing.into_iter().map(Cause::Partial));
+        }
+    }
+
+    /// The first reason why the profile lacks counts, and the next step. `None` if it lacks none.
+    pub(super) fn partial(&self) -> Option<String> {
+        self.causes.iter().find_map(|cause| match cause {
+            Cause::Partial(error) => Some(format!("{error}: {}", error.remedy())),
+            _ => None,
+        })
     }
 
     /// Writes the profiles of bounds number `which`. Writes nothing for a code object without records:

@@ -63,14 +63,17 @@ impl CopiesTable {
     }
 
     fn loaded_at(&self, load_delta: u64) -> Self {
-        let loaded = |(start, stop): (u64, u64)| {
-            (start.wrapping_add(load_delta), stop.wrapping_add(load_delta))
-        };
+        let ranges = self.ranges.iter();
         Self {
-            area: loaded(self.area),
-            ranges: self.ranges.iter().copied().map(loaded).collect(),
+            area: loaded(self.area, load_delta),
+            ranges: ranges.map(|range| loaded(*range, load_delta)).collect(),
         }
     }
+}
+
+/// The device addresses of bounds in an ELF that is loaded at `load_delta`.
+fn loaded((start, stop): (u64, u64), load_delta: u64) -> (u64, u64) {
+    (start.wrapping_add(load_delta), stop.wrapping_add(load_delta))
 }
 
 /// Damage to the tables of a code object.
@@ -192,6 +195,12 @@ impl CopiesTables {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty() && self.damage.is_empty()
+    }
+
+    /// Start and stop of the areas as device addresses, for a load at `load_delta` of the ELF that these are from.
+    pub(crate) fn areas_at(&self, load_delta: u64) -> impl Iterator<Item = (u64, u64)> {
+        let tables = self.tables.iter();
+        tables.map(move |table| loaded(table.area, load_delta))
     }
 
     /// The tables with device addresses, for a load at `load_delta` of the ELF that these are from.

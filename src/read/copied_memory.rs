@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use crate::device::{Device, DeviceError, DeviceRange};
 use crate::discover::Load;
 use crate::format::bounds_table::Bounds;
-use crate::format::copies_table::CopiesTables;
 use crate::support::memory::zeroed;
 use crate::validate::MAX_SECTION_BYTES;
 
@@ -116,9 +115,9 @@ pub(crate) fn first_look(load: &Load) -> DeviceRange {
         let bounds = Bounds::of_elf(&elf.sections, load.load_delta);
         most_wanted = Some(range_of(bounds.counters));
         ranges.extend(bounds.iter().map(|(_, bounds)| range_of(*bounds)));
-        if !elf.copies.is_empty() {
+        if load.has_copies() {
             max_gap = MAX_GAP_TO_AREAS;
-            ranges.extend(areas(load, &elf.copies.loaded_at(load.load_delta)));
+            ranges.extend(areas(load));
         }
     }
     ranges.retain(|range| is_sane(*range, load));
@@ -133,28 +132,28 @@ pub(crate) fn first_look(load: &Load) -> DeviceRange {
     })
 }
 
-/// Copies at once the ranges of `bounds` and `version`, and the areas of `copies`, that lie in the load. Validation
-/// and errors come later, when each range is used.
+/// Copies at once the ranges of `bounds` and `version` and the areas from the ELF, as far as they lie in the load.
+/// Validation and errors come later, when each range is used.
 pub(crate) fn second_look(
     memory: &mut CopiedMemory<'_>,
     load: &Load,
     bounds: &Bounds,
     version: Option<u64>,
-    copies: &CopiesTables,
 ) {
     let word = version.map(|word| (word, word.saturating_add(8)));
     let sections = bounds.iter().map(|(_, bounds)| *bounds);
     let mut wanted: Vec<DeviceRange> = sections.chain(word).map(range_of).collect();
-    wanted.extend(areas(load, copies));
+    wanted.extend(areas(load));
     wanted.retain(|range| is_sane(*range, load));
     let _ = memory.complete(&wanted);
 }
 
-/// The areas of `copies` to copy with the sections. None if together they are too large: they are copied one after
-/// the other then.
-fn areas(load: &Load, copies: &CopiesTables) -> Vec<DeviceRange> {
-    let tables = copies.tables.iter();
-    let mut areas: Vec<_> = tables.map(|table| range_of(table.area)).collect();
+/// The areas to copy with the sections, if the ELF tells where they are. None if together they are too large: they are
+/// copied one after the other then.
+fn areas(load: &Load) -> Vec<DeviceRange> {
+    let elf = load.elf.iter();
+    let areas = elf.flat_map(|elf| elf.copies.areas_at(load.load_delta));
+    let mut areas: Vec<_> = areas.map(range_of).collect();
     areas.retain(|area| is_sane(*area, load));
     // The units of one area each have a table of it.
     areas.sort_by_key(|area| (area.start, area.len));

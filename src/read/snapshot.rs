@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use byteorder::{ByteOrder, LittleEndian};
 
-use crate::device::{Device, DeviceRange, Symbol};
+use crate::device::{Device, DeviceError, DeviceRange, Symbol};
 use crate::discover::Load;
 use crate::format::bounds_table::{Bounds, BoundsTable, TableLayout};
 use crate::format::copies_table::{COPIES_BOUNDS_BYTES, CopiesTableError, CopiesTables};
@@ -47,11 +47,7 @@ pub(crate) struct Located {
     pub(crate) bounds: Vec<Bounds>,
     /// The address of the version word.
     version: Option<u64>,
-    /// The tables of copies, with device addresses.
-    copies: CopiesTables,
     pub(crate) doubts: Vec<ReadError>,
-    /// The reasons why counts of copies are missing.
-    pub(crate) missing: Vec<CopiesError>,
 }
 
 impl Located {
@@ -83,23 +79,18 @@ impl Located {
                 vec![bounds]
             }
         };
-        let (copies, missing) = match (&load.elf, load.copies) {
-            (Some(elf), _) => (elf.copies.loaded_at(load.load_delta), None),
-            (None, None) => (CopiesTables::default(), None),
-            (None, Some(symbol)) => match read_copies_tables(memory, load, symbol) {
-                Ok(tables) => (tables, None),
-                Err(error) => (CopiesTables::default(), Some(error)),
-            },
-        };
-        for bounds in &bounds {
-            second_look(memory, load, bounds, version, &copies);
-        }
         Self {
             bounds,
             version,
-            copies,
             doubts,
-            missing: missing.into_iter().collect(),
+        }
+    }
+
+    /// Copies the sections, the version word and the copies of counters at once, as far as they are missing. Errors come
+    /// later, when each part is used.
+    pub(crate) fn copy(&self, memory: &mut CopiedMemory<'_>, load: &Load) {
+        for bounds in &self.bounds {
+            second_look(memory, load, bounds, self.version);
         }
     }
 
@@ -123,12 +114,6 @@ impl Located {
             }
         }
         (tables, doubts)
-    }
-
-    /// Checks the tables of copies against the sections at `ranges`, of a load with this version word.
-    fn check_copies(&self, ranges: &SectionRanges, load: &Load, word: u64) -> CheckedCopies {
-        let is_single_byte = Version::counts_bytes(word);
-        CheckedCopies::of(&self.copies, ranges, load.segment, is_single_byte)
     }
 
     /// The version word: the device's own, or else that of the clang that the ELF names.
@@ -159,25 +144,35 @@ fn read_table(memory: &mut CopiedMemory<'_>, table: Symbol) -> Result<BoundsTabl
     Ok(BoundsTable::decode(bytes)?)
 }
 
-/// Reads the tables of copies of `load`, whose bounds are at `symbol`.
-fn read_copies_tables(
-    memory: &mut CopiedMemory<'_>,
+/// Finds and checks the copies of `load`, which has sections at `ranges` and this version word. Without an ELF, reads
+/// their tables from the device.
+fn find_copies(
+    memory: &CopiedMemory<'_>,
     load: &Load,
-    symbol: Symbol,
-) -> Result<CopiesTables, CopiesError> {
-    if symbol.size != COPIES_BOUNDS_BYTES {
-        return Err(CopiesTableError::Bounds { found: symbol.size }.into());
-    }
-    let [bytes] = memory.get([DeviceRange {
-        start: symbol.address,
-        len: symbol.size,
-    }])?;
-    let bounds = (
-        LittleEndian::read_u64(bytes),
-        LittleEndian::read_u64(&bytes[8..]),
-    );
-    let [bytes] = memory.get([bounded("the tables of copies", bounds, load.segment)?])?;
-    Ok(CopiesTables::decode(bytes))
+    ranges: &SectionRanges,
+    word: u64,
+) -> Result<CheckedCopies, DeviceError> {
+    let tables = match (&load.elf, load.copies) {
+        (Some(elf), _) => elf.copies.loaded_at(load.load_delta),
+        (None, None) => CopiesTables::default(),
+        (None, Some(bounds)) if bounds.size != COPIES_BOUNDS_BYTES => {
+            let found = bounds.size;
+            CopiesTables::unreadable(CopiesTableError::Bounds { found })
+        }
+        (None, Some(Symbol { address, size })) => {
+            let bounds = memory.read(DeviceRange {
+                start: address,
+                len: size,
+            })?;
+            let word = |at: usize| LittleEndian::read_u64(&bounds[at..]);
+            match bounded("the tables of copies", (word(0), word(8)), load.segment) {
+                Ok(range) => CopiesTables::decode(&memory.read(range)?),
+                Err(error) => return Ok(CheckedCopies::unknown(error)),
+            }
+        }
+    };
+    let is_single_byte = Version::counts_bytes(word);
+    Ok(CheckedCopies::of(&tables, ranges, load.segment, is_single_byte))
 }
 
 impl<'a> Snapshot<'a> {
@@ -186,7 +181,6 @@ impl<'a> Snapshot<'a> {
     pub(crate) fn take(
         memory: &'a mut CopiedMemory<'_>,
         load: &Load,
-        located: &Located,
         bounds: &Bounds,
         word: u64,
         checker: &mut NamesChecker,
@@ -203,8 +197,11 @@ impl<'a> Snapshot<'a> {
         let memory = &*memory;
         let mut sections = PerSection::try_from_fn(|section| memory.read(*ranges.get(section)))?;
         check_room(&sections)?;
-        let checked = located.check_copies(&ranges, load, word);
-        let (copies, missing) = sum_copies(&mut sections, memory, checked);
+        let CheckedCopies { areas, errors } = find_copies(memory, load, &ranges, word)?;
+        for area in &areas {
+            add_copies(&mut sections, area, &memory.read(area.memory)?)?;
+        }
+        let copies = areas.iter().map(|area| area.memory.len).sum();
         let accepted = version.map_err(ReadError::from).and_then(|version| {
             checker.check(&sections.names)?;
             Ok(version)
@@ -219,27 +216,8 @@ impl<'a> Snapshot<'a> {
             }),
             Err(error) => Snapshot::Unreadable(save(load, word, &ranges, &sections), error),
         };
-        Ok((snapshot, missing))
+        Ok((snapshot, errors))
     }
-}
-
-/// Adds the copies to the counters. Returns the size of the copies in bytes, and the reasons why others are missing.
-fn sum_copies(
-    sections: &mut PerSection<Cow<'_, [u8]>>,
-    memory: &CopiedMemory<'_>,
-    CheckedCopies { areas, mut errors }: CheckedCopies,
-) -> (u64, Vec<CopiesError>) {
-    let mut copied = 0;
-    for area in &areas {
-        let added = memory
-            .read(area.memory)
-            .and_then(|copies| Ok(add_copies(sections, area, &copies)?));
-        match added {
-            Ok(()) => copied += area.memory.len,
-            Err(error) => errors.push(error.into()),
-        }
-    }
-    (copied, errors)
 }
 
 /// The raw sections of `load`.
@@ -278,6 +256,7 @@ pub(crate) fn zero(device: &dyn Device, load: &Load) -> Result<(), ReadError> {
     let version = Version::of_word(located.version_word(&mut memory, load)?)?;
     for bounds in &located.bounds {
         let ranges = SectionRanges::check(bounds, load.segment, Some(&version))?;
+        let copies = find_copies(&memory, load, &ranges, version.word())?;
         for section in Section::counted() {
             let range = *ranges.get(section);
             if range.len == 0 {
@@ -291,7 +270,7 @@ pub(crate) fn zero(device: &dyn Device, load: &Load) -> Result<(), ReadError> {
             bytes.fill(byte);
             device.write(range.start, &bytes)?;
         }
-        for area in located.check_copies(&ranges, load, version.word()).areas {
+        for area in copies.areas {
             device.write(area.memory.start, &zeroed(area.memory.len)?)?;
         }
     }

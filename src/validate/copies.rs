@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use crate::device::{DeviceError, DeviceRange};
+use crate::device::DeviceRange;
 use crate::format::copies_table::{CopiesTable, CopiesTableError, CopiesTables};
 use crate::format::sections::Section;
 use crate::validate::{MAX_SECTION_BYTES, SectionRanges};
@@ -22,9 +22,6 @@ pub enum CopiesError {
     /// The table is damaged, or of an unknown version.
     #[error(transparent)]
     Table(#[from] CopiesTableError),
-    /// The device runtime failed.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
     /// The bounds of the tables, an area or a range of counters end before they start.
     #[error("{what} end before they start: {start:#x}..{stop:#x}")]
     Reversed {
@@ -115,6 +112,17 @@ pub enum CopiesError {
     },
 }
 
+impl CopiesError {
+    /// The next step for the user.
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Table(CopiesTableError::Version { .. }) => "update rocov, it knows version 1",
+            _ => "build the code again",
+        }
+    }
+}
+
 /// An area of copies whose table is good.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopiesArea {
@@ -136,6 +144,15 @@ pub struct CheckedCopies {
 }
 
 impl CheckedCopies {
+    /// The copies of a code object whose tables cannot be found for this reason.
+    #[must_use]
+    pub(crate) fn unknown(error: CopiesError) -> Self {
+        Self {
+            areas: Vec::new(),
+            errors: vec![error],
+        }
+    }
+
     /// Checks the tables of a code object that occupies `segment` and has sections at `sections`. Its counters have
     /// 8 bytes each, or 1 if `is_single_byte`. Each bad table costs only itself.
     #[must_use]

@@ -56,7 +56,7 @@ pub(super) fn log_files(outcome: &Outcome) {
 }
 
 fn report_losses(outcome: &Outcome) {
-    if outcome.failures() > 0 {
+    if outcome.loses_counts() {
         journal::note(Note::Lost);
     }
     outcome.losses.iter().for_each(log::warn_once);
