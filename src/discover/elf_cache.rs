@@ -10,6 +10,7 @@ use crate::device::{Agent, Device, DeviceError, ElfImage, LoadedCodeObject};
 use crate::discover::error::DiscoverError;
 use crate::format::bounds_table::{OWN_VERSION_SYMBOL, TABLE_SYMBOL};
 use crate::format::codeobject::{CodeObject, ElfRange, Identity, Kernel, ProfileSections};
+use crate::format::copies_table::CopiesTables;
 
 /// The facts that rocov keeps of a code object's ELF.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub struct ElfFacts {
     pub sections: ProfileSections,
     /// The section bounds tables of its translation units.
     pub unit_tables: Vec<ElfRange>,
+    /// The tables of the copies of its counters, with ELF addresses. Empty if it has no copies.
+    pub copies: CopiesTables,
     /// The version word that rocov's device header defines. The tables point to it.
     pub version: Option<ElfRange>,
     /// The major version of the clang that compiled it.
@@ -93,12 +96,13 @@ impl Elfs {
         }
         let image = ReadCache::new(image);
         let elf = CodeObject::parse(&image)?;
-        let (unit_tables, version) = match sections.are_instrumented() {
+        let (unit_tables, version, copies) = match sections.are_instrumented() {
             true => (
                 elf.variables(format!("{TABLE_SYMBOL}_").as_bytes())?,
                 elf.variable(OWN_VERSION_SYMBOL.as_bytes())?,
+                elf.copies_tables(),
             ),
-            false => (Vec::new(), None),
+            false => (Vec::new(), None, CopiesTables::default()),
         };
         let (kernels, damage) = match elf.kernels() {
             Ok(mut kernels) => {
@@ -114,6 +118,7 @@ impl Elfs {
             build_id,
             sections,
             unit_tables,
+            copies,
             version,
             clang: elf.clang_version(),
             kernels,

@@ -24,6 +24,7 @@ use crate::device::{
 use crate::discover::host_files::HostFile;
 use crate::format::bounds_table::{BoundsTable, TABLE_SYMBOL, VERSION_SYMBOL};
 use crate::format::codeobject::ElfRange;
+use crate::format::copies_table::COPIES_SYMBOL;
 
 /// One instrumented code object, loaded into one executable on one agent.
 #[derive(Clone, Debug)]
@@ -44,6 +45,8 @@ pub struct Load {
     pub tables: Vec<Symbol>,
     /// The version word that the compiler emitted, if it did.
     pub version: Option<Symbol>,
+    /// The bounds of its tables of copies, if it has copies and its ELF could not be read.
+    pub(crate) copies: Option<Symbol>,
     /// The facts from its ELF, if it could still be read.
     pub elf: Option<Arc<ElfFacts>>,
     /// The host file that it came from, if that is known.
@@ -62,6 +65,11 @@ impl Load {
             start: address,
             len: 8,
         })
+    }
+
+    /// Returns whether its code counts in copies of the counters.
+    pub(crate) fn has_copies(&self) -> bool {
+        self.copies.is_some() || self.elf.as_ref().is_some_and(|elf| !elf.copies.is_empty())
     }
 
     /// Its tables and those of its translation units. A table may appear twice.
@@ -102,6 +110,7 @@ pub struct Found {
 pub(crate) struct Counters {
     tables: Vec<Symbol>,
     version: Option<Symbol>,
+    copies: Option<Symbol>,
 }
 
 impl Found {
@@ -114,7 +123,11 @@ impl Found {
     /// Turns it into load `generation` from `host`. `None` if there is nothing to drain.
     #[must_use]
     pub fn into_load(self, generation: u64, host: Option<Arc<HostFile>>) -> Option<Load> {
-        let Counters { tables, version } = self.counters?;
+        let Counters {
+            tables,
+            version,
+            copies,
+        } = self.counters?;
         let LoadedCodeObject {
             executable,
             uri,
@@ -131,6 +144,7 @@ impl Found {
             load_delta,
             tables,
             version,
+            copies,
             elf: self.elf.filter(|elf| elf.is_instrumented()),
             host,
             blanked: None,
@@ -245,7 +259,15 @@ fn counters(
         (None, None) => return Ok(None),
     };
     let version = symbol(VERSION_SYMBOL)?;
-    Ok(Some(Counters { tables, version }))
+    let copies = match elf {
+        Some(_) => None,
+        None => symbol(COPIES_SYMBOL)?,
+    };
+    Ok(Some(Counters {
+        tables,
+        version,
+        copies,
+    }))
 }
 
 fn loaded(range: ElfRange, load_delta: u64) -> Symbol {

@@ -69,6 +69,8 @@ pub struct Loaded {
     pub host: Option<Arc<HostFile>>,
     /// The file that last got its counts.
     pub profile: Option<Arc<Path>>,
+    /// The reason why the file lacks some of its counts, and the next step. `None` if it lacks none.
+    pub partial: Option<Box<str>>,
     /// Its end.
     pub unload: Option<Unload>,
 }
@@ -166,6 +168,7 @@ impl Registry {
             instrumented: found.is_instrumented(),
             host,
             profile: None,
+            partial: None,
             unload: None,
         });
         generation
@@ -219,6 +222,16 @@ impl Registry {
         });
         self.loads[at].profile = Some(shared);
         self.changes += 1;
+    }
+
+    /// Records the reason why the profile of load `generation` is partial. The first one stays.
+    pub fn lacks_counts(&mut self, generation: u64, reason: &str) {
+        if let Some(at) = self.position(generation)
+            && self.loads[at].partial.is_none()
+        {
+            self.loads[at].partial = Some(reason.into());
+            self.changes += 1;
+        }
     }
 
     /// Records new names of files with counts.

@@ -1,6 +1,7 @@
 use super::*;
 use crate::device::LoadedCodeObject;
 use crate::format::codeobject::{Identity, Kernel, ProfileSections};
+use crate::format::copies_table::CopiesTables;
 
 /// A code object with kernels at these ELF addresses. Their first instructions are 0x100 further.
 pub(crate) fn elf(id: &[u8], kernels: &[(&str, u64)]) -> Arc<ElfFacts> {
@@ -17,6 +18,7 @@ pub(crate) fn elf(id: &[u8], kernels: &[(&str, u64)]) -> Arc<ElfFacts> {
         build_id: Some(id.to_vec()),
         sections: ProfileSections::default(),
         unit_tables: Vec::new(),
+        copies: CopiesTables::default(),
         version: None,
         clang: Some(22),
         kernels: {

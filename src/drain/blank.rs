@@ -6,7 +6,7 @@ use crate::device::{Device, DeviceRange};
 use crate::discover::Load;
 use crate::format::bounds_table::{BoundsTable, TableLayout};
 use crate::read::ReadError;
-use crate::read::copies::Copies;
+use crate::read::copied_memory::CopiedMemory;
 use crate::read::snapshot::Located;
 use crate::support::memory::zeroed;
 
@@ -34,8 +34,8 @@ impl Session {
 
 /// Returns the contents of the tables. If a table makes no sense, other readers cannot use it either.
 fn blank(device: &dyn Device, load: &Load) -> Result<Vec<BoundsTable>, ReadError> {
-    let mut copies = Copies::none(device);
-    let (tables, doubts) = Located::tables(&mut copies, load);
+    let mut memory = CopiedMemory::none(device);
+    let (tables, doubts) = Located::tables(&mut memory, load);
     let mut doubts = doubts.into_iter();
     if let Some(error) = doubts.find(|doubt| matches!(doubt, ReadError::Device(_))) {
         return Err(error);

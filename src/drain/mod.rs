@@ -35,7 +35,7 @@ use crate::device::{Agent, Device, DeviceError, DeviceRange, Executable};
 use crate::discover::filter::{Filter, file_of};
 use crate::discover::host_files::HostFiles;
 use crate::discover::{CodeFile, Discovery, Elfs, Load, Registry, discover};
-use crate::read::copies::{Copies, first_look};
+use crate::read::copied_memory::{CopiedMemory, first_look};
 use crate::store::{KeepError, Keeper, OutputError, ProfileName, move_beside};
 use crate::support::clock;
 use crate::validate::NamesChecker;
@@ -70,6 +70,8 @@ pub struct Session {
     registry: Registry,
     keeper: Keeper,
     is_ending: bool,
+    /// True if another drain takes the code objects without copies of their counters.
+    takes_copies_only: bool,
     /// True if executables were loaded past the hooks.
     has_missed: bool,
 }
@@ -153,6 +155,7 @@ impl Session {
         let generations = self.seen.entry(executable).or_default();
         let pairs = found.len();
         let mut not_kept = Vec::new();
+        let mut instrumented = 0;
         let now = clock::now();
         for found in found {
             let counts = found.is_instrumented();
@@ -160,7 +163,9 @@ impl Session {
             let host = host.flatten();
             let generation = self.registry.loaded_from(&found, host.clone(), now);
             not_kept.extend(self.keeper.keep(device, &found).err());
-            if let Some(load) = found.into_load(generation, host) {
+            let load = found.into_load(generation, host);
+            instrumented += usize::from(load.is_some());
+            if let Some(load) = load.filter(|it| !self.takes_copies_only || it.has_copies()) {
                 generations.push(generation);
                 self.loads.insert(generation, load);
             }
@@ -176,7 +181,7 @@ impl Session {
             agents: self.agents.len(),
             pairs,
             skipped,
-            found: generations.len(),
+            found: instrumented,
             losses,
             not_kept,
             ..Outcome::default()
@@ -282,6 +287,16 @@ impl Session {
     #[must_use]
     pub fn registry_file(&self) -> Option<&Path> {
         self.keeper.registry_file()
+    }
+
+    /// Leaves the code objects without copies of their counters to another drain, which does not know of copies. From
+    /// now on this session drains the others only.
+    pub fn leave_plain_counters(&mut self) {
+        self.takes_copies_only = true;
+        let left = self.loads.extract_if(.., |_, load| !load.has_copies());
+        for generation in left.map(|(generation, _)| generation).collect::<Vec<_>>() {
+            self.settle(generation);
+        }
     }
 
     /// Marks the end of the process. From now on only [`Session::keep`] writes the registry. Call it once
@@ -439,16 +454,19 @@ impl Session {
         let ranges: Vec<_> = loads.iter().map(|load| first_look(load)).collect();
         device.read_each(&ranges, &mut |place, read| {
             let load = loads[place];
-            let mut copies = match read {
-                Ok(bytes) => Copies::of(device, ranges[place].start, bytes),
+            let mut memory = match read {
+                Ok(bytes) => CopiedMemory::of(device, ranges[place].start, bytes),
                 // The error of the copy appears later, when its bytes are needed.
-                Err(_) => Copies::none(device),
+                Err(_) => CopiedMemory::none(device),
             };
             let books = (&mut self.ledger, &mut self.shares);
             let mut pass = Pass::of(load, name, &self.scope, writes, books);
-            pass.run(&mut copies, &mut self.names);
+            pass.run(&mut memory, &mut self.names);
             if let Some(own) = &pass.own {
                 self.registry.profiled(load.generation, own);
+            }
+            if let Some(reason) = pass.partial() {
+                self.registry.lacks_counts(load.generation, &reason);
             }
             outcome.files.append(&mut pass.files);
             outcome.copied.append(&mut pass.copied);

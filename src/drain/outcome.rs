@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::drain::error::Error;
 use crate::format::sections::PerSection;
 use crate::store::{KeepError, Label, OutputError};
-use crate::validate::RecordDefect;
+use crate::validate::{CopiesError, RecordDefect};
 
 /// The outcome of one pass.
 #[derive(Debug, Default)]
@@ -46,10 +46,23 @@ impl Outcome {
             .filter(|loss| matches!(loss.cause, Cause::Failed(_)))
             .count()
     }
+
+    /// Returns whether counts are lost: all of a code object, or those of some copies.
+    #[must_use]
+    pub fn loses_counts(&self) -> bool {
+        let is_lost = |loss: &Loss| matches!(loss.cause, Cause::Failed(_) | Cause::Partial(_));
+        self.losses.iter().any(is_lost)
+    }
 }
 
-/// The copied bytes of each section of one code object. For the records, only the good ones.
-pub type Copied = PerSection<usize>;
+/// The copied bytes of one code object.
+#[derive(Clone, Copy, Debug)]
+pub struct Copied {
+    /// The bytes of each section. For the records, only the good ones.
+    pub sections: PerSection<usize>,
+    /// The bytes of the copies of its counters.
+    pub copies: u64,
+}
 
 /// A report about one code object.
 #[derive(Debug)]
@@ -72,6 +85,8 @@ pub enum Cause {
     MoreRecords(usize),
     /// Some data about the places of its sections is unusable, but they were found.
     Doubt(Error),
+    /// Some copies of its counters were left out: its profile lacks their counts.
+    Partial(CopiesError),
     /// Its tables could not be blanked ([`super::Session::blank_tables`]).
     Unblanked(Error),
     /// rocov could not add to the pool: its counts are in a file of this process's own.
@@ -106,6 +121,9 @@ impl fmt::Display for Loss {
             Cause::MoreRecords(1) => f.write_str("… and 1 more record"),
             Cause::MoreRecords(more) => write!(f, "… and {more} more records"),
             Cause::Doubt(error) => error.fmt(f),
+            Cause::Partial(error) => {
+                write!(f, "the profile is partial: {error}: {}", error.remedy())
+            }
             Cause::Unblanked(error) => write!(
                 f,
                 "LLVM's own drain for HIP may write its counts, too: {error}: remove these profiles"

@@ -11,13 +11,13 @@ use crate::drain::error::Error;
 use crate::format::codeobject::Identity;
 use crate::format::profraw::{Counts, Parts, SavedSections, encode};
 use crate::format::sections::PerSection;
-use crate::read::copies::Copies;
+use crate::read::copied_memory::CopiedMemory;
 use crate::read::counted::Counted;
 use crate::read::snapshot::{KnownSnapshot, Located, Snapshot};
 use crate::store::{
     ProfileName, add_to_own, add_to_pool, create_atomic, create_beside, write_atomic,
 };
-use crate::validate::{MAX_DEFECTS, NamesChecker};
+use crate::validate::{CopiesError, MAX_DEFECTS, NamesChecker};
 
 /// The output of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,8 +77,8 @@ impl<'a> Pass<'a> {
 
     /// Finds the sections, with the bytes that were already copied. Copies what is missing, then checks,
     /// encodes and writes the sections.
-    pub(super) fn run(&mut self, copies: &mut Copies<'_>, checker: &mut NamesChecker) {
-        let mut located = Located::of(copies, self.load);
+    pub(super) fn run(&mut self, memory: &mut CopiedMemory<'_>, checker: &mut NamesChecker) {
+        let mut located = Located::of(memory, self.load);
         let doubts = std::mem::take(&mut located.doubts);
         if located.bounds.is_empty() {
             // Nothing else has the places of the sections, so an error in the tables is fatal.
@@ -88,23 +88,42 @@ impl<'a> Pass<'a> {
         }
         self.causes
             .extend(doubts.into_iter().map(|doubt| Cause::Doubt(doubt.into())));
+        located.copy(memory, self.load);
         for (which, bounds) in located.bounds.iter().enumerate() {
             let snapshot = located
-                .version_word(copies, self.load)
-                .and_then(|word| Snapshot::take(copies, self.load, bounds, word, checker));
+                .version_word(memory, self.load)
+                .and_then(|word| Snapshot::take(memory, self.load, bounds, word, checker));
             let written = snapshot
                 .map_err(Error::from)
-                .and_then(|snapshot| match snapshot {
-                    Snapshot::Known(known) => self.write(known, which),
-                    // Unreadable sections cannot be checked for zeros, or be split between labels.
-                    Snapshot::Unreadable(..) if self.writes != Writes::All => Ok(()),
-                    Snapshot::Unreadable(saved, error) => self.save(&saved, error.into()),
+                .and_then(|(snapshot, missing)| {
+                    self.lacks(missing);
+                    match snapshot {
+                        Snapshot::Known(known) => self.write(known, which),
+                        // Unreadable sections cannot be checked for zeros, or be split between labels.
+                        Snapshot::Unreadable(..) if self.writes != Writes::All => Ok(()),
+                        Snapshot::Unreadable(saved, error) => self.save(&saved, error.into()),
+                    }
                 });
             self.causes.extend(written.err().map(Cause::Failed));
         }
         if let more @ 1.. = self.left_out.saturating_sub(MAX_DEFECTS) {
             self.causes.push(Cause::MoreRecords(more));
         }
+    }
+
+    /// Reports copies whose counts are missing. If the code never ran, they have none.
+    fn lacks(&mut self, missing: Vec<CopiesError>) {
+        if self.writes != Writes::New {
+            self.causes.extend(missing.into_iter().map(Cause::Partial));
+        }
+    }
+
+    /// The first reason why the profile lacks counts, and the next step. `None` if it lacks none.
+    pub(super) fn partial(&self) -> Option<String> {
+        self.causes.iter().find_map(|cause| match cause {
+            Cause::Partial(error) => Some(format!("{error}: {}", error.remedy())),
+            _ => None,
+        })
     }
 
     /// Writes the profiles of bounds number `which`. Writes nothing for a code object without records:
@@ -114,6 +133,7 @@ impl<'a> Pass<'a> {
             version,
             records,
             sections,
+            copies,
             names_address,
         } = snapshot;
         let room = MAX_DEFECTS.saturating_sub(self.left_out);
@@ -123,9 +143,12 @@ impl<'a> Pass<'a> {
         let records = &records.bytes;
         let sections = PerSection {
             data: records.as_slice(),
-            ..sections
+            ..sections.slices()
         };
-        self.copied.push(sections.map(|section| section.len()));
+        self.copied.push(Copied {
+            sections: sections.map(|section| section.len()),
+            copies,
+        });
         if records.is_empty() {
             return Ok(());
         }

@@ -178,6 +178,14 @@ impl<T> PerSection<T> {
             .map(|section| (section, self.get(section)))
     }
 
+    /// The bytes of each section.
+    pub(crate) fn slices(&self) -> PerSection<&[u8]>
+    where
+        T: AsRef<[u8]>,
+    {
+        PerSection::from_fn(|section| self.get(section).as_ref())
+    }
+
     /// Makes a new value from each value.
     pub fn map<U>(&self, mut make: impl FnMut(&T) -> U) -> PerSection<U> {
         PerSection::from_fn(|section| make(self.get(section)))

@@ -1,6 +1,7 @@
-//! Reading: a load's sections, copied from the device and checked.
+//! Reading: a load's sections, copied from the device, with all copies of its counters summed, and checked.
 
-pub(crate) mod copies;
+pub(crate) mod copied_memory;
+mod counter_copies;
 pub(crate) mod counted;
 mod error;
 pub(crate) mod snapshot;

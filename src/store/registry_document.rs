@@ -142,6 +142,7 @@ fn load(load: &Loaded, layout: &DataLayout, hosts: &[&HostFile]) -> LoadRecord {
         code_object: elf.map(|elf| elf.identity.to_string()),
         host,
         profile: profile.map(|path| layout.relative(path).to_string_lossy().into_owned()),
+        partial: load.partial.as_deref().map(str::to_owned),
         kernels: elf
             .map_or(&[][..], |elf| elf.kernels.as_slice())
             .iter()

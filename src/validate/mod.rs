@@ -1,13 +1,17 @@
 //! Validation of the data that a device has about its profile sections.
 //!
 //! [`SectionRanges`] checks bounds against the memory that a code object occupies, [`check_records`] checks
-//! data records against the copied counters, and [`NamesChecker`] checks the names.
+//! data records against the copied counters, [`CheckedCopies`] checks the copies of counters, and [`NamesChecker`]
+//! checks the names.
 
 mod bounds;
+mod copies;
 mod names;
 mod records;
 
 pub use bounds::{MAX_SECTION_BYTES, SectionRanges, disagreement};
+pub(crate) use copies::bounded;
+pub use copies::{CheckedCopies, CopiesArea, CopiesError};
 pub use names::{NamesChecker, for_each_name};
 pub use records::{CheckedRecords, MAX_DEFECTS, RecordDefect, check_records};
 

@@ -4,6 +4,7 @@
 
 mod amplified;
 mod blank;
+mod copies;
 #[allow(
     dead_code,
     reason = "shared with the tests of faults, which use all of it"

@@ -1,6 +1,7 @@
 //! LLVM's own drain for HIP, if the compiler has linked it into the program.
 //!
-//! Both drains would write every count, into files of different names, and a merge would double them.
+//! Both drains would write every count, into files of different names, and a merge would double them. So each code
+//! object is left to one of them.
 #![expect(unsafe_code, reason = "makes a function of an address")]
 
 use std::collections::HashSet;
@@ -43,7 +44,8 @@ const HIP_ONLY: &CStr = c"hipInit";
 pub(crate) enum Stance {
     /// There is no other drain.
     Alone,
-    /// LLVM's drain writes the profiles.
+    /// LLVM's drain writes the profiles of code objects without copies of their counters, which it does not know of.
+    /// rocov drains the others, and LLVM's drain finds nothing of them, because rocov has blanked their tables.
     StandDown,
     /// rocov drains. LLVM's drain finds nothing, because rocov has blanked its tables.
     TakeOver,

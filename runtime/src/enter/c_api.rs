@@ -105,13 +105,14 @@ pub extern "C" fn rocov_code_unloading() -> RocovStatus {
 /// this program, passes the call on to it, because it may be one of its own.
 #[unsafe(no_mangle)]
 pub extern "C" fn __llvm_profile_hip_collect_device_data() -> c_int {
-    if let Some(llvms) = llvm_drain::exported_entry() {
-        // SAFETY: this is LLVM's function, which takes no arguments.
-        return unsafe { llvms() };
-    }
-    match rocov_drain() {
+    let drained = match rocov_drain() {
         RocovStatus::Ok | RocovStatus::Nothing => 0,
         _ => -1,
+    };
+    match llvm_drain::exported_entry() {
+        // SAFETY: this is LLVM's function, which takes no arguments.
+        Some(llvms) => drained.min(unsafe { llvms() }),
+        None => drained,
     }
 }
 

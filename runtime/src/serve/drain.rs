@@ -5,7 +5,7 @@ use rocov::drain::Idle;
 
 use super::kernel_wait::{self, Waited};
 use super::report::{report, report_not_kept};
-use super::state::{attach_own, with_owned, with_state};
+use super::state::{attach_own, with_device, with_owned, with_state};
 use super::{device_files, loads};
 use crate::guest::journal::{self, Note};
 use crate::guest::status::RocovStatus;
@@ -47,11 +47,12 @@ pub(crate) fn exit_begins() {
 
 /// Drains everything that may have counted since the last drain. Skips agents that have been `idle`.
 pub(super) fn drain(idle: &Idle) -> RocovStatus {
-    let drained = with_owned(|state, device| {
-        if state.yields_to_llvm(device) {
+    let drained = with_device(|state, device| {
+        state.share_with_llvm(device);
+        let outcome = state.session.drain_busy(device, &state.name, idle);
+        if state.stands_down() && outcome.losses.is_empty() {
             return RocovStatus::Nothing;
         }
-        let outcome = state.session.drain_busy(device, &state.name, idle);
         let is_done = outcome.pairs == 0 && outcome.losses.is_empty() && !state.session.is_empty();
         if is_done {
             log::verbose(format_args!("nothing has run since the last drain"));
@@ -60,7 +61,7 @@ pub(super) fn drain(idle: &Idle) -> RocovStatus {
         }
         report_not_kept(&outcome.not_kept);
         // The drain has found code that came in past the hooks.
-        state.yields_to_llvm(device);
+        state.share_with_llvm(device);
         if !outcome.losses.is_empty() {
             RocovStatus::Loss
         } else if outcome.found == 0 {

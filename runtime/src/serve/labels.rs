@@ -77,13 +77,13 @@ pub(super) fn turn(change: &mut dyn FnMut(&mut Scopes) -> RocovStatus) -> RocovS
     }
     let device = attach_own();
     with_state(|state| {
-        if state.stands_down() {
-            return RocovStatus::Nothing;
-        }
         let scope = state.scopes.current();
         let marked = device.map(|device| mark(state, &device, scope, &idle));
         let changed = change(&mut state.scopes);
         state.session.go_on_in(state.scopes.current());
+        if state.stands_down() {
+            return RocovStatus::Nothing;
+        }
         if state.scopes.are_too_many() {
             log::warn_once(
                 &"the labels that threads have open are too long for the name of one directory: \

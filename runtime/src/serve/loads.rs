@@ -6,7 +6,7 @@ use rocov::drain::Outcome;
 
 use super::drain::{drain, keep, wait_and_warn};
 use super::report::{report, report_missing, report_not_kept};
-use super::state::{State, attach, copying, warn_blind, with_owned, with_state};
+use super::state::{State, attach, copying, warn_blind, with_device, with_owned, with_state};
 use super::{Entrances, kernel_wait};
 use crate::guest::journal::{self, Note};
 use crate::guest::status::RocovStatus;
@@ -42,7 +42,7 @@ pub(super) fn frozen(executable: Executable, entrances: &Entrances) {
 
 /// Follows code that was loaded past the hooks.
 pub(super) fn look(entrances: &Entrances) -> RocovStatus {
-    let looked = with_owned(|state, device| {
+    let looked = with_device(|state, device| {
         look_for_unseen(state, device);
         came_in(state, device, entrances);
         RocovStatus::Ok
@@ -51,9 +51,12 @@ pub(super) fn look(entrances: &Entrances) -> RocovStatus {
 }
 
 /// Prepares the end of code that counts: the early exit drain runs before HIP's destructors, and LLVM's
-/// own drain, if it is there, finds nothing.
+/// own drain, if it is there, finds nothing of the code that rocov drains.
 fn came_in(state: &mut State, device: &HsaDevice, entrances: &Entrances) {
-    if !state.session.is_empty() && !state.yields_to_llvm(device) {
+    if !state.session.is_empty() {
+        state.share_with_llvm(device);
+    }
+    if !state.session.is_empty() {
         (entrances.register_early_exit)();
     }
 }

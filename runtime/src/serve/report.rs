@@ -1,6 +1,6 @@
 //! Lines and notes about the outcome of a drain.
 
-use rocov::drain::Outcome;
+use rocov::drain::{Copied, Outcome};
 use rocov::store::KeepError;
 
 use crate::guest::journal::{self, Note};
@@ -9,11 +9,14 @@ use crate::guest::log;
 /// Reports an outcome, in the words of LLVM's own drain.
 pub(super) fn report(outcome: &Outcome) {
     report_losses(outcome);
-    for copied in &outcome.copied {
+    for Copied { sections, copies } in &outcome.copied {
         log::verbose(format_args!(
             "Copied device sections: Counters={}, Data={}, Names={}, UniformCounters={}",
-            copied.counters, copied.data, copied.names, copied.uniform
+            sections.counters, sections.data, sections.names, sections.uniform
         ));
+        if *copies > 0 {
+            log::verbose(format_args!("Copied copies of counters: {copies} bytes"));
+        }
     }
     report_files(outcome);
     log::verbose(format_args!(
@@ -53,7 +56,7 @@ pub(super) fn log_files(outcome: &Outcome) {
 }
 
 fn report_losses(outcome: &Outcome) {
-    if outcome.failures() > 0 {
+    if outcome.loses_counts() {
         journal::note(Note::Lost);
     }
     outcome.losses.iter().for_each(log::warn_once);

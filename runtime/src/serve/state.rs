@@ -42,26 +42,33 @@ impl State {
         }
     }
 
-    /// Returns whether LLVM's own runtime drains this program, as far as it was searched for.
-    pub(super) fn stands_down(&self) -> bool {
-        self.llvm_drain.stance() == Stance::StandDown
+    /// Searches for LLVM's own runtime again. If it is there, leaves each code object to one of the drains: LLVM's finds
+    /// nothing of those that rocov drains.
+    pub(super) fn share_with_llvm(&mut self, device: &HsaDevice) {
+        match self.llvm_drain.look() {
+            Stance::Alone => return,
+            Stance::StandDown => self.session.leave_plain_counters(),
+            Stance::TakeOver => {}
+        }
+        report::report_missing(&self.session.blank_tables(device));
     }
 
-    /// Searches for LLVM's runtime again, and returns whether it drains this program. If rocov drains in
-    /// its stead, leaves nothing for it to find.
-    pub(super) fn yields_to_llvm(&mut self, device: &HsaDevice) -> bool {
-        let stance = self.llvm_drain.look();
-        if stance == Stance::TakeOver {
-            report::report_missing(&self.session.blank_tables(device));
-        }
-        stance == Stance::StandDown
+    /// Returns whether LLVM's own runtime drains all loaded code, as far as it was searched for.
+    pub(super) fn stands_down(&self) -> bool {
+        self.llvm_drain.stance() == Stance::StandDown && self.session.is_empty()
     }
 }
 
 /// Runs `work` on the state, unless there is nothing to do in this process.
 pub(super) fn with_owned<T>(work: impl FnOnce(&mut State, &HsaDevice) -> T) -> Option<T> {
+    with_device(|state, device| (!state.stands_down()).then(|| work(state, device))).flatten()
+}
+
+/// Runs `work` on the state, even if LLVM's runtime drains all code that is known so far. Does nothing if this process
+/// has loaded no code.
+pub(super) fn with_device<T>(work: impl FnOnce(&mut State, &HsaDevice) -> T) -> Option<T> {
     let device = attach_own()?;
-    with_state(|state| (!state.stands_down()).then(|| work(state, &device)))
+    Some(with_state(|state| work(state, &device)))
 }
 
 /// Runs `work` on the state. The first call makes the state.

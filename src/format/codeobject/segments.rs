@@ -1,4 +1,4 @@
-//! A code object's memory as the loader lays it out.
+//! A code object's memory as the loader lays it out, relocated.
 
 use object::LittleEndian;
 use object::elf::{PT_LOAD, RelocationType};
@@ -6,6 +6,7 @@ use object::read::ReadRef;
 use object::read::elf::{ProgramHeader, SectionHeader};
 
 use crate::format::codeobject::{CodeObject, CodeObjectError};
+use crate::format::copies_table::{COPIES_SECTION, CopiesTableError, CopiesTables};
 use crate::support::memory::room;
 
 /// `R_AMDGPU_RELATIVE64`: the load address plus the addend ("User Guide for AMDGPU Backend", "Relocation
@@ -44,13 +45,42 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
             let place = memory.get_mut(start..start + contents.len());
             place.ok_or(CodeObjectError::Cut)?.copy_from_slice(contents);
         }
+        self.relocate(0, &mut memory)?;
+        Ok(memory)
+    }
+
+    /// The tables of copies, with ELF addresses. Empty if the code object has no copies.
+    #[must_use]
+    pub fn copies_tables(&self) -> CopiesTables {
+        let section = self
+            .sections
+            .section_by_name(LittleEndian, COPIES_SECTION.as_bytes());
+        let Some((_, section)) = section else {
+            return CopiesTables::default();
+        };
+        let unreadable = |reason| CopiesTables::unreadable(CopiesTableError::Unreadable { reason });
+        let mut bytes = match section.data(LittleEndian, self.data) {
+            Ok(bytes) if bytes.len() as u64 == section.sh_size(LittleEndian) => bytes.to_vec(),
+            Ok(_) => return unreadable("it has no contents".to_owned()),
+            Err(error) => return unreadable(error.to_string()),
+        };
+        match self.relocate(section.sh_addr(LittleEndian), &mut bytes) {
+            Ok(()) => CopiesTables::decode(&bytes),
+            Err(error) => unreadable(error.to_string()),
+        }
+    }
+
+    /// Relocates `memory`, which starts at ELF address `start`, for a load at address 0. Skips relocations of other
+    /// memory.
+    fn relocate(&self, start: u64, memory: &mut [u8]) -> Result<(), CodeObjectError> {
         for section in self.sections.iter() {
             let Some((relocations, _)) = section.rela(LittleEndian, self.data)? else {
                 continue;
             };
             for relocation in relocations {
-                let place = usize::try_from(relocation.r_offset.get(LittleEndian)).ok();
-                let place = place
+                let offset = relocation.r_offset.get(LittleEndian).checked_sub(start);
+                let place = offset
+                    .and_then(|offset| usize::try_from(offset).ok())
                     .filter(|_| relocation.r_type(LittleEndian, false) == RELATIVE64)
                     .and_then(|start| memory.get_mut(start..start.checked_add(8)?));
                 if let Some(place) = place {
@@ -59,6 +89,6 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
                 }
             }
         }
-        Ok(memory)
+        Ok(())
     }
 }

@@ -30,11 +30,6 @@ impl PerSection<Vec<u8>> {
         }))
     }
 
-    /// The bytes of each section.
-    pub(crate) fn slices(&self) -> PerSection<&[u8]> {
-        PerSection::from_fn(|section| self.get(section).as_slice())
-    }
-
     /// Adds the counts of another run of the same code object. Sums stop at [`MAX_COUNT`]. Single-byte
     /// counters and bitmaps are joined: reached in either means reached.
     ///

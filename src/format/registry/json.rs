@@ -140,6 +140,7 @@ mod tests {
             code_object: Some("0f3c".into()),
             host: None,
             profile: None,
+            partial: None,
             kernels: vec![KernelAddress {
                 name: "k".into(),
                 object: 0x7f31_c0de_0040,

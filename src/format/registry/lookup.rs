@@ -56,6 +56,7 @@ mod tests {
             code_object: None,
             host: None,
             profile: None,
+            partial: None,
             kernels: vec![KernelAddress {
                 name: kernel.to_owned(),
                 object: base + 0x40,

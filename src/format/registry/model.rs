@@ -141,6 +141,9 @@ pub struct LoadRecord {
     /// absolute if the profile is in another directory. A merged registry keeps the process's name for the
     /// profile: the merged profile has another name.
     pub profile: Option<String>,
+    /// The reason why its profile lacks some of its counts, and the next step. `None` if it lacks none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<String>,
     /// The addresses of its kernels, by name.
     pub kernels: Vec<KernelAddress>,
     /// Its end, if that came before the registry was written.

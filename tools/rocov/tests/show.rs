@@ -287,6 +287,7 @@ fn a_registry_is_compared_with_the_files_beside_it() {
         code_object: Some(code_object.into()),
         host: None,
         profile: Some(profile.into()),
+        partial: None,
         kernels: Vec::new(),
         unload: None,
     };

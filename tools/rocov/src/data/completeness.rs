@@ -35,6 +35,11 @@ impl DataDirectory {
         left_out(matched.damaged, "damaged profile");
         let damage = self.named.iter().map(|file| file.damage.len());
         left_out(damage.sum(), "damaged part of an object");
+        let partial = self.partial_profiles(matched).len();
+        if partial > 0 {
+            let objects = count(partial, "code object");
+            missing.push(format!("{objects} with partial profiles: see above"));
+        }
 
         // An earlier warning covers profiles for optimization: they are not missing.
         let profiles = || self.device.iter().chain(&self.ir_level);

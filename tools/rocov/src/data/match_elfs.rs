@@ -8,7 +8,7 @@ use rocov::store::Label;
 
 use super::components::Components;
 use super::device_elfs::{DeviceElf, ObjectFile};
-use super::{DataDirectory, DeviceProfile, profile_header};
+use super::{DataDirectory, DeviceProfile, partial_profiles, profile_header};
 use crate::llvm::LlvmTools;
 use crate::term::plural::count;
 use crate::term::remedy::explained;
@@ -240,7 +240,8 @@ impl DataDirectory {
     }
 
     /// Pairs the profiles of `archs` and `components` with device ELFs, and leaves out code objects
-    /// without a coverage mapping and damaged profiles. All that is left out is a warning.
+    /// without a coverage mapping and damaged profiles. All that is left out is a warning, and so is each partial
+    /// profile.
     ///
     /// # Errors
     ///
@@ -267,6 +268,7 @@ impl DataDirectory {
             return Err(self.no_mapping());
         }
         matched.leave_out_damaged(self, installed, warnings);
+        warnings.extend(partial_profiles::lines(&self.partial_profiles(&matched)));
         Ok(matched)
     }
 

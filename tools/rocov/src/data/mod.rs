@@ -19,6 +19,7 @@ pub(crate) mod labels;
 pub(crate) mod match_elfs;
 mod names;
 mod no_profiles;
+mod partial_profiles;
 pub(crate) mod profile_header;
 mod registries;
 mod walk;

@@ -88,6 +88,8 @@ pub(crate) struct RegistryLoad {
     pub(crate) code_object: Option<String>,
     pub(crate) host: Option<usize>,
     pub(crate) profile: Option<String>,
+    #[serde(default)]
+    pub(crate) partial: Option<String>,
 }
 
 /// All of several registries, as one.
@@ -273,6 +275,7 @@ impl From<&LoadRecord> for RegistryLoad {
             code_object: load.code_object.clone(),
             host: load.host,
             profile: load.profile.clone(),
+            partial: load.partial.clone(),
         }
     }
 }

@@ -76,6 +76,7 @@ pub(crate) fn load(
         code_object: Some(object.identity.clone()),
         host: None,
         profile: None,
+        partial: None,
         kernels: kernels
             .map(|(number, kernel)| KernelAddress {
                 name: kernel.name.clone(),

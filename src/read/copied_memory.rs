@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use crate::device::{Device, DeviceError, DeviceRange};
 use crate::discover::Load;
 use crate::format::bounds_table::Bounds;
-use crate::format::sections::Section;
 use crate::support::memory::zeroed;
 use crate::validate::MAX_SECTION_BYTES;
 
@@ -16,8 +15,15 @@ use crate::validate::MAX_SECTION_BYTES;
 /// microseconds at the 25 GB/s of a PCIe 4 link, less than another copy.
 const MAX_GAP: u64 = 256 << 10;
 
+/// Areas with copies of counters may lie this far from the sections, in bytes. The load's other copy would have to
+/// wait for the first, which takes longer.
+const MAX_GAP_TO_AREAS: u64 = 1 << 20;
+
+/// The most bytes of areas that are in host memory at a time, except a larger one by itself.
+const MAX_AREAS_BYTES: u64 = MAX_SECTION_BYTES;
+
 /// The copied parts of a device's memory. It copies more on demand.
-pub(crate) struct Copies<'a> {
+pub(crate) struct CopiedMemory<'a> {
     device: &'a dyn Device,
     spans: Vec<Span<'a>>,
 }
@@ -34,10 +40,10 @@ impl Span<'_> {
     }
 }
 
-impl<'a> Copies<'a> {
-    /// Starts without copies.
+impl<'a> CopiedMemory<'a> {
+    /// Starts without a copy.
     pub(crate) fn none(device: &'a dyn Device) -> Self {
-        Copies {
+        CopiedMemory {
             device,
             spans: Vec::new(),
         }
@@ -46,7 +52,7 @@ impl<'a> Copies<'a> {
     /// Starts with `bytes`, which are those from `start` on.
     pub(crate) fn of(device: &'a dyn Device, start: u64, bytes: &'a [u8]) -> Self {
         let bytes = bytes.into();
-        Copies {
+        CopiedMemory {
             device,
             spans: vec![Span { start, bytes }],
         }
@@ -61,10 +67,20 @@ impl<'a> Copies<'a> {
         Ok(ranges.map(|range| self.at(range).expect("it was copied")))
     }
 
+    /// The bytes of `range`. If they were not copied so far, copies them and does not keep them.
+    pub(crate) fn read(&self, range: DeviceRange) -> Result<Cow<'_, [u8]>, DeviceError> {
+        if let Some(bytes) = self.at(range) {
+            return Ok(bytes.into());
+        }
+        let mut bytes = zeroed(range.len)?;
+        self.device.read(range.start, &mut bytes)?;
+        Ok(bytes.into())
+    }
+
     /// Copies the missing ones of these ranges.
-    fn complete(&mut self, ranges: &[DeviceRange]) -> Result<(), DeviceError> {
+    pub(crate) fn complete(&mut self, ranges: &[DeviceRange]) -> Result<(), DeviceError> {
         let missing = ranges.iter().filter(|range| self.at(**range).is_none());
-        for range in together(&missing.copied().collect::<Vec<_>>()) {
+        for range in together(&missing.copied().collect::<Vec<_>>(), MAX_GAP) {
             let mut bytes = zeroed(range.len)?;
             self.device.read(range.start, &mut bytes)?;
             self.spans.push(Span {
@@ -84,23 +100,29 @@ impl<'a> Copies<'a> {
 }
 
 /// The first range to copy of `load`: its counters, and the parts near them whose place is known before a
-/// read. If the ELF cannot be read, only the table.
+/// read. If the ELF cannot be read, only the tables.
 pub(crate) fn first_look(load: &Load) -> DeviceRange {
-    let tables = load.tables.iter().map(|table| DeviceRange {
-        start: table.address,
-        len: table.size,
+    let symbols = load.tables.iter().chain(&load.copies);
+    let symbols = symbols.map(|symbol| DeviceRange {
+        start: symbol.address,
+        len: symbol.size,
     });
-    let mut ranges: Vec<DeviceRange> = tables.collect();
+    let mut ranges: Vec<DeviceRange> = symbols.collect();
     let mut most_wanted = ranges.first().copied();
+    let mut max_gap = MAX_GAP;
     ranges.extend(load.version_word());
     if let Some(elf) = &load.elf {
         let bounds = Bounds::of_elf(&elf.sections, load.load_delta);
         most_wanted = Some(range_of(bounds.counters));
         ranges.extend(bounds.iter().map(|(_, bounds)| range_of(*bounds)));
+        if load.has_copies() {
+            max_gap = MAX_GAP_TO_AREAS;
+            ranges.extend(areas(load));
+        }
     }
     ranges.retain(|range| is_sane(*range, load));
     let found = most_wanted.and_then(|wanted| {
-        together(&ranges)
+        together(&ranges, max_gap)
             .into_iter()
             .find(|span| wanted.len > 0 && span.contains(&wanted))
     });
@@ -110,22 +132,37 @@ pub(crate) fn first_look(load: &Load) -> DeviceRange {
     })
 }
 
-/// Copies at once the ranges of `bounds` and `version` that lie in the load. Validation and errors come
-/// later, when each range is used.
+/// Copies at once the ranges of `bounds` and `version` and the areas from the ELF, as far as they lie in the load.
+/// Validation and errors come later, when each range is used.
 pub(crate) fn second_look(
-    copies: &mut Copies<'_>,
+    memory: &mut CopiedMemory<'_>,
     load: &Load,
     bounds: &Bounds,
     version: Option<u64>,
 ) {
-    let word = version.map_or((0, 0), |word| (word, word.saturating_add(8)));
-    let [data, counters, bitmap, uniform, names] = Section::ALL.map(|it| *bounds.get(it));
-    let wanted = [data, counters, bitmap, uniform, names, word].map(|bounds| {
-        let range = range_of(bounds);
-        let len = if is_sane(range, load) { range.len } else { 0 };
-        DeviceRange { len, ..range }
-    });
-    let _ = copies.get(wanted);
+    let word = version.map(|word| (word, word.saturating_add(8)));
+    let sections = bounds.iter().map(|(_, bounds)| *bounds);
+    let mut wanted: Vec<DeviceRange> = sections.chain(word).map(range_of).collect();
+    wanted.extend(areas(load));
+    wanted.retain(|range| is_sane(*range, load));
+    let _ = memory.complete(&wanted);
+}
+
+/// The areas to copy with the sections, if the ELF tells where they are. None if together they are too large: they are
+/// copied one after the other then.
+fn areas(load: &Load) -> Vec<DeviceRange> {
+    let elf = load.elf.iter();
+    let areas = elf.flat_map(|elf| elf.copies.areas_at(load.load_delta));
+    let mut areas: Vec<_> = areas.map(range_of).collect();
+    areas.retain(|area| is_sane(*area, load));
+    // The units of one area each have a table of it.
+    areas.sort_by_key(|area| (area.start, area.len));
+    areas.dedup();
+    let total = areas.iter().fold(0, |sum: u64, area| sum.saturating_add(area.len));
+    if total > MAX_AREAS_BYTES {
+        areas.clear();
+    }
+    areas
 }
 
 fn range_of((start, stop): (u64, u64)) -> DeviceRange {
@@ -139,15 +176,15 @@ fn is_sane(range: DeviceRange, load: &Load) -> bool {
     range.len <= MAX_SECTION_BYTES && load.segment.contains(&range)
 }
 
-/// The fewest copies that cover all of `ranges`: ranges that lie close together share one.
-fn together(ranges: &[DeviceRange]) -> Vec<DeviceRange> {
+/// The fewest copies that cover all of `ranges`: ranges that lie at most `max_gap` bytes apart share one.
+fn together(ranges: &[DeviceRange], max_gap: u64) -> Vec<DeviceRange> {
     let mut spans: Vec<DeviceRange> = Vec::new();
     for range in DeviceRange::in_order(ranges)
         .into_iter()
         .map(|place| ranges[place])
     {
         match spans.last_mut() {
-            Some(last) if range.start - last.start <= last.len.saturating_add(MAX_GAP) => {
+            Some(last) if range.start - last.start <= last.len.saturating_add(max_gap) => {
                 let len = (range.start - last.start).saturating_add(range.len);
                 last.len = last.len.max(len);
             }
