@@ -22,7 +22,7 @@ fn the_compiler_takes_the_flags_and_the_counts_are_exact() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let data = directory.path().join("data");
     let mut command = program().under_rocov(TARGET, &data);
-    run(command.args(flags_for(compiler.clang, &[]))).success();
+    run(command.args(flags_for(compiler.clang, &["--counters=llvm"]))).success();
     let profiles = device_profiles(&data);
     let [profile] = profiles.as_slice() else {
         panic!("{profiles:?}");

@@ -137,7 +137,14 @@ pub(crate) fn rocov_flags(stack: Stack, options: &[&str]) -> Vec<OsString> {
 pub(crate) fn flags_for(compiler: &str, options: &[&str]) -> Vec<OsString> {
     let mut flags = limited(built("rocov"));
     flags.args(["flags", "--clang", compiler]).args(options);
-    let flags = run(&mut flags).success().silently().stdout;
+    let output = run(&mut flags).success();
+    // A clang before 19 has no fast counters.
+    let warning = output
+        .stderr
+        .lines()
+        .filter(|line| !line.contains("--counters=llvm"));
+    assert_eq!(warning.count(), 0, "{}", output.stderr);
+    let flags = output.stdout;
     flags.split_whitespace().map(OsString::from).collect()
 }
 

@@ -54,7 +54,11 @@ impl Released {
             .arguments(["-x", "hip", "-c", "-O1", "-fPIC"])
             .arguments([format!("--offload-arch={GPU}")])
             .arguments(self.stack.compile_flags_for(self.clang))
-            .arguments(flags_for(self.clang.clang, options))
+            // LLVM's drain knows nothing of copies of counters.
+            .arguments(flags_for(
+                self.clang.clang,
+                &[options, &["--counters=llvm"]].concat(),
+            ))
             .arguments(more)
             .source(source)
             .reads([device_header()])
