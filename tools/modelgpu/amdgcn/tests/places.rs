@@ -105,7 +105,7 @@ fn waves_of_a_workgroup_share_a_unit_and_spread_over_its_simds() {
         let found = registers(target, 2, 16);
         for (group, [hw_id, xcc_id]) in [[0, 0], second].into_iter().enumerate() {
             let wanted: Vec<Registers> = (0..16)
-                .map(|wave| [hw_id | wave / 4 | wave % 4 << 4, xcc_id])
+                .map(|wave| [hw_id | (wave / 4) | (wave % 4) << 4, xcc_id])
                 .collect();
             assert_eq!(found[group], wanted, "{target}, workgroup {group}");
         }

@@ -342,8 +342,8 @@ mod tests {
         );
     }
 
-    /// An MI210 and an MI300X, as their drivers present them, but for an MI210's `cu_per_simd_array`:
-    /// the driver counts a unit that the chip has and the product does not.
+    /// AMD's data sheets: an MI210 has 104 compute units, an MI300X 304 in 8 XCCs. Each unit has 4
+    /// SIMDs. The engines are 8 in an MI210, and 4 in each XCC of an MI300X.
     #[test]
     fn units_are_those_of_the_products() {
         let files = files(&[("ROCOV_MODELGPU", "gfx90a,gfx942")]);

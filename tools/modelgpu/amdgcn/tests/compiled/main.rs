@@ -245,7 +245,7 @@ fn hip_kernels() {
                     };
                     let start = Some(value % 97 + 1);
                     let rounds = std::iter::successors(start, step).count() as u64 - 1;
-                    rounds / 4 << 32 | rounds
+                    ((rounds / 4) << 32) | rounds
                 })
             }),
             ("ends", |_, input| {
