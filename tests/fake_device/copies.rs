@@ -15,7 +15,7 @@ use rocov::format::registry::model::Document;
 use crate::fake_device::{FAILED, FakeDevice};
 use crate::kills::keeping;
 use crate::support::artifacts::repository;
-use crate::support::compile::code_object_of;
+use crate::support::compile::{clang, code_object_of, device_only};
 use crate::support::profile::raw_profiles;
 use crate::{FIRST, SECOND, VECADD, counts, merged, output, profile_name, vecadd};
 
@@ -48,7 +48,7 @@ fn loaded_of(image: &[u8]) -> FakeDevice {
     device
 }
 
-fn loaded() -> FakeDevice {
+pub(crate) fn loaded() -> FakeDevice {
     loaded_of(&tally())
 }
 
@@ -133,6 +133,30 @@ fn all_copies_come_home_in_one_read_with_the_elf_and_without_it() {
         // 4 copies of 128 bytes each, and half of a fifth.
         let copied = outcome.copied[0];
         assert_eq!((copied.sections.counters, copied.copies), (16, 512 + 576));
+    }
+}
+
+/// Memory of the program between the counters and the copies is copied with them only if that takes less time than
+/// another copy.
+#[test]
+fn areas_come_in_the_copy_of_the_sections_if_they_are_near() {
+    for (distance, reads) in [(512 << 10, 1), (2 << 20, 2)] {
+        let image = device_only(clang(), &["gfx90a"], 4)
+            .arguments(["-O1"])
+            .counting()
+            .arguments([format!("-DDISTANCE={distance}")])
+            .source(repository("testdata/copies/tally.hip"))
+            .output("tally-far");
+        let device = loaded_of(&fs::read(image).expect("a compiled code object"));
+        let (counters, _) = device.section(FIRST, "__llvm_prf_cnts");
+        let (area, _) = device.find(FIRST, "first_area");
+        assert!(counters + distance <= area, "{counters:#x}, {area:#x}");
+        count_everywhere(&device);
+        let (directory, name) = output();
+        let outcome = Session::default().drain(&device, &name);
+        assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
+        assert_eq!(counts(&merged(directory.path()), TALLY), [1111, 222]);
+        assert_eq!(device.reads.borrow().len(), reads, "{distance}");
     }
 }
 
