@@ -73,7 +73,10 @@ impl CopiesTable {
 
 /// The device addresses of bounds in an ELF that is loaded at `load_delta`.
 fn loaded((start, stop): (u64, u64), load_delta: u64) -> (u64, u64) {
-    (start.wrapping_add(load_delta), stop.wrapping_add(load_delta))
+    (
+        start.wrapping_add(load_delta),
+        stop.wrapping_add(load_delta),
+    )
 }
 
 /// Damage to the tables of a code object.
@@ -92,7 +95,9 @@ pub enum CopiesTableError {
         found: u64,
     },
     /// The section or the next table begins within the part that all tables have.
-    #[error("the table at byte {at} of {COPIES_SECTION} is cut short: it has {found} bytes, expected at least {HEAD_BYTES}")]
+    #[error(
+        "the table at byte {at} of {COPIES_SECTION} is cut short: it has {found} bytes, expected at least {HEAD_BYTES}"
+    )]
     Cut {
         /// The place of the table in the section.
         at: usize,
@@ -100,7 +105,9 @@ pub enum CopiesTableError {
         found: usize,
     },
     /// rocov does not know the version of a table.
-    #[error("the table at byte {at} of {COPIES_SECTION} has version {found}, expected {COPIES_VERSION}")]
+    #[error(
+        "the table at byte {at} of {COPIES_SECTION} has version {found}, expected {COPIES_VERSION}"
+    )]
     Version {
         /// The place of the table in the section.
         at: usize,

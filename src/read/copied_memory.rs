@@ -158,7 +158,9 @@ fn areas(load: &Load) -> Vec<DeviceRange> {
     // The units of one area each have a table of it.
     areas.sort_by_key(|area| (area.start, area.len));
     areas.dedup();
-    let total = areas.iter().fold(0, |sum: u64, area| sum.saturating_add(area.len));
+    let total = areas
+        .iter()
+        .fold(0, |sum: u64, area| sum.saturating_add(area.len));
     if total > MAX_AREAS_BYTES {
         areas.clear();
     }

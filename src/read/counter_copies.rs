@@ -75,7 +75,10 @@ mod tests {
             ..PerSection::default()
         };
         add_copies(&mut sections, &area(copies), &words(area_words)).unwrap();
-        (sections.counters.into_owned(), sections.uniform.into_owned())
+        (
+            sections.counters.into_owned(),
+            sections.uniform.into_owned(),
+        )
     }
 
     #[test]

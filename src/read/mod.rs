@@ -1,8 +1,8 @@
 //! Reading: a load's sections, copied from the device, with all copies of its counters summed, and checked.
 
 pub(crate) mod copied_memory;
-mod counter_copies;
 pub(crate) mod counted;
+mod counter_copies;
 mod error;
 pub(crate) mod snapshot;
 

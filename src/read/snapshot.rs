@@ -15,8 +15,8 @@ use crate::read::counter_copies::add_copies;
 use crate::read::error::ReadError;
 use crate::support::memory::{room, zeroed};
 use crate::validate::{
-    CheckedCopies, CheckedRecords, CopiesError, NamesChecker, SectionRanges, SectionsError, bounded,
-    check_records, disagreement,
+    CheckedCopies, CheckedRecords, CopiesError, NamesChecker, SectionRanges, SectionsError,
+    bounded, check_records, disagreement,
 };
 
 /// The copied sections of a load.
@@ -172,7 +172,12 @@ fn find_copies(
         }
     };
     let is_single_byte = Version::counts_bytes(word);
-    Ok(CheckedCopies::of(&tables, ranges, load.segment, is_single_byte))
+    Ok(CheckedCopies::of(
+        &tables,
+        ranges,
+        load.segment,
+        is_single_byte,
+    ))
 }
 
 impl<'a> Snapshot<'a> {

@@ -169,7 +169,12 @@ impl CheckedCopies {
         };
         let mut checked = Self {
             areas: Vec::with_capacity(tables.tables.len()),
-            errors: tables.damage.iter().cloned().map(CopiesError::from).collect(),
+            errors: tables
+                .damage
+                .iter()
+                .cloned()
+                .map(CopiesError::from)
+                .collect(),
         };
         // The areas so far, by start.
         let mut areas = BTreeMap::new();

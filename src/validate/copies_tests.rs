@@ -168,8 +168,7 @@ fn each_bad_area_is_named_and_costs_only_itself() {
 fn each_bad_range_is_named_and_costs_only_its_table() {
     let sections = "inside the counters section 0x2000..0x2020 nor inside the uniform counters section \
                     0x5000..0x5010";
-    let neither =
-        |range: &str| format!("the copied counters at {range} are neither {sections}");
+    let neither = |range: &str| format!("the copied counters at {range} are neither {sections}");
     for (range, expected) in [
         (
             (0x2010, 0x2008),

@@ -238,7 +238,12 @@ fn labels_and_windows_have_the_counts_of_their_copies() {
     count_in(&device, SECOND_AREA, 0, [16, 0]);
     device.count(FIRST, TALLY, &[32, 0]);
     session.drain(&device, &name);
-    let of = |label: &str| counts(&merged(&directory.path().join("profraw").join(label)), TALLY);
+    let of = |label: &str| {
+        counts(
+            &merged(&directory.path().join("profraw").join(label)),
+            TALLY,
+        )
+    };
     assert_eq!(of(""), [49, 0]);
     assert_eq!(of("labels/a"), [6, 1]);
 }
@@ -268,7 +273,10 @@ fn a_table_of_an_unknown_version_is_named_and_marks_the_profile() {
     let outcome = session.drain(&device, &name);
     let reason = "the table at byte 48 of __rocov_copies has version 2, expected 1: update rocov, it knows \
                   version 1";
-    assert_eq!(lines(&outcome), [format!("the profile is partial: {reason}")]);
+    assert_eq!(
+        lines(&outcome),
+        [format!("the profile is partial: {reason}")]
+    );
     assert!(outcome.loses_counts() && outcome.failures() == 0);
     assert_eq!(counts(&merged(directory.path()), TALLY), [111, 222]);
     session.keep(&name);
@@ -286,7 +294,10 @@ fn a_table_of_an_unknown_version_is_named_and_marks_the_profile() {
     session.drain(&device, &name);
     session.keep(&name);
     let registry = fs::read_to_string(session.registry_file().expect("a registry")).unwrap();
-    assert!(registry.contains("\"profile\"") && !registry.contains("partial"), "{registry}");
+    assert!(
+        registry.contains("\"profile\"") && !registry.contains("partial"),
+        "{registry}"
+    );
 }
 
 #[test]
@@ -376,11 +387,7 @@ fn bad_bounds_of_the_tables_leave_the_plain_counters() {
             &(|start: u64| start + 0x1000) as &dyn Fn(u64) -> u64,
             "the tables of copies end before they start: ",
         ),
-        (
-            1,
-            &|stop| stop + 0x10_0000,
-            "the tables of copies at ",
-        ),
+        (1, &|stop| stop + 0x10_0000, "the tables of copies at "),
         (1, &|stop| stop - 8, "expected multiples"),
     ] {
         let mut device = loaded();
@@ -420,7 +427,9 @@ fn tables_that_the_elf_lacks_are_named() {
     let (outcome, counts) = drained(&device);
     assert_eq!(
         lines(&outcome),
-        ["the profile is partial: __rocov_copies cannot be read from the ELF: it has no contents: build the code again"]
+        [
+            "the profile is partial: __rocov_copies cannot be read from the ELF: it has no contents: build the code again"
+        ]
     );
     assert_eq!(counts, [1, 2]);
 }
@@ -437,7 +446,10 @@ fn single_byte_counters_have_no_copies() {
     // Each table names its first range; the third is like the first.
     assert_eq!(lines.len(), 3, "{lines:?}");
     for line in lines {
-        assert!(line.ends_with("have 1 byte each, expected 8: build the code again"), "{line}");
+        assert!(
+            line.ends_with("have 1 byte each, expected 8: build the code again"),
+            "{line}"
+        );
     }
 }
 
@@ -450,9 +462,17 @@ fn saved_sections_have_the_counts_of_copies() {
     count_everywhere(&device);
     let (_directory, name) = output();
     let outcome = Session::default().drain(&device, &name);
-    assert!(matches!(outcome.losses[0].cause, Cause::Saved { .. }), "{:?}", outcome.losses);
+    assert!(
+        matches!(outcome.losses[0].cause, Cause::Saved { .. }),
+        "{:?}",
+        outcome.losses
+    );
     let saved = SavedSections::decode(&fs::read(&outcome.files[0]).unwrap()).unwrap();
-    let counters = saved.sections.iter().find(|it| it.name == "counters").unwrap();
+    let counters = saved
+        .sections
+        .iter()
+        .find(|it| it.name == "counters")
+        .unwrap();
     let expected = [1111_u64, 222].map(u64::to_le_bytes).concat();
     assert_eq!(counters.bytes, expected);
 }

@@ -24,9 +24,16 @@ fn counted(profile: &Path) -> Functions {
 fn on_host(level: &str) -> Functions {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let profile = directory.path().join("host.profraw");
-    let mut oracle = limited(host_oracle_of(&repository("testdata/copies/tally.hip"), level, &[]));
+    let mut oracle = limited(host_oracle_of(
+        &repository("testdata/copies/tally.hip"),
+        level,
+        &[],
+    ));
     oracle
-        .arg(expand(&repository("testdata/copies/tally.spec"), directory.path()))
+        .arg(expand(
+            &repository("testdata/copies/tally.spec"),
+            directory.path(),
+        ))
         .arg(directory.path())
         .env("LLVM_PROFILE_FILE", &profile);
     run(&mut oracle).success();
@@ -48,7 +55,11 @@ fn counts_in_copies_are_those_of_the_host() {
     for level in ["-O0", "-O1", "-O2"] {
         let host = on_host(level);
         let tally = &host["_Z5tallyPjj"];
-        assert_eq!((tally.calls, tally.blocks.as_slice()), (COUNTS.0, &COUNTS.1[..]), "{level}");
+        assert_eq!(
+            (tally.calls, tally.blocks.as_slice()),
+            (COUNTS.0, &COUNTS.1[..]),
+            "{level}"
+        );
         for target in ["gfx90a", "gfx942"] {
             let stack = Stack::for_target(target);
             if matches!(stack, Stack::Interpreter) {

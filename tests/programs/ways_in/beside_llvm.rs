@@ -182,13 +182,28 @@ fn code_with_copies_of_its_counters_is_rocovs() {
             command.args([&other, "sync"]).args(unload);
             let ended = run(&mut command).success();
             let profiles = device_profiles(&data);
-            let of_llvm = profiles.iter().filter(|profile| is_of_llvm(profile)).count();
-            assert_eq!((profiles.len(), of_llvm), (2, usize::from(is_llvms)), "{profiles:?}: {ended}");
+            let of_llvm = profiles
+                .iter()
+                .filter(|profile| is_of_llvm(profile))
+                .count();
+            assert_eq!(
+                (profiles.len(), of_llvm),
+                (2, usize::from(is_llvms)),
+                "{profiles:?}: {ended}"
+            );
             let counted = released.counted(&data, &ended);
             let copied = &counted["_Z5tallyPjj"];
-            assert_eq!((copied.calls, copied.blocks.as_slice()), (2 * CALLS, &[2 * TALLIED][..]), "{ended}");
+            assert_eq!(
+                (copied.calls, copied.blocks.as_slice()),
+                (2 * CALLS, &[2 * TALLIED][..]),
+                "{ended}"
+            );
             let plain = &counted[KERNEL];
-            assert_eq!((plain.calls, plain.blocks.as_slice()), (CALLS, &[TALLIED][..]), "{ended}");
+            assert_eq!(
+                (plain.calls, plain.blocks.as_slice()),
+                (CALLS, &[TALLIED][..]),
+                "{ended}"
+            );
         }
     }
 }
