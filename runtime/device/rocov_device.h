@@ -111,7 +111,7 @@ __attribute__((device, weak, used, visibility("protected"))) const unsigned long
 #if __clang_major__ >= 23
 #if defined(__OPTIMIZE__) && !defined(ROCOV_LLVM_COUNTERS)
 /* Copies of the counters, one for each compute unit, so that waves do not meet at one address. The drain adds
- * them up: docs/src/internals/copies.md has the layout. A translation unit does not know how many counters
+ * them up: docs/src/internals/counter-copies.md has the layout. A translation unit does not know how many counters
  * the code object will have, so the area has a fixed size, and the number of copies follows at run time. */
 extern __attribute__((device, weak, visibility("hidden"))) unsigned long long __rocov_copies_area[1 << 17];
 __attribute__((device, weak, visibility("hidden"), aligned(128))) unsigned long long __rocov_copies_area[1 << 17] = {0};

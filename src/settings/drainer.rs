@@ -10,7 +10,7 @@ use crate::settings::{SettingError, refuse};
 pub enum Drainer {
     /// rocov's drain. LLVM's own drain finds nothing to write.
     Rocov,
-    /// LLVM's own drain. rocov writes no profiles.
+    /// LLVM's own drain. rocov writes no profiles, except of code that counts in copies of its counters.
     Llvm,
 }
 

@@ -166,7 +166,8 @@ pub const SETTINGS: &[Setting] = &[
         ["`rocov`, `llvm`", "none", "`rocov run --drain`"],
         "Chooses who drains a program that contains [LLVM's own \
          drain](../guides/compile.md#llvms-own-drain). `rocov run` sets it to `rocov`. If it is not set, \
-         librocov stands down for LLVM's drain and reports that.",
+         librocov stands down for LLVM's drain and reports that. librocov always drains code that counts in [copies of \
+         its counters](../internals/beside-llvm.md#code-that-counts-in-copies).",
     ),
     setting(
         "ROCOV_JOURNAL",

@@ -20,7 +20,14 @@ constexpr u32 COUNTERS = 2;
 // Words from one copy to the next: 128 bytes.
 constexpr u32 STRIDE = 16;
 
+#ifndef DISTANCE
+#define DISTANCE 8
+#endif
+
 extern "C" {
+// Other memory of the program, in bytes, between the counters and the copies.
+__attribute__((device, used, visibility("protected"))) char others[DISTANCE];
+
 extern __attribute__((device, weak, visibility("hidden"))) const char __start___rocov_copies[];
 extern __attribute__((device, weak, visibility("hidden"))) const char __stop___rocov_copies[];
 __attribute__((device, visibility("protected"))) u64 first_area[COPIES * STRIDE];

@@ -7,7 +7,7 @@ use std::fs;
 
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSection};
-use rocov::device::{Delegate, Device, DeviceError};
+use rocov::device::{Delegate, Device, DeviceError, Executable};
 use rocov::drain::{Cause, Idle, Outcome, Scope, Session};
 use rocov::format::profraw::SavedSections;
 use rocov::format::registry::model::Document;
@@ -15,10 +15,11 @@ use rocov::format::registry::model::Document;
 use crate::fake_device::{FAILED, FakeDevice};
 use crate::kills::keeping;
 use crate::support::artifacts::repository;
-use crate::support::compile::code_object_of;
+use crate::support::compile::{clang, code_object_of, device_only};
 use crate::support::profile::raw_profiles;
-use crate::{FIRST, SECOND, counts, merged, output, profile_name};
+use crate::{FIRST, SECOND, VECADD, counts, merged, output, profile_name, vecadd};
 
+const THIRD: Executable = Executable(0x53);
 const TALLY: &str = "_Z5tallyPjj";
 const COPIES_SECTION: &str = "__rocov_copies";
 /// From one copy to the next, in bytes.
@@ -47,7 +48,7 @@ fn loaded_of(image: &[u8]) -> FakeDevice {
     device
 }
 
-fn loaded() -> FakeDevice {
+pub(crate) fn loaded() -> FakeDevice {
     loaded_of(&tally())
 }
 
@@ -119,7 +120,7 @@ fn lines(outcome: &Outcome) -> Vec<String> {
 
 #[test]
 fn all_copies_come_home_in_one_read_with_the_elf_and_without_it() {
-    for (images_gone, reads) in [(false, 1), (true, 5)] {
+    for (images_gone, reads) in [(false, 1), (true, 4)] {
         let mut device = loaded();
         device.images_gone = images_gone;
         count_everywhere(&device);
@@ -132,6 +133,30 @@ fn all_copies_come_home_in_one_read_with_the_elf_and_without_it() {
         // 4 copies of 128 bytes each, and half of a fifth.
         let copied = outcome.copied[0];
         assert_eq!((copied.sections.counters, copied.copies), (16, 512 + 576));
+    }
+}
+
+/// Memory of the program between the counters and the copies is copied with them only if that takes less time than
+/// another copy.
+#[test]
+fn areas_come_in_the_copy_of_the_sections_if_they_are_near() {
+    for (distance, reads) in [(512 << 10, 1), (2 << 20, 2)] {
+        let image = device_only(clang(), &["gfx90a"], 4)
+            .arguments(["-O1"])
+            .counting()
+            .arguments([format!("-DDISTANCE={distance}")])
+            .source(repository("testdata/copies/tally.hip"))
+            .output("tally-far");
+        let device = loaded_of(&fs::read(image).expect("a compiled code object"));
+        let (counters, _) = device.section(FIRST, "__llvm_prf_cnts");
+        let (area, _) = device.find(FIRST, "first_area");
+        assert!(counters + distance <= area, "{counters:#x}, {area:#x}");
+        count_everywhere(&device);
+        let (directory, name) = output();
+        let outcome = Session::default().drain(&device, &name);
+        assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
+        assert_eq!(counts(&merged(directory.path()), TALLY), [1111, 222]);
+        assert_eq!(device.reads.borrow().len(), reads, "{distance}");
     }
 }
 
@@ -506,5 +531,41 @@ fn an_area_that_cannot_be_copied_for_a_while_loses_and_doubles_nothing() {
         session.drain(&device, &name);
         let found = counts(&merged(directory.path()), TALLY);
         assert_eq!(found, [1113, 222], "{pattern}");
+    }
+}
+
+/// LLVM's own drain does not know of copies. It gets the other code objects, and finds nothing of these.
+#[test]
+fn another_drain_gets_the_code_objects_without_copies() {
+    let (directory, name) = output();
+    let mut device = loaded();
+    device.load(SECOND, 0, &vecadd());
+    let mut session = Session::default();
+    session.loaded(&device, FIRST).unwrap();
+    session.loaded(&device, SECOND).unwrap();
+    session.leave_plain_counters();
+    assert_eq!(session.loads(), 1);
+    let outcome = session.blank_tables(&device);
+    assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
+    let is_blank = |executable| {
+        let (table, size) = device.find(executable, "__llvm_profile_sections");
+        let bytes = device.peek(table, size as usize);
+        bytes.iter().all(|byte| *byte == 0)
+    };
+    assert_eq!([FIRST, SECOND].map(is_blank), [true, false]);
+    count_everywhere(&device);
+    device.count(SECOND, VECADD, &[3, 4]);
+    let outcome = session.drain(&device, &name);
+    assert!(outcome.losses.is_empty(), "{:?}", outcome.losses);
+    let functions = merged(directory.path());
+    assert_eq!(functions.len(), 1, "{functions:?}");
+    assert_eq!(counts(&functions, TALLY), [1111, 222]);
+    // Later loads are shared alike.
+    for (executable, image, loads) in [(SECOND, vecadd(), 1), (THIRD, tally(), 2)] {
+        session.unloading(&device, executable, &name);
+        device.unload(executable);
+        device.load(executable, 0, &image);
+        let outcome = session.loaded(&device, executable).unwrap();
+        assert_eq!((outcome.found, session.loads()), (1, loads));
     }
 }

@@ -18,7 +18,7 @@ use rocov::validate::MAX_SECTION_BYTES;
 use crate::fake_device::FakeDevice;
 use crate::kills::keeping;
 use crate::support::profile::functions;
-use crate::{FIRST, SAXPY, VECADD, loaded, output, vecadd};
+use crate::{FIRST, SAXPY, VECADD, copies, loaded, output, vecadd};
 
 /// Far more than the time to drain one code object.
 const BOUND: Duration = Duration::from_secs(20);
@@ -185,6 +185,25 @@ fn a_table_that_changes_between_reads_leads_nowhere() {
         device.memory = in_range(table, |rng, old| match rng.bool() {
             true => old,
             false => edge(rng, old),
+        });
+        device.check(seed);
+    }
+}
+
+/// Without an ELF, the tables of copies and their bounds are in memory that kernels can write.
+#[test]
+fn tables_of_copies_that_change_between_reads_lead_nowhere() {
+    for seed in 0..100 {
+        let mut inner = copies::loaded();
+        inner.images_gone = true;
+        let place = match seed % 2 {
+            0 => inner.section(FIRST, "__rocov_copies"),
+            _ => inner.find(FIRST, "__rocov_copies_bounds"),
+        };
+        let mut device = Hostile::new(seed, inner);
+        device.memory = in_range(place, |rng, old| match rng.u8(..4) {
+            0 => edge(rng, old),
+            _ => old,
         });
         device.check(seed);
     }

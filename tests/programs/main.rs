@@ -7,6 +7,7 @@ mod support;
 mod agents;
 mod archs_differ;
 mod builds;
+mod copies;
 mod endings;
 mod faults;
 mod guest;

@@ -276,11 +276,18 @@ pub(crate) fn host_oracle(name: &str, level: &str) -> PathBuf {
 
 /// Like `host_oracle`, with further flags for the counted source.
 pub(crate) fn host_oracle_with(name: &str, level: &str, flags: &[&str]) -> PathBuf {
+    host_oracle_of(&kernel_source(name), level, flags)
+}
+
+/// Like `host_oracle_with`, for any source that includes dev.h.
+pub(crate) fn host_oracle_of(source: &Path, level: &str, flags: &[&str]) -> PathBuf {
+    let name = source.file_stem().unwrap_or_default().to_string_lossy();
     let instrumented = Compilation::new()
         .arguments(["-x", "c++", "-c", "-std=c++17", "-ffp-contract=off", level])
         .arguments(INSTRUMENTATION)
         .arguments(flags.iter().copied())
-        .source(kernel_source(name))
+        .arguments(["-I".into(), repository("testdata/kernels")])
+        .source(source)
         .reads(files_with_extension("testdata/kernels", "h"))
         .output(&format!("{name}.host{level}"));
     Compilation::new()

@@ -7,7 +7,7 @@
 /// \file
 /// Each compute unit counts in a copy of its own, and the drain adds them up.
 /// The layout of the table in the section `__rocov_copies` is described in
-/// docs/src/internals/copies.md; src/format/copies_table.rs reads it.
+/// docs/src/internals/counter-copies.md; src/format/copies_table.rs reads it.
 ///
 //===----------------------------------------------------------------------===//
 

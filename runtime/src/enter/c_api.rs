@@ -102,7 +102,7 @@ pub extern "C" fn rocov_code_unloading() -> RocovStatus {
 }
 
 /// Drains early: LLVM's entry point. Returns 0, or -1 if counts were lost. If LLVM's own runtime drains
-/// this program, passes the call on to it, because it may be one of its own.
+/// this program, then passes the call on to it, because it may be one of its own.
 #[unsafe(no_mangle)]
 pub extern "C" fn __llvm_profile_hip_collect_device_data() -> c_int {
     let drained = match rocov_drain() {

@@ -1,13 +1,15 @@
-//! Device memory that a drain reads: a section bounds table and sections with any contents. If the
-//! records pass the checks, the result must be a profile, whatever the records claim.
+//! Device memory that a drain reads: a section bounds table, tables of copies, and sections with any contents. If the
+//! records pass the checks, the result must be a profile, whatever the records claim. Good areas of copies lie in
+//! memory.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use rocov::device::DeviceRange;
 use rocov::format::bounds_table::{Bounds, BoundsTable};
+use rocov::format::copies_table::CopiesTables;
 use rocov::format::profraw::{Parts, RawProfile, Sum, Version, encode};
 use rocov::format::sections::PerSection;
-use rocov::validate::{NamesChecker, SectionRanges, check_records};
+use rocov::validate::{CheckedCopies, NamesChecker, SectionRanges, check_records};
 
 /// The load address of the code object: so high that sizes soon overflow.
 const BASE: u64 = u64::MAX - 0xffff;
@@ -37,6 +39,16 @@ fuzz_target!(|input: (u64, [u16; 10], &[u8])| {
         // An empty section may start anywhere.
         memory.get(start..start + range.len as usize).unwrap_or(&[])
     };
+    let tables = CopiesTables::decode(memory);
+    let copies = CheckedCopies::of(&tables, &ranges, segment(memory), version.is_single_byte());
+    for area in copies.areas {
+        assert!(segment(memory).contains(&area.memory) && area.stride as u64 <= area.memory.len);
+        let counted: usize = area.ranges.iter().map(|(_, place)| place.len()).sum();
+        assert!(0 < counted && counted <= area.stride);
+        for (section, place) in area.ranges {
+            assert!(place.end as u64 <= ranges.get(section).len);
+        }
+    }
     let records = check_records(
         bytes(ranges.data),
         bytes(ranges.counters),

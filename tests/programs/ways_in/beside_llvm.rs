@@ -150,6 +150,64 @@ fn linked_into_a_program_that_unloads_modules() {
     one_drains(&released, &words, 1);
 }
 
+/// LLVM's drain would write only the plain counters, so rocov drains such code in any case. No count is in the files of
+/// both.
+#[test]
+fn code_with_copies_of_its_counters_is_rocovs() {
+    let Some(released) = Released::find() else {
+        return;
+    };
+    let modules = repository("testdata/programs/found/modules.cpp");
+    let object = released.compiled(&modules, &["--host"], &[], "modules.o");
+    let program = released.linked_with_drain(&[object], &[], "modules-released");
+    let kernels = repository("testdata/kernels");
+    let kernels = kernels.to_str().expect("a UTF-8 path");
+    let bare = ["-nogpuinc", "-nogpulib", "-I", kernels];
+    let copies = repository("testdata/copies/tally.hip");
+    let copies = released.code_object(&copies, &bare, "copies.module");
+    let plain = released.code_object(&source("tally.hip"), &[], "tally-released.module");
+    // One launch in the plain counters, and one in copies.
+    let launches = ["_Z5tallyPjj", "_Z15tally_in_copiesPjj"];
+    let launches = launches.map(|kernel| format!("launch:{kernel}:{TALLIED}"));
+    let other = format!("launch:{KERNEL}:{TALLIED}");
+    for unload in [&["unload"][..], &[]] {
+        for (drainer, is_llvms) in [("rocov", false), ("llvm", true)] {
+            let directory = tempfile::tempdir().expect("a temporary directory");
+            let data = data(directory.path());
+            let drainer = format!("--drain={drainer}");
+            let mut command = released.under_rocov(GPU, "large", &[&drainer], &data);
+            command.arg(&program).arg(&copies).arg("data");
+            command.args(&launches).arg("sync").args(unload);
+            command.arg(format!("data:{}", plain.display()));
+            command.args([&other, "sync"]).args(unload);
+            let ended = run(&mut command).success();
+            let profiles = device_profiles(&data);
+            let of_llvm = profiles
+                .iter()
+                .filter(|profile| is_of_llvm(profile))
+                .count();
+            assert_eq!(
+                (profiles.len(), of_llvm),
+                (2, usize::from(is_llvms)),
+                "{profiles:?}: {ended}"
+            );
+            let counted = released.counted(&data, &ended);
+            let copied = &counted["_Z5tallyPjj"];
+            assert_eq!(
+                (copied.calls, copied.blocks.as_slice()),
+                (2 * CALLS, &[2 * TALLIED][..]),
+                "{ended}"
+            );
+            let plain = &counted[KERNEL];
+            assert_eq!(
+                (plain.calls, plain.blocks.as_slice()),
+                (CALLS, &[TALLIED][..]),
+                "{ended}"
+            );
+        }
+    }
+}
+
 #[test]
 fn linked_into_a_program_without_rocov_run() {
     let Some(released) = Released::find() else {

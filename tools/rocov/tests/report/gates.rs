@@ -225,3 +225,44 @@ fn what_the_registry_says_was_loaded_must_have_a_profile() {
     let start = "the loaded code objects are not known: rocov-data/4712.kernels.json: ";
     assert!(lines[0].starts_with(start), "{lines:?}");
 }
+
+/// librocov could not use a table of copies of the counters, and has recorded it.
+#[test]
+fn profiles_that_lack_counts_are_a_warning_and_fail_a_gate() {
+    let (place, elfs) = Place::with_archs();
+    for elf in &elfs {
+        place.keep(elf);
+    }
+    let object = registry::code_object_of(&elfs[0], Vec::new());
+    let write = |partial: Option<&str>| {
+        // The code object was loaded several times.
+        let mut loads = [1, 3, 5].map(|at| registry::load(&object, 0x7000, at, Some(at + 1)));
+        loads[1].partial = partial.map(str::to_owned);
+        loads[2].partial = partial.map(str::to_owned);
+        let document = registry::document(4711, &[object.clone()], loads.to_vec());
+        registry::write(&document, &place.data());
+    };
+    let warnings = |arguments: &[&str]| -> Vec<String> {
+        let output = place.command().args(arguments).output().unwrap();
+        assert!(stdout(&output).contains("TOTAL"), "{output:?}");
+        let said = stderr(&output);
+        let lines = said.lines().filter(|line| line.contains("partial"));
+        lines.map(str::to_owned).collect()
+    };
+    let reason = "the table at byte 0 of __rocov_copies has version 2, expected 1: update rocov, it knows version 1";
+    let line = format!(
+        "rocov: the profiles of code object {} on gfx90a are partial: {reason}",
+        profile::identity(&elfs[0])
+    );
+    write(Some(reason));
+    assert_eq!(warnings(&[]), [line]);
+    assert_eq!(warnings(&["--arch=gfx942"]), [""; 0]);
+    assert_eq!(
+        lost(&place, &[]),
+        ["1 code object with partial profiles: see above"]
+    );
+    assert_eq!(lost(&place, &["--arch=gfx942"]), [""; 0]);
+    write(None);
+    assert_eq!(warnings(&[]), [""; 0]);
+    assert_eq!(lost(&place, &[]), [""; 0]);
+}

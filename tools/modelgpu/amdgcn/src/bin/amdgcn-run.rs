@@ -212,7 +212,7 @@ fn raw_profile(program: &Program) -> Option<Vec<u8>> {
 }
 
 /// Adds the copies of counters that lie from address `counters` on. The words at `bounds` are the start
-/// and stop of the tables (docs/src/internals/copies.md).
+/// and stop of the tables (docs/src/internals/counter-copies.md).
 fn add_copies(arena: &Arena, bounds: u64, counters: u64, counts: &mut [u64]) -> Option<()> {
     const HEADER: u64 = 32;
     let section = read_words(arena, bounds, 2)?;
