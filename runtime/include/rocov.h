@@ -90,7 +90,7 @@ RocovStatus rocov_code_loaded(void);
 RocovStatus rocov_code_unloading(void);
 
 // Drains early: LLVM's entry point. Returns 0, or -1 if counts were lost. If LLVM's own runtime drains
-// this program, passes the call on to it, because it may be one of its own.
+// this program, then passes the call on to it, because it may be one of its own.
 int __llvm_profile_hip_collect_device_data(void);
 
 // Does nothing. With it, objects link and run that were compiled for LLVM's earlier drain, which

@@ -274,7 +274,7 @@ impl Place<'_> {
         let start = found.start - self.sections.get(section).start;
         let stop = start + found.len;
         let place = start as usize..stop as usize;
-        if start % COUNTER_BYTES != 0 || found.len % COUNTER_BYTES != 0 {
+        if !(start.is_multiple_of(COUNTER_BYTES) && found.len.is_multiple_of(COUNTER_BYTES)) {
             return Err(CopiesError::Ragged {
                 found,
                 section,

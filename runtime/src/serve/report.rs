@@ -15,7 +15,9 @@ pub(super) fn report(outcome: &Outcome) {
             sections.counters, sections.data, sections.names, sections.uniform
         ));
         if *copies > 0 {
-            log::verbose(format_args!("Copied copies of counters: {copies} bytes"));
+            log::verbose(format_args!(
+                "Copied areas with copies of counters: {copies} bytes"
+            ));
         }
     }
     report_files(outcome);

@@ -82,6 +82,7 @@ fn document() -> Document {
         code_object: Some("0f3c".into()),
         host: Some(0),
         profile: Some("profraw/x.profraw".into()),
+        partial: Some("x: build the code again".into()),
         kernels: vec![KernelAddress {
             name: "k".into(),
             object: 1,

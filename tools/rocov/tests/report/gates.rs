@@ -239,7 +239,7 @@ fn profiles_that_lack_counts_are_a_warning_and_fail_a_gate() {
         let mut loads = [1, 3, 5].map(|at| registry::load(&object, 0x7000, at, Some(at + 1)));
         loads[1].partial = partial.map(str::to_owned);
         loads[2].partial = partial.map(str::to_owned);
-        let document = registry::document(4711, &[object.clone()], loads.to_vec());
+        let document = registry::document(4711, std::slice::from_ref(&object), loads.to_vec());
         registry::write(&document, &place.data());
     };
     let warnings = |arguments: &[&str]| -> Vec<String> {
