@@ -549,6 +549,7 @@ const WITHOUT_STEP: [(&str, &[&str]); 3] = [
             "the test {} has the label {}",
             "{} in {}",
             "{} given more than once, counted once, such as {}",
+            "{} is of LLVM {}",
             "{}: kernel {} did not run ({}:{})",
         ],
     ),

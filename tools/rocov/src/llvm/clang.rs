@@ -94,8 +94,8 @@ impl Clang {
 fn full_version(line: &str) -> Option<String> {
     let (_, rest) = line.split_once("clang version ")?;
     let version = rest.split_whitespace().next()?;
-    let commit = rest.split(|letter: char| !letter.is_ascii_hexdigit());
-    let commit = commit.filter(|word| word.len() == COMMIT_DIGITS).last();
+    let mut words = rest.split(|letter: char| !letter.is_ascii_hexdigit());
+    let commit = words.rfind(|word| word.len() == COMMIT_DIGITS);
     Some(match commit {
         Some(commit) if version.ends_with("git") => format!("{version}-{}", &commit[..8]),
         _ => version.to_owned(),

@@ -76,8 +76,8 @@ impl Counting {
                 ),
                 None => {
                     print::message(format_args!(
-                        "LLVM's own counters make kernels slow. For fast ones, {}. --counters=llvm \
-                         silences this line",
+                        "LLVM's own counters make kernels slow: {}, or give --counters=llvm to \
+                         silence this line",
                         remedy(clang)
                     ));
                     Way::Llvm

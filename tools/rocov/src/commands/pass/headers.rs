@@ -37,13 +37,13 @@ pub(super) fn find(clang: &Clang) -> Result<PathBuf> {
     );
     if let Some(other) = others.first() {
         bail!(
-            "there are no LLVM headers for {path} (LLVM {}): {other}: {remedy}",
+            "there are no LLVM headers for {path} (LLVM {}): {other}: install them: {remedy}",
             clang.version()
         );
     }
     let places: Vec<_> = places.iter().map(|it| it.display().to_string()).collect();
     Err(anyhow!(
-        "there are no LLVM headers for {path} (LLVM {}), no {CONFIG} in {}: {remedy}",
+        "there are no LLVM headers for {path} (LLVM {}), no {CONFIG} in {}: install them: {remedy}",
         clang.version(),
         places.join(" or ")
     ))
