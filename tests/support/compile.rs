@@ -173,6 +173,9 @@ impl Compilation {
         self.arguments.hash(&mut hasher);
         // HIP 5.2's flags name these.
         let inputs = DEBIAN12.map(repository).into_iter();
+        let words = self.arguments.iter().filter_map(|word| word.to_str());
+        let plugins = words.filter_map(|word| word.strip_prefix("-fpass-plugin="));
+        let inputs = inputs.chain(plugins.map(PathBuf::from));
         for path in inputs.chain(self.inputs.iter().cloned()) {
             std::fs::read(&path)
                 .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))

@@ -11,8 +11,8 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use common::device::{INSTRUMENTED, compile, compile_bundle, compile_with, embed};
-use common::{data, empty_libraries, rocov, run, stderr, stdout};
+use common::device::{CLANG, INSTRUMENTED, compile, compile_bundle, compile_with, embed};
+use common::{data, empty_libraries, plugin, rocov, run, stderr, stdout};
 
 /// The output of the doctor, and its exit status.
 struct Said {
@@ -131,7 +131,7 @@ fn tools_of_another_raw_version_are_told_from_those_that_read_it() {
         "ok",
         &[
             "gfx90a.elf: gfx90a ",
-            "front-end instrumentation, raw version 10, coverage mapping, read by /",
+            "front-end instrumentation, raw version 10, LLVM's own counters, coverage mapping, read by /",
         ],
     );
     let old = tools(16, 8);
@@ -171,6 +171,49 @@ fn the_compilers_own_tools_read_its_profiles() {
 }
 
 #[test]
+fn the_counters_of_code_objects_and_compilers_are_named() {
+    let place = tempfile::tempdir().unwrap();
+    let elf = |counters: &str| {
+        let mut flags = rocov();
+        flags.args(["flags", "--clang", CLANG, "--counters", counters]);
+        let flags = stdout(&run(&mut flags));
+        let flags: Vec<_> = flags.split_whitespace().collect();
+        compile(place.path(), counters, "gfx90a", &flags)
+    };
+    for (counters, words) in [
+        ("fast", "fast counters"),
+        ("llvm", "LLVM's own counters"),
+        ("reached", "counters of reached code only"),
+    ] {
+        let elf = elf(counters);
+        let found = format!("raw version 10, {words}, coverage mapping");
+        doctor(&[elf.as_os_str()], &[])
+            .ends_with(0)
+            .has("ok", &[&format!("/{counters}: gfx90a "), &found]);
+    }
+
+    // No plugin is installed beside these libraries.
+    let said = doctor(&[], &[]);
+    said.has(
+        "ok",
+        &["compiler: ", "version 22.", "`rocov pass build --clang /"],
+    );
+    let libraries = empty_libraries();
+    let folder = libraries.path().join("rocov");
+    fs::create_dir(&folder).unwrap();
+    let installed = folder.join("librocov_pass-22.so");
+    fs::copy(plugin(22), &installed).unwrap();
+    let libraries = [("ROCOV_LIBRARY_DIR", libraries.path().as_os_str())];
+    let fast = format!("fast counters by {}", installed.display());
+    let said = doctor(&[], &libraries);
+    said.has("ok", &["compiler: ", "version 22.", &fast]);
+    said.has(
+        "ok",
+        &["compiler: ", "version 19.", "`rocov pass build --clang /"],
+    );
+}
+
+#[test]
 fn the_instrumentation_of_code_objects_is_told() {
     let place = tempfile::tempdir().unwrap();
     let plain = compile(place.path(), "plain.elf", "gfx90a", &[]);
@@ -187,7 +230,10 @@ fn the_instrumentation_of_code_objects_is_told() {
     let ir = compile(place.path(), "ir.elf", "gfx90a", &["-fprofile-generate"]);
     doctor(&[ir.as_os_str()], &[]).ends_with(0).has(
         "warning",
-        &["IR instrumentation, raw version 10, no coverage", "--pgo"],
+        &[
+            "IR instrumentation, raw version 10, LLVM's own counters, no coverage",
+            "--pgo",
+        ],
     );
     let bundle = compile_bundle(place.path(), &["gfx90a", "gfx942"], &INSTRUMENTED);
     let library = embed(&bundle, place.path());

@@ -6,10 +6,10 @@ mod common;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
-use common::device::compiler;
-use common::{failure, rocov, run, stderr, stdout};
+use common::device::{compile_with, compiler};
+use common::{failure, plugin, rocov, run, stderr, stdout};
 
 /// A clang whose driver keeps instrumentation from device code, and one whose does not.
 const OLD: &str = "clang++-19";
@@ -53,7 +53,7 @@ fn is_instrumented(ir: &str) -> bool {
 #[test]
 fn device_code_counts_atomically_and_has_a_bounds_table() {
     for clang in [OLD, NEW] {
-        let ir = device_ir(clang, &flags(clang, &[]));
+        let ir = device_ir(clang, &flags(clang, &["--counters=llvm"]));
         assert!(is_instrumented(&ir), "{clang}");
         assert!(ir.contains("atomicrmw add"), "{clang}");
         assert!(
@@ -131,7 +131,7 @@ fn device_code_reserves_no_registers_for_long_branches() {
     }
     // This one reserves none, and knows no such option.
     assert!(
-        !flags("clang++-15", &[])
+        !flags("clang++-15", &["--counters=llvm"])
             .iter()
             .any(|it| it.contains(OPTION))
     );
@@ -252,4 +252,136 @@ fn flags_for_openmp_need_a_clang_that_counts_there() {
         "{message}"
     );
     assert_eq!(stdout(&output), "");
+}
+
+/// `rocov flags` for `clang`, with no plugins but those in the folder `rocov` of `libraries`.
+fn flags_with_plugins_in(libraries: &Path, clang: &str, options: &[&str]) -> Output {
+    let mut command = rocov();
+    command.env("ROCOV_LIBRARY_DIR", libraries);
+    command.env("XDG_DATA_HOME", libraries.join("data"));
+    let command = command.args(["flags", "--clang", clang]).args(options);
+    command.output().unwrap()
+}
+
+#[test]
+fn device_code_counts_in_copies_if_a_plugin_fits() {
+    for (clang, llvm) in [(OLD, 19), (NEW, 22)] {
+        let default = flags(clang, &[]);
+        assert_eq!(default, flags(clang, &["--counters=fast"]), "{clang}");
+        let flag = format!("-fpass-plugin={}", plugin(llvm).display());
+        assert!(default.contains(&flag), "{clang}: {default:?}");
+        let is_fast = |flags| device_ir(clang, flags).contains("@__rocov_copies_table = ");
+        assert!(is_fast(&default), "{clang}");
+        let stock = flags(clang, &["--counters=llvm"]);
+        assert!(!is_fast(&stock), "{clang}");
+        assert_eq!(default.len(), stock.len() + 2, "{clang}: {stock:?}");
+        // Host code needs no plugin.
+        let compile = ["-x", "hip", "-nogpuinc", "-nogpulib", "-c"];
+        let source = common::data("host.hip");
+        let arguments = [&compile[..], &[source.to_str().unwrap()]].concat();
+        let commands = commands(clang, &arguments, &default);
+        let compilations = commands.iter().filter(|it| it.contains("\"-cc1\""));
+        assert_eq!(compilations.clone().count(), 2, "{clang}");
+        for command in compilations {
+            let is_for_device = command.contains("\"-triple\" \"amdgcn-amd-amdhsa\"");
+            assert_eq!(command.contains(&flag), is_for_device, "{clang}: {command}");
+        }
+    }
+}
+
+#[test]
+fn without_a_plugin_counters_are_llvms_and_one_line_tells_how_to_get_it() {
+    let nothing = tempfile::tempdir().unwrap();
+    for clang in [OLD, NEW] {
+        let flags = |options: &[&str]| flags_with_plugins_in(nothing.path(), clang, options);
+        let default = flags(&[]);
+        let stock = flags(&["--counters=llvm"]);
+        assert_eq!(stderr(&stock), "");
+        assert_eq!(stdout(&default), stdout(&stock));
+        let command = format!("`rocov pass build --clang {clang}`");
+        let line = stderr(&default);
+        assert!(line.contains(&command), "{line}");
+        assert_eq!(line.lines().count(), 1, "{line}");
+        let message = failure(&flags(&["--counters=fast"]), 1);
+        assert!(message.contains(&command), "{message}");
+    }
+    // No plugin can be made for this one.
+    let old = flags_with_plugins_in(nothing.path(), "clang++-15", &["--counters=fast"]);
+    let message = failure(&old, 1);
+    assert!(message.contains("--clang 19 or later"), "{message}");
+}
+
+/// A name proves nothing: rocov compiles with the plugin.
+#[test]
+fn a_plugin_of_another_llvm_fits_no_compiler() {
+    let libraries = tempfile::tempdir().unwrap();
+    let folder = libraries.path().join("rocov");
+    fs::create_dir(&folder).unwrap();
+    for (clang, llvm, other) in [(OLD, 19, 22), (NEW, 22, 19)] {
+        let file = folder.join(format!("librocov_pass-{llvm}.so"));
+        fs::copy(plugin(other), &file).unwrap();
+        let output = flags_with_plugins_in(libraries.path(), clang, &[]);
+        assert!(!stdout(&output).contains("-fpass-plugin"), "{clang}");
+        assert!(stderr(&output).contains("rocov pass build"), "{clang}");
+
+        // A user who gives it to the compiler gets one line.
+        let flags = flags(clang, &["--counters=llvm"]);
+        let mut compiler = compiler(clang);
+        compiler.args(["--offload-arch=gfx90a", "-c", "-o", "/dev/null"]);
+        compiler.args(flags).arg("-Xarch_device");
+        compiler.arg(format!("-fpass-plugin={}", file.display()));
+        let output = compiler.output().unwrap();
+        assert!(!output.status.success(), "{clang}");
+        let line = stderr(&output);
+        let lines: Vec<_> = line.lines().filter(|it| it.contains("error")).collect();
+        let [line] = lines[..] else {
+            panic!("{clang}: {line}");
+        };
+        for part in [
+            &format!("for LLVM {other}.1"),
+            &format!("is LLVM {llvm}.1"),
+            "rocov pass build --clang",
+        ] {
+            assert!(line.contains(part), "{clang}: {line}");
+        }
+        // Then it fits.
+        fs::copy(plugin(llvm), &file).unwrap();
+        let output = flags_with_plugins_in(libraries.path(), clang, &[]);
+        let flag = format!("-fpass-plugin={}", file.display());
+        assert!(stdout(&output).contains(&flag), "{clang}");
+    }
+}
+
+#[test]
+fn reached_code_is_marked_in_bytes() {
+    let flags = flags(NEW, &["--counters=reached"]);
+    let ir = device_ir(NEW, &flags);
+    let line = |start: &str| ir.lines().find(|line| line.starts_with(start)).unwrap();
+    assert!(line("@__profc_").contains(" x i8] "), "{ir}");
+    assert!(!ir.contains("atomicrmw"), "{ir}");
+    // The header's version word has the bit: the linker may drop the compiler's word.
+    let value = |line: &str| {
+        let (_, rest) = line.split_once(" constant i64 ").unwrap();
+        let digits = rest.split(',').next().unwrap();
+        digits.parse::<u64>().unwrap()
+    };
+    // VARIANT_MASK_BYTE_COVERAGE of LLVM's InstrProfData.inc, and the raw version of clang 22.
+    assert_eq!(value(line("@__rocov_raw_version =")), 1 << 60 | 10);
+    // The linker of device code takes the flags, too: it knows not all of clang's options.
+    let directory = tempfile::tempdir().unwrap();
+    let flags: Vec<_> = flags.iter().map(String::as_str).collect();
+    compile_with(NEW, directory.path(), "reached.elf", "gfx90a", &flags);
+}
+
+#[test]
+fn compilers_that_cannot_mark_reached_code_are_named() {
+    for (clang, options, part) in [
+        (OLD, &["--counters=reached"][..], "--clang 20 or later"),
+        (NEW, &["--openmp", "--counters=reached"], "--counters=llvm"),
+    ] {
+        let mut command = rocov();
+        command.args(["flags", "--clang", clang]).args(options);
+        let message = failure(&command.output().unwrap(), 1);
+        assert!(message.contains(part), "{message}");
+    }
 }

@@ -13,7 +13,7 @@ use std::process::Command;
 use common::{rocov, run, stderr, stdout};
 
 /// All commands that have options.
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "run",
     "dump",
     "status",
@@ -27,6 +27,7 @@ const COMMANDS: [&str; 16] = [
     "extract",
     "show",
     "flags",
+    "pass",
     "doctor",
     "completions",
     "man",
@@ -52,6 +53,7 @@ fn help_is_as_reviewed() {
     for command in COMMANDS {
         compare(command, &[command, "--help"]);
     }
+    compare("pass-build", &["pass", "build", "--help"]);
 }
 
 #[test]

@@ -77,10 +77,16 @@ fn rocov(arguments: &[&str]) -> String {
 
 /// Returns the names of the subcommands, in the order of `rocov --help`.
 fn subcommands() -> Vec<String> {
-    let help = rocov(&["--help"]);
-    let (_, list) = help
-        .split_once("\nCommands:\n")
-        .expect("a list of commands");
+    let commands = commands_in(&rocov(&["--help"]));
+    assert!(!commands.is_empty(), "there is no list of commands");
+    commands
+}
+
+/// Returns the names in the list of commands of a help, which need not have one.
+fn commands_in(help: &str) -> Vec<String> {
+    let Some((_, list)) = help.split_once("\nCommands:\n") else {
+        return Vec::new();
+    };
     let rows = list.lines().take_while(|line| !line.is_empty());
     let names = rows.filter_map(|row| row.strip_prefix("  ")?.split(' ').next());
     let is_command = |name: &&str| !name.is_empty() && *name != "help";
@@ -97,6 +103,10 @@ fn command_line() -> String {
     for name in subcommands() {
         let help = rocov(&[&name, "--help"]);
         let _ = write!(text, "\n## rocov {name}\n\n```text\n{help}```\n");
+        for nested in commands_in(&help) {
+            let help = rocov(&[&name, &nested, "--help"]);
+            let _ = write!(text, "\n### rocov {name} {nested}\n\n```text\n{help}```\n");
+        }
     }
     text
 }

@@ -50,7 +50,7 @@ pub(crate) enum Counters {
     Fast,
     /// Exact counts, by LLVM's own counters, which make kernels many times slower
     Llvm,
-    /// No counts: only tell whether code was reached, by clang 20 or later without a plugin. With --host,
-    /// host code does not count either
+    /// No counts: only tell whether code was reached, by clang 20 or later without a plugin; not for OpenMP.
+    /// With --host, host code does not count either
     Reached,
 }

@@ -33,8 +33,23 @@ pub(crate) fn rocov() -> Command {
         command.env_remove(variable);
     }
     // Not in the home of whoever runs the tests.
-    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    for variable in ["XDG_CACHE_HOME", "XDG_DATA_HOME"] {
+        command.env(variable, env!("CARGO_TARGET_TMPDIR"));
+    }
     command
+}
+
+/// The compiler plugin for this release of LLVM, which tools/dev/pass has built.
+pub(crate) fn plugin(llvm: u32) -> PathBuf {
+    let command = Path::new(env!("CARGO_BIN_EXE_rocov"));
+    let target = command.ancestors().nth(2).unwrap();
+    let plugin = target.join(format!("pass/librocov_pass-{llvm}.so"));
+    assert!(
+        plugin.exists(),
+        "{} is not there: tools/dev/pass builds it",
+        plugin.display()
+    );
+    plugin
 }
 
 /// Shared libraries that do nothing, under the names that `rocov run` preloads: these tests are

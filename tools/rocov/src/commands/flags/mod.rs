@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 
-use crate::cli::FlagsArguments;
+use crate::cli::{Counters, FlagsArguments};
 use crate::llvm::{Clang, DeviceCompiler, Form};
 use crate::system::installed;
 use crate::term::exit_status::CommandResult;
@@ -37,6 +37,13 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
              or later",
             clang.path.display(),
             clang.llvm
+        )
+        .into());
+    }
+    if arguments.openmp && arguments.counters == Some(Counters::Reached) {
+        return Err(anyhow!(
+            "--counters=reached misses loops that were reached in the target regions of OpenMP: give \
+             --counters=llvm, or leave it out"
         )
         .into());
     }

@@ -112,10 +112,12 @@ fn succeed(command: &mut Command, headers: &Path) -> Result<()> {
     if output.status.success() {
         return Ok(());
     }
+    let reason = command::reason(&output);
     bail!(
-        "{} cannot compile the plugin with {}: {}: set CXX to a compiler of C++17 that can",
+        "{} cannot compile the plugin with {} ({}{}{reason}): set CXX to a compiler of C++17 that can",
         command.get_program().display(),
         headers.display(),
-        command::reason(&output)
+        output.status,
+        if reason.is_empty() { "" } else { ", " },
     )
 }
