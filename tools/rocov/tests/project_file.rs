@@ -42,9 +42,12 @@ impl Project {
     }
 }
 
-/// The output of `rocov flags OPTIONS` in a directory.
+/// The output of `rocov flags OPTIONS` in a directory, for counters that every clang has.
 fn flags(project: &Project, directory: &str, options: &[&str]) -> String {
-    let output = project.rocov(directory, &[&["flags"], options].concat());
+    let output = project.rocov(
+        directory,
+        &[&["flags", "--counters=llvm"], options].concat(),
+    );
     assert_eq!(stderr(&output), "");
     stdout(&output)
 }
