@@ -151,6 +151,18 @@ fn exit() {
 }
 
 #[test]
+fn callbacks_end_before_hip_is_taken_down() {
+    ends("completion", |ran| {
+        assert_eq!(
+            ran.ended.stdout, "the callback has ended\n",
+            "{}",
+            ran.ended
+        );
+        ran.has_launches("counted", 1);
+    });
+}
+
+#[test]
 fn quick_exit() {
     is_counted("quick_exit", 1);
 }

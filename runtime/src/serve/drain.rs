@@ -1,5 +1,7 @@
 //! Drains: while the program runs, and when it ends.
 
+use std::time::Duration;
+
 use rocov::device::Executable;
 use rocov::drain::Idle;
 
@@ -10,6 +12,9 @@ use super::{device_files, loads};
 use crate::guest::journal::{self, Note};
 use crate::guest::status::RocovStatus;
 use crate::guest::{log, process, settings, stack};
+
+/// The longest time that the exit waits for completion callbacks. One of them may wait for the program's end.
+const LONGEST_CALLBACKS: Duration = Duration::from_secs(1);
 
 /// Drains everything that is loaded, without waiting for kernels.
 pub(super) fn draining() -> RocovStatus {
@@ -43,6 +48,27 @@ pub(crate) fn exit_begins() {
     with_state(|state| state.session.ends());
     let idle = wait_and_warn(None);
     drain(&idle);
+    wait_for_callbacks();
+}
+
+/// Waits for HIP's completion callbacks, because HIP is about to be taken down. No counts depend on them.
+fn wait_for_callbacks() {
+    let patience = settings::patience().min(LONGEST_CALLBACKS);
+    // A callback may have ended the program.
+    if patience.is_zero() || stack::is_runtimes_thread() {
+        return;
+    }
+    let Some(device) = attach_own() else { return };
+    match device.wait_for_callbacks(patience) {
+        Ok(true) => {}
+        Ok(false) => log::verbose(format_args!(
+            "a completion callback of the program still runs after {} s",
+            patience.as_secs()
+        )),
+        Err(error) => log::verbose(format_args!(
+            "cannot wait for completion callbacks: {error}"
+        )),
+    }
 }
 
 /// Drains everything that may have counted since the last drain. Skips agents that have been `idle`.

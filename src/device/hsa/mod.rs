@@ -3,12 +3,13 @@
 //! [`abi`] mirrors the C types, `runtime` finds the runtime in the process, `loader` lists the loaded code
 //! objects, and `elf_image` reads their ELFs. `blocking_copy` copies one range. `staging` copies many at a
 //! time, on a `copy_queue` for each agent, until `stuck_agents` gives an agent up. `queues` waits for
-//! kernels.
+//! kernels, and `callbacks` for what HIP does when they are complete.
 //!
 //! Nothing here starts HSA, so rocov does not change a process that never uses a GPU.
 
 pub mod abi;
 mod blocking_copy;
+mod callbacks;
 mod copy_queue;
 mod elf_image;
 mod loader;

@@ -180,6 +180,15 @@ impl Api {
         })
     }
 
+    /// The functions for signals, and the one that has the runtime call back.
+    ///
+    /// # Errors
+    /// Fails if the runtime lacks one of them.
+    pub(super) fn callbacks(&self) -> Result<(SignalApi, abi::AsyncHandlerFn), DeviceError> {
+        let call_back = function!(self.library, "hsa_amd_signal_async_handler");
+        Ok((self.signals()?, call_back))
+    }
+
     fn signals(&self) -> Result<SignalApi, DeviceError> {
         Ok(SignalApi {
             create: function!(self.library, "hsa_signal_create"),

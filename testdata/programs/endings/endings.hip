@@ -103,7 +103,32 @@ static void exit_in_callback(hipStream_t, hipError_t, void *) { std::exit(STATUS
 
 // Runs before the first load of a code object: exit handlers registered here run after those of a
 // library that registers at that load.
+// Set by a completion callback that takes its time.
+static std::atomic<bool> has_called_back = false;
+
+// Has ROCr call back on its own thread, as HIP does when a batch of kernels is complete.
+static void call_back_slowly() {
+  using Create = int(int64_t, uint32_t, const void *, uint64_t *);
+  using Register = int(uint64_t, int, int64_t, bool (*)(int64_t, void *), void *);
+  auto *create = reinterpret_cast<Create *>(dlsym(RTLD_DEFAULT, "hsa_signal_create"));
+  auto *registers = reinterpret_cast<Register *>(dlsym(RTLD_DEFAULT, "hsa_amd_signal_async_handler"));
+  const auto slow = [](int64_t, void *) {
+    usleep(100'000);
+    has_called_back = true;
+    return false;
+  };
+  constexpr int EQUAL = 0;
+  uint64_t signal = 0;
+  if (create(0, 0, nullptr, &signal) != 0 || registers(signal, EQUAL, 0, slow, nullptr) != 0) {
+    std::_Exit(1);
+  }
+}
+
 static void begin(const std::string &ending) {
+  if (ending == "completion") {
+    // Runs after the exit handlers of code that is loaded later.
+    std::atexit([] { std::printf("the callback has %s\n", has_called_back ? "ended" : "not ended"); });
+  }
   if (ending == "destructor") {
     static LaunchesWhenDestroyed destroyed_at_exit;
   }
@@ -173,6 +198,10 @@ static int end(const std::string &ending, char **arguments) {
     for (;;) {
       pause();
     }
+  }
+  if (ending == "completion") {
+    call_back_slowly();
+    return STATUS;
   }
   if (ending == "destructor") {
     return STATUS;
