@@ -38,6 +38,7 @@ typedef long (*function_t)(long, long, long, long, long, long, long, long);
   X(hsa_amd_memory_async_copy)                                                                     \
   X(hsa_amd_memory_lock)                                                                           \
   X(hsa_amd_memory_unlock)                                                                         \
+  X(hsa_amd_signal_async_handler)                                                                  \
   X(hsa_signal_create)                                                                             \
   X(hsa_signal_destroy)                                                                            \
   X(hsa_signal_load_scacquire)                                                                     \

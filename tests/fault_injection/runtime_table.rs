@@ -179,7 +179,7 @@ pub(crate) const TABLE: &[Row] = {
         once("hsa_signal_create", &[SHORT], NothingOrWords),
         always("hsa_signal_wait_scacquire", &["missing"], Nothing),
         // The wait for completion callbacks brings no counts.
-        always("hsa_amd_signal_async_handler", &["missing"], Nothing),
+        always("hsa_amd_signal_async_handler", &[ERROR, "missing"], Nothing),
         // These calls wait for kernels; without them, copies still work.
         always("hsa_signal_create", &[SHORT, "missing"], NothingButWords),
         always("hsa_signal_destroy", &[ERROR], Nothing),

@@ -13,9 +13,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 use crate::device::DeviceError;
-use crate::device::hsa::HsaDevice;
-use crate::device::hsa::abi;
 use crate::device::hsa::runtime::check;
+use crate::device::hsa::{HsaDevice, abi};
 
 impl HsaDevice {
     /// Waits until the callbacks of all kernels that are complete now have ended, but no longer than `patience`.
