@@ -1,7 +1,10 @@
 #include "spec.h"
 
+#include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <sstream>
 #include <stdexcept>
 
@@ -13,6 +16,24 @@ Bytes read_file(const std::string &path) {
   if (!file)
     throw std::runtime_error("cannot read " + path);
   return Bytes(std::istreambuf_iterator<char>(file), {});
+}
+
+// Random elements, which are the same in each run of the program.
+Bytes parse_noise(std::istream &line) {
+  std::string type;
+  std::size_t count;
+  double low, high;
+  if (!(line >> type >> count >> low >> high) || (type != "f32" && type != "u32"))
+    throw std::runtime_error("noise wants f32 or u32, COUNT, LOW and HIGH");
+  std::mt19937 generator(1);
+  Bytes bytes(4 * count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double number = low + (high - low) * generator() / 4294967296.0;
+    const float real = static_cast<float>(number);
+    const std::uint32_t whole = static_cast<std::uint32_t>(number);
+    std::memcpy(&bytes[4 * i], type == "f32" ? static_cast<const void *>(&real) : &whole, 4);
+  }
+  return bytes;
 }
 
 Argument parse_argument(const std::string &word, std::size_t buffers) {
@@ -63,6 +84,8 @@ Spec read(const std::string &path) {
         std::string name;
         line >> name;
         spec.buffers.push_back(read_file(name));
+      } else if (keyword == "noise") {
+        spec.buffers.push_back(parse_noise(line));
       } else if (keyword == "launch") {
         spec.launches.push_back(parse_launch(line, spec.buffers.size()));
       } else {

@@ -2,6 +2,7 @@
 // that runs a code object read one file, so both do the same work.
 //
 //   buf FILE                              the next buffer; its contents are the file's
+//   noise TYPE COUNT LOW HIGH             the next buffer: COUNT random elements, f32 or u32
 //   launch NAME GX GY GZ BX BY BZ ARG...  a grid of GX*GY*GZ workgroups of BX*BY*BZ work-items
 //
 // ARG is `pN`, the address of buffer N (from 0), or `h` and the hexadecimal bytes of a value as

@@ -29,6 +29,10 @@ pub(crate) fn expand(template: &Path, directory: &Path) -> PathBuf {
                 let _ = writeln!(bare, "buf {}", file.display());
                 buffers += 1;
             }
+            ["noise", ..] => {
+                let _ = writeln!(bare, "{line}");
+                buffers += 1;
+            }
             ["launch", rest @ ..] if rest.len() >= 7 => {
                 let (geometry, arguments) = rest.split_at(7);
                 let arguments: Vec<String> = arguments.iter().map(|it| argument(it)).collect();

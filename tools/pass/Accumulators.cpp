@@ -74,8 +74,9 @@ void CountedFunction::splitAtEnds(const Returning &Comes) {
 }
 
 /// The most turns of \p C each time that it is entered, if there is a bound
-/// that is known on entry.
-static std::optional<uint64_t> maxTurns(const Cycle &C, LoopFacts Facts) {
+/// that is known on entry: how often its header runs, or else any other block.
+static std::optional<uint64_t> maxTurns(const Cycle &C, LoopFacts Facts,
+                                        bool OfHeader = true) {
   if (!Facts.Loops || !C.isReducible())
     return std::nullopt;
   Loop *L = Facts.Loops->getLoopFor(C.getHeader());
@@ -84,21 +85,38 @@ static std::optional<uint64_t> maxTurns(const Cycle &C, LoopFacts Facts) {
   const SCEV *Max = Facts.Evolution->getSymbolicMaxBackedgeTakenCount(L);
   if (isa<SCEVCouldNotCompute>(Max))
     return std::nullopt;
-  APInt Bound = Facts.Evolution->getUnsignedRangeMax(Max);
-  return SaturatingAdd(Bound.getLimitedValue(), uint64_t(1));
+  auto Limit = [&](const SCEV *Count) {
+    return Facts.Evolution->getUnsignedRangeMax(Count).getLimitedValue();
+  };
+  // The last run of a header that leaves the loop runs no other block. So the
+  // blocks of `for (u32 i = 0; i < n; i++)` run less than 2^32 times.
+  const SCEV *AtHeader = Facts.Evolution->getExitCount(
+      L, L->getHeader(), ScalarEvolution::SymbolicMaximum);
+  if (!OfHeader && !isa<SCEVCouldNotCompute>(AtHeader))
+    return Limit(AtHeader);
+  return SaturatingAdd(Limit(Max), uint64_t(1));
 }
 
 /// The most runs of a block in \p C until the counts go to memory, at the latest
 /// after MaxTurns turns of a loop without a bound.
-static uint64_t maxRuns(const Cycle *C, LoopFacts Facts) {
+static uint64_t maxRuns(const Cycle *C, LoopFacts Facts, bool OfHeader) {
   uint64_t Most = 1;
   for (; C; C = C->getParentCycle()) {
-    auto Turns = maxTurns(*C, Facts);
+    auto Turns = maxTurns(*C, Facts, OfHeader);
     Most = SaturatingMultiply(Most, Turns.value_or(MaxTurns));
     if (!Turns)
       break;
+    OfHeader = false;
   }
   return Most;
+}
+
+/// Returns whether the runs of \p Block, which leaves its loop, may be one more
+/// than those of the other blocks.
+static bool isLeavingHeader(const BasicBlock *Block, const Cycle &C) {
+  return C.getHeader() == Block && any_of(successors(Block), [&](auto *Next) {
+           return !C.contains(Next);
+         });
 }
 
 /// All cycles, each before those in it.
@@ -131,6 +149,8 @@ struct Accumulator {
   Type *Width = nullptr;
   /// The depth of cycles around the block.
   unsigned Depth = 0;
+  /// Set if the block ends with the only return: there the count is at hand.
+  bool IsDirect = false;
   AllocaInst *Variable = nullptr;
   /// The bit in the variable, if the width is one bit: 32 bits share a variable.
   unsigned Bit = 0;
@@ -149,6 +169,7 @@ private:
   void findLoops(const CycleInfo &Cycles);
   void gather();
   void chooseWidth(Accumulator &It, const CycleInfo &Cycles) const;
+  void findDirect();
   void chooseRegisters();
   void countInMemory(Accumulator &It);
   AllocaInst *makeVariable(Type *Width);
@@ -217,13 +238,31 @@ void Accumulation::chooseWidth(Accumulator &It, const CycleInfo &Cycles) const {
   }
   if (const Cycle *C = Cycles.getCycle(It.Block)) {
     It.Depth = C->getDepth();
-    Most = SaturatingMultiply(Most, maxRuns(C, Facts));
+    bool OfHeader = C->getHeader() == It.Block;
+    Most = SaturatingMultiply(Most, maxRuns(C, Facts, OfHeader));
     // An accumulator of one bit is set, not added to.
     Most = std::max<uint64_t>(Most, 2);
+    // A later run may find a bound of 2^32: see dropBoundedTurns().
+    if (isLeavingHeader(It.Block, *C))
+      Most = UINT64_MAX;
   }
   It.Width = Most <= 1            ? Type::getInt1Ty(Context)
              : Most <= UINT32_MAX ? Type::getInt32Ty(Context)
                                   : Type::getInt64Ty(Context);
+}
+
+/// Finds the counts that need no variable. An earlier run has put most updates
+/// before the return.
+void Accumulation::findDirect() {
+  BasicBlock *Only = nullptr;
+  for (BasicBlock &Block : F)
+    if (isa<ReturnInst>(Block.getTerminator())) {
+      if (Only)
+        return;
+      Only = &Block;
+    }
+  for (Accumulator &It : Accumulators)
+    It.IsDirect = It.Block == Only;
 }
 
 /// Takes those accumulators out that are too many for registers. Those in the
@@ -236,7 +275,7 @@ void Accumulation::chooseRegisters() {
   SmallVector<Accumulator, 16> Kept;
   for (Accumulator &It : Accumulators) {
     bool Fits = It.isBit() ? ++Bits <= MaxBits : ++Numbers <= MaxNumbers;
-    if (Fits)
+    if (Fits || It.IsDirect)
       Kept.push_back(std::move(It));
     else
       countInMemory(It);
@@ -267,7 +306,9 @@ AllocaInst *Accumulation::makeVariable(Type *Width) {
 void Accumulation::countInVariable(Accumulator &It) {
   Instruction *Last = It.Updates.back();
   IRBuilder<> B(Last);
-  if (It.isBit()) {
+  if (It.IsDirect) {
+    // count() takes the step.
+  } else if (It.isBit()) {
     unsigned Place = Bits++;
     if (Place % 32 == 0)
       BitVariable = makeVariable(B.getInt32Ty());
@@ -292,6 +333,14 @@ void Accumulation::countInVariable(Accumulator &It) {
 
 /// The count of \p It in this lane.
 Value *Accumulation::count(IRBuilderBase &B, const Accumulator &It) {
+  if (It.IsDirect) {
+    if (!It.Step)
+      return ConstantInt::get(It.Width, 1);
+    auto *Wide = dyn_cast<ZExtInst>(It.Step);
+    bool WasNarrow = Wide && Wide->getSrcTy() == It.Width;
+    return WasNarrow ? Wide->getOperand(0)
+                     : B.CreateZExtOrTrunc(It.Step, It.Width);
+  }
   // Nothing resets it, and every thread that comes here has been there.
   if (It.isBit() && !It.Step && It.Block == &F.getEntryBlock() &&
       Counted.Ends.empty() && DueBlocks.empty())
@@ -333,7 +382,8 @@ void Accumulation::flush(Instruction *Before, bool Reset) {
   IRBuilder<> B(Before);
   SmallVector<LaneCount, 16> Counts;
   for (Accumulator &It : Accumulators)
-    Counts.push_back({count(B, It), It.Words});
+    if (!It.IsDirect || isa<ReturnInst>(Before))
+      Counts.push_back({count(B, It), It.Words});
   auto Left = Due.find(Before->getParent());
   std::list<std::pair<unsigned, uint64_t>> Words;
   if (Left != Due.end())
@@ -414,6 +464,7 @@ void Accumulation::run() {
   gather();
   for (Accumulator &It : Accumulators)
     chooseWidth(It, Cycles);
+  findDirect();
   chooseRegisters();
   unifyReturns();
   for (Accumulator &It : Accumulators)
@@ -441,7 +492,8 @@ bool dropBoundedTurns(Function &F, LoopFacts Facts) {
   auto IsBounded = [&](const Cycle *C) {
     SmallVector<const Cycle *, 4> Left = {C};
     for (unsigned I = 0; I != Left.size(); ++I) {
-      if (!maxTurns(*Left[I], Facts) || maxRuns(Left[I], Facts) > UINT32_MAX)
+      if (!maxTurns(*Left[I], Facts) ||
+          maxRuns(Left[I], Facts, /*OfHeader=*/false) > UINT32_MAX)
         return false;
       Left.append(Left[I]->child_begin(), Left[I]->child_end());
     }

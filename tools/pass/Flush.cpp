@@ -12,6 +12,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
@@ -24,6 +25,36 @@ using namespace llvm;
 namespace rocov {
 
 namespace {
+
+/// Bits that are summed four at a time: spread over the bytes of a word, whose
+/// sum over a warp of 32 lanes is one instruction.
+class ByteSums {
+public:
+  /// Adds a bit (i1) that counts for \p Word.
+  void add(unsigned Word, Value *Bit);
+
+  bool has(unsigned Word) const { return Fields.contains(Word); }
+
+  /// Sums the bits. Returns those that are too many: they are not in it.
+  SmallVector<std::pair<unsigned, Value *>, 4>
+  sum(IRBuilderBase &B, const GpuTarget &Target, Value *Lanes);
+
+  /// The sum (i32) for word \p First + \p Word (i32), which is less than \p Count.
+  /// Any number for words that it does not have.
+  Value *of(IRBuilderBase &B, Value *Word, unsigned First, unsigned Count) const;
+
+private:
+  static constexpr unsigned PerSum = 4;
+  /// The bits of the number of a byte.
+  static constexpr unsigned FieldWidth = 5;
+  static constexpr unsigned MaxSums = (1 << FieldWidth) / PerSum;
+
+  SmallVector<std::pair<unsigned, Value *>, 16> Bits;
+  /// The sums, each of four bytes.
+  SmallVector<Value *, 8> Sums;
+  /// For each word the number of its byte.
+  SmallDenseMap<unsigned, unsigned> Fields;
+};
 
 class Flush {
 public:
@@ -39,8 +70,10 @@ private:
   Value *sumOfDifferent(Instruction *End, Value *Count);
   Value *sumByVotes(Instruction *End, Value *Count);
   void add(ArrayRef<Value *> Totals, Value *Offset);
-  void addByLane(ArrayRef<Value *> Wide, Value *Offset, Type *Width);
-  void addByRank(Instruction *End, ArrayRef<Value *> Totals, Value *Offset);
+  void addByLane(ArrayRef<Value *> Wide, unsigned First, Value *Offset,
+                 Type *Width);
+  void addByRank(Instruction *End, ArrayRef<Value *> Totals, unsigned First,
+                 Value *Offset, Type *Width);
   void addAt(Instruction *Adding, Value *Offset, Value *Word, Value *Value);
 
   const GpuTarget &Target;
@@ -50,7 +83,125 @@ private:
   /// The active lanes (i64), and their number (i32).
   Value *Lanes = nullptr;
   Value *Active = nullptr;
+  ByteSums Bytes;
 };
+
+/// The value (i32) of which \p Bit (i1) is a bit, and the bit's number. Null if
+/// there is none.
+std::pair<Value *, unsigned> sourceOf(Value *Bit) {
+  Value *Word = nullptr;
+  unsigned Number = 0;
+  if (auto *Test = dyn_cast<ICmpInst>(Bit)) {
+    auto *Zero = dyn_cast<ConstantInt>(Test->getOperand(1));
+    auto *And = dyn_cast<BinaryOperator>(Test->getOperand(0));
+    if (Test->getPredicate() != ICmpInst::ICMP_NE || !Zero || !Zero->isZero() ||
+        !And || And->getOpcode() != Instruction::And)
+      return {};
+    auto *Mask = dyn_cast<ConstantInt>(And->getOperand(1));
+    if (!Mask || !Mask->getValue().isPowerOf2())
+      return {};
+    Word = And->getOperand(0);
+    Number = Mask->getValue().logBase2();
+  } else if (auto *Low = dyn_cast<TruncInst>(Bit)) {
+    Word = Low->getOperand(0);
+    auto *Shift = dyn_cast<BinaryOperator>(Word);
+    auto *By = Shift && Shift->getOpcode() == Instruction::LShr
+                   ? dyn_cast<ConstantInt>(Shift->getOperand(1))
+                   : nullptr;
+    if (By) {
+      Word = Shift->getOperand(0);
+      Number = By->getZExtValue();
+    }
+  }
+  if (!Word || !Word->getType()->isIntegerTy(32))
+    return {};
+  return {Word, Number};
+}
+
+void ByteSums::add(unsigned Word, Value *Bit) { Bits.push_back({Word, Bit}); }
+
+SmallVector<std::pair<unsigned, Value *>, 4>
+ByteSums::sum(IRBuilderBase &B, const GpuTarget &Target, Value *Lanes) {
+  // Four bits of a value, from bit Shift on: one multiplication spreads them.
+  struct Nibble {
+    Value *Word;
+    unsigned Shift;
+    bool operator==(const Nibble &Other) const {
+      return Word == Other.Word && Shift == Other.Shift;
+    }
+  };
+  SmallVector<Nibble, MaxSums> Nibbles;
+  SmallVector<std::pair<unsigned, Value *>, 4> Left;
+  auto Put = [&](unsigned Word, Value *Bit, Value *Source, unsigned Number) {
+    Nibble Wanted = {Source, Number / PerSum * PerSum};
+    auto *At = find(Nibbles, Wanted);
+    unsigned Index = At - Nibbles.begin();
+    if (At == Nibbles.end()) {
+      if (Index == MaxSums)
+        return Left.push_back({Word, Bit});
+      Nibbles.push_back(Wanted);
+    }
+    Fields[Word] = Index * PerSum + Number % PerSum;
+  };
+  SmallVector<std::pair<unsigned, Value *>, 16> Loose;
+  for (auto [Word, Bit] : Bits) {
+    auto [Source, Number] = sourceOf(Bit);
+    if (Source)
+      Put(Word, Bit, Source, Number);
+    else
+      Loose.push_back({Word, Bit});
+  }
+  // The bits of no value share one.
+  for (ArrayRef<std::pair<unsigned, Value *>> Rest = Loose; !Rest.empty();
+       Rest = Rest.drop_front(std::min<size_t>(PerSum, Rest.size()))) {
+    auto Four = Rest.take_front(PerSum);
+    Value *Packed = B.getInt32(0);
+    for (unsigned I = 0; I != Four.size(); ++I) {
+      Value *Wide = B.CreateZExt(Four[I].second, B.getInt32Ty());
+      Packed = B.CreateOr(Packed, B.CreateShl(Wide, I));
+    }
+    for (unsigned I = 0; I != Four.size(); ++I)
+      Put(Four[I].first, Four[I].second, Packed, I);
+  }
+  // Bit i of four goes to byte i: the products do not overlap.
+  constexpr uint32_t Spread = 1 | 1 << 7 | 1 << 14 | 1 << 21;
+  for (auto [Word, Shift] : Nibbles) {
+    Value *Four = B.CreateAnd(B.CreateLShr(Word, Shift), 0xf);
+    Value *Apart = B.CreateAnd(B.CreateMul(Four, B.getInt32(Spread)),
+                               B.getInt32(0x01010101));
+    Sums.push_back(Target.sum(B, Apart, Lanes));
+  }
+  return Left;
+}
+
+Value *ByteSums::of(IRBuilderBase &B, Value *Word, unsigned First,
+                    unsigned Count) const {
+  // The numbers of the bytes, one after the other.
+  constexpr unsigned PerTable = 64 / FieldWidth;
+  Value *Field = nullptr;
+  for (unsigned From = 0; From < Count; From += PerTable) {
+    uint64_t Table = 0;
+    for (unsigned I = From; I != std::min(From + PerTable, Count); ++I)
+      if (auto It = Fields.find(First + I); It != Fields.end())
+        Table |= uint64_t(It->second) << (I - From) * FieldWidth;
+    Value *Shift = B.CreateMul(B.CreateSub(Word, B.getInt32(From)),
+                               B.getInt32(FieldWidth));
+    Value *Entry = B.CreateTrunc(
+        B.CreateLShr(B.getInt64(Table), B.CreateZExt(Shift, B.getInt64Ty())),
+        B.getInt32Ty());
+    Field = Field ? B.CreateSelect(B.CreateICmpULT(Word, B.getInt32(From)),
+                                   Field, Entry)
+                  : Entry;
+  }
+  Value *Sum = Sums.front();
+  for (unsigned I = 1; I != Sums.size(); ++I) {
+    Value *IsIt = B.CreateICmpEQ(
+        B.CreateAnd(Field, (MaxSums - 1) * PerSum), B.getInt32(I * PerSum));
+    Sum = B.CreateSelect(IsIt, Sums[I], Sum);
+  }
+  Value *Shift = B.CreateShl(B.CreateAnd(Field, PerSum - 1), 3);
+  return B.CreateAnd(B.CreateLShr(Sum, Shift), 0xff);
+}
 
 /// The number (i32) of active lanes in which \p Bit holds.
 Value *Flush::ones(Value *Bit) {
@@ -167,17 +318,19 @@ void Flush::add(ArrayRef<Value *> Totals, Value *Offset) {
        Left = Left.drop_front(std::min<size_t>(Most, Left.size()))) {
     unsigned First = Wide.size() - Left.size();
     B.SetInsertPoint(Before);
-    addByLane(Left.take_front(Most),
+    addByLane(Left.take_front(Most), First,
               B.CreateAdd(Offset, B.getInt32(First * 8)), Width);
   }
 }
 
-/// Adds at most 32 words of type \p Width.
-void Flush::addByLane(ArrayRef<Value *> Wide, Value *Offset, Type *Width) {
-  if (all_of(Wide, [](Value *It) { return !It; }))
+/// Adds at most 32 words of type \p Width, from word \p First on.
+void Flush::addByLane(ArrayRef<Value *> Wide, unsigned First, Value *Offset,
+                      Type *Width) {
+  auto HasNone = [&](unsigned I) { return !Wide[I] && !Bytes.has(First + I); };
+  if (all_of(seq<unsigned>(0, Wide.size()), HasNone))
     return;
   if (!Target.hasWriteLane())
-    return addByRank(Before, Wide, Offset);
+    return addByRank(Before, Wide, First, Offset, Width);
   Type *Int32 = B.getInt32Ty();
   unsigned Words = Wide.size();
   // The lanes that have a word are active, unless some have left or the block is
@@ -205,7 +358,7 @@ void Flush::addByLane(ArrayRef<Value *> Wide, Value *Offset, Type *Width) {
   Instruction *Rare = SplitBlockAndInsertIfThen(
       B.CreateNot(AreThere), Before->getIterator(), /*Unreachable=*/false,
       Weights.createUnlikelyBranchWeights());
-  addByRank(Rare, Wide, Offset);
+  addByRank(Rare, Wide, First, Offset, Width);
 }
 
 /// Adds \p Value to word \p Word (i32).
@@ -224,10 +377,11 @@ void Flush::addAt(Instruction *Adding, Value *Offset, Value *Word,
 /// Adds words with the active lanes, whichever they are, before \p End. If there
 /// are fewer of them than words, they go on.
 void Flush::addByRank(Instruction *End, ArrayRef<Value *> Totals,
-                      Value *Offset) {
+                      unsigned First, Value *Offset, Type *Width) {
   B.SetInsertPoint(End);
   Type *Int32 = B.getInt32Ty();
   Value *Lane = Target.lanesBelow(B, Lanes);
+  Value *Count = B.getInt32(Totals.size());
   BasicBlock *Head = End->getParent();
   BasicBlock *Done = SplitBlock(Head, End);
   Function *F = Head->getParent();
@@ -236,28 +390,31 @@ void Flush::addByRank(Instruction *End, ArrayRef<Value *> Totals,
   Head->getTerminator()->setSuccessor(0, Turn);
 
   B.SetInsertPoint(Turn);
-  PHINode *First = B.CreatePHI(Int32, 2);
-  Value *Word = B.CreateAdd(First, Lane);
-  Value *Mine = nullptr;
+  PHINode *Passed = B.CreatePHI(Int32, 2);
+  Value *Word = B.CreateAdd(Passed, Lane);
+  Value *Mine = ConstantInt::get(Width, 0);
+  bool HasBytes = false;
+  for (unsigned I = 0; I != Totals.size(); ++I)
+    HasBytes |= Bytes.has(First + I);
+  if (HasBytes)
+    Mine = B.CreateZExt(Bytes.of(B, Word, First, Totals.size()), Width);
   for (unsigned I = 0; I != Totals.size(); ++I) {
-    if (!Totals[I])
+    if (Bytes.has(First + I) || (!Totals[I] && !HasBytes))
       continue;
-    if (!Mine)
-      Mine = ConstantInt::get(Totals[I]->getType(), 0);
-    Mine = B.CreateSelect(B.CreateICmpEQ(Word, B.getInt32(I)), Totals[I], Mine);
+    Value *Total = Totals[I] ? Totals[I] : ConstantInt::get(Width, 0);
+    Mine = B.CreateSelect(B.CreateICmpEQ(Word, B.getInt32(I)), Total, Mine);
   }
-  Value *IsMine = B.CreateICmpNE(Mine, ConstantInt::get(Mine->getType(), 0));
+  Value *IsMine = B.CreateICmpULT(Word, Count);
   Instruction *ToNext = B.CreateBr(Next);
   Instruction *Adding = SplitBlockAndInsertIfThen(
       IsMine, ToNext->getIterator(), /*Unreachable=*/false);
   addAt(Adding, Offset, Word, Mine);
 
   B.SetInsertPoint(Next);
-  Value *NextFirst = B.CreateAdd(First, Active);
-  Value *More = B.CreateICmpULT(NextFirst, B.getInt32(Totals.size()));
-  B.CreateCondBr(More, Turn, Done);
-  First->addIncoming(B.getInt32(0), Head);
-  First->addIncoming(NextFirst, Next);
+  Value *NextPassed = B.CreateAdd(Passed, Active);
+  B.CreateCondBr(B.CreateICmpULT(NextPassed, Count), Turn, Done);
+  Passed->addIncoming(B.getInt32(0), Head);
+  Passed->addIncoming(NextPassed, Next);
 }
 
 void Flush::run(ArrayRef<LaneCount> Counts, unsigned Words, uint64_t Offset) {
@@ -267,12 +424,26 @@ void Flush::run(ArrayRef<LaneCount> Counts, unsigned Words, uint64_t Offset) {
   // Bits are summed one by one. Numbers of a word are added first, because their
   // sum over the lanes costs more.
   SmallVector<Value *, 16> Totals(Words, nullptr), Numbers(Words, nullptr);
+  SmallVector<unsigned, 16> Parts(Words, 0);
+  for (const LaneCount &Lane : Counts)
+    for (auto [Word, _] : Lane.Words)
+      ++Parts[Word];
+  bool SumsBytes = Target.sumsAtOnce(*Before->getFunction());
+  auto InBytes = [&](auto &Of) { return Parts[Of.first] == 1 && Of.second == 1; };
   for (const LaneCount &Lane : Counts) {
     bool IsBit = Lane.Count->getType()->isIntegerTy(1);
+    if (SumsBytes && IsBit && !isa<Constant>(Lane.Count) &&
+        all_of(Lane.Words, InBytes)) {
+      for (auto [Word, _] : Lane.Words)
+        Bytes.add(Word, Lane.Count);
+      continue;
+    }
     Value *Part = IsBit ? ones(Lane.Count) : Lane.Count;
     for (auto [Word, Factor] : Lane.Words)
       accumulate(IsBit ? Totals[Word] : Numbers[Word], Part, Factor);
   }
+  for (auto [Word, Bit] : Bytes.sum(B, Target, Lanes))
+    accumulate(Totals[Word], ones(Bit), 1);
   SmallDenseMap<Value *, Value *> Sums;
   for (unsigned Word = 0; Word != Words; ++Word) {
     if (Value *Number = Numbers[Word]) {

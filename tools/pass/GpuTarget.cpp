@@ -66,6 +66,7 @@ public:
   }
 
   Value *sum(IRBuilderBase &B, Value *Value, llvm::Value *) const override;
+  bool sumsAtOnce(const Function &) const override { return false; }
   Value *canSum(IRBuilderBase &B, Value *Mask,
                 const Function &F) const override;
   Value *unit(IRBuilderBase &B, const Function &F,
@@ -236,13 +237,16 @@ public:
                              {Value, B.CreateTrunc(Mask, B.getInt32Ty())});
   }
 
-  Value *canSum(IRBuilderBase &B, Value *, const Function &F) const override {
+  bool sumsAtOnce(const Function &F) const override {
     // sm_80 has redux.sync.
     StringRef Name = F.getFnAttribute("target-cpu").getValueAsString();
     unsigned Number = 0;
-    bool Has = Name.consume_front("sm_") && !Name.consumeInteger(10, Number) &&
-               Number >= 80;
-    return Has ? B.getTrue() : nullptr;
+    return Name.consume_front("sm_") && !Name.consumeInteger(10, Number) &&
+           Number >= 80;
+  }
+
+  Value *canSum(IRBuilderBase &B, Value *, const Function &F) const override {
+    return sumsAtOnce(F) ? B.getTrue() : nullptr;
   }
 
   Value *unit(IRBuilderBase &B, const Function &,

@@ -59,6 +59,8 @@ public:
   /// these lanes are active: see canSum(). The sum must fit.
   virtual llvm::Value *sum(llvm::IRBuilderBase &B, llvm::Value *Value,
                            llvm::Value *Mask) const = 0;
+  /// Returns whether sum() is one instruction, whichever lanes are active.
+  virtual bool sumsAtOnce(const llvm::Function &F) const = 0;
   /// Whether (i1) sum() works with the active lanes \p Mask. Null if it never
   /// does.
   virtual llvm::Value *canSum(llvm::IRBuilderBase &B, llvm::Value *Mask,
