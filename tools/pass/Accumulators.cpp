@@ -419,15 +419,20 @@ static BasicBlock *dueBlock(CallInst *Mark) {
 /// The instruction before which each turn of \p C passes: at the end of its only
 /// latch, so that later passes can rotate the loop, or in its header.
 static Instruction *turningPoint(const Cycle &C) {
-  BasicBlock *Latch = nullptr;
-  for (BasicBlock *Block : predecessors(C.getHeader())) {
+  BasicBlock *Header = C.getHeader(), *Latch = nullptr;
+  for (BasicBlock *Block : predecessors(Header)) {
     if (!C.contains(Block))
       continue;
     if (Latch && Latch != Block)
-      return &*C.getHeader()->getFirstInsertionPt();
+      return &*Header->getFirstInsertionPt();
     Latch = Block;
   }
-  return Latch->getTerminator();
+  if (Latch->getSingleSuccessor())
+    return Latch->getTerminator();
+  // A latch that may leave the loop may be where a `break` passes, until later
+  // passes thread it through.
+  BasicBlock *Turn = SplitEdge(Latch, Header);
+  return Turn->getTerminator();
 }
 
 /// Finds the loops without a bound. An earlier run of this pass has marked the

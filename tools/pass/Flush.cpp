@@ -74,6 +74,8 @@ private:
                  Type *Width);
   void addByRank(Instruction *End, ArrayRef<Value *> Totals, unsigned First,
                  Value *Offset, Type *Width);
+  Value *totalOf(Value *Word, ArrayRef<Value *> Totals, unsigned First,
+                 Type *Width);
   void addAt(Instruction *Adding, Value *Offset, Value *Word, Value *Value);
 
   const GpuTarget &Target;
@@ -329,36 +331,49 @@ void Flush::addByLane(ArrayRef<Value *> Wide, unsigned First, Value *Offset,
   auto HasNone = [&](unsigned I) { return !Wide[I] && !Bytes.has(First + I); };
   if (all_of(seq<unsigned>(0, Wide.size()), HasNone))
     return;
+  // On an H200 the short way of full warps costs more than it saves.
   if (!Target.hasWriteLane())
     return addByRank(Before, Wide, First, Offset, Width);
-  Type *Int32 = B.getInt32Ty();
   unsigned Words = Wide.size();
   // The lanes that have a word are active, unless some have left or the block is
   // smaller. writeLane() must not reach other lanes: callers may have values of
   // theirs in the register.
   Value *Wanted = B.getInt32(maskTrailingOnes<uint32_t>(Words));
-  Value *There = B.CreateAnd(B.CreateTrunc(Lanes, Int32), Wanted);
+  Value *There = B.CreateAnd(B.CreateTrunc(Lanes, B.getInt32Ty()), Wanted);
   Value *AreThere = B.CreateICmpEQ(There, Wanted);
-  MDBuilder Weights(Before->getContext());
-  Instruction *Usual =
-      SplitBlockAndInsertIfThen(AreThere, Before->getIterator(),
-                                /*Unreachable=*/false,
-                                Weights.createLikelyBranchWeights());
+  Instruction *Usual, *Rare;
+  SplitBlockAndInsertIfThenElse(
+      AreThere, Before->getIterator(), &Usual, &Rare,
+      MDBuilder(Before->getContext()).createLikelyBranchWeights());
   B.SetInsertPoint(Usual);
+  Value *Lane = Target.lane(B);
   Value *Mine = ConstantInt::get(Width, 0);
   for (unsigned I = 0; I != Words; ++I)
     if (Wide[I])
       Mine = Target.writeLane(B, Mine, I, Wide[I]);
-  Value *Lane = Target.lane(B);
   Instruction *Add = SplitBlockAndInsertIfThen(
       B.CreateICmpULT(Lane, B.getInt32(Words)), Usual->getIterator(),
       /*Unreachable=*/false);
   addAt(Add, Offset, Lane, Mine);
-  B.SetInsertPoint(Before);
-  Instruction *Rare = SplitBlockAndInsertIfThen(
-      B.CreateNot(AreThere), Before->getIterator(), /*Unreachable=*/false,
-      Weights.createUnlikelyBranchWeights());
   addByRank(Rare, Wide, First, Offset, Width);
+}
+
+/// The total of word \p First + \p Word (i32). Any number if \p Totals has no such
+/// word.
+Value *Flush::totalOf(Value *Word, ArrayRef<Value *> Totals, unsigned First,
+                      Type *Width) {
+  Value *Mine = ConstantInt::get(Width, 0);
+  auto HasByte = [&](unsigned I) { return Bytes.has(First + I); };
+  bool HasBytes = any_of(seq<unsigned>(0, Totals.size()), HasByte);
+  if (HasBytes)
+    Mine = B.CreateZExt(Bytes.of(B, Word, First, Totals.size()), Width);
+  for (unsigned I = 0; I != Totals.size(); ++I) {
+    if (HasByte(I) || (!Totals[I] && !HasBytes))
+      continue;
+    Value *Total = Totals[I] ? Totals[I] : ConstantInt::get(Width, 0);
+    Mine = B.CreateSelect(B.CreateICmpEQ(Word, B.getInt32(I)), Total, Mine);
+  }
+  return Mine;
 }
 
 /// Adds \p Value to word \p Word (i32).
@@ -392,18 +407,7 @@ void Flush::addByRank(Instruction *End, ArrayRef<Value *> Totals,
   B.SetInsertPoint(Turn);
   PHINode *Passed = B.CreatePHI(Int32, 2);
   Value *Word = B.CreateAdd(Passed, Lane);
-  Value *Mine = ConstantInt::get(Width, 0);
-  bool HasBytes = false;
-  for (unsigned I = 0; I != Totals.size(); ++I)
-    HasBytes |= Bytes.has(First + I);
-  if (HasBytes)
-    Mine = B.CreateZExt(Bytes.of(B, Word, First, Totals.size()), Width);
-  for (unsigned I = 0; I != Totals.size(); ++I) {
-    if (Bytes.has(First + I) || (!Totals[I] && !HasBytes))
-      continue;
-    Value *Total = Totals[I] ? Totals[I] : ConstantInt::get(Width, 0);
-    Mine = B.CreateSelect(B.CreateICmpEQ(Word, B.getInt32(I)), Total, Mine);
-  }
+  Value *Mine = totalOf(Word, Totals, First, Width);
   Value *IsMine = B.CreateICmpULT(Word, Count);
   Instruction *ToNext = B.CreateBr(Next);
   Instruction *Adding = SplitBlockAndInsertIfThen(

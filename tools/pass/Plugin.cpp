@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Accumulators.h"
+#include "Breaks.h"
 #include "CopiesTable.h"
 #include "CounterUpdates.h"
 #include "Flush.h"
@@ -129,6 +130,8 @@ public:
     for (CountedFunction &Counted : countedFunctions(M, *Target, FAM)) {
       if (Counted.F->hasOptNone())
         continue;
+      threadBreaks(*Counted.F);
+      FAM.invalidate(*Counted.F, PreservedAnalyses::none());
       Counted.splitAtEnds(Comes);
       auto Bring = [&](Instruction *Before, ArrayRef<LaneCount> Counts) {
         markCounts(Counted.Words, Before, Counts);

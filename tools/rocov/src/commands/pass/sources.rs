@@ -19,6 +19,8 @@ macro_rules! sources {
 pub(super) const SOURCES: &[Source] = &sources![
     "Accumulators.cpp",
     "Accumulators.h",
+    "Breaks.cpp",
+    "Breaks.h",
     "CopiesTable.cpp",
     "CopiesTable.h",
     "CounterUpdates.cpp",
