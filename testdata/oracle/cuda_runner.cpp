@@ -232,7 +232,7 @@ bool compare(const std::string &directory) {
 }
 
 // Milliseconds of the launches of a spec, again and again.
-std::vector<float> times(const Module &module, const spec::Spec &spec, Buffers &buffers) {
+std::vector<float> times(const Module &module, Buffers &buffers) {
   constexpr int WARM = 2, RUNS = 15;
   cuda::Event begin, end;
   CHECK(driver().cuEventCreate(&begin, 0));
@@ -250,7 +250,6 @@ std::vector<float> times(const Module &module, const spec::Spec &spec, Buffers &
       times.push_back(time);
   }
   std::sort(times.begin(), times.end());
-  (void)spec;
   return times;
 }
 
@@ -264,7 +263,7 @@ void measure(const std::string &directory) {
     if (!exists(path))
       continue;
     const Module module(path);
-    const auto sorted = times(module, spec, buffers);
+    const auto sorted = times(module, buffers);
     const spec::Launch &launch = spec.launches.front();
     const cuda::Function kernel = module.function(launch.kernel);
     int registers, blocks;
@@ -288,6 +287,19 @@ void print_device() {
               version % 1000 / 10);
 }
 
+// Runs one case. Returns whether its counts are those of the host.
+bool run(const std::string &part, const std::string &directory) {
+  try {
+    if (part == "counts")
+      return compare(directory);
+    measure(directory);
+    return true;
+  } catch (const std::exception &error) {
+    std::printf("%s %s: %s\n", part.c_str(), directory.c_str(), error.what());
+    return false;
+  }
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -300,14 +312,10 @@ int main(int argc, char **argv) {
     cuda::start();
     if (part == "device")
       print_device();
-    bool is_equal = true;
-    for (int i = 2; i < argc; ++i) {
-      if (part == "counts")
-        is_equal &= compare(argv[i]);
-      else
-        measure(argv[i]);
-    }
-    return is_equal ? 0 : 1;
+    bool is_well = true;
+    for (int i = 2; i < argc; ++i)
+      is_well &= run(part, argv[i]);
+    return is_well ? 0 : 1;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "cuda_runner: %s\n", error.what());
     return 1;
