@@ -41,7 +41,8 @@ public:
 
   /// The sum (i32) for word \p First + \p Word (i32), which is less than \p Count.
   /// Any number for words that it does not have.
-  Value *of(IRBuilderBase &B, Value *Word, unsigned First, unsigned Count) const;
+  Value *of(IRBuilderBase &B, const GpuTarget &Target, Value *Word,
+            unsigned First, unsigned Count) const;
 
 private:
   static constexpr unsigned PerSum = 4;
@@ -176,18 +177,19 @@ ByteSums::sum(IRBuilderBase &B, const GpuTarget &Target, Value *Lanes) {
   return Left;
 }
 
-Value *ByteSums::of(IRBuilderBase &B, Value *Word, unsigned First,
-                    unsigned Count) const {
-  // The numbers of the bytes, one after the other.
-  constexpr unsigned PerTable = 64 / FieldWidth;
+Value *ByteSums::of(IRBuilderBase &B, const GpuTarget &Target, Value *Word,
+                    unsigned First, unsigned Count) const {
+  // The numbers of the bytes, one after the other. Four bits do for two sums.
+  bool AreFew = Sums.size() <= 2;
+  unsigned Width = AreFew ? 4 : FieldWidth, PerTable = 64 / Width;
   Value *Field = nullptr;
   for (unsigned From = 0; From < Count; From += PerTable) {
     uint64_t Table = 0;
     for (unsigned I = From; I != std::min(From + PerTable, Count); ++I)
       if (auto It = Fields.find(First + I); It != Fields.end())
-        Table |= uint64_t(It->second) << (I - From) * FieldWidth;
+        Table |= uint64_t(It->second) << (I - From) * Width;
     Value *Shift = B.CreateMul(B.CreateSub(Word, B.getInt32(From)),
-                               B.getInt32(FieldWidth));
+                               B.getInt32(Width));
     Value *Entry = B.CreateTrunc(
         B.CreateLShr(B.getInt64(Table), B.CreateZExt(Shift, B.getInt64Ty())),
         B.getInt32Ty());
@@ -195,6 +197,8 @@ Value *ByteSums::of(IRBuilderBase &B, Value *Word, unsigned First,
                                    Field, Entry)
                   : Entry;
   }
+  if (AreFew)
+    return B.CreateAnd(Target.byteOf(B, Sums.front(), Sums.back(), Field), 0xff);
   Value *Sum = Sums.front();
   for (unsigned I = 1; I != Sums.size(); ++I) {
     Value *IsIt = B.CreateICmpEQ(
@@ -366,7 +370,7 @@ Value *Flush::totalOf(Value *Word, ArrayRef<Value *> Totals, unsigned First,
   auto HasByte = [&](unsigned I) { return Bytes.has(First + I); };
   bool HasBytes = any_of(seq<unsigned>(0, Totals.size()), HasByte);
   if (HasBytes)
-    Mine = B.CreateZExt(Bytes.of(B, Word, First, Totals.size()), Width);
+    Mine = B.CreateZExt(Bytes.of(B, Target, Word, First, Totals.size()), Width);
   for (unsigned I = 0; I != Totals.size(); ++I) {
     if (HasByte(I) || (!Totals[I] && !HasBytes))
       continue;
@@ -394,31 +398,38 @@ void Flush::addAt(Instruction *Adding, Value *Offset, Value *Word,
 void Flush::addByRank(Instruction *End, ArrayRef<Value *> Totals,
                       unsigned First, Value *Offset, Type *Width) {
   B.SetInsertPoint(End);
-  Type *Int32 = B.getInt32Ty();
-  Value *Lane = Target.lanesBelow(B, Lanes);
+  Value *Rank = Target.lanesBelow(B, Lanes);
   Value *Count = B.getInt32(Totals.size());
-  BasicBlock *Head = End->getParent();
-  BasicBlock *Done = SplitBlock(Head, End);
+  auto AddWord = [&](Value *Word, Instruction *Before) {
+    B.SetInsertPoint(Before);
+    Value *Mine = totalOf(Word, Totals, First, Width);
+    Instruction *Adding = SplitBlockAndInsertIfThen(
+        B.CreateICmpULT(Word, Count), Before->getIterator(),
+        /*Unreachable=*/false);
+    addAt(Adding, Offset, Word, Mine);
+    B.SetInsertPoint(Before);
+  };
+  AddWord(Rank, End);
+  if (Totals.size() == 1)
+    return;
+  Instruction *Few = SplitBlockAndInsertIfThen(
+      B.CreateICmpULT(Active, Count), End->getIterator(), /*Unreachable=*/false,
+      MDBuilder(End->getContext()).createUnlikelyBranchWeights());
+
+  BasicBlock *Head = Few->getParent();
+  BasicBlock *Done = SplitBlock(Head, Few);
   Function *F = Head->getParent();
   BasicBlock *Turn = BasicBlock::Create(F->getContext(), "", F, Done);
-  BasicBlock *Next = BasicBlock::Create(F->getContext(), "", F, Done);
   Head->getTerminator()->setSuccessor(0, Turn);
-
   B.SetInsertPoint(Turn);
-  PHINode *Passed = B.CreatePHI(Int32, 2);
-  Value *Word = B.CreateAdd(Passed, Lane);
-  Value *Mine = totalOf(Word, Totals, First, Width);
-  Value *IsMine = B.CreateICmpULT(Word, Count);
-  Instruction *ToNext = B.CreateBr(Next);
-  Instruction *Adding = SplitBlockAndInsertIfThen(
-      IsMine, ToNext->getIterator(), /*Unreachable=*/false);
-  addAt(Adding, Offset, Word, Mine);
-
-  B.SetInsertPoint(Next);
+  PHINode *Passed = B.CreatePHI(B.getInt32Ty(), 2);
   Value *NextPassed = B.CreateAdd(Passed, Active);
-  B.CreateCondBr(B.CreateICmpULT(NextPassed, Count), Turn, Done);
-  Passed->addIncoming(B.getInt32(0), Head);
-  Passed->addIncoming(NextPassed, Next);
+  Instruction *Again =
+      B.CreateCondBr(B.CreateICmpULT(NextPassed, Count), Turn, Done);
+  B.SetInsertPoint(Again);
+  AddWord(B.CreateAdd(Passed, Rank), Again);
+  Passed->addIncoming(Active, Head);
+  Passed->addIncoming(NextPassed, Again->getParent());
 }
 
 void Flush::run(ArrayRef<LaneCount> Counts, unsigned Words, uint64_t Offset) {

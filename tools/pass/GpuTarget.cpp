@@ -67,6 +67,9 @@ public:
 
   Value *sum(IRBuilderBase &B, Value *Value, llvm::Value *) const override;
   bool sumsAtOnce(const Function &) const override { return false; }
+  Value *byteOf(IRBuilderBase &, Value *, Value *, Value *) const override {
+    llvm_unreachable("sums are not at once");
+  }
   Value *canSum(IRBuilderBase &B, Value *Mask,
                 const Function &F) const override;
   Value *unit(IRBuilderBase &B, const Function &F,
@@ -243,6 +246,11 @@ public:
     unsigned Number = 0;
     return Name.consume_front("sm_") && !Name.consumeInteger(10, Number) &&
            Number >= 80;
+  }
+
+  Value *byteOf(IRBuilderBase &B, Value *Low, Value *High,
+                Value *Number) const override {
+    return B.CreateIntrinsic(Intrinsic::nvvm_prmt, {}, {Low, High, Number});
   }
 
   Value *canSum(IRBuilderBase &B, Value *, const Function &F) const override {

@@ -59,8 +59,13 @@ public:
   /// these lanes are active: see canSum(). The sum must fit.
   virtual llvm::Value *sum(llvm::IRBuilderBase &B, llvm::Value *Value,
                            llvm::Value *Mask) const = 0;
-  /// Returns whether sum() is one instruction, whichever lanes are active.
+  /// Returns whether sum() is one instruction, whichever lanes are active. Then
+  /// byteOf() is one, too.
   virtual bool sumsAtOnce(const llvm::Function &F) const = 0;
+  /// Byte \p Number (i32, of which the low three bits count, and the fourth is 0)
+  /// of the eight bytes of \p Low and \p High (i32), with any bits above it.
+  virtual llvm::Value *byteOf(llvm::IRBuilderBase &B, llvm::Value *Low,
+                              llvm::Value *High, llvm::Value *Number) const = 0;
   /// Whether (i1) sum() works with the active lanes \p Mask. Null if it never
   /// does.
   virtual llvm::Value *canSum(llvm::IRBuilderBase &B, llvm::Value *Mask,
