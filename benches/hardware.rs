@@ -109,10 +109,14 @@ fn main() {
     for source in files_with_extension("testdata/kernels", "hip") {
         let name = source.file_stem().unwrap_or_default().to_string_lossy();
         if !ONLY_AMD.contains(&&*name) {
-            LEVELS.map(|level| pack.counts(&name, level));
+            for level in LEVELS {
+                pack.counts(&name, level);
+            }
         }
     }
-    TIMED.map(|(name, spec)| pack.times(name, spec));
+    for (name, spec) in TIMED {
+        pack.times(name, spec);
+    }
     fs::write("compiler", compiler()).expect("a file can be written");
     fs::write("not_run", ONLY_AMD.join(" ")).expect("a file can be written");
 }
@@ -168,7 +172,9 @@ impl Pack {
             Way::Reached,
             Way::Counting(Counters::Pass),
         ];
-        ways.map(|way| self.cubin(name, "-O2", way, &directory));
+        for way in ways {
+            self.cubin(name, "-O2", way, &directory);
+        }
     }
 
     /// Compiles a kernel into `directory`.
