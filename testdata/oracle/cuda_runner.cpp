@@ -99,7 +99,7 @@ Counts Module::counts() const {
     for (std::size_t i = 4; i + 1 < table.size(); i += 2)
       for (cuda::Address word = table[i]; word < table[i + 1]; word += 8)
         order.push_back(word);
-    const std::size_t stride = (order.size() * 8 + 127) / 128 * 128;
+    const std::size_t stride = (order.size() * 8 + 511) / 512 * 512;
     const std::size_t copies = stride == 0 ? 0 : (table[3] - table[2]) / stride;
     const auto area = words(table[2], copies * stride);
     for (std::size_t copy = 0; copy < copies; ++copy)

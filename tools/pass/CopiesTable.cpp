@@ -27,11 +27,12 @@ constexpr uint64_t MaxCopies = 256;
 /// The most bytes that the copies of one translation unit take, unless a single
 /// copy takes more.
 constexpr uint64_t MaxAreaBytes = 16 << 20;
-/// Units do not share cache lines.
-constexpr uint64_t LineBytes = 128;
 /// "rocovcps", little endian.
 constexpr uint64_t Magic = 0x737063766f636f72;
 constexpr uint32_t Version = 1;
+
+CopiesTable::CopiesTable(const GpuTarget &Target)
+    : Alignment(Target.copyAlignment()) {}
 
 uint64_t CopiesTable::add(ArrayRef<Counter> Counters) {
   uint64_t Offset = Words * 8;
@@ -48,7 +49,7 @@ uint64_t CopiesTable::add(ArrayRef<Counter> Counters) {
   return Offset;
 }
 
-uint64_t CopiesTable::stride() const { return alignTo(Words * 8, LineBytes); }
+uint64_t CopiesTable::stride() const { return alignTo(Words * 8, Alignment); }
 
 uint64_t CopiesTable::copies() const {
   uint64_t Copies = MaxCopies;
@@ -108,7 +109,7 @@ void CopiesTable::emit(Module &M) {
                             ConstantAggregateZero::get(Bytes),
                             "__rocov_copies_area", nullptr,
                             GlobalValue::NotThreadLocal, GpuTarget::Global);
-  Area->setAlignment(Align(LineBytes));
+  Area->setAlignment(Align(Alignment));
 
   auto *Int32 = Type::getInt32Ty(Context);
   uint32_t TableBytes = 32 + 16 * Ranges.size();

@@ -26,9 +26,13 @@ class Module;
 
 namespace rocov {
 
+class GpuTarget;
+
 /// Hands out the words of a copy, then makes the copies and the table.
 class CopiesTable {
 public:
+  explicit CopiesTable(const GpuTarget &Target);
+
   /// Gives each of \p Counters a word of its own, one after the other. Returns
   /// the offset of the first in a copy, in bytes.
   uint64_t add(llvm::ArrayRef<Counter> Counters);
@@ -39,7 +43,7 @@ public:
 
   /// The area. Null before emit().
   llvm::GlobalVariable *area() const { return Area; }
-  /// The size of a copy in bytes, a multiple of a cache line.
+  /// The size of a copy in bytes, with the bytes up to the next.
   uint64_t stride() const;
   /// The number of copies, a power of two.
   uint64_t copies() const;
@@ -53,6 +57,8 @@ private:
   };
 
   llvm::SmallVector<Range, 32> Ranges;
+  /// The bytes of which a stride is a multiple.
+  unsigned Alignment;
   uint64_t Words = 0;
   llvm::GlobalVariable *Area = nullptr;
 };

@@ -75,6 +75,9 @@ public:
   Value *unit(IRBuilderBase &B, const Function &F,
               unsigned Bits) const override;
 
+  /// A cache line of the L2.
+  unsigned copyAlignment() const override { return 128; }
+
   StringRef deviceScope() const override { return "agent"; }
 
   bool mayEndThread(const CallBase &Call) const override {
@@ -262,6 +265,10 @@ public:
     Value *Sm = read(B, Intrinsic::nvvm_read_ptx_sreg_smid);
     return B.CreateAnd(Sm, B.getInt32((1u << Bits) - 1));
   }
+
+  /// Copies that are closer share slices of the L2 cache: on an H200, a stencil
+  /// takes 1.3 times its time with 128 bytes, and 1.15 times with 512.
+  unsigned copyAlignment() const override { return 512; }
 
   StringRef deviceScope() const override { return "device"; }
 

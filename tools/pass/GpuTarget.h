@@ -73,6 +73,9 @@ public:
   /// The number (i32) of the unit that runs this wave, modulo 2^ \p Bits.
   virtual llvm::Value *unit(llvm::IRBuilderBase &B, const llvm::Function &F,
                             unsigned Bits) const = 0;
+  /// The bytes of which copies are multiples, so that units do not slow each other
+  /// down.
+  virtual unsigned copyAlignment() const = 0;
   /// The scope of atomic operations that reach the whole GPU.
   virtual llvm::StringRef deviceScope() const = 0;
   /// Returns whether \p Call ends the thread, or may do so as far as its text

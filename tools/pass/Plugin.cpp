@@ -161,7 +161,7 @@ public:
     std::vector<CountedFunction> All = countedFunctions(M, *Target, FAM);
     if (All.empty())
       return PreservedAnalyses::all();
-    CopiesTable Copies;
+    CopiesTable Copies(*Target);
     for (CountedFunction &Counted : All)
       Counted.Offset = Copies.add(Counted.Words);
     Copies.emit(M);
