@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::artifacts::built;
-use crate::support::command::{limited, run};
+use crate::support::command::{Ended, limited, run};
 use crate::support::compilers::Compiler;
 use crate::support::gpu::Stack;
 use crate::support::profile::functions_by;
@@ -96,6 +96,59 @@ fn the_printed_header_stands_in_for_the_file() {
         run(&mut compiling(stack, &data, Some(&header), &options)).success();
         assert_exact(stack, &data);
     }
+}
+
+/// The output of `rocov report OPTIONS` of a directory, and its messages.
+fn reported(data: &Path, options: &[&str]) -> Ended {
+    let mut report = limited(built("rocov"));
+    run(report.arg("report").arg(data).args(options))
+}
+
+#[test]
+fn two_runs_are_one_source_with_its_text_and_without_hiprtcs_header() {
+    for stack in stacks() {
+        let Some(options) = printed(stack, "--hiprtc") else {
+            continue;
+        };
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let data = directory.path().join("data");
+        for _ in 0..2 {
+            run(&mut compiling(stack, &data, None, &options)).success();
+        }
+        // HIP 5.2 does not tell its compiler the name that the program gives.
+        let name = match stack {
+            Stack::Debian12 => "CompileSource",
+            _ => "scale.hip",
+        };
+        let lcov = reported(&data, &["--lcov"]).success().silently().stdout;
+        let with = |start| lcov.lines().filter_map(move |it| it.strip_prefix(start));
+        let sources: Vec<_> = with("SF:").collect();
+        assert_eq!(sources.len(), 1, "{lcov}");
+        assert!(sources[0].ends_with(name), "{lcov}");
+        // Two runs of 64 threads, 40 of which scale.
+        let counts: Vec<_> = with("DA:").collect();
+        assert_eq!(counts, ["1,128", "2,128", "3,128", "4,80", "5,128"]);
+        for options in [&["--show"][..], &["--show", name]] {
+            let shown = reported(&data, options).success().silently().stdout;
+            let line = "    4|     80|    values[i] *= 2;\n";
+            assert!(shown.contains(line), "{}: {shown}", stack.title());
+        }
+    }
+}
+
+#[test]
+fn a_source_without_text_names_the_options_that_keep_it() {
+    let stack = Stack::usual();
+    let Some(options) = printed(stack, "--hiprtc") else {
+        return;
+    };
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = directory.path().join("data");
+    let options = options.replace("-gembed-source\n", "");
+    run(&mut compiling(stack, &data, None, &options)).success();
+    reported(&data, &["--show"]).with_status(1).says(&[
+        "the code object has no text of it: give hipRTC the options that `rocov flags --hiprtc` prints",
+    ]);
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn show(
     let options = &arguments.options;
     let selection = options.filters.selection()?;
     let (mut view, warnings) = report.view(&selection, options.by, installed)?;
-    view.texts = texts;
+    view.texts.with_others_of(texts);
     print::warn(&warnings);
     let wanted = arguments.show.as_deref().unwrap_or_default();
     let shown = SourcesToShow::of(&view, wanted)?;
@@ -239,7 +239,7 @@ fn write(
     let reported = view.everything().into_iter().map(PathBuf::from);
     let changed = change.into_iter().flat_map(Change::places);
     print::warn(&selection.idle(&reported.chain(changed).collect::<Vec<_>>()));
-    view.texts = texts;
+    view.texts.with_others_of(texts);
     view.max_count = options.max_count.map_or(u64::MAX, NonZeroU64::get);
     view.changed = change.map(|change| change.covered(&view, &selection));
     if let Some(changed) = &view.changed {
