@@ -14,7 +14,7 @@ use crate::coverage::view::View;
 use crate::coverage::{Change, Provenance, Report, SourceTexts, staleness};
 use crate::data::DataDirectory;
 use crate::data::components::Components;
-use crate::data::match_elfs::MatchedElfs;
+use crate::data::match_elfs::{MatchedElfs, NotOfComponents};
 use crate::llvm::LlvmTools;
 use crate::profdata::{
     BinaryCounts, MergedProfiles, ProfileCounts, llvm_profdata, per_label, uniformity,
@@ -22,7 +22,7 @@ use crate::profdata::{
 use crate::render;
 use crate::render::annotated;
 use crate::render::annotated::AnnotatedSource;
-use crate::term::exit_status::CommandResult;
+use crate::term::exit_status::{CommandResult, Failure};
 use crate::term::plural::count;
 use crate::term::warnings::Warnings;
 use crate::term::{exit_status, print};
@@ -44,9 +44,18 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     let mut origins = data.origins();
     let components = Components::of(&options.component, &mut origins)?;
     let mut installed = LlvmTools::find_any(arguments.llvm_bin.as_deref())?;
-    let mut matched = Warnings::printing(|warnings| {
+    let matched = Warnings::printing(|warnings| {
         data.match_elfs(archs, &components, &mut installed, warnings)
-    })?;
+    });
+    let mut matched = match matched {
+        Err(error) if options.gates().are_set() && error.is::<NotOfComponents>() => {
+            return Err(Failure::new(
+                exit_status::GATE_BROKEN,
+                error.context("gate"),
+            ));
+        }
+        matched => matched?,
+    };
     matched.select_labels(&options.labels, &data)?;
     let mut merged = Warnings::printing(|warnings| {
         MergedProfiles::of_data(&mut matched, &data, &installed, warnings)
