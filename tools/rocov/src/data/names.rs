@@ -34,6 +34,9 @@ pub(crate) struct DeviceProfile {
     pub(crate) label: Option<Label>,
 }
 
+/// The end of the names of profiles that `rocov merge` has added up, which differs from those of all processes.
+const MERGED: &str = ".merged.profraw";
+
 /// The kind of a file of a data directory, by its name.
 #[derive(Debug)]
 pub(crate) enum FileKind {
@@ -84,6 +87,12 @@ impl DeviceProfile {
         let name = self.path.file_name().and_then(OsStr::to_str);
         let parts = name.and_then(ProfileNameParts::parse);
         parts.is_some_and(|parts| parts.is_of_zeros())
+    }
+
+    /// Returns whether `rocov merge` has added it up from others.
+    pub(crate) fn is_merged(&self) -> bool {
+        let name = self.path.file_name().and_then(OsStr::to_str);
+        name.is_some_and(|name| name.ends_with(MERGED))
     }
 
     /// `None` when the name is not one that librocov gives.

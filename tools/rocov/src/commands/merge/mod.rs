@@ -145,7 +145,7 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
         ..
     } = inputs.data;
     let (sums, ()) = progress.shown(is_shown, || {
-        sums::add_all(threads, &progress, |adder| {
+        sums::add_all(threads, arguments.per_test, &progress, |adder| {
             for profile in device {
                 if !gathered.archs.contains(&profile.arch) {
                     gathered.archs.insert(profile.arch.clone());
