@@ -312,9 +312,15 @@ fn other_slips() {
     ]);
     let ended = place.rocov(&["which", "x"]).with_status(2);
     ended.says(&[
-        "x is not FILE:LINE: give LINE",
+        "x is not FILE:LINE: give LINE, a number from 1, as in x:12",
         "Usage: rocov which FILE:LINE... [DIR] [OPTIONS]",
     ]);
+
+    std::fs::create_dir(place.path().join("lab")).expect("a directory can be made");
+    let ended = place.rocov(&["which", "x", "lab"]).with_status(2);
+    ended.says(&["error: x is not FILE:LINE: give LINE, a number from 1, as in x:12\n"]);
+    let ended = place.rocov(&["which", "lab"]).with_status(2);
+    ended.says(&["lab is a directory: give FILE:LINE before it"]);
 
     let program = endings();
     place.run(&["--gpu", "model", "-o", "d"], &program, &["return"]);

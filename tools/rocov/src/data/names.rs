@@ -37,6 +37,9 @@ pub(crate) struct DeviceProfile {
 /// The end of the names of profiles that `rocov merge` has added up, which differs from those of all processes.
 const MERGED: &str = ".merged.profraw";
 
+/// The end of the name of the registry that `rocov merge` has made of others.
+const MERGED_REGISTRY: &str = ".merged.kernels.json";
+
 /// The kind of a file of a data directory, by its name.
 #[derive(Debug)]
 pub(crate) enum FileKind {
@@ -79,6 +82,12 @@ impl FileKind {
             },
         }
     }
+}
+
+/// Returns whether `rocov merge` has made this registry of others.
+pub(super) fn is_merged_registry(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    name.is_some_and(|name| name.ends_with(MERGED_REGISTRY))
 }
 
 impl DeviceProfile {

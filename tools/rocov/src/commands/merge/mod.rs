@@ -118,7 +118,8 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
     if arguments.pgo.is_none() {
         Warnings::printing(|warnings| inputs.data.add_zeros(warnings))?;
     }
-    let left_out = inputs.data.take_builds(arguments.all_builds);
+    let mut left_out = inputs.data.left_out_merges();
+    left_out.extend(inputs.data.take_builds(arguments.all_builds));
     if !arguments.quiet {
         print::warn(&left_out);
     }
