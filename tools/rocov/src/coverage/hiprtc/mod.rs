@@ -22,8 +22,8 @@ use super::function::{Function, Location};
 /// The texts of sources, by the paths that reports have of them.
 pub(crate) type Texts = BTreeMap<Arc<str>, Arc<[u8]>>;
 
-/// The start of the names of hipRTC's temporary directories.
-const DIRECTORY: &str = "comgr-";
+/// The start of the names of hipRTC's temporary directories, which lie in another.
+const DIRECTORY: &str = "/comgr-";
 
 /// hipRTC's own header, in the folder of headers.
 const OWN_HEADER: &str = "hiprtc_runtime.h";
@@ -48,7 +48,7 @@ impl<'a> Origin<'a> {
         if path.ends_with(PREPROCESSED) {
             return Some(Self::Preprocessed);
         }
-        let (_, inside) = path.split_once(&format!("/{DIRECTORY}"))?;
+        let (_, inside) = path.split_once(DIRECTORY)?;
         let (_, inside) = inside.split_once('/')?;
         match inside.split_once('/')? {
             ("include", OWN_HEADER) => Some(Self::OwnHeader),
