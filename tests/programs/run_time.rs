@@ -136,6 +136,26 @@ fn two_runs_are_one_source_with_its_text_and_without_hiprtcs_header() {
     }
 }
 
+/// The ways of the book: the program is as it was, and the text as it gave it.
+#[test]
+fn a_variable_of_hip_gives_the_options_and_one_of_its_compiler_keeps_the_text() {
+    let Some(stack) = Stack::hip_7() else {
+        return;
+    };
+    let Some(options) = printed(stack, "--hiprtc") else {
+        return;
+    };
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = directory.path().join("data");
+    let mut command = compiling(stack, &data, None, "");
+    command.env("HIPRTC_COMPILE_OPTIONS_APPEND", options.replace('\n', " "));
+    run(command.env("AMD_COMGR_CACHE", "0")).success();
+    assert_exact(stack, &data);
+    let shown = reported(&data, &["--show"]).success().silently().stdout;
+    let line = "    1|     64|extern \"C\" __global__ void scale(float *values, int count) {\n";
+    assert!(shown.contains(line), "{shown}");
+}
+
 #[test]
 fn a_source_without_text_names_the_options_that_keep_it() {
     let stack = Stack::usual();
