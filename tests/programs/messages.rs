@@ -123,8 +123,8 @@ fn nothing_was_drained() {
     let no_gpu = "nothing was drained: this machine has no GPU (no /dev/kfd): `rocov run --gpu model` \
                   runs the program on a modelled one";
     let not_instrumented = format!(
-        "nothing was drained: no process loaded GPU code that counts: compile it, or have hipRTC compile it, \
-         with what `rocov flags` prints, and run `rocov doctor {}`",
+        "nothing was drained: no process loaded GPU code that counts: compile it with what `rocov flags` \
+         prints, or have hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor {}`",
         plain.display()
     );
     let no_use = "nothing was drained: no process used a GPU: check the command and its arguments";
@@ -260,8 +260,8 @@ fn a_report_of_code_that_is_not_instrumented() {
     place.says(
         1,
         &["report", "d"],
-        "no device profiles in d: the GPU code that ran is not instrumented: compile it, or have hipRTC compile \
-         it, with the flags that `rocov flags` prints; `rocov doctor PROGRAM` says what is",
+        "no device profiles in d: the GPU code that ran is not instrumented: compile it with the flags that \
+         `rocov flags` prints, or have hipRTC compile it with those of `rocov flags --hiprtc`; `rocov doctor PROGRAM` says what is",
     );
 }
 
@@ -312,9 +312,15 @@ fn other_slips() {
     ]);
     let ended = place.rocov(&["which", "x"]).with_status(2);
     ended.says(&[
-        "x is not FILE:LINE: give LINE",
+        "x is not FILE:LINE: give LINE, a number from 1, as in x:12",
         "Usage: rocov which FILE:LINE... [DIR] [OPTIONS]",
     ]);
+
+    std::fs::create_dir(place.path().join("lab")).expect("a directory can be made");
+    let ended = place.rocov(&["which", "x", "lab"]).with_status(2);
+    ended.says(&["error: x is not FILE:LINE: give LINE, a number from 1, as in x:12\n"]);
+    let ended = place.rocov(&["which", "lab"]).with_status(2);
+    ended.says(&["lab is a directory: give FILE:LINE before it"]);
 
     let program = endings();
     place.run(&["--gpu", "model", "-o", "d"], &program, &["return"]);

@@ -1,52 +1,190 @@
 //! Programs that compile kernels at run time, with hipRTC and the compiler of their HIP.
 
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
 use crate::support::artifacts::built;
-use crate::support::command::{limited, run};
+use crate::support::command::{Ended, limited, run};
 use crate::support::compilers::Compiler;
 use crate::support::gpu::Stack;
 use crate::support::profile::functions_by;
-use crate::support::program::{Program, TARGET, device_profiles, flags_for};
+use crate::support::program::{Program, TARGET, device_profiles};
 
-fn program() -> Program {
-    let stack = Stack::usual();
+fn program(stack: Stack) -> Program {
     let sources = ["run_time/compiles.hip"];
     let flags = [&["-std=c++17"], stack.run_time_linking()].concat();
     Program::with_flags(stack, &sources, &[], &flags, &[])
 }
 
+/// The stacks whose hipRTC is tested: one passes sources to its compiler as they are, the other one
+/// preprocesses them first.
+fn stacks() -> Vec<Stack> {
+    let mut stacks = vec![Stack::Debian12];
+    stacks.extend(Stack::hip_7());
+    stacks
+}
+
+/// The standard output of `rocov flags` for the compiler of hipRTC, `None` if that is not here.
+fn printed(stack: Stack, option: &str) -> Option<String> {
+    let compiler = Compiler::find(stack.run_time_compiler())?;
+    let mut flags = limited(built("rocov"));
+    flags.args(["flags", option, "--clang", compiler.clang]);
+    Some(run(&mut flags).success().silently().stdout)
+}
+
+/// The program under rocov, which hands each line of `options` to hipRTC as one element.
+fn compiling(stack: Stack, data: &Path, header: Option<&Path>, options: &str) -> Command {
+    let mut command = stack.launcher(TARGET, data);
+    command.arg(&program(stack).file);
+    if let Some(header) = header {
+        command.arg("--header").arg(header);
+    }
+    command.args(options.lines());
+    command
+}
+
+/// Checks that the kernel has the counts that it must have, by llvm-profdata.
+fn assert_exact(stack: Stack, data: &Path) {
+    let compiler = Compiler::find(stack.run_time_compiler()).expect("it has printed the options");
+    let profiles = device_profiles(data);
+    let [profile] = profiles.as_slice() else {
+        panic!("{}: {profiles:?}", stack.title());
+    };
+    let functions = functions_by(compiler.tool("llvm-profdata"), profile);
+    let scale = &functions["scale"];
+    let title = stack.title();
+    assert_eq!(
+        (scale.calls, &scale.blocks),
+        (64, &vec![40]),
+        "{title}: {scale:?}"
+    );
+}
+
 #[test]
-fn the_compiler_takes_the_flags_and_the_counts_are_exact() {
-    let Some(compiler) = Compiler::find(Stack::usual().run_time_compiler()) else {
+fn the_compiler_takes_the_printed_options_and_the_counts_are_exact() {
+    for stack in stacks() {
+        let Some(options) = printed(stack, "--hiprtc") else {
+            continue;
+        };
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let data = directory.path().join("data");
+        run(&mut compiling(stack, &data, None, &options)).success();
+        assert_exact(stack, &data);
+    }
+}
+
+#[test]
+fn the_printed_header_stands_in_for_the_file() {
+    for stack in stacks() {
+        let (Some(options), Some(text)) = (
+            printed(stack, "--hiprtc"),
+            printed(stack, "--hiprtc=header"),
+        ) else {
+            continue;
+        };
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let data = directory.path().join("data");
+        let header = directory.path().join("text");
+        fs::write(&header, text).expect("a file can be written");
+        let (places, options): (Vec<_>, Vec<_>) =
+            options.lines().partition(|option| option.starts_with("-I"));
+        assert_eq!(places.len(), 1, "{places:?}");
+        let options = options.join("\n");
+        let mut without = compiling(stack, &data, None, &options);
+        assert!(!run(&mut without).status.success(), "{}", stack.title());
+        run(&mut compiling(stack, &data, Some(&header), &options)).success();
+        assert_exact(stack, &data);
+    }
+}
+
+/// The output of `rocov report OPTIONS` of a directory, and its messages.
+fn reported(data: &Path, options: &[&str]) -> Ended {
+    let mut report = limited(built("rocov"));
+    run(report.arg("report").arg(data).args(options))
+}
+
+#[test]
+fn two_runs_are_one_source_with_its_text_and_without_hiprtcs_header() {
+    for stack in stacks() {
+        let Some(options) = printed(stack, "--hiprtc") else {
+            continue;
+        };
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let data = directory.path().join("data");
+        for _ in 0..2 {
+            run(&mut compiling(stack, &data, None, &options)).success();
+        }
+        // HIP 5.2 does not tell its compiler the name that the program gives.
+        let name = match stack {
+            Stack::Debian12 => "CompileSource",
+            _ => "scale.hip",
+        };
+        let lcov = reported(&data, &["--lcov"]).success().silently().stdout;
+        let with = |start| lcov.lines().filter_map(move |it| it.strip_prefix(start));
+        let sources: Vec<_> = with("SF:").collect();
+        assert_eq!(sources.len(), 1, "{lcov}");
+        assert!(sources[0].ends_with(name), "{lcov}");
+        // Two runs of 64 threads, 40 of which scale.
+        let counts: Vec<_> = with("DA:").collect();
+        assert_eq!(counts, ["1,128", "2,128", "3,128", "4,80", "5,128"]);
+        for options in [&["--show"][..], &["--show", name]] {
+            let shown = reported(&data, options).success().silently().stdout;
+            let line = "    4|     80|    values[i] *= 2;\n";
+            assert!(shown.contains(line), "{}: {shown}", stack.title());
+        }
+    }
+}
+
+/// The ways of the book: the program is as it was, and the text as it gave it.
+#[test]
+fn a_variable_of_hip_gives_the_options_and_one_of_its_compiler_keeps_the_text() {
+    let Some(stack) = Stack::hip_7() else {
+        return;
+    };
+    let Some(options) = printed(stack, "--hiprtc") else {
         return;
     };
     let directory = tempfile::tempdir().expect("a temporary directory");
     let data = directory.path().join("data");
-    let mut command = program().under_rocov(TARGET, &data);
-    run(command.args(flags_for(compiler.clang, &["--counters=llvm"]))).success();
-    let profiles = device_profiles(&data);
-    let [profile] = profiles.as_slice() else {
-        panic!("{profiles:?}");
+    let mut command = compiling(stack, &data, None, "");
+    command.env("HIPRTC_COMPILE_OPTIONS_APPEND", options.replace('\n', " "));
+    run(command.env("AMD_COMGR_CACHE", "0")).success();
+    assert_exact(stack, &data);
+    let shown = reported(&data, &["--show"]).success().silently().stdout;
+    let line = "    1|     64|extern \"C\" __global__ void scale(float *values, int count) {\n";
+    assert!(shown.contains(line), "{shown}");
+}
+
+#[test]
+fn a_source_without_text_names_the_options_that_keep_it() {
+    let stack = Stack::usual();
+    let Some(options) = printed(stack, "--hiprtc") else {
+        return;
     };
-    let functions = functions_by(compiler.tool("llvm-profdata"), profile);
-    let scale = &functions["scale"];
-    assert_eq!((scale.calls, &scale.blocks), (64, &vec![40]), "{scale:?}");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = directory.path().join("data");
+    let options = options.replace("-gembed-source\n", "");
+    run(&mut compiling(stack, &data, None, &options)).success();
+    reported(&data, &["--show"]).with_status(1).says(&[
+        "the code object has no text of it: give hipRTC the options that `rocov flags --hiprtc` prints",
+    ]);
 }
 
 #[test]
 fn without_the_flags_rocov_names_them() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let data = directory.path().join("data");
-    let program = program();
+    let program = program(Stack::usual());
     let ended = run(&mut program.under_rocov(TARGET, &data)).success();
     let expected = format!(
-        "rocov: nothing was drained: no process loaded GPU code that counts: compile it, or have hipRTC \
-         compile it, with what `rocov flags` prints, and run `rocov doctor {}`\n",
+        "rocov: nothing was drained: no process loaded GPU code that counts: compile it with what `rocov flags` \
+         prints, or have hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor {}`\n",
         program.file.display()
     );
     assert_eq!(ended.stderr, expected, "{ended}");
     let mut doctor = limited(built("rocov"));
     let doctor = run(doctor.arg("doctor").arg(&program.file));
-    let remedy =
-        "that code is not instrumented, unless the program hands the flags of `rocov flags --clang";
+    let remedy = "that code is not instrumented, unless the program hands the options of `rocov flags --hiprtc";
     assert!(doctor.stdout.contains(remedy), "{doctor}");
 }

@@ -1,8 +1,12 @@
 // Compiles a kernel at run time with the given options, and launches one block of it. The kernel
-// counts its threads and those that take the branch.
+// counts its threads and those that take the branch. With `--header FILE` first, hipRTC gets the text of
+// FILE as a header.
 #include <cstdio>
+#include <cstring>
+#include <fstream>
 #include <hip/hip_runtime.h>
 #include <hip/hiprtc.h>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -42,9 +46,16 @@ bool launch(const std::vector<char> &code) {
 } // namespace
 
 int main(int argc, char **argv) {
-  std::vector<const char *> options(argv + 1, argv + argc);
+  const bool has_header = argc > 2 && std::strcmp(argv[1], "--header") == 0;
+  std::vector<const char *> options(argv + (has_header ? 3 : 1), argv + argc);
+  std::string text;
+  if (has_header) {
+    std::ifstream file(argv[2]);
+    text.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  const char *header = text.c_str(), *name = "rocov_device.h";
   hiprtcProgram program;
-  if (hiprtcCreateProgram(&program, SOURCE, "scale.hip", 0, nullptr, nullptr) != HIPRTC_SUCCESS)
+  if (hiprtcCreateProgram(&program, SOURCE, "scale.hip", has_header, &header, &name) != HIPRTC_SUCCESS)
     return 2;
   auto compiled = hiprtcCompileProgram(program, int(options.size()), options.data());
   size_t size = 0;

@@ -385,3 +385,21 @@ fn compilers_that_cannot_mark_reached_code_are_named() {
         assert!(message.contains(part), "{message}");
     }
 }
+
+#[test]
+fn hiprtc_has_no_plugin_and_no_counters_of_one_byte() {
+    for way in ["fast", "reached"] {
+        let mut command = rocov();
+        command.args(["flags", "--hiprtc", "--clang", NEW, "--counters", way]);
+        let error = failure(&command.output().unwrap(), 1);
+        assert!(error.contains("leave --counters out"), "{error}");
+    }
+    let lines = |options: &[&str]| {
+        let mut command = rocov();
+        stdout(&run(command.args(["flags", "--clang", NEW]).args(options)))
+    };
+    let without = lines(&["--hiprtc"]);
+    assert_eq!(lines(&["--hiprtc=options", "--counters=llvm"]), without);
+    let arch = lines(&["--hiprtc", "--offload-arch", "gfx942"]);
+    assert!(arch.contains("\n--offload-arch=gfx942\n"), "{arch}");
+}

@@ -30,6 +30,22 @@ pub(crate) struct FlagsArguments {
     #[arg(long)]
     pub(crate) openmp: bool,
 
+    /// Print the options for code that hipRTC compiles instead, one element of hiprtcCompileProgram's `options` a line
+    ///
+    /// hipRTC loads no plugin, so its code counts by LLVM's own counters. --clang names the compiler of the
+    /// HIP that the program uses. If PART is `header`, rocov prints the text of the device header, for a
+    /// program that runs without the file.
+    #[arg(
+        long,
+        value_name = "PART",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "options",
+        conflicts_with_all = ["host", "openmp"]
+    )]
+    pub(crate) hiprtc: Option<Hiprtc>,
+
     /// How GPU code counts [default: fast if this compiler can, else llvm]
     #[arg(long, value_name = "WAY", value_enum)]
     pub(crate) counters: Option<Counters>,
@@ -38,8 +54,17 @@ pub(crate) struct FlagsArguments {
     ///
     /// Put them last on the linker's command line. The program is then drained without `rocov run`;
     /// `tools/dev/librocov-a` makes the library.
-    #[arg(long, conflicts_with_all = ["clang", "offload_arch", "host", "openmp", "counters"])]
+    #[arg(long, conflicts_with_all = ["clang", "offload_arch", "host", "openmp", "hiprtc", "counters"])]
     pub(crate) link: bool,
+}
+
+/// The part of hipRTC's input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Hiprtc {
+    /// The elements of hiprtcCompileProgram's `options`
+    Options,
+    /// An element of hiprtcCreateProgram's `headers`; its include name is `rocov_device.h`
+    Header,
 }
 
 /// How GPU code counts.

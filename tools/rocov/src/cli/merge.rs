@@ -49,9 +49,16 @@ pub(crate) struct MergeArguments {
     ///
     /// The profiles go to DIR/profraw. Device ELFs in objects directories of the inputs go with them, by
     /// hard links where possible, and the kernel registries (.kernels.json) of the directories, as one.
-    /// DIR must be empty or not exist; it appears when all is in it.
+    /// DIR must be empty, not exist, or be of an earlier merge, which is replaced. It appears when all is in
+    /// it.
     #[arg(long, value_name = "DIR")]
     pub(crate) pooled: Option<PathBuf>,
+
+    /// Keep the counts of each label apart, for `rocov report --per-test` on the merged profiles
+    ///
+    /// A code object then has a raw profile for each label, and the merge takes memory for each of them.
+    #[arg(long, conflicts_with = "pgo")]
+    pub(crate) per_test: bool,
 
     /// Take only profiles of this GPU architecture, as their names have it; host for host code
     #[arg(long, value_name = "ARCH")]

@@ -27,7 +27,7 @@ pub(crate) use doctor::DoctorArguments;
 pub(crate) use dump::DumpArguments;
 pub(crate) use export::{ExportArguments, ExportFormat};
 pub(crate) use extract::ExtractArguments;
-pub(crate) use flags::{Counters, FlagsArguments};
+pub(crate) use flags::{Counters, FlagsArguments, Hiprtc};
 pub(crate) use kernels::{Address, KernelColumn, KernelsArguments};
 pub(crate) use merge::{FailureMode, MergeArguments};
 pub(crate) use packaging::{CompletionsArguments, ManArguments};

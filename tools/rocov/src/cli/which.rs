@@ -64,9 +64,7 @@ impl WhichArguments {
         }
         match directories[..] {
             _ if lines.is_empty() => {
-                let words = directories.iter().map(|it| it.display().to_string());
-                let words = words.collect::<Vec<_>>().join(", ");
-                let message = format!("{words} is not FILE:LINE: give LINE, a number from 1");
+                let message = no_line(&directories);
                 usage_error("which", ErrorKind::MissingRequiredArgument, message)
             }
             [] => (lines, Path::new(DEFAULT_DATA_DIRECTORY)),
@@ -78,6 +76,24 @@ impl WhichArguments {
                 );
                 usage_error("which", ErrorKind::TooManyValues, message)
             }
+        }
+    }
+}
+
+/// The error that none of the operands is a line. It names the first that is no directory either.
+fn no_line(operands: &[&Path]) -> String {
+    match operands.iter().find(|path| !path.is_dir()) {
+        Some(path) => format!(
+            "{0} is not FILE:LINE: give LINE, a number from 1, as in {1}:12",
+            path.display(),
+            path.to_string_lossy().split(':').next().unwrap_or_default()
+        ),
+        None => {
+            let directory = operands.first().copied().unwrap_or(Path::new(""));
+            format!(
+                "{0} is a directory: give FILE:LINE before it, as in `rocov which src/kernel.hip:12 {0}`",
+                directory.display()
+            )
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::coverage::view::View;
 use crate::coverage::{Change, Provenance, Report, SourceTexts, staleness};
 use crate::data::DataDirectory;
 use crate::data::components::Components;
-use crate::data::match_elfs::MatchedElfs;
+use crate::data::match_elfs::{MatchedElfs, NotOfComponents};
 use crate::llvm::LlvmTools;
 use crate::profdata::{
     BinaryCounts, MergedProfiles, ProfileCounts, llvm_profdata, per_label, uniformity,
@@ -22,7 +22,7 @@ use crate::profdata::{
 use crate::render;
 use crate::render::annotated;
 use crate::render::annotated::AnnotatedSource;
-use crate::term::exit_status::CommandResult;
+use crate::term::exit_status::{CommandResult, Failure};
 use crate::term::plural::count;
 use crate::term::warnings::Warnings;
 use crate::term::{exit_status, print};
@@ -44,9 +44,18 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     let mut origins = data.origins();
     let components = Components::of(&options.component, &mut origins)?;
     let mut installed = LlvmTools::find_any(arguments.llvm_bin.as_deref())?;
-    let mut matched = Warnings::printing(|warnings| {
+    let matched = Warnings::printing(|warnings| {
         data.match_elfs(archs, &components, &mut installed, warnings)
-    })?;
+    });
+    let mut matched = match matched {
+        Err(error) if options.gates().are_set() && error.is::<NotOfComponents>() => {
+            return Err(Failure::new(
+                exit_status::GATE_BROKEN,
+                error.context("gate"),
+            ));
+        }
+        matched => matched?,
+    };
     matched.select_labels(&options.labels, &data)?;
     let mut merged = Warnings::printing(|warnings| {
         MergedProfiles::of_data(&mut matched, &data, &installed, warnings)
@@ -189,7 +198,7 @@ fn show(
     let options = &arguments.options;
     let selection = options.filters.selection()?;
     let (mut view, warnings) = report.view(&selection, options.by, installed)?;
-    view.texts = texts;
+    view.texts.with_others_of(texts);
     print::warn(&warnings);
     let wanted = arguments.show.as_deref().unwrap_or_default();
     let shown = SourcesToShow::of(&view, wanted)?;
@@ -239,7 +248,7 @@ fn write(
     let reported = view.everything().into_iter().map(PathBuf::from);
     let changed = change.into_iter().flat_map(Change::places);
     print::warn(&selection.idle(&reported.chain(changed).collect::<Vec<_>>()));
-    view.texts = texts;
+    view.texts.with_others_of(texts);
     view.max_count = options.max_count.map_or(u64::MAX, NonZeroU64::get);
     view.changed = change.map(|change| change.covered(&view, &selection));
     if let Some(changed) = &view.changed {

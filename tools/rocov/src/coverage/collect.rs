@@ -13,6 +13,7 @@ use rocov::format::codeobject::CodeObject;
 
 use super::evaluate::ObjectIndex;
 use super::folded::{Folded, with_everything_run};
+use super::hiprtc::Texts;
 use super::llvm_cov::export;
 use super::model::{Record, SharedFunctions, Side, Source};
 use super::uniformity;
@@ -89,7 +90,11 @@ pub(crate) fn collect(
 
 fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<String>)> {
     let uniformity = input.uniformity.as_deref();
-    let (records, mut warnings) = records(&input.objects, &input.counts, uniformity, installed)?;
+    let ObjectCoverage {
+        records,
+        texts,
+        mut warnings,
+    } = read_objects(&input.objects, &input.counts, uniformity, installed)?;
     let mut source = Source {
         side: input.side,
         arch: input.arch.clone(),
@@ -98,6 +103,7 @@ fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Str
         kernels: Vec::new(),
         compiler: None,
         records,
+        texts,
     };
     if let Side::Device = input.side {
         match described(&input.objects) {
@@ -113,27 +119,46 @@ fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Str
     Ok((source, warnings.collect()))
 }
 
-/// The records of objects, with their uniformity if its profiles are given, and warnings.
+/// The coverage of the objects of one binary.
+pub(super) struct ObjectCoverage {
+    pub(super) records: Vec<Record>,
+    /// The texts of the sources that hipRTC compiled.
+    texts: Texts,
+    warnings: Vec<String>,
+}
+
+/// The coverage of objects, with the uniformity of their records if its profiles are given.
 ///
 /// # Errors
 ///
 /// Fails if an object or its counts cannot be read, or if llvm-cov fails.
-pub(super) fn records(
+pub(super) fn read_objects(
     objects: &[PathBuf],
     counts: &BinaryCounts,
     uniformity: Option<&UniformityProfiles>,
     installed: &LlvmTools,
-) -> Result<(Vec<Record>, Vec<String>)> {
+) -> Result<ObjectCoverage> {
     let counts = match counts {
         BinaryCounts::Summed(counts) => counts,
-        BinaryCounts::Indexed(profile) => return exported(objects, profile, installed.newest()?),
+        BinaryCounts::Indexed(profile) => {
+            let (records, warnings) = exported(objects, profile, installed.newest()?)?;
+            return Ok(ObjectCoverage {
+                records,
+                texts: Texts::new(),
+                warnings,
+            });
+        }
     };
     let index = ObjectIndex::read(objects)?;
     let (mut records, warnings) = evaluated(&index, counts)?;
     if let Some(profiles) = uniformity {
         uniformity::add(&mut records, profiles, &index)?;
     }
-    Ok((records, warnings))
+    Ok(ObjectCoverage {
+        records,
+        texts: index.into_texts(),
+        warnings,
+    })
 }
 
 /// The records of objects as rocov evaluates them, and warnings.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::collect::records;
+use super::collect::read_objects;
 use super::figures::Figure;
 use super::function_coverage::FunctionCoverage;
 use super::llvm_cov::symbol;
@@ -31,7 +31,7 @@ pub(crate) fn functions(
     counts: &BinaryCounts,
     installed: &LlvmTools,
 ) -> Result<BTreeMap<String, FunctionFigures>> {
-    let (records, _) = records(&[elf.to_path_buf()], counts, None, installed)?;
+    let records = read_objects(&[elf.to_path_buf()], counts, None, installed)?.records;
     let functions = records.iter().map(|record| {
         let function = FunctionFigures {
             count: record.counts.calls,

@@ -1,7 +1,8 @@
 //! The model of coverage: the parts of the source that ran, per arch and per binary.
 //!
 //! rocov [`evaluate`]s the [`function`]s of each code object: how often their regions and branches ran.
-//! llvm-cov does that for host code ([`export`]). The [`model`] keeps code objects apart. A [`view`] joins those of one
+//! llvm-cov does that for host code ([`export`]). The sources of code that
+//! [`hiprtc`] compiled are in the code object. The [`model`] keeps code objects apart. A [`view`] joins those of one
 //! arch, or of one binary, to a column, and has the [`figures`] of every file in every column, by
 //! llvm-cov's own rules ([`segments`], [`function_coverage`]), and its [`uniformity`]. A [`file`] has its
 //! counts line by line, the [`instances`] of a template their own, and [`changed`] those of the lines of a change; [`resolve_source`] finds the file
@@ -23,6 +24,7 @@ pub(crate) mod function_coverage;
 pub(crate) mod function_figures;
 pub(crate) mod function_groups;
 pub(crate) mod gates;
+pub(crate) mod hiprtc;
 pub(crate) mod instances;
 pub(crate) mod line_tests;
 pub(crate) mod llvm_cov;

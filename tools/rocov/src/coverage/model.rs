@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::function::{Counts, Function, Key};
+use super::hiprtc::Texts;
 
 /// The side that code runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -36,6 +37,8 @@ pub(crate) struct Source {
     /// known.
     pub(crate) compiler: Option<String>,
     pub(crate) records: Vec<Record>,
+    /// The texts of its sources that hipRTC compiled.
+    pub(crate) texts: Texts,
 }
 
 impl Source {

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::export;
+use super::hiprtc::Texts;
 use super::model::{SharedFunctions, Side, Source};
 
 /// The description of a column of a report.
@@ -81,6 +82,7 @@ pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<So
             compiler: None,
             kernels: head.kernels,
             records,
+            texts: Texts::new(),
         })
     });
     sources.collect()

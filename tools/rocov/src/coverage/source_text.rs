@@ -1,19 +1,23 @@
-//! The text of source files: from the tree, or as git has it at a revision.
+//! The text of source files: from the tree, as git has it at a revision, or from a code object.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 
+use super::hiprtc::Texts;
 use super::path_match::{Match, PathIndex};
 use crate::system::git::{Repository, Revision};
 
-/// The text of source files: from the tree, unless a revision is given.
+/// The text of source files: from the tree, unless a code object has it or a revision is given.
 #[derive(Debug, Default)]
 pub(crate) struct SourceTexts {
+    /// The texts that code objects have, by the paths of the sources.
+    embedded: Texts,
     revision: Option<Files>,
 }
 
@@ -29,6 +33,35 @@ struct Files {
 }
 
 impl SourceTexts {
+    /// Takes sources from code objects if these have their text, and else from the tree.
+    pub(super) fn embedded<'a>(texts: impl IntoIterator<Item = &'a Texts>) -> Self {
+        let mut embedded = Texts::new();
+        for (path, text) in texts.into_iter().flatten() {
+            let known = embedded.entry(Arc::clone(path));
+            known.or_insert_with(|| Arc::clone(text));
+        }
+        Self {
+            embedded,
+            revision: None,
+        }
+    }
+
+    /// Takes the sources that no code object has from where `other` does.
+    pub(crate) fn with_others_of(&mut self, other: Self) {
+        self.revision = other.revision;
+    }
+
+    /// The text that a code object has of the source at `place`.
+    fn in_code_object(&self, place: &Path) -> Option<&[u8]> {
+        self.embedded.get(place.to_str()?).map(|text| &**text)
+    }
+
+    /// Returns whether a code object has the text of `source`, and `named` is the start or the end of its path.
+    pub(crate) fn names_embedded(&self, named: &Path, source: &Path) -> bool {
+        let fits = source.starts_with(named) || source.ends_with(named);
+        fits && self.in_code_object(source).is_some()
+    }
+
     /// Takes sources from `revision` of the git repository that the current directory or `repository`
     /// is in.
     ///
@@ -40,6 +73,7 @@ impl SourceTexts {
         let repository = Repository::of(repository.unwrap_or(Path::new("."))).context(failed)?;
         let (revision, paths) = repository.revision(revision).context(failed)?;
         Ok(Self {
+            embedded: Texts::new(),
             revision: Some(Files {
                 revision: RefCell::new(revision),
                 root: repository.root,
@@ -83,7 +117,7 @@ impl SourceTexts {
 
     /// Returns whether there is a source at `place`.
     pub(crate) fn has(&self, place: &Path) -> bool {
-        self.path_in_git(place).is_some() || place.exists()
+        self.in_code_object(place).is_some() || self.path_in_git(place).is_some() || place.exists()
     }
 
     /// The text of the source at `place`.
@@ -92,6 +126,9 @@ impl SourceTexts {
     ///
     /// Fails if it cannot be read.
     pub(crate) fn read(&self, place: &Path) -> Result<Vec<u8>> {
+        if let Some(text) = self.in_code_object(place) {
+            return Ok(text.to_vec());
+        }
         if let (Some(files), Some(path)) = (&self.revision, self.path_in_git(place)) {
             return files.revision.borrow_mut().read(path);
         }

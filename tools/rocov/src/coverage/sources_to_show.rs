@@ -26,7 +26,12 @@ impl<'a> SourcesToShow<'a> {
     /// Fails if nothing is at one of the paths `wanted`, or if no source is at any of them.
     pub(crate) fn of(view: &'a View, wanted: &[PathBuf]) -> Result<Self> {
         let texts = &view.texts;
-        let is_gone = |path: &&PathBuf| !texts.are_of_revision() && !path.exists();
+        let is_embedded = |named: &Path| {
+            let mut sources = view.paths.iter();
+            sources.any(|source| texts.names_embedded(named, Path::new(&**source)))
+        };
+        let is_gone =
+            |path: &&PathBuf| !texts.are_of_revision() && !path.exists() && !is_embedded(path);
         let gone: Vec<_> = wanted.iter().filter(is_gone).collect();
         let all = || view.paths.iter().map(|path| Path::new(&**path));
         if !gone.is_empty() {
@@ -59,6 +64,9 @@ impl<'a> SourcesToShow<'a> {
 
 /// Returns whether `source` is at the path `named`, or in that directory.
 fn holds(named: &Path, source: &Path, texts: &SourceTexts) -> bool {
+    if texts.names_embedded(named, source) {
+        return true;
+    }
     let in_git = texts.path_in_git(source);
     let named_in_git = in_git.is_some_and(|it| Path::new(it).starts_with(named));
     let named = named.canonicalize().unwrap_or_else(|_| named.to_owned());

@@ -7,6 +7,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::function::{Kind, Place, Region};
+use super::hiprtc;
 use super::source_text::SourceTexts;
 use super::view::View;
 
@@ -30,6 +31,9 @@ impl Misfit {
     /// A line about the source, with what to do next.
     pub(crate) fn about(&self, path: impl fmt::Display) -> String {
         match self {
+            Self::Missing if hiprtc::is_temporary(&path.to_string()) => format!(
+                "{path}: hipRTC compiled the source from memory, and the code object has no text of it: give hipRTC the options that `rocov flags --hiprtc` prints"
+            ),
             Self::Missing => format!(
                 "{path}: the source does not exist: put it back, give its place with --path-map, or take it from git with --source-revision"
             ),

@@ -16,6 +16,7 @@ use super::evaluate::ObjectIndex;
 use super::figures::Figures;
 use super::function::Function;
 use super::function_groups::FunctionGroups;
+use super::hiprtc::Texts;
 use super::model::{Record, SharedFunctions, Side, Source};
 use super::view::{By, View};
 use crate::data::match_elfs::MatchedElfs;
@@ -91,6 +92,7 @@ impl<'a> TestedObject<'a> {
             kernels: Vec::new(),
             compiler: None,
             records,
+            texts: Texts::new(),
         }
     }
 }

@@ -147,6 +147,8 @@ pub(crate) struct Row {
 impl View {
     /// Shows these sources of counts, and of the source files those that `is_wanted`.
     pub(crate) fn new(sources: Vec<Source>, by: By, is_wanted: impl Fn(&str) -> bool) -> Self {
+        let texts = sources.iter().map(|source| &source.texts);
+        let texts = SourceTexts::embedded(texts);
         let mut groups: BTreeMap<(Side, String), Vec<Source>> = BTreeMap::new();
         for source in sources {
             let label = match by {
@@ -168,7 +170,7 @@ impl View {
         Self {
             columns,
             paths: paths.into_iter().collect(),
-            texts: SourceTexts::default(),
+            texts,
             misfits: BTreeMap::new(),
             changed: None,
             max_count: u64::MAX,

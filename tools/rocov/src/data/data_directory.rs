@@ -57,6 +57,8 @@ pub(crate) struct DataDirectory {
     pub(crate) named: Vec<ObjectFile>,
     /// Paths of registries, in order.
     pub(super) registry_paths: Vec<(PathBuf, Scope)>,
+    /// The directories of merged profiles that are left out, as profiles of runs are there too.
+    merges: Vec<PathBuf>,
     /// Directories that the user named and that do not exist.
     pub(crate) absent: Vec<PathBuf>,
     /// Other paths that cannot be read, and the reasons.
@@ -101,6 +103,7 @@ impl DataDirectory {
                 return Err(error);
             }
         }
+        warnings.extend(data.left_out_merges());
         // A file may have several names.
         let mut seen = HashSet::new();
         let mut is_new = |path: &Path| {
@@ -141,6 +144,18 @@ impl DataDirectory {
         Ok(data)
     }
 
+    /// A line for each directory of merged profiles that is left out.
+    pub(crate) fn left_out_merges(&self) -> Vec<String> {
+        let lines = self.merges.iter().map(|directory| {
+            format!(
+                "left out: {0}: `rocov merge` made it, and its sums may have the profiles of runs that are also \
+                 here: if they have not, name {0} and the directories of runs one by one",
+                directory.display()
+            )
+        });
+        lines.collect()
+    }
+
     /// Collects the files that `walk` finds, in that order.
     ///
     /// # Errors
@@ -157,6 +172,7 @@ impl DataDirectory {
                 data.elf_paths.entry(identity).or_insert((path, scope));
             }
             FoundFile::Registry(path) => data.registry_paths.push((path, scope)),
+            FoundFile::Merge(directory) => data.merges.push(directory),
             FoundFile::Damaged(path, error) => data.damaged.push((path, error)),
         };
         walk(&mut DirectoryWalk::new(&mut found))?;

@@ -5,11 +5,11 @@ use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, anyhow, bail};
 use rocov::store::Label;
 
-use super::DataDirectory;
 use super::match_elfs::{MatchedCodeObject, MatchedElfs};
+use super::{DataDirectory, DeviceProfile};
 
 /// The most labels that a message lists.
 const MOST: usize = 8;
@@ -41,6 +41,20 @@ impl fmt::Display for LabelPattern {
     }
 }
 
+impl DataDirectory {
+    /// The error that no profile has a label.
+    pub(crate) fn no_labels(&self) -> Error {
+        let profiles = self.device.iter().filter(|profile| !profile.is_of_zeros());
+        if profiles.into_iter().any(DeviceProfile::is_merged) {
+            return anyhow!(
+                "no labelled profiles in {self}: `rocov merge` has added up the counts of all labels: give the \
+                 directories that were merged, or merge them with --per-test"
+            );
+        }
+        anyhow!("no labelled profiles in {self}: run each test under `rocov run --label NAME`")
+    }
+}
+
 impl MatchedElfs<'_> {
     /// Takes the counts of the labels that `patterns` match, if there are any. All other code of `data` has
     /// counts of 0, as in a run of only these tests.
@@ -62,9 +76,7 @@ impl MatchedElfs<'_> {
             let known = labels.into_iter().flatten().flat_map(Label::shared);
             let known: BTreeSet<_> = known.map(|it| it.to_string()).collect();
             if known.is_empty() {
-                bail!(
-                    "no labelled profiles in {data}: run each test under `rocov run --label NAME`"
-                );
+                return Err(data.no_labels());
             }
             let more = match known.len().saturating_sub(MOST) {
                 0 => String::new(),

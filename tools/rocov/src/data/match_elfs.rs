@@ -233,6 +233,14 @@ impl<'a> MatchedElfs<'a> {
     }
 }
 
+/// The error that no profile in a data directory is of the given components.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "no profile in {0} is of the given components and archs: they are not instrumented, were not loaded, or were \
+     rebuilt since: compile them with the flags that `rocov flags` prints, and run them again"
+)]
+pub(crate) struct NotOfComponents(String);
+
 impl DataDirectory {
     /// Pairs all profiles with device ELFs: those that are kept, then those that the user named.
     pub(crate) fn match_all_elfs(&self) -> MatchedElfs<'_> {
@@ -245,7 +253,7 @@ impl DataDirectory {
     ///
     /// # Errors
     ///
-    /// Fails if nothing is left.
+    /// Fails if nothing is left: with [`NotOfComponents`] if there are profiles of other components only.
     pub(crate) fn match_elfs(
         &self,
         archs: &[String],
@@ -257,7 +265,7 @@ impl DataDirectory {
         let has_any = !matched.archs.is_empty();
         matched.select(archs, |identity| components.have(identity));
         if has_any && matched.archs.is_empty() && !components.are_all() {
-            return Err(self.not_of_components());
+            return Err(NotOfComponents(self.to_string()).into());
         }
         if matched.archs.is_empty() {
             warnings.extend(matched.left_out(self));
@@ -270,13 +278,6 @@ impl DataDirectory {
         matched.leave_out_damaged(self, installed, warnings);
         warnings.extend(partial_profiles::lines(&self.partial_profiles(&matched)));
         Ok(matched)
-    }
-
-    fn not_of_components(&self) -> Error {
-        anyhow!(
-            "no profile in {self} is of the given components and archs: they are not instrumented, were not loaded, or \
-             were rebuilt since: compile them with the flags that `rocov flags` prints, and run them again"
-        )
     }
 
     fn no_device_elf(&self) -> Error {

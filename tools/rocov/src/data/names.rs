@@ -34,6 +34,12 @@ pub(crate) struct DeviceProfile {
     pub(crate) label: Option<Label>,
 }
 
+/// The end of the names of profiles that `rocov merge` has added up, which differs from those of all processes.
+const MERGED: &str = ".merged.profraw";
+
+/// The end of the name of the registry that `rocov merge` has made of others.
+const MERGED_REGISTRY: &str = ".merged.kernels.json";
+
 /// The kind of a file of a data directory, by its name.
 #[derive(Debug)]
 pub(crate) enum FileKind {
@@ -78,12 +84,24 @@ impl FileKind {
     }
 }
 
+/// Returns whether `rocov merge` has made this registry of others.
+pub(super) fn is_merged_registry(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    name.is_some_and(|name| name.ends_with(MERGED_REGISTRY))
+}
+
 impl DeviceProfile {
     /// Returns whether it is of code that was never launched.
     pub(crate) fn is_of_zeros(&self) -> bool {
         let name = self.path.file_name().and_then(OsStr::to_str);
         let parts = name.and_then(ProfileNameParts::parse);
         parts.is_some_and(|parts| parts.is_of_zeros())
+    }
+
+    /// Returns whether `rocov merge` has added it up from others.
+    pub(crate) fn is_merged(&self) -> bool {
+        let name = self.path.file_name().and_then(OsStr::to_str);
+        name.is_some_and(|name| name.ends_with(MERGED))
     }
 
     /// `None` when the name is not one that librocov gives.

@@ -73,8 +73,8 @@ impl DataDirectory {
         if processes.any(|process| !process.loads.is_empty()) {
             return anyhow!(
                 "no device profiles in {self}{host}: the GPU code that ran is not instrumented: compile \
-                 it, or have hipRTC compile it, with the flags that `rocov flags` prints; `rocov doctor \
-                 PROGRAM` says what is"
+                 it with the flags that `rocov flags` prints, or have hipRTC compile it with those of `rocov flags \
+                 --hiprtc`; `rocov doctor PROGRAM` says what is"
             );
         }
         if host.is_empty() && self.with_file(|_| true).is_none() {

@@ -1,7 +1,7 @@
 //! Walks data directories: all files below a directory that a user names, and those beside it that
 //! belong to it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use anyhow::Error;
 use rocov::store::ProfileNameParts;
 use rocov::store::layout::{OBJECTS, PROFRAW, REGISTRIES, SECTIONS, normal, sides};
 
-use super::names::{DeviceProfile, FileKind, is_searched};
+use super::names::{DeviceProfile, FileKind, POOLED_HOST, is_merged_registry, is_searched};
 use crate::support::paths::Absent;
 
 /// One file, as soon as it is found.
@@ -31,8 +31,39 @@ pub(crate) enum FoundFile {
     Registry(PathBuf),
     /// Sections that librocov saved whole.
     Sections(PathBuf),
+    /// The directory of profiles that `rocov merge` has added up, which are left out: profiles of runs lie under the
+    /// named directory too, and may be in the sums.
+    Merge(PathBuf),
     /// A path that cannot be read, and the reason, which has the path.
     Damaged(PathBuf, Error),
+}
+
+impl FoundFile {
+    /// Returns whether it has counts of a run.
+    fn is_of_run(&self) -> bool {
+        match self {
+            Self::Device(profile) => !profile.is_merged() && !profile.is_of_zeros(),
+            Self::Host(path) => !path.ends_with(POOLED_HOST),
+            _ => false,
+        }
+    }
+
+    /// The directory of the profiles or registries of a merge, if this is one of them.
+    fn merge(&self) -> Option<&Path> {
+        let path = match self {
+            Self::Device(profile) if profile.is_merged() => &profile.path,
+            Self::Host(path) if path.ends_with(POOLED_HOST) => path,
+            Self::Registry(path) if is_merged_registry(path) => path,
+            _ => return None,
+        };
+        // The folder of profiles or registries lies in that of the merge.
+        let folders = path.ancestors().skip(1);
+        let folder = folders.into_iter().find(|it| {
+            let name = it.file_name().unwrap_or_default();
+            name == PROFRAW || name == REGISTRIES
+        });
+        folder.and_then(Path::parent).or(path.parent())
+    }
 }
 
 /// The relation of a file to the directories that the user has named.
@@ -53,6 +84,8 @@ pub(crate) struct DirectoryWalk<'a> {
     scope: Scope,
     /// Device ELFs and registries that were found.
     kept: usize,
+    /// The files under a directory that the user has named, until all of them are known.
+    pending: Option<Vec<(FoundFile, Scope)>>,
 }
 
 impl<'a> DirectoryWalk<'a> {
@@ -63,14 +96,19 @@ impl<'a> DirectoryWalk<'a> {
             entered: HashSet::new(),
             scope: Scope::Named,
             kept: 0,
+            pending: None,
         }
     }
 
     /// Walks a directory that the user has named, and the directories that belong to it: its sides, or
     /// the rest of the data directory if it has the profiles of one.
+    ///
+    /// Merged profiles are left out if there are profiles of runs too: they would count twice.
     pub(crate) fn named(&mut self, directory: &Path) {
         let before = self.kept;
+        self.pending = Some(Vec::new());
         self.directory(directory);
+        self.give_pending();
         let whole = whole(directory);
         // Paths keep the form that the user wrote, unless it ends in `..` or `.`.
         let written = directory.file_name().map_or(&*whole, |_| directory);
@@ -108,8 +146,31 @@ impl<'a> DirectoryWalk<'a> {
             FileKind::None => return false,
         };
         self.kept += usize::from(matches!(found, FoundFile::Elf(..) | FoundFile::Registry(_)));
-        (self.found)(found, self.scope);
+        self.give(found);
         true
+    }
+
+    fn give(&mut self, found: FoundFile) {
+        match &mut self.pending {
+            Some(pending) => pending.push((found, self.scope)),
+            None => (self.found)(found, self.scope),
+        }
+    }
+
+    /// Gives the files under a directory that the user has named: those of runs, or else those of merges.
+    fn give_pending(&mut self) {
+        let pending = self.pending.take().unwrap_or_default();
+        let has_runs = pending.iter().any(|(found, _)| found.is_of_run());
+        let mut merges = BTreeSet::new();
+        for (found, scope) in pending {
+            match found.merge() {
+                Some(directory) if has_runs => _ = merges.insert(directory.to_owned()),
+                _ => (self.found)(found, scope),
+            }
+        }
+        for merge in merges {
+            (self.found)(FoundFile::Merge(merge), self.scope);
+        }
     }
 
     /// Finds the files that belong to a part of a data directory, such as a label, or to a directory of
@@ -192,12 +253,12 @@ impl<'a> DirectoryWalk<'a> {
 
     /// Reports a path that cannot be used.
     pub(crate) fn damaged(&mut self, path: &Path, error: Error) {
-        (self.found)(FoundFile::Damaged(path.to_owned(), error), self.scope);
+        self.give(FoundFile::Damaged(path.to_owned(), error));
     }
 
     /// Adds a profile of host code, whatever its name.
     pub(crate) fn host(&mut self, path: PathBuf) {
-        (self.found)(FoundFile::Host(path), self.scope);
+        self.give(FoundFile::Host(path));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use rocov::store::Label;
 
 use crate::data::DataDirectory;
@@ -30,7 +30,7 @@ pub(crate) fn labels<'a>(
 ) -> Result<BTreeSet<Option<&'a Label>>> {
     let labels = matched.labels();
     if labels.iter().all(Option::is_none) {
-        bail!("no labelled profiles in {data}: run each test under `rocov run --label NAME`");
+        return Err(data.no_labels());
     }
     Ok(labels)
 }

@@ -155,8 +155,8 @@ impl Notes {
             )
         } else {
             format!(
-                "no process loaded GPU code that counts: compile it, or have hipRTC compile it, with \
-                 what `rocov flags` prints, and run `rocov doctor {program}`"
+                "no process loaded GPU code that counts: compile it with what `rocov flags` prints, or have \
+                 hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor {program}`"
             )
         };
         Some(format!("nothing was drained: {why}"))

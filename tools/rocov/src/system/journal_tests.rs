@@ -70,8 +70,8 @@ fn what_became_of_the_counters_is_one_line() {
         (
             "7 hip, 7 loaded, 7 ended",
             0,
-            "nothing was drained: no process loaded GPU code that counts: compile it, or have hipRTC \
-             compile it, with what `rocov flags` prints, and run `rocov doctor ./app`"
+            "nothing was drained: no process loaded GPU code that counts: compile it with what `rocov \
+             flags` prints, or have hipRTC compile it with what `rocov flags --hiprtc` prints, and run `rocov doctor ./app`"
                 .to_owned(),
         ),
         (

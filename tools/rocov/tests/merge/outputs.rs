@@ -127,16 +127,11 @@ fn inode(path: &Path) -> u64 {
 }
 
 #[test]
-fn a_pooled_directory_is_new_and_no_input() {
+fn a_pooled_directory_is_no_input() {
     let place = Place::new();
     place.profile("data", &place.elf("gfx90a"), 1, 1);
     fs::create_dir(place.path("empty")).unwrap();
     place.merged(&["data", "--pooled", "empty"]);
-    let message = failure(&place.merge(&["data", "--pooled", "empty"]), 1);
-    assert_eq!(
-        message,
-        "rocov: empty exists and is not empty: remove it, or choose another\n"
-    );
     let message = failure(&place.merge(&["data", "--pooled", "data/pooled"]), 1);
     assert!(
         message.contains("lies in the input data: write it elsewhere"),
@@ -200,4 +195,71 @@ fn the_rate_is_shown_on_a_terminal_alone() {
     );
     assert!(said.contains(" profiles/s, "), "{said:?}");
     assert_eq!(on_terminal("--quiet"), "");
+}
+
+#[test]
+fn labels_stay_apart_through_merges_if_the_user_wants_that() {
+    let place = Place::new();
+    let elf = place.elf("gfx90a");
+    for (label, pid, count) in [("one", 1, 1), ("two", 2, 10), ("two", 3, 10)] {
+        place.profile(&format!("runs/labels/{label}"), &elf, pid, count);
+    }
+    place.merged(&["runs", "--per-test", "--pooled", "first"]);
+    place.merged(&["first", "--per-test", "--pooled", "second"]);
+    place.merged(&["second", "--per-test", "-o", "out"]);
+    for pooled in ["first", "second", "out"] {
+        for (label, calls) in [("one", 1), ("two", 20)] {
+            let directory = format!("{pooled}/profraw/labels/{label}");
+            let [name] = &names(&place.path(&directory))[..] else {
+                panic!("{directory}");
+            };
+            assert_eq!(
+                place.calls(&format!("{directory}/{name}")),
+                calls,
+                "{directory}"
+            );
+        }
+    }
+    assert_eq!(place.calls("out/gfx90a.profdata"), 21);
+    let report = |directory: &str| {
+        let mut report = crate::rocov();
+        report.current_dir(place.0.path());
+        report.args(["report", directory, "--per-test", "--object", "gfx90a.elf"]);
+        report.output().unwrap()
+    };
+    let said = stdout(&report("second"));
+    for label in ["one ", "two "] {
+        assert!(
+            said.lines().any(|it| it.trim_start().starts_with(label)),
+            "{said}"
+        );
+    }
+    place.merged(&["first", "--pooled", "together"]);
+    assert_eq!(
+        failure(&report("together"), 1),
+        "rocov: no labelled profiles in together: `rocov merge` has added up the counts of all labels: give the directories that were merged, or merge them with --per-test\n"
+    );
+}
+
+#[test]
+fn a_merge_replaces_an_earlier_one_and_nothing_else() {
+    let place = mixed();
+    for (input, calls) in [("one", 10), ("two", 20)] {
+        place.merged(&[input, "--arch", "gfx942", "--pooled", "pooled"]);
+        let [name] = &names(&place.path("pooled/profraw"))[..] else {
+            panic!("{:?}", names(&place.path("pooled/profraw")));
+        };
+        assert_eq!(place.calls(&format!("pooled/profraw/{name}")), calls);
+    }
+    // An input that would go.
+    let message = failure(
+        &place.merge(&["pooled/profraw/*.profraw", "--pooled", "pooled"]),
+        1,
+    );
+    assert!(message.contains("lies in "), "{message}");
+    assert!(message.contains("which the merge replaces"), "{message}");
+    let run = place.profile("run/profraw", &place.elf("gfx90a"), 1, 1);
+    let message = failure(&place.merge(&["one", "--pooled", "run"]), 1);
+    assert!(message.contains("has more than a merge wrote"), "{message}");
+    assert!(run.exists());
 }

@@ -153,6 +153,39 @@ fn what_belongs_to_an_own_pattern_lies_beside_it() {
     );
 }
 
+/// A merge has the counts of the runs that it was made of, so both together would count them twice.
+#[test]
+fn a_merge_below_the_runs_that_it_was_made_of_is_left_out() {
+    let place = Place::new();
+    let elf = compile(place.path(), "kernel.elf", "gfx90a", &INSTRUMENTED);
+    put(&place, &elf, "data/profraw", 1, 3);
+    keep(&place, &elf, "data/objects");
+    for output in [["-o", "sums/merged"], ["--pooled", "sums/pooled"]] {
+        let mut merge = rocov();
+        merge.current_dir(place.path()).args(["merge", "data"]);
+        run(merge.args(output));
+    }
+    let report = |directories: &[&str]| {
+        let mut report = rocov();
+        report.current_dir(place.path()).arg("report");
+        run(report.args(directories).arg("--lcov"))
+    };
+    let alone = report(&["data"]);
+    assert_eq!(stderr(&alone), "");
+    let all = report(&["."]);
+    assert_eq!(stdout(&all), stdout(&alone));
+    let lines = stderr(&all);
+    let lines: Vec<_> = lines.lines().collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    for (line, merge) in lines.iter().zip(["sums/merged", "sums/pooled"]) {
+        let start = format!("rocov: left out: ./{merge}: `rocov merge` made it");
+        assert!(line.starts_with(&start), "{line}");
+    }
+    // By itself, and if the user names both.
+    assert_eq!(count(&place, &["sums/pooled"]), 3);
+    assert_eq!(count(&place, &["data", "sums/pooled"]), 6);
+}
+
 #[test]
 fn what_a_merge_has_written_can_be_reported() {
     let place = Place::new();

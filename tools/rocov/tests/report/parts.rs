@@ -136,6 +136,14 @@ fn a_component_without_code_is_refused_and_one_that_never_ran_has_no_report() {
     fs::remove_file(&two.profiles[1]).unwrap();
     let message = failure(&two.place.report(&[&"--component", &two.program]), 1);
     assert!(message.contains("were not loaded"), "{message}");
+    let gated = two.place.report(&[
+        &"--component" as &dyn AsRef<OsStr>,
+        &two.program,
+        &"--fail-under-lines=1",
+    ]);
+    let gate = failure(&gated, 3);
+    assert!(gate.starts_with("rocov: gate: no profile in "), "{gate}");
+    assert!(gate.contains("were not loaded"), "{gate}");
     // Code objects of other components are not missing.
     two.load(&nothing);
     let gate: &[&dyn AsRef<OsStr>] = &[&"--fail-under-lines=1", &"--component", &nothing];

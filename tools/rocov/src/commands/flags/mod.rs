@@ -1,15 +1,16 @@
-//! `rocov flags`: the compile flags that make GPU code drainable, for one clang, and those that link
-//! the drain itself.
+//! `rocov flags`: the compile flags that make GPU code drainable, for one clang or for hipRTC, and those that
+//! link the drain itself.
 
 mod clang_probe;
 mod counting;
+mod hiprtc;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 
-use crate::cli::{Counters, FlagsArguments};
+use crate::cli::{Counters, FlagsArguments, Hiprtc};
 use crate::llvm::{Clang, DeviceCompiler, Form};
 use crate::system::installed;
 use crate::term::exit_status::CommandResult;
@@ -25,6 +26,13 @@ const OPENMP_SINCE: u32 = 20;
 pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
     if arguments.link {
         print::text(&link_line(&installed::find_static()?)?)?;
+        return Ok(0);
+    }
+    if arguments.hiprtc.is_some() {
+        hiprtc::check(arguments.counters)?;
+    }
+    if arguments.hiprtc == Some(Hiprtc::Header) {
+        print::text(&hiprtc::header()?)?;
         return Ok(0);
     }
     let clang = match &arguments.clang {
@@ -60,7 +68,17 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
     }
     let probe = ClangProbe::of(&compiler)?;
     let header = installed::find_header()?;
-    let counting = Counting::choose(arguments.counters, &compiler, &header)?;
+    let wish = match arguments.hiprtc {
+        Some(_) => Some(Counters::Llvm),
+        None => arguments.counters,
+    };
+    let counting = Counting::choose(wish, &compiler, &header)?;
+    if arguments.hiprtc.is_some() {
+        let archs = &arguments.offload_arch;
+        let options = hiprtc::options(compiler.form, archs, &probe, &counting, &header);
+        print::text(&hiprtc::lines(&options)?)?;
+        return Ok(0);
+    }
     let own = Own {
         header,
         linker: match arguments.openmp {

@@ -10,6 +10,7 @@ fn arguments(host: bool, archs: &[&str]) -> FlagsArguments {
         offload_arch: archs.iter().map(ToString::to_string).collect(),
         host,
         openmp: false,
+        hiprtc: None,
         counters: None,
         link: false,
     }
@@ -171,4 +172,12 @@ fn the_header_makes_copies_only_if_nothing_else_counts() {
         let words = counting_words(Form::Driver, &counting);
         assert_eq!(!words.contains("-DROCOV_LLVM_COUNTERS"), makes, "{words}");
     }
+}
+
+#[test]
+fn each_element_of_hiprtcs_options_has_a_line_whatever_its_spaces() {
+    let words = ["-I/a b".into(), "-include".into()];
+    assert_eq!(hiprtc::lines(&words).unwrap(), b"-I/a b\n-include\n");
+    let error = hiprtc::lines(&["-I/a\nb".into()]).unwrap_err();
+    assert!(error.to_string().contains("line break"), "{error}");
 }

@@ -129,9 +129,9 @@ impl Named<'_, '_> {
     /// A path that the user wrote.
     fn path(&mut self, path: &Path) -> Result<()> {
         self.named.push(path.to_owned());
+        self.check_output(path)?;
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
-                self.check_output(path)?;
                 self.walk.named(path);
             }
             Ok(metadata) if metadata.is_file() => {
@@ -169,7 +169,8 @@ impl Named<'_, '_> {
         );
     }
 
-    /// A pooled directory among the inputs would be added to them by the next merge.
+    /// A pooled directory among the inputs would be added to them by the next merge, and inputs in an earlier one
+    /// would go.
     fn check_output(&self, input: &Path) -> Result<()> {
         let Some(pooled) = &self.pooled else {
             return Ok(());
@@ -183,6 +184,16 @@ impl Named<'_, '_> {
                 "{} lies in the input {}: write it elsewhere, or the next merge of that counts everything twice",
                 pooled.display(),
                 input.display()
+            );
+        }
+        let [from, to] = [input, pooled].map(Path::canonicalize);
+        if let (Ok(from), Ok(to)) = (from, to)
+            && from.starts_with(to)
+        {
+            bail!(
+                "{} lies in {}, which the merge replaces: write it elsewhere",
+                input.display(),
+                pooled.display()
             );
         }
         Ok(())

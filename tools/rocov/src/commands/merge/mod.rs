@@ -118,7 +118,8 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
     if arguments.pgo.is_none() {
         Warnings::printing(|warnings| inputs.data.add_zeros(warnings))?;
     }
-    let left_out = inputs.data.take_builds(arguments.all_builds);
+    let mut left_out = inputs.data.left_out_merges();
+    left_out.extend(inputs.data.take_builds(arguments.all_builds));
     if !arguments.quiet {
         print::warn(&left_out);
     }
@@ -145,7 +146,7 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
         ..
     } = inputs.data;
     let (sums, ()) = progress.shown(is_shown, || {
-        sums::add_all(threads, &progress, |adder| {
+        sums::add_all(threads, arguments.per_test, &progress, |adder| {
             for profile in device {
                 if !gathered.archs.contains(&profile.arch) {
                     gathered.archs.insert(profile.arch.clone());

@@ -21,8 +21,6 @@ use crate::term::warnings::Warnings;
 
 /// The pattern of the names of pooled profiles.
 const PATTERN: &str = "%m.merged.profraw";
-/// The end of the names, which differs from those of all processes.
-const END: &str = ".merged.profraw";
 /// The GPU in the names: all GPUs' counts are in one file.
 const AGENT: usize = 0;
 
@@ -39,19 +37,19 @@ pub(super) struct Pool {
 ///
 /// # Errors
 ///
-/// Fails if there is something already: profiles of an earlier merge would be taken for part of it.
+/// Fails if there is something else than an earlier merge.
 pub(super) fn check_free(path: &Path) -> Result<()> {
     match fs::read_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         entries => {
             let mut entries = entries.with_context(|| cannot_write(path))?;
-            if entries.next().is_some() {
-                bail!(
-                    "{} exists and is not empty: remove it, or choose another",
-                    path.display()
-                );
+            if entries.next().is_none() || is_pooled(path)? {
+                return Ok(());
             }
-            Ok(())
+            bail!(
+                "{} exists, and has more than a merge wrote: choose another directory, or remove it",
+                path.display()
+            );
         }
     }
 }
@@ -83,14 +81,16 @@ impl Pool {
                 arch,
                 identity,
                 build,
+                label,
             } = of;
             let identity = Identity::from_digits(identity)
                 .with_context(|| format!("`{identity}` is not an identity"))?;
             let name = match summed.is_of_zeros {
                 true => pool.name.for_zeros(),
-                false => pool.name.clone(),
+                false => pool.name.clone().with_label(label.clone()),
             };
             let path = name.for_build(build.as_deref(), arch, &identity, AGENT);
+            make_all(path.parent().unwrap_or(&path))?;
             write_new(&path, summed.sum.bytes())?;
             pool.profiles.entry(arch.clone()).or_default().push(path);
         }
@@ -131,12 +131,15 @@ impl Pool {
         Ok(())
     }
 
-    /// Puts the directory at `path`, with all that is in it at once.
+    /// Puts the directory at `path`, with all that is in it at once. If an earlier merge is there, it goes.
     ///
     /// # Errors
     ///
-    /// Fails if something has come there meanwhile.
+    /// Fails if something else has come there meanwhile.
     pub(super) fn put(self, path: &Path) -> Result<()> {
+        if path.is_dir() && is_pooled(path)? {
+            return self.put_into(path);
+        }
         fs::rename(self.directory.path.path(), path).with_context(|| cannot_write(path))?;
         // It is elsewhere now, and stays.
         let _ = self.directory.path.keep();
@@ -166,6 +169,15 @@ impl Pool {
     }
 }
 
+/// Returns whether the directory at `path` is of an earlier merge.
+///
+/// # Errors
+///
+/// Fails if it cannot be read.
+fn is_pooled(path: &Path) -> Result<bool> {
+    Ok(path.join(PROFRAW).is_dir() && is_of_merges(path)?)
+}
+
 /// Returns whether the directory at `path` has no files of runs: only raw profiles and registries of
 /// earlier merges, if any.
 ///
@@ -180,8 +192,7 @@ pub(super) fn is_of_merges(path: &Path) -> Result<bool> {
             .to_string_lossy()
             .into_owned()
     };
-    let is_merged =
-        |profile: &DeviceProfile| profile.is_of_zeros() || name(&profile.path).ends_with(END);
+    let is_merged = |profile: &DeviceProfile| profile.is_of_zeros() || profile.is_merged();
     let own = ProfileName::parse(PATTERN, &Expansion::default(), path).map(|it| it.for_registry());
     let registry = own.map(|it| name(&it)).unwrap_or_default();
     Ok(data.device.iter().all(is_merged)
@@ -201,6 +212,10 @@ fn make_directory(place: Option<&Path>) -> Result<Partial<TempDir>> {
         // The mode of any new directory, before the umask.
         .and_then(|()| atomic::directory_in(place, 0o777))
         .with_context(|| cannot_write(place))
+}
+
+fn make_all(directory: &Path) -> Result<()> {
+    fs::create_dir_all(directory).with_context(|| cannot_write(directory))
 }
 
 fn make(directory: &Path) -> Result<()> {

@@ -12,6 +12,7 @@ use std::thread;
 
 use anyhow::{Context, Result, anyhow, bail};
 use rocov::format::profraw::{ProfileError, RawProfile, Sum};
+use rocov::store::Label;
 
 use super::Damaged;
 use super::progress::Progress;
@@ -28,6 +29,8 @@ pub(super) struct CodeObjectKey {
     pub(super) identity: String,
     /// The tag of the build of the file that it came from, if it is known.
     pub(super) build: Option<String>,
+    /// The label of its profiles, if labels are kept apart.
+    pub(super) label: Option<Label>,
 }
 
 /// The counts of one code object in all processes.
@@ -78,16 +81,19 @@ struct ThreadState {
 /// Takes profiles to be added, in the order of the inputs.
 pub(super) struct Adder<'a> {
     growing: HashMap<CodeObjectKey, Arc<Growing>>,
+    /// True if the counts of each label are kept apart.
+    by_label: bool,
     batch: Vec<Job>,
     queue: SyncSender<Vec<Job>>,
     shared: &'a ThreadState,
     progress: &'a Progress,
 }
 
-/// Adds up the profiles that `give` gives to the adder, on `threads` threads. Returns also the result
-/// of `give`.
+/// Adds up the profiles that `give` gives to the adder, on `threads` threads, those of each label by themselves
+/// if `by_label`. Returns also the result of `give`.
 pub(super) fn add_all<T>(
     threads: usize,
+    by_label: bool,
     progress: &Progress,
     give: impl FnOnce(&mut Adder<'_>) -> T,
 ) -> (Sums, T) {
@@ -97,6 +103,7 @@ pub(super) fn add_all<T>(
     let jobs = Arc::new(Mutex::new(jobs));
     let mut adder = Adder {
         growing: HashMap::new(),
+        by_label,
         batch: Vec::new(),
         queue,
         shared: &shared,
@@ -143,6 +150,7 @@ impl Adder<'_> {
             arch: profile.arch,
             identity: profile.identity,
             build,
+            label: profile.label.filter(|_| self.by_label),
         };
         let path = profile.path;
         if let Some(to) = self.growing.get(&code_object) {

@@ -12,6 +12,7 @@ use rocov::validate::for_each_name;
 use super::function::IndexedFunction;
 use super::test_vectors::MAX_WAYS;
 use crate::coverage::function::{Function, Key};
+use crate::coverage::hiprtc::{RunTimeSources, Texts};
 use crate::coverage::model::SharedFunctions;
 use crate::support::mmap;
 
@@ -22,6 +23,8 @@ pub(crate) struct ObjectIndex {
     pub(super) paths: String,
     /// The functions, in the order of llvm-cov.
     pub(super) functions: Vec<IndexedFunction>,
+    /// The texts of the sources that hipRTC compiled.
+    texts: Texts,
 }
 
 impl ObjectIndex {
@@ -34,6 +37,7 @@ impl ObjectIndex {
         let paths: Vec<_> = objects.iter().map(|it| it.display().to_string()).collect();
         let paths = paths.join(", ");
         let mut functions = Vec::new();
+        let mut texts = Texts::new();
         let mut keys: HashMap<Key, usize> = HashMap::new();
         for path in objects {
             let object = MappedObject::read(path)?;
@@ -45,6 +49,12 @@ impl ObjectIndex {
                     )
                 })?;
                 let mut function = IndexedFunction::new(mapped, name);
+                // A description that was just made has no other owner yet.
+                if let Some(description) = Arc::get_mut(&mut function.description)
+                    && !object.run_time.rename(description, &mut texts)
+                {
+                    continue;
+                }
                 let next = keys.len();
                 function.key = *keys.entry(function.description.key()).or_insert(next);
                 functions.push(function);
@@ -53,7 +63,16 @@ impl ObjectIndex {
         if functions.is_empty() {
             bail!("no coverage mapping in {paths}: compile it with what `rocov flags` prints");
         }
-        Ok(Self { paths, functions })
+        Ok(Self {
+            paths,
+            functions,
+            texts,
+        })
+    }
+
+    /// The texts of the sources that hipRTC compiled.
+    pub(crate) fn into_texts(self) -> Texts {
+        self.texts
     }
 
     /// Makes the functions share known descriptions, as [`SharedFunctions::share`] does.
@@ -86,6 +105,7 @@ impl ObjectIndex {
 struct MappedObject {
     functions: Vec<MappedFunction>,
     names: HashMap<u64, String>,
+    run_time: RunTimeSources,
 }
 
 impl MappedObject {
@@ -111,6 +131,12 @@ impl MappedObject {
         for_each_name(section("__llvm_prf_names")?, |name| {
             names.insert(name_ref(name), String::from_utf8_lossy(name).into_owned());
         })?;
-        Ok(Self { functions, names })
+        let paths = functions.iter().flat_map(|function| &function.files);
+        let run_time = RunTimeSources::read(&elf, paths.map(|path| &**path));
+        Ok(Self {
+            functions,
+            names,
+            run_time,
+        })
     }
 }

@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
@@ -51,9 +51,7 @@ impl Process {
         let environment = match fs::read(directory.join("environ")) {
             Ok(environment) => environment,
             Err(_) if ![0, owner].contains(&own_user()?) => return Err(not_yours(pid, owner)),
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot look at process {pid}"));
-            }
+            Err(error) => return Err(not_shown(pid, error)),
         };
         Ok(Self {
             pid,
@@ -101,6 +99,17 @@ pub(super) fn remove(socket: &Path) -> Result<()> {
     fs::remove_file(socket).with_context(|| format!("cannot remove {}", socket.display()))
 }
 
+/// The error that the environment of a process of this user cannot be read.
+fn not_shown(pid: u32, error: io::Error) -> anyhow::Error {
+    match error.kind() {
+        ErrorKind::PermissionDenied => anyhow::anyhow!(
+            "the system does not show the environment of process {pid}, as it would for a program that `rocov run \
+             --control` started for you: check the number; `pgrep -x NAME` prints that of a program by its name"
+        ),
+        _ => anyhow::Error::from(error).context(format!("cannot look at process {pid}")),
+    }
+}
+
 fn not_yours(pid: u32, owner: u32) -> anyhow::Error {
     anyhow::anyhow!("process {pid} belongs to user {owner}: ask as that user or as root")
 }
@@ -132,4 +141,16 @@ fn is_stale(socket: &Path) -> bool {
 fn own_user() -> Result<u32> {
     let metadata = fs::metadata("/proc/self").context("cannot look at /proc")?;
     Ok(metadata.uid())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_the_system_hides_is_most_likely_another_program() {
+        let error = not_shown(1, io::Error::from(ErrorKind::PermissionDenied)).to_string();
+        assert!(error.ends_with("`pgrep -x NAME` prints that of a program by its name"));
+        assert!(!error.contains("change its mode"), "{error}");
+    }
 }

@@ -1,0 +1,209 @@
+//! The sources of code that hipRTC compiled.
+//!
+//! hipRTC compiles in a temporary directory, which has a new name each time and is gone afterwards. Its compiler
+//! can put the text of the sources into the code object. rocov names such a source
+//! `hiprtc/HASH/NAME`: NAME is the name that the program gave it, and HASH is that of its text. Programs often give
+//! one name to several texts. The functions of hipRTC's own header are left out, as no source of the user has
+//! them.
+
+mod embedded;
+mod preprocessed;
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+use std::sync::Arc;
+
+use object::File;
+use xxhash_rust::xxh3::xxh3_64;
+
+use self::preprocessed::Preprocessed;
+use super::function::{Function, Location};
+
+/// The texts of sources, by the paths that reports have of them.
+pub(crate) type Texts = BTreeMap<Arc<str>, Arc<[u8]>>;
+
+/// The start of the names of hipRTC's temporary directories, which lie in another.
+const DIRECTORY: &str = "/comgr-";
+
+/// hipRTC's own header, in the folder of headers.
+const OWN_HEADER: &str = "hiprtc_runtime.h";
+
+/// The ending of the file that a compiler preprocesses a HIP source to.
+const PREPROCESSED: &str = ".hipi";
+
+/// A source of code that hipRTC compiled, by its path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin<'a> {
+    /// hipRTC's own header.
+    OwnHeader,
+    /// A source or a header that the program gave to hipRTC, by its name.
+    Program(&'a str),
+    /// The file that the compiler made of several sources.
+    Preprocessed,
+}
+
+impl<'a> Origin<'a> {
+    /// The origin of the source at `path`; `None` if hipRTC has nothing to do with it.
+    fn of(path: &'a str) -> Option<Self> {
+        if path.ends_with(PREPROCESSED) {
+            return Some(Self::Preprocessed);
+        }
+        let (_, inside) = path.split_once(DIRECTORY)?;
+        let (_, inside) = inside.split_once('/')?;
+        match inside.split_once('/')? {
+            ("include", OWN_HEADER) => Some(Self::OwnHeader),
+            ("input" | "include", name) => Some(Self::Program(name)),
+            _ => None,
+        }
+    }
+}
+
+/// Returns whether hipRTC compiled the source at `path`, which no file has the text of.
+pub(crate) fn is_temporary(path: &str) -> bool {
+    Origin::of(path).is_some()
+}
+
+/// The sources of a code object that hipRTC compiled.
+#[derive(Debug, Default)]
+pub(crate) struct RunTimeSources {
+    /// The texts of the sources, by the paths that they were compiled from.
+    compiled: BTreeMap<String, Vec<u8>>,
+    /// The sources in the file that the compiler made of them, if it did.
+    preprocessed: Option<Preprocessed>,
+}
+
+impl RunTimeSources {
+    /// Reads the sources in a code object. There are none if hipRTC has nothing to do with its `paths`, or if the
+    /// code object does not have their text.
+    pub(crate) fn read<'a>(elf: &File<'_>, paths: impl IntoIterator<Item = &'a str>) -> Self {
+        let origins: Vec<_> = paths.into_iter().filter_map(Origin::of).collect();
+        if origins.is_empty() {
+            return Self::default();
+        }
+        let mut compiled = embedded::texts(elf);
+        let preprocessed = match origins.contains(&Origin::Preprocessed) {
+            true => compiled.values().find_map(|text| preprocessed(text)),
+            false => None,
+        };
+        if let Some(preprocessed) = &preprocessed {
+            compiled = preprocessed.texts();
+        }
+        Self {
+            compiled,
+            preprocessed,
+        }
+    }
+
+    /// Gives the sources of a function their names in reports, and adds their texts to `texts`. Returns whether
+    /// the function is the user's.
+    pub(crate) fn rename(&self, function: &mut Function, texts: &mut Texts) -> bool {
+        if !function.filenames.iter().any(|path| is_temporary(path)) {
+            return true;
+        }
+        if let Some(preprocessed) = &self.preprocessed {
+            resolve(function, preprocessed);
+        }
+        if Origin::of(function.main_path()) == Some(Origin::OwnHeader) {
+            return false;
+        }
+        for path in &mut function.filenames {
+            let Some((name, text)) = self.name(path) else {
+                continue;
+            };
+            let name: Arc<str> = name.into();
+            if let Some(text) = text {
+                texts
+                    .entry(Arc::clone(&name))
+                    .or_insert_with(|| text.into());
+            }
+            *path = name;
+        }
+        true
+    }
+
+    /// The name in reports of the source at `path`, and its text if that is known.
+    fn name(&self, path: &str) -> Option<(String, Option<&[u8]>)> {
+        let Some(Origin::Program(name)) = Origin::of(path) else {
+            return None;
+        };
+        let text = self.compiled.get(path).map(Vec::as_slice);
+        // A header that no code comes from has no text: the program's source tells it from others.
+        let hashed = text.or_else(|| {
+            let mut programs = self.compiled.iter();
+            let program = programs.find(|(path, _)| path.contains("/input/"));
+            program.map(|(_, text)| text.as_slice())
+        });
+        let hash = xxh3_64(hashed?) >> 32;
+        let name = plain(name);
+        Some((format!("hiprtc/{hash:08x}/{name}"), text))
+    }
+}
+
+/// The sources that `text` was made of, if the first of them is a program's.
+fn preprocessed(text: &[u8]) -> Option<Preprocessed> {
+    let preprocessed = Preprocessed::parse(text)?;
+    let first = Origin::of(preprocessed.path(0));
+    matches!(first, Some(Origin::Program(_))).then_some(preprocessed)
+}
+
+/// The name without components that lead elsewhere.
+fn plain(name: &str) -> String {
+    let components = Path::new(name).components();
+    let names = components.filter_map(|it| match it {
+        Component::Normal(name) => Some(name.to_string_lossy()),
+        _ => None,
+    });
+    names.collect::<Vec<_>>().join("/")
+}
+
+/// Gives the locations of a function the files and lines that they had before the preprocessor.
+fn resolve(function: &mut Function, preprocessed: &Preprocessed) {
+    for file in 0..function.filenames.len() {
+        if Origin::of(&function.filenames[file]) != Some(Origin::Preprocessed) {
+            continue;
+        }
+        let is_here = |location: &Location| location.file as usize == file;
+        let mut locations: Vec<&mut Location> = Vec::new();
+        locations.extend(function.regions.iter_mut().map(|it| &mut it.location));
+        locations.extend(function.branches.iter_mut().map(|it| &mut it.location));
+        locations.extend(function.decisions.iter_mut().map(|it| &mut it.location));
+        locations.retain(|location| is_here(location));
+        let first = locations.first().map(|location| location.span.start.line);
+        let Some(origin) = first.and_then(|line| preprocessed.file_at(line)) else {
+            continue;
+        };
+        for location in locations {
+            for place in [&mut location.span.start, &mut location.span.end] {
+                place.line = preprocessed.line_in(origin, place.line);
+            }
+        }
+        function.filenames[file] = preprocessed.path(origin).into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_in_the_directories_of_hiprtc_have_an_origin() {
+        let origin = Origin::of;
+        let program = |name| Some(Origin::Program(name));
+        assert_eq!(
+            origin("/tmp/comgr-ab12/input/scale.hip"),
+            program("scale.hip")
+        );
+        assert_eq!(origin("/tmp/comgr-7-0-ab/include/a/b.h"), program("a/b.h"));
+        let own = "/tmp/comgr-ab12/include/hiprtc_runtime.h";
+        assert_eq!(origin(own), Some(Origin::OwnHeader));
+        let made = "/tmp/scale-gfx90a:sramecc+:xnack--6bb3f4.hipi";
+        assert_eq!(origin(made), Some(Origin::Preprocessed));
+        for other in [
+            "/src/include/hiprtc_runtime.h",
+            "/src/comgr-x/a.hip",
+            "a.hip",
+        ] {
+            assert_eq!(origin(other), None, "{other}");
+        }
+    }
+}
