@@ -9,11 +9,11 @@ use crate::common::{failure, run, stderr, stdout};
 use crate::{Place, names};
 
 /// Writes profiles of host code as processes 1 and 2 of an instrumented program would.
-fn host_profiles(place: &Place, directories: [&str; 2]) {
+fn host_profiles(place: &Place, clang: &str, directories: [&str; 2]) {
     let source = place.path("main.c");
     let program = place.path("main");
     fs::write(&source, "int main(void) { return 0; }").unwrap();
-    let mut clang = Command::new("clang-22");
+    let mut clang = Command::new(clang);
     clang.arg("-fprofile-instr-generate").arg(&source);
     run(clang.arg("-o").arg(&program));
     for (index, directory) in directories.iter().enumerate() {
@@ -30,7 +30,7 @@ fn mixed() -> Place {
         place.profile("one", &elf, 1, count);
         place.profile("two", &elf, 2, 2 * count);
     }
-    host_profiles(&place, ["one", "two"]);
+    host_profiles(&place, "clang-22", ["one", "two"]);
     place
 }
 
@@ -52,6 +52,22 @@ fn a_directory_has_a_file_for_each_arch_and_for_host_code() {
         place.merged(&["one", "two", "-o", "one"]);
         assert_eq!(place.calls("one/host.profdata"), 2);
         assert_eq!(place.calls("one/gfx90a.profdata"), 3);
+    }
+}
+
+#[test]
+fn rocov_adds_up_host_code_itself() {
+    let place = Place::new();
+    for directory in ["one", "two"] {
+        fs::create_dir(place.path(directory)).unwrap();
+    }
+    host_profiles(&place, "clang-15", ["one", "two"]);
+    place.merged(&["one", "two", "-o", "out", "--pooled", "all"]);
+    for file in ["out/host.profdata", "all/profraw/pooled-host.profdata"] {
+        assert_eq!(place.calls(file), 2);
+        // Every llvm-profdata here writes a later version.
+        let version = &fs::read(place.path(file)).unwrap()[8..16];
+        assert_eq!(version, 7_u64.to_le_bytes());
     }
 }
 

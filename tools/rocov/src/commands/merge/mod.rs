@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::{Context, Error, Result, anyhow};
+use rocov::format::profraw::Sum;
 use rocov::format::registry::Merged;
 use rocov::format::registry::model::Document;
 use tempfile::TempDir;
@@ -30,6 +31,7 @@ use tempfile::TempDir;
 use crate::cli::{FailureMode, MergeArguments};
 use crate::data::{DataDirectory, is_missing, profile_header};
 use crate::llvm::{LlvmTools, clang_release};
+use crate::profdata::indexed_profile::IndexedProfile;
 use crate::support::mmap;
 use crate::term::exit_status::CommandResult;
 use crate::term::plural::count;
@@ -57,6 +59,8 @@ struct Gathered {
     sums: Sums,
     /// Profiles of host code.
     host: Vec<PathBuf>,
+    /// The indexed profile of host code, if rocov can make it without llvm-profdata.
+    indexed_host: Option<Vec<u8>>,
     /// Kept device ELFs by identity.
     kept: BTreeMap<String, PathBuf>,
     /// The registries, if they are wanted.
@@ -85,8 +89,11 @@ pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
         let found = finding.map(|it| it.join().expect("looking for tools does not panic"));
         Ok::<_, Error>((gathered, found))
     })?;
-    if !gathered.host.is_empty() || arguments.llvm_bin.is_some() {
-        // Only these always need the tools.
+    if arguments.llvm_bin.is_none() {
+        gathered.indexed_host = gathered.index_host(arguments.sparse);
+    }
+    let host_needs_tools = !gathered.host.is_empty() && gathered.indexed_host.is_none();
+    if host_needs_tools || arguments.llvm_bin.is_some() {
         let found = installed.unwrap_or_else(find);
         let found = match arguments.llvm_bin {
             Some(_) => found,
@@ -96,7 +103,9 @@ pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
     }
     if let Some(Ok(installed)) = &mut installed {
         installed.prefer(gathered.elfs().iter().filter_map(|(_, elf)| compiler(elf)));
-        gathered.check_host(installed);
+        if gathered.indexed_host.is_none() {
+            gathered.check_host(installed);
+        }
     }
     gathered.say_unread();
     gathered.say_damaged(arguments.failure_mode)?;
@@ -248,6 +257,20 @@ impl Gathered {
         let release = clang_release(&compiler)?;
         let is_between = compiler.contains("git");
         Some(release - u32::from(is_between)..=release)
+    }
+
+    /// The indexed profile of host code, whose compiler is that of the device code if there is some; `None` if
+    /// there is no host code, if its profiles have parts that rocov does not read or do not fit together, or if
+    /// one is damaged or indexed already.
+    fn index_host(&self, sparse: bool) -> Option<Vec<u8>> {
+        if self.host.is_empty() {
+            return None;
+        }
+        let clang = self.sums.code_objects.keys().find_map(|it| self.clang(it));
+        let sum = |path: &PathBuf| Sum::of(mmap::read(path).ok()?).ok();
+        let sums = self.host.iter().map(sum).collect::<Option<Vec<_>>>()?;
+        let sums = sums.iter().map(|sum| (sum, clang.clone()));
+        IndexedProfile::of(sums)?.bytes(sparse)
     }
 
     /// Takes out profiles of host code that are not whole.

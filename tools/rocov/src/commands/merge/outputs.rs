@@ -145,7 +145,13 @@ fn write_pooled(
         let mut place = directory.to_owned();
         if arch == HOST {
             let host = pool.profraw().join(POOLED_HOST);
-            index(&group.profiles, &host, tools(installed)?, arguments)?;
+            match &gathered.indexed_host {
+                Some(bytes) => {
+                    fs::write(&host, bytes)
+                        .with_context(|| format!("cannot write {}", host.display()))?;
+                }
+                None => index(&group.profiles, &host, tools(installed)?, arguments)?,
+            }
             place = place.join(PROFRAW).join(POOLED_HOST);
         }
         said += &format!("{arch}: {}: {}\n", group.contents, place.display());
@@ -216,15 +222,15 @@ fn tools(installed: Option<&Result<LlvmTools>>) -> Result<&LlvmTools> {
     }
 }
 
-/// The indexed profile of an arch, without a tool of LLVM; `None` for host code, and for code objects that do not
-/// fit into one or whose clang is not known.
+/// The indexed profile of an arch or of host code, without a tool of LLVM; `None` for code that does not fit into
+/// one, or whose clang is not known.
 fn index_in_process(
     arch: &str,
     gathered: &Gathered,
     arguments: &MergeArguments,
 ) -> Option<Vec<u8>> {
     if arch == HOST {
-        return None;
+        return gathered.indexed_host.clone();
     }
     let of_arch = gathered.sums.code_objects.iter();
     let of_arch = of_arch.filter(|(code_object, _)| code_object.arch == arch);
