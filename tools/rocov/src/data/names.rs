@@ -100,8 +100,8 @@ impl DeviceProfile {
 
     /// Returns whether `rocov merge` has added it up from others.
     pub(crate) fn is_merged(&self) -> bool {
-        let name = self.path.file_name().and_then(OsStr::to_str);
-        name.is_some_and(|name| name.ends_with(MERGED))
+        let path = self.path.as_os_str().as_encoded_bytes();
+        path.ends_with(MERGED.as_bytes())
     }
 
     /// `None` when the name is not one that librocov gives.
