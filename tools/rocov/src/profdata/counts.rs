@@ -9,6 +9,8 @@ use rocov::format::profraw::{
     CountsByFunction, FunctionCounts, MAX_COUNT, ProfileError, Sum, Version,
 };
 
+use super::indexed_reader;
+use crate::data::profile_header;
 use crate::support::mmap;
 
 /// The counts of a code object, or of programs on the host.
@@ -63,7 +65,7 @@ impl ProfileCounts {
         })
     }
 
-    /// Adds up the raw profiles `paths` of several programs, which may share functions: at least one.
+    /// Adds up the raw and indexed profiles `paths` of several programs, which may share functions: at least one.
     ///
     /// # Errors
     ///
@@ -71,7 +73,10 @@ impl ProfileCounts {
     pub(crate) fn of_programs(paths: &[&Path]) -> Result<Self> {
         let mut all: Option<Self> = None;
         for path in paths {
-            let of_program = Self::of(&[path])?;
+            let of_program = match profile_header::is_indexed(path) {
+                true => Self::of_index(path)?,
+                false => Self::of(&[path])?,
+            };
             let Some(sums) = &mut all else {
                 all = Some(of_program);
                 continue;
@@ -85,6 +90,17 @@ impl ProfileCounts {
             add(&mut sums.functions, of_program.functions)?;
         }
         all.context("no raw profile is given")
+    }
+
+    /// The counts of an indexed profile.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the profile cannot be read, or if rocov does not read all of its parts.
+    fn of_index(path: &Path) -> Result<Self> {
+        let file = mmap::read(path)?;
+        let failed = || format!("rocov does not read {}: use llvm-profdata", path.display());
+        indexed_reader::counts(&file).with_context(failed)
     }
 
     /// Counts of 0 of the functions.

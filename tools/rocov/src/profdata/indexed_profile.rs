@@ -15,7 +15,7 @@ use rocov::validate::for_each_name;
 
 use crate::data::profile_header::INDEXED_MAGIC;
 
-const MAGIC: u64 = u64::from_le_bytes(INDEXED_MAGIC);
+pub(super) const MAGIC: u64 = u64::from_le_bytes(INDEXED_MAGIC);
 /// The variants of a raw profile that an indexed profile has too: counters of LLVM's IR, of the entries of
 /// functions, and of single bytes (`VARIANT_MASK_IR_PROF`, `VARIANT_MASK_INSTR_ENTRY`,
 /// `VARIANT_MASK_BYTE_COVERAGE`).
@@ -23,7 +23,7 @@ const VARIANTS: u64 = 1 << 56 | 1 << 58 | 1 << 60;
 /// The kind of hash that finds names: `HashT::MD5`.
 const MD5: u64 = 0;
 /// The word of the header with the place of the hash table.
-const TABLE_WORD: usize = 4;
+pub(super) const TABLE_WORD: usize = 4;
 /// The word of the header with the place of the binary ids, from version 9 on.
 const BINARY_IDS_WORD: usize = 6;
 /// The word of the header with the place of the names of virtual tables, from version 12 on.
@@ -42,7 +42,7 @@ const CUTOFFS: [u64; 16] = [
 /// A counter is uniform if this share of its executions had all lanes of the wave active, in tenths.
 const UNIFORM_TENTHS: u128 = 9;
 /// The first clang whose hashes of functions tell more kinds of code apart.
-const FIRST_WITH_FINER_HASHES: u32 = 22;
+const FIRST_CLANG_WITH_FINER_HASHES: u32 = 22;
 
 /// The version of an indexed profile. The profile takes the lowest that has room for its counts, so that older
 /// tools read it too.
@@ -58,6 +58,11 @@ enum IndexVersion {
     /// Since LLVM 23: records tell which counters are uniform.
     Uniformity = 14,
 }
+
+/// The first versions with these parts.
+pub(super) const FIRST_WITH_BITMAPS: u64 = IndexVersion::Bitmaps as u64;
+pub(super) const FIRST_WITH_FINER_HASHES: u64 = IndexVersion::FinerHashes as u64;
+pub(super) const FIRST_WITH_UNIFORMITY: u64 = IndexVersion::Uniformity as u64;
 
 impl IndexVersion {
     /// The number of words at the start of a file, the place of the hash table being the last before those of
@@ -221,7 +226,7 @@ impl IndexedProfile {
 
 /// Returns whether these releases of clang make finer hashes of functions; `None` if some of them do.
 fn has_finer_hashes(clang: &RangeInclusive<u32>) -> Option<bool> {
-    let [first, last] = [clang.start(), clang.end()].map(|it| *it >= FIRST_WITH_FINER_HASHES);
+    let [first, last] = [clang.start(), clang.end()].map(|it| *it >= FIRST_CLANG_WITH_FINER_HASHES);
     (first == last).then_some(first)
 }
 

@@ -4,6 +4,7 @@
 
 mod counts;
 pub(crate) mod indexed_profile;
+mod indexed_reader;
 pub(crate) mod llvm_profdata;
 pub(crate) mod per_label;
 pub(crate) mod uniformity;
