@@ -1,0 +1,253 @@
+//! Copies of the counted variables of modules, many under way at a time.
+#![expect(unsafe_code, reason = "begins copies to pinned memory")]
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::device::cuda::driver::{Pinned, Stream};
+use crate::device::cuda::modules::Module;
+use crate::device::cuda::{CudaDevice, module_at};
+use crate::device::{DeviceError, DeviceRange, Take};
+use crate::support::memory::zeroed;
+
+/// The most pinned memory at a time, in bytes, unless a single variable takes more. More makes no copy faster.
+const MOST_PINNED: usize = 16 << 20;
+
+/// GPU memory is mapped in pages of at least this size, in bytes. So the bytes between two variables can be copied with
+/// them if no page lies wholly between them.
+const PAGE: u64 = 4096;
+
+/// A piece of a range that is on the GPU.
+struct Piece {
+    /// The device address.
+    address: u64,
+    /// The bytes in the range.
+    place: Range<usize>,
+}
+
+/// A range in host memory, before its pieces are copied.
+struct Planned {
+    context: u64,
+    /// The bytes of the range: those that do not change, and zeros.
+    bytes: Vec<u8>,
+    pieces: Vec<Piece>,
+}
+
+/// Neighbouring pieces of several ranges that one copy takes.
+struct Span {
+    start: u64,
+    end: u64,
+    /// The number of the range and of its piece.
+    pieces: Vec<(usize, usize)>,
+}
+
+impl Span {
+    fn len(&self) -> usize {
+        (self.end - self.start) as usize
+    }
+}
+
+impl CudaDevice {
+    /// Copies `ranges` and hands each to `take`, in their order.
+    pub(super) fn copy_each(&self, ranges: &[DeviceRange], take: &mut Take<'_>) {
+        let mut first = 0;
+        while first < ranges.len() {
+            let mut planned = Vec::new();
+            let mut size = 0;
+            for range in &ranges[first..] {
+                if !planned.is_empty() && size + range.len as usize > MOST_PINNED {
+                    break;
+                }
+                size += range.len as usize;
+                planned.push(self.plan(*range));
+            }
+            let count = planned.len();
+            let copied = self.copy_planned(&mut planned);
+            for (index, plan) in planned.into_iter().enumerate() {
+                let place = first + index;
+                let read = match (plan, &copied) {
+                    (Ok(plan), Ok(())) => Ok(plan.bytes),
+                    (Err(error), _) => Err(error),
+                    // One failure must not cost the others their counts.
+                    (Ok(_), Err(_)) => self.copy_alone(ranges[place]),
+                };
+                match read {
+                    Ok(bytes) => take(place, Ok(&bytes)),
+                    Err(error) => take(place, Err(error)),
+                }
+            }
+            first += count;
+        }
+    }
+
+    fn copy_alone(&self, range: DeviceRange) -> Result<Vec<u8>, DeviceError> {
+        let mut planned = [self.plan(range)];
+        self.copy_planned(&mut planned)?;
+        let [plan] = planned;
+        plan.map(|plan| plan.bytes)
+    }
+
+    /// Copies `from` to the device memory at `address`.
+    pub(super) fn copy_to(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
+        let range = DeviceRange {
+            start: address,
+            len: from.len() as u64,
+        };
+        let plan = self.plan(range)?;
+        let entered = self.driver.enter(plan.context)?;
+        let stream = entered.stream()?;
+        for piece in &plan.pieces {
+            let bytes = &from[piece.place.clone()];
+            // SAFETY: `from` outlives the wait below.
+            let begun = unsafe { stream.begin_write(piece.address, bytes.as_ptr(), bytes.len()) };
+            if let Err(error) = begun {
+                stream.finish()?;
+                return Err(error);
+            }
+        }
+        stream.finish()
+    }
+
+    /// Finds the pieces of a range.
+    fn plan(&self, range: DeviceRange) -> Result<Planned, DeviceError> {
+        if range.len == 0 {
+            return Ok(Planned {
+                context: 0,
+                bytes: Vec::new(),
+                pieces: Vec::new(),
+            });
+        }
+        let (number, module, at) = module_at(&self.modules, range)?;
+        let addresses = {
+            let entered = self.driver.enter(module.context)?;
+            self.resolve(&entered, number, &module)?.1
+        };
+        let mut bytes = zeroed(range.len)?;
+        let memory = &module.laid_out.memory;
+        let known = memory.get(at as usize..).unwrap_or_default();
+        let known = &known[..known.len().min(bytes.len())];
+        bytes[..known.len()].copy_from_slice(known);
+        Ok(Planned {
+            context: module.context,
+            pieces: pieces(&module, &addresses, at, range.len),
+            bytes,
+        })
+    }
+
+    /// Copies the pieces of all plans, with all copies of a batch under way at a time.
+    fn copy_planned(
+        &self,
+        planned: &mut [Result<Planned, DeviceError>],
+    ) -> Result<(), DeviceError> {
+        let good = planned.iter().flatten();
+        let mut contexts: Vec<u64> = good
+            .filter(|plan| !plan.pieces.is_empty())
+            .map(|plan| plan.context)
+            .collect();
+        contexts.sort_unstable();
+        contexts.dedup();
+        for context in contexts {
+            let spans = spans_of(planned, context);
+            let entered = self.driver.enter(context)?;
+            let stream = entered.stream()?;
+            let all: usize = spans.iter().map(Span::len).sum();
+            let longest = spans.iter().map(Span::len).max().unwrap_or_default();
+            let pinned = Pinned::of(&self.driver, all.min(MOST_PINNED).max(longest))?;
+            copy_spans(&stream, &pinned, &spans, planned)?;
+        }
+        Ok(())
+    }
+}
+
+/// The parts of `len` bytes from `at` of a module's memory that are on the GPU.
+fn pieces(module: &Module, addresses: &Arc<[u64]>, at: u64, len: u64) -> Vec<Piece> {
+    let end = at + len;
+    let counted = module.laid_out.counted.iter().zip(addresses.iter());
+    let overlapping = counted.filter_map(|(variable, address)| {
+        let from = variable.address.max(at);
+        let to = (variable.address + variable.size).min(end);
+        (from < to).then(|| Piece {
+            address: address + (from - variable.address),
+            place: (from - at) as usize..(to - at) as usize,
+        })
+    });
+    overlapping.collect()
+}
+
+/// The fewest copies that take all pieces in a context.
+fn spans_of(planned: &[Result<Planned, DeviceError>], context: u64) -> Vec<Span> {
+    let mut all = Vec::new();
+    for (range, plan) in planned.iter().enumerate() {
+        if let Ok(plan) = plan
+            && plan.context == context
+        {
+            for (index, piece) in plan.pieces.iter().enumerate() {
+                all.push((piece.address, piece.place.len() as u64, (range, index)));
+            }
+        }
+    }
+    all.sort_unstable();
+    let mut spans: Vec<Span> = Vec::new();
+    for (start, len, piece) in all {
+        let end = start + len;
+        match spans.last_mut() {
+            Some(last) if start < last.end.next_multiple_of(PAGE) + 1 => {
+                last.end = last.end.max(end);
+                last.pieces.push(piece);
+            }
+            _ => spans.push(Span {
+                start,
+                end,
+                pieces: vec![piece],
+            }),
+        }
+    }
+    spans
+}
+
+/// Copies `spans` by way of `pinned`, which has room for the longest.
+fn copy_spans(
+    stream: &Stream<'_>,
+    pinned: &Pinned<'_>,
+    spans: &[Span],
+    planned: &mut [Result<Planned, DeviceError>],
+) -> Result<(), DeviceError> {
+    let mut waiting: Vec<(&Span, usize)> = Vec::new();
+    let mut used = 0;
+    for span in spans {
+        if used + span.len() > pinned.len() {
+            stream.finish()?;
+            hand_out(pinned, &mut waiting, planned);
+            used = 0;
+        }
+        // SAFETY: the memory has room behind `used`, and lives until `finish` has returned.
+        let begun = unsafe { stream.begin_read(pinned.address(used), span.start, span.len()) };
+        if let Err(error) = begun {
+            stream.finish()?;
+            return Err(error);
+        }
+        waiting.push((span, used));
+        used += span.len();
+    }
+    stream.finish()?;
+    hand_out(pinned, &mut waiting, planned);
+    Ok(())
+}
+
+/// Copies finished spans from pinned memory to their ranges.
+fn hand_out(
+    pinned: &Pinned<'_>,
+    waiting: &mut Vec<(&Span, usize)>,
+    planned: &mut [Result<Planned, DeviceError>],
+) {
+    for (span, at) in waiting.drain(..) {
+        let contents = &pinned.contents(at + span.len())[at..];
+        for (range, index) in &span.pieces {
+            if let Ok(plan) = &mut planned[*range] {
+                let Piece { address, place } = &plan.pieces[*index];
+                let from = (address - span.start) as usize;
+                plan.bytes[place.clone()].copy_from_slice(&contents[from..from + place.len()]);
+            }
+        }
+    }
+}
