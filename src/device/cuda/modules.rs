@@ -58,8 +58,6 @@ pub struct LoadedCubin<'a> {
     pub cubin: &'a [u8],
     /// The handle of the library that it belongs to (`CUlibrary`), if that is known.
     pub library: Option<u64>,
-    /// The file that the ELF comes from, if that is known.
-    pub origin: Option<PathBuf>,
 }
 
 /// A module that counts.
