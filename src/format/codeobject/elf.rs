@@ -1,4 +1,4 @@
-//! Reads an amdgcn ELF's headers, without the rest of the file.
+//! Reads the headers of a GPU's ELF, without the rest of the file.
 
 use object::LittleEndian;
 use object::elf::{
@@ -12,6 +12,7 @@ use thiserror::Error;
 use crate::format::codeobject::coverage_mapping::CoverageError;
 use crate::format::codeobject::descriptor::DescriptorError;
 use crate::format::codeobject::metadata::MetadataError;
+use crate::format::cubin::EM_CUDA;
 use crate::format::sections::PerSection;
 
 /// The reason why bytes are not a code object.
@@ -22,7 +23,10 @@ pub enum CodeObjectError {
     #[error("not a code object: {0}")]
     Malformed(#[from] object::Error),
     /// The ELF is for another machine.
-    #[error("not a code object: ELF machine {found:#x}, expected {:#x} (AMDGPU)", EM_AMDGPU.0)]
+    #[error(
+        "not a code object: ELF machine {found:#x}, expected {:#x} (AMDGPU) or {EM_CUDA:#x} (NVIDIA CUDA)",
+        EM_AMDGPU.0
+    )]
     WrongMachine {
         /// The `e_machine` field as found.
         found: u16,
@@ -134,16 +138,16 @@ pub struct CodeObject<'data, R: ReadRef<'data>> {
 }
 
 impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
-    /// Parses the headers of a 64-bit little-endian ELF for AMDGPU.
+    /// Parses the headers of a 64-bit little-endian ELF for AMDGPU or CUDA.
     ///
     /// # Errors
     /// Fails if `data` is anything else.
     pub fn parse(data: R) -> Result<Self, CodeObjectError> {
         let header = FileHeader64::<LittleEndian>::parse(data)?;
         header.endian()?;
-        let machine = header.e_machine(LittleEndian);
-        if machine != EM_AMDGPU {
-            return Err(CodeObjectError::WrongMachine { found: machine.0 });
+        let machine = header.e_machine(LittleEndian).0;
+        if ![EM_AMDGPU.0, EM_CUDA].contains(&machine) {
+            return Err(CodeObjectError::WrongMachine { found: machine });
         }
         let sections = header.sections(LittleEndian, data)?;
         Ok(CodeObject {
@@ -364,6 +368,11 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
                 && is_executable
                 && offset.is_some_and(|it| it < segment.p_memsz(LittleEndian))
         }))
+    }
+
+    /// The `e_machine` field.
+    pub(super) fn machine(&self) -> u16 {
+        self.header.e_machine(LittleEndian).0
     }
 
     /// The `e_flags` field, and the ABI version that tells how to read it.

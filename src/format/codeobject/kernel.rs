@@ -7,7 +7,7 @@ use crate::format::codeobject::descriptor::Descriptors;
 use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
 use crate::format::codeobject::kernel_sources::Functions;
 use crate::format::codeobject::metadata::{KernelNote, Metadata};
-use crate::format::codeobject::{openmp, target};
+use crate::format::codeobject::{nvidia, openmp, target};
 
 /// A kernel, with the resources that it takes according to its compiler.
 ///
@@ -61,6 +61,9 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// Fails if neither names a processor.
     pub fn target(&self) -> Result<String, CodeObjectError> {
         let (flags, abi_version) = self.flags();
+        if self.is_cuda() {
+            return Ok(nvidia::target_of(flags, abi_version));
+        }
         // The metadata has this too, but only after the arguments of all kernels.
         if let Some(target) = target::of_flags(flags, abi_version) {
             return Ok(target);
@@ -91,6 +94,11 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// descriptor. If the coverage mapping is damaged, only the sources are missing: [`CodeObject::sources`]
     /// reports the damage.
     pub fn kernels(&self) -> Result<Vec<Kernel>, CodeObjectError> {
+        if self.is_cuda() {
+            let mut kernels = self.cuda_kernels()?;
+            kernels.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+            return Ok(kernels);
+        }
         let notes = Metadata::of(self)?.kernels()?;
         let names: Vec<_> = notes.iter().map(|note| note.name).collect();
         let names = openmp::profile_names(self, &names)?;

@@ -1,4 +1,4 @@
-//! Code objects: amdgcn ELFs, their identities, and their data about kernels.
+//! Code objects: the ELFs of GPUs, their identities, and their data about kernels.
 
 mod coverage_mapping;
 mod descriptor;
@@ -8,6 +8,7 @@ mod kernel;
 mod kernel_sources;
 mod metadata;
 mod msgpack;
+mod nvidia;
 mod openmp;
 mod segments;
 mod target;

@@ -14,7 +14,7 @@ pub use elf::is_instrumented;
 pub use layout::{CountedVariable, LaidOut, laid_out};
 
 /// `EM_CUDA`: the machine of NVIDIA GPUs.
-pub const EM_CUDA: u16 = 190;
+pub(crate) const EM_CUDA: u16 = 190;
 
 /// The reason why a cubin cannot be laid out.
 #[derive(Debug, Error)]
