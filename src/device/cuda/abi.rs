@@ -6,8 +6,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 pub type Status = c_int;
 /// `CUDA_SUCCESS`.
 pub const SUCCESS: Status = 0;
-/// `CUDA_ERROR_INVALID_VALUE`.
-pub const INVALID_VALUE: Status = 1;
+
 /// `CUDA_ERROR_DEINITIALIZED`: the driver is being taken down, because the process ends.
 pub const DEINITIALIZED: Status = 4;
 /// `CUDA_ERROR_NOT_FOUND`.

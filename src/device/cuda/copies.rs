@@ -1,4 +1,7 @@
 //! Copies of the counted variables of modules, many under way at a time.
+//!
+//! Each variable takes a copy of its own: the driver refuses one that reaches from a variable to the next, even if they
+//! lie side by side (driver 580: `CUDA_ERROR_INVALID_VALUE`).
 #![expect(unsafe_code, reason = "begins copies to pinned memory")]
 
 use std::ops::Range;
@@ -12,10 +15,6 @@ use crate::support::memory::zeroed;
 
 /// The most pinned memory at a time, in bytes, unless a single variable takes more. More makes no copy faster.
 const MOST_PINNED: usize = 16 << 20;
-
-/// GPU memory is mapped in pages of at least this size, in bytes. So the bytes between two variables can be copied with
-/// them if no page lies wholly between them.
-const PAGE: u64 = 4096;
 
 /// A piece of a range that is on the GPU.
 struct Piece {
@@ -31,20 +30,6 @@ struct Planned {
     /// The bytes of the range: those that do not change, and zeros.
     bytes: Vec<u8>,
     pieces: Vec<Piece>,
-}
-
-/// Neighbouring pieces of several ranges that one copy takes.
-struct Span {
-    start: u64,
-    end: u64,
-    /// The number of the range and of its piece.
-    pieces: Vec<(usize, usize)>,
-}
-
-impl Span {
-    fn len(&self) -> usize {
-        (self.end - self.start) as usize
-    }
 }
 
 impl CudaDevice {
@@ -147,13 +132,20 @@ impl CudaDevice {
         contexts.sort_unstable();
         contexts.dedup();
         for context in contexts {
-            let spans = spans_of(planned, context);
+            let mut here: Vec<&mut Planned> = planned
+                .iter_mut()
+                .flatten()
+                .filter(|plan| plan.context == context)
+                .collect();
+            let pieces = here.iter().flat_map(|plan| &plan.pieces);
+            let (all, longest) = pieces.fold((0, 0), |(all, longest), piece| {
+                let len = piece.place.len();
+                (all + len, longest.max(len))
+            });
             let entered = self.driver.enter(context)?;
             let stream = entered.stream()?;
-            let all: usize = spans.iter().map(Span::len).sum();
-            let longest = spans.iter().map(Span::len).max().unwrap_or_default();
             let pinned = Pinned::of(&self.driver, all.min(MOST_PINNED).max(longest))?;
-            copy_spans(&stream, &pinned, &spans, planned)?;
+            copy_pieces(&stream, &pinned, &mut here)?;
         }
         Ok(())
     }
@@ -174,80 +166,50 @@ fn pieces(module: &Module, addresses: &Arc<[u64]>, at: u64, len: u64) -> Vec<Pie
     overlapping.collect()
 }
 
-/// The fewest copies that take all pieces in a context.
-fn spans_of(planned: &[Result<Planned, DeviceError>], context: u64) -> Vec<Span> {
-    let mut all = Vec::new();
-    for (range, plan) in planned.iter().enumerate() {
-        if let Ok(plan) = plan
-            && plan.context == context
-        {
-            for (index, piece) in plan.pieces.iter().enumerate() {
-                all.push((piece.address, piece.place.len() as u64, (range, index)));
-            }
-        }
-    }
-    all.sort_unstable();
-    let mut spans: Vec<Span> = Vec::new();
-    for (start, len, piece) in all {
-        let end = start + len;
-        match spans.last_mut() {
-            Some(last) if start < last.end.next_multiple_of(PAGE) + 1 => {
-                last.end = last.end.max(end);
-                last.pieces.push(piece);
-            }
-            _ => spans.push(Span {
-                start,
-                end,
-                pieces: vec![piece],
-            }),
-        }
-    }
-    spans
-}
-
-/// Copies `spans` by way of `pinned`, which has room for the longest.
-fn copy_spans(
+/// Copies the pieces that are in `context` by way of `pinned`, which has room for the longest.
+fn copy_pieces(
     stream: &Stream<'_>,
     pinned: &Pinned<'_>,
-    spans: &[Span],
-    planned: &mut [Result<Planned, DeviceError>],
+    planned: &mut [&mut Planned],
 ) -> Result<(), DeviceError> {
-    let mut waiting: Vec<(&Span, usize)> = Vec::new();
+    let mut waiting = Vec::new();
     let mut used = 0;
-    for span in spans {
-        if used + span.len() > pinned.len() {
-            stream.finish()?;
-            hand_out(pinned, &mut waiting, planned);
-            used = 0;
+    for range in 0..planned.len() {
+        for index in 0..planned[range].pieces.len() {
+            let piece = &planned[range].pieces[index];
+            let len = piece.place.len();
+            if used + len > pinned.len() {
+                stream.finish()?;
+                hand_out(pinned, &mut waiting, planned);
+                used = 0;
+            }
+            let piece = &planned[range].pieces[index];
+            // SAFETY: the memory has room behind `used`, and lives until `finish` has returned.
+            let begun = unsafe { stream.begin_read(pinned.address(used), piece.address, len) };
+            if let Err(error) = begun {
+                stream.finish()?;
+                return Err(error);
+            }
+            waiting.push((range, index, used));
+            used += len;
         }
-        // SAFETY: the memory has room behind `used`, and lives until `finish` has returned.
-        let begun = unsafe { stream.begin_read(pinned.address(used), span.start, span.len()) };
-        if let Err(error) = begun {
-            stream.finish()?;
-            return Err(error);
-        }
-        waiting.push((span, used));
-        used += span.len();
     }
     stream.finish()?;
     hand_out(pinned, &mut waiting, planned);
     Ok(())
 }
 
-/// Copies finished spans from pinned memory to their ranges.
+/// Copies finished pieces from pinned memory to their ranges. Each has the numbers of the range and the piece, and its
+/// place in the pinned memory.
 fn hand_out(
     pinned: &Pinned<'_>,
-    waiting: &mut Vec<(&Span, usize)>,
-    planned: &mut [Result<Planned, DeviceError>],
+    waiting: &mut Vec<(usize, usize, usize)>,
+    planned: &mut [&mut Planned],
 ) {
-    for (span, at) in waiting.drain(..) {
-        let contents = &pinned.contents(at + span.len())[at..];
-        for (range, index) in &span.pieces {
-            if let Ok(plan) = &mut planned[*range] {
-                let Piece { address, place } = &plan.pieces[*index];
-                let from = (address - span.start) as usize;
-                plan.bytes[place.clone()].copy_from_slice(&contents[from..from + place.len()]);
-            }
-        }
+    for (range, index, at) in waiting.drain(..) {
+        let Planned { bytes, pieces, .. } = &mut *planned[range];
+        let place = pieces[index].place.clone();
+        let contents = &pinned.contents(at + place.len())[at..];
+        bytes[place].copy_from_slice(contents);
     }
 }
