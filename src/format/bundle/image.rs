@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use object::elf::{ELFMAG, EM_AMDGPU};
+use byteorder::{ByteOrder, LittleEndian};
+use object::elf::ELFMAG;
 
 use crate::format::bundle::bytes::Bytes;
 use crate::format::bundle::error::BundleError;
 use crate::format::bundle::{Container, Packing, starts_container};
-use crate::format::codeobject::{CodeObjectError, Identity};
+use crate::format::codeobject::{CodeObjectError, Identity, is_gpu};
 
 /// The most bytes of a target id: triple, processor and features take a hundred.
 const MAX_ID: usize = 1024;
@@ -95,11 +96,11 @@ impl<'data> Image<'data> {
     }
 }
 
-/// Returns whether `bytes` start with the header of an ELF for AMDGPU.
+/// Returns whether `bytes` start with the header of an ELF for a GPU.
 pub(super) fn is_code_object(bytes: &[u8]) -> bool {
     const MACHINE: usize = 18;
-    bytes.starts_with(&ELFMAG)
-        && bytes.get(MACHINE..MACHINE + 2) == Some(&EM_AMDGPU.0.to_le_bytes())
+    let machine = bytes.get(MACHINE..MACHINE + 2).map(LittleEndian::read_u16);
+    bytes.starts_with(&ELFMAG) && machine.is_some_and(is_gpu)
 }
 
 /// Processor and features of an id such as `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-`. `None` for ids of the

@@ -87,6 +87,12 @@ const MAX_SEGMENTS: usize = 256;
 /// The text before the version number in clang's name of itself.
 const CLANG_VERSION: &str = "clang version ";
 
+/// Returns whether an ELF with this `e_machine` field is for a GPU that rocov knows.
+#[must_use]
+pub fn is_gpu(machine: u16) -> bool {
+    [EM_AMDGPU.0, EM_CUDA].contains(&machine)
+}
+
 /// A range of the ELF's own addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ElfRange {
@@ -146,7 +152,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         let header = FileHeader64::<LittleEndian>::parse(data)?;
         header.endian()?;
         let machine = header.e_machine(LittleEndian).0;
-        if ![EM_AMDGPU.0, EM_CUDA].contains(&machine) {
+        if !is_gpu(machine) {
             return Err(CodeObjectError::WrongMachine { found: machine });
         }
         let sections = header.sections(LittleEndian, data)?;

@@ -19,7 +19,7 @@ pub use coverage_mapping::{
     mapped_functions,
 };
 pub use descriptor::DescriptorError;
-pub use elf::{CodeObject, CodeObjectError, ElfRange, ElfSection, ProfileSections};
+pub use elf::{CodeObject, CodeObjectError, ElfRange, ElfSection, ProfileSections, is_gpu};
 pub use identity::{Identity, sanitize_target};
 pub use kernel::Kernel;
 pub use kernel_sources::name_ref;
