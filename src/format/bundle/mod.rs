@@ -27,6 +27,7 @@ use std::collections::VecDeque;
 
 use crate::format::bundle::host::HostSection;
 use crate::format::codeobject::{CodeObject, Identity};
+use crate::format::cubin;
 
 /// The most bytes that one container may unpack to: the most that version 2 of compressed bundles can
 /// declare.
@@ -272,11 +273,20 @@ fn parse<'data>(
             offset: place.start,
             size: bytes.len(),
             packing: Packing::Alone,
-            images: vec![Image::alone(file.clone())],
+            images: vec![Image::alone(laid_out(file))],
             damage: Vec::new(),
         })
     } else {
         Err(BundleError::unknown_magic(bytes, place.start))
+    }
+}
+
+/// The code object in these bytes. A cubin gets sections of profile data, unless it has them already. If it is damaged,
+/// its parser says so later.
+fn laid_out<'data>(file: &Bytes<'data>) -> Bytes<'data> {
+    match cubin::laid_out(file) {
+        Ok(Some(laid_out)) => Bytes::unpacked(laid_out.elf),
+        Ok(None) | Err(_) => file.clone(),
     }
 }
 

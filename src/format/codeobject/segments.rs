@@ -6,7 +6,9 @@ use object::read::ReadRef;
 use object::read::elf::{ProgramHeader, SectionHeader};
 
 use crate::format::codeobject::{CodeObject, CodeObjectError};
-use crate::format::copies_table::{COPIES_SECTION, CopiesTableError, CopiesTables};
+use crate::format::copies_table::{
+    COPIES_SECTION, CUDA_STRIDE_UNIT, CopiesTableError, CopiesTables, STRIDE_UNIT,
+};
 use crate::support::memory::room;
 
 /// `R_AMDGPU_RELATIVE64`: the load address plus the addend ("User Guide for AMDGPU Backend", "Relocation
@@ -58,6 +60,10 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         let Some((_, section)) = section else {
             return CopiesTables::default();
         };
+        let unit = match self.is_cuda() {
+            true => CUDA_STRIDE_UNIT,
+            false => STRIDE_UNIT,
+        };
         let unreadable = |reason| CopiesTables::unreadable(CopiesTableError::Unreadable { reason });
         let mut bytes = match section.data(LittleEndian, self.data) {
             Ok(bytes) if bytes.len() as u64 == section.sh_size(LittleEndian) => bytes.to_vec(),
@@ -65,7 +71,10 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
             Err(error) => return unreadable(error.to_string()),
         };
         match self.relocate(section.sh_addr(LittleEndian), &mut bytes) {
-            Ok(()) => CopiesTables::decode(&bytes),
+            Ok(()) => CopiesTables {
+                unit,
+                ..CopiesTables::decode(&bytes)
+            },
             Err(error) => unreadable(error.to_string()),
         }
     }

@@ -170,6 +170,12 @@ impl<'data> Cubin<'data> {
         })
     }
 
+    /// Returns whether there is a section of this name.
+    pub(super) fn has_section(&self, name: &str) -> bool {
+        let found = self.sections.section_by_name(LittleEndian, name.as_bytes());
+        found.is_some()
+    }
+
     /// The numbers of the variables whose names start with `prefix`, in the order of their places in the cubin.
     pub(super) fn named(&self, prefix: &[u8]) -> Vec<usize> {
         let all = 0..self.variables.len();

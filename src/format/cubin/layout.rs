@@ -59,12 +59,15 @@ pub struct CountedVariable {
     pub size: u64,
 }
 
-/// Lays out the profile data of a cubin. `None` if it has none.
+/// Lays out the profile data of a cubin. `None` if it has none, or is laid out already.
 ///
 /// # Errors
 /// Fails if `cubin` is not the ELF of an NVIDIA GPU, or is damaged, or takes more than 2 GiB.
 pub fn laid_out(cubin: &[u8]) -> Result<Option<LaidOut>, CubinError> {
     let elf = Cubin::parse(cubin)?;
+    if elf.has_section(Section::Data.elf_name()) {
+        return Ok(None);
+    }
     let records = elf.named(RECORD_PREFIX);
     let Some(first) = records.first() else {
         return Ok(None);
