@@ -39,7 +39,7 @@ extern "C" fn InitializeInjection() -> c_int {
         if environment::is_privileged() {
             return;
         }
-        process::starting();
+        process::starting_cuda();
         let cupti = Cupti::open().map(|cupti| CUPTI.get_or_init(|| cupti));
         if let Err(failure) = cupti.and_then(|cupti| cupti.subscribe(called)) {
             warn(&failure);

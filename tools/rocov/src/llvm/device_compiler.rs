@@ -16,6 +16,10 @@ const ANY_ARCH: &str = "gfx90a";
 /// The start of the names of NVIDIA's architectures.
 const CUDA_ARCH: &str = "sm_";
 
+/// The architecture for which clang compiles CUDA code without a toolkit: that tells it of a newer PTX, which newer
+/// architectures need.
+const ANY_CUDA_ARCH: &str = "sm_52";
+
 /// The options of LLVM without which it cannot instrument CUDA code. A data record has the distance to its counters
 /// otherwise, and PTX cannot express it.
 const CUDA_OPTIONS: [&str; 1] = ["-profile-correlate=binary"];
@@ -99,7 +103,10 @@ impl<'a> DeviceCompiler<'a> {
             clang,
             language,
             form: Form::of(clang, language, archs)?,
-            arch: archs.first().map_or(ANY_ARCH, String::as_str),
+            arch: match language {
+                Language::Hip => archs.first().map_or(ANY_ARCH, String::as_str),
+                Language::Cuda => ANY_CUDA_ARCH,
+            },
         })
     }
 
