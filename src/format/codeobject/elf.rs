@@ -1,4 +1,4 @@
-//! Reads an amdgcn ELF's headers, without the rest of the file.
+//! Reads the headers of a GPU's ELF, without the rest of the file.
 
 use object::LittleEndian;
 use object::elf::{
@@ -10,6 +10,7 @@ use object::read::{ReadRef, SectionIndex, StringTable};
 use thiserror::Error;
 
 use crate::format::codeobject::coverage_mapping::CoverageError;
+use crate::format::codeobject::cuda::{CubinError, EM_CUDA};
 use crate::format::codeobject::descriptor::DescriptorError;
 use crate::format::codeobject::metadata::MetadataError;
 use crate::format::sections::PerSection;
@@ -22,7 +23,10 @@ pub enum CodeObjectError {
     #[error("not a code object: {0}")]
     Malformed(#[from] object::Error),
     /// The ELF is for another machine.
-    #[error("not a code object: ELF machine {found:#x}, expected {:#x} (AMDGPU)", EM_AMDGPU.0)]
+    #[error(
+        "not a code object: ELF machine {found:#x}, expected {:#x} (AMDGPU) or {EM_CUDA:#x} (CUDA)",
+        EM_AMDGPU.0
+    )]
     WrongMachine {
         /// The `e_machine` field as found.
         found: u16,
@@ -66,6 +70,9 @@ pub enum CodeObjectError {
         /// The `e_flags` field as found.
         found: u32,
     },
+    /// The variables of a cubin are damaged.
+    #[error(transparent)]
+    Cubin(#[from] CubinError),
     /// The metadata of its kernels is damaged or absent.
     #[error(transparent)]
     Metadata(#[from] MetadataError),
@@ -134,7 +141,7 @@ pub struct CodeObject<'data, R: ReadRef<'data>> {
 }
 
 impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
-    /// Parses the headers of a 64-bit little-endian ELF for AMDGPU.
+    /// Parses the headers of a 64-bit little-endian ELF for AMDGPU or CUDA.
     ///
     /// # Errors
     /// Fails if `data` is anything else.
@@ -142,7 +149,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         let header = FileHeader64::<LittleEndian>::parse(data)?;
         header.endian()?;
         let machine = header.e_machine(LittleEndian);
-        if machine != EM_AMDGPU {
+        if machine != EM_AMDGPU && machine.0 != EM_CUDA {
             return Err(CodeObjectError::WrongMachine { found: machine.0 });
         }
         let sections = header.sections(LittleEndian, data)?;
@@ -151,6 +158,12 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
             header,
             sections,
         })
+    }
+
+    /// Returns whether it is a cubin, the code object of an NVIDIA GPU.
+    #[must_use]
+    pub fn is_cubin(&self) -> bool {
+        self.header.e_machine(LittleEndian).0 == EM_CUDA
     }
 
     /// The program headers.
@@ -218,7 +231,8 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         self.check_total(parts, ranges.map(|(_, size)| size))
     }
 
-    fn check_total(
+    /// Rejects parts with these sizes if together they are longer than the file.
+    pub(super) fn check_total(
         &self,
         parts: &'static str,
         sizes: impl Iterator<Item = u64>,

@@ -1,6 +1,7 @@
-//! Code objects: amdgcn ELFs, their identities, and their data about kernels.
+//! Code objects: ELFs of AMD's and NVIDIA's GPUs, their identities, and their data about kernels.
 
 mod coverage_mapping;
+pub mod cuda;
 mod descriptor;
 mod elf;
 mod identity;
