@@ -37,4 +37,40 @@ pub enum CubinError {
         /// The type of the relocation.
         found: u32,
     },
+    /// A list of attributes ends too early.
+    #[error(
+        "{section} is cut short: the attribute at byte {at} has {needed} bytes, {available} are there"
+    )]
+    Attribute {
+        /// The section.
+        section: String,
+        /// The place of the attribute in it, in bytes.
+        at: usize,
+        /// The size of the attribute in bytes, as far as is known.
+        needed: usize,
+        /// The bytes up to the end of the section.
+        available: usize,
+    },
+    /// An attribute has an unknown format.
+    #[error("{section} has an attribute of format {found} at byte {at}, expected 1 to 4")]
+    Format {
+        /// The section.
+        section: String,
+        /// The place of the attribute in it, in bytes.
+        at: usize,
+        /// The format found.
+        found: u8,
+    },
+    /// A data record points at no counters, or beyond them.
+    #[error("the cubin's data record {name} points at no counters of the cubin")]
+    Dangling {
+        /// The record's variable.
+        name: String,
+    },
+    /// The data records are of no known version.
+    #[error("the cubin's data records have {found} bytes each, expected 48, 64 or 72")]
+    Records {
+        /// The size of the first record in bytes.
+        found: usize,
+    },
 }

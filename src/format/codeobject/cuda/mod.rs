@@ -23,12 +23,18 @@
 //! was seen in cubins of ptxas 12.9 and 13.5.
 
 mod error;
+mod info;
+mod kernels;
+mod layout;
 mod profile;
+mod sections;
 mod symbols;
+mod target;
 
 pub use error::CubinError;
 pub use profile::{CopiesTableVariable, CubinProfile, Record};
 pub use symbols::{Binding, Pointer, Variable};
+pub(super) use target::runs_on;
 
 /// The `e_machine` of a cubin (`EM_CUDA` in LLVM's BinaryFormat/ELF.h).
 pub const EM_CUDA: u16 = 190;

@@ -6,12 +6,16 @@ use byteorder::ByteOrder;
 use object::LittleEndian;
 use object::elf::{
     SHT_NOBITS, SHT_REL, SHT_RELA, SHT_SYMTAB, STB_GLOBAL, STB_WEAK, STT_OBJECT, STT_SECTION,
+    SymbolType,
 };
 use object::read::elf::{Rel, Rela, SectionHeader, Sym};
-use object::read::{ReadRef, SectionIndex, StringTable, SymbolIndex};
+use object::read::{ReadRef, SectionIndex, SymbolIndex};
 
 use crate::format::codeobject::cuda::{ADDRESS_64, CubinError, GENERIC_64};
 use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
+
+/// `STT_CUDA_OBJECT`: the type of variables in cubins that are not linked yet (seen in those of `ptxas -c`).
+const STT_CUDA_OBJECT: SymbolType = SymbolType(13);
 
 /// Who can find a variable by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,11 +126,7 @@ impl<'data, 'elf, R: ReadRef<'data>> Variables<'data, 'elf, R> {
     fn read_symbols(&mut self) -> Result<(), CodeObjectError> {
         let CodeObject { data, sections, .. } = self.code_object;
         let table = sections.symbols(LittleEndian, *data, SHT_SYMTAB)?;
-        let names = match table.string_section() {
-            SectionIndex(0) => &[],
-            index => sections.section(index)?.data(LittleEndian, *data)?,
-        };
-        let names = StringTable::new(names, 0, names.len() as u64);
+        let names = self.code_object.names_of(&table)?;
         let mut named = 0_u64;
         for (index, symbol) in table.enumerate() {
             if symbol.is_undefined(LittleEndian) {
@@ -138,7 +138,7 @@ impl<'data, 'elf, R: ReadRef<'data>> Variables<'data, 'elf, R> {
             if symbol.st_type() == STT_SECTION {
                 self.targets.insert(index.0, Target::Section(section.0));
             }
-            if symbol.st_type() != STT_OBJECT {
+            if ![STT_OBJECT, STT_CUDA_OBJECT].contains(&symbol.st_type()) {
                 continue;
             }
             let found = Symbol {
@@ -335,6 +335,26 @@ impl<'data, 'elf, R: ReadRef<'data>> Variables<'data, 'elf, R> {
         let section = sections.section(SectionIndex(symbol.section))?;
         let name = sections.section_name(LittleEndian, section)?;
         Ok(String::from_utf8_lossy(name).into_owned())
+    }
+}
+
+impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
+    /// The contents of a variable of this cubin as the file has them. `None` if they are zeros.
+    pub(super) fn contents_of(
+        &self,
+        variable: &Variable,
+    ) -> Result<Option<&'data [u8]>, CodeObjectError> {
+        let section = self
+            .sections
+            .section_by_name(LittleEndian, variable.section.as_bytes());
+        let Some((_, section)) = section.filter(|(_, it)| it.sh_type(LittleEndian) != SHT_NOBITS)
+        else {
+            return Ok(None);
+        };
+        let contents = section.data(LittleEndian, self.data)?;
+        let start = usize::try_from(variable.value).unwrap_or(usize::MAX);
+        let size = usize::try_from(variable.size).unwrap_or(usize::MAX);
+        Ok(contents.get(start..).and_then(|it| it.get(..size)))
     }
 }
 
