@@ -6,6 +6,7 @@ pub mod codeobject;
 pub mod copies_table;
 pub(crate) mod decompress;
 pub mod leb128;
+mod lz4;
 pub mod profraw;
 pub mod registry;
 pub mod sections;
