@@ -390,7 +390,10 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     }
 
     /// The contents of a section, which may be gathered from the variables of a cubin. Empty if there are none.
-    pub(super) fn section(&self, name: &[u8]) -> Result<Cow<'data, [u8]>, CodeObjectError> {
+    ///
+    /// # Errors
+    /// Fails if sections or symbols are damaged.
+    pub fn section(&self, name: &[u8]) -> Result<Cow<'data, [u8]>, CodeObjectError> {
         match self.lacks_sections() {
             true => self.gathered_section(name),
             false => Ok(self.own_section(name)?.into()),
