@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 
 use support::artifacts::{files_with_extension, repository};
 use support::command::{limited, run};
-use support::compile::{Compilation, Counters, clang, host_oracle};
+use support::compile::{Counters, clang, host_oracle};
+use support::cuda::{counting, to_ptx};
 use support::profile::{functions, merge};
 use support::spec::expand;
 
@@ -188,39 +189,9 @@ impl Pack {
         run(&mut ptxas).success();
     }
 
-    /// A kernel in PTX. clang ignores the usual flags of instrumentation for CUDA, and PTX has no distances between
-    /// symbols, so data records have the addresses of their counters (`-profile-correlate=binary`).
+    /// A kernel in PTX.
     fn ptx(&self, name: &str, level: &str, way: Way) -> PathBuf {
-        let for_device = |option| ["-Xclang", option];
-        let for_llvm = |option| ["-mllvm", option];
-        let counting = |compilation: Compilation| {
-            let options = [
-                "-fprofile-instrument=clang",
-                "-fcoverage-mapping",
-                "-fprofile-update=atomic",
-            ];
-            compilation
-                .arguments(options.into_iter().flat_map(for_device))
-                .arguments(for_llvm("-profile-correlate=binary"))
-        };
-        let compilation = Compilation::new()
-            .arguments([
-                "-x",
-                "cuda",
-                "--cuda-device-only",
-                "-nocudainc",
-                "-nocudalib",
-                "-S",
-            ])
-            // clang takes the version of PTX from the toolkit.
-            .arguments(["--cuda-path=".to_owned() + &self.cuda.to_string_lossy()])
-            .arguments([
-                format!("--cuda-gpu-arch={TARGET}"),
-                "-Wno-unknown-cuda-version".into(),
-            ])
-            .arguments(["-std=c++17", "-ffp-contract=off", level, "-I"])
-            .arguments([repository("testdata/kernels")])
-            .reads(files_with_extension("testdata/kernels", "h"));
+        let compilation = to_ptx(&self.cuda, TARGET, level);
         let compilation = match way {
             Way::Plain => compilation,
             Way::Reached => {
@@ -228,7 +199,8 @@ impl Pack {
                     "-enable-single-byte-coverage",
                     "-conditional-counter-update",
                 ];
-                counting(compilation).arguments(bytes.into_iter().flat_map(for_llvm))
+                let for_llvm = bytes.into_iter().flat_map(|option| ["-mllvm", option]);
+                counting(compilation).arguments(for_llvm)
             }
             Way::Counting(counters) => counting(compilation).counting_in(counters),
         };

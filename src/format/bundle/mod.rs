@@ -364,6 +364,7 @@ mod tests {
     //! that clang writes.
 
     mod damage;
+    mod fat_binaries;
     mod mutations;
     mod reading;
     mod synth;

@@ -17,7 +17,7 @@ use crate::support::memory::room;
 const START: u64 = 0x1000;
 /// The alignment of sections in bytes.
 const ALIGNMENT: u64 = 8;
-/// The versions of raw profiles that clang may have compiled for, the latest last.
+/// The versions of raw profiles that clang may have compiled for.
 const VERSIONS: std::ops::RangeInclusive<u64> = 8..=11;
 
 /// The places of a cubin's profile data.
@@ -173,22 +173,25 @@ fn linked(
     }
 }
 
-/// The version word of the compiler, or the first whose records have this size, and sizes of bitmaps if there are
-/// any.
+/// The version word of the compiler, or the newest one whose records are like these.
 fn version(profile: &CubinProfile) -> Result<u64, CubinError> {
     if let Some(word) = profile.version {
         return Ok(word);
     }
+    let records = || profile.records.iter();
     let fits = |version: &Version| {
+        let size = version.layout().record.bytes;
+        records().all(|record| record.bytes.len() as u64 == size)
+    };
+    // Versions 9 and 10 have records of one size, and the sizes of bitmaps at different places of them.
+    let has_bitmaps = |version: &Version| {
         let layout = &version.layout().record;
-        profile.records.iter().all(|record| {
-            record.bytes.len() as u64 == layout.bytes
-                && (record.bitmap.is_none() || layout.bitmap_bytes(&record.bytes) > 0)
-        })
+        records().any(|record| layout.bitmap_bytes(&record.bytes) > 0)
     };
     let versions = VERSIONS.filter_map(|word| Version::of_word(word).ok());
-    let mut fitting = versions.filter(fits);
-    let version = fitting.next().ok_or_else(|| CubinError::Records {
+    let fitting = versions.filter(fits);
+    let version = fitting.max_by_key(|version| (has_bitmaps(version), version.word()));
+    let version = version.ok_or_else(|| CubinError::Records {
         found: profile.records.first().map_or(0, |it| it.bytes.len()),
     })?;
     Ok(version.word())

@@ -36,7 +36,7 @@ pub struct CubinProfile {
     /// The tables of copies. Empty if no code counts in copies.
     pub copies: Vec<CopiesTableVariable>,
     /// The version word of raw profiles: that of the compiler, or of rocov's device header. `None` if neither wrote
-    /// one; then the size of a record tells the oldest version that it may have.
+    /// one; then the size of a record tells the newest version that it may have.
     pub version: Option<u64>,
 }
 
