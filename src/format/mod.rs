@@ -7,6 +7,7 @@ pub mod copies_table;
 pub mod cubin;
 pub(crate) mod decompress;
 pub mod leb128;
+mod lz4;
 pub mod profraw;
 pub mod registry;
 pub mod sections;

@@ -129,7 +129,7 @@ mod tests {
         let error = Identity::of(&host).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "not a code object: ELF machine 0x3e, expected 0xe0 (AMDGPU)"
+            "not a code object: ELF machine 0x3e, expected 0xe0 (AMDGPU) or 0xbe (CUDA)"
         );
     }
 }

@@ -1,6 +1,7 @@
-//! Code objects: the ELFs of GPUs, their identities, and their data about kernels.
+//! Code objects: ELFs of AMD's and NVIDIA's GPUs, their identities, and their data about kernels.
 
 mod coverage_mapping;
+pub mod cuda;
 mod descriptor;
 mod elf;
 mod identity;
@@ -8,7 +9,6 @@ mod kernel;
 mod kernel_sources;
 mod metadata;
 mod msgpack;
-mod nvidia;
 mod openmp;
 mod segments;
 mod target;
@@ -19,7 +19,7 @@ pub use coverage_mapping::{
     mapped_functions,
 };
 pub use descriptor::DescriptorError;
-pub use elf::{CodeObject, CodeObjectError, ElfRange, ElfSection, ProfileSections, is_gpu};
+pub use elf::{CodeObject, CodeObjectError, ElfRange, ElfSection, ProfileSections};
 pub use identity::{Identity, sanitize_target};
 pub use kernel::Kernel;
 pub use kernel_sources::name_ref;

@@ -16,14 +16,18 @@ use crate::support::memory::room;
 const RELATIVE64: RelocationType = RelocationType(13);
 
 /// The most bytes of memory that a code object may take: the reach of LLVM's code models.
-const MAX_BYTES: u64 = 2 << 30;
+pub(super) const MAX_BYTES: u64 = 2 << 30;
 
 impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
-    /// The memory of the code object if it is loaded at address 0, before any kernel has run.
+    /// The memory of the code object if it is loaded at address 0, before any kernel has run. That of a cubin has
+    /// only the profile data, as a linker for AMD's GPUs would place it.
     ///
     /// # Errors
     /// Fails if program headers or relocations are damaged or reach too far, or if there is no memory.
     pub fn memory(&self) -> Result<Vec<u8>, CodeObjectError> {
+        if let Some(layout) = self.layout()? {
+            return layout.memory(self);
+        }
         let segments = self.segments()?;
         let loaded = || {
             let all = segments.iter();
@@ -60,7 +64,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         let Some((_, section)) = section else {
             return CopiesTables::default();
         };
-        let unit = match self.is_cuda() {
+        let unit = match self.is_cubin() {
             true => CUDA_STRIDE_UNIT,
             false => STRIDE_UNIT,
         };
