@@ -1,4 +1,4 @@
-//! What the command and LLVM's tools say of a cubin's counts.
+//! The command and LLVM's tools on the counts of a cubin.
 
 use tempfile::TempDir;
 

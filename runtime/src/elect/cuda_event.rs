@@ -1,4 +1,4 @@
-//! What CUPTI tells of the modules of the CUDA driver.
+//! The events of the modules of the CUDA driver, which CUPTI tells of.
 
 use std::ffi::c_void;
 

@@ -3,16 +3,16 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// `CUresult`.
-pub type Status = c_int;
+pub type CudaStatus = c_int;
 /// `CUDA_SUCCESS`.
-pub const SUCCESS: Status = 0;
+pub const SUCCESS: CudaStatus = 0;
 
 /// `CUDA_ERROR_DEINITIALIZED`: the driver is being taken down, because the process ends.
-pub const DEINITIALIZED: Status = 4;
+pub const DEINITIALIZED: CudaStatus = 4;
 /// `CUDA_ERROR_NOT_FOUND`.
-pub const NOT_FOUND: Status = 500;
+pub const NOT_FOUND: CudaStatus = 500;
 /// `CUDA_ERROR_NOT_READY`.
-pub const NOT_READY: Status = 600;
+pub const NOT_READY: CudaStatus = 600;
 
 /// `CU_STREAM_NON_BLOCKING`: the stream does not wait for the program's streams.
 pub(super) const STREAM_NON_BLOCKING: c_uint = 1;
@@ -32,21 +32,22 @@ pub(super) const COMPUTE_CAPABILITY_MINOR: c_int = 76;
 /// A handle: `CUcontext`, `CUmodule`, `CUlibrary`, `CUstream` or `CUevent`.
 pub type Handle = *mut c_void;
 
-pub(super) type DriverGetVersionFn = unsafe extern "C" fn(*mut c_int) -> Status;
-pub(super) type DeviceGetCountFn = unsafe extern "C" fn(*mut c_int) -> Status;
-pub(super) type DeviceGetFn = unsafe extern "C" fn(*mut c_int, c_int) -> Status;
-pub(super) type DeviceGetAttributeFn = unsafe extern "C" fn(*mut c_int, c_int, c_int) -> Status;
-pub(super) type DeviceGetUuidFn = unsafe extern "C" fn(*mut [u8; 16], c_int) -> Status;
-pub(super) type PushFn = unsafe extern "C" fn(Handle) -> Status;
-pub(super) type MakeFn = unsafe extern "C" fn(*mut Handle, c_uint) -> Status;
-pub(super) type OfHandleFn = unsafe extern "C" fn(Handle) -> Status;
-pub(super) type OutFn = unsafe extern "C" fn(*mut Handle) -> Status;
-pub(super) type GetModuleFn = unsafe extern "C" fn(*mut Handle, Handle) -> Status;
+pub(super) type DriverGetVersionFn = unsafe extern "C" fn(*mut c_int) -> CudaStatus;
+pub(super) type DeviceGetCountFn = unsafe extern "C" fn(*mut c_int) -> CudaStatus;
+pub(super) type DeviceGetFn = unsafe extern "C" fn(*mut c_int, c_int) -> CudaStatus;
+pub(super) type DeviceGetAttributeFn = unsafe extern "C" fn(*mut c_int, c_int, c_int) -> CudaStatus;
+pub(super) type DeviceGetUuidFn = unsafe extern "C" fn(*mut [u8; 16], c_int) -> CudaStatus;
+pub(super) type PushFn = unsafe extern "C" fn(Handle) -> CudaStatus;
+pub(super) type MakeFn = unsafe extern "C" fn(*mut Handle, c_uint) -> CudaStatus;
+pub(super) type OfHandleFn = unsafe extern "C" fn(Handle) -> CudaStatus;
+pub(super) type OutFn = unsafe extern "C" fn(*mut Handle) -> CudaStatus;
+pub(super) type GetModuleFn = unsafe extern "C" fn(*mut Handle, Handle) -> CudaStatus;
 pub(super) type GetGlobalFn =
-    unsafe extern "C" fn(*mut u64, *mut usize, Handle, *const c_char) -> Status;
-pub(super) type CopyToHostFn = unsafe extern "C" fn(*mut c_void, u64, usize, Handle) -> Status;
-pub(super) type CopyToDeviceFn = unsafe extern "C" fn(u64, *const c_void, usize, Handle) -> Status;
-pub(super) type HostAllocFn = unsafe extern "C" fn(*mut *mut c_void, usize, c_uint) -> Status;
-pub(super) type HostFreeFn = unsafe extern "C" fn(*mut c_void) -> Status;
-pub(super) type RecordFn = unsafe extern "C" fn(Handle, Handle) -> Status;
-pub(super) type ExchangeModeFn = unsafe extern "C" fn(*mut c_int) -> Status;
+    unsafe extern "C" fn(*mut u64, *mut usize, Handle, *const c_char) -> CudaStatus;
+pub(super) type CopyToHostFn = unsafe extern "C" fn(*mut c_void, u64, usize, Handle) -> CudaStatus;
+pub(super) type CopyToDeviceFn =
+    unsafe extern "C" fn(u64, *const c_void, usize, Handle) -> CudaStatus;
+pub(super) type HostAllocFn = unsafe extern "C" fn(*mut *mut c_void, usize, c_uint) -> CudaStatus;
+pub(super) type HostFreeFn = unsafe extern "C" fn(*mut c_void) -> CudaStatus;
+pub(super) type RecordFn = unsafe extern "C" fn(Handle, Handle) -> CudaStatus;
+pub(super) type ExchangeModeFn = unsafe extern "C" fn(*mut c_int) -> CudaStatus;

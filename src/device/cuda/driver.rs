@@ -8,7 +8,7 @@ use libloading::os::unix::{Library, RTLD_LAZY};
 
 use crate::device::DeviceError;
 use crate::device::cuda::abi;
-use crate::device::cuda::abi::{Handle, Status};
+use crate::device::cuda::abi::{CudaStatus, Handle};
 
 /// The driver's library. Its name has not changed since CUDA 2.
 pub const CUDA_LIBRARY: &str = "libcuda.so.1";
@@ -72,7 +72,7 @@ macro_rules! function {
 }
 
 /// Turns a status into a result that names the call.
-pub(super) fn check(call: &'static str, status: Status) -> Result<(), DeviceError> {
+pub(super) fn check(call: &'static str, status: CudaStatus) -> Result<(), DeviceError> {
     match status {
         abi::SUCCESS => Ok(()),
         status => Err(DeviceError::Call {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::device::{DeviceRange, Executable};
 use crate::format::codeobject::Identity;
-use crate::format::cubin::{CubinError, LaidOut, is_instrumented, laid_out};
+use crate::format::cubin::{LaidOut, LayoutError, is_instrumented, laid_out};
 
 /// The bit of the handles of executables and agents that are CUDA's. Those of HSA are addresses in the process.
 const CUDA_HANDLE: u64 = 1 << 63;
@@ -110,7 +110,7 @@ impl Modules {
     ///
     /// # Errors
     /// Fails if the ELF is damaged.
-    pub fn loaded(&self, loaded: &LoadedCubin<'_>) -> Result<Option<Executable>, CubinError> {
+    pub fn loaded(&self, loaded: &LoadedCubin<'_>) -> Result<Option<Executable>, LayoutError> {
         if !is_instrumented(loaded.cubin)? {
             return Ok(None);
         }
@@ -136,7 +136,7 @@ impl Modules {
     }
 
     /// The layout of a cubin. Modules of equal cubins share it.
-    fn layout(&self, cubin: &[u8]) -> Result<Option<Arc<LaidOut>>, CubinError> {
+    fn layout(&self, cubin: &[u8]) -> Result<Option<Arc<LaidOut>>, LayoutError> {
         let identity = Identity::of_contents(&mut Cursor::new(cubin)).ok();
         let known = identity
             .as_ref()

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use byteorder::ByteOrder;
-
 use object::LittleEndian;
 use object::elf::{FileHeader64, SHT_NOBITS, SHT_SYMTAB, STT_OBJECT};
 use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, SectionTable, Sym};
 use object::read::{SectionIndex, StringTable, SymbolIndex};
 
-use crate::format::cubin::{CubinError, EM_CUDA};
+use crate::format::cubin::{EM_CUDA, LayoutError};
 
 /// The prefix of the variables with a data record each (`INSTR_PROF_DATA_PREFIX` without its quotes,
 /// InstrProfData.inc).
@@ -70,7 +69,7 @@ pub(super) struct Address {
 ///
 /// # Errors
 /// Fails if `data` is not the ELF of an NVIDIA GPU.
-pub fn is_instrumented(data: &[u8]) -> Result<bool, CubinError> {
+pub fn is_instrumented(data: &[u8]) -> Result<bool, LayoutError> {
     let sections = sections(data)?;
     let table = sections.symbols(LittleEndian, data, SHT_SYMTAB)?;
     let names = match table.string_section() {
@@ -81,12 +80,12 @@ pub fn is_instrumented(data: &[u8]) -> Result<bool, CubinError> {
     Ok(names.any(|name| name.starts_with(RECORD_PREFIX)))
 }
 
-fn sections(data: &[u8]) -> Result<SectionTable<'_, FileHeader64<LittleEndian>>, CubinError> {
+fn sections(data: &[u8]) -> Result<SectionTable<'_, FileHeader64<LittleEndian>>, LayoutError> {
     let header = FileHeader64::<LittleEndian>::parse(data)?;
     header.endian()?;
     let machine = header.e_machine(LittleEndian).0;
     if machine != EM_CUDA {
-        return Err(CubinError::WrongMachine { found: machine });
+        return Err(LayoutError::WrongMachine { found: machine });
     }
     Ok(header.sections(LittleEndian, data)?)
 }
@@ -96,7 +95,7 @@ impl<'data> Cubin<'data> {
     ///
     /// # Errors
     /// Fails if `data` is not the ELF of an NVIDIA GPU, or is damaged.
-    pub(super) fn parse(data: &'data [u8]) -> Result<Self, CubinError> {
+    pub(super) fn parse(data: &'data [u8]) -> Result<Self, LayoutError> {
         let sections = sections(data)?;
         let table = sections.symbols(LittleEndian, data, SHT_SYMTAB)?;
         let names = match table.string_section() {
@@ -190,12 +189,12 @@ impl<'data> Cubin<'data> {
     ///
     /// # Errors
     /// Fails if the variable is not inside its section.
-    pub(super) fn contents(&self, variable: usize) -> Result<Option<&'data [u8]>, CubinError> {
+    pub(super) fn contents(&self, variable: usize) -> Result<Option<&'data [u8]>, LayoutError> {
         let variable = &self.variables[variable];
         let section = self.sections.section(SectionIndex(variable.section))?;
         let size = section.sh_size(LittleEndian);
         let end = variable.value.checked_add(variable.size);
-        let outside = || CubinError::Outside {
+        let outside = || LayoutError::Outside {
             name: variable.text(),
             value: variable.value,
             size: variable.size,
@@ -217,7 +216,7 @@ impl<'data> Cubin<'data> {
     ///
     /// # Errors
     /// Fails if one has an unknown form.
-    pub(super) fn addresses(&self, variable: usize) -> Result<Vec<Address>, CubinError> {
+    pub(super) fn addresses(&self, variable: usize) -> Result<Vec<Address>, LayoutError> {
         let variable = &self.variables[variable];
         let start = (variable.section, variable.value);
         let end = (
@@ -228,7 +227,7 @@ impl<'data> Cubin<'data> {
         for ((_, place), relocation) in self.addresses.range(start..end) {
             let at = place - variable.value;
             if !ADDRESSES.contains(&relocation.kind) || at + 8 > variable.size {
-                return Err(CubinError::Relocation {
+                return Err(LayoutError::Relocation {
                     name: variable.text(),
                     at,
                     found: relocation.kind,

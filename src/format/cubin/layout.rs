@@ -6,7 +6,7 @@ use byteorder::{ByteOrder, LittleEndian};
 
 use crate::format::bounds_table::{OWN_VERSION_SYMBOL, VERSION_SYMBOL};
 use crate::format::copies_table::COPIES_SECTION;
-use crate::format::cubin::CubinError;
+use crate::format::cubin::LayoutError;
 use crate::format::cubin::elf::{Cubin, RECORD_PREFIX};
 use crate::format::cubin::linked::{Linked, SectionOf};
 use crate::format::profraw::Version;
@@ -63,7 +63,7 @@ pub struct CountedVariable {
 ///
 /// # Errors
 /// Fails if `cubin` is not the ELF of an NVIDIA GPU, or is damaged, or takes more than 2 GiB.
-pub fn laid_out(cubin: &[u8]) -> Result<Option<LaidOut>, CubinError> {
+pub fn laid_out(cubin: &[u8]) -> Result<Option<LaidOut>, LayoutError> {
     let elf = Cubin::parse(cubin)?;
     if elf.has_section(Section::Data.elf_name()) {
         return Ok(None);
@@ -86,14 +86,14 @@ pub fn laid_out(cubin: &[u8]) -> Result<Option<LaidOut>, CubinError> {
 }
 
 /// The version word of the compiler, or of the oldest one with records of `bytes` bytes.
-fn version_of(elf: &Cubin<'_>, bytes: u64) -> Result<Version, CubinError> {
+fn version_of(elf: &Cubin<'_>, bytes: u64) -> Result<Version, LayoutError> {
     let named = |name: &str| elf.named(name.as_bytes()).first().copied();
     let word = match named(VERSION_SYMBOL).or_else(|| named(OWN_VERSION_SYMBOL)) {
         None => None,
         Some(variable) => {
             let contents = elf.contents(variable)?.unwrap_or_default();
             let word = contents.try_into().map(u64::from_le_bytes);
-            Some(word.map_err(|_| CubinError::Version {
+            Some(word.map_err(|_| LayoutError::Version {
                 name: elf.variables[variable].text(),
                 found: elf.variables[variable].size,
             })?)
@@ -106,7 +106,7 @@ fn version_of(elf: &Cubin<'_>, bytes: u64) -> Result<Version, CubinError> {
     });
     let version = Version::of_word(word).ok();
     let fits = version.filter(|version| version.layout().record.bytes == bytes);
-    fits.ok_or_else(|| CubinError::Record {
+    fits.ok_or_else(|| LayoutError::Record {
         name: "the first data record".to_owned(),
         found: bytes,
         allowed: "48 (LLVM 14 to 17), 64 (18 to 22) or 72 (23, 24)",
@@ -125,7 +125,7 @@ struct Layout<'a, 'data> {
 }
 
 impl Layout<'_, '_> {
-    fn run(mut self, cubin: &[u8]) -> Result<LaidOut, CubinError> {
+    fn run(mut self, cubin: &[u8]) -> Result<LaidOut, LayoutError> {
         self.check_sizes()?;
         let records = self.records.clone();
         let bytes = self.version.layout().record.bytes;
@@ -161,12 +161,12 @@ impl Layout<'_, '_> {
         })
     }
 
-    fn check_sizes(&self) -> Result<(), CubinError> {
+    fn check_sizes(&self) -> Result<(), LayoutError> {
         let bytes = self.version.layout().record.bytes;
         for record in &self.records {
             let variable = &self.elf.variables[*record];
             if variable.size != bytes {
-                return Err(CubinError::Record {
+                return Err(LayoutError::Record {
                     name: variable.text(),
                     found: variable.size,
                     allowed: "as many as the first of the cubin",
@@ -177,7 +177,7 @@ impl Layout<'_, '_> {
     }
 
     /// The variables that the records point to in `section`, each once.
-    fn pointed_to(&self, section: Section) -> Result<Vec<usize>, CubinError> {
+    fn pointed_to(&self, section: Section) -> Result<Vec<usize>, LayoutError> {
         let mut found = Vec::new();
         let Some(field) = self.version.layout().record.pointer(section) else {
             return Ok(found);
@@ -198,7 +198,7 @@ impl Layout<'_, '_> {
         section: SectionOf,
         variables: &[usize],
         alignment: u64,
-    ) -> Result<(), CubinError> {
+    ) -> Result<(), LayoutError> {
         let mut offsets = Vec::with_capacity(variables.len());
         let mut size = 0_u64;
         for variable in variables {
@@ -226,7 +226,7 @@ impl Layout<'_, '_> {
 
     /// Writes the records. A pointer becomes the distance from its record, as in other ELFs. Addresses of functions and
     /// of values are of no use outside of the device.
-    fn fill_records(&mut self) -> Result<(), CubinError> {
+    fn fill_records(&mut self) -> Result<(), LayoutError> {
         let layout = &self.version.layout().record;
         for record in &self.records {
             let mut bytes = match self.elf.contents(*record)? {
@@ -254,7 +254,7 @@ impl Layout<'_, '_> {
         section: SectionOf,
         prefix: &[u8],
         alignment: usize,
-    ) -> Result<(), CubinError> {
+    ) -> Result<(), LayoutError> {
         let mut all = Vec::new();
         for variable in self.elf.named(prefix) {
             all.resize(all.len().next_multiple_of(alignment), 0);
@@ -273,7 +273,7 @@ impl Layout<'_, '_> {
     }
 
     /// Makes room for the tables of copies. Returns them with their addresses.
-    fn place_tables(&mut self) -> Result<Vec<(usize, u64)>, CubinError> {
+    fn place_tables(&mut self) -> Result<Vec<(usize, u64)>, LayoutError> {
         let mut size = 0_u64;
         let mut offsets = Vec::new();
         for table in &self.tables {
@@ -296,7 +296,7 @@ impl Layout<'_, '_> {
     }
 
     /// Places the areas of the tables behind everything else.
-    fn place_areas(&mut self) -> Result<(), CubinError> {
+    fn place_areas(&mut self) -> Result<(), LayoutError> {
         let mut areas = Vec::new();
         for table in &self.tables {
             let addresses = self.elf.addresses(*table)?;
@@ -311,7 +311,7 @@ impl Layout<'_, '_> {
     }
 
     /// Writes the tables with the addresses of the layout.
-    fn fill_tables(&mut self, tables: &[(usize, u64)]) -> Result<(), CubinError> {
+    fn fill_tables(&mut self, tables: &[(usize, u64)]) -> Result<(), LayoutError> {
         for (table, place) in tables {
             let mut bytes = self.elf.contents(*table)?.unwrap_or_default().to_vec();
             for address in self.elf.addresses(*table)? {
@@ -328,12 +328,12 @@ impl Layout<'_, '_> {
 }
 
 /// The error for more memory than is allowed.
-pub(super) const OVERSIZED: CubinError = CubinError::Oversized { max: MAX_BYTES };
+pub(super) const OVERSIZED: LayoutError = LayoutError::Oversized { max: MAX_BYTES };
 
 /// Returns room for `bytes` bytes.
-pub(super) fn room_for(bytes: u64) -> Result<Vec<u8>, CubinError> {
+pub(super) fn room_for(bytes: u64) -> Result<Vec<u8>, LayoutError> {
     if bytes > MAX_BYTES {
         return Err(OVERSIZED);
     }
-    room(bytes).map_err(|_| CubinError::NoMemory { bytes })
+    room(bytes).map_err(|_| LayoutError::NoMemory { bytes })
 }

@@ -7,7 +7,7 @@ use object::elf::{
 };
 
 use crate::format::bounds_table::VERSION_SYMBOL;
-use crate::format::cubin::CubinError;
+use crate::format::cubin::LayoutError;
 use crate::format::cubin::layout::{OVERSIZED, room_for};
 use crate::format::sections::Section;
 
@@ -30,7 +30,7 @@ const PAGE: usize = 0x1000;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SectionOf {
     name: &'static str,
-    /// Whether it has an address.
+    /// True if it has an address.
     pub(super) is_loaded: bool,
     has_contents: bool,
 }
@@ -120,7 +120,7 @@ impl Linked {
         of: SectionOf,
         size: u64,
         alignment: u64,
-    ) -> Result<u64, CubinError> {
+    ) -> Result<u64, LayoutError> {
         let address = self
             .end
             .checked_next_multiple_of(alignment)
@@ -170,7 +170,7 @@ impl Linked {
 
     /// The ELF: `cubin` with these sections behind it, a program header for the loaded ones, and a dynamic symbol for
     /// the version word at address `version`.
-    pub(super) fn elf(&self, cubin: &[u8], version: u64) -> Result<Vec<u8>, CubinError> {
+    pub(super) fn elf(&self, cubin: &[u8], version: u64) -> Result<Vec<u8>, LayoutError> {
         let unloaded: u64 = self
             .sections
             .iter()
@@ -241,8 +241,8 @@ struct Headers {
 
 impl Headers {
     /// The headers of `cubin`, which was parsed before.
-    fn of(cubin: &[u8]) -> Result<Self, CubinError> {
-        let cut = || CubinError::Cut;
+    fn of(cubin: &[u8]) -> Result<Self, LayoutError> {
+        let cut = || LayoutError::Cut;
         let word = |at: usize| LittleEndian::read_u64(&cubin[at..]) as usize;
         if cubin.len() < FILE_HEADER {
             return Err(cut());

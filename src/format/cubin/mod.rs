@@ -19,7 +19,7 @@ pub(crate) const EM_CUDA: u16 = 190;
 /// The reason why a cubin cannot be laid out.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum CubinError {
+pub enum LayoutError {
     /// The ELF is damaged, or the bytes are no ELF.
     #[error("not a cubin: {0}")]
     Malformed(#[from] object::Error),
