@@ -231,7 +231,7 @@ fn injection(drain: &Path) -> Option<(&'static str, OsString)> {
     match env::var_os(INJECTION_VARIABLE).filter(|value| !value.is_empty()) {
         Some(other) if Path::new(&other) != drain => {
             print::message(format_args!(
-                "{INJECTION_VARIABLE} names {}: no counts come from NVIDIA GPUs; unset it for counts",
+                "{INJECTION_VARIABLE} names {}: no counts come from NVIDIA GPUs; run without it for counts",
                 other.display()
             ));
             None
