@@ -4,11 +4,19 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rocov::device::Agent;
+use rocov::device::elf_file::AtRest;
+use rocov::drain::ZeroWriter;
+use rocov::format::profraw::RawProfile;
+use rocov::settings::Keeping;
+use rocov::store::layout::DataLayout;
 use tempfile::TempDir;
 
 use crate::support::artifacts::{built, names, repository};
 use crate::support::command::{limited, run};
+use crate::support::compile::device_only;
 use crate::support::cuda::{assembled, counting, to_ptx, toolkit};
+use crate::support::profile::{merge, raw_profiles};
 
 /// The options of `fatbinary` for each way of compression.
 const WAYS: [&[&str]; 4] = [
@@ -33,7 +41,7 @@ impl Images {
     fn new(counts: bool) -> Option<Self> {
         let toolkit = toolkit()?;
         let directory = tempfile::tempdir().expect("a directory");
-        let ptx = |target| {
+        let ptx = |target: &str| {
             let compilation = to_ptx(&toolkit, target, "-O1");
             let compilation = if counts {
                 counting(compilation)
@@ -239,4 +247,68 @@ fn doctor_knows_ptx_that_the_driver_compiles() {
         let line = said.lines().find(|it| it.contains("PTX for compute_90"));
         assert!(line.is_some_and(|it| it.contains(expected)), "{said}");
     }
+}
+
+/// The counts of lines in a tracefile of lcov.
+fn lines(tracefile: &str) -> Vec<&str> {
+    let lines = tracefile.lines();
+    lines.filter(|line| line.starts_with("DA:")).collect()
+}
+
+/// Planted counts, and the same source for an AMD GPU, whose ELF llvm-cov reads.
+#[test]
+fn a_report_on_a_fat_binary_has_the_lines_of_llvm_cov() {
+    let Some(images) = Images::new(true) else {
+        return;
+    };
+    let agent = Agent {
+        handle: 0,
+        index: 0,
+        name: "sm_90".to_owned(),
+        isa: None,
+        uuid: None,
+        node: None,
+    };
+    let cubin = std::fs::read(&images.cubins[0]).expect("a cubin");
+    let device = AtRest::new(agent, "a cubin".to_owned(), cubin).expect("a cubin");
+    let data = images.path("data");
+    let keeping = Keeping::default();
+    let written = ZeroWriter::new(DataLayout::of_data(&data), keeping, 0).write(&device);
+    assert!(
+        written.outcome.losses.is_empty(),
+        "{:?}",
+        written.outcome.losses
+    );
+    let profiles = raw_profiles(&data);
+    let [profile] = &profiles[..] else {
+        panic!("{profiles:?}");
+    };
+    let mut raw = std::fs::read(profile).expect("a profile");
+    let counters = RawProfile::parse(&raw)
+        .expect("a profile")
+        .sections
+        .counters;
+    for (count, word) in (1_u64..).zip(raw[counters].chunks_exact_mut(8)) {
+        word.copy_from_slice(&(1000 * count).to_le_bytes());
+    }
+    std::fs::write(profile, raw).expect("the profile can be written");
+
+    let elf = device_only("clang++-22", &["gfx90a"], 5)
+        .arguments(["-O1", "-Xclang", "-fprofile-instrument=clang"])
+        .arguments(["-Xclang", "-fcoverage-mapping"])
+        .source(repository(SOURCE))
+        .output("cuda.gfx90a");
+    let merged = images.path("merged.profdata");
+    merge(&profiles, &merged);
+    let mut llvm_cov = limited("llvm-cov-22");
+    llvm_cov.args(["export", "-format=lcov"]).arg(elf);
+    let theirs = run(llvm_cov.arg("-instr-profile").arg(&merged))
+        .success()
+        .stdout;
+
+    let object = images.object(&images.fat_binary("fat", &["--compress-all"]));
+    let mut report = rocov(&[&"report", &data, &"--object", &object, &"--lcov"]);
+    let ours = run(&mut report).success().stdout;
+    assert!(lines(&theirs).len() > 20, "{theirs}");
+    assert_eq!(lines(&ours), lines(&theirs), "{ours}");
 }

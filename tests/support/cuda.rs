@@ -7,9 +7,6 @@ use super::command::{limited, run};
 use super::compile::Compilation;
 use super::unpacked::asked;
 
-/// The assemblers: of CUDA 12, whose cubins have the first layout of flags, and of CUDA 13.
-pub(crate) const ASSEMBLERS: [&str; 2] = ["ptxas", "ptxas-13"];
-
 /// The directory of CUDA. `None` if it is not unpacked.
 pub(crate) fn toolkit() -> Option<PathBuf> {
     let programs = asked("bin", "cuda-12.9", "no cubin is read")?;

@@ -23,6 +23,10 @@
 
 use std::ops::Range;
 
+use object::LittleEndian;
+use object::elf::FileHeader64;
+use object::read::elf::{FileHeader, SectionHeader};
+
 use crate::format::bundle::bytes::Bytes;
 use crate::format::bundle::compressed::Method;
 use crate::format::bundle::cursor::Cursor;
@@ -39,6 +43,9 @@ pub(super) const MAGIC: &[u8] = &[0x50, 0xed, 0x55, 0xba, 1, 0];
 pub(super) const WHAT: &str = "CUDA fat binary";
 /// The fields of an entry that all releases write, in bytes.
 const ENTRY: u64 = 64;
+
+/// The alignment of images and their headers, in bytes.
+const ALIGNMENT: usize = 8;
 
 /// The kinds of images.
 const PTX: u64 = 1;
@@ -137,7 +144,6 @@ impl Entry {
             ZSTD => Some(Ok(Method::Zstd)),
             other => Some(Err(other)),
         };
-        // Old releases pad images that are not compressed too, and do not say how much.
         let size = match method {
             Some(_) => packed.min(padded),
             None => padded,
@@ -176,7 +182,8 @@ impl Entry {
             target,
             offset,
             bytes: match self.kind {
-                PTX => without_padding(bytes),
+                PTX => without_zeros(bytes),
+                ELF if self.method.is_none() => without_padding(bytes),
                 _ => bytes,
             },
         })
@@ -236,8 +243,34 @@ fn unpacked(
     }
 }
 
-/// The text of PTX without the zeros after it.
+/// An ELF without the zeros after it: its identity may not depend on its packing. The fat binary does not say how long
+/// an ELF is that is not compressed, but the ELF does.
 fn without_padding(bytes: Bytes<'_>) -> Bytes<'_> {
+    let padding = bytes.iter().rev().take_while(|byte| **byte == 0).count();
+    let padding = padding.min(ALIGNMENT - 1);
+    let size = elf_size(&bytes).unwrap_or(bytes.len());
+    let size = size.clamp(bytes.len() - padding, bytes.len());
+    bytes.get(0..size).unwrap_or_default()
+}
+
+/// The end of the last part of an ELF.
+fn elf_size(bytes: &[u8]) -> Option<usize> {
+    let header = FileHeader64::<LittleEndian>::parse(bytes).ok()?;
+    let sections = header.section_headers(LittleEndian, bytes).ok()?;
+    let segments = header.program_headers(LittleEndian, bytes).ok()?;
+    let of_headers = [
+        (header.e_shoff(LittleEndian), size_of_val(sections)),
+        (header.e_phoff(LittleEndian), size_of_val(segments)),
+    ];
+    let of_headers = of_headers.map(|(start, size)| (start, size as u64));
+    let of_sections = sections.iter().filter_map(|it| it.file_range(LittleEndian));
+    let parts = of_sections.chain(of_headers);
+    let ends = parts.map(|(start, size)| start.saturating_add(size));
+    usize::try_from(ends.max()?).ok()
+}
+
+/// The text of PTX without the zeros after it.
+fn without_zeros(bytes: Bytes<'_>) -> Bytes<'_> {
     let end = bytes.iter().rposition(|byte| *byte != 0);
     let end = end.map_or(0, |last| last + 1);
     bytes.get(0..end).unwrap_or_default()

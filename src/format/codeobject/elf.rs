@@ -11,7 +11,6 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, 
 use object::read::{ReadRef, SectionIndex, StringTable};
 use thiserror::Error;
 
-use crate::format::bounds_table::OWN_VERSION_SYMBOL;
 use crate::format::codeobject::coverage_mapping::CoverageError;
 use crate::format::codeobject::cuda::{CubinError, EM_CUDA};
 use crate::format::codeobject::descriptor::DescriptorError;
@@ -336,16 +335,14 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         Ok(named.map(variable).collect())
     }
 
-    /// The variable of `.dynsym` with this name. A cubin as PTX gives it has only the version word.
+    /// The variable of `.dynsym` with this name. Of a cubin as PTX gives it, only the version word
+    /// is found.
     ///
     /// # Errors
     /// Fails if the symbol table is damaged.
     pub fn variable(&self, name: &[u8]) -> Result<Option<ElfRange>, CodeObjectError> {
         if self.lacks_sections() {
-            let layout = self
-                .layout()?
-                .filter(|_| name == OWN_VERSION_SYMBOL.as_bytes());
-            return Ok(layout.map(|it| it.version));
+            return self.version_word(name);
         }
         let symbols = self.symbols()?;
         let found = symbols.iter().find(|it| it.name == name);

@@ -46,7 +46,7 @@ fn changed(flags: u64, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 
 #[test]
 fn images_of_all_kinds_are_read() {
-    let (one, other) = (cubin("one"), cubin("another one"));
+    let (one, other) = (cubin("one cubi"), cubin("another one"));
     let entries = [
         FatEntry::plain(2, 90, &one),
         FatEntry {
@@ -104,6 +104,27 @@ fn images_of_all_kinds_are_read() {
     let devices: Vec<_> = images(&file).map(|it| it.expect("a cubin")).collect();
     let targets: Vec<_> = devices.iter().map(|it| it.target.as_deref()).collect();
     assert_eq!(targets, [Some("sm_90"); 2]);
+}
+
+/// Real cubins of all sizes are compared in the tests of the command.
+#[test]
+fn the_padding_of_an_elf_is_no_part_of_it() {
+    let sections = host(&[("a", b"contents")]);
+    for extra in 1..8 {
+        // Its section headers end it.
+        let mut elf = sections.clone();
+        elf[18] = 190;
+        let size = elf.len();
+        elf.resize(size + extra, 0);
+        let file = fat_binary(&[FatEntry::plain(2, 90, &elf)]);
+        let container = containers(&file)
+            .next()
+            .expect("one")
+            .expect("a fat binary");
+        let found = container.images[0].bytes.len();
+        let padded = elf.len().next_multiple_of(8);
+        assert_eq!(found, size.max(padded - 7), "{extra}");
+    }
 }
 
 #[test]

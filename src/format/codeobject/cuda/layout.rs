@@ -4,9 +4,10 @@
 use byteorder::{ByteOrder, LittleEndian};
 use object::read::ReadRef;
 
+use crate::format::bounds_table::{OWN_VERSION_SYMBOL, VERSION_SYMBOL};
 use crate::format::codeobject::cuda::CubinError;
 use crate::format::codeobject::cuda::profile::{CubinProfile, Record};
-use crate::format::codeobject::cuda::symbols::{Pointer, Variable};
+use crate::format::codeobject::cuda::symbols::{Pointer, Variable, Variables};
 use crate::format::codeobject::elf::{CodeObject, CodeObjectError, ElfRange, ProfileSections};
 use crate::format::codeobject::segments::MAX_BYTES;
 use crate::format::profraw::Version;
@@ -27,7 +28,7 @@ pub(in crate::format::codeobject) struct Layout {
     /// The sections. Each has the variables of the profile in their order.
     pub(in crate::format::codeobject) sections: ProfileSections,
     /// The version word.
-    pub(in crate::format::codeobject) version: ElfRange,
+    version: ElfRange,
     word: u64,
     end: u64,
 }
@@ -47,6 +48,24 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
             true => Ok(Some(Layout::of(profile)?)),
             false => Ok(None),
         }
+    }
+}
+
+impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
+    /// The place of the version word of a cubin that counts: as the compiler's, and as that of rocov's device header if
+    /// the cubin has the header.
+    pub(in crate::format::codeobject) fn version_word(
+        &self,
+        name: &[u8],
+    ) -> Result<Option<ElfRange>, CodeObjectError> {
+        let is_there = name == VERSION_SYMBOL.as_bytes()
+            || name == OWN_VERSION_SYMBOL.as_bytes()
+                && Variables::of(self)?
+                    .named(&[OWN_VERSION_SYMBOL])
+                    .next()
+                    .is_some();
+        let layout = self.layout()?.filter(|_| is_there);
+        Ok(layout.map(|it| it.version))
     }
 }
 

@@ -34,6 +34,7 @@ mod target;
 pub use error::CubinError;
 pub use profile::{CopiesTableVariable, CubinProfile, Record};
 pub use symbols::{Binding, Pointer, Variable};
+pub use target::rank;
 pub(super) use target::runs_on;
 
 /// The `e_machine` of a cubin (`EM_CUDA` in LLVM's BinaryFormat/ELF.h).

@@ -31,6 +31,13 @@ pub(in crate::format::codeobject) fn runs_on(target: &str, gpu: &str) -> Option<
     })
 }
 
+/// The rank of a cubin's target among those that a GPU could take: the driver takes the one for the latest
+/// architecture, and code for that alone before other code. `None` for targets of other GPUs.
+#[must_use]
+pub fn rank(target: &str) -> Option<(u32, bool)> {
+    version(target).map(|(number, suffix)| (number, suffix == "a"))
+}
+
 /// The number of an architecture, and the letter after it.
 fn version(architecture: &str) -> Option<(u32, &str)> {
     let version = architecture.strip_prefix("sm_")?;
@@ -58,6 +65,12 @@ mod tests {
             let found = of_flags(flags, abi_version, is_for_one);
             assert_eq!(found.as_deref(), target, "{flags:#x}");
         }
+    }
+
+    #[test]
+    fn the_latest_and_most_special_code_ranks_highest() {
+        let targets = ["gfx90a", "sm_80", "sm_86", "sm_90", "sm_90a"];
+        assert!(targets.is_sorted_by_key(|it| rank(it)));
     }
 
     #[test]
