@@ -12,8 +12,7 @@ use crate::data::profile_header;
 ///
 /// rocov adds up the profiles of each code object as fast as it can read them. You can merge pooled
 /// directories further, in any order and grouping, to the same result. Counts stop at 2^56, the largest
-/// that llvm-profdata takes. Value profiles of host code (-fprofile-generate) need an installed llvm-profdata,
-/// which merges them.
+/// that llvm-profdata takes.
 #[derive(Args)]
 #[command(override_usage = "rocov merge INPUT... (-o OUT | --pgo OUT | --pooled DIR) [OPTIONS]")]
 #[command(after_help = "\
@@ -85,10 +84,18 @@ pub(crate) struct MergeArguments {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
+    /// The program or library that profiles of host code are of: it tells rocov which clang compiled it; can be
+    /// repeated
+    ///
+    /// -fprofile-instr-use of clang 22 and later needs another indexed profile than that of earlier ones. rocov
+    /// looks for the clang in the files that the kernel registries of the inputs name, and in their device code.
+    /// If there are none, name the file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) host_binary: Vec<PathBuf>,
+
     /// Merge by the llvm-profdata of this directory
     ///
-    /// Without it, rocov writes indexed profiles itself, and looks for an llvm-profdata only for host code
-    /// with value profiles, and for code whose Clang it does not know.
+    /// Without it, rocov writes indexed profiles itself.
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 }

@@ -3,10 +3,13 @@
 //! Two code objects can have the same function, and each has its own counts of it.
 
 mod counts;
+pub(crate) mod index_version;
 pub(crate) mod indexed_profile;
 mod indexed_reader;
 pub(crate) mod llvm_profdata;
+pub(crate) mod named_counts;
 pub(crate) mod per_label;
+mod profile_summary;
 pub(crate) mod uniformity;
 
 use std::path::{Path, PathBuf};
@@ -274,3 +277,7 @@ fn summed(object: &MatchedCodeObject<'_>) -> Result<BinaryCounts> {
     };
     Ok(BinaryCounts::Summed(Arc::new(counts)))
 }
+
+#[cfg(test)]
+#[path = "values_tests.rs"]
+mod values_tests;
