@@ -385,17 +385,15 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     #[must_use]
     pub fn compiler(&self) -> Option<String> {
         let text = self.section(b".comment").ok()?;
-        Some(
-            latest_clang(&String::from_utf8_lossy(text))?
-                .trim()
-                .to_owned(),
-        )
+        let line = latest_clang(&String::from_utf8_lossy(text))?
+            .trim()
+            .to_owned();
+        Some(line)
     }
 }
 
-/// The first string of the latest clang in a `.comment` section, of device code or of host code.
-#[must_use]
-pub fn latest_clang(comment: &str) -> Option<&str> {
+/// The first line of the latest clang in a `.comment` section.
+fn latest_clang(comment: &str) -> Option<&str> {
     let lines = comment.split('\0');
     let versions = lines.filter_map(|line| Some((major_version(line)?, line)));
     // `min_by_key` takes the first of equal versions.

@@ -18,7 +18,7 @@ pub use coverage_mapping::{
     mapped_functions,
 };
 pub use descriptor::DescriptorError;
-pub use elf::{CodeObject, CodeObjectError, ElfRange, ElfSection, ProfileSections, latest_clang};
+pub use elf::{CodeObject, CodeObjectError, ElfRange, ElfSection, ProfileSections};
 pub use identity::{Identity, sanitize_target};
 pub use kernel::Kernel;
 pub use kernel_sources::name_ref;

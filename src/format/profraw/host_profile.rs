@@ -23,8 +23,6 @@ const VIRTUAL_TABLE: usize = 24;
 pub struct HostProfile<'a> {
     /// The version with its variant.
     pub version: Version,
-    /// The GNU build ids of the files that its code was in.
-    pub build_ids: Vec<&'a [u8]>,
     /// The counts and values of each function.
     pub functions: CountsByFunction,
     /// The section of the names of functions.
@@ -55,8 +53,7 @@ impl<'a> HostProfile<'a> {
     fn first(file: &'a [u8]) -> Result<(Self, usize), ProfileError> {
         let profile = pool::whole(file, RawProfile::parse(file)?)?;
         let version = *profile.header.version();
-        let layouts = version.layout();
-        let layout = layouts.record;
+        let layout = version.layout().record;
         let names = profile.sections.names.clone();
         let mut tail = Tail {
             file,
@@ -82,7 +79,6 @@ impl<'a> HostProfile<'a> {
         })?;
         let read = Self {
             version,
-            build_ids: build_ids(&file[layouts.header_bytes()..profile.sections.data.start]),
             functions,
             names: &file[names],
         };
@@ -120,21 +116,6 @@ impl<'a> Tail<'a> {
         self.at += taken.len() + padding(taken.len());
         Ok(taken)
     }
-}
-
-/// The ids in the binary ids of a profile: each is its length in 8 bytes, the id, and padding.
-fn build_ids(bytes: &[u8]) -> Vec<&[u8]> {
-    let mut ids = Vec::new();
-    let mut rest = bytes;
-    while let Some((len, more)) = rest.split_first_chunk() {
-        let len = usize::try_from(u64::from_le_bytes(*len)).ok();
-        let Some((id, more)) = len.and_then(|len| more.split_at_checked(len)) else {
-            break;
-        };
-        ids.push(id);
-        rest = more.get(padding(id.len())..).unwrap_or_default();
-    }
-    ids
 }
 
 /// The hashes of the names of what lay at addresses.

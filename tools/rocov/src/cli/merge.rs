@@ -84,15 +84,6 @@ pub(crate) struct MergeArguments {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// The program or library that profiles of host code are of: it tells rocov which clang compiled it; can be
-    /// repeated
-    ///
-    /// -fprofile-instr-use of clang 22 and later needs another indexed profile than that of earlier ones. rocov
-    /// looks for the clang in the files that the kernel registries of the inputs name, and in their device code.
-    /// If there are none, name the file.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) host_binary: Vec<PathBuf>,
-
     /// Merge by the llvm-profdata of this directory
     ///
     /// Without it, rocov writes indexed profiles itself.

@@ -15,7 +15,6 @@ pub(crate) mod components;
 mod data_directory;
 pub(crate) mod device_elfs;
 mod host_code;
-mod host_compilers;
 pub(crate) mod labels;
 pub(crate) mod match_elfs;
 mod names;
@@ -28,7 +27,6 @@ pub(crate) mod zeros;
 
 pub(crate) use self::builds::Builds;
 pub(crate) use self::data_directory::{DataDirectory, check_archs, is_missing};
-pub(crate) use self::host_compilers::HostCompilers;
 pub(crate) use self::names::{DATABASE, DeviceProfile, FileKind, POOLED_HOST, is_searched};
 pub(crate) use self::registries::{Origins, Registries};
 pub(crate) use self::walk::DirectoryWalk;

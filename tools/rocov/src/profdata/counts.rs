@@ -73,7 +73,7 @@ impl ProfileCounts {
         let mut all: Option<Self> = None;
         for path in paths {
             let failed = || format!("cannot read {}", path.display());
-            for counts in NamedCounts::of_host(path, |_| None).with_context(failed)? {
+            for counts in NamedCounts::of_host(path, None).with_context(failed)? {
                 let of_program = Self {
                     version: counts.version,
                     functions: counts.functions,

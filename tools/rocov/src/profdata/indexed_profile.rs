@@ -98,9 +98,9 @@ impl IndexedProfile {
         Ok(true)
     }
 
-    /// The hashes of the functions.
+    /// The forms of the hashes of functions.
     pub(crate) fn hashes(&self) -> FunctionHashes {
-        self.hashes
+        self.hashes.known()
     }
 
     /// The number of functions that have other counters or values in another profile, and the name of one.
@@ -120,8 +120,8 @@ impl IndexedProfile {
         };
         if has(|counts| !counts.uniform.is_empty()) {
             IndexVersion::Uniformity
-        } else if self.hashes.are_finer {
-            IndexVersion::FinerHashes
+        } else if self.hashes().has_short {
+            IndexVersion::ShortHashes
         } else if self.has_new_bitmaps || has(|counts| counts.values.has(ValueKind::VirtualTable)) {
             IndexVersion::VirtualTables
         } else if has(|counts| !counts.bitmap.is_empty()) {

@@ -40,23 +40,24 @@ impl NamedCounts {
         Self::of_raw(version, sum.functions()?, names, clang)
     }
 
-    /// The counts in the profile of host code at `path`, raw or indexed. `clang` gives the releases of clang that
-    /// may have compiled the files with these build ids, if it knows them.
+    /// The counts in the profile of host code at `path`, raw or indexed. One of these releases of `clang` compiled the
+    /// code, if they are known.
     ///
     /// # Errors
     ///
     /// Fails if the file cannot be read, is damaged, or is of a version that is not known.
-    pub(crate) fn of_host(
-        path: &Path,
-        clang: impl Fn(&[&[u8]]) -> Option<RangeInclusive<u32>>,
-    ) -> Result<Vec<Self>> {
+    pub(crate) fn of_host(path: &Path, clang: Option<&RangeInclusive<u32>>) -> Result<Vec<Self>> {
         let file = mmap::read(path)?;
         if is_indexed(path) {
             return Ok(vec![indexed_reader::read(&file)?]);
         }
         let profiles = HostProfile::all(&file)?.into_iter().map(|profile| {
-            let clang = clang(&profile.build_ids);
-            Self::of_raw(profile.version, profile.functions, profile.names, clang)
+            Self::of_raw(
+                profile.version,
+                profile.functions,
+                profile.names,
+                clang.cloned(),
+            )
         });
         profiles.collect()
     }
@@ -73,12 +74,14 @@ impl NamedCounts {
         })
         .context("its names are damaged")?;
         let clang = clang.unwrap_or_else(|| version.layout().llvm.clone());
+        let hashes = functions.keys().map(|(_, hash)| *hash);
+        let hashes = FunctionHashes::of_clang(&version, &clang, hashes);
         Ok(Self {
             variant: version.word() - u64::from(version.layout().version),
             version,
             functions,
             names: known,
-            hashes: FunctionHashes::of_clang(&version, &clang),
+            hashes,
         })
     }
 

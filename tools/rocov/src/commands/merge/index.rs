@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::{Damaged, Gathered, HOST};
 use crate::cli::MergeArguments;
-use crate::profdata::index_version::FIRST_CLANG_WITH_FINER_HASHES;
+use crate::profdata::index_version::FIRST_CLANG_WITH_SHORT;
 use crate::profdata::indexed_profile::IndexedProfile;
 use crate::profdata::named_counts::NamedCounts;
 use crate::term::plural::count;
@@ -61,17 +61,15 @@ fn of_arch(arch: &str, gathered: &Gathered) -> Result<Option<IndexedProfile>> {
     Ok(Some(profile))
 }
 
-/// The profile of host code; `None` if its profiles do not fit into one. If no file of it tells its compiler, that is
-/// the compiler of the device code.
+/// The profile of host code; `None` if its profiles do not fit into one. Its compiler is
+/// that of the device code if there is some.
 fn of_host(gathered: &mut Gathered) -> Result<Option<IndexedProfile>> {
     let mut profile = IndexedProfile::default();
     let (mut whole, mut damaged) = (Vec::new(), Vec::new());
     let mut code_objects = gathered.sums.code_objects.keys();
-    let of_device = code_objects.find_map(|it| gathered.clang(it));
-    let compilers = &gathered.host_compilers;
-    let clang = |ids: &[&[u8]]| compilers.releases(ids).or_else(|| of_device.clone());
+    let clang = code_objects.find_map(|it| gathered.clang(it));
     for path in &gathered.host {
-        match NamedCounts::of_host(path, clang) {
+        match NamedCounts::of_host(path, clang.as_ref()) {
             Ok(parts) => {
                 for counts in parts {
                     if !profile.add(counts, path.display())? {
@@ -91,7 +89,7 @@ fn of_host(gathered: &mut Gathered) -> Result<Option<IndexedProfile>> {
     Ok(Some(profile))
 }
 
-/// Prints what an indexed profile lacks, and which clangs can optimize by it if not all can.
+/// Prints what an indexed profile lacks, and which clangs can optimize by it if not those of all its code can.
 fn say_doubts(arch: &str, profile: &IndexedProfile) {
     let mut doubts = Vec::new();
     if let Some((number, name)) = profile.left_out() {
@@ -102,22 +100,12 @@ fn say_doubts(arch: &str, profile: &IndexedProfile) {
         ));
     }
     let hashes = profile.hashes();
-    let first = FIRST_CLANG_WITH_FINER_HASHES;
-    if hashes.are_finer && (hashes.are_coarse || hashes.are_unknown) {
+    if hashes.has_long && hashes.has_short {
+        let first = FIRST_CLANG_WITH_SHORT;
         doubts.push(format!(
             "{arch}: clang {first} or later compiled some of this code, and an earlier clang the rest: \
              -fprofile-instr-use of clang {first} and later can use the profile; merge the profiles of each clang \
              by themselves for the others"
-        ));
-    } else if hashes.are_unknown {
-        let remedy = match arch {
-            HOST => "name the program with --host-binary",
-            _ => "give the directory of the run, which has the device ELFs in objects",
-        };
-        doubts.push(format!(
-            "{arch}: no file tells which clang compiled this code: reports and -fprofile-instr-use of clang {} and \
-             earlier can use the profile; for clang {first}, {remedy}",
-            first - 1
         ));
     }
     print::warn(&doubts);

@@ -29,7 +29,7 @@ use rocov::format::registry::model::Document;
 use tempfile::TempDir;
 
 use crate::cli::{FailureMode, MergeArguments};
-use crate::data::{DataDirectory, HostCompilers, is_missing, profile_header};
+use crate::data::{DataDirectory, is_missing, profile_header};
 use crate::llvm::{LlvmTools, clang_releases};
 use crate::support::mmap;
 use crate::term::exit_status::CommandResult;
@@ -58,8 +58,6 @@ struct Gathered {
     sums: Sums,
     /// Profiles of host code.
     host: Vec<PathBuf>,
-    /// The compilers of host code.
-    host_compilers: HostCompilers,
     /// The indexed profiles of architectures and of host code that rocov made.
     indexed: BTreeMap<String, Vec<u8>>,
     /// The architectures, or host code, whose profiles only llvm-profdata may merge.
@@ -139,7 +137,6 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
         overlaps: arguments.data().is_some_and(|it| inputs.overlap(it)),
         ..Gathered::default()
     };
-    gathered.host_compilers = HostCompilers::of(inputs.data.registries(), &arguments.host_binary)?;
     gathered.add_kept(&inputs.data, arguments);
     gathered.zeros = std::mem::take(&mut inputs.data.zeros);
     let damaged = std::mem::take(&mut inputs.data.damaged).into_iter();
