@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 use std::collections::btree_map::Entry;
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Error, Result, anyhow, bail};
 use byteorder::{ByteOrder, LittleEndian};
 use rocov::format::profraw::{CountsByFunction, FunctionCounts, ValueProfile, Version};
 
@@ -79,17 +80,19 @@ fn functions(
                 let (structure, counts) = record(&mut records, number)?;
                 match functions.entry((hash, structure)) {
                     Entry::Vacant(place) => _ = place.insert(counts),
-                    Entry::Occupied(_) => bail!("it is damaged: it has {hash:#018x} twice"),
+                    Entry::Occupied(_) => return Err(twice(hash)),
                 }
             }
             if names.insert(hash, name.to_vec()).is_some() {
-                bail!("it is damaged: it has {hash:#018x} twice");
+                return Err(twice(hash));
             }
             found += 1;
         }
     }
     if found != entries {
-        bail!("it is damaged: it has {found} functions, and says {entries}");
+        return Err(damaged(format_args!(
+            "it has {found} functions, expected {entries}"
+        )));
     }
     Ok(functions)
 }
@@ -113,7 +116,7 @@ fn record(bytes: &mut Bytes<'_>, version: u64) -> Result<(u64, FunctionCounts)> 
     }
     let at = bytes.at;
     let read = ValueProfile::read(bytes.rest(), VALUE_KINDS);
-    let (values, size) = read.with_context(|| format!("it is damaged at byte {at}"))?;
+    let (values, size) = read.map_err(|error| damaged(format_args!("at byte {at}, {error}")))?;
     bytes.at += size;
     counts.values = values;
     Ok((hash, counts))
@@ -128,7 +131,7 @@ struct Bytes<'a> {
 impl<'a> Bytes<'a> {
     fn at(file: &'a [u8], place: u64) -> Result<Self> {
         let at = usize::try_from(place).ok().filter(|at| *at <= file.len());
-        let at = at.with_context(|| cut(place, file))?;
+        let at = at.ok_or_else(|| cut(place, file))?;
         Ok(Self { file, at })
     }
 
@@ -150,7 +153,7 @@ impl<'a> Bytes<'a> {
         let needed = number.saturating_add(self.at as u64);
         let end = usize::try_from(needed).ok();
         let taken = end.and_then(|end| self.file.get(self.at..end));
-        let taken = taken.with_context(|| cut(needed, self.file))?;
+        let taken = taken.ok_or_else(|| cut(needed, self.file))?;
         self.at += taken.len();
         Ok(taken)
     }
@@ -176,9 +179,17 @@ impl<'a> Bytes<'a> {
     }
 }
 
-fn cut(needed: u64, file: &[u8]) -> String {
-    format!(
-        "it is damaged: a part ends at byte {needed} of {}",
+fn cut(needed: u64, file: &[u8]) -> Error {
+    damaged(format_args!(
+        "a part ends at byte {needed} of {}",
         file.len()
-    )
+    ))
+}
+
+fn twice(hash: u64) -> Error {
+    damaged(format_args!("it has the function {hash:#018x} twice"))
+}
+
+fn damaged(reason: impl Display) -> Error {
+    anyhow!("the indexed profile is damaged: {reason}: merge the raw profiles again")
 }
