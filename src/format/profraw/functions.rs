@@ -8,6 +8,7 @@ use byteorder::{ByteOrder, LittleEndian};
 use crate::format::profraw::layout::Meaning;
 use crate::format::profraw::read::RawProfile;
 use crate::format::profraw::sum::MAX_COUNT;
+use crate::format::profraw::value_profile::ValueProfile;
 use crate::format::profraw::{ProfileError, Sum};
 use crate::format::sections::Section;
 
@@ -20,6 +21,8 @@ pub struct FunctionCounts {
     pub uniform: Vec<u64>,
     /// The MC/DC bitmap.
     pub bitmap: Vec<u8>,
+    /// The values at its sites: of host code only.
+    pub values: ValueProfile,
 }
 
 /// The counts of functions, by the hash of the name and the hash of the structure.
@@ -51,6 +54,7 @@ impl FunctionCounts {
         for (sum, more) in self.bitmap.iter_mut().zip(&more.bitmap) {
             *sum |= more;
         }
+        self.values.add(&more.values);
         Ok(())
     }
 }
@@ -61,27 +65,42 @@ impl Sum {
     /// # Errors
     /// Fails if a data record is damaged.
     pub fn functions(&self) -> Result<CountsByFunction, ProfileError> {
-        let (profile, file) = (self.profile(), self.bytes());
-        let bytes = profile.header.version().layout().record.bytes as usize;
-        let records = file[profile.sections.data.clone()].chunks_exact(bytes);
-        let mut functions = CountsByFunction::new();
-        // Records that share counts would take more memory than the file.
-        let mut room = file.len();
-        for (index, record) in records.enumerate() {
-            let record = Record {
-                profile,
-                file,
-                record,
-                index,
-            };
-            let counts = record.counts(&mut room)?;
-            match functions.entry(record.key()) {
-                Entry::Vacant(place) => _ = place.insert(counts),
-                Entry::Occupied(mut known) => known.get_mut().add(&counts)?,
-            }
-        }
-        Ok(functions)
+        read(self.profile(), self.bytes(), |_, _| {
+            Ok(ValueProfile::default())
+        })
     }
+}
+
+/// The counts of each function in `file`, with the values that `values` gives for each place and data record, one
+/// after the other.
+///
+/// # Errors
+/// Fails if a data record is damaged, or if `values` fails.
+pub(super) fn read(
+    profile: &RawProfile,
+    file: &[u8],
+    mut values: impl FnMut(usize, &[u8]) -> Result<ValueProfile, ProfileError>,
+) -> Result<CountsByFunction, ProfileError> {
+    let bytes = profile.header.version().layout().record.bytes as usize;
+    let records = file[profile.sections.data.clone()].chunks_exact(bytes);
+    let mut functions = CountsByFunction::new();
+    // Records that share counts would take more memory than the file.
+    let mut room = file.len();
+    for (index, record) in records.enumerate() {
+        let read = Record {
+            profile,
+            file,
+            record,
+            index,
+        };
+        let mut counts = read.counts(&mut room)?;
+        counts.values = values(index, record)?;
+        match functions.entry(read.key()) {
+            Entry::Vacant(place) => _ = place.insert(counts),
+            Entry::Occupied(mut known) => known.get_mut().add(&counts)?,
+        }
+    }
+    Ok(functions)
 }
 
 /// A data record.
@@ -134,6 +153,7 @@ impl<'a> Record<'a> {
             counters,
             uniform,
             bitmap,
+            values: ValueProfile::default(),
         })
     }
 

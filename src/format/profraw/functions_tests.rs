@@ -41,8 +41,8 @@ fn profile(word: u64, data: &[u8], counters: &[u8]) -> Result<CountsByFunction, 
 fn counts(counters: &[u64], bitmap: &[u8]) -> FunctionCounts {
     FunctionCounts {
         counters: counters.to_vec(),
-        uniform: Vec::new(),
         bitmap: bitmap.to_vec(),
+        ..FunctionCounts::default()
     }
 }
 

@@ -24,6 +24,9 @@ const SINGLE_BYTE: u64 = 1 << 60;
 /// Variant bit: counters are of LLVM's IR (`-fprofile-generate`), and there is no coverage mapping.
 const IR_LEVEL: u64 = 1 << 56;
 
+/// The first version whose MC/DC bitmaps have a bit for each way through a decision.
+const FIRST_WITH_NEW_BITMAPS: u32 = 10;
+
 /// A word of the header after the magic. Sizes and paddings are in bytes, other numbers in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are those of InstrProfData.inc")]
@@ -134,6 +137,12 @@ impl RecordLayout {
     pub fn clear_device_fields(&self, record: &mut [u8]) {
         record[self.function_pointer..self.function_pointer + 16].fill(0);
         record[self.value_sites..self.value_sites + 2 * self.value_kinds].fill(0);
+    }
+
+    /// The number of sites that a record claims for each kind of value.
+    pub(super) fn value_site_numbers(&self, record: &[u8]) -> impl Iterator<Item = u16> {
+        let numbers = &record[self.value_sites..][..2 * self.value_kinds];
+        numbers.chunks_exact(2).map(LittleEndian::read_u16)
     }
 
     /// The records without their sizes of waves: the part that is equal in all runs.
@@ -410,6 +419,13 @@ impl Version {
     #[must_use]
     pub fn layout(&self) -> &'static VersionLayout {
         self.layout
+    }
+
+    /// Returns whether MC/DC bitmaps have a bit for each way through a decision, as LLVM 19 and later write them.
+    /// Those of LLVM 18 have one for each combination of values.
+    #[must_use]
+    pub fn has_new_bitmaps(&self) -> bool {
+        self.layout.version >= FIRST_WITH_NEW_BITMAPS
     }
 
     /// The size of one counter in bytes.

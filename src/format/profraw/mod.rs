@@ -2,19 +2,23 @@
 //! sections of an unknown version ([`SavedSections`]).
 
 mod functions;
+mod host_profile;
 mod layout;
 pub(crate) mod pool;
 mod read;
 mod saved_sections;
 mod sum;
+mod value_profile;
 mod write;
 
 pub use functions::{CountsByFunction, FunctionCounts};
+pub use host_profile::HostProfile;
 pub use layout::{RecordLayout, Version, VersionLayout, Word};
 pub(crate) use pool::Pooled;
 pub use read::{Header, RawProfile};
 pub use saved_sections::{SavedSection, SavedSections};
 pub use sum::{Counts, MAX_COUNT, Sum};
+pub use value_profile::{ValueCount, ValueKind, ValueProfile, ValueProfileError};
 pub use write::{Parts, encode};
 
 use thiserror::Error;
@@ -103,6 +107,14 @@ pub enum ProfileError {
         index: usize,
         /// The section of the counts.
         section: Section,
+    },
+    /// The values of a data record are damaged.
+    #[error("data record {index} of the raw profile is damaged: {reason}")]
+    Values {
+        /// The place of the record, from 0.
+        index: usize,
+        /// The damage.
+        reason: ValueProfileError,
     },
     /// A count is too large. LLVM's tools reject the profile, too.
     #[error(

@@ -148,7 +148,7 @@ pub(super) fn plain(
 ///
 /// # Errors
 /// Fails if neither set is whole.
-fn whole(file: &[u8], profile: RawProfile) -> Result<RawProfile, ProfileError> {
+pub(super) fn whole(file: &[u8], profile: RawProfile) -> Result<RawProfile, ProfileError> {
     let Some(in_force) = in_force(&profile) else {
         return Ok(profile);
     };

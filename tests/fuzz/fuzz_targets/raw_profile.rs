@@ -1,8 +1,8 @@
-//! Raw profiles on disk with any contents: reads, additions, and saved sections.
+//! Raw profiles on disk with any contents: reads, additions, values of host code, and saved sections.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rocov::format::profraw::{Header, RawProfile, SavedSections, Sum};
+use rocov::format::profraw::{Header, HostProfile, RawProfile, SavedSections, Sum, ValueProfile};
 
 fuzz_target!(|file: &[u8]| {
     if let Ok(saved) = SavedSections::decode(file) {
@@ -12,6 +12,25 @@ fuzz_target!(|file: &[u8]| {
         let is_plain = saved.sections.iter().all(|it| it.name.is_ascii());
         assert!(again == saved || !is_plain, "{again:?}, not {saved:?}");
     }
+    // Indexed profiles have values in the form of raw ones.
+    if let Ok((mut values, size)) = ValueProfile::read(file, 3) {
+        assert!(size <= file.len(), "values lie in the file");
+        let written = |values: &ValueProfile| {
+            let mut bytes = Vec::new();
+            values.write(&mut bytes);
+            bytes
+        };
+        let bytes = written(&values);
+        let (again, size) = ValueProfile::read(&bytes, 3).expect("its own encoding");
+        assert_eq!((written(&again), size), (bytes.clone(), bytes.len()));
+        values.add(&again);
+        assert_eq!(
+            written(&values).len(),
+            bytes.len(),
+            "no site becomes larger"
+        );
+    }
+    let _ = HostProfile::all(file);
     let _ = Header::parse(file);
     let Ok(profile) = RawProfile::parse(file) else {
         return;

@@ -12,8 +12,7 @@ use crate::data::profile_header;
 ///
 /// rocov adds up the profiles of each code object as fast as it can read them. You can merge pooled
 /// directories further, in any order and grouping, to the same result. Counts stop at 2^56, the largest
-/// that llvm-profdata takes. Value profiles of host code (-fprofile-generate) need an installed llvm-profdata,
-/// which merges them.
+/// that llvm-profdata takes.
 #[derive(Args)]
 #[command(override_usage = "rocov merge INPUT... (-o OUT | --pgo OUT | --pooled DIR) [OPTIONS]")]
 #[command(after_help = "\
@@ -87,8 +86,7 @@ pub(crate) struct MergeArguments {
 
     /// Merge by the llvm-profdata of this directory
     ///
-    /// Without it, rocov writes indexed profiles itself, and looks for an llvm-profdata only for host code
-    /// with value profiles, and for code whose Clang it does not know.
+    /// Without it, rocov writes indexed profiles itself.
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Result, bail};
 
@@ -16,9 +15,7 @@ use crate::data::DataDirectory;
 use crate::data::components::Components;
 use crate::data::match_elfs::{MatchedElfs, NotOfComponents};
 use crate::llvm::LlvmTools;
-use crate::profdata::{
-    BinaryCounts, MergedProfiles, ProfileCounts, llvm_profdata, per_label, uniformity,
-};
+use crate::profdata::{MergedProfiles, host_counts, per_label, uniformity};
 use crate::render;
 use crate::render::annotated;
 use crate::render::annotated::AnnotatedSource;
@@ -172,14 +169,9 @@ fn add_host(
     if profiles.is_empty() {
         bail!("no profile of host code in {data}: compile with what `rocov flags --host` prints");
     }
-    let counts = match ProfileCounts::of_programs(&profiles) {
-        Ok(counts) => BinaryCounts::Summed(Arc::new(counts)),
-        Err(_) => {
-            let profile = merged.directory().join("host.profdata");
-            print::warn(&llvm_profdata::merge(&profiles, &profile, installed, &[])?);
-            BinaryCounts::Indexed(profile)
-        }
-    };
+    let part = merged.directory().join("host.profdata");
+    let (counts, said) = host_counts(&profiles, part, installed)?;
+    print::warn(&said);
     report.add_host(binaries, counts, profiles.len());
     Ok(())
 }

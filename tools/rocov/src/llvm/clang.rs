@@ -1,6 +1,7 @@
 //! Compilers: their versions as they print them, and as code that they made carries them.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -105,6 +106,14 @@ fn full_version(line: &str) -> Option<String> {
 /// LLVM's major version in the version line of a clang, as in `clang version 22.1.8`.
 pub(crate) fn clang_release(line: &str) -> Option<u32> {
     number_after(line, "clang version ")
+}
+
+/// The releases of LLVM that the clang with this version line may have the code of. A build from between two
+/// releases calls itself the later one.
+pub(crate) fn clang_releases(line: &str) -> Option<RangeInclusive<u32>> {
+    let release = clang_release(line)?;
+    let is_between = line.contains("git");
+    Some(release - u32::from(is_between)..=release)
 }
 
 /// The decimal number that follows the first `label` in `text`.

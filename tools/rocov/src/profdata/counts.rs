@@ -9,8 +9,7 @@ use rocov::format::profraw::{
     CountsByFunction, FunctionCounts, MAX_COUNT, ProfileError, Sum, Version,
 };
 
-use super::indexed_reader;
-use crate::data::profile_header;
+use super::named_counts::NamedCounts;
 use crate::support::mmap;
 
 /// The counts of a code object, or of programs on the host.
@@ -69,38 +68,46 @@ impl ProfileCounts {
     ///
     /// # Errors
     ///
-    /// Fails if a profile cannot be read, is damaged or is of another raw version than the first.
+    /// Fails if a profile cannot be read, is damaged or does not fit to the first.
     pub(crate) fn of_programs(paths: &[&Path]) -> Result<Self> {
         let mut all: Option<Self> = None;
         for path in paths {
-            let of_program = match profile_header::is_indexed(path) {
-                true => Self::of_index(path)?,
-                false => Self::of(&[path])?,
-            };
-            let Some(sums) = &mut all else {
-                all = Some(of_program);
-                continue;
-            };
-            if sums.version.word() != of_program.version.word() {
-                bail!(
-                    "{} is of another raw version than the first profile: compile all host code with one clang",
-                    path.display()
-                );
+            let failed = || format!("cannot read {}", path.display());
+            for counts in NamedCounts::of_host(path, None).with_context(failed)? {
+                let of_program = Self {
+                    version: counts.version,
+                    functions: counts.functions,
+                };
+                match &mut all {
+                    Some(sums) => sums.add_program(of_program).with_context(failed)?,
+                    None => all = Some(of_program),
+                }
             }
-            add(&mut sums.functions, of_program.functions)?;
         }
         all.context("no raw profile is given")
     }
 
-    /// The counts of an indexed profile.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the profile cannot be read, or if rocov does not read all of its parts.
-    fn of_index(path: &Path) -> Result<Self> {
-        let file = mmap::read(path)?;
-        let failed = || format!("rocov does not read {}: use llvm-profdata", path.display());
-        indexed_reader::counts(&file).with_context(failed)
+    /// Adds the counts of another program.
+    fn add_program(&mut self, more: Self) -> Result<()> {
+        let form = |it: &Self| {
+            let has_bitmaps = it.functions.values().any(|it| !it.bitmap.is_empty());
+            (
+                it.version.is_single_byte(),
+                has_bitmaps.then(|| it.version.has_new_bitmaps()),
+            )
+        };
+        let (own, others) = (form(self), form(&more));
+        let fits =
+            own.0 == others.0 && (own.1.is_none() || others.1.is_none() || own.1 == others.1);
+        if !fits {
+            bail!(
+                "it counts in another way than the first profile: compile all host code with one clang and one set of flags"
+            );
+        }
+        if own.1.is_none() {
+            self.version = more.version;
+        }
+        add(&mut self.functions, more.functions)
     }
 
     /// Counts of 0 of the functions.
@@ -109,6 +116,7 @@ impl ProfileCounts {
             counters: vec![0; counts.counters.len()],
             uniform: vec![0; counts.uniform.len()],
             bitmap: vec![0; counts.bitmap.len()],
+            ..FunctionCounts::default()
         })
     }
 
@@ -124,6 +132,7 @@ impl ProfileCounts {
             counters: scaled(&counts.counters),
             uniform: scaled(&counts.uniform),
             bitmap: counts.bitmap.clone(),
+            ..FunctionCounts::default()
         })
     }
 
@@ -134,8 +143,8 @@ impl ProfileCounts {
     ) -> Self {
         self.map(|counts| FunctionCounts {
             counters: counters(counts),
-            uniform: Vec::new(),
             bitmap: counts.bitmap.clone(),
+            ..FunctionCounts::default()
         })
     }
 

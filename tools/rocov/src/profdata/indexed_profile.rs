@@ -6,127 +6,108 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use std::ops::RangeInclusive;
+use std::fmt::Display;
+use std::iter;
 
+use anyhow::{Context, Result};
 use byteorder::{ByteOrder, LittleEndian};
-use rocov::format::codeobject::name_ref;
-use rocov::format::profraw::{FunctionCounts, Sum};
-use rocov::validate::for_each_name;
+use rocov::format::profraw::{FunctionCounts, ValueKind, Version};
 
-use crate::data::profile_header::INDEXED_MAGIC;
+use super::index_version::{FunctionHashes, IndexVersion, MAGIC, TABLE_WORD};
+use super::named_counts::NamedCounts;
+use super::{llvm_profdata, profile_summary};
 
-pub(super) const MAGIC: u64 = u64::from_le_bytes(INDEXED_MAGIC);
-/// The variants of a raw profile that an indexed profile has too: counters of LLVM's IR, of the entries of
-/// functions, and of single bytes (`VARIANT_MASK_IR_PROF`, `VARIANT_MASK_INSTR_ENTRY`,
-/// `VARIANT_MASK_BYTE_COVERAGE`).
-const VARIANTS: u64 = 1 << 56 | 1 << 58 | 1 << 60;
+/// The variants of a raw profile that tell its counters: of LLVM's IR, or of single bytes
+/// (`VARIANT_MASK_IR_PROF`, `VARIANT_MASK_BYTE_COVERAGE`).
+const COUNTERS: u64 = 1 << 56 | 1 << 60;
+/// The variants that profiles of one kind of counters may differ in: context-sensitive records, and counters of
+/// entries (`VARIANT_MASK_CSIR_PROF`, `VARIANT_MASK_INSTR_ENTRY`).
+const ADDITIONS: u64 = 1 << 57 | 1 << 58;
+/// The variant with context-sensitive records.
+const CONTEXT_SENSITIVE: u64 = 1 << 57;
+/// The bit in the hash of a function that tells a context-sensitive record (`CS_FLAG_IN_FUNC_HASH`).
+const CONTEXT_SENSITIVE_HASH: u64 = 1 << 60;
 /// The kind of hash that finds names: `HashT::MD5`.
 const MD5: u64 = 0;
-/// The word of the header with the place of the hash table.
-pub(super) const TABLE_WORD: usize = 4;
-/// The word of the header with the place of the binary ids, from version 9 on.
-const BINARY_IDS_WORD: usize = 6;
-/// The word of the header with the place of the names of virtual tables, from version 12 on.
-const VTABLES_WORD: usize = 8;
-/// The value profiles of a function without values: their size with these two words, and their kinds.
-const NO_VALUES: [u32; 2] = [8, 0];
 /// The largest count (`getInstrMaxCountValue`). The two above it have a meaning of their own.
 const MAX: u64 = u64::MAX - 2;
-/// The shares of all executions that the summary has a line for, in millionths
-/// (`ProfileSummaryBuilder::DefaultCutoffs`).
-const CUTOFFS: [u64; 16] = [
-    10_000, 100_000, 200_000, 300_000, 400_000, 500_000, 600_000, 700_000, 800_000, 900_000,
-    950_000, 990_000, 999_000, 999_900, 999_990, 999_999,
-];
 
 /// A counter is uniform if this share of its executions had all lanes of the wave active, in tenths.
 const UNIFORM_TENTHS: u128 = 9;
-/// The first clang whose hashes of functions tell more kinds of code apart.
-const FIRST_CLANG_WITH_FINER_HASHES: u32 = 22;
-
-/// The version of an indexed profile. The profile takes the lowest that has room for its counts, so that older
-/// tools read it too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u64)]
-enum IndexVersion {
-    /// Since LLVM 13.
-    Counters = 7,
-    /// Since LLVM 18: records have MC/DC bitmaps.
-    Bitmaps = 11,
-    /// Since LLVM 22: clang compares finer hashes of functions.
-    FinerHashes = 13,
-    /// Since LLVM 23: records tell which counters are uniform.
-    Uniformity = 14,
-}
-
-/// The first versions with these parts.
-pub(super) const FIRST_WITH_BITMAPS: u64 = IndexVersion::Bitmaps as u64;
-pub(super) const FIRST_WITH_FINER_HASHES: u64 = IndexVersion::FinerHashes as u64;
-pub(super) const FIRST_WITH_UNIFORMITY: u64 = IndexVersion::Uniformity as u64;
-
-impl IndexVersion {
-    /// The number of words at the start of a file, the place of the hash table being the last before those of
-    /// the sections that rocov leaves empty.
-    fn header_words(self) -> usize {
-        match self {
-            Self::Counters => 5,
-            Self::Bitmaps => 8,
-            Self::FinerHashes | Self::Uniformity => 9,
-        }
-    }
-}
 
 /// The counts of the functions of one name, by the hash of their code.
 type OfName = BTreeMap<u64, FunctionCounts>;
 
-/// The counts of functions in several code objects.
+/// The counts of functions in several code objects, programs or libraries.
 #[derive(Default)]
 pub(crate) struct IndexedProfile {
     variant: Option<u64>,
-    /// True if the hashes are those of [`IndexVersion::FinerHashes`].
-    has_finer_hashes: Option<bool>,
+    /// The first profile of front-end instrumentation, and the first of IR-level instrumentation.
+    kinds: [Option<String>; 2],
+    hashes: FunctionHashes,
     /// By the hash of the name.
     functions: BTreeMap<u64, OfName>,
     names: HashMap<u64, Vec<u8>>,
+    /// True if MC/DC bitmaps have the bits of [`IndexVersion::VirtualTables`].
+    has_new_bitmaps: bool,
+    /// The number of functions whose counts or values are not in it, and the hash of the name of one.
+    left_out: Option<(usize, u64)>,
 }
 
 impl IndexedProfile {
-    /// The profile with the counts of all `sums`; `None` if they do not fit together, or if the kind of their
-    /// hashes is not known. With each sum come the releases of clang that may have compiled its code, if they
-    /// are known.
-    pub(crate) fn of<'a>(
-        sums: impl IntoIterator<Item = (&'a Sum, Option<RangeInclusive<u32>>)>,
-    ) -> Option<Self> {
-        let mut profile = Self::default();
-        for (sum, clang) in sums {
-            profile.add(sum, clang)?;
+    /// Adds the counts in the file or code object `from`. Returns false if they have parts that rocov does not write,
+    /// or are of single bytes in some profiles only. Of functions with one name and hash but other counters, the first
+    /// stays, as in llvm-profdata.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the profiles are of both kinds of instrumentation.
+    pub(crate) fn add(&mut self, counts: NamedCounts, from: impl Display) -> Result<bool> {
+        let has_new_bitmaps = counts.has_new_bitmaps();
+        let NamedCounts {
+            variant,
+            functions,
+            names,
+            hashes,
+            ..
+        } = counts;
+        let is_ir_level = usize::from(Version::is_ir_level(variant));
+        self.kinds[is_ir_level].get_or_insert_with(|| from.to_string());
+        if let [Some(front_end), Some(ir_level)] = &self.kinds {
+            return Err(llvm_profdata::mixed(front_end, ir_level));
         }
-        Some(profile)
-    }
-
-    fn add(&mut self, sum: &Sum, clang: Option<RangeInclusive<u32>>) -> Option<()> {
-        let (profile, file) = (sum.profile(), sum.bytes());
-        let version = profile.header.version();
-        let variant = version.word() - u64::from(version.layout().version);
-        let has_finer_hashes =
-            has_finer_hashes(&clang.unwrap_or_else(|| version.layout().llvm.clone()))?;
-        let fits = variant & !VARIANTS == 0
-            && *self.variant.get_or_insert(variant) == variant
-            && *self.has_finer_hashes.get_or_insert(has_finer_hashes) == has_finer_hashes;
-        if !fits {
-            return None;
+        let known = self.variant.get_or_insert(variant);
+        if variant & !(COUNTERS | ADDITIONS) != 0 || variant & COUNTERS != *known & COUNTERS {
+            return Ok(false);
         }
-        for_each_name(&file[profile.sections.names.clone()], |name| {
-            self.names.insert(name_ref(name), name.to_vec());
-        })
-        .ok()?;
-        for ((name, hash), counts) in sum.functions().ok()? {
+        *known |= variant;
+        self.has_new_bitmaps |= has_new_bitmaps;
+        self.hashes.add(hashes);
+        self.names.extend(names);
+        for ((name, hash), counts) in functions {
             match self.functions.entry(name).or_default().entry(hash) {
                 Entry::Vacant(place) => _ = place.insert(counts),
-                Entry::Occupied(mut known) => known.get_mut().add(&counts).ok()?,
+                Entry::Occupied(mut known) => {
+                    let fits = known.get().values.fits(&counts.values);
+                    if known.get_mut().add(&counts).is_err() || !fits {
+                        self.left_out.get_or_insert((0, name)).0 += 1;
+                    }
+                }
             }
         }
-        Some(())
+        Ok(true)
+    }
+
+    /// The forms of the hashes of functions.
+    pub(crate) fn hashes(&self) -> FunctionHashes {
+        self.hashes.known()
+    }
+
+    /// The number of functions that have other counters or values in another profile, and the name of one.
+    pub(crate) fn left_out(&self) -> Option<(usize, String)> {
+        let (number, name) = self.left_out?;
+        let name = self.names.get(&name).map_or(&b""[..], Vec::as_slice);
+        Some((number, String::from_utf8_lossy(name).into_owned()))
     }
 
     /// The lowest version that has room for the counts.
@@ -139,8 +120,10 @@ impl IndexedProfile {
         };
         if has(|counts| !counts.uniform.is_empty()) {
             IndexVersion::Uniformity
-        } else if self.has_finer_hashes == Some(true) {
-            IndexVersion::FinerHashes
+        } else if self.hashes().has_short {
+            IndexVersion::ShortHashes
+        } else if self.has_new_bitmaps || has(|counts| counts.values.has(ValueKind::VirtualTable)) {
+            IndexVersion::VirtualTables
         } else if has(|counts| !counts.bitmap.is_empty()) {
             IndexVersion::Bitmaps
         } else {
@@ -148,9 +131,13 @@ impl IndexedProfile {
         }
     }
 
-    /// The bytes of the file. If it is `sparse`, it lacks the functions that never ran. `None` if a function has
-    /// no name.
-    pub(crate) fn bytes(&self, sparse: bool) -> Option<Vec<u8>> {
+    /// The bytes of the file. If it is `sparse`, it lacks the functions that never ran.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a function has no name.
+    pub(crate) fn bytes(&self, sparse: bool) -> Result<Vec<u8>> {
+        let variant = self.variant.unwrap_or_default();
         let ran = |of_name: &OfName| {
             of_name
                 .values()
@@ -160,18 +147,19 @@ impl IndexedProfile {
         let functions: Vec<_> = functions.filter(|(_, it)| !sparse || ran(it)).collect();
         let version = self.version();
         let mut bytes = Vec::new();
-        push(
-            &mut bytes,
-            [
-                MAGIC,
-                version as u64 | self.variant.unwrap_or_default(),
-                0,
-                MD5,
-            ],
-        );
+        push(&mut bytes, [MAGIC, version as u64 | variant, 0, MD5]);
         bytes.resize(8 * version.header_words(), 0);
-        let records = functions.iter().flat_map(|(_, of_name)| of_name.values());
-        push(&mut bytes, summary(records));
+        for is_sensitive in
+            iter::once(false).chain((variant & CONTEXT_SENSITIVE != 0).then_some(true))
+        {
+            let records = functions.iter().flat_map(|(_, of_name)| *of_name);
+            let records =
+                records.filter(|(hash, _)| (*hash & CONTEXT_SENSITIVE_HASH != 0) == is_sensitive);
+            push(
+                &mut bytes,
+                profile_summary::words(records.map(|(_, counts)| counts)),
+            );
+        }
         // As many buckets as the generator of LLVM's tables makes, and at least one.
         let number = (functions.len() * 4 / 3).next_power_of_two();
         let mut buckets: Vec<Vec<_>> = vec![Vec::new(); number];
@@ -185,9 +173,14 @@ impl IndexedProfile {
                 continue;
             }
             places.push(bytes.len() as u64);
-            bytes.extend(u16::try_from(bucket.len()).ok()?.to_le_bytes());
+            let len =
+                u16::try_from(bucket.len()).context("the profiles have too many functions")?;
+            bytes.extend(len.to_le_bytes());
             for (hash, of_name) in bucket {
-                let name = self.names.get(hash)?;
+                let name = self.names.get(hash);
+                let name = name.with_context(|| {
+                    format!("the profiles have no name for the function {hash:#018x}")
+                })?;
                 let mut data = Vec::new();
                 for (hash, counts) in of_name {
                     push_record(&mut data, *hash, counts, version);
@@ -203,31 +196,14 @@ impl IndexedProfile {
         push(&mut bytes, places);
         let header = &mut bytes[..8 * version.header_words()];
         LittleEndian::write_u64(&mut header[8 * TABLE_WORD..], table);
-        self.push_empty_sections(&mut bytes, version);
-        Some(bytes)
-    }
-
-    /// Writes the sections behind the hash table that have nothing in them: each is its size, 0.
-    fn push_empty_sections(&self, bytes: &mut Vec<u8>, version: IndexVersion) {
-        let places: &[usize] = match version {
-            IndexVersion::Counters => &[],
-            IndexVersion::Bitmaps => &[BINARY_IDS_WORD],
-            IndexVersion::FinerHashes | IndexVersion::Uniformity => {
-                &[BINARY_IDS_WORD, VTABLES_WORD]
-            }
-        };
-        for place in places {
+        // The sections behind the hash table have nothing in them. Each is its size, 0.
+        for word in version.section_words() {
             let section = bytes.len() as u64;
-            LittleEndian::write_u64(&mut bytes[8 * place..], section);
-            push(bytes, [0]);
+            LittleEndian::write_u64(&mut bytes[8 * word..], section);
+            push(&mut bytes, [0]);
         }
+        Ok(bytes)
     }
-}
-
-/// Returns whether these releases of clang make finer hashes of functions; `None` if some of them do.
-fn has_finer_hashes(clang: &RangeInclusive<u32>) -> Option<bool> {
-    let [first, last] = [clang.start(), clang.end()].map(|it| *it >= FIRST_CLANG_WITH_FINER_HASHES);
-    (first == last).then_some(first)
 }
 
 /// Appends the record of a function.
@@ -240,7 +216,7 @@ fn push_record(data: &mut Vec<u8>, hash: u64, counts: &FunctionCounts, version: 
     if version >= IndexVersion::Uniformity {
         push_bytes(data, &uniformity(counts));
     }
-    data.extend(NO_VALUES.iter().flat_map(|word| word.to_le_bytes()));
+    counts.values.write(data);
 }
 
 /// Appends the number of bytes, and the bytes, up to a multiple of 8.
@@ -267,41 +243,6 @@ fn uniformity(counts: &FunctionCounts) -> Vec<u8> {
         byte
     });
     bytes.collect()
-}
-
-/// The summary of these functions' counters, by which compilers tell hot code from cold: the words that
-/// `IndexedInstrProf::Summary` has, and `ProfileSummaryBuilder` computes.
-fn summary<'a>(functions: impl Iterator<Item = &'a FunctionCounts>) -> Vec<u64> {
-    let mut frequencies: BTreeMap<u64, u64> = BTreeMap::new();
-    let [mut number, mut entries, mut inner, mut total] = [0_u64; 4];
-    for counts in functions {
-        number += 1;
-        for (place, count) in counts.counters.iter().enumerate() {
-            let largest = if place == 0 { &mut entries } else { &mut inner };
-            *largest = (*largest).max(*count);
-            total = total.wrapping_add(*count);
-            *frequencies.entry(*count).or_default() += 1;
-        }
-    }
-    let blocks: u64 = frequencies.values().sum();
-    let largest = frequencies.keys().next_back().copied().unwrap_or_default();
-    let fields = [number, blocks, entries, largest, inner, total];
-    let mut words = vec![fields.len() as u64, CUTOFFS.len() as u64];
-    words.extend(fields);
-    let mut descending = frequencies.into_iter().rev();
-    let [mut least, mut seen, mut executions] = [0_u64; 3];
-    for cutoff in CUTOFFS {
-        let wanted = u128::from(total) * u128::from(cutoff) / 1_000_000;
-        while u128::from(executions) < wanted
-            && let Some((count, blocks)) = descending.next()
-        {
-            least = count;
-            executions = executions.wrapping_add(count.wrapping_mul(blocks));
-            seen += blocks;
-        }
-        words.extend([cutoff, least, seen]);
-    }
-    words
 }
 
 fn push(bytes: &mut Vec<u8>, words: impl IntoIterator<Item = u64>) {

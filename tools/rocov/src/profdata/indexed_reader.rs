@@ -1,68 +1,106 @@
-//! Reads the counts of indexed profiles, such as the sums of host code that `rocov merge --pooled` keeps.
+//! Reads indexed profiles, such as the sums of host code that `rocov merge --pooled` keeps.
 //!
-//! [`super::indexed_profile`] has the format. Value profiles and everything that is no count are skipped.
+//! [`super::indexed_profile`] has the format. Binary ids, and everything else that is of no use for counts, are
+//! skipped.
 
+use std::collections::HashMap;
 use std::collections::btree_map::Entry;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 
+use anyhow::{Error, Result, anyhow, bail};
 use byteorder::{ByteOrder, LittleEndian};
-use rocov::format::profraw::{CountsByFunction, FunctionCounts, Version};
+use rocov::format::profraw::{CountsByFunction, FunctionCounts, ValueProfile, Version};
 
-use super::ProfileCounts;
-use super::indexed_profile::{
-    FIRST_WITH_BITMAPS, FIRST_WITH_FINER_HASHES, FIRST_WITH_UNIFORMITY, MAGIC, TABLE_WORD,
-};
+use super::index_version::{FunctionHashes, IndexVersion, MAGIC, TABLE_WORD, VARIANTS};
+use super::named_counts::NamedCounts;
 
 /// The versions whose hash tables have this form.
-const VERSIONS: std::ops::RangeInclusive<u64> = 7..=FIRST_WITH_UNIFORMITY;
-/// The bits of a version word that tell the variant.
-const VARIANTS: u64 = 0xff << 56;
-/// The raw version of LLVM 19 to 22. It differs from others in the numbers of MC/DC bits only.
+const VERSIONS: RangeInclusive<u64> =
+    IndexVersion::Counters as u64..=IndexVersion::Uniformity as u64;
+/// The raw version of LLVM 18, whose MC/DC bitmaps have other bits than those of later versions.
+const RAW_VERSION_OF_18: u64 = 9;
+/// The raw version of LLVM 19 to 22.
 const RAW_VERSION: u64 = 10;
+/// The kinds of values.
+const VALUE_KINDS: usize = 3;
 
-/// The counts of the indexed profile `file`; `None` if it is of an unknown version, is damaged, or has parts that
-/// need more than the file to be read: MC/DC bits of clang 18, which an index of clang 21 may have, and the uniformity of
-/// counters.
-pub(super) fn counts(file: &[u8]) -> Option<ProfileCounts> {
-    let mut header = Bytes(file);
-    let (magic, version) = (header.word()?, header.word()?);
-    let (number, variant) = (version & !VARIANTS, version & VARIANTS);
-    if magic != MAGIC || !VERSIONS.contains(&number) {
-        return None;
+/// The counts of the indexed profile `file`.
+///
+/// # Errors
+///
+/// Fails if it is of an unknown version, is damaged, or tells which counters are uniform.
+pub(super) fn read(file: &[u8]) -> Result<NamedCounts> {
+    let mut header = Bytes { file, at: 0 };
+    let (magic, word) = (header.word()?, header.word()?);
+    if magic != MAGIC {
+        bail!("not an indexed profile: magic {magic:#018x}, expected {MAGIC:#018x}");
     }
-    let table = usize::try_from(Bytes(file.get(8 * TABLE_WORD..)?).word()?).ok()?;
-    let mut table = Bytes(file.get(table..)?);
+    let (number, variant) = (word & !VARIANTS, word & VARIANTS);
+    if !VERSIONS.contains(&number) {
+        let (min, max) = (VERSIONS.start(), VERSIONS.end());
+        bail!("indexed profile version {number} is not known, expected {min} to {max}");
+    }
+    let mut names = HashMap::new();
+    let functions = functions(file, number, &mut names)?;
+    let raw = match number == IndexVersion::Bitmaps as u64 {
+        true => RAW_VERSION_OF_18,
+        false => RAW_VERSION,
+    };
+    Ok(NamedCounts {
+        variant,
+        version: Version::of_word(raw | variant)?,
+        functions,
+        names,
+        hashes: FunctionHashes::of_index(number, variant),
+    })
+}
+
+/// The counts in the hash table of a profile of version `number`. Adds the names of functions to `names`.
+fn functions(
+    file: &[u8],
+    number: u64,
+    names: &mut HashMap<u64, Vec<u8>>,
+) -> Result<CountsByFunction> {
+    let mut table = Bytes::at_word(file, TABLE_WORD)?;
     let (buckets, entries) = (table.word()?, table.word()?);
     let mut functions = CountsByFunction::new();
     let mut found = 0;
     for _ in 0..buckets {
-        let place = usize::try_from(table.word()?).ok()?;
+        let place = table.word()?;
         if place == 0 {
             continue;
         }
-        let mut bucket = Bytes(file.get(place..)?);
+        let mut bucket = Bytes::at(file, place)?;
         for _ in 0..LittleEndian::read_u16(bucket.take(2)?) {
-            let [name, name_bytes, data_bytes] = [bucket.word()?, bucket.word()?, bucket.word()?];
-            bucket.take(name_bytes)?;
-            let mut records = Bytes(bucket.take(data_bytes)?);
-            while !records.0.is_empty() {
-                let (hash, counts) = record(&mut records, number)?;
-                match functions.entry((name, hash)) {
+            let [hash, name, data] = [bucket.word()?, bucket.word()?, bucket.word()?];
+            let name = bucket.take(name)?;
+            let mut records = bucket.part(data)?;
+            while !records.is_empty() {
+                let (structure, counts) = record(&mut records, number)?;
+                match functions.entry((hash, structure)) {
                     Entry::Vacant(place) => _ = place.insert(counts),
-                    Entry::Occupied(_) => return None,
+                    Entry::Occupied(_) => return Err(twice(hash)),
                 }
+            }
+            if names.insert(hash, name.to_vec()).is_some() {
+                return Err(twice(hash));
             }
             found += 1;
         }
     }
-    (found == entries).then_some(())?;
-    let version = Version::of_word(RAW_VERSION | variant).ok()?;
-    Some(ProfileCounts { version, functions })
+    if found != entries {
+        return Err(damaged(format_args!(
+            "it has {found} functions, expected {entries}"
+        )));
+    }
+    Ok(functions)
 }
 
 /// A hash and its counts.
-fn record(bytes: &mut Bytes<'_>, version: u64) -> Option<(u64, FunctionCounts)> {
+fn record(bytes: &mut Bytes<'_>, version: u64) -> Result<(u64, FunctionCounts)> {
     let (hash, number) = (bytes.word()?, bytes.word()?);
-    let counters = bytes.take(number.checked_mul(8)?)?;
+    let counters = bytes.take(number.saturating_mul(8))?;
     let mut counts = FunctionCounts {
         counters: counters
             .chunks_exact(8)
@@ -70,39 +108,88 @@ fn record(bytes: &mut Bytes<'_>, version: u64) -> Option<(u64, FunctionCounts)> 
             .collect(),
         ..FunctionCounts::default()
     };
-    if version >= FIRST_WITH_BITMAPS {
+    if version >= IndexVersion::Bitmaps as u64 {
         counts.bitmap = bytes.padded()?.to_vec();
-        if !counts.bitmap.is_empty() && version < FIRST_WITH_FINER_HASHES {
-            return None;
-        }
     }
-    if version >= FIRST_WITH_UNIFORMITY && !bytes.padded()?.is_empty() {
-        return None;
+    if version >= IndexVersion::Uniformity as u64 && !bytes.padded()?.is_empty() {
+        bail!("it tells which counters of GPU code are uniform: merge the raw profiles");
     }
-    // The size of the values has its own four bytes in it.
-    let values = LittleEndian::read_u32(bytes.0.get(..4)?);
-    bytes.take(u64::from(values))?;
-    Some((hash, counts))
+    let at = bytes.at;
+    let read = ValueProfile::read(bytes.rest(), VALUE_KINDS);
+    let (values, size) = read.map_err(|error| damaged(format_args!("at byte {at}, {error}")))?;
+    bytes.at += size;
+    counts.values = values;
+    Ok((hash, counts))
 }
 
-/// Bytes that are not read yet.
-struct Bytes<'a>(&'a [u8]);
+/// The bytes of a file from a place on.
+struct Bytes<'a> {
+    file: &'a [u8],
+    at: usize,
+}
 
 impl<'a> Bytes<'a> {
-    fn take(&mut self, number: u64) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(usize::try_from(number).ok()?)?;
-        self.0 = rest;
-        Some(taken)
+    fn at(file: &'a [u8], place: u64) -> Result<Self> {
+        let at = usize::try_from(place).ok().filter(|at| *at <= file.len());
+        let at = at.ok_or_else(|| cut(place, file))?;
+        Ok(Self { file, at })
     }
 
-    fn word(&mut self) -> Option<u64> {
+    /// The bytes from the place on that a word of the header has.
+    fn at_word(file: &'a [u8], word: usize) -> Result<Self> {
+        let place = Self::at(file, 8 * word as u64)?.word()?;
+        Self::at(file, place)
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        &self.file[self.at..]
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rest().is_empty()
+    }
+
+    fn take(&mut self, number: u64) -> Result<&'a [u8]> {
+        let needed = number.saturating_add(self.at as u64);
+        let end = usize::try_from(needed).ok();
+        let taken = end.and_then(|end| self.file.get(self.at..end));
+        let taken = taken.ok_or_else(|| cut(needed, self.file))?;
+        self.at += taken.len();
+        Ok(taken)
+    }
+
+    /// The next bytes, which end where the part ends.
+    fn part(&mut self, number: u64) -> Result<Self> {
+        let at = self.at;
+        self.take(number)?;
+        let file = &self.file[..self.at];
+        Ok(Self { file, at })
+    }
+
+    fn word(&mut self) -> Result<u64> {
         self.take(8).map(LittleEndian::read_u64)
     }
 
     /// A number of bytes, and the bytes, which are padded to 8.
-    fn padded(&mut self) -> Option<&'a [u8]> {
+    fn padded(&mut self) -> Result<&'a [u8]> {
         let number = self.word()?;
-        let bytes = self.take(number.checked_next_multiple_of(8)?)?;
-        bytes.get(..usize::try_from(number).ok()?)
+        let bytes = self.take(number)?;
+        self.take(number.next_multiple_of(8) - number)?;
+        Ok(bytes)
     }
+}
+
+fn cut(needed: u64, file: &[u8]) -> Error {
+    damaged(format_args!(
+        "a part ends at byte {needed} of {}",
+        file.len()
+    ))
+}
+
+fn twice(hash: u64) -> Error {
+    damaged(format_args!("it has the function {hash:#018x} twice"))
+}
+
+fn damaged(reason: impl Display) -> Error {
+    anyhow!("the indexed profile is damaged: {reason}: merge the raw profiles again")
 }

@@ -1,12 +1,13 @@
 //! Merges profiles into one indexed profile with llvm-profdata.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, anyhow};
 use rocov::format::profraw::Version;
 use tempfile::NamedTempFile;
 
@@ -45,13 +46,7 @@ pub(crate) fn merge(
             .push(profile);
     }
     if let [Some(front_end), Some(ir_level)] = kinds {
-        bail!(
-            "{} is of front-end instrumentation (-fprofile-instr-generate) and {} of IR-level \
-             instrumentation (-fprofile-generate), which count different things: they cannot be in \
-             one indexed profile: merge the profiles of one kind, or compile all code in one way",
-            front_end.display(),
-            ir_level.display()
-        );
+        return Err(mixed(front_end.display(), ir_level.display()));
     }
     // Code objects of several compilers can be in one process. Each raw version needs its own tools;
     // the newest then merge the results.
@@ -75,6 +70,15 @@ pub(crate) fn merge(
         Ok(())
     })?;
     Ok(said)
+}
+
+/// Makes the error that profiles are of both kinds of instrumentation.
+pub(super) fn mixed(front_end: impl Display, ir_level: impl Display) -> Error {
+    anyhow!(
+        "{front_end} is of front-end instrumentation (-fprofile-instr-generate) and {ir_level} of IR-level \
+         instrumentation (-fprofile-generate), which count different things: they cannot be in one indexed \
+         profile: merge the profiles of one kind, or compile all code in one way"
+    )
 }
 
 /// Runs llvm-profdata, and returns the lines that it prints on standard error.

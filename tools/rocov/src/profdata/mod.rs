@@ -3,10 +3,13 @@
 //! Two code objects can have the same function, and each has its own counts of it.
 
 mod counts;
+pub(crate) mod index_version;
 pub(crate) mod indexed_profile;
 mod indexed_reader;
 pub(crate) mod llvm_profdata;
+pub(crate) mod named_counts;
 pub(crate) mod per_label;
+mod profile_summary;
 pub(crate) mod uniformity;
 
 use std::path::{Path, PathBuf};
@@ -15,6 +18,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use rocov::format::bounds_table::OWN_VERSION_SYMBOL;
 use rocov::format::codeobject::CodeObject;
+use rocov::format::profraw::ProfileError;
 use tempfile::TempDir;
 
 use crate::data::DataDirectory;
@@ -265,6 +269,29 @@ pub(crate) fn object_counts(
     }
 }
 
+/// The counts of programs and libraries on the host, and the lines that llvm-profdata printed. It merges `profiles`
+/// into `part` if one is of a version that rocov does not know.
+///
+/// # Errors
+///
+/// Fails if a profile is damaged or does not fit to the first, or if llvm-profdata fails.
+pub(crate) fn host_counts(
+    profiles: &[&Path],
+    part: PathBuf,
+    installed: &LlvmTools,
+) -> Result<(BinaryCounts, Vec<String>)> {
+    let error = match ProfileCounts::of_programs(profiles) {
+        Ok(counts) => return Ok((BinaryCounts::Summed(Arc::new(counts)), Vec::new())),
+        Err(error) => error,
+    };
+    let reason = error.root_cause().downcast_ref();
+    if !matches!(reason, Some(ProfileError::UnknownVersion { .. })) {
+        return Err(error);
+    }
+    let said = llvm_profdata::merge(profiles, &part, installed, &[])?;
+    Ok((BinaryCounts::Indexed(part), said))
+}
+
 /// The sum of the profiles of a code object.
 fn summed(object: &MatchedCodeObject<'_>) -> Result<BinaryCounts> {
     let counts = ProfileCounts::of(&object.paths())?;
@@ -274,3 +301,7 @@ fn summed(object: &MatchedCodeObject<'_>) -> Result<BinaryCounts> {
     };
     Ok(BinaryCounts::Summed(Arc::new(counts)))
 }
+
+#[cfg(test)]
+#[path = "values_tests.rs"]
+mod values_tests;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use rocov::format::profraw::RawProfile;
@@ -213,7 +213,8 @@ fn a_directory_that_may_not_be_read() {
 #[test]
 fn both_kinds_of_instrumentation_are_not_mixed() {
     let place = Place::new();
-    let front_end = place.profile("data", &place.elf("gfx90a"), 1, 5);
+    let front_end = place.elf("gfx90a");
+    place.profile("data", &front_end, 1, 5);
     let name = "ir.elf";
     let elf = device::compile(place.0.path(), name, "gfx90a", &["-fprofile-generate"]);
     let ir_level = place.profile_path("data", "gfx90a", &elf, 1);
@@ -222,9 +223,9 @@ fn both_kinds_of_instrumentation_are_not_mixed() {
     for part in ["-fprofile-generate", "-fprofile-instr-generate"] {
         assert!(message.contains(part), "{message}");
     }
-    let identity = |path: &Path| path.file_name().unwrap().to_str().unwrap()[..20].to_owned();
-    assert!(message.contains(&identity(&front_end)), "{message}");
-    assert!(message.contains(&identity(&ir_level)), "{message}");
+    for elf in [&front_end, &elf] {
+        assert!(message.contains(&profile::identity(elf)), "{message}");
+    }
     // In a pooled directory they lie side by side.
     place.merged(&["data", "--pooled", "pooled"]);
     place.merged(&["pooled/profraw/*.profraw", "--pooled", "again"]);

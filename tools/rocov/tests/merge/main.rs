@@ -8,6 +8,8 @@ mod inputs;
 mod outputs;
 mod pgo;
 mod registries;
+#[path = "../common/release.rs"]
+mod release;
 mod trees;
 
 use std::ffi::OsStr;

@@ -8,6 +8,7 @@
 //! a profile and its device and inode number. A directory that is written gets the registries too,
 //! which are in memory until then.
 
+mod index;
 mod inputs;
 mod outputs;
 mod pgo;
@@ -23,15 +24,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::{Context, Error, Result, anyhow};
-use rocov::format::profraw::Sum;
 use rocov::format::registry::Merged;
 use rocov::format::registry::model::Document;
 use tempfile::TempDir;
 
 use crate::cli::{FailureMode, MergeArguments};
 use crate::data::{DataDirectory, is_missing, profile_header};
-use crate::llvm::{LlvmTools, clang_release};
-use crate::profdata::indexed_profile::IndexedProfile;
+use crate::llvm::{LlvmTools, clang_releases};
 use crate::support::mmap;
 use crate::term::exit_status::CommandResult;
 use crate::term::plural::count;
@@ -59,8 +58,10 @@ struct Gathered {
     sums: Sums,
     /// Profiles of host code.
     host: Vec<PathBuf>,
-    /// The indexed profile of host code, if rocov can make it without llvm-profdata.
-    indexed_host: Option<Vec<u8>>,
+    /// The indexed profiles of architectures and of host code that rocov made.
+    indexed: BTreeMap<String, Vec<u8>>,
+    /// The architectures, or host code, whose profiles only llvm-profdata may merge.
+    unindexed: BTreeSet<String>,
     /// Kept device ELFs by identity.
     kept: BTreeMap<String, PathBuf>,
     /// The registries, if they are wanted.
@@ -81,32 +82,11 @@ pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
     if let Some(directory) = &arguments.pooled {
         pooled::check_free(directory)?;
     }
-    let find = || LlvmTools::find(arguments.llvm_bin.as_deref());
-    let (mut gathered, mut installed) = thread::scope(|scope| {
-        // At the same time, because each tool has to print its version.
-        let finding = arguments.indexed().map(|_| scope.spawn(find));
-        let gathered = gather(arguments)?;
-        let found = finding.map(|it| it.join().expect("looking for tools does not panic"));
-        Ok::<_, Error>((gathered, found))
-    })?;
+    let mut gathered = gather(arguments)?;
     if arguments.llvm_bin.is_none() {
-        gathered.indexed_host = gathered.index_host(arguments.sparse);
+        index::all(&mut gathered, arguments)?;
     }
-    let host_needs_tools = !gathered.host.is_empty() && gathered.indexed_host.is_none();
-    if host_needs_tools || arguments.llvm_bin.is_some() {
-        let found = installed.unwrap_or_else(find);
-        let found = match arguments.llvm_bin {
-            Some(_) => found,
-            None => found.map_err(|error| gathered.without_tools(&error)),
-        };
-        installed = Some(Ok(found?));
-    }
-    if let Some(Ok(installed)) = &mut installed {
-        installed.prefer(gathered.elfs().iter().filter_map(|(_, elf)| compiler(elf)));
-        if gathered.indexed_host.is_none() {
-            gathered.check_host(installed);
-        }
-    }
+    let installed = tools(&mut gathered, arguments)?;
     gathered.say_unread();
     gathered.say_damaged(arguments.failure_mode)?;
     if gathered.is_empty() {
@@ -117,8 +97,29 @@ pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
         }
         return Err(error.into());
     }
-    outputs::write(arguments, &gathered, installed)?;
+    outputs::write(arguments, &gathered, installed.as_ref())?;
     Ok(0)
+}
+
+/// The installed tools, if the user chose them, or if rocov cannot write a profile itself.
+///
+/// # Errors
+///
+/// Fails if there are none.
+fn tools(gathered: &mut Gathered, arguments: &MergeArguments) -> Result<Option<LlvmTools>> {
+    if arguments.llvm_bin.is_none() && gathered.unindexed.is_empty() {
+        return Ok(None);
+    }
+    let found = LlvmTools::find(arguments.llvm_bin.as_deref());
+    let mut installed = match arguments.llvm_bin {
+        Some(_) => found?,
+        None => found.map_err(|error| gathered.without_tools(&error))?,
+    };
+    installed.prefer(gathered.elfs().iter().filter_map(|(_, elf)| compiler(elf)));
+    if !gathered.indexed.contains_key(HOST) {
+        gathered.check_host(&installed);
+    }
+    Ok(Some(installed))
 }
 
 /// Finds all inputs and adds up those of code objects.
@@ -241,36 +242,21 @@ impl Gathered {
 
     /// The error that there are no tools, with the way to merge without them.
     fn without_tools(&self, error: &Error) -> Error {
-        match self.sums.code_objects.keys().next() {
-            Some(code_object) => anyhow!(
+        let code_objects = self.sums.code_objects.keys();
+        let mut others = code_objects.filter(|it| !self.unindexed.contains(&it.arch));
+        match others.next() {
+            Some(code_object) if self.unindexed.contains(HOST) => anyhow!(
                 "cannot merge profiles of host code: {error:#}; or merge those of device code, with --arch {}",
                 code_object.arch
             ),
-            None => anyhow!("{error:#}"),
+            _ => anyhow!("{error:#}"),
         }
     }
 
     /// The releases of clang that may have compiled a code object, if its device ELF was kept and names its
-    /// compiler. A build from between two releases calls itself the later one.
+    /// compiler.
     fn clang(&self, code_object: &CodeObjectKey) -> Option<RangeInclusive<u32>> {
-        let compiler = compiler(self.kept.get(&code_object.identity)?)?;
-        let release = clang_release(&compiler)?;
-        let is_between = compiler.contains("git");
-        Some(release - u32::from(is_between)..=release)
-    }
-
-    /// The indexed profile of host code, whose compiler is that of the device code if there is some; `None` if
-    /// there is no host code, if its profiles have parts that rocov does not read or do not fit together, or if
-    /// one is damaged or indexed already.
-    fn index_host(&self, sparse: bool) -> Option<Vec<u8>> {
-        if self.host.is_empty() {
-            return None;
-        }
-        let clang = self.sums.code_objects.keys().find_map(|it| self.clang(it));
-        let sum = |path: &PathBuf| Sum::of(mmap::read(path).ok()?).ok();
-        let sums = self.host.iter().map(sum).collect::<Option<Vec<_>>>()?;
-        let sums = sums.iter().map(|sum| (sum, clang.clone()));
-        IndexedProfile::of(sums)?.bytes(sparse)
+        clang_releases(&compiler(self.kept.get(&code_object.identity)?)?)
     }
 
     /// Takes out profiles of host code that are not whole.

@@ -12,7 +12,6 @@ use super::{Gathered, HOST, pgo, pooled};
 use crate::cli::MergeArguments;
 use crate::data::{POOLED_HOST, profile_header};
 use crate::llvm::LlvmTools;
-use crate::profdata::indexed_profile::IndexedProfile;
 use crate::profdata::llvm_profdata;
 use crate::support::atomic;
 use crate::term::plural::count;
@@ -44,7 +43,7 @@ pub(super) struct Indexed<'a> {
 pub(super) fn write(
     arguments: &MergeArguments,
     gathered: &Gathered,
-    installed: Option<Result<LlvmTools>>,
+    installed: Option<&LlvmTools>,
 ) -> Result<()> {
     let pooled = arguments.pooled.as_deref();
     let place = pooled.map(atomic::parent).or(arguments.data());
@@ -52,7 +51,7 @@ pub(super) fn write(
     let mut said = String::new();
     let mut flags = None;
     if let Some(output) = arguments.indexed() {
-        let written = write_indexed(output, gathered, &pool, installed.as_ref(), arguments)?;
+        let written = write_indexed(output, gathered, &pool, installed, arguments)?;
         for Indexed {
             arch,
             contents,
@@ -66,7 +65,7 @@ pub(super) fn write(
         }
     }
     if let Some(directory) = pooled {
-        said += &write_pooled(directory, gathered, &pool, installed.as_ref(), arguments)?;
+        said += &write_pooled(directory, gathered, &pool, installed, arguments)?;
         pool.put(directory)?;
     } else if let Some(directory) = arguments.data() {
         put_beside(directory, gathered, pool)?;
@@ -88,7 +87,7 @@ fn write_indexed<'a>(
     output: &Path,
     gathered: &Gathered,
     pool: &'a Pool,
-    installed: Option<&Result<LlvmTools>>,
+    installed: Option<&LlvmTools>,
     arguments: &MergeArguments,
 ) -> Result<Vec<Indexed<'a>>> {
     let groups = groups(gathered, pool);
@@ -114,11 +113,7 @@ fn write_indexed<'a>(
         } else {
             output.join(format!("{arch}.profdata"))
         };
-        let own = match &arguments.llvm_bin {
-            Some(_) => None,
-            None => index_in_process(arch, gathered, arguments),
-        };
-        match own {
+        match gathered.indexed.get(arch) {
             Some(bytes) => atomic::replace(&path, |file| Ok(fs::write(file, bytes)?))?,
             None => index(&group.profiles, &path, tools(installed)?, arguments)?,
         }
@@ -136,7 +131,7 @@ fn write_pooled(
     directory: &Path,
     gathered: &Gathered,
     pool: &Pool,
-    installed: Option<&Result<LlvmTools>>,
+    installed: Option<&LlvmTools>,
     arguments: &MergeArguments,
 ) -> Result<String> {
     pool.keep(gathered)?;
@@ -145,7 +140,7 @@ fn write_pooled(
         let mut place = directory.to_owned();
         if arch == HOST {
             let host = pool.profraw().join(POOLED_HOST);
-            match &gathered.indexed_host {
+            match gathered.indexed.get(HOST) {
                 Some(bytes) => {
                     fs::write(&host, bytes)
                         .with_context(|| format!("cannot write {}", host.display()))?;
@@ -214,29 +209,9 @@ fn groups<'a>(gathered: &Gathered, pool: &'a Pool) -> BTreeMap<&'a str, Group> {
 ///
 /// # Errors
 ///
-/// Fails if there are none.
-fn tools(installed: Option<&Result<LlvmTools>>) -> Result<&LlvmTools> {
-    match installed.context("rocov looked for no tools of LLVM")? {
-        Ok(installed) => Ok(installed),
-        Err(error) => bail!("{error:#}"),
-    }
-}
-
-/// The indexed profile of an arch or of host code, without a tool of LLVM; `None` for code that does not fit into
-/// one, or whose clang is not known.
-fn index_in_process(
-    arch: &str,
-    gathered: &Gathered,
-    arguments: &MergeArguments,
-) -> Option<Vec<u8>> {
-    if arch == HOST {
-        return gathered.indexed_host.clone();
-    }
-    let of_arch = gathered.sums.code_objects.iter();
-    let of_arch = of_arch.filter(|(code_object, _)| code_object.arch == arch);
-    let sums = of_arch.map(|(code_object, summed)| (&summed.sum, gathered.clang(code_object)));
-    let profile = IndexedProfile::of(sums)?;
-    profile.bytes(arguments.sparse)
+/// Fails if rocov did not look for them.
+fn tools(installed: Option<&LlvmTools>) -> Result<&LlvmTools> {
+    installed.context("rocov looked for no tools of LLVM")
 }
 
 /// Runs llvm-profdata to merge `profiles`.

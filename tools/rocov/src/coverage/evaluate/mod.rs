@@ -58,9 +58,9 @@ impl ObjectIndex {
         counts: &ProfileCounts,
         numbers: impl IntoIterator<Item = usize>,
     ) -> Result<Evaluated> {
-        let numbering = match counts.version.layout().version {
-            ..=9 => Numbering::Values,
-            _ => Numbering::Ways,
+        let numbering = match counts.version.has_new_bitmaps() {
+            false => Numbering::Values,
+            true => Numbering::Ways,
         };
         let mut evaluated = Evaluated::default();
         let mut known = HashSet::new();

@@ -5,9 +5,10 @@
 
 #[path = "../../../tests/common/random.rs"]
 mod random;
+#[path = "../../../tests/common/release.rs"]
+mod release;
 
 use std::fs;
-use std::io::{Write, stderr};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,6 +31,7 @@ use crate::llvm::{LlvmTools, Tools};
 use crate::profdata::{BinaryCounts, ProfileCounts};
 use crate::system::command;
 use random::Random;
+use release::Release;
 
 /// The variant bit of counters of one byte.
 const SINGLE_BYTE: u64 = 1 << 60;
@@ -50,38 +52,7 @@ const FIRST_WITHOUT_LINK: u32 = 23;
 /// another form up to LLVM 21.
 const FIRST_WITH_ORDER: u32 = 23;
 
-/// A release of LLVM: its compiler and tools.
-struct Release {
-    number: u32,
-    /// The directory of its programs.
-    programs: PathBuf,
-}
-
 impl Release {
-    /// The release of this number; `None` if it is not here.
-    fn find(number: u32) -> Option<Self> {
-        let installed = PathBuf::from(format!("/usr/lib/llvm-{number}/bin"));
-        let of_system = ["/usr/bin".into(), installed];
-        let mut places = of_system.into_iter().chain(unpacked(number));
-        let has_clang = |it: &PathBuf| it.join(format!("clang++-{number}")).exists();
-        let found = places.find(has_clang);
-        if found.is_none() {
-            // Around the capture of passing tests' output: tools/test counts these lines.
-            let _ = writeln!(
-                stderr(),
-                "not run: coverage of code by clang {number}, which is not here"
-            );
-        }
-        Some(Self {
-            number,
-            programs: found?,
-        })
-    }
-
-    fn program(&self, name: &str) -> PathBuf {
-        self.programs.join(format!("{name}-{}", self.number))
-    }
-
     fn tools(&self) -> Tools {
         Tools {
             llvm: self.number,
@@ -135,15 +106,6 @@ impl Release {
             .arg(elf);
         command::output(&mut clang).unwrap();
     }
-}
-
-/// The directory of the programs of an unpacked release.
-fn unpacked(number: u32) -> Option<PathBuf> {
-    let mut stacks = Command::new(repository().join("tools/stacks"));
-    let output = stacks.args(["bin", &format!("clang-{number}")]).output();
-    let output = output.ok().filter(|it| it.status.success())?;
-    let directory = String::from_utf8(output.stdout).ok()?;
-    Some(directory.trim_end().into())
 }
 
 fn repository() -> PathBuf {
@@ -303,7 +265,7 @@ fn kernels() -> Vec<PathBuf> {
 
 /// Compares the coverage of all sources by the clang of this release.
 fn all_by(number: u32) {
-    let Some(release) = Release::find(number) else {
+    let Some(release) = Release::find(number, "coverage of code") else {
         return;
     };
     let directory = TempDir::new().unwrap();
@@ -349,7 +311,7 @@ fn all_by(number: u32) {
         compared(&regions, &flags, &release, version);
     }
     if number >= FIRST_WITH_MCDC {
-        let Some(cov) = Release::find(number.max(FIRST_WITH_ORDER)) else {
+        let Some(cov) = Release::find(number.max(FIRST_WITH_ORDER), "coverage of code") else {
             return;
         };
         let flags = ["-Xclang", "-fcoverage-mcdc"];
@@ -435,7 +397,7 @@ fn with_large_mapping(elf: &Path, directory: &Path) -> PathBuf {
 
 #[test]
 fn coverage_mappings_above_2_gib() {
-    let release = Release::find(22).unwrap();
+    let release = Release::find(22, "coverage of code").unwrap();
     let directory = TempDir::new().unwrap();
     let elf = directory.path().join("device.elf");
     release.compile(&[source("evaluate/regions.hip")], &[], &elf);

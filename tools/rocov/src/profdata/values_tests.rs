@@ -1,0 +1,211 @@
+//! Value profiles of a program with libraries, as llvm-profdata merges and shows them.
+
+#[path = "../../tests/common/release.rs"]
+mod release;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::indexed_profile::IndexedProfile;
+use super::named_counts::NamedCounts;
+use crate::system::command;
+use release::Release;
+
+/// The first release with values of virtual tables.
+const FIRST_WITH_TABLES: u32 = 19;
+/// The values of a site that the runtime keeps. LLVM 19 and later sort up to 16 values in a way that keeps the order
+/// of equal ones.
+const ROOM: &str = "16";
+/// The most values.
+const FULL: &str = "255";
+
+/// A program with two libraries, by a release of LLVM.
+struct Instrumented {
+    release: Release,
+    directory: TempDir,
+}
+
+impl Instrumented {
+    /// Compiles it, with values of virtual tables if it `has_tables`. `None` if the release is not here.
+    fn compile(number: u32, has_tables: bool) -> Option<Self> {
+        let release = Release::find(number, "value profiles of code")?;
+        // Debian has no runtime of profiles for LLVM 19. That of 22 writes the same raw version.
+        let linker = Release::find(if number == 19 { 22 } else { number }, "value profiles")?;
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/values");
+        for unit in ["first", "second", "main"] {
+            let mut clang = Command::new(release.program("clang++"));
+            clang.args([
+                "-std=c++17",
+                "-O2",
+                "-fPIC",
+                "-w",
+                "-fprofile-generate",
+                "-c",
+            ]);
+            if has_tables {
+                clang.args(["-mllvm", "-enable-vtable-value-profiling"]);
+            }
+            clang.arg(source.join(unit).with_extension("cpp"));
+            command::output(clang.arg("-o").arg(path(unit).with_extension("o"))).unwrap();
+        }
+        let link = |arguments: &[&str]| {
+            let mut clang = Command::new(linker.program("clang++"));
+            clang
+                .current_dir(directory.path())
+                .arg("-fprofile-generate");
+            command::output(clang.args(arguments)).unwrap();
+        };
+        link(&["-shared", "-o", "libfirst.so", "first.o"]);
+        link(&["-shared", "-o", "libsecond.so", "second.o"]);
+        link(&[
+            "-o",
+            "app",
+            "main.o",
+            "-L.",
+            "-lfirst",
+            "-lsecond",
+            "-Wl,-rpath,$ORIGIN",
+        ]);
+        Some(Self { release, directory })
+    }
+
+    /// The raw profiles of a run: those of the program and its libraries.
+    fn run(&self, seed: u32, room: &str) -> Vec<PathBuf> {
+        let run = self.directory.path().join(format!("run-{seed}-{room}"));
+        let mut program = Command::new(self.directory.path().join("app"));
+        program.arg(seed.to_string());
+        program.env("LLVM_VP_MAX_NUM_VALS_PER_SITE", room);
+        program.env("LLVM_PROFILE_FILE", run.join("%m.profraw"));
+        command::output(&mut program).unwrap();
+        let files = fs::read_dir(run).unwrap();
+        let mut files: Vec<_> = files.map(|it| it.unwrap().path()).collect();
+        files.sort();
+        assert_eq!(files.len(), 3);
+        files
+    }
+
+    /// The profiles, merged by rocov and by llvm-profdata into files of this name.
+    fn merged(&self, name: &str, profiles: &[PathBuf]) -> [PathBuf; 2] {
+        let path = |of: &str| self.directory.path().join(format!("{of}-{name}.profdata"));
+        let [ours, theirs] = ["ours", "theirs"].map(path);
+        let mut profile = IndexedProfile::default();
+        for path in profiles {
+            for counts in NamedCounts::of_host(path, None).unwrap() {
+                assert!(profile.add(counts, path.display()).unwrap());
+            }
+        }
+        fs::write(&ours, profile.bytes(false).unwrap()).unwrap();
+        // On several threads, the order of the additions decides which of equal counts a full site loses.
+        let mut merge = Command::new(self.release.program("llvm-profdata"));
+        merge.args(["merge", "-j", "1"]).args(profiles);
+        command::output(merge.arg("-o").arg(&theirs)).unwrap();
+        [ours, theirs]
+    }
+
+    /// The text form of a profile, and all that llvm-profdata shows of it: paragraphs and lines in order, as a hash
+    /// table has none.
+    fn shown(&self, profile: &Path) -> [Vec<String>; 2] {
+        let output = |arguments: &[&str]| {
+            let mut profdata = Command::new(self.release.program("llvm-profdata"));
+            let output = command::output(profdata.args(arguments).arg(profile)).unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let text = output(&["merge", "--text", "-o", "-"]);
+        let mut functions: Vec<_> = text.split("\n\n").map(|it| it.trim().to_owned()).collect();
+        functions.sort_unstable();
+        let mut options = vec!["show", "--all-functions", "--counts", "--detailed-summary"];
+        options.extend(["--ic-targets", "--memop-sizes"]);
+        if self.release.number >= FIRST_WITH_TABLES {
+            options.push("--show-vtables");
+        }
+        let mut lines: Vec<_> = output(&options).lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        [functions, lines]
+    }
+
+    fn compare(&self, name: &str, profiles: &[PathBuf]) -> [Vec<String>; 2] {
+        let [ours, theirs] = self.merged(name, profiles).map(|it| self.shown(&it));
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            let mut pairs = ours.iter().zip(theirs);
+            let other = pairs.find(|(ours, theirs)| ours != theirs);
+            assert_eq!(other, None, "{} {name}", self.release.number);
+            assert_eq!(ours.len(), theirs.len(), "{} {name}", self.release.number);
+        }
+        ours
+    }
+}
+
+#[test]
+fn llvm_profdata_shows_equal_values() {
+    for number in [15, 19, 22, 23] {
+        let has_tables = number >= FIRST_WITH_TABLES;
+        let Some(program) = Instrumented::compile(number, has_tables) else {
+            continue;
+        };
+        let runs = [3, 8, 13].map(|seed| program.run(seed, ROOM));
+        let [text, _] = program.compare("one", &runs[0]);
+        let has = |part: &str| text.iter().any(|it| it.contains(part));
+        assert!(has("IPVK_IndirectCallTarget") && has("IPVK_MemOPSize"));
+        assert!(has("** External Symbol **"), "calls into libraries");
+        assert!(has("\n_ZNK4Cube4areaEv:"), "virtual calls");
+        assert_eq!(has("IPVK_VTableTarget"), has_tables);
+        program.compare("all", &runs.concat());
+        // Indexed profiles among the inputs, and two profiles in one file.
+        let mixed = program.merged("some", &runs[..2].concat());
+        let both = runs[2].iter().map(|it| fs::read(it).unwrap());
+        let both = both.collect::<Vec<_>>().concat();
+        let path = program.directory.path().join("both.profraw");
+        fs::write(&path, both).unwrap();
+        let mut inputs = mixed.to_vec();
+        inputs.push(path);
+        program.compare("mixed", &inputs);
+    }
+}
+
+#[test]
+fn full_sites_keep_the_values_that_llvm_profdata_keeps() {
+    for number in [15, 19, 22, 23] {
+        let Some(program) = Instrumented::compile(number, false) else {
+            continue;
+        };
+        let runs = [3, 8, 13].map(|seed| program.run(seed, FULL));
+        let [text, _] = program.compare("full", &runs.concat());
+        assert!(text.iter().any(|it| it.contains("\n255\n")), "{number}");
+    }
+}
+
+#[test]
+fn damaged_values_have_an_error() {
+    let program = Instrumented::compile(22, true).unwrap();
+    let run = program.run(3, ROOM);
+    let [indexed, _] = program.merged("whole", &run);
+    // The sections at the end of an indexed profile have nothing that rocov reads.
+    for (path, unread) in [(&run[0], 0), (&indexed, 16)] {
+        let whole = fs::read(path).unwrap();
+        let damaged = program
+            .directory
+            .path()
+            .join("damaged")
+            .with_extension(path.extension().unwrap());
+        let mut refused = 0;
+        for at in (0..whole.len()).step_by(4) {
+            let mut bytes = whole.clone();
+            bytes[at..][..4].fill(0xff);
+            fs::write(&damaged, bytes).unwrap();
+            if let Err(error) = NamedCounts::of_host(&damaged, None) {
+                refused += 1;
+                assert!(!format!("{error:#}").is_empty());
+            }
+            fs::write(&damaged, &whole[..at]).unwrap();
+            let cut = NamedCounts::of_host(&damaged, None);
+            let is_read = at < whole.len() - unread;
+            assert_eq!(cut.is_err(), is_read, "{at} of {}", whole.len());
+        }
+        assert!(refused > 40, "{refused}");
+    }
+}
