@@ -110,6 +110,12 @@ pub fn runs_on(target: &str, isa: &str) -> bool {
     of_code.next().is_some_and(takes) && of_code.all(|it| of_agent.clone().any(|has| has == it))
 }
 
+/// Returns whether `name` begins as the name of a GPU's processor does: `gfx90a`, `sm_90`.
+#[must_use]
+pub fn is_processor(name: &str) -> bool {
+    ["gfx", "sm_"].iter().any(|start| name.starts_with(start))
+}
+
 /// Returns whether `target` is a generic processor. A loader prefers code for the exact processor.
 #[must_use]
 pub fn is_generic(target: &str) -> bool {
