@@ -6,6 +6,7 @@ use std::env;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::mem::transmute_copy;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 
@@ -13,6 +14,8 @@ use crate::guest::{elf_objects, environment};
 
 /// `CUPTI_SUCCESS`.
 pub(super) const SUCCESS: c_int = 0;
+/// `CUPTI_ERROR_INVALID_PARAMETER`.
+const INVALID_PARAMETER: c_int = 1;
 /// `CUPTI_ERROR_MAX_LIMIT_REACHED` and `CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED`: another tool has subscribed.
 pub(super) const TAKEN: [c_int; 2] = [12, 39];
 
@@ -45,6 +48,11 @@ pub(super) mod calls {
     pub(crate) const LIBRARY_UNLOAD: u32 = 680;
     /// `cuLibraryGetModule`.
     pub(crate) const LIBRARY_GET_MODULE: u32 = 682;
+    /// The calls that launch kernels: `cuLaunch`, `cuLaunchGrid`, `cuLaunchGridAsync`, `cuLaunchKernel`,
+    /// `cuLaunchCooperativeKernel`, `cuLaunchCooperativeKernelMultiDevice`, `cuGraphLaunch` and `cuLaunchKernelEx`, with
+    /// their variants for default streams of threads (`_ptsz`).
+    pub(crate) const LAUNCHES: [u32; 12] =
+        [115, 116, 117, 307, 442, 477, 478, 480, 514, 515, 652, 653];
     /// The calls that may destroy a context: `cuCtxDestroy`, `cuCtxDestroy_v2`, `cuCtxDetach`,
     /// `cuDevicePrimaryCtxRelease`, `cuDevicePrimaryCtxRelease_v2`, `cuDevicePrimaryCtxReset` and
     /// `cuDevicePrimaryCtxReset_v2`.
@@ -86,8 +94,9 @@ type EnableFn = unsafe extern "C" fn(u32, *mut c_void, c_int, u32) -> c_int;
 type GetDeviceFn = unsafe extern "C" fn(*const c_void, *mut u32) -> c_int;
 type ResultStringFn = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
 
-/// The functions of CUPTI that rocov calls.
+/// The functions of CUPTI that rocov calls, and its subscriber.
 pub(super) struct Cupti {
+    subscriber: AtomicPtr<c_void>,
     subscribe: SubscribeFn,
     enable: EnableFn,
     get_device: GetDeviceFn,
@@ -124,6 +133,7 @@ impl Cupti {
     pub(super) fn open() -> Result<Self, Failure> {
         let library = Self::library().ok_or(Failure::Missing)?;
         let found = Self {
+            subscriber: AtomicPtr::default(),
             subscribe: function(&library, "cuptiSubscribe")?,
             enable: function(&library, "cuptiEnableCallback")?,
             get_device: function(&library, "cuptiGetDeviceId")?,
@@ -162,6 +172,7 @@ impl Cupti {
             return Err(Failure::Taken);
         }
         self.check("cuptiSubscribe", status)?;
+        self.subscriber.store(subscriber, Ordering::Relaxed);
         let calls = [
             calls::MODULE_UNLOAD,
             calls::LIBRARY_LOAD,
@@ -186,6 +197,18 @@ impl Cupti {
             }
         }
         Ok(())
+    }
+
+    /// Has CUPTI tell of launches too, from now on. Returns whether it does.
+    pub(super) fn watch_launches(&self) -> bool {
+        let subscriber = self.subscriber.load(Ordering::Relaxed);
+        !subscriber.is_null()
+            && calls::LAUNCHES.into_iter().all(|id| {
+                // SAFETY: the subscriber is CUPTI's.
+                let status = unsafe { (self.enable)(1, subscriber, DRIVER_API, id) };
+                // An older CUPTI does not know later calls, and its driver does not have them.
+                status == SUCCESS || status == INVALID_PARAMETER
+            })
     }
 
     /// The number of the GPU of a context; 0 if CUPTI does not know it.

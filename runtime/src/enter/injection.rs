@@ -16,6 +16,7 @@ use super::send;
 use crate::elect::cuda_event::{CudaEvent, LoadedModule};
 use crate::elect::event::Event;
 use crate::guest::{boundary, environment, log, process};
+use crate::serve::cuda;
 
 static CUPTI: OnceLock<Cupti> = OnceLock::new();
 
@@ -46,6 +47,13 @@ extern "C" fn InitializeInjection() -> c_int {
         }
     });
     1
+}
+
+/// Has launches noted from now on, because the process ends. Before, each launch would become slower.
+pub(super) fn watch_launches() {
+    if CUPTI.get().is_some_and(Cupti::watch_launches) {
+        cuda::watches_launches();
+    }
 }
 
 fn warn(failure: &Failure) {
@@ -148,6 +156,7 @@ unsafe fn driver_call(id: u32, data: &CallData) {
     let second = || unsafe { argument(data, 1) };
     let is_entered = data.site == cupti::ENTER;
     match id {
+        id if calls::LAUNCHES.contains(&id) => cuda::launched(),
         calls::MODULE_UNLOAD if is_entered => tell(&CudaEvent::ModuleGoing(first)),
         calls::LIBRARY_UNLOAD if is_entered => tell(&CudaEvent::LibraryGoing(first)),
         id if calls::CONTEXT_ENDS.contains(&id) && is_entered => tell(&CudaEvent::ContextGoing),

@@ -3,6 +3,7 @@
 
 use std::ffi::c_void;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rocov::device::Executable;
@@ -19,6 +20,24 @@ use crate::guest::{elf_objects, log, process};
 pub(super) fn modules() -> &'static Arc<Modules> {
     static MODULES: OnceLock<Arc<Modules>> = OnceLock::new();
     MODULES.get_or_init(Arc::default)
+}
+
+/// The number of launches since they are watched, plus 1; 0 before.
+static LAUNCHES: AtomicU64 = AtomicU64::new(0);
+
+/// Notes that launches are watched from now on.
+pub(crate) fn watches_launches() {
+    let _ = LAUNCHES.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
+}
+
+/// Notes a launch.
+pub(crate) fn launched() {
+    LAUNCHES.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Returns a number that is equal at two moments if nothing was launched between them. `None` if launches are not watched.
+pub(super) fn moment() -> Option<u64> {
+    Some(LAUNCHES.load(Ordering::Relaxed)).filter(|number| *number > 0)
 }
 
 /// Serves an event of CUDA.

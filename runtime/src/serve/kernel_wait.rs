@@ -10,7 +10,7 @@ use rocov::device::hsa::{HsaDevice, Queues};
 use rocov::device::{DeviceError, Gpus};
 use rocov::drain::Idle;
 
-use super::state;
+use super::{cuda, state};
 use crate::elect::event::NewQueue;
 use crate::guest::{log, process, settings, stack};
 
@@ -69,24 +69,25 @@ pub(super) fn wait(gpus: &Gpus, agents: &[u64]) -> Waited {
         Some(device) => wait_for_queues(device, &of_hsa),
         None => Waited::default(),
     };
-    waited.in_flight |= !of_cuda.is_empty() && !has_finished(gpus, &of_cuda);
+    if of_cuda.is_empty() {
+        return waited;
+    }
+    // Before the wait: a launch during it is not part of it.
+    let moment = cuda::moment();
+    match gpus
+        .cuda()
+        .map(|it| it.wait(&of_cuda, settings::patience()))
+    {
+        Some(Ok(true)) => waited.idle.extend(
+            of_cuda
+                .into_iter()
+                .filter_map(|agent| Some((agent, moment?))),
+        ),
+        Some(Ok(false)) => waited.in_flight = true,
+        Some(Err(error)) if !is_takedown(&error) => warn_blind(&error),
+        Some(Err(_)) | None => {}
+    }
     waited
-}
-
-/// Waits until the GPUs of CUDA have done the work that they have now, but no longer than ROCOV_WAIT. Returns whether
-/// they have.
-fn has_finished(gpus: &Gpus, agents: &[u64]) -> bool {
-    let Some(device) = gpus.cuda() else {
-        return true;
-    };
-    device
-        .wait(agents, settings::patience())
-        .unwrap_or_else(|error| {
-            if !is_takedown(&error) {
-                warn_blind(&error);
-            }
-            true
-        })
 }
 
 fn warn_blind(error: &DeviceError) {
