@@ -335,8 +335,8 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         Ok(named.map(variable).collect())
     }
 
-    /// The variable of `.dynsym` with this name. Of a cubin as PTX gives it, only the version word
-    /// is found.
+    /// The variable of `.dynsym` with this name. A cubin as PTX gives it has only
+    /// the version word.
     ///
     /// # Errors
     /// Fails if the symbol table is damaged.

@@ -165,11 +165,11 @@ fn block(attributes: &[Attribute<'_>]) -> u32 {
 
 /// The sizes of sections of memory, in bytes.
 struct Sizes<'a> {
-    /// Of shared memory, by kernel.
+    /// The shared memory of each kernel.
     shared: HashMap<&'a str, u64>,
-    /// Of constant memory, by kernel.
+    /// The constant memory of each kernel.
     constant: HashMap<&'a str, u64>,
-    /// Of constant memory that all kernels share.
+    /// The constant memory that all kernels share.
     common_constant: u32,
 }
 

@@ -17,7 +17,7 @@ use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
 /// `STT_CUDA_OBJECT`: the type of variables in cubins that are not linked yet (seen in those of `ptxas -c`).
 const STT_CUDA_OBJECT: SymbolType = SymbolType(13);
 
-/// Who can find a variable by its name.
+/// The reach of a variable's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binding {
     /// Nobody: the driver does not tell its address.
@@ -39,7 +39,7 @@ pub struct Variable {
     pub value: u64,
     /// The size in bytes.
     pub size: u64,
-    /// Who can find it by its name.
+    /// The reach of its name.
     pub binding: Binding,
 }
 
@@ -99,7 +99,7 @@ pub(super) struct Variables<'data, 'elf, R: ReadRef<'data>> {
     targets: BTreeMap<usize, Target<'data>>,
 }
 
-/// What a relocation names.
+/// The target of a relocation.
 #[derive(Clone, Copy, Debug)]
 enum Target<'data> {
     Variable(Symbol<'data>),

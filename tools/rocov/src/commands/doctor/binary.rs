@@ -90,7 +90,7 @@ pub(super) fn check(path: &Path, installed: Option<&LlvmTools>) -> Vec<Finding> 
     findings
 }
 
-/// What to do so that code for this target counts. nvcc cannot make code count.
+/// The next step to code for this target that counts. nvcc cannot make code count.
 pub(super) fn compile_with(target: &str) -> String {
     match target.starts_with("sm_") {
         true => format!(
@@ -100,7 +100,7 @@ pub(super) fn compile_with(target: &str) -> String {
     }
 }
 
-/// What to do so that some of these code objects count, none of which does.
+/// The next step if none of these code objects counts.
 fn all_compile_with(code_objects: &[Facts]) -> String {
     let mut targets = code_objects.iter().map(|it| it.target.as_str());
     match targets.find(|target| target.starts_with("sm_")) {

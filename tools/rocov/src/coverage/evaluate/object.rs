@@ -123,7 +123,7 @@ impl MappedObject {
 
     fn of(contents: &[u8]) -> Result<Self> {
         let elf = object::File::parse(contents)?;
-        // A cubin has variables in place of these sections. What is no code object is of the host.
+        // A cubin has variables in place of these sections. Other files are of the host.
         let code_object = CodeObject::parse(contents).ok();
         let section = |name: &str| -> Result<Cow<'_, [u8]>> {
             match (&code_object, elf.section_by_name(name)) {
