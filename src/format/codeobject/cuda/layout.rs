@@ -75,7 +75,7 @@ impl Layout {
         let mut end = START;
         let mut place = |sizes: &mut dyn Iterator<Item = u64>| {
             let address = end.checked_next_multiple_of(ALIGNMENT)?;
-            let size = sizes.fold(Some(0_u64), |sum, size| sum?.checked_add(size))?;
+            let size = sizes.fold(0, u64::saturating_add);
             end = address.checked_add(size).filter(|end| *end <= MAX_BYTES)?;
             Some(ElfRange { address, size })
         };
