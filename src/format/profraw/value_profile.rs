@@ -211,10 +211,11 @@ fn most_frequent(site: &[ValueCount]) -> Site {
     site
 }
 
-/// The sum of two sites. A site of a raw profile may have the value 0 several times: each is a function of its
-/// own whose name is not known. The sum adds them one by one, as llvm-profdata does.
+/// The sum of two sites. A site may have the value 0 several times: each is a function of its own whose name is not
+/// known. The sum adds the largest counts of 0 to each other, and so on, so that it does not depend on the order of
+/// additions. llvm-profdata takes the values of a raw profile in any order.
 fn sum(site: &[ValueCount], more: &[ValueCount]) -> Site {
-    let (mut site, mut more) = (most_frequent(site), more.to_vec());
+    let [mut site, mut more] = [site, more].map(most_frequent);
     site.sort_by_key(|it| it.value);
     more.sort_by_key(|it| it.value);
     let mut all = Vec::with_capacity(site.len().max(more.len()));

@@ -103,6 +103,30 @@ fn values_add_up_at_each_site() {
 }
 
 #[test]
+fn sums_do_not_depend_on_the_order() {
+    let of = |values: &[(u64, u64)]| profile([(ValueKind::IndirectCall, vec![site(values)])]);
+    let [one, two, three] = [
+        of(&[(0, 1), (7, 4), (0, 9), (0, 3)]),
+        of(&[(0, 20), (0, 2), (8, 1)]),
+        of(&[(7, 1), (0, 6), (0, 30)]),
+    ];
+    let sum = |parts: [&ValueProfile; 3]| {
+        let [first, second, third] = parts.map(Clone::clone);
+        let (mut left, mut right) = (first.clone(), second.clone());
+        left.add(&second);
+        left.add(&third);
+        right.add(&third);
+        let mut all = first;
+        all.add(&right);
+        assert_eq!(left, all);
+        all
+    };
+    let expected = of(&[(0, 59), (0, 11), (7, 5), (0, 1), (8, 1)]);
+    assert_eq!(sum([&one, &two, &three]), expected);
+    assert_eq!(sum([&three, &one, &two]), expected);
+}
+
+#[test]
 fn a_site_keeps_the_largest_counts() {
     let of = |values: std::ops::Range<u64>| -> Site {
         values
