@@ -153,6 +153,7 @@ unsafe fn driver_call(id: u32, data: &CallData) {
     }
     // SAFETY: each of the calls below has one argument, and those that load code have two.
     let first = unsafe { argument(data, 0) };
+    // SAFETY: only calls that load code ask for it.
     let second = || unsafe { argument(data, 1) };
     let is_entered = data.site == cupti::ENTER;
     match id {

@@ -2,19 +2,23 @@
 //!
 //! Each variable takes a copy of its own: the driver refuses one that reaches from a variable to the next, even if they
 //! lie side by side (driver 580: `CUDA_ERROR_INVALID_VALUE`).
-#![expect(unsafe_code, reason = "begins copies to pinned memory")]
+#![expect(unsafe_code, reason = "begins copies to staging memory")]
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::device::cuda::driver::{Pinned, Stream};
+use crate::device::cuda::driver::{Staging, Stream};
 use crate::device::cuda::modules::Module;
 use crate::device::cuda::{CudaDevice, module_at};
 use crate::device::{DeviceError, DeviceRange, Take};
 use crate::support::memory::zeroed;
 
-/// The most pinned memory at a time, in bytes, unless a single variable takes more. More makes no copy faster.
-const MOST_PINNED: usize = 16 << 20;
+/// The most bytes, and the most pieces, for which pinned memory does not pay: it takes a millisecond to make.
+const MOST_PAGEABLE: usize = 1 << 20;
+const MOST_PIECES: usize = 64;
+
+/// The most staging memory at a time, in bytes, unless a single variable takes more. More makes no copy faster.
+const MOST_STAGED: usize = 16 << 20;
 
 /// A piece of a range that is on the GPU.
 struct Piece {
@@ -40,7 +44,7 @@ impl CudaDevice {
             let mut planned = Vec::new();
             let mut size = 0;
             for range in &ranges[first..] {
-                if !planned.is_empty() && size + range.len as usize > MOST_PINNED {
+                if !planned.is_empty() && size + range.len as usize > MOST_STAGED {
                     break;
                 }
                 size += range.len as usize;
@@ -144,8 +148,14 @@ impl CudaDevice {
             });
             let entered = self.driver.enter(context)?;
             let stream = entered.stream()?;
-            let pinned = Pinned::of(&self.driver, all.min(MOST_PINNED).max(longest))?;
-            copy_pieces(&stream, &pinned, &mut here)?;
+            let room = all.min(MOST_STAGED).max(longest);
+            let is_much = all > MOST_PAGEABLE
+                || here.iter().map(|it| it.pieces.len()).sum::<usize>() > MOST_PIECES;
+            let staging = match is_much && entered.work_so_far(context)?.is_done()? {
+                true => Staging::pinned(&self.driver, room)?,
+                false => Staging::pageable(room)?,
+            };
+            copy_pieces(&stream, &staging, &mut here)?;
         }
         Ok(())
     }
@@ -166,10 +176,10 @@ fn pieces(module: &Module, addresses: &Arc<[u64]>, at: u64, len: u64) -> Vec<Pie
     overlapping.collect()
 }
 
-/// Copies the pieces that are in `context` by way of `pinned`, which has room for the longest.
+/// Copies the pieces that are in `context` by way of `staging`, which has room for the longest.
 fn copy_pieces(
     stream: &Stream<'_>,
-    pinned: &Pinned<'_>,
+    staging: &Staging<'_>,
     planned: &mut [&mut Planned],
 ) -> Result<(), DeviceError> {
     let mut waiting = Vec::new();
@@ -178,14 +188,14 @@ fn copy_pieces(
         for index in 0..planned[range].pieces.len() {
             let piece = &planned[range].pieces[index];
             let len = piece.place.len();
-            if used + len > pinned.len() {
+            if used + len > staging.len() {
                 stream.finish()?;
-                hand_out(pinned, &mut waiting, planned);
+                hand_out(staging, &mut waiting, planned);
                 used = 0;
             }
             let piece = &planned[range].pieces[index];
             // SAFETY: the memory has room behind `used`, and lives until `finish` has returned.
-            let begun = unsafe { stream.begin_read(pinned.address(used), piece.address, len) };
+            let begun = unsafe { stream.begin_read(staging.address(used), piece.address, len) };
             if let Err(error) = begun {
                 stream.finish()?;
                 return Err(error);
@@ -195,21 +205,21 @@ fn copy_pieces(
         }
     }
     stream.finish()?;
-    hand_out(pinned, &mut waiting, planned);
+    hand_out(staging, &mut waiting, planned);
     Ok(())
 }
 
-/// Copies finished pieces from pinned memory to their ranges. Each has the numbers of the range and the piece, and its
-/// place in the pinned memory.
+/// Copies finished pieces from staging memory to their ranges. Each has the numbers of the range and the piece, and its
+/// place in the staging memory.
 fn hand_out(
-    pinned: &Pinned<'_>,
+    staging: &Staging<'_>,
     waiting: &mut Vec<(usize, usize, usize)>,
     planned: &mut [&mut Planned],
 ) {
     for (range, index, at) in waiting.drain(..) {
         let Planned { bytes, pieces, .. } = &mut *planned[range];
         let place = pieces[index].place.clone();
-        let contents = &pinned.contents(at + place.len())[at..];
+        let contents = &staging.contents(at + place.len())[at..];
         bytes[place].copy_from_slice(contents);
     }
 }

@@ -9,6 +9,7 @@ use libloading::os::unix::{Library, RTLD_LAZY};
 use crate::device::DeviceError;
 use crate::device::cuda::abi;
 use crate::device::cuda::abi::{CudaStatus, Handle};
+use crate::support::memory::zeroed;
 
 /// The driver's library. Its name has not changed since CUDA 2.
 pub const CUDA_LIBRARY: &str = "libcuda.so.1";
@@ -381,17 +382,21 @@ impl Drop for Stream<'_> {
     }
 }
 
-/// Pinned host memory, to which the GPU copies.
+/// Host memory to which the GPU copies.
 #[derive(Debug)]
-pub(super) struct Pinned<'a> {
-    driver: &'a Driver,
+pub(super) struct Staging<'a> {
+    /// The driver, if the memory is pinned.
+    pinned_by: Option<&'a Driver>,
     start: *mut u8,
     bytes: usize,
+    /// The memory, if it is not pinned.
+    _pageable: Vec<u8>,
 }
 
-impl<'a> Pinned<'a> {
-    /// Allocates `bytes` bytes. A context is current.
-    pub(super) fn of(driver: &'a Driver, bytes: usize) -> Result<Self, DeviceError> {
+impl<'a> Staging<'a> {
+    /// Allocates `bytes` bytes that are pinned. A context is current. The driver waits for its kernels when the memory is
+    /// freed, so it must be idle.
+    pub(super) fn pinned(driver: &'a Driver, bytes: usize) -> Result<Self, DeviceError> {
         let mut start = std::ptr::null_mut();
         // SAFETY: the call writes an address.
         check("cuMemHostAlloc", unsafe {
@@ -399,9 +404,21 @@ impl<'a> Pinned<'a> {
         })?;
         let start = start.cast::<u8>();
         Ok(Self {
-            driver,
+            pinned_by: Some(driver),
             start,
             bytes,
+            _pageable: Vec::new(),
+        })
+    }
+
+    /// Allocates `bytes` bytes of usual memory. Each copy to it ends before its call does.
+    pub(super) fn pageable(bytes: usize) -> Result<Self, DeviceError> {
+        let mut pageable = zeroed(bytes as u64)?;
+        Ok(Self {
+            pinned_by: None,
+            start: pageable.as_mut_ptr(),
+            bytes,
+            _pageable: pageable,
         })
     }
 
@@ -420,14 +437,16 @@ impl<'a> Pinned<'a> {
     /// The first `bytes` bytes. No copy is under way.
     pub(super) fn contents(&self, bytes: usize) -> &[u8] {
         assert!(bytes <= self.bytes, "inside the memory");
-        // SAFETY: the allocation has so many bytes, which the driver has zeroed or a copy has written.
+        // SAFETY: the allocation has so many bytes, which copies have written.
         unsafe { std::slice::from_raw_parts(self.start, bytes) }
     }
 }
 
-impl Drop for Pinned<'_> {
+impl Drop for Staging<'_> {
     fn drop(&mut self) {
-        // SAFETY: the memory was allocated and not freed.
-        unsafe { (self.driver.host_free)(self.start.cast()) };
+        if let Some(driver) = self.pinned_by {
+            // SAFETY: the memory was allocated and not freed.
+            unsafe { (driver.host_free)(self.start.cast()) };
+        }
     }
 }

@@ -30,6 +30,9 @@ pub use crate::device::cuda::driver::CUDA_LIBRARY;
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(5);
 
+/// The handle of a module, and the device addresses of its counted variables.
+type Placed = (u64, Arc<[u64]>);
+
 /// The process's running CUDA driver.
 #[derive(Debug)]
 pub struct CudaDevice {
@@ -97,7 +100,7 @@ impl CudaDevice {
         entered: &Entered<'_>,
         number: u64,
         module: &Module,
-    ) -> Result<(u64, Arc<[u64]>), DeviceError> {
+    ) -> Result<Placed, DeviceError> {
         if let (Some(handle), Some(addresses)) = (module.handle, &module.addresses) {
             return Ok((handle, addresses.clone()));
         }
@@ -116,7 +119,7 @@ impl CudaDevice {
         entered: &Entered<'_>,
         number: u64,
         module: &Module,
-    ) -> Result<Option<(u64, Arc<[u64]>)>, DeviceError> {
+    ) -> Result<Option<Placed>, DeviceError> {
         let own = module.library;
         let others = || self.modules.libraries_without_module(module.context);
         for library in own.map_or_else(others, |library| vec![library]) {

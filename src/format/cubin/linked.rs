@@ -211,10 +211,7 @@ fn load(elf: &mut Vec<u8>, offset: u64, address: u64, size: u64, all: u64) {
     let at = elf.len() as u64;
     let mut header = [0; PROGRAM_HEADER];
     LittleEndian::write_u32(&mut header, PT_LOAD.0);
-    LittleEndian::write_u32(
-        &mut header[4..],
-        (object::elf::PF_R.0 | object::elf::PF_W.0) as u32,
-    );
+    LittleEndian::write_u32(&mut header[4..], object::elf::PF_R.0 | object::elf::PF_W.0);
     for (field, value) in [
         (8, offset),
         (16, address),
@@ -274,7 +271,7 @@ impl Headers {
             false => SHT_NOBITS.0,
         };
         let flags = match section.of.is_loaded {
-            true => u64::from(SHF_ALLOC.0 | SHF_WRITE.0),
+            true => SHF_ALLOC.0 | SHF_WRITE.0,
             false => 0,
         };
         self.push(
