@@ -32,7 +32,7 @@ fuzz_target!(|file: &[u8]| {
     }
     let Ok(memory) = elf.memory() else { return };
     // Sections of the file may be anywhere. Those that a cubin lacks have places of the library's own.
-    let sections = elf.sections().unwrap_or_default();
+    let Ok(sections) = elf.sections() else { return };
     if sections.iter().any(|it| it.name.starts_with("__llvm_prf")) {
         return;
     }
