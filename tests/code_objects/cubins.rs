@@ -1,8 +1,10 @@
 //! Cubins of clang and ptxas, compared with what ptxas, nvdisasm and LLVM's tools say of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use object::read::elf::ElfFile64;
+use object::{LittleEndian, Object, ObjectSection, ObjectSymbol};
 use rocov::device::Agent;
 use rocov::device::elf_file::AtRest;
 use rocov::drain::ZeroWriter;
@@ -319,6 +321,70 @@ fn llvm_reads_zeros_for_a_cubin_that_was_never_loaded() {
         });
         assert_eq!(found.collect::<Vec<_>>(), expected, "{assembler}");
     }
+}
+
+/// The cubin with the first pointer to counters at `addend` in the section `name`, as linkers may write pointers to
+/// local variables.
+fn with_pointer_into(cubin: &[u8], name: &str, addend: u64) -> Vec<u8> {
+    const GENERIC: u64 = 4;
+    let elf = ElfFile64::<LittleEndian>::parse(cubin).expect("a cubin");
+    let section = elf.section_by_name(name).expect("the section").index();
+    let mut symbols = elf.symbols();
+    let symbol = symbols
+        .find(|it| it.kind() == object::SymbolKind::Section && it.section_index() == Some(section));
+    let symbol = symbol.expect("a symbol of the section");
+    let relocations = elf.section_by_name(".rela.nv.global.init");
+    let (start, size) = relocations
+        .and_then(|it| it.file_range())
+        .expect("contents");
+    let word = |at: usize| u64::from_le_bytes(*cubin[at..].first_chunk().expect("a word"));
+    let is_of_counters = |at: &usize| {
+        let target = object::SymbolIndex((word(at + 8) >> 32) as usize);
+        let target = elf.symbol_by_index(target).expect("a symbol");
+        target.name().is_ok_and(|it| it.starts_with("__profc_"))
+    };
+    let mut places = (start as usize..(start + size) as usize).step_by(24);
+    let at = places.find(is_of_counters).expect("a pointer to counters");
+    let words = [(symbol.index().0 as u64) << 32 | GENERIC, addend];
+    let mut cubin = cubin.to_vec();
+    cubin[at + 8..][..16].copy_from_slice(words.map(u64::to_le_bytes).as_flattened());
+    cubin
+}
+
+#[test]
+fn pointers_may_name_a_section() {
+    let Some(cubins) = Cubins::new() else { return };
+    let (cubin, _) = cubins.of("ptxas", "sm_90", true, &[]);
+    let cubin = read(&cubin);
+    let whole = CubinProfile::of(&cubin).expect("a cubin");
+    let pointers = |name, addend| {
+        let changed = with_pointer_into(&cubin, name, addend);
+        let profile = CubinProfile::of(&changed).expect("a cubin");
+        profile
+            .records
+            .into_iter()
+            .map(|it| it.counters)
+            .collect::<Vec<_>>()
+    };
+    let before: Vec<_> = whole.records.iter().map(|it| it.counters.clone()).collect();
+    let mut changed = BTreeSet::new();
+    for variable in &whole.counters {
+        let after = pointers(".nv.global", variable.value);
+        for (number, (after, before)) in after.into_iter().zip(&before).enumerate() {
+            if after != *before {
+                let pointer = after.expect("a pointer");
+                assert_eq!(
+                    (pointer.variable, pointer.offset),
+                    (variable.name.clone(), 0)
+                );
+                changed.insert(number);
+            }
+        }
+    }
+    assert_eq!(changed.len(), 1, "one record has another pointer");
+    // This section comes after the variables, and has none.
+    let after = pointers(".nv.constant0._Z5plainPi", 0);
+    assert_eq!(after.iter().filter(|it| it.is_none()).count(), 1);
 }
 
 /// Every cut and many changes of a cubin give values or errors.

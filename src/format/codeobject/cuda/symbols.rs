@@ -295,9 +295,10 @@ impl<'data, 'elf, R: ReadRef<'data>> Variables<'data, 'elf, R> {
                 let after = self
                     .symbols
                     .partition_point(|it| (it.section, it.value) <= place);
-                let symbol = *self.symbols[..after].last()?;
+                let before = self.symbols[..after].last();
+                let symbol = *before.filter(|it| it.section == section)?;
                 let offset = relocation.addend - symbol.value;
-                (symbol.section == section && offset <= symbol.size).then_some((symbol, offset))
+                (offset <= symbol.size).then_some((symbol, offset))
             }
         }
     }
