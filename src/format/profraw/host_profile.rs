@@ -7,12 +7,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use byteorder::{ByteOrder, LittleEndian};
 
-use crate::format::profraw::functions;
 use crate::format::profraw::layout::{RecordLayout, Version, Word};
 use crate::format::profraw::read::RawProfile;
 use crate::format::profraw::value_profile::{ValueKind, ValueProfile};
 use crate::format::profraw::write::padding;
-use crate::format::profraw::{CountsByFunction, ProfileError, pool};
+use crate::format::profraw::{CountsByFunction, ProfileError, functions, pool};
 
 /// The bytes of the record of a virtual table: the hash of its name, its address, and its size in 4 bytes
 /// (`INSTR_PROF_VTABLE_DATA`).

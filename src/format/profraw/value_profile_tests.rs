@@ -90,7 +90,7 @@ fn values_add_up_at_each_site() {
     let mut sum = of(&[(8, 1), (3, 9), (0, u64::MAX)]);
     sum.add(&of(&[(3, 1), (8, 11), (0, 1), (5, 2)]));
     assert_eq!(sum, of(&[(0, u64::MAX), (8, 12), (3, 10), (5, 2)]));
-    // Of other sites nothing is added.
+    // Values of other sites are not added.
     let before = sum.clone();
     let two = profile([(ValueKind::MemorySize, vec![site(&[]), site(&[(8, 1)])])]);
     let calls = profile([(ValueKind::IndirectCall, vec![site(&[(8, 1)])])]);

@@ -56,8 +56,8 @@ pub(crate) struct IndexedProfile {
 
 impl IndexedProfile {
     /// Adds the counts in the file or code object `from`. Returns false if they have parts that rocov does not write,
-    /// or are of single bytes in some profiles only. Of functions with one name and hash but other counters, the first
-    /// stays, as in llvm-profdata.
+    /// or are of single bytes in some profiles only. If a function with one name and hash has other counters in
+    /// another profile, the first counts stay, as in llvm-profdata.
     ///
     /// # Errors
     ///

@@ -5,10 +5,9 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::Command;
 
-use tempfile::TempDir;
-
 use rocov::format::codeobject::name_ref;
 use rocov::format::profraw::Sum;
+use tempfile::TempDir;
 
 use super::*;
 use crate::profdata::indexed_reader;

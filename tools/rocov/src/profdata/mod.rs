@@ -10,7 +10,12 @@ pub(crate) mod llvm_profdata;
 pub(crate) mod named_counts;
 pub(crate) mod per_label;
 mod profile_summary;
+#[cfg(test)]
+#[path = "../../tests/common/release.rs"]
+pub(crate) mod release;
 pub(crate) mod uniformity;
+#[cfg(test)]
+mod values_tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -301,7 +306,3 @@ fn summed(object: &MatchedCodeObject<'_>) -> Result<BinaryCounts> {
     };
     Ok(BinaryCounts::Summed(Arc::new(counts)))
 }
-
-#[cfg(test)]
-#[path = "values_tests.rs"]
-mod values_tests;

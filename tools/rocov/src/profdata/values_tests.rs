@@ -1,8 +1,5 @@
 //! Value profiles of a program with libraries, as llvm-profdata merges and shows them.
 
-#[path = "../../tests/common/release.rs"]
-mod release;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,8 +8,8 @@ use tempfile::TempDir;
 
 use super::indexed_profile::IndexedProfile;
 use super::named_counts::NamedCounts;
+use super::release::Release;
 use crate::system::command;
-use release::Release;
 
 /// The first release with values of virtual tables.
 const FIRST_WITH_TABLES: u32 = 19;

@@ -5,8 +5,6 @@
 
 #[path = "../../../tests/common/random.rs"]
 mod random;
-#[path = "../../../tests/common/release.rs"]
-mod release;
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -28,10 +26,10 @@ use crate::coverage::collect::{CountedBinary, collect};
 use crate::coverage::function::Kind;
 use crate::coverage::model::{Record, Side};
 use crate::llvm::{LlvmTools, Tools};
+use crate::profdata::release::Release;
 use crate::profdata::{BinaryCounts, ProfileCounts};
 use crate::system::command;
 use random::Random;
-use release::Release;
 
 /// The variant bit of counters of one byte.
 const SINGLE_BYTE: u64 = 1 << 60;
