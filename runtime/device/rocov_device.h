@@ -273,3 +273,60 @@ __llvm_write_custom_profile(const char *target, const void *data_begin, const vo
   return 0;
 }
 #endif
+
+/* CUDA. PTX has no sections, and the CUDA driver places each variable by itself, so there is no table of bounds: rocov
+ * takes the names of the variables from the cubin, and asks the driver for their addresses. It needs the version of the
+ * data records, and the compiler's name, because a cubin has no `.comment`. Units that are linked together (-fgpu-rdc)
+ * share all of this. */
+#if defined(__NVPTX__) && defined(__CUDA_ARCH__) && \
+    (defined(__LLVM_INSTR_PROFILE_GENERATE) || defined(ROCOV_DEVICE_INSTRUMENTED))
+extern "C" {
+__attribute__((device, weak)) int __llvm_profile_runtime = 0;
+
+extern __attribute__((device, weak)) const unsigned long long __rocov_raw_version;
+__attribute__((device, weak, used)) const unsigned long long __rocov_raw_version =
+#ifdef ROCOV_REACHED
+    1ull << 60 |
+#endif
+    (__clang_major__ < 18 ? 8 : __clang_major__ < 19 ? 9 : __clang_major__ < 23 ? 10 : 11);
+
+extern __attribute__((device, weak)) const char __rocov_compiler[];
+__attribute__((device, weak, used)) const char __rocov_compiler[] = "clang version " __clang_version__;
+
+#if __clang_major__ >= 23
+/* clang emits a constructor that registers every record, as for targets without start and stop symbols. CUDA runs it as
+ * a kernel if somebody launches it, so it must link and return. */
+__attribute__((device, weak)) void
+__rocov_register_function(void *) __asm__("\001__llvm_profile_register_function");
+__attribute__((device, weak)) void
+__rocov_register_names_function(void *, unsigned long long) __asm__("\001__llvm_profile_register_names_function");
+__attribute__((device, weak, used, no_profile_instrument_function)) void __rocov_register_function(void *) {}
+__attribute__((device, weak, used, no_profile_instrument_function)) void
+__rocov_register_names_function(void *, unsigned long long) {}
+
+/* Counts as LLVM's own function does: each active lane counts, and counts as uniform if its whole warp is active. */
+__attribute__((device, weak, used, no_profile_instrument_function
+#ifdef __OPTIMIZE__
+, always_inline
+#endif
+)) inline void __llvm_profile_instrument_gpu(unsigned long long *counter, unsigned long long *uniform,
+                                             unsigned long long step) {
+  unsigned lanes;
+  __asm__ volatile("activemask.b32 %0;" : "=r"(lanes));
+  __scoped_atomic_fetch_add(counter, step, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+  if (uniform && lanes == ~0u)
+    __scoped_atomic_fetch_add(uniform, step, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+}
+
+/* Counts every block: coverage is exact. */
+__attribute__((device, weak, used, no_profile_instrument_function
+#ifdef __OPTIMIZE__
+, always_inline
+#endif
+)) inline int __llvm_profile_sampling_gpu(int bits) {
+  (void)bits;
+  return 1;
+}
+#endif
+}
+#endif

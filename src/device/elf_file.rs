@@ -9,6 +9,7 @@ use crate::device::{
     Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol,
 };
 use crate::format::codeobject::{CodeObject, CodeObjectError, Identity};
+use crate::format::cubin::laid_out;
 
 /// The only executable.
 const EXECUTABLE: Executable = Executable(1);
@@ -29,6 +30,10 @@ impl AtRest {
     /// # Errors
     /// Fails if `elf` is not a code object that can be loaded.
     pub fn new(agent: Agent, uri: String, elf: Vec<u8>) -> Result<Self, CodeObjectError> {
+        let elf = match laid_out(&elf) {
+            Ok(Some(cubin)) => cubin.elf,
+            Ok(None) | Err(_) => elf,
+        };
         let memory = CodeObject::parse(elf.as_slice())?.memory()?;
         Ok(Self {
             agent,

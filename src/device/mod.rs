@@ -3,11 +3,14 @@
 //! [`crate::device::hsa::HsaDevice`] implements it on ROCr. Tests implement it in memory, with scripted
 //! faults. Nothing here knows of profiles.
 
+pub mod cuda;
 mod delegate;
 pub mod elf_file;
+mod gpus;
 pub mod hsa;
 
 pub use delegate::Delegate;
+pub use gpus::Gpus;
 
 use std::fmt;
 use std::io::{Read, Seek};
@@ -184,6 +187,18 @@ pub enum DeviceError {
         range: DeviceRange,
         /// The allocation at its start.
         found: DeviceRange,
+    },
+    /// The CUDA driver has loaded a module by itself, and no library of the program has it.
+    #[error("no library of the program has the CUDA module {id}")]
+    UnknownModule {
+        /// CUPTI's number of the module.
+        id: u32,
+    },
+    /// The runtime of a load has ended.
+    #[error("{runtime} is not running any more")]
+    NotRunning {
+        /// The runtime.
+        runtime: &'static str,
     },
     /// The ELF of a code object cannot be opened.
     #[error("the ELF of {uri} cannot be read: {source}")]

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::device::cuda::modules::is_cuda;
 use crate::device::{Agent, DeviceRange, Executable};
 use crate::discover::host_files::HostFile;
 use crate::discover::{ElfFacts, Found};
@@ -121,7 +122,10 @@ impl Registry {
     pub(crate) fn see_agents(&mut self, agents: &[Arc<Agent>]) {
         for agent in agents {
             let mut known = self.agents.iter_mut();
-            match known.find(|known| known.index == agent.index) {
+            let is_it = |known: &&mut Arc<Agent>| {
+                known.index == agent.index && is_cuda(known.handle) == is_cuda(agent.handle)
+            };
+            match known.find(is_it) {
                 Some(known) => *known = agent.clone(),
                 None => self.agents.push(agent.clone()),
             }

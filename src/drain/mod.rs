@@ -387,6 +387,11 @@ impl Session {
         loads.map(|load| load.segment).collect()
     }
 
+    /// Has the next load list the agents again, because another runtime has started.
+    pub fn has_more_agents(&mut self) {
+        self.agents.clear();
+    }
+
     /// The number of GPU agents. 0 before the first load.
     #[must_use]
     pub fn agents(&self) -> usize {

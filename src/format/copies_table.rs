@@ -28,8 +28,10 @@ const RANGE_BYTES: usize = 16;
 const ALIGNMENT: usize = 8;
 /// The most damaged tables that rocov remembers.
 const MAX_DAMAGE: usize = 50;
-/// The size of a copy is a multiple of this.
-const STRIDE_UNIT: u64 = 128;
+/// The size of a copy is a multiple of this, in bytes.
+pub(crate) const STRIDE_UNIT: u64 = 128;
+/// The size of a copy on NVIDIA GPUs is a multiple of this, in bytes.
+pub(crate) const CUDA_STRIDE_UNIT: u64 = 512;
 
 /// The table of one translation unit: addresses, unchecked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,10 +43,11 @@ pub struct CopiesTable {
 }
 
 impl CopiesTable {
-    /// The distance from one copy to the next, in bytes: `counted` bytes, the size of all counters, rounded up.
+    /// The distance from one copy to the next, in bytes: `counted` bytes, the size of all counters, rounded up to a
+    /// multiple of `unit`.
     #[must_use]
-    pub fn stride(counted: u64) -> Option<u64> {
-        counted.checked_next_multiple_of(STRIDE_UNIT)
+    pub fn stride(counted: u64, unit: u64) -> Option<u64> {
+        counted.checked_next_multiple_of(unit)
     }
 
     /// Decodes the good table of `bytes` bytes.
@@ -148,12 +151,24 @@ pub enum CopiesTableError {
 }
 
 /// The tables of a code object. It has copies if there are any, good or damaged.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopiesTables {
     /// The good tables, in their order.
     pub tables: Vec<CopiesTable>,
     /// The damage: 50 errors at most, and the number of the others.
     pub damage: Vec<CopiesTableError>,
+    /// The size of each copy is a multiple of this, in bytes.
+    pub unit: u64,
+}
+
+impl Default for CopiesTables {
+    fn default() -> Self {
+        Self {
+            tables: Vec::new(),
+            damage: Vec::new(),
+            unit: STRIDE_UNIT,
+        }
+    }
 }
 
 impl CopiesTables {
@@ -193,8 +208,8 @@ impl CopiesTables {
     #[must_use]
     pub fn unreadable(error: CopiesTableError) -> Self {
         Self {
-            tables: Vec::new(),
             damage: vec![error],
+            ..Self::default()
         }
     }
 
@@ -217,6 +232,7 @@ impl CopiesTables {
         Self {
             tables: tables.map(|table| table.loaded_at(load_delta)).collect(),
             damage: self.damage.clone(),
+            unit: self.unit,
         }
     }
 }

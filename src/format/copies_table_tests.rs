@@ -15,7 +15,7 @@ fn good(words: &[u64]) -> Vec<u8> {
 
 /// The area starts of the good tables, and the lines about the damage.
 fn decoded(bytes: &[u8]) -> (Vec<u64>, Vec<String>) {
-    let CopiesTables { tables, damage } = CopiesTables::decode(bytes);
+    let CopiesTables { tables, damage, .. } = CopiesTables::decode(bytes);
     let starts = tables.iter().map(|table| table.area.0).collect();
     (starts, damage.iter().map(ToString::to_string).collect())
 }
@@ -117,7 +117,7 @@ fn damage_without_end_is_counted() {
 
 #[test]
 fn a_copy_takes_whole_lines_of_the_cache() {
-    let strides = [0, 8, 128, 136].map(CopiesTable::stride);
+    let strides = [0, 8, 128, 136].map(|counted| CopiesTable::stride(counted, 128));
     assert_eq!(strides, [0, 128, 128, 256].map(Some));
-    assert_eq!(CopiesTable::stride(u64::MAX), None);
+    assert_eq!(CopiesTable::stride(u64::MAX, 512), None);
 }

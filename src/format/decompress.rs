@@ -10,6 +10,7 @@ use ruzstd::decoding::errors::FrameDecoderError;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::format::bundle::Method;
+use crate::format::lz4;
 
 /// The window in bytes that every zstd decoder should support (RFC 8878, 3.1.1.1.2).
 const MIN_WINDOW: u64 = 8 << 20;
@@ -48,6 +49,10 @@ pub(super) fn unpack(method: Method, packed: &[u8], declared: u64) -> Result<Unp
             check_window(packed, declared)?;
             let result = unpack_zstd(&mut rest, most, &mut bytes);
             result.map_err(|error| error.to_string())?;
+        }
+        Method::Lz4 => {
+            bytes = lz4::unpack(packed, most)?;
+            rest = &[];
         }
     }
     Ok(Unpacked {

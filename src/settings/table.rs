@@ -161,6 +161,12 @@ pub const SETTINGS: &[Setting] = &[
          that has no room.",
     ),
     setting(
+        "ROCOV_CUPTI",
+        Reader::Librocov,
+        ["path of `libcupti.so`", "found", ""],
+        "The CUPTI library, for [NVIDIA GPUs](../guides/nvidia.md).",
+    ),
+    setting(
         "ROCOV_DRAIN",
         Reader::Librocov,
         ["`rocov`, `llvm`", "none", "`rocov run --drain`"],

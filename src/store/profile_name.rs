@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::format::codeobject::{Identity, sanitize_target};
+use crate::format::codeobject::{Identity, is_processor, sanitize_target};
 use crate::store::Label;
 use crate::store::layout::{DataLayout, PROFRAW, REGISTRIES, REGISTRY, SECTIONS};
 
@@ -318,7 +318,7 @@ impl<'a> ProfileNameParts<'a> {
         let mut parts = name.splitn(4, '.');
         let (arch, identity, agent, base) =
             (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-        if !arch.starts_with("gfx") || base.is_empty() {
+        if !is_processor(arch) || base.is_empty() {
             return None;
         }
         if !Identity::is_identity(identity) {

@@ -166,6 +166,7 @@ impl CheckedCopies {
             sections,
             segment,
             is_single_byte,
+            unit: tables.unit,
         };
         let mut checked = Self {
             areas: Vec::with_capacity(tables.tables.len()),
@@ -217,6 +218,8 @@ struct Place<'a> {
     sections: &'a SectionRanges,
     segment: DeviceRange,
     is_single_byte: bool,
+    /// The size of each copy is a multiple of this, in bytes.
+    unit: u64,
 }
 
 impl Place<'_> {
@@ -247,7 +250,7 @@ impl Place<'_> {
             found: memory,
             stride,
         };
-        match CopiesTable::stride(counted) {
+        match CopiesTable::stride(counted, self.unit) {
             Some(0) => Ok(None),
             Some(stride) if stride <= memory.len => Ok(Some(CopiesArea {
                 memory,

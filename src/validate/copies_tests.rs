@@ -38,7 +38,7 @@ fn good() -> CopiesTable {
 fn check(tables: Vec<CopiesTable>) -> CheckedCopies {
     let tables = CopiesTables {
         tables,
-        damage: Vec::new(),
+        ..CopiesTables::default()
     };
     CheckedCopies::of(&tables, &sections(), SEGMENT, false)
 }
@@ -208,7 +208,7 @@ fn counters_of_one_byte_have_no_copies_but_uniform_counters_may() {
     let uniform = table((0x9000, 0x9080), &[(0x5000, 0x5010)]);
     let tables = CopiesTables {
         tables: vec![single, uniform],
-        damage: Vec::new(),
+        ..CopiesTables::default()
     };
     let checked = CheckedCopies::of(&tables, &sections(), SEGMENT, true);
     let lines: Vec<String> = checked.errors.iter().map(ToString::to_string).collect();

@@ -1,5 +1,6 @@
 //! Compares the library's reading of a code object with that of LLVM's tools.
 
+mod cubins;
 mod damage;
 mod functions;
 mod llvm;

@@ -5,6 +5,7 @@ pub(crate) mod artifacts;
 pub(crate) mod command;
 pub(crate) mod compile;
 pub(crate) mod compilers;
+pub(crate) mod cuda;
 pub(crate) mod data;
 pub(crate) mod gpu;
 #[path = "../../tools/rocov/tests/common/json.rs"]

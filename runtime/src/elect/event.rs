@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 
 use rocov::device::Executable;
 
+use super::cuda_event::CudaEvent;
 use crate::guest::log;
 use crate::guest::status::RocovStatus;
 
@@ -37,6 +38,8 @@ pub(crate) enum Event<'a> {
     QueueCreated(&'a NewQueue),
     /// The queue at this address is about to be destroyed.
     QueueDestroying(u64),
+    /// CUPTI has told of modules.
+    Cuda(&'a CudaEvent),
     /// `rocov_drain`.
     Drain,
     /// `rocov_reset`.
@@ -81,6 +84,7 @@ impl Event<'_> {
             Event::LabelPop => (15, 0),
             Event::CodeLoaded => (16, 0),
             Event::CodeUnloading => (17, 0),
+            Event::Cuda(event) => (18, std::ptr::from_ref(event) as u64),
         }
     }
 
@@ -96,6 +100,7 @@ impl Event<'_> {
                 | Event::HandingOver
                 | Event::QueueCreated(_)
                 | Event::QueueDestroying(_)
+                | Event::Cuda(_)
         )
     }
 
@@ -110,6 +115,7 @@ impl Event<'_> {
                 | Event::Stop
                 | Event::LabelPush(_)
                 | Event::LabelPop
+                | Event::Cuda(_)
         )
     }
 
@@ -138,6 +144,8 @@ impl Event<'_> {
             15 => Event::LabelPop,
             16 => Event::CodeLoaded,
             17 => Event::CodeUnloading,
+            // SAFETY: as for a queue.
+            18 => Event::Cuda(unsafe { &*(argument as *const CudaEvent) }),
             _ => return None,
         })
     }

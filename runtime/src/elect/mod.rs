@@ -16,6 +16,7 @@
     reason = "reads blocks and calls functions of other copies"
 )]
 
+pub(crate) mod cuda_event;
 pub(crate) mod event;
 pub(crate) mod hidden_tables;
 pub(crate) mod interposer;

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rocov::device::hsa::is_loaded;
 
-use super::{COPY, tool_table};
+use super::{COPY, injection, tool_table};
 use crate::elect::interposer::Interposer;
 use crate::guest::{boundary, elf_objects, process};
 use crate::serve::{drain, kernel_wait, service};
@@ -99,7 +99,10 @@ extern "C" fn early() {
     // It may be registered several times.
     static HAS_RUN: AtomicBool = AtomicBool::new(false);
     if !HAS_RUN.swap(true, Ordering::Relaxed) {
-        boundary::guest("the exit drain", || at_exit(drain::exit_begins));
+        boundary::guest("the exit drain", || {
+            injection::watch_launches();
+            at_exit(drain::exit_begins);
+        });
     }
 }
 

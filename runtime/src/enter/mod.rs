@@ -7,11 +7,13 @@
 #![expect(unsafe_code, reason = "exports the block of this copy")]
 
 pub mod c_api;
+mod cupti;
 mod exec;
 mod exit;
 mod hip_hooks;
 mod hsa_hooks;
 mod immediate_exit;
+mod injection;
 mod interpose;
 mod next_symbol;
 mod roctx;

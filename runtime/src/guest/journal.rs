@@ -18,6 +18,8 @@ use super::environment;
 pub(crate) enum Note {
     /// The process has registered device code, or started HSA.
     Hip,
+    /// The process has started CUDA.
+    Cuda,
     /// The process has loaded device code.
     Loaded,
     /// The process has loaded instrumented device code.
@@ -38,6 +40,7 @@ impl Note {
     fn word(self) -> &'static str {
         match self {
             Self::Hip => "hip",
+            Self::Cuda => "cuda",
             Self::Loaded => "loaded",
             Self::Counts => "counts",
             Self::Skipped => "skipped",

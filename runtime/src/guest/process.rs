@@ -74,6 +74,12 @@ pub(crate) fn starting() {
     STARTS.fetch_add(1, Ordering::Relaxed);
 }
 
+/// Notes that the program starts CUDA. A child that is forked later cannot use it.
+pub(crate) fn starting_cuda() {
+    journal::note(Note::Cuda);
+    STARTS.fetch_add(1, Ordering::Relaxed);
+}
+
 /// Notes that a call of `hsa_init` has failed, or that `hsa_shut_down` has taken it back.
 pub(crate) fn stopped() {
     let one_less = |starts: u32| starts.checked_sub(1);

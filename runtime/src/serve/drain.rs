@@ -59,6 +59,7 @@ fn wait_for_callbacks() {
         return;
     }
     let Some(device) = attach_own() else { return };
+    let Some(device) = device.hsa() else { return };
     match device.wait_for_callbacks(patience) {
         Ok(true) => {}
         Ok(false) => log::verbose(format_args!(

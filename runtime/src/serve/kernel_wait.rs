@@ -4,10 +4,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rocov::device::cuda::is_takedown;
+use rocov::device::cuda::modules::is_cuda;
 use rocov::device::hsa::{HsaDevice, Queues};
+use rocov::device::{DeviceError, Gpus};
 use rocov::drain::Idle;
 
-use super::state;
+use super::{cuda, state};
 use crate::elect::event::NewQueue;
 use crate::guest::{log, process, settings, stack};
 
@@ -40,7 +43,7 @@ pub(super) fn destroying(address: u64) {
     // The forked child of a process with a wait under way would wait for ever.
     if process::may_use_hsa() {
         let device = state::attach_own();
-        queues().destroying(device.as_ref(), address);
+        queues().destroying(device.as_ref().and_then(Gpus::hsa), address);
     }
 }
 
@@ -60,7 +63,41 @@ pub(super) struct Waited {
 
 /// Waits until the known queues of these agents have no kernel left of those that they have now, but no
 /// longer than ROCOV_WAIT. If that is 0, or on a thread of the runtimes, only looks which agents are idle.
-pub(super) fn wait(device: &HsaDevice, agents: &[u64]) -> Waited {
+pub(super) fn wait(gpus: &Gpus, agents: &[u64]) -> Waited {
+    let (of_cuda, of_hsa): (Vec<u64>, Vec<u64>) = agents.iter().partition(|it| is_cuda(**it));
+    let mut waited = match gpus.hsa() {
+        Some(device) => wait_for_queues(device, &of_hsa),
+        None => Waited::default(),
+    };
+    if of_cuda.is_empty() {
+        return waited;
+    }
+    // Before the wait: a launch during it is not part of it.
+    let moment = cuda::moment();
+    match gpus
+        .cuda()
+        .map(|it| it.wait(&of_cuda, settings::patience()))
+    {
+        Some(Ok(true)) => waited.idle.extend(
+            of_cuda
+                .into_iter()
+                .filter_map(|agent| Some((agent, moment?))),
+        ),
+        Some(Ok(false)) => waited.in_flight = true,
+        Some(Err(error)) if !is_takedown(&error) => warn_blind(&error),
+        Some(Err(_)) | None => {}
+    }
+    waited
+}
+
+fn warn_blind(error: &DeviceError) {
+    log::warn_once(&format_args!(
+        "cannot wait for kernels: {error}; their later counts may be lost: let the program wait for \
+         its kernels"
+    ));
+}
+
+fn wait_for_queues(device: &HsaDevice, agents: &[u64]) -> Waited {
     let waited = |queues: &Queues, in_flight| Waited {
         idle: match SEES_ALL.load(Ordering::Relaxed) {
             true => queues.idle(device, agents).unwrap_or_default(),
@@ -85,10 +122,7 @@ pub(super) fn wait(device: &HsaDevice, agents: &[u64]) -> Waited {
     let mut queues = queues();
     let finished = queues.wait(device, agents, patience);
     let finished = finished.unwrap_or_else(|error| {
-        log::warn_once(&format_args!(
-            "cannot wait for kernels: {error}; their later counts may be lost: let the program wait for \
-             its kernels"
-        ));
+        warn_blind(&error);
         true
     });
     waited(&queues, !finished)

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rocov::device::hsa::HsaDevice;
+use rocov::device::Gpus;
 use rocov::drain::{Idle, Outcome, Scope, Scopes, Window};
 
 use super::drain;
@@ -98,7 +98,7 @@ pub(super) fn turn(change: &mut dyn FnMut(&mut Scopes) -> RocovStatus) -> RocovS
 }
 
 /// Gives the counts since the last mark to `scope`.
-pub(super) fn mark(state: &mut State, device: &HsaDevice, scope: Scope, idle: &Idle) -> Outcome {
+pub(super) fn mark(state: &mut State, device: &Gpus, scope: Scope, idle: &Idle) -> Outcome {
     let outcome = state.session.mark(device, &state.name, scope, idle);
     report_missing(&outcome);
     report_files(&outcome);

@@ -1,7 +1,8 @@
 //! Code that is loaded and unloaded.
 
-use rocov::device::hsa::HsaDevice;
-use rocov::device::{DeviceRange, Executable};
+use std::path::PathBuf;
+
+use rocov::device::{DeviceRange, Executable, Gpus};
 use rocov::drain::Outcome;
 
 use super::drain::{drain, keep, wait_and_warn};
@@ -14,6 +15,15 @@ use crate::guest::{log, process};
 
 /// Follows the code objects of an executable that was frozen: they are loaded now.
 pub(super) fn frozen(executable: Executable, entrances: &Entrances) {
+    follow(executable, &entrances.loader, entrances);
+}
+
+/// Follows an executable that code in the file `loader` has loaded.
+pub(super) fn follow(
+    executable: Executable,
+    loader: &dyn Fn() -> Option<PathBuf>,
+    entrances: &Entrances,
+) {
     if !process::claim() {
         return;
     }
@@ -22,9 +32,7 @@ pub(super) fn frozen(executable: Executable, entrances: &Entrances) {
         if state.session.knows(&device, executable) {
             return;
         }
-        let loaded = state
-            .session
-            .loaded_by(&device, executable, &entrances.loader);
+        let loaded = state.session.loaded_by(&device, executable, loader);
         match loaded {
             Ok(outcome) => {
                 report_missing(&outcome);
@@ -52,7 +60,7 @@ pub(super) fn look(entrances: &Entrances) -> RocovStatus {
 
 /// Prepares the end of code that counts: the early exit drain runs before HIP's destructors, and LLVM's
 /// own drain, if it is there, finds nothing of the code that rocov drains.
-fn came_in(state: &mut State, device: &HsaDevice, entrances: &Entrances) {
+fn came_in(state: &mut State, device: &Gpus, entrances: &Entrances) {
     if !state.session.is_empty() {
         state.share_with_llvm(device);
     }
@@ -61,7 +69,7 @@ fn came_in(state: &mut State, device: &HsaDevice, entrances: &Entrances) {
     }
 }
 
-pub(super) fn look_for_unseen(state: &mut State, device: &HsaDevice) {
+pub(super) fn look_for_unseen(state: &mut State, device: &Gpus) {
     let outcome = state.session.look_for_unseen(device);
     report_missing(&outcome);
     note_loads(&outcome);

@@ -6,6 +6,7 @@
 //! waits for kernels before a drain.
 //! [`device_files`] records the files with device code, of which some was perhaps never launched.
 
+pub(crate) mod cuda;
 mod device_files;
 pub(crate) mod drain;
 mod dumps;
@@ -79,6 +80,7 @@ fn seen(event: Event<'_>, entrances: &Entrances) -> RocovStatus {
             kernel_wait::created(queue);
         }
         Event::QueueDestroying(queue) => kernel_wait::destroying(queue),
+        Event::Cuda(event) => cuda::seen(event, entrances),
         _ => return RocovStatus::Nothing,
     }
     RocovStatus::Ok

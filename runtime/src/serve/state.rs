@@ -1,14 +1,15 @@
 //! The state of the drainer: the session, the name of profiles, labels and windows, LLVM's drain.
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use rocov::device::DeviceError;
-use rocov::device::hsa::{Copying, HsaDevice};
+use rocov::device::hsa::Copying;
+use rocov::device::{DeviceError, Gpus};
 use rocov::drain::{Scope, Scopes, Session, Window};
 use rocov::store::{Keeper, ProfileName};
 
-use super::{host_builds, report};
+use super::{cuda, host_builds, report};
 use crate::elect::llvm_drain::{LlvmDrain, Stance};
 use crate::guest::{log, process, settings};
 
@@ -44,7 +45,7 @@ impl State {
 
     /// Searches for LLVM's own runtime again. If it is there, leaves each code object to one of the drains: LLVM's finds
     /// nothing of those that rocov drains.
-    pub(super) fn share_with_llvm(&mut self, device: &HsaDevice) {
+    pub(super) fn share_with_llvm(&mut self, device: &Gpus) {
         match self.llvm_drain.look() {
             Stance::Alone => return,
             Stance::StandDown => self.session.leave_plain_counters(),
@@ -60,13 +61,13 @@ impl State {
 }
 
 /// Runs `work` on the state, unless there is nothing to do in this process.
-pub(super) fn with_owned<T>(work: impl FnOnce(&mut State, &HsaDevice) -> T) -> Option<T> {
+pub(super) fn with_owned<T>(work: impl FnOnce(&mut State, &Gpus) -> T) -> Option<T> {
     with_device(|state, device| (!state.stands_down()).then(|| work(state, device))).flatten()
 }
 
 /// Runs `work` on the state, even if LLVM's runtime drains all code that is known so far. Does nothing if this process
 /// has loaded no code.
-pub(super) fn with_device<T>(work: impl FnOnce(&mut State, &HsaDevice) -> T) -> Option<T> {
+pub(super) fn with_device<T>(work: impl FnOnce(&mut State, &Gpus) -> T) -> Option<T> {
     let device = attach_own()?;
     Some(with_state(|state| work(state, &device)))
 }
@@ -76,17 +77,45 @@ pub(super) fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
     // A poisoned state is still consistent: each step changes it after the step has succeeded.
     let mut state: MutexGuard<'_, Option<State>> =
         STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _holding = Holding::begin();
     work(state.get_or_insert_with(State::new))
 }
 
-/// Returns the running HSA runtime of a process that has loaded code.
-pub(super) fn attach_own() -> Option<HsaDevice> {
+thread_local! {
+    static HOLDS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns whether the calling thread is inside [`with_state`]. Then a call of the CUDA driver that rocov itself has made
+/// has caused an event.
+pub(super) fn is_held_here() -> bool {
+    HOLDS.try_with(Cell::get).unwrap_or_default()
+}
+
+/// The time in which the thread has the state.
+struct Holding;
+
+impl Holding {
+    fn begin() -> Self {
+        // A thread that is already ending gets no events of its own.
+        let _ = HOLDS.try_with(|holds| holds.set(true));
+        Self
+    }
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        let _ = HOLDS.try_with(|holds| holds.set(false));
+    }
+}
+
+/// Returns the running runtimes of a process that has loaded code.
+pub(super) fn attach_own() -> Option<Gpus> {
     process::uses_hsa().then(attach).flatten()
 }
 
-/// Returns the running HSA runtime of the process; `None` if there is none, or none any more.
-pub(super) fn attach() -> Option<HsaDevice> {
-    HsaDevice::attach(copying()).unwrap_or_else(|error| {
+/// Returns the running runtimes of the process; `None` if there is none, or none any more.
+pub(super) fn attach() -> Option<Gpus> {
+    Gpus::attach(copying(), cuda::modules()).unwrap_or_else(|error| {
         warn_blind(&error);
         None
     })

@@ -37,6 +37,8 @@ pub enum Method {
     Zlib,
     /// zstd (RFC 8878).
     Zstd,
+    /// An LZ4 block, in CUDA fat binaries alone.
+    Lz4,
 }
 
 impl fmt::Display for Method {
@@ -44,6 +46,7 @@ impl fmt::Display for Method {
         f.write_str(match self {
             Self::Zlib => "zlib",
             Self::Zstd => "zstd",
+            Self::Lz4 => "LZ4",
         })
     }
 }

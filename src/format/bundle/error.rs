@@ -96,6 +96,17 @@ pub enum BundleError {
         /// The method found.
         found: u64,
     },
+    /// The compression method of a CUDA fat binary is unknown.
+    #[error(
+        "an image of the CUDA fat binary at offset {offset:#x} has compression flags {found:#x}, expected 0x2000 (LZ4) or \
+         0x8000 (zstd)"
+    )]
+    FatBinaryMethod {
+        /// The offset of the fat binary.
+        offset: usize,
+        /// The flags found.
+        found: u64,
+    },
     /// The declared size is smaller than the header.
     #[error(
         "the {what} at offset {offset:#x} says that it has {declared} bytes, its header has \
@@ -221,7 +232,9 @@ pub enum BundleError {
         offset: usize,
     },
     /// An image for a GPU is not a code object.
-    #[error("{id} in the {what} at offset {offset:#x} is {found}, expected an ELF for AMDGPU")]
+    #[error(
+        "{id} in the {what} at offset {offset:#x} is {found}, expected an ELF for AMDGPU or CUDA"
+    )]
     NotCodeObject {
         /// The image.
         id: String,

@@ -15,6 +15,11 @@ const FAT_BINARY: &[u8] = b".hip_fatbin";
 /// is not linked yet.
 const OFFLOADING: &[u8] = b".llvm.offloading";
 
+/// The section of CUDA fat binaries.
+const CUDA_FAT_BINARY: &[u8] = b".nv_fatbin";
+/// The section of CUDA fat binaries that are not linked yet (`nvcc -rdc=true`).
+const CUDA_TO_BE_LINKED: &[u8] = b"__nv_relfatbin";
+
 /// The prefix of section names with device code that is not linked yet. The device's id follows.
 const TO_BE_LINKED: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
 /// The section that names the archives to which ROCm's kpack tools moved the device code. They leave the
@@ -58,14 +63,14 @@ pub(super) fn sections(file: &[u8]) -> Result<Vec<HostSection>, BundleError> {
     let mut is_to_be_linked = false;
     for section in sections.iter() {
         let name = sections.section_name(endian, section)?;
-        is_to_be_linked |= name.starts_with(TO_BE_LINKED);
+        is_to_be_linked |= name.starts_with(TO_BE_LINKED) || name == CUDA_TO_BE_LINKED;
         if name == SPLIT_OFF {
             return Err(BundleError::NoDeviceCode(
                 "it was split off into kpack archives, which rocov does not read; give the file from before the \
                  split",
             ));
         }
-        if name != FAT_BINARY && !name.starts_with(OFFLOADING) {
+        if ![FAT_BINARY, CUDA_FAT_BINARY].contains(&name) && !name.starts_with(OFFLOADING) {
             continue;
         }
         if let Some((offset, size)) = section.file_range(endian) {
@@ -80,12 +85,12 @@ pub(super) fn sections(file: &[u8]) -> Result<Vec<HostSection>, BundleError> {
     }
     if found.is_empty() && is_to_be_linked {
         return Err(BundleError::NoDeviceCode(
-            "only device code that is not linked yet (-fgpu-rdc)",
+            "only device code that is not linked yet (-fgpu-rdc, nvcc -rdc=true)",
         ));
     }
     if found.is_empty() {
         return Err(BundleError::NoDeviceCode(
-            "no .hip_fatbin section and no .llvm.offloading section",
+            "no .hip_fatbin, .nv_fatbin or .llvm.offloading section",
         ));
     }
     Ok(found)

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use object::elf::{ELFMAG, EM_AMDGPU};
+use object::elf::{ELFMAG, EM_AMDGPU, ET_REL};
 
 use crate::format::bundle::bytes::Bytes;
 use crate::format::bundle::error::BundleError;
 use crate::format::bundle::{Container, Packing, starts_container};
+use crate::format::codeobject::cuda::EM_CUDA;
 use crate::format::codeobject::{CodeObjectError, Identity};
 
 /// The most bytes of a target id: triple, processor and features take a hundred.
@@ -19,7 +20,7 @@ pub struct Image<'data> {
     /// The container's name for it: producer, triple and processor, such as
     /// `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-` or `host-x86_64-unknown-linux-gnu-`.
     pub id: String,
-    /// Processor and features if the image is for AMD's GPUs, such as `gfx90a:xnack-`.
+    /// Processor and features if the image is for a GPU, such as `gfx90a:xnack-` or `sm_90`.
     pub target: Option<String>,
     /// Its offset in the file, or in the unpacked data.
     pub offset: usize,
@@ -32,10 +33,14 @@ pub struct Image<'data> {
 pub enum Content {
     /// No bytes, as in the host's entry.
     Empty,
-    /// An ELF for AMDGPU.
+    /// An ELF for AMDGPU or CUDA.
     CodeObject,
     /// LLVM bitcode, which becomes a code object at link time (`-fgpu-rdc`).
     Bitcode,
+    /// A part of a cubin, which becomes one at link time (`-fgpu-rdc`).
+    Relocatable,
+    /// PTX, which the CUDA driver compiles.
+    Ptx,
     /// A container inside the container.
     Container,
     /// Something else.
@@ -52,7 +57,7 @@ impl<'data> Image<'data> {
     ) -> Self {
         let offset = start + place.start;
         Image {
-            target: amdgcn_target(&id).map(str::to_owned),
+            target: amdgcn_target(&id).or(cuda_target(&id)).map(str::to_owned),
             id,
             offset,
             bytes: file.get(offset..start + place.end).unwrap_or_default(),
@@ -75,8 +80,12 @@ impl<'data> Image<'data> {
         let bytes = &*self.bytes;
         if bytes.is_empty() {
             Content::Empty
+        } else if is_relocatable(bytes) {
+            Content::Relocatable
         } else if is_code_object(bytes) {
             Content::CodeObject
+        } else if is_ptx(bytes) {
+            Content::Ptx
         } else if bytes.starts_with(b"BC\xc0\xde") {
             Content::Bitcode
         } else if starts_container(bytes) {
@@ -95,11 +104,41 @@ impl<'data> Image<'data> {
     }
 }
 
-/// Returns whether `bytes` start with the header of an ELF for AMDGPU.
+/// Returns whether `bytes` start with the header of an ELF for AMDGPU or CUDA.
 pub(super) fn is_code_object(bytes: &[u8]) -> bool {
-    const MACHINE: usize = 18;
-    bytes.starts_with(&ELFMAG)
-        && bytes.get(MACHINE..MACHINE + 2) == Some(&EM_AMDGPU.0.to_le_bytes())
+    let machine = elf_half(bytes, 18);
+    machine == Some(EM_AMDGPU.0) || machine == Some(EM_CUDA)
+}
+
+/// Returns whether `bytes` start with the header of an ELF for CUDA that is not linked.
+fn is_relocatable(bytes: &[u8]) -> bool {
+    elf_half(bytes, 18) == Some(EM_CUDA) && elf_half(bytes, 16) == Some(ET_REL.0)
+}
+
+/// The half-word at `at` of an ELF's header.
+fn elf_half(bytes: &[u8], at: usize) -> Option<u16> {
+    let half = bytes.get(at..)?.first_chunk()?;
+    bytes
+        .starts_with(&ELFMAG)
+        .then(|| u16::from_le_bytes(*half))
+}
+
+/// Returns whether `bytes` are PTX: text with a directive for the version before all others (PTX ISA, "PTX Module
+/// Directives").
+fn is_ptx(bytes: &[u8]) -> bool {
+    const START: usize = 4096;
+    let start = &bytes[..bytes.len().min(START)];
+    let mut lines = start.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let code = lines.find(|line| !line.is_empty() && !line.starts_with(b"//"));
+    code.is_some_and(|line| line.starts_with(b".version"))
+}
+
+/// The processor of an id such as `cuda-nvptx64-nvidia-cuda--sm_90`.
+fn cuda_target(id: &str) -> Option<&str> {
+    let (_producer, triple_and_target) = id.split_once('-')?;
+    let target = triple_and_target.strip_prefix("nvptx64-nvidia-cuda-")?;
+    let target = target.strip_prefix('-').unwrap_or(target);
+    (!target.is_empty()).then_some(target)
 }
 
 /// Processor and features of an id such as `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-`. `None` for ids of the
@@ -231,14 +270,18 @@ impl<'data> Entries<'data> {
         });
     }
 
-    /// Leaves out images for AMD's GPUs that are not code objects or bitcode.
+    /// Leaves out images for GPUs that are neither code objects nor what becomes one.
     fn leave_out_foreign(&mut self) {
         let (what, offset) = (self.what, self.start);
         let damage = &mut self.damage;
         self.images.retain(|image| {
             let found = match image.content() {
                 _ if image.target.is_none() => return true,
-                Content::Empty | Content::CodeObject | Content::Bitcode => return true,
+                Content::Empty
+                | Content::CodeObject
+                | Content::Bitcode
+                | Content::Relocatable
+                | Content::Ptx => return true,
                 Content::Container => "a bundle itself".to_owned(),
                 Content::Other => {
                     let bytes = &image.bytes[..image.bytes.len().min(8)];
@@ -278,5 +321,21 @@ mod tests {
         ] {
             assert_eq!(amdgcn_target(id), target, "{id}");
         }
+        for (id, target) in [
+            ("openmp-nvptx64-nvidia-cuda--sm_70", Some("sm_70")),
+            ("cuda-nvptx64-nvidia-cuda-sm_90a", Some("sm_90a")),
+            ("cuda-nvptx64-nvidia-cuda--", None),
+            ("hip-amdgcn-amd-amdhsa--gfx942", None),
+        ] {
+            assert_eq!(cuda_target(id), target, "{id}");
+        }
+    }
+
+    #[test]
+    fn ptx_begins_with_its_version() {
+        let text = b"//\n// Generated by LLVM NVPTX Back-End\n//\n\n.version 8.8\n.target sm_90\n";
+        assert!(is_ptx(text));
+        assert!(!is_ptx(b"// .version 8.8\n"));
+        assert!(!is_ptx(b""));
     }
 }

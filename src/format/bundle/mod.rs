@@ -1,9 +1,9 @@
-//! The containers of device code: plain and compressed bundles, offload binaries, and the host files that
-//! hold these.
+//! The containers of device code: plain and compressed bundles, offload binaries, CUDA fat binaries, and the host
+//! files that hold these.
 //!
 //! The `.hip_fatbin` section of a host ELF holds one bundle for each translation unit (a single one with
 //! `-fgpu-rdc`). Each bundle starts a page. `--genco` writes a file that is a bundle. The section
-//! `.llvm.offloading` holds offload binaries one after the other.
+//! `.llvm.offloading` holds offload binaries one after the other, and `.nv_fatbin` CUDA fat binaries.
 //!
 //! [`containers`] reads all containers and reports all damage. [`images`] returns only the code objects.
 //! Neither trusts a number in the file: memory grows with the data that there is, and at most one container
@@ -13,6 +13,7 @@ mod bytes;
 mod compressed;
 mod cursor;
 mod error;
+mod fat_binary;
 mod host;
 mod image;
 mod offload_binary;
@@ -27,6 +28,7 @@ use std::collections::VecDeque;
 
 use crate::format::bundle::host::HostSection;
 use crate::format::codeobject::{CodeObject, Identity};
+use crate::format::cubin;
 
 /// The most bytes that one container may unpack to: the most that version 2 of compressed bundles can
 /// declare.
@@ -79,6 +81,11 @@ pub enum Packing {
         /// The size in bytes when unpacked, if it is compressed.
         unpacked: Option<u64>,
     },
+    /// A CUDA fat binary.
+    FatBinary {
+        /// The size in bytes of all images that were compressed, when unpacked.
+        unpacked: u64,
+    },
 }
 
 /// A code object in a file.
@@ -93,9 +100,14 @@ pub struct DeviceImage<'data> {
     pub bytes: Bytes<'data>,
 }
 
-/// Returns whether `bytes` start with a container: a bundle, compressed or not, or an offload binary.
+/// Returns whether `bytes` start with a container: a bundle, compressed or not, an offload binary, or a fat binary.
 fn starts_container(bytes: &[u8]) -> bool {
-    starts_bundle(bytes) || bytes.starts_with(offload_binary::MAGIC)
+    starts_bundle(bytes) || starts_packed(bytes)
+}
+
+/// Returns whether `bytes` start with a container that may begin at any multiple of 8.
+fn starts_packed(bytes: &[u8]) -> bool {
+    bytes.starts_with(offload_binary::MAGIC) || bytes.starts_with(fat_binary::MAGIC)
 }
 
 /// Returns whether `bytes` start with a bundle, compressed or not.
@@ -104,7 +116,7 @@ fn starts_bundle(bytes: &[u8]) -> bool {
 }
 
 /// The containers of device code in the file with the bytes `file`. The file is a code object, a bundle, an
-/// offload binary, several of these with zeros between them, or a host ELF with these in its sections.
+/// offload binary, a CUDA fat binary, several of these with zeros between them, or a host ELF with these in its sections.
 ///
 /// After an unreadable container, the iterator continues with the next magic number of a container.
 #[must_use]
@@ -188,7 +200,7 @@ impl<'data> Iterator for Containers<'data> {
 }
 
 impl<'data> Containers<'data> {
-    /// Limits the unpacked size of all compressed bundles together to `room` bytes. The iterator rejects a
+    /// Limits the unpacked size of all compressed containers together to `room` bytes. The iterator rejects a
     /// bundle that goes beyond it ([`BundleError::TooLarge`]).
     #[must_use]
     pub fn unpacking_at_most(self, room: u64) -> Self {
@@ -219,7 +231,7 @@ impl<'data> Containers<'data> {
             section.place.start += skipped;
             let found = parse(&self.file, section.place.clone(), self.room);
             if let Ok(Container {
-                packing: Packing::Compressed { unpacked, .. },
+                packing: Packing::Compressed { unpacked, .. } | Packing::FatBinary { unpacked },
                 ..
             }) = &found
             {
@@ -241,13 +253,13 @@ impl<'data> Containers<'data> {
 }
 
 /// The offset of the next container in `bytes`, which are at `start` in the file. Bundles start a page there,
-/// and offload binaries are aligned to 8 bytes.
+/// and the others are aligned to 8 bytes.
 fn next_magic(bytes: &[u8], start: usize) -> Option<usize> {
     const ALIGNMENT: usize = 8;
     let first = start.next_multiple_of(ALIGNMENT) - start;
     (first..bytes.len()).step_by(ALIGNMENT).find(|at| {
         let rest = &bytes[*at..];
-        rest.starts_with(offload_binary::MAGIC)
+        starts_packed(rest)
             || (start + at).is_multiple_of(host::BUNDLE_ALIGNMENT) && starts_bundle(rest)
     })
 }
@@ -266,6 +278,8 @@ fn parse<'data>(
         compressed::parse(bytes, place.start, room)
     } else if bytes.starts_with(offload_binary::MAGIC) {
         offload_binary::parse(file, place)
+    } else if bytes.starts_with(fat_binary::MAGIC) {
+        fat_binary::parse(file, place, room.min(MAX_UNPACKED_BYTES))
     } else if image::is_code_object(bytes) {
         Ok(Container {
             section: None,
@@ -280,20 +294,42 @@ fn parse<'data>(
     }
 }
 
+/// The code object in these bytes. A cubin gets sections of profile data, unless it has them already. If it is damaged,
+/// its parser says so later.
+fn laid_out<'data>(file: &Bytes<'data>) -> Bytes<'data> {
+    match cubin::laid_out(file) {
+        Ok(Some(laid_out)) => Bytes::unpacked(laid_out.elf),
+        Ok(None) | Err(_) => file.clone(),
+    }
+}
+
 impl<'data> Container<'data> {
-    /// Its code objects, and its errors.
-    fn into_device_images(self) -> Vec<Result<DeviceImage<'data>, BundleError>> {
+    /// Its code objects, and its errors. Leaves out PTX, which becomes a code object in the driver.
+    #[must_use]
+    pub fn into_device_images(self) -> Vec<Result<DeviceImage<'data>, BundleError>> {
         let (what, offset, packing) = (self.packing.name(), self.offset, self.packing);
         let damage = self.damage.into_iter().map(Err);
-        let images = self.images.into_iter().filter_map(|image| {
+        let images = self.images.into_iter().filter_map(|mut image| {
             let identity = match image.content() {
-                Content::CodeObject => image.identity(),
+                Content::CodeObject => {
+                    image.bytes = laid_out(&image.bytes);
+                    image.identity()
+                }
                 Content::Bitcode if image.target.is_some() => {
                     return Some(Err(BundleError::NotCodeObject {
                         id: image.id,
                         what,
                         offset,
                         found: "LLVM bitcode, which the linker turns into a code object".to_owned(),
+                    }));
+                }
+                Content::Relocatable => {
+                    return Some(Err(BundleError::NotCodeObject {
+                        id: image.id,
+                        what,
+                        offset,
+                        found: "a part of a cubin, which the linker turns into one (-fgpu-rdc)"
+                            .to_owned(),
                     }));
                 }
                 _ => return None,
@@ -330,6 +366,7 @@ impl Packing {
             Self::Bundle => plain::WHAT,
             Self::Compressed { .. } => compressed::WHAT,
             Self::OffloadBinary { .. } => offload_binary::WHAT,
+            Self::FatBinary { .. } => fat_binary::WHAT,
         }
     }
 }
@@ -340,6 +377,7 @@ mod tests {
     //! that clang writes.
 
     mod damage;
+    mod fat_binaries;
     mod mutations;
     mod reading;
     mod synth;

@@ -1,15 +1,18 @@
-//! Reads an amdgcn ELF's headers, without the rest of the file.
+//! Reads the headers of a GPU's ELF, without the rest of the file.
+
+use std::borrow::Cow;
 
 use object::LittleEndian;
 use object::elf::{
     EM_AMDGPU, FileHeader64, NT_GNU_BUILD_ID, NoteType, PF_W, PF_X, PT_LOAD, PT_NOTE,
     ProgramHeader64, SHF_ALLOC, SHT_DYNSYM,
 };
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym, SymbolTable};
 use object::read::{ReadRef, SectionIndex, StringTable};
 use thiserror::Error;
 
 use crate::format::codeobject::coverage_mapping::CoverageError;
+use crate::format::codeobject::cuda::{CubinError, EM_CUDA};
 use crate::format::codeobject::descriptor::DescriptorError;
 use crate::format::codeobject::metadata::MetadataError;
 use crate::format::sections::PerSection;
@@ -22,7 +25,10 @@ pub enum CodeObjectError {
     #[error("not a code object: {0}")]
     Malformed(#[from] object::Error),
     /// The ELF is for another machine.
-    #[error("not a code object: ELF machine {found:#x}, expected {:#x} (AMDGPU)", EM_AMDGPU.0)]
+    #[error(
+        "not a code object: ELF machine {found:#x}, expected {:#x} (AMDGPU) or {EM_CUDA:#x} (CUDA)",
+        EM_AMDGPU.0
+    )]
     WrongMachine {
         /// The `e_machine` field as found.
         found: u16,
@@ -60,12 +66,15 @@ pub enum CodeObjectError {
     },
     /// Neither the metadata nor the ELF's flags name a known processor.
     #[error(
-        "a code object of no known processor: ELF flags {found:#x}, expected those of a GCN GPU"
+        "a code object of no known processor: ELF flags {found:#x}, expected those of a GCN GPU or a CUDA architecture"
     )]
     UnknownProcessor {
         /// The `e_flags` field as found.
         found: u32,
     },
+    /// The variables of a cubin are damaged.
+    #[error(transparent)]
+    Cubin(#[from] CubinError),
     /// The metadata of its kernels is damaged or absent.
     #[error(transparent)]
     Metadata(#[from] MetadataError),
@@ -134,7 +143,7 @@ pub struct CodeObject<'data, R: ReadRef<'data>> {
 }
 
 impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
-    /// Parses the headers of a 64-bit little-endian ELF for AMDGPU.
+    /// Parses the headers of a 64-bit little-endian ELF for AMDGPU or CUDA.
     ///
     /// # Errors
     /// Fails if `data` is anything else.
@@ -142,7 +151,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         let header = FileHeader64::<LittleEndian>::parse(data)?;
         header.endian()?;
         let machine = header.e_machine(LittleEndian);
-        if machine != EM_AMDGPU {
+        if machine != EM_AMDGPU && machine.0 != EM_CUDA {
             return Err(CodeObjectError::WrongMachine { found: machine.0 });
         }
         let sections = header.sections(LittleEndian, data)?;
@@ -151,6 +160,12 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
             header,
             sections,
         })
+    }
+
+    /// Returns whether it is a cubin, the code object of an NVIDIA GPU.
+    #[must_use]
+    pub fn is_cubin(&self) -> bool {
+        self.header.e_machine(LittleEndian).0 == EM_CUDA
     }
 
     /// The program headers.
@@ -218,7 +233,8 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         self.check_total(parts, ranges.map(|(_, size)| size))
     }
 
-    fn check_total(
+    /// Rejects parts with these sizes if together they are longer than the file.
+    pub(super) fn check_total(
         &self,
         parts: &'static str,
         sizes: impl Iterator<Item = u64>,
@@ -256,6 +272,14 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         Ok(constant)
     }
 
+    /// Returns whether it has a coverage mapping, the places of counters in sources.
+    ///
+    /// # Errors
+    /// Fails if sections or symbols are damaged.
+    pub fn is_mapped(&self) -> Result<bool, CodeObjectError> {
+        Ok(!self.section(b"__llvm_covfun")?.is_empty())
+    }
+
     /// All sections from the section headers, in their order.
     ///
     /// # Errors
@@ -273,9 +297,19 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         Ok(sections)
     }
 
-    /// The profile sections that are loaded onto the device.
+    /// Returns whether it is a cubin as PTX gives it: with variables in place of profile sections.
+    pub(super) fn lacks_sections(&self) -> bool {
+        let data = b"__llvm_prf_data";
+        self.is_cubin() && self.sections.section_by_name(LittleEndian, data).is_none()
+    }
+
+    /// The profile sections that are loaded onto the device. Those of a cubin are where [`CodeObject::memory`] has
+    /// them: on a GPU, the driver places each of its variables by itself.
     #[must_use]
     pub fn profile_sections(&self) -> ProfileSections {
+        if let Ok(Some(layout)) = self.layout() {
+            return layout.sections;
+        }
         let range = |name: &[u8]| {
             let (_, section) = self.sections.section_by_name(LittleEndian, name)?;
             let loaded = section.sh_flags(LittleEndian).0 & SHF_ALLOC.0 != 0;
@@ -301,11 +335,15 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         Ok(named.map(variable).collect())
     }
 
-    /// The variable of `.dynsym` with this name.
+    /// The variable of `.dynsym` with this name. A cubin as PTX gives it has only
+    /// the version word.
     ///
     /// # Errors
     /// Fails if the symbol table is damaged.
     pub fn variable(&self, name: &[u8]) -> Result<Option<ElfRange>, CodeObjectError> {
+        if self.lacks_sections() {
+            return self.version_word(name);
+        }
         let symbols = self.symbols()?;
         let found = symbols.iter().find(|it| it.name == name);
         Ok(found.map(|symbol| ElfRange {
@@ -320,14 +358,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// `ReadCache` refuses names of more than 4096 bytes, which kernels of templates have.
     pub(super) fn symbols(&self) -> Result<Vec<ElfSymbol<'data>>, CodeObjectError> {
         let table = self.sections.symbols(LittleEndian, self.data, SHT_DYNSYM)?;
-        let names = match table.string_section() {
-            SectionIndex(0) => &[],
-            index => self
-                .sections
-                .section(index)?
-                .data(LittleEndian, self.data)?,
-        };
-        let names = StringTable::new(names, 0, names.len() as u64);
+        let names = self.names_of(&table)?;
         let mut symbols = Vec::new();
         for symbol in table.iter().filter(|it| !it.is_undefined(LittleEndian)) {
             symbols.push(ElfSymbol {
@@ -340,8 +371,34 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         Ok(symbols)
     }
 
-    /// The contents of a section. Empty if the file has no such section or no contents for it.
-    pub(super) fn section(&self, name: &[u8]) -> Result<&'data [u8], CodeObjectError> {
+    /// The names of the symbols of a table, read at once.
+    pub(super) fn names_of(
+        &self,
+        table: &SymbolTable<'data, FileHeader64<LittleEndian>, R>,
+    ) -> Result<StringTable<'data>, CodeObjectError> {
+        let names = match table.string_section() {
+            SectionIndex(0) => &[],
+            index => self
+                .sections
+                .section(index)?
+                .data(LittleEndian, self.data)?,
+        };
+        Ok(StringTable::new(names, 0, names.len() as u64))
+    }
+
+    /// The contents of a section, which may be gathered from the variables of a cubin. Empty if there are none.
+    ///
+    /// # Errors
+    /// Fails if sections or symbols are damaged.
+    pub fn section(&self, name: &[u8]) -> Result<Cow<'data, [u8]>, CodeObjectError> {
+        match self.lacks_sections() {
+            true => self.gathered_section(name),
+            false => Ok(self.own_section(name)?.into()),
+        }
+    }
+
+    /// The contents of a section of the file. Empty if it has no such section or no contents for it.
+    pub(super) fn own_section(&self, name: &[u8]) -> Result<&'data [u8], CodeObjectError> {
         match self.sections.section_by_name(LittleEndian, name) {
             Some((_, section)) => Ok(section.data(LittleEndian, self.data)?),
             None => Ok(&[]),
@@ -384,7 +441,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// device libraries add others, in any order, and no clang reads a library of a later one.
     #[must_use]
     pub fn compiler(&self) -> Option<String> {
-        let text = self.section(b".comment").ok()?;
+        let text = self.own_section(b".comment").ok()?;
         let line = latest_clang(&String::from_utf8_lossy(text))?
             .trim()
             .to_owned();

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
+use crate::format::cubin::laid_out;
 
 /// The identity of a code object: its GNU build id, else a hash of all its bytes.
 ///
@@ -20,12 +21,16 @@ impl Identity {
     /// Stock clang writes no build id into device code, so the hash is the common case: 128 bits of XXH3, 32
     /// digits. A build id of `ld.lld --build-id` has 16 or 40 digits.
     ///
+    /// A cubin has the identity of the ELF that rocov lays out from it, which is what a profile is of.
+    ///
     /// # Errors
     /// Fails if `image` is not a code object.
     pub fn of(image: &[u8]) -> Result<Self, CodeObjectError> {
-        let by_id = CodeObject::parse(image)?
-            .build_id()?
-            .and_then(Self::of_build_id);
+        let elf = CodeObject::parse(image)?;
+        if let Some(cubin) = laid_out(image).ok().flatten() {
+            return Ok(Self(hex(&xxh3_128(&cubin.elf).to_be_bytes())));
+        }
+        let by_id = elf.build_id()?.and_then(Self::of_build_id);
         Ok(by_id.unwrap_or_else(|| Self(hex(&xxh3_128(image).to_be_bytes()))))
     }
 
@@ -129,7 +134,7 @@ mod tests {
         let error = Identity::of(&host).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "not a code object: ELF machine 0x3e, expected 0xe0 (AMDGPU)"
+            "not a code object: ELF machine 0x3e, expected 0xe0 (AMDGPU) or 0xbe (CUDA)"
         );
     }
 }

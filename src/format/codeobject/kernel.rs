@@ -11,7 +11,8 @@ use crate::format::codeobject::{openmp, target};
 
 /// A kernel, with the resources that it takes according to its compiler.
 ///
-/// Sizes are in bytes. The numbers come from the AMDGPU metadata note (`amdhsa.kernels`, LLVM's AMDGPUUsage,
+/// Sizes are in bytes. The numbers of a cubin come from `.nv.info` and the sizes of sections, and it has no addresses
+/// of kernels. On AMD GPUs, the numbers come from the AMDGPU metadata note (`amdhsa.kernels`, LLVM's AMDGPUUsage,
 /// "Code Object V5 Metadata"). `entry` comes from the kernel descriptor (section "Kernel Descriptor" there).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kernel {
@@ -32,15 +33,19 @@ pub struct Kernel {
     pub group_size: u32,
     /// The bytes of scratch for each work-item.
     pub private_size: u32,
+    /// The bytes of constant memory that it can read, with its arguments. 0 on AMD GPUs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub constant_size: u32,
     /// Scalar registers.
     pub sgprs: u32,
-    /// Vector registers. Includes accumulation registers if the target has one file for both.
+    /// Vector registers, which are those of each thread on NVIDIA GPUs. Includes accumulation registers if the
+    /// target has one file for both.
     pub vgprs: u32,
     /// Accumulation registers. 0 on targets without them.
     pub agprs: u32,
     /// Scalar registers that are spilled.
     pub sgpr_spills: u32,
-    /// Vector registers that are spilled.
+    /// Vector registers that are spilled. In a cubin, the instructions that store or load a spilled register.
     pub vgpr_spills: u32,
     /// The number of work-items in a wave.
     pub wavefront_size: u32,
@@ -52,14 +57,22 @@ pub struct Kernel {
     pub source: Option<String>,
 }
 
+/// Returns whether a field is left out of documents.
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
-    /// The processor that it is compiled for with its features, such as `gfx90a:xnack-`. Comes from the flags
-    /// of the ELF, or from the metadata if rocov does not know the flags. A feature that is not named may be
-    /// on or off.
+    /// The processor that it is compiled for with its features, such as `gfx90a:xnack-` or `sm_90a`. Comes from
+    /// the flags of the ELF, or from the metadata if rocov does not know the flags. A feature that is not named
+    /// may be on or off.
     ///
     /// # Errors
     /// Fails if neither names a processor.
     pub fn target(&self) -> Result<String, CodeObjectError> {
+        if self.is_cubin() {
+            return self.cubin_target();
+        }
         let (flags, abi_version) = self.flags();
         // The metadata has this too, but only after the arguments of all kernels.
         if let Some(target) = target::of_flags(flags, abi_version) {
@@ -91,6 +104,9 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// descriptor. If the coverage mapping is damaged, only the sources are missing: [`CodeObject::sources`]
     /// reports the damage.
     pub fn kernels(&self) -> Result<Vec<Kernel>, CodeObjectError> {
+        if self.is_cubin() {
+            return self.cubin_kernels();
+        }
         let notes = Metadata::of(self)?.kernels()?;
         let names: Vec<_> = notes.iter().map(|note| note.name).collect();
         let names = openmp::profile_names(self, &names)?;

@@ -1,6 +1,7 @@
-//! Code objects: amdgcn ELFs, their identities, and their data about kernels.
+//! Code objects: ELFs of AMD's and NVIDIA's GPUs, their identities, and their data about kernels.
 
 mod coverage_mapping;
+pub mod cuda;
 mod descriptor;
 mod elf;
 mod identity;
@@ -24,6 +25,6 @@ pub use kernel::Kernel;
 pub use kernel_sources::name_ref;
 pub use metadata::MetadataError;
 pub use openmp::{TARGET_REGION, without_host_functions};
-pub use target::{is_generic, processor_of_version, runs_on};
+pub use target::{is_generic, is_processor, processor_of_version, runs_on};
 pub use uri::FileUri;
 pub(crate) use uri::percent_decode;

@@ -6,7 +6,9 @@ use object::read::ReadRef;
 use object::read::elf::{ProgramHeader, SectionHeader};
 
 use crate::format::codeobject::{CodeObject, CodeObjectError};
-use crate::format::copies_table::{COPIES_SECTION, CopiesTableError, CopiesTables};
+use crate::format::copies_table::{
+    COPIES_SECTION, CUDA_STRIDE_UNIT, CopiesTableError, CopiesTables, STRIDE_UNIT,
+};
 use crate::support::memory::room;
 
 /// `R_AMDGPU_RELATIVE64`: the load address plus the addend ("User Guide for AMDGPU Backend", "Relocation
@@ -14,14 +16,18 @@ use crate::support::memory::room;
 const RELATIVE64: RelocationType = RelocationType(13);
 
 /// The most bytes of memory that a code object may take: the reach of LLVM's code models.
-const MAX_BYTES: u64 = 2 << 30;
+pub(super) const MAX_BYTES: u64 = 2 << 30;
 
 impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
-    /// The memory of the code object if it is loaded at address 0, before any kernel has run.
+    /// The memory of the code object if it is loaded at address 0, before any kernel has run. That of a cubin has
+    /// only the profile data, as a linker for AMD's GPUs would place it.
     ///
     /// # Errors
     /// Fails if program headers or relocations are damaged or reach too far, or if there is no memory.
     pub fn memory(&self) -> Result<Vec<u8>, CodeObjectError> {
+        if let Some(layout) = self.layout()? {
+            return layout.memory(self);
+        }
         let segments = self.segments()?;
         let loaded = || {
             let all = segments.iter();
@@ -58,6 +64,10 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         let Some((_, section)) = section else {
             return CopiesTables::default();
         };
+        let unit = match self.is_cubin() {
+            true => CUDA_STRIDE_UNIT,
+            false => STRIDE_UNIT,
+        };
         let unreadable = |reason| CopiesTables::unreadable(CopiesTableError::Unreadable { reason });
         let mut bytes = match section.data(LittleEndian, self.data) {
             Ok(bytes) if bytes.len() as u64 == section.sh_size(LittleEndian) => bytes.to_vec(),
@@ -65,7 +75,10 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
             Err(error) => return unreadable(error.to_string()),
         };
         match self.relocate(section.sh_addr(LittleEndian), &mut bytes) {
-            Ok(()) => CopiesTables::decode(&bytes),
+            Ok(()) => CopiesTables {
+                unit,
+                ..CopiesTables::decode(&bytes)
+            },
             Err(error) => unreadable(error.to_string()),
         }
     }

@@ -1,5 +1,7 @@
 //! The target of a code object, from the flags of its ELF (LLVM's AMDGPUUsage, "ELF Header").
 
+use crate::format::codeobject::cuda;
+
 /// `EI_ABIVERSION` of code object version 3, the last version whose flags have one bit for each feature.
 const ABI_VERSION_3: u8 = 1;
 
@@ -91,9 +93,12 @@ const GENERIC: [(&str, &[&str]); 6] = [
 /// Returns whether a loader takes code for `target`, such as `gfx90a:xnack-`, for an agent with the
 /// instruction set `isa`, such as `amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-`. The code must be for the
 /// agent's processor, or for a generic one that includes it. The agent must have every feature set as the
-/// target names it.
+/// target names it. A cubin runs on its own architecture and on later ones of the major version.
 #[must_use]
 pub fn runs_on(target: &str, isa: &str) -> bool {
+    if let Some(runs) = cuda::runs_on(target, isa) {
+        return runs;
+    }
     let isa = isa.rsplit_once("--").map_or(isa, |(_triple, isa)| isa);
     let mut of_agent = isa.split(':');
     let mut of_code = target.split(':');
@@ -103,6 +108,12 @@ pub fn runs_on(target: &str, isa: &str) -> bool {
         codes == agents || generic.is_some_and(|(_, processors)| processors.contains(&agents))
     };
     of_code.next().is_some_and(takes) && of_code.all(|it| of_agent.clone().any(|has| has == it))
+}
+
+/// Returns whether `name` begins as the name of a GPU's processor does: `gfx90a`, `sm_90`.
+#[must_use]
+pub fn is_processor(name: &str) -> bool {
+    ["gfx", "sm_"].iter().any(|start| name.starts_with(start))
 }
 
 /// Returns whether `target` is a generic processor. A loader prefers code for the exact processor.

@@ -124,7 +124,7 @@ pub struct RecordLayout {
 
 impl RecordLayout {
     /// The offset of the pointer into a section, if the record has one.
-    pub(super) fn pointer(&self, section: Section) -> Option<usize> {
+    pub(crate) fn pointer(&self, section: Section) -> Option<usize> {
         match section {
             Section::Counters => Some(self.counter_ptr),
             Section::Bitmap => self.bitmap_ptr,

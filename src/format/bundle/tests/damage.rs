@@ -39,7 +39,7 @@ fn a_file_of_another_kind() {
     assert!(message(b"").starts_with("not a 64-bit little-endian ELF: "));
     assert!(message(b"#!/bin/sh\n").starts_with("not a 64-bit little-endian ELF: "));
     let own = std::fs::read("/proc/self/exe").unwrap();
-    let none = "no device code: no .hip_fatbin section and no .llvm.offloading section";
+    let none = "no device code: no .hip_fatbin, .nv_fatbin or .llvm.offloading section";
     assert_eq!(message(&own), none);
     assert!(message(&own[..own.len() / 2]).starts_with("not a 64-bit"));
     let headers_alone = [&own[..40], &[0; 20], &[0; 4]].concat();
@@ -154,7 +154,7 @@ fn images_that_are_no_code_objects() {
         let file = bundle(&[(GFX90A, contents), (GFX942, &code_object("one"))]);
         let start = format!("{GFX90A} in the offload bundle at offset 0x0 is {found}");
         let said = message(&file);
-        assert_eq!(said, format!("{start}, expected an ELF for AMDGPU"));
+        assert_eq!(said, format!("{start}, expected an ELF for AMDGPU or CUDA"));
         assert_eq!(whole(&file), 1);
     }
     let cut = bundle(&[(GFX90A, &code_object("")[..60])]);

@@ -74,6 +74,14 @@ fn no_change_makes_the_readers_panic_or_hand_out_more_than_there_is() {
             (".llvm.offloading", &offload_binary(2, &targets)),
         ]),
     ];
+    let packed = FatEntry {
+        flags: 0x2011,
+        image: &lz4(&one),
+        unpacked: one.len() as u64,
+        ..FatEntry::plain(2, 90, &[])
+    };
+    let fat = fat_binary(&[packed, FatEntry::plain(2, 90, &cubin("one"))]);
+    files.extend([host(&[(".nv_fatbin", &fat)]), fat]);
     for version in 1..=3 {
         files.extend([0, 1].map(|method| compressed(&plain, version, method)));
     }

@@ -239,3 +239,66 @@ pub(super) fn patched(mut data: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
     data[at..at + bytes.len()].copy_from_slice(bytes);
     data
 }
+
+/// An entry of a CUDA fat binary: kind, architecture, flags, image as stored, and size when unpacked.
+pub(super) struct FatEntry<'a> {
+    pub(super) kind: u16,
+    pub(super) architecture: u32,
+    pub(super) flags: u64,
+    pub(super) image: &'a [u8],
+    pub(super) unpacked: u64,
+}
+
+impl<'a> FatEntry<'a> {
+    /// An entry that is not compressed.
+    pub(super) fn plain(kind: u16, architecture: u32, image: &'a [u8]) -> Self {
+        Self {
+            kind,
+            architecture,
+            flags: 0x11,
+            image,
+            unpacked: 0,
+        }
+    }
+}
+
+/// A CUDA fat binary.
+pub(super) fn fat_binary(entries: &[FatEntry<'_>]) -> Vec<u8> {
+    let mut all = Vec::new();
+    for entry in entries {
+        let padded = entry.image.len().next_multiple_of(8);
+        let is_packed = entry.flags & 0xe000 != 0;
+        all.extend([entry.kind, 0x101].map(u16::to_le_bytes).as_flattened());
+        all.extend(64_u32.to_le_bytes());
+        all.extend(words(&[padded as u64]));
+        let packed = if is_packed {
+            entry.image.len() as u32
+        } else {
+            0
+        };
+        for word in [packed, 0, 0x1_0007, entry.architecture, 0, 0] {
+            all.extend(word.to_le_bytes());
+        }
+        all.extend(words(&[entry.flags, 0, entry.unpacked]));
+        all.extend_from_slice(entry.image);
+        all.resize(all.len() + padded - entry.image.len(), 0);
+    }
+    let mut fat_binary = vec![0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0];
+    fat_binary.extend(words(&[all.len() as u64]));
+    fat_binary.extend(all);
+    fat_binary
+}
+
+/// A cubin for sm_90 without sections.
+pub(super) fn cubin(tail: &str) -> Vec<u8> {
+    let mut elf = elf_header(190, 0, 0, tail.as_bytes());
+    elf[8] = 7;
+    elf[16] = 2;
+    elf[48..52].copy_from_slice(&0x5a_055a_u32.to_le_bytes());
+    elf
+}
+
+/// `bytes`, at least 15 and less than 270 of them, as an LZ4 block of literals.
+pub(super) fn lz4(bytes: &[u8]) -> Vec<u8> {
+    [&[0xf0, (bytes.len() - 15) as u8], bytes].concat()
+}

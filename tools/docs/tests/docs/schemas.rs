@@ -44,6 +44,7 @@ fn kernel() -> Kernel {
         entry: 1,
         kernarg_size: 1,
         kernarg_align: 1,
+        constant_size: 1,
         group_size: 1,
         private_size: 1,
         sgprs: 1,

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use glob::Pattern;
 
-/// Extract device ELFs from the file that holds them
+/// Extract device ELFs and PTX from the file that holds them
 ///
-/// The file is a program, a library, a bundle of clang-offload-bundler, compressed or not, or a binary
-/// of clang-offload-packager. rocov writes each device ELF to TARGET.IDENTITY.elf. A file that has
-/// these contents already stays as it is.
+/// The file is a program, a library, a bundle of clang-offload-bundler, compressed or not, a binary
+/// of clang-offload-packager, or a fat binary of CUDA. rocov writes each device ELF to TARGET.IDENTITY.elf, and each
+/// PTX to TARGET.IDENTITY.ptx. A file that has these contents already stays as it is.
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0; 1 if there is no device ELF of such a target, or a part of the file is damaged and \
@@ -23,7 +23,7 @@ pub(crate) struct ExtractArguments {
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     pub(crate) output: PathBuf,
 
-    /// Extract only device ELFs for targets that match, such as gfx90a* or gfx90a:xnack-
+    /// Extract only device ELFs and PTX for targets that match, such as gfx90a*, gfx90a:xnack- or sm_90
     #[arg(long, value_name = "GLOB")]
     pub(crate) target: Option<Pattern>,
 

@@ -16,9 +16,13 @@ pub(crate) struct FlagsArguments {
     #[arg(long, value_name = "CLANG")]
     pub(crate) clang: Option<PathBuf>,
 
-    /// Print --offload-arch=ARCH too; can be repeated
+    /// Print --offload-arch=ARCH too, for a GPU of AMD (gfx90a) or of NVIDIA (sm_90); can be repeated
     #[arg(long, value_name = "ARCH", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) offload_arch: Vec<String>,
+
+    /// Print --cuda-path=PATH too: the CUDA toolkit, for GPUs of NVIDIA
+    #[arg(long, value_name = "PATH")]
+    pub(crate) cuda_path: Option<PathBuf>,
 
     /// Instrument host code too; LLVM's own runtime writes its profiles
     #[arg(long)]

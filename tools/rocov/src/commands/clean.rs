@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use rocov::format::codeobject::Identity;
+use rocov::format::codeobject::{Identity, is_processor};
 use rocov::format::profraw::{RawProfile, SavedSections};
 use rocov::store::layout::{PROFRAW, REGISTRIES, SIDE, normal, sides};
 use rocov::store::{PARTIAL, sweep};
@@ -325,7 +325,7 @@ fn what(path: &Path, is_data: bool) -> Option<&'static str> {
         }
         FileKind::None if profile_header::is_indexed(path) => {
             let stem = name.strip_suffix(".profdata")?;
-            let is_named = stem == "host" || stem.starts_with("gfx") && !stem.contains('.');
+            let is_named = stem == "host" || is_processor(stem) && !stem.contains('.');
             (is_named && starts_with(&INDEXED_MAGIC), "merged profile")
         }
         FileKind::None => (

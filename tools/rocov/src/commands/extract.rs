@@ -1,19 +1,69 @@
-//! `rocov extract`: writes the device ELFs in a file to files of their own.
+//! `rocov extract`: writes the device ELFs and the PTX in a file to files of their own.
 
 use std::collections::BTreeSet;
 
-use anyhow::anyhow;
+use anyhow::{Result, anyhow};
 use rocov::format::bundle;
-use rocov::format::bundle::{BundleError, DeviceImage};
+use rocov::format::bundle::{BundleError, Container, DeviceImage};
+use rocov::format::codeobject::{Identity, sanitize_target};
 use rocov::store::layout::device_elf_name;
 use rocov::store::write_if_changed;
 
 use crate::cli::ExtractArguments;
+use crate::data::ptx::Ptx;
 use crate::support::mmap;
 use crate::term::exit_status::{CommandResult, FAILED};
 use crate::term::print;
 
-/// Writes each device ELF of the file to a file of its own, or lists them.
+/// A device ELF or PTX that can be written.
+struct Extract {
+    target: String,
+    identity: Identity,
+    bytes: Vec<u8>,
+    /// The name of its file.
+    name: String,
+}
+
+impl Extract {
+    fn of_elf(image: &DeviceImage<'_>) -> Self {
+        let target = image.target.as_deref().unwrap_or("unknown");
+        Self {
+            target: target.to_owned(),
+            identity: image.identity.clone(),
+            bytes: image.bytes.to_vec(),
+            name: device_elf_name(target, &image.identity),
+        }
+    }
+
+    fn of_ptx(ptx: &Ptx<'_>) -> Result<Self> {
+        let identity = Identity::of_contents(ptx.text)?;
+        Ok(Self {
+            target: ptx.architecture.to_owned(),
+            bytes: ptx.text.to_vec(),
+            name: format!("{}.{identity}.ptx", sanitize_target(ptx.architecture)),
+            identity,
+        })
+    }
+}
+
+/// All that can be written of a container, and its errors.
+fn contents(
+    container: Result<Container<'_>, BundleError>,
+) -> Result<Vec<Result<Extract, BundleError>>> {
+    let container = match container {
+        Ok(container) => container,
+        Err(error) => return Ok(vec![Err(error)]),
+    };
+    let mut contents = Vec::new();
+    for ptx in container.images.iter().filter_map(Ptx::of) {
+        contents.push(Ok(Extract::of_ptx(&ptx)?));
+    }
+    let elfs = container.into_device_images().into_iter();
+    contents.extend(elfs.map(|elf| elf.map(|elf| Extract::of_elf(&elf))));
+    Ok(contents)
+}
+
+/// Writes each device ELF and each PTX of the file to a file of its own, or lists them.
 ///
 /// # Errors
 ///
@@ -25,31 +75,29 @@ pub(crate) fn extract(arguments: &ExtractArguments) -> CommandResult {
     let mut status = 0;
     let mut done = BTreeSet::new();
     let mut other_targets = BTreeSet::new();
-    for image in bundle::images(&file) {
-        let image = match image {
-            Ok(image) => image,
-            Err(error) => {
-                let remedy = match error {
-                    BundleError::HostFile(_) => {
-                        ": give a program, a library, an object file or a bundle"
-                    }
-                    _ => "",
-                };
-                print::message(format_args!("{}: {error}{remedy}", path.display()));
-                status = FAILED;
-                continue;
+    for container in bundle::containers(&file) {
+        for image in contents(container)? {
+            let image = match image {
+                Ok(image) => image,
+                Err(error) => {
+                    let remedy = match error {
+                        BundleError::HostFile(_) => {
+                            ": give a program, a library, an object file or a bundle"
+                        }
+                        _ => "",
+                    };
+                    print::message(format_args!("{}: {error}{remedy}", path.display()));
+                    status = FAILED;
+                    continue;
+                }
+            };
+            let glob = arguments.target.as_ref();
+            if !glob.is_none_or(|glob| glob.matches(&image.target)) {
+                other_targets.insert(image.target);
+            } else if done.insert(image.name.clone()) {
+                // Several files or translation units can bring the same one.
+                take_out(&image, arguments)?;
             }
-        };
-        let target = target(&image);
-        if !arguments
-            .target
-            .as_ref()
-            .is_none_or(|glob| glob.matches(target))
-        {
-            other_targets.insert(target.to_owned());
-        } else if done.insert(device_elf_name(target, &image.identity)) {
-            // Several files or translation units can bring the same one.
-            take_out(&image, arguments)?;
         }
     }
     if let (true, Some(glob)) = (done.is_empty(), &arguments.target)
@@ -74,24 +122,18 @@ pub(crate) fn extract(arguments: &ExtractArguments) -> CommandResult {
 }
 
 /// Prints one line for `image`, which is written before unless it is only to be listed.
-fn take_out(image: &DeviceImage<'_>, arguments: &ExtractArguments) -> anyhow::Result<()> {
-    let target = target(image);
+fn take_out(image: &Extract, arguments: &ExtractArguments) -> Result<()> {
     let line = if arguments.list {
         format!(
-            "{target:<24} {} {:>10} bytes\n",
+            "{:<24} {} {:>10} bytes\n",
+            image.target,
             image.identity,
             image.bytes.len(),
         )
     } else {
-        let path = arguments
-            .output
-            .join(device_elf_name(target, &image.identity));
+        let path = arguments.output.join(&image.name);
         write_if_changed(&path, &image.bytes)?;
         format!("{}\n", path.display())
     };
     print::text(line.as_bytes())
-}
-
-fn target<'a>(image: &'a DeviceImage<'_>) -> &'a str {
-    image.target.as_deref().unwrap_or("unknown")
 }

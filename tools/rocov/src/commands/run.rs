@@ -40,9 +40,12 @@ const SIGNAL_VARIABLE: &str = "ROCOV_SNAPSHOT_SIGNAL";
 const DRAIN_VARIABLE: &str = "ROCOV_DRAIN";
 const ROCTX_VARIABLE: &str = "ROCOV_ROCTX";
 const ZERO_VARIABLE: &str = "ROCOV_ZERO";
+/// The CUDA driver loads the library that this variable names.
+const INJECTION_VARIABLE: &str = "CUDA_INJECTION64_PATH";
 
 /// The file of the GPUs' driver.
 const KFD: &str = "/dev/kfd";
+const NVIDIA: &str = "/dev/nvidiactl";
 
 /// Profiles of several processes, runs included, must not overwrite each other: %p is the process
 /// id.
@@ -93,7 +96,7 @@ pub(crate) fn run(arguments: &RunArguments) -> CommandResult {
         program,
         pid,
         status: ended,
-        has_gpu: arguments.gpu.is_some() || Path::new(KFD).exists(),
+        has_gpu: arguments.gpu.is_some() || [KFD, NVIDIA].iter().any(|it| Path::new(it).exists()),
         has_snapshots: arguments.snapshot_every.is_some(),
         has_zeros: never_loaded > 0,
         has_profiles: &|| environment.has_profiles_since(started),
@@ -131,7 +134,9 @@ impl Environment {
             preloaded.push(installed::find(installed::MODEL_GPU)?);
             variables.push((MODEL_VARIABLE, gpus.to_string().into()));
         }
-        preloaded.push(installed::find(installed::DRAIN)?);
+        let drain = installed::find(installed::DRAIN)?;
+        variables.extend(injection(&drain));
+        preloaded.push(drain);
         let preload = installed::preload(&preloaded, env::var_os(PRELOAD_VARIABLE))?;
         variables.push((PRELOAD_VARIABLE, preload));
 
@@ -218,6 +223,20 @@ impl Environment {
                 directory.display()
             ));
         }
+    }
+}
+
+/// The variable that has the CUDA driver load librocov. `None` if it names another tool, which then has CUPTI.
+fn injection(drain: &Path) -> Option<(&'static str, OsString)> {
+    match env::var_os(INJECTION_VARIABLE).filter(|value| !value.is_empty()) {
+        Some(other) if Path::new(&other) != drain => {
+            print::message(format_args!(
+                "{INJECTION_VARIABLE} names {}: no counts come from NVIDIA GPUs; run without it for counts",
+                other.display()
+            ));
+            None
+        }
+        _ => Some((INJECTION_VARIABLE, drain.into())),
     }
 }
 

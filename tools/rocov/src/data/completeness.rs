@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use rocov::format::codeobject::sanitize_target;
+use rocov::format::codeobject::{is_processor, sanitize_target};
 
 use super::components::Components;
 use super::device_elfs::{DeviceElf, ObjectFile};
@@ -129,5 +129,5 @@ fn target<'a>(file: &'a ObjectFile, elf: &'a DeviceElf) -> Option<&'a str> {
     let name = || file.path.file_name()?.to_str()?.split('.').next();
     let target = elf.target.as_deref().or_else(name)?;
     let processor = target.split([':', '-']).next()?;
-    processor.starts_with("gfx").then_some(processor)
+    is_processor(processor).then_some(processor)
 }

@@ -85,8 +85,8 @@ impl ObjectFile {
     /// Returns whether `elf` has the mapping from counters to source. One that cannot be read is for others to
     /// refuse.
     pub(crate) fn is_mapped(&self, elf: &DeviceElf) -> bool {
-        let sections = CodeObject::parse(self.bytes(elf)).and_then(|it| it.sections());
-        sections.map_or(true, |all| has_mapping(&all))
+        let is_mapped = CodeObject::parse(self.bytes(elf)).and_then(|it| it.is_mapped());
+        is_mapped.unwrap_or(true)
     }
 
     /// The version that the compiler of `elf` wrote into it, if that was not stripped.
@@ -158,12 +158,6 @@ pub(super) fn open_kept(path: &Path, identity: &str) -> Result<ObjectFile> {
             )
         }
     }
-}
-
-/// Returns whether a code object with these sections has the mapping from counters to source.
-pub(crate) fn has_mapping(sections: &[rocov::format::codeobject::ElfSection]) -> bool {
-    const MAPPING: &str = "__llvm_covfun";
-    sections.iter().any(|it| it.name == MAPPING && it.size > 0)
 }
 
 /// The device ELFs in the bytes of a file, and the errors in its other parts.

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use rocov::device::Agent;
 use rocov::device::elf_file::AtRest;
 use rocov::format::bundle::{self, Container, Content, Packing};
-use rocov::format::codeobject::{CodeObject, is_generic, runs_on};
+use rocov::format::codeobject::{CodeObject, cuda, is_generic, runs_on};
 use rocov::format::registry::model::AgentRecord;
 use serde::{Deserialize, Serialize};
 
@@ -86,14 +86,16 @@ impl CodeContainer {
     }
 
     /// The code objects with counters that `agent` could load. Leaves out those for generic processors if there
-    /// is one for its own.
+    /// is one for its own, and cubins for other architectures than the latest.
     fn taken_by(&self, agent: &AgentRecord) -> Vec<CountingCode<'_>> {
         let taken = self.images.iter().filter(|it| takes(agent, &it.target));
         let taken: Vec<_> = taken.collect();
         let has_own = taken.iter().any(|image| !is_generic(&image.target));
+        let rank = |image: &&CodeImage| cuda::rank(&image.target);
+        let highest = taken.iter().map(rank).max().flatten();
         let chosen = taken
             .into_iter()
-            .filter(|image| !(has_own && is_generic(&image.target)));
+            .filter(|image| !(has_own && is_generic(&image.target)) && rank(image) == highest);
         let counting = chosen.filter_map(|image| image.counting.as_deref());
         counting
             .map(|identity| CountingCode {
@@ -163,6 +165,30 @@ mod tests {
             isa: isa.map(str::to_owned),
             uuid: None,
             node: None,
+        }
+    }
+
+    /// The CUDA C++ Programming Guide, "Binary Compatibility", and nvcc's manual, "Fatbinaries".
+    #[test]
+    fn an_nvidia_gpu_takes_the_latest_code() {
+        let images = [
+            ("sm_75", Some("aa")),
+            ("sm_80", Some("bb")),
+            ("sm_86", Some("cc")),
+            ("sm_90", Some("dd")),
+            ("sm_90a", None),
+        ];
+        let container = container(&images);
+        for (gpu, expected) in [
+            ("sm_80", &["bb"][..]),
+            ("sm_89", &["cc"]),
+            // Its own code does not count.
+            ("sm_90", &[]),
+            ("sm_120", &[]),
+        ] {
+            let taken = container.taken_by(&agent(gpu, None));
+            let taken: Vec<_> = taken.iter().map(|it| it.identity).collect();
+            assert_eq!(taken, expected, "{gpu}");
         }
     }
 

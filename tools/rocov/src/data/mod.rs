@@ -21,6 +21,7 @@ mod names;
 mod no_profiles;
 mod partial_profiles;
 pub(crate) mod profile_header;
+pub(crate) mod ptx;
 mod registries;
 mod walk;
 pub(crate) mod zeros;

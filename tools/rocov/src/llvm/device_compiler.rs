@@ -13,6 +13,17 @@ use crate::system::command;
 /// A target that every clang with an AMDGPU back end knows, to ask about its flags.
 const ANY_ARCH: &str = "gfx90a";
 
+/// The start of the names of NVIDIA's architectures.
+const CUDA_ARCH: &str = "sm_";
+
+/// The architecture for which clang compiles CUDA code without a toolkit: that tells it of a newer PTX, which newer
+/// architectures need.
+const ANY_CUDA_ARCH: &str = "sm_52";
+
+/// The options of LLVM without which it cannot instrument CUDA code. A data record has the distance to its counters
+/// otherwise, and PTX cannot express it.
+const CUDA_OPTIONS: [&str; 1] = ["-profile-correlate=binary"];
+
 /// A kernel: all that clang needs to write down the names of functions.
 const KERNEL: &[u8] = b"__attribute__((global)) void kernel(int *value) { *value = 1; }\n";
 
@@ -33,6 +44,51 @@ pub(crate) struct DeviceCompiler<'a> {
     pub(crate) form: Form,
     /// The architecture that it compiles for.
     arch: &'a str,
+    pub(crate) language: Language,
+}
+
+/// The language of GPU code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    Hip,
+    Cuda,
+}
+
+impl Language {
+    /// The language of code for all of `archs`; HIP without any.
+    ///
+    /// # Errors
+    ///
+    /// Fails if they are of both.
+    pub(crate) fn of(archs: &[String]) -> Result<Self> {
+        let is_cuda = |arch: &&String| arch.starts_with(CUDA_ARCH);
+        let (cuda, hip): (Vec<_>, Vec<_>) = archs.iter().partition(is_cuda);
+        match (cuda.first(), hip.first()) {
+            (Some(cuda), Some(hip)) => bail!(
+                "one compilation is for GPUs of AMD or of NVIDIA, not for {hip} and {cuda}: run `rocov flags` for \
+                 each"
+            ),
+            (Some(_), None) => Ok(Self::Cuda),
+            (None, _) => Ok(Self::Hip),
+        }
+    }
+
+    /// The options of the driver for code in this language that needs no headers and libraries.
+    fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::Hip => &["-x", "hip"],
+            // Newer toolkits than clang knows serve it too.
+            Self::Cuda => &["-x", "cuda", "-Wno-unknown-cuda-version"],
+        }
+    }
+
+    /// The options of LLVM that its device code needs.
+    pub(crate) fn llvm_options(self) -> &'static [&'static str] {
+        match self {
+            Self::Hip => &[],
+            Self::Cuda => &CUDA_OPTIONS,
+        }
+    }
 }
 
 impl<'a> DeviceCompiler<'a> {
@@ -42,17 +98,26 @@ impl<'a> DeviceCompiler<'a> {
     ///
     /// Fails if it cannot compile for one of them.
     pub(crate) fn new(clang: &'a Clang, archs: &'a [String]) -> Result<Self> {
+        let language = Language::of(archs)?;
         Ok(Self {
             clang,
-            form: Form::of(clang, archs)?,
-            arch: archs.first().map_or(ANY_ARCH, String::as_str),
+            language,
+            form: Form::of(clang, language, archs)?,
+            arch: match language {
+                Language::Hip => archs.first().map_or(ANY_ARCH, String::as_str),
+                Language::Cuda => ANY_CUDA_ARCH,
+            },
         })
     }
 
-    /// The start of a command that compiles instrumented HIP code for the device only.
+    /// The start of a command that compiles instrumented code for the device only.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.clang.path);
-        command.args(["-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib"]);
+        command.args(self.language.options());
+        command.args(["--cuda-device-only", "-nogpuinc", "-nogpulib"]);
+        for option in self.language.llvm_options() {
+            command.args(for_device(format!("-mllvm={option}")));
+        }
         command.arg(format!("--offload-arch={}", self.arch));
         command.args(self.form.instrumentation(false));
         command
@@ -90,17 +155,11 @@ impl<'a> DeviceCompiler<'a> {
 
 impl Form {
     /// Asks `clang` whether it passes instrumentation on to a device compilation.
-    fn of(clang: &Clang, archs: &[String]) -> Result<Self> {
+    fn of(clang: &Clang, language: Language, archs: &[String]) -> Result<Self> {
         let mut command = Command::new(&clang.path);
         // -### prints the commands without running them.
-        command.args([
-            "-###",
-            "-x",
-            "hip",
-            "--cuda-device-only",
-            "-nogpuinc",
-            "-nogpulib",
-        ]);
+        command.arg("-###").args(language.options());
+        command.args(["--cuda-device-only", "-nogpuinc", "-nogpulib"]);
         if archs.is_empty() {
             command.arg(format!("--offload-arch={ANY_ARCH}"));
         }

@@ -13,8 +13,8 @@ use crate::system::installed;
 /// The oldest LLVM that the plugin can be made for.
 pub(crate) const OLDEST: u32 = 19;
 
-/// The name in LLVM IR of the table of copies, which code that counts fast has.
-const TABLE: &str = "\n@__rocov_copies_table = ";
+/// The start of the name in LLVM IR of the table of copies, which code that counts fast has.
+const TABLE: &str = "\n@__rocov_copies_table";
 
 /// The means of a clang.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -147,7 +147,10 @@ impl Notes {
             "this machine has no GPU (no /dev/kfd): `rocov run --gpu model` runs the program on a \
              modelled one"
                 .to_owned()
-        } else if !self.any_has("hip") && !self.any_has("loaded") {
+        } else if !["hip", "cuda", "loaded"]
+            .iter()
+            .any(|word| self.any_has(word))
+        {
             "no process used a GPU: check the command and its arguments".to_owned()
         } else if let Some(signal) = ending.killed_by() {
             format!(

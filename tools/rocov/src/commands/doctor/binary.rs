@@ -14,9 +14,9 @@ use rocov::format::codeobject::{CodeObject, CodeObjectError};
 use rocov::format::copies_table::COPIES_SECTION;
 use rocov::format::profraw::Version;
 
+use super::compiled_later::CompiledLater;
 use super::finding::Finding;
 use super::host_elf::Host;
-use crate::data::device_elfs::has_mapping;
 use crate::data::profile_header::Instrumentation;
 use crate::llvm::LlvmTools;
 use crate::support::demangle::shown;
@@ -42,10 +42,21 @@ pub(super) fn check(path: &Path, installed: Option<&LlvmTools>) -> Vec<Finding> 
     };
     let mut variables = BTreeSet::new();
     let (mut code_objects, mut damage) = (Vec::new(), Vec::new());
-    for image in bundle::images(&file) {
-        match Facts::of(image) {
-            Ok(facts) => code_objects.push(facts),
-            Err(error) => damage.push(format!("{error:#}")),
+    let mut compiled_later = None;
+    for container in bundle::containers(&file) {
+        let images = match container {
+            Ok(container) => {
+                let ptx = CompiledLater::of(&container);
+                compiled_later = compiled_later.or(ptx);
+                container.into_device_images()
+            }
+            Err(error) => vec![Err(error)],
+        };
+        for image in images {
+            match Facts::of(image) {
+                Ok(facts) => code_objects.push(facts),
+                Err(error) => damage.push(format!("{error:#}")),
+            }
         }
     }
     let mut findings = Vec::new();
@@ -53,7 +64,9 @@ pub(super) fn check(path: &Path, installed: Option<&LlvmTools>) -> Vec<Finding> 
         variables.extend(facts.records.iter().cloned());
         findings.push(facts.finding(path, installed));
     }
-    if code_objects.is_empty() {
+    if let (true, Some(ptx)) = (code_objects.is_empty(), compiled_later) {
+        findings.push(ptx.finding(path));
+    } else if code_objects.is_empty() {
         let found = damage.pop().unwrap_or_else(|| "no device code".to_owned());
         let remedy = "give the program, or the library that its kernels are in";
         findings.push(Finding::missing(path.display(), found, remedy));
@@ -64,7 +77,7 @@ pub(super) fn check(path: &Path, installed: Option<&LlvmTools>) -> Vec<Finding> 
                 "{}, none of it instrumented",
                 count(code_objects.len(), "code object")
             ),
-            "compile and link with what `rocov flags` prints",
+            all_compile_with(&code_objects),
         ));
     }
     findings.extend(damage.into_iter().map(|reason| {
@@ -77,8 +90,29 @@ pub(super) fn check(path: &Path, installed: Option<&LlvmTools>) -> Vec<Finding> 
     findings
 }
 
+/// The next step to code for this target that counts. nvcc cannot make code count.
+pub(super) fn compile_with(target: &str) -> String {
+    match target.starts_with("sm_") {
+        true => format!(
+            "compile it with clang, not nvcc, and with what `rocov flags --offload-arch={target}` prints"
+        ),
+        false => "compile it with what `rocov flags` prints".to_owned(),
+    }
+}
+
+/// The next step if none of these code objects counts.
+fn all_compile_with(code_objects: &[Facts]) -> String {
+    let mut targets = code_objects.iter().map(|it| it.target.as_str());
+    match targets.find(|target| target.starts_with("sm_")) {
+        Some(target) => compile_with(target),
+        None => "compile and link with what `rocov flags` prints".to_owned(),
+    }
+}
+
 /// The facts about a code object.
 struct Facts {
+    /// Its target, such as `gfx90a` or `sm_90`.
+    target: String,
     /// Its target and identity, its kernels, and the file of the first.
     name: String,
     /// The version that its compiler wrote into it.
@@ -101,17 +135,18 @@ impl Facts {
             true => Some(version_word(&code_object)?),
             false => None,
         };
-        let elf_sections = code_object.sections()?;
-        let has_copies = elf_sections
-            .iter()
-            .any(|it| it.name == COPIES_SECTION && it.size > 0);
+        let profile = code_object.cubin_profile()?;
+        let sections = code_object.sections()?;
+        let mut sections = sections.iter();
+        let has_copies = sections.any(|it| it.name == COPIES_SECTION && it.size > 0)
+            || !profile.copies.is_empty();
+        let target = code_object.target()?;
+        let mut records = records(&image.bytes);
+        let of_cubin = profile.records.into_iter();
+        records.extend(of_cubin.map(|it| it.variable.name.into_bytes()));
         Ok(Self {
-            name: format!(
-                "{} {}{}",
-                code_object.target()?,
-                image.identity,
-                contents(&code_object)
-            ),
+            name: format!("{target} {}{}", image.identity, contents(&code_object)),
+            target,
             compiler: code_object.compiler(),
             word,
             counters: match word {
@@ -119,8 +154,8 @@ impl Facts {
                 Some(word) if Version::counts_bytes(word) => "counters of reached code only",
                 _ => "LLVM's own counters",
             },
-            has_mapping: has_mapping(&elf_sections),
-            records: records(&image.bytes),
+            has_mapping: code_object.is_mapped()?,
+            records,
         })
     }
 
@@ -131,7 +166,7 @@ impl Facts {
             return Finding::warning(
                 subject,
                 format!("{name}: not instrumented"),
-                "if it should count, compile it with what `rocov flags` prints",
+                format!("if it should count, {}", compile_with(&self.target)),
             );
         };
         let kind = Instrumentation::of_word(*word);

@@ -8,6 +8,7 @@ use std::path::Path;
 use memchr::memmem;
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{Object, ObjectSection, ObjectSymbol, elf};
+use rocov::format::codeobject::cuda::EM_CUDA;
 
 use super::finding::Finding;
 
@@ -29,7 +30,8 @@ impl<'a> Host<'a> {
     /// `None` if it is no ELF of a host.
     pub(super) fn parse(path: &'a Path, bytes: &'a [u8]) -> Option<Self> {
         let elf = ElfFile64::parse(bytes).ok()?;
-        let is_host = elf.elf_header().e_machine(elf.endian()) != elf::EM_AMDGPU;
+        let machine = elf.elf_header().e_machine(elf.endian());
+        let is_host = machine != elf::EM_AMDGPU && machine.0 != EM_CUDA;
         is_host.then_some(Self { path, elf })
     }
 

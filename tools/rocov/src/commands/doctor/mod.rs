@@ -6,6 +6,7 @@
 //! installed system these checks return findings, not errors.
 
 mod binary;
+mod compiled_later;
 mod compiler;
 mod environment;
 mod finding;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use crate::llvm::{DeviceCompiler, for_device};
+use crate::llvm::{DeviceCompiler, Language, for_device};
 use crate::system::command;
 
 /// Options of LLVM that device code is compiled with by each clang that knows them.
@@ -22,6 +22,9 @@ const OPTIONS: [&str; 2] = [
 /// through a table, so LLVM marks it as one that may enqueue kernels, and HIP 5.2 crashes on such a
 /// kernel.
 const NO_CONSTRUCTORS: &str = "-amdgpu-lower-global-ctor-dtor=0";
+
+/// The start of the options that only AMD's code needs.
+const AMDGPU_OPTION: &str = "-amdgpu-";
 
 /// The name of LLVM's list of constructors.
 const CONSTRUCTORS: &str = "\n@llvm.global_ctors = ";
@@ -69,7 +72,10 @@ impl ClangProbe {
         let ir = String::from_utf8_lossy(&plain.stdout);
         let registers = ir.contains(CONSTRUCTORS).then_some(NO_CONSTRUCTORS);
         let mut options = Vec::new();
-        for option in OPTIONS.into_iter().chain(registers) {
+        let is_for_it = |option: &&str| {
+            compiler.language == Language::Hip || !option.starts_with(AMDGPU_OPTION)
+        };
+        for option in OPTIONS.into_iter().chain(registers).filter(is_for_it) {
             if compiler.ir(&llvm_option(option))?.is_some() {
                 options.push(option);
             }

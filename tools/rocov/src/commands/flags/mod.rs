@@ -8,10 +8,10 @@ mod hiprtc;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 
 use crate::cli::{Counters, FlagsArguments, Hiprtc};
-use crate::llvm::{Clang, DeviceCompiler, Form};
+use crate::llvm::{Clang, DeviceCompiler, Form, Language, for_device};
 use crate::system::installed;
 use crate::term::exit_status::CommandResult;
 use crate::term::print;
@@ -56,6 +56,7 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
         .into());
     }
     let compiler = DeviceCompiler::new(&clang, &arguments.offload_arch)?;
+    check_language(compiler.language, arguments)?;
     if compiler.form == Form::FrontEnd && clang.llvm <= 14 {
         // Its AMDGPU Attributor pass follows the data record's reference to itself (the relative
         // counter pointer) without end.
@@ -79,17 +80,47 @@ pub(crate) fn flags(arguments: &FlagsArguments) -> CommandResult {
         print::text(&hiprtc::lines(&options)?)?;
         return Ok(0);
     }
+    // PTX is not linked by lld.
+    let is_hip = compiler.language == Language::Hip;
     let own = Own {
         header,
         linker: match arguments.openmp {
             true if probe.units_clash => Some(installed::find_openmp_linker()?),
-            false if probe.units_clash || probe.lacks_runtime => Some(installed::find_linker()?),
+            false if is_hip && (probe.units_clash || probe.lacks_runtime) => {
+                Some(installed::find_linker()?)
+            }
             _ => None,
         },
     };
-    let line = line(compiler.form, arguments, &probe, &counting, &own)?;
+    let line = line(
+        compiler.form,
+        compiler.language,
+        arguments,
+        &probe,
+        &counting,
+        &own,
+    )?;
     print::text(&line)?;
     Ok(0)
+}
+
+/// Checks that CUDA code can be compiled with the other arguments.
+fn check_language(language: Language, arguments: &FlagsArguments) -> Result<()> {
+    if language == Language::Hip {
+        if let Some(path) = &arguments.cuda_path {
+            bail!(
+                "--cuda-path={} is for GPUs of NVIDIA: give --offload-arch=sm_90, or that of your GPU, too",
+                path.display()
+            );
+        }
+        return Ok(());
+    }
+    if arguments.openmp || arguments.hiprtc.is_some() {
+        bail!(
+            "--openmp and --hiprtc are for GPUs of AMD: leave out --offload-arch=sm_*, or give it alone"
+        );
+    }
+    Ok(())
 }
 
 /// The files of rocov that a compilation needs.
@@ -103,6 +134,7 @@ struct Own {
 /// All flags on one line, separated by spaces.
 fn line(
     form: Form,
+    language: Language,
     arguments: &FlagsArguments,
     probe: &ClangProbe,
     counting: &Counting,
@@ -113,7 +145,12 @@ fn line(
         .into_iter()
         .map(OsString::from)
         .collect();
-    let mut device = probe.for_device();
+    let mut device: Vec<OsString> = language
+        .llvm_options()
+        .iter()
+        .flat_map(|option| for_device(format!("-mllvm={option}")))
+        .collect();
+    device.extend(probe.for_device());
     device.extend(counting.for_device());
     match form {
         // Such a clang warns of them if it links no device code.
@@ -133,6 +170,9 @@ fn line(
     }
     for arch in &arguments.offload_arch {
         words.push(format!("--offload-arch={arch}").into());
+    }
+    if let Some(path) = &arguments.cuda_path {
+        words.push(prefixed("--cuda-path=", path));
     }
     shell_line(&words)
 }

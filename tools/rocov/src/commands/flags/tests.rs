@@ -12,6 +12,7 @@ fn arguments(host: bool, archs: &[&str]) -> FlagsArguments {
         openmp: false,
         hiprtc: None,
         counters: None,
+        cuda_path: None,
         link: false,
     }
 }
@@ -35,7 +36,15 @@ fn line_of(form: Form, host: bool, archs: &[&str]) -> String {
         units_clash: false,
         lacks_runtime: false,
     };
-    let line = line(form, &arguments(host, archs), &nothing, &STOCK, &own(false)).unwrap();
+    let line = line(
+        form,
+        Language::Hip,
+        &arguments(host, archs),
+        &nothing,
+        &STOCK,
+        &own(false),
+    )
+    .unwrap();
     String::from_utf8(line).unwrap()
 }
 
@@ -51,6 +60,41 @@ fn driver_flags_are_for_the_device_unless_the_host_is_asked_for() {
         "-fprofile-instr-generate -fcoverage-mapping -fprofile-update=atomic \
          -include /r/rocov_device.h --offload-arch=gfx90a --offload-arch=gfx942\n"
     );
+}
+
+#[test]
+fn flags_for_nvidia_give_records_absolute_pointers() {
+    let nothing = ClangProbe {
+        options: Vec::new(),
+        units_clash: false,
+        lacks_runtime: false,
+    };
+    let mut arguments = arguments(false, &["sm_90"]);
+    arguments.cuda_path = Some("/opt/cuda".into());
+    let own = own(false);
+    let form = Form::FrontEnd;
+    let line = line(form, Language::Cuda, &arguments, &nothing, &STOCK, &own).unwrap();
+    let line = String::from_utf8(line).unwrap();
+    assert!(
+        line.ends_with(
+            "--start-no-unused-arguments -Xarch_device -mllvm=-profile-correlate=binary \
+             --end-no-unused-arguments -include /r/rocov_device.h --offload-arch=sm_90 \
+             --cuda-path=/opt/cuda\n"
+        ),
+        "{line}"
+    );
+}
+
+#[test]
+fn one_compilation_is_for_one_vendor() {
+    let archs = ["gfx90a", "sm_90"].map(str::to_owned);
+    let error = Language::of(&archs).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "one compilation is for GPUs of AMD or of NVIDIA, not for gfx90a and sm_90: run `rocov flags` for each"
+    );
+    assert_eq!(Language::of(&archs[1..]).unwrap(), Language::Cuda);
+    assert_eq!(Language::of(&[]).unwrap(), Language::Hip);
 }
 
 #[test]
@@ -71,7 +115,15 @@ fn options_of_device_code_are_for_the_device() {
         lacks_runtime: false,
     };
     let line_of = |form| {
-        let line = line(form, &arguments(true, &[]), &probe, &STOCK, &own(true)).unwrap();
+        let line = line(
+            form,
+            Language::Hip,
+            &arguments(true, &[]),
+            &probe,
+            &STOCK,
+            &own(true),
+        )
+        .unwrap();
         String::from_utf8(line).unwrap()
     };
     let options = "-Xarch_device -mllvm=-one=0 -Xarch_device -mllvm=-two=0";
@@ -97,7 +149,15 @@ fn the_linker_of_openmp_is_for_the_clang_that_links_device_code() {
         openmp: true,
         ..arguments(false, &["gfx90a"])
     };
-    let line = line(Form::Driver, &arguments, &probe, &STOCK, &own(true)).unwrap();
+    let line = line(
+        Form::Driver,
+        Language::Hip,
+        &arguments,
+        &probe,
+        &STOCK,
+        &own(true),
+    )
+    .unwrap();
     let line = String::from_utf8(line).unwrap();
     let ending = "-include /r/rocov_device.h --start-no-unused-arguments \
                   -Xoffload-linker -mllvm=-one=0 -Wl,--device-compiler=-B/r/rdc --end-no-unused-arguments --offload-arch=gfx90a\n";
@@ -115,7 +175,15 @@ fn a_header_path_that_a_shell_would_split_is_refused() {
         units_clash: false,
         lacks_runtime: false,
     };
-    let error = line(Form::Driver, &arguments(false, &[]), &probe, &STOCK, &own).unwrap_err();
+    let error = line(
+        Form::Driver,
+        Language::Hip,
+        &arguments(false, &[]),
+        &probe,
+        &STOCK,
+        &own,
+    )
+    .unwrap_err();
     assert!(error.to_string().contains("/a b/"), "{error}");
 }
 
@@ -128,6 +196,7 @@ fn counting_words(form: Form, counting: &Counting) -> String {
     };
     let line = line(
         form,
+        Language::Hip,
         &arguments(false, &[]),
         &nothing,
         counting,

@@ -46,6 +46,7 @@ pub(super) fn describe(description: &mut Description, elf: &[u8]) {
         Err(error) => description.damaged(error),
     }
     match code_object.kernels() {
+        Ok(kernels) if code_object.is_cubin() => cuda_table(description, &kernels),
         Ok(kernels) => table(description, &kernels),
         Err(error) => description.damaged(error),
     }
@@ -102,6 +103,35 @@ fn table(description: &mut Description, kernels: &[Kernel]) {
                 kernel.group_size,
                 kernel.private_size,
                 kernel.kernarg_size,
+                yes_or_no(kernel.instrumented),
+                name.escape_debug()
+            ),
+        );
+    }
+}
+
+/// The kernels of a cubin with their resources: registers of a thread, bytes of shared, local and constant memory and of
+/// arguments, and instructions that spill.
+fn cuda_table(description: &mut Description, kernels: &[Kernel]) {
+    if kernels.is_empty() {
+        return description.line(1, "no kernels");
+    }
+    description.line(
+        1,
+        "registers  shared   local constant    args spills counted  kernel",
+    );
+    for kernel in kernels {
+        let name = demangle(&kernel.name).unwrap_or_else(|| kernel.name.clone());
+        description.line(
+            1,
+            format_args!(
+                "{:>9} {:>7} {:>7} {:>8} {:>7} {:>6} {:>7}  {}",
+                kernel.vgprs,
+                kernel.group_size,
+                kernel.private_size,
+                kernel.constant_size,
+                kernel.kernarg_size,
+                kernel.vgpr_spills,
                 yes_or_no(kernel.instrumented),
                 name.escape_debug()
             ),

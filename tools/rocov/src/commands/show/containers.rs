@@ -4,6 +4,7 @@ use rocov::format::bundle;
 use rocov::format::bundle::{Container, Content, Image, Packing};
 
 use super::{Description, code_object};
+use crate::data::ptx::is_instrumented as is_instrumented_ptx;
 use crate::term::plural::count;
 
 pub(super) fn describe(file: &[u8]) -> Description {
@@ -34,6 +35,8 @@ fn describe_container(description: &mut Description, container: &Container<'_>) 
             let unpacked = unpacked.map(|it| format!(", unpacks to {it}"));
             format!(", version {version}{}", unpacked.unwrap_or_default())
         }
+        Packing::FatBinary { unpacked: 0 } => String::new(),
+        Packing::FatBinary { unpacked } => format!(", unpacks to {unpacked}"),
     };
     let section = container.section.as_ref();
     let section = section.map(|name| format!(" in {}", name.escape_debug()));
@@ -67,6 +70,9 @@ fn describe_image(description: &mut Description, image: &Image<'_>) {
             }
         },
         Content::Bitcode => "LLVM bitcode".to_owned(),
+        Content::Relocatable => "part of a cubin, not linked yet".to_owned(),
+        Content::Ptx if is_instrumented_ptx(&image.bytes) => "PTX, instrumented".to_owned(),
+        Content::Ptx => "PTX".to_owned(),
         Content::Container | Content::Other => "something else".to_owned(),
     };
     let size = count(image.bytes.len(), "byte");

@@ -1,8 +1,11 @@
-//! Packs what tools/dev/hardware runs on an NVIDIA GPU: `cargo bench -p rocov --bench hardware -- FOLDER CUDA`. FOLDER
-//! is empty or absent, CUDA has bin/ptxas. The kernels of testdata/kernels are compiled here, in each way of counting, and their counts and
-//! buffers are made here, on the host.
+//! Packs what tools/dev/hardware runs on an NVIDIA GPU: `cargo bench -p rocov --bench hardware -- FOLDER CUDA [SAMPLES]`.
+//! FOLDER is empty or absent, CUDA has bin/ptxas. The kernels of testdata/kernels are compiled here, in each way of counting,
+//! and their counts and buffers are made here, on the host. With SAMPLES, a checkout of NVIDIA/cuda-samples, its programs
+//! are compiled instead, and CUDA is a toolkit.
 
-#[path = "../tests/support/mod.rs"]
+mod samples;
+
+#[path = "../../tests/support/mod.rs"]
 #[allow(
     dead_code,
     reason = "shared with the whole-program tests, which use all of it"
@@ -20,7 +23,7 @@ use support::profile::{functions, merge};
 use support::spec::expand;
 
 /// The target of the cubins.
-const TARGET: &str = "sm_90";
+pub(crate) const TARGET: &str = "sm_90";
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 
 /// The kernels that use instructions of AMD GPUs, or waves of 64 lanes.
@@ -73,19 +76,55 @@ const TIMED: [(&str, &str); 7] = [
 
 /// The way in which a kernel counts, and the name of its cubin.
 #[derive(Clone, Copy)]
-enum Way {
+pub(crate) enum Way {
     Plain,
     Reached,
     Counting(Counters),
 }
 
 impl Way {
-    fn name(self) -> &'static str {
+    pub(crate) const ALL: [Self; 4] = [
+        Self::Plain,
+        Self::Counting(Counters::Llvm),
+        Self::Reached,
+        Self::Counting(Counters::Pass),
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
             Self::Reached => "reached",
             Self::Counting(Counters::Llvm) => "llvm",
             Self::Counting(_) => "fast",
+        }
+    }
+
+    /// Makes a compilation for the device count in this way. clang ignores the usual flags of instrumentation for CUDA,
+    /// and PTX has no distances between symbols, so data records have the addresses of their counters
+    /// (`-profile-correlate=binary`).
+    pub(crate) fn in_device_code(self, compilation: Compilation) -> Compilation {
+        let for_device = |option| ["-Xclang", option];
+        let for_llvm = |option| ["-mllvm", option];
+        let counting = |compilation: Compilation| {
+            let options = [
+                "-fprofile-instrument=clang",
+                "-fcoverage-mapping",
+                "-fprofile-update=atomic",
+            ];
+            compilation
+                .arguments(options.into_iter().flat_map(for_device))
+                .arguments(for_llvm("-profile-correlate=binary"))
+        };
+        match self {
+            Self::Plain => compilation,
+            Self::Reached => {
+                let bytes = [
+                    "-enable-single-byte-coverage",
+                    "-conditional-counter-update",
+                ];
+                counting(compilation).arguments(bytes.into_iter().flat_map(for_llvm))
+            }
+            Self::Counting(counters) => counting(compilation).counting_in(counters),
         }
     }
 }
@@ -96,9 +135,13 @@ fn main() {
         .skip(1)
         .filter(|it| it != "--bench")
         .collect();
-    let [folder, cuda] = arguments.as_slice() else {
-        eprintln!("usage: cargo bench -p rocov --bench hardware -- FOLDER CUDA");
-        std::process::exit(2);
+    let (folder, cuda, samples) = match arguments.as_slice() {
+        [folder, cuda] => (folder, cuda, None),
+        [folder, cuda, samples] => (folder, cuda, Some(PathBuf::from(samples))),
+        _ => {
+            eprintln!("usage: cargo bench -p rocov --bench hardware -- FOLDER CUDA [SAMPLES]");
+            std::process::exit(2);
+        }
     };
     let pack = Pack {
         cuda: PathBuf::from(cuda),
@@ -106,26 +149,33 @@ fn main() {
     // The specs name their files relative to the folder.
     fs::create_dir_all(folder).expect("the folder can be made");
     std::env::set_current_dir(folder).expect("the folder was made");
-    for source in files_with_extension("testdata/kernels", "hip") {
-        let name = source.file_stem().unwrap_or_default().to_string_lossy();
-        if !ONLY_AMD.contains(&&*name) {
-            for level in LEVELS {
-                pack.counts(&name, level);
-            }
-        }
-    }
-    for (name, spec) in TIMED {
-        pack.times(name, spec);
-    }
     fs::write("compiler", compiler()).expect("a file can be written");
-    fs::write("not_run", ONLY_AMD.join(" ")).expect("a file can be written");
+    match samples {
+        Some(samples) => pack.samples(&samples),
+        None => pack.kernels(),
+    }
 }
 
-struct Pack {
+pub(crate) struct Pack {
     cuda: PathBuf,
 }
 
 impl Pack {
+    fn kernels(&self) {
+        for source in files_with_extension("testdata/kernels", "hip") {
+            let name = source.file_stem().unwrap_or_default().to_string_lossy();
+            if !ONLY_AMD.contains(&&*name) {
+                for level in LEVELS {
+                    self.counts(&name, level);
+                }
+            }
+        }
+        for (name, spec) in TIMED {
+            self.times(name, spec);
+        }
+        fs::write("not_run", ONLY_AMD.join(" ")).expect("a file can be written");
+    }
+
     /// A kernel with its buffers and counts on the host.
     fn counts(&self, name: &str, level: &str) {
         let directory = fresh(&format!("counts/{name}{level}"));
@@ -166,83 +216,50 @@ impl Pack {
         fs::write(&template, spec).expect("a file can be written");
         expand(&template, &directory);
         fs::remove_file(template).expect("the file was made above");
-        let ways = [
-            Way::Plain,
-            Way::Counting(Counters::Llvm),
-            Way::Reached,
-            Way::Counting(Counters::Pass),
-        ];
-        for way in ways {
+        for way in Way::ALL {
             self.cubin(name, "-O2", way, &directory);
         }
     }
 
     /// Compiles a kernel into `directory`.
     fn cubin(&self, name: &str, level: &str, way: Way, directory: &Path) {
-        let ptx = self.ptx(name, level, way);
-        let mut ptxas = limited(self.cuda.join("bin/ptxas"));
-        ptxas.arg(format!("-arch={TARGET}")).arg(ptx);
-        ptxas
-            .arg("-o")
-            .arg(directory.join(way.name()).with_extension("cubin"));
-        run(&mut ptxas).success();
+        let compilation = self
+            .ptx()
+            .arguments(["-nocudainc", "-nocudalib"])
+            .arguments(["-ffp-contract=off", level, "-I"])
+            .arguments([repository("testdata/kernels")])
+            .reads(files_with_extension("testdata/kernels", "h"));
+        let source = repository("testdata/kernels")
+            .join(name)
+            .with_extension("hip");
+        let ptx = way
+            .in_device_code(compilation)
+            .source(source)
+            .output(&format!("{name}.{TARGET}{level}"));
+        self.assemble(&ptx, &directory.join(way.name()).with_extension("cubin"));
     }
 
-    /// A kernel in PTX. clang ignores the usual flags of instrumentation for CUDA, and PTX has no distances between
-    /// symbols, so data records have the addresses of their counters (`-profile-correlate=binary`).
-    fn ptx(&self, name: &str, level: &str, way: Way) -> PathBuf {
-        let for_device = |option| ["-Xclang", option];
-        let for_llvm = |option| ["-mllvm", option];
-        let counting = |compilation: Compilation| {
-            let options = [
-                "-fprofile-instrument=clang",
-                "-fcoverage-mapping",
-                "-fprofile-update=atomic",
-            ];
-            compilation
-                .arguments(options.into_iter().flat_map(for_device))
-                .arguments(for_llvm("-profile-correlate=binary"))
-        };
-        let compilation = Compilation::new()
-            .arguments([
-                "-x",
-                "cuda",
-                "--cuda-device-only",
-                "-nocudainc",
-                "-nocudalib",
-                "-S",
-            ])
+    /// The flags of code for the device, in PTX.
+    pub(crate) fn ptx(&self) -> Compilation {
+        Compilation::new()
+            .arguments(["-x", "cuda", "--cuda-device-only", "-S", "-std=c++17"])
             // clang takes the version of PTX from the toolkit.
             .arguments(["--cuda-path=".to_owned() + &self.cuda.to_string_lossy()])
             .arguments([
                 format!("--cuda-gpu-arch={TARGET}"),
                 "-Wno-unknown-cuda-version".into(),
             ])
-            .arguments(["-std=c++17", "-ffp-contract=off", level, "-I"])
-            .arguments([repository("testdata/kernels")])
-            .reads(files_with_extension("testdata/kernels", "h"));
-        let compilation = match way {
-            Way::Plain => compilation,
-            Way::Reached => {
-                let bytes = [
-                    "-enable-single-byte-coverage",
-                    "-conditional-counter-update",
-                ];
-                counting(compilation).arguments(bytes.into_iter().flat_map(for_llvm))
-            }
-            Way::Counting(counters) => counting(compilation).counting_in(counters),
-        };
-        let source = repository("testdata/kernels")
-            .join(name)
-            .with_extension("hip");
-        compilation
-            .source(source)
-            .output(&format!("{name}.{TARGET}{level}"))
+    }
+
+    pub(crate) fn assemble(&self, ptx: &Path, cubin: &Path) {
+        let mut ptxas = limited(self.cuda.join("bin/ptxas"));
+        ptxas.arg(format!("-arch={TARGET}")).arg(ptx);
+        run(ptxas.arg("-o").arg(cubin)).success();
     }
 }
 
 /// An empty directory in the pack.
-fn fresh(name: &str) -> PathBuf {
+pub(crate) fn fresh(name: &str) -> PathBuf {
     fs::create_dir_all(name).expect("the folder of the pack is empty");
     PathBuf::from(name)
 }

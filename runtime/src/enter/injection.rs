@@ -1,0 +1,230 @@
+//! The injection of the CUDA driver: it loads the library that `CUDA_INJECTION64_PATH` names when a program starts CUDA,
+//! and calls `InitializeInjection`. CUPTI then tells of modules.
+//!
+//! `MODULE_LOADED` hands over the ELF, but no handle. It comes from the call around it, on the same thread.
+#![expect(
+    unsafe_code,
+    reason = "exports a function and reads what CUPTI hands over"
+)]
+
+use std::cell::RefCell;
+use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
+
+use super::cupti::{self, CallData, Cupti, Failure, ModuleData, ResourceData, calls};
+use super::send;
+use crate::elect::cuda_event::{CudaEvent, LoadedModule};
+use crate::elect::event::Event;
+use crate::guest::{boundary, environment, log, process};
+use crate::serve::cuda;
+
+static CUPTI: OnceLock<Cupti> = OnceLock::new();
+
+/// A call of the driver that loads code, on this thread.
+struct Call {
+    library: u64,
+    code: *const c_void,
+    /// The modules that were loaded in it, each by its context and number.
+    loaded: Vec<(u64, u32)>,
+}
+
+thread_local! {
+    static CALLS: RefCell<Vec<Call>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Subscribes to CUPTI. The driver calls this when the program starts CUDA, and never unloads librocov. Returns 1: there
+/// is no failure that should stop the program.
+#[unsafe(no_mangle)]
+extern "C" fn InitializeInjection() -> c_int {
+    boundary::guest("the start of CUDA", || {
+        if environment::is_privileged() {
+            return;
+        }
+        process::starting_cuda();
+        let cupti = Cupti::open().map(|cupti| CUPTI.get_or_init(|| cupti));
+        if let Err(failure) = cupti.and_then(|cupti| cupti.subscribe(called)) {
+            warn(&failure);
+        }
+    });
+    1
+}
+
+/// Has launches noted from now on, because the process ends. Before, each launch would become slower.
+pub(super) fn watch_launches() {
+    if CUPTI.get().is_some_and(Cupti::watch_launches) {
+        cuda::watches_launches();
+    }
+}
+
+fn warn(failure: &Failure) {
+    const LOST: &str = "no counts come from NVIDIA GPUs";
+    match failure {
+        Failure::Missing => log::warn(format_args!(
+            "CUPTI, which tells of CUDA code, is not installed: {LOST}; install the CUPTI of the CUDA toolkit, or \
+             name its library in ROCOV_CUPTI"
+        )),
+        Failure::TooOld(function) => log::warn(format_args!(
+            "CUPTI has no {function}: {LOST}; install CUPTI 11.1 or later, or name its library in ROCOV_CUPTI"
+        )),
+        Failure::Taken => log::warn(format_args!(
+            "another tool uses CUPTI in this process: {LOST}; run the program without that tool"
+        )),
+        Failure::Call(function, reason) => log::warn(format_args!(
+            "{function} failed ({reason}): {LOST}; install the CUPTI that belongs to the driver, or name its library in \
+             ROCOV_CUPTI"
+        )),
+    }
+}
+
+/// Takes what CUPTI tells, on the thread of the program's call.
+unsafe extern "C" fn called(_user: *mut c_void, domain: c_int, id: u32, data: *const c_void) {
+    if data.is_null() {
+        return;
+    }
+    match domain {
+        // SAFETY: the domain tells the type.
+        cupti::RESOURCE => unsafe { resource(id, &*data.cast::<ResourceData>()) },
+        // SAFETY: as above.
+        cupti::DRIVER_API => unsafe { driver_call(id, &*data.cast::<CallData>()) },
+        _ => {}
+    }
+}
+
+/// # Safety
+/// CUPTI has handed over `data` for the resource callback `id`.
+unsafe fn resource(id: u32, data: &ResourceData) {
+    let context = data.context as u64;
+    if id == cupti::CONTEXT_GOES {
+        tell(&CudaEvent::ContextGone(context));
+        return;
+    }
+    if data.descriptor.is_null() {
+        return;
+    }
+    // SAFETY: the descriptor of these callbacks is of this type.
+    let module = unsafe { &*data.descriptor.cast::<ModuleData>() };
+    if id == cupti::MODULE_GOES {
+        tell(&CudaEvent::ModuleGone {
+            context,
+            id: module.id,
+        });
+        return;
+    }
+    if module.cubin.is_null() {
+        return;
+    }
+    let (library, code) = within(|call| {
+        call.loaded.push((context, module.id));
+        (call.library, call.code)
+    })
+    .unwrap_or((0, std::ptr::null()));
+    let ordinal = CUPTI.get().map_or(0, |it| it.device_of(data.context));
+    tell(&CudaEvent::Loaded(LoadedModule {
+        context,
+        ordinal: ordinal as i32,
+        id: module.id,
+        cubin: module.cubin,
+        len: module.len,
+        library,
+        code,
+    }));
+}
+
+/// Works on the innermost call of this thread. `None` if there is none.
+fn within<T>(work: impl FnOnce(&mut Call) -> T) -> Option<T> {
+    let worked = CALLS.try_with(|calls| calls.borrow_mut().last_mut().map(work));
+    worked.ok().flatten()
+}
+
+/// The word at `index` of the arguments of a call.
+///
+/// # Safety
+/// The call has so many arguments, and each of them is a pointer or a handle.
+unsafe fn argument(data: &CallData, index: usize) -> u64 {
+    // SAFETY: as the caller promises.
+    unsafe { *data.parameters.cast::<u64>().add(index) }
+}
+
+/// # Safety
+/// CUPTI has handed over `data` for the call `id`.
+unsafe fn driver_call(id: u32, data: &CallData) {
+    if data.parameters.is_null() {
+        return;
+    }
+    // SAFETY: each of the calls below has one argument, and those that load code have two.
+    let first = unsafe { argument(data, 0) };
+    // SAFETY: only calls that load code ask for it.
+    let second = || unsafe { argument(data, 1) };
+    let is_entered = data.site == cupti::ENTER;
+    match id {
+        id if calls::LAUNCHES.contains(&id) => cuda::launched(),
+        calls::MODULE_UNLOAD if is_entered => tell(&CudaEvent::ModuleGoing(first)),
+        calls::LIBRARY_UNLOAD if is_entered => tell(&CudaEvent::LibraryGoing(first)),
+        id if calls::CONTEXT_ENDS.contains(&id) && is_entered => tell(&CudaEvent::ContextGoing),
+        id if loads(id) && is_entered => begin(Call {
+            library: match id {
+                calls::LIBRARY_GET_MODULE => second(),
+                _ => 0,
+            },
+            code: match id {
+                calls::LIBRARY_GET_MODULE | calls::MODULE_LOAD_FILE | calls::LIBRARY_LOAD_FILE => {
+                    std::ptr::null()
+                }
+                _ => second() as *const c_void,
+            },
+            loaded: Vec::new(),
+        }),
+        id if loads(id) => {
+            let Some(call) = end() else { return };
+            // SAFETY: the call has written a status, and a handle if it has succeeded.
+            let handle = unsafe {
+                if data.result.is_null() || *data.result != 0 || first == 0 {
+                    return;
+                }
+                *(first as *const u64)
+            };
+            loaded(id, handle, &call);
+        }
+        _ => {}
+    }
+}
+
+/// Returns whether a call loads code.
+fn loads(id: u32) -> bool {
+    let others = [
+        calls::LIBRARY_LOAD,
+        calls::LIBRARY_LOAD_FILE,
+        calls::LIBRARY_GET_MODULE,
+    ];
+    calls::MODULE_LOAD.contains(&id) || others.contains(&id)
+}
+
+fn begin(call: Call) {
+    let _ = CALLS.try_with(|calls| calls.borrow_mut().push(call));
+}
+
+fn end() -> Option<Call> {
+    CALLS.try_with(|calls| calls.borrow_mut().pop()).ok()?
+}
+
+/// Tells of the handle that a call has returned.
+fn loaded(id: u32, handle: u64, call: &Call) {
+    if matches!(id, calls::LIBRARY_LOAD | calls::LIBRARY_LOAD_FILE) {
+        tell(&CudaEvent::LibraryLoaded {
+            library: handle,
+            code: call.code,
+        });
+        return;
+    }
+    for (context, id) in &call.loaded {
+        tell(&CudaEvent::HasHandle {
+            context: *context,
+            id: *id,
+            handle,
+        });
+    }
+}
+
+fn tell(event: &CudaEvent) {
+    send(Event::Cuda(event));
+}

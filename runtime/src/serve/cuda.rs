@@ -1,0 +1,147 @@
+//! The modules of the CUDA driver that are loaded and unloaded.
+#![expect(unsafe_code, reason = "reads the ELF that CUPTI hands over")]
+
+use std::ffi::c_void;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use rocov::device::Executable;
+use rocov::device::cuda::modules::{LoadedCubin, Modules, Wanted};
+
+use super::state::{attach_own, is_held_here, with_state};
+use super::{Entrances, drain, loads, service};
+use crate::elect;
+use crate::elect::cuda_event::{CudaEvent, LoadedModule};
+use crate::guest::journal::{self, Note};
+use crate::guest::{elf_objects, log, process};
+
+/// Returns the modules of the process that count.
+pub(super) fn modules() -> &'static Arc<Modules> {
+    static MODULES: OnceLock<Arc<Modules>> = OnceLock::new();
+    MODULES.get_or_init(Arc::default)
+}
+
+/// The number of launches since they are watched, plus 1; 0 before.
+static LAUNCHES: AtomicU64 = AtomicU64::new(0);
+
+/// Notes that launches are watched from now on.
+pub(crate) fn watches_launches() {
+    let _ = LAUNCHES.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
+}
+
+/// Notes a launch.
+pub(crate) fn launched() {
+    LAUNCHES.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Returns a number that is equal at two moments if nothing was launched between them. `None` if launches are not watched.
+pub(super) fn moment() -> Option<u64> {
+    Some(LAUNCHES.load(Ordering::Relaxed)).filter(|number| *number > 0)
+}
+
+/// Serves an event of CUDA.
+pub(super) fn seen(event: &CudaEvent, entrances: &Entrances) {
+    if !process::may_use_hsa() {
+        return;
+    }
+    match *event {
+        CudaEvent::Loaded(module) => loaded(&module, entrances),
+        CudaEvent::HasHandle {
+            context,
+            id,
+            handle,
+        } => modules().has_handle(context, id, handle),
+        CudaEvent::LibraryLoaded { library, code } => {
+            modules().library_loaded(library, file_of(code));
+        }
+        CudaEvent::LibraryGoing(library) => {
+            if !modules().is_empty() {
+                let device = attach_own();
+                let device = device.as_ref().and_then(|gpus| gpus.cuda());
+                let all = device.map(|device| device.modules_of(library));
+                going(all.unwrap_or_default());
+            }
+            modules().library_gone(library);
+        }
+        CudaEvent::ModuleGoing(handle) => going(modules().find(&Wanted::Handle(handle))),
+        // Nobody knows yet if it is the last user of the context.
+        CudaEvent::ContextGoing if !modules().is_empty() => {
+            drain::ending();
+        }
+        CudaEvent::ContextGoing => {}
+        CudaEvent::ContextGone(context) => gone(modules().find(&Wanted::Context(context))),
+        CudaEvent::ModuleGone { context, id } => {
+            gone(modules().find(&Wanted::Numbered(context, id)));
+        }
+    }
+}
+
+/// Follows a module.
+fn loaded(module: &LoadedModule, entrances: &Entrances) {
+    journal::note(Note::Loaded);
+    // SAFETY: CUPTI keeps the ELF for the time of its callback, which waits for this.
+    let cubin = unsafe { std::slice::from_raw_parts(module.cubin, module.len) };
+    let library = (module.library != 0).then_some(module.library);
+    let origin = library
+        .and_then(|library| modules().origin_of(library))
+        .or_else(|| file_of(module.code));
+    let found = modules().loaded(&LoadedCubin {
+        context: module.context,
+        ordinal: module.ordinal,
+        id: module.id,
+        cubin,
+        library,
+    });
+    match found {
+        Ok(None) => log::verbose(format_args!(
+            "CUDA module {} loaded: not instrumented",
+            module.id
+        )),
+        // The drain that has loaded it finds it.
+        Ok(Some(_)) if is_held_here() => {}
+        Ok(Some(executable)) => {
+            elect::pin();
+            with_state(|state| state.session.has_more_agents());
+            loads::follow(executable, &|| origin.clone(), entrances);
+            service::start();
+        }
+        Err(error) => {
+            journal::note(Note::Lost);
+            log::warn_once(&format_args!(
+                "a CUDA module cannot be read: {error}; its counts are lost: compile it again"
+            ));
+        }
+    }
+}
+
+/// Drains modules that are about to be unloaded.
+fn going(executables: Vec<Executable>) {
+    for executable in executables {
+        loads::destroying(executable);
+        modules().gone(executable);
+    }
+}
+
+/// Forgets modules that are gone. They were drained before, unless they went in a way that rocov does not see coming.
+fn gone(executables: Vec<Executable>) {
+    if is_held_here() {
+        return;
+    }
+    for executable in executables {
+        with_state(|state| {
+            let not_kept = state.session.gone(executable, &state.name);
+            super::report::report_not_kept(&not_kept);
+        });
+        modules().gone(executable);
+    }
+}
+
+/// Returns the file of the object that has the address.
+fn file_of(code: *const c_void) -> Option<PathBuf> {
+    if code.is_null() {
+        return None;
+    }
+    let object = elf_objects::containing(code)?;
+    Some(object.mapped_file())
+}

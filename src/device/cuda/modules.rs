@@ -1,0 +1,273 @@
+//! The modules of the CUDA driver that count, as CUPTI has told of them.
+//!
+//! CUPTI hands over the ELF of each module that is loaded into a context, with a number, but not its handle. The handle
+//! comes from the call that loads it: `cuModuleLoad*` and `cuLibraryGetModule` return it. If the driver loads a module
+//! in another call (a launch, or the making of a context with CUDA_MODULE_LOADING=EAGER), only a library of the program
+//! can have it, and [`crate::device::cuda::CudaDevice`] asks the libraries for it when it needs it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Cursor;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use crate::device::{DeviceRange, Executable};
+use crate::format::codeobject::Identity;
+use crate::format::cubin::{LaidOut, LayoutError, is_instrumented, laid_out};
+
+/// The bit of the handles of executables and agents that are CUDA's. Those of HSA are addresses in the process.
+const CUDA_HANDLE: u64 = 1 << 63;
+/// The bit of the device addresses that are rocov's own. The driver places each variable of a module by itself, so a
+/// laid-out module has addresses that no GPU has.
+const CUDA_ADDRESS: u64 = 1 << 62;
+/// A module has the addresses from a multiple of 2 to the power of this on.
+const MODULE_BITS: u32 = 32;
+
+/// Returns whether `handle`, of an executable or an agent, is CUDA's.
+#[must_use]
+pub fn is_cuda(handle: u64) -> bool {
+    handle & CUDA_HANDLE != 0
+}
+
+/// Returns whether the device address is one of a laid-out module.
+#[must_use]
+pub(crate) fn is_cuda_address(address: u64) -> bool {
+    address & CUDA_ADDRESS != 0
+}
+
+/// The handle of the GPU with this number.
+pub(super) fn agent_of(ordinal: i32) -> u64 {
+    CUDA_HANDLE | u64::from(ordinal.unsigned_abs())
+}
+
+/// The number of the module at `address`, and the place in its memory.
+pub(super) fn place_of(address: u64) -> (u64, u64) {
+    let address = address & !CUDA_ADDRESS;
+    (address >> MODULE_BITS, address & ((1 << MODULE_BITS) - 1))
+}
+
+/// A module that CUPTI has told of.
+#[derive(Clone, Debug)]
+pub struct LoadedCubin<'a> {
+    /// The handle of the context (`CUcontext`).
+    pub context: u64,
+    /// The number of the context's GPU.
+    pub ordinal: i32,
+    /// CUPTI's number of the module in its context.
+    pub id: u32,
+    /// The ELF.
+    pub cubin: &'a [u8],
+    /// The handle of the library that it belongs to (`CUlibrary`), if that is known.
+    pub library: Option<u64>,
+}
+
+/// A module that counts.
+#[derive(Clone, Debug)]
+pub(super) struct Module {
+    pub(super) context: u64,
+    pub(super) ordinal: i32,
+    pub(super) id: u32,
+    /// Its handle (`CUmodule`), once it is known.
+    pub(super) handle: Option<u64>,
+    pub(super) library: Option<u64>,
+    pub(super) laid_out: Arc<LaidOut>,
+    /// The device address of each counted variable, once the driver was asked.
+    pub(super) addresses: Option<Arc<[u64]>>,
+}
+
+impl Module {
+    /// Its memory.
+    pub(super) fn segment(&self, number: u64) -> DeviceRange {
+        DeviceRange {
+            start: CUDA_ADDRESS | number << MODULE_BITS,
+            len: self.laid_out.size,
+        }
+    }
+}
+
+/// The modules of a process that count, and its libraries.
+#[derive(Debug, Default)]
+pub struct Modules {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// The number of the last module.
+    last: u64,
+    modules: BTreeMap<u64, Module>,
+    /// The libraries that are loaded, in their order, each with the file that it comes from.
+    libraries: Vec<(u64, Option<PathBuf>)>,
+    /// The layouts that some module still has, by the contents of the cubin.
+    layouts: HashMap<Identity, Weak<LaidOut>>,
+}
+
+impl Modules {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a module. Returns it as an executable; `None` if it does not count.
+    ///
+    /// # Errors
+    /// Fails if the ELF is damaged.
+    pub fn loaded(&self, loaded: &LoadedCubin<'_>) -> Result<Option<Executable>, LayoutError> {
+        if !is_instrumented(loaded.cubin)? {
+            return Ok(None);
+        }
+        let Some(laid_out) = self.layout(loaded.cubin)? else {
+            return Ok(None);
+        };
+        let mut inner = self.inner();
+        inner.last += 1;
+        let number = inner.last;
+        inner.modules.insert(
+            number,
+            Module {
+                context: loaded.context,
+                ordinal: loaded.ordinal,
+                id: loaded.id,
+                handle: None,
+                library: loaded.library,
+                laid_out,
+                addresses: None,
+            },
+        );
+        Ok(Some(Executable(CUDA_HANDLE | number)))
+    }
+
+    /// The layout of a cubin. Modules of equal cubins share it.
+    fn layout(&self, cubin: &[u8]) -> Result<Option<Arc<LaidOut>>, LayoutError> {
+        let identity = Identity::of_contents(&mut Cursor::new(cubin)).ok();
+        let known = identity
+            .as_ref()
+            .and_then(|identity| self.inner().layouts.get(identity)?.upgrade());
+        if known.is_some() {
+            return Ok(known);
+        }
+        let made = laid_out(cubin)?.map(Arc::new);
+        if let (Some(identity), Some(made)) = (identity, &made) {
+            self.inner().layouts.insert(identity, Arc::downgrade(made));
+        }
+        Ok(made)
+    }
+
+    /// Notes the handle of the module with this number in `context`.
+    pub fn has_handle(&self, context: u64, id: u32, handle: u64) {
+        let mut inner = self.inner();
+        let mut modules = inner.modules.values_mut();
+        if let Some(module) = modules.find(|it| it.context == context && it.id == id) {
+            module.handle = Some(handle);
+        }
+    }
+
+    /// Notes a library that comes from the file `origin`.
+    pub fn library_loaded(&self, library: u64, origin: Option<PathBuf>) {
+        self.inner().libraries.push((library, origin));
+    }
+
+    /// Forgets a library.
+    pub fn library_gone(&self, library: u64) {
+        self.inner().libraries.retain(|(it, _)| *it != library);
+    }
+
+    /// The file that a library comes from.
+    #[must_use]
+    pub fn origin_of(&self, library: u64) -> Option<PathBuf> {
+        let inner = self.inner();
+        let found = inner.libraries.iter().find(|(it, _)| *it == library);
+        found.and_then(|(_, origin)| origin.clone())
+    }
+
+    /// The executables of the modules that `wanted` takes: of a handle, a library, a context, or a number in a context.
+    #[must_use]
+    pub fn find(&self, wanted: &Wanted) -> Vec<Executable> {
+        let inner = self.inner();
+        let found = inner.modules.iter().filter(|(_, module)| match *wanted {
+            Wanted::All => true,
+            Wanted::Handle(handle) => module.handle == Some(handle),
+            Wanted::Library(library) => module.library == Some(library),
+            Wanted::Context(context) => module.context == context,
+            Wanted::ContextsOf(ordinal) => module.ordinal == ordinal,
+            Wanted::Numbered(context, id) => module.context == context && module.id == id,
+        });
+        found
+            .map(|(number, _)| Executable(CUDA_HANDLE | number))
+            .collect()
+    }
+
+    /// Forgets a module.
+    pub fn gone(&self, executable: Executable) {
+        self.inner().modules.remove(&(executable.0 & !CUDA_HANDLE));
+    }
+
+    /// Returns whether there is no module that counts.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.inner().modules.is_empty()
+    }
+
+    /// The module of an executable, and its number.
+    pub(super) fn module(&self, executable: Executable) -> Option<(u64, Module)> {
+        let number = executable.0 & !CUDA_HANDLE;
+        self.numbered(number).map(|module| (number, module))
+    }
+
+    /// The module with this number.
+    pub(super) fn numbered(&self, number: u64) -> Option<Module> {
+        self.inner().modules.get(&number).cloned()
+    }
+
+    /// Remembers the handle and the addresses of the module with this number.
+    pub(super) fn found(&self, number: u64, handle: u64, addresses: Arc<[u64]>) {
+        if let Some(module) = self.inner().modules.get_mut(&number) {
+            module.handle = Some(handle);
+            module.addresses = Some(addresses);
+        }
+    }
+
+    /// Notes that the module with this number belongs to `library`.
+    pub(super) fn belongs_to(&self, number: u64, library: u64) {
+        if let Some(module) = self.inner().modules.get_mut(&number) {
+            module.library = Some(library);
+        }
+    }
+
+    /// The libraries of which no module is known in `context`, the first loaded first.
+    pub(super) fn libraries_without_module(&self, context: u64) -> Vec<u64> {
+        let inner = self.inner();
+        let has_module = |library: u64| {
+            let mut modules = inner.modules.values();
+            modules.any(|it| it.context == context && it.library == Some(library))
+        };
+        let libraries = inner.libraries.iter().map(|(library, _)| *library);
+        libraries.filter(|it| !has_module(*it)).collect()
+    }
+
+    /// The contexts with modules on the GPUs that `is_wanted` takes, by their agents.
+    pub(super) fn contexts(&self, is_wanted: impl Fn(u64) -> bool) -> Vec<u64> {
+        let inner = self.inner();
+        let modules = inner.modules.values();
+        let wanted = modules.filter(|it| is_wanted(agent_of(it.ordinal)));
+        let mut contexts: Vec<u64> = wanted.map(|module| module.context).collect();
+        contexts.sort_unstable();
+        contexts.dedup();
+        contexts
+    }
+}
+
+/// A choice of modules.
+#[derive(Clone, Copy, Debug)]
+pub enum Wanted {
+    /// All modules.
+    All,
+    /// The module with this handle (`CUmodule`).
+    Handle(u64),
+    /// The modules of a library (`CUlibrary`), one for each context.
+    Library(u64),
+    /// The modules in a context (`CUcontext`).
+    Context(u64),
+    /// The modules on the GPU with this number.
+    ContextsOf(i32),
+    /// The module with CUPTI's number in a context.
+    Numbered(u64, u32),
+}

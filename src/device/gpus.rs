@@ -1,0 +1,137 @@
+//! All GPUs of a process: those of HSA and those of CUDA, as one device.
+
+use std::sync::Arc;
+
+use crate::device::cuda::CudaDevice;
+use crate::device::cuda::modules::{Modules, is_cuda, is_cuda_address};
+use crate::device::hsa::{Copying, HsaDevice};
+use crate::device::{
+    Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol, Take,
+};
+
+/// The running device runtimes of the process. There is at least one.
+#[derive(Debug)]
+pub struct Gpus {
+    hsa: Option<HsaDevice>,
+    cuda: Option<CudaDevice>,
+}
+
+impl Gpus {
+    /// Attaches to the runtimes of this process. CUDA's has loaded `modules`; without any, nobody asks it. `None` if no
+    /// runtime is running. Pass one `copying` and one `modules` for all devices of a process.
+    ///
+    /// # Errors
+    /// Fails if a loaded runtime lacks a function that the drain needs.
+    pub fn attach(
+        copying: &Arc<Copying>,
+        modules: &Arc<Modules>,
+    ) -> Result<Option<Self>, DeviceError> {
+        let hsa = HsaDevice::attach(copying)?;
+        let cuda = match modules.is_empty() {
+            true => None,
+            false => CudaDevice::attach(modules)?,
+        };
+        let any = hsa.is_some() || cuda.is_some();
+        Ok(any.then_some(Self { hsa, cuda }))
+    }
+
+    /// The HSA runtime, if it is running.
+    #[must_use]
+    pub fn hsa(&self) -> Option<&HsaDevice> {
+        self.hsa.as_ref()
+    }
+
+    /// The CUDA driver, if it is running and has modules that count.
+    #[must_use]
+    pub fn cuda(&self) -> Option<&CudaDevice> {
+        self.cuda.as_ref()
+    }
+
+    /// The runtimes that are there.
+    fn all(&self) -> impl Iterator<Item = &dyn Device> {
+        let hsa = self.hsa.as_ref().map(|device| device as &dyn Device);
+        hsa.into_iter()
+            .chain(self.cuda.as_ref().map(|device| device as &dyn Device))
+    }
+
+    /// The runtime of an executable or an agent with this handle.
+    fn of_handle(&self, handle: u64) -> Result<&dyn Device, DeviceError> {
+        self.one(is_cuda(handle))
+    }
+
+    /// The runtime of a device address.
+    fn of_address(&self, address: u64) -> Result<&dyn Device, DeviceError> {
+        self.one(is_cuda_address(address))
+    }
+
+    fn one(&self, is_cuda: bool) -> Result<&dyn Device, DeviceError> {
+        let (found, runtime): (Option<&dyn Device>, _) = match is_cuda {
+            true => (self.cuda.as_ref().map(|it| it as _), "the CUDA driver"),
+            false => (self.hsa.as_ref().map(|it| it as _), "the HSA runtime"),
+        };
+        found.ok_or(DeviceError::NotRunning { runtime })
+    }
+}
+
+impl Device for Gpus {
+    fn agents(&self) -> Result<Vec<Agent>, DeviceError> {
+        let mut agents = Vec::new();
+        for device in self.all() {
+            agents.extend(device.agents()?);
+        }
+        Ok(agents)
+    }
+
+    fn executables(&self) -> Result<Vec<Executable>, DeviceError> {
+        let mut executables = Vec::new();
+        for device in self.all() {
+            executables.extend(device.executables()?);
+        }
+        Ok(executables)
+    }
+
+    fn code_objects(&self, executable: Executable) -> Result<Vec<LoadedCodeObject>, DeviceError> {
+        self.of_handle(executable.0)?.code_objects(executable)
+    }
+
+    fn symbol(
+        &self,
+        executable: Executable,
+        agent: u64,
+        name: &str,
+    ) -> Result<Option<Symbol>, DeviceError> {
+        self.of_handle(executable.0)?
+            .symbol(executable, agent, name)
+    }
+
+    fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError> {
+        self.of_handle(code_object.executable.0)?.image(code_object)
+    }
+
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError> {
+        self.of_address(address)?.read(address, into)
+    }
+
+    fn read_each(&self, ranges: &[DeviceRange], take: &mut Take<'_>) {
+        // Loads of one runtime follow each other, unless a program uses both.
+        let mut first = 0;
+        for run in
+            ranges.chunk_by(|one, next| is_cuda_address(one.start) == is_cuda_address(next.start))
+        {
+            match self.of_address(run[0].start) {
+                Ok(device) => device.read_each(run, &mut |place, read| take(first + place, read)),
+                Err(error) => take(first, Err(error)),
+            }
+            for (place, range) in run.iter().enumerate().skip(1) {
+                if let Err(error) = self.of_address(range.start) {
+                    take(first + place, Err(error));
+                }
+            }
+            first += run.len();
+        }
+    }
+
+    fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
+        self.of_address(address)?.write(address, from)
+    }
+}

@@ -1,0 +1,289 @@
+//! CUDA fat binaries, as nvcc's `fatbinary` writes them: for nvcc, and for clang.
+//!
+//! NVIDIA does not document the format. This is what `fatbinary` of CUDA 13.5 writes, and what cricket and
+//! cuda-fatbin-decompression say of older releases. All numbers are little-endian:
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 4 | magic `50 ed 55 ba` |
+//! | 2, 2 | version, 1; bytes of this header, 16 |
+//! | 8 | bytes of all entries |
+//! | for each entry: 2, 2 | kind: 1 PTX, 2 ELF; version `01 01` |
+//! | 4, 8 | bytes of this header, 64 or more; bytes of the image, a multiple of 8 |
+//! | 4 | bytes of the image without padding if it is compressed, else 0 |
+//! | 4 | offset of options in this header |
+//! | 2, 2 | version of PTX or of the cubin: minor, major |
+//! | 4 | architecture, such as 90 |
+//! | 4, 4 | offset and length of the source's name in this header |
+//! | 8 | flags: `0x2000` LZ4 block, `0x8000` zstd frame |
+//! | 8, 8 | 0; bytes when unpacked |
+//!
+//! The section `.nv_fatbin` holds fat binaries one after the other, each at a multiple of 8. `.nvFatBinSegment` only
+//! points at them: a structure with the magic `b1 43 62 46` for each.
+
+use std::ops::Range;
+
+use object::LittleEndian;
+use object::elf::FileHeader64;
+use object::read::elf::{FileHeader, SectionHeader};
+
+use crate::format::bundle::bytes::Bytes;
+use crate::format::bundle::compressed::Method;
+use crate::format::bundle::cursor::Cursor;
+use crate::format::bundle::error::BundleError;
+use crate::format::bundle::image::Image;
+use crate::format::bundle::{Container, MAX_ENTRIES, Packing};
+use crate::format::codeobject::CodeObject;
+use crate::format::decompress::unpack;
+
+/// The magic number of a fat binary, and the only version.
+pub(super) const MAGIC: &[u8] = &[0x50, 0xed, 0x55, 0xba, 1, 0];
+
+/// Its name in messages.
+pub(super) const WHAT: &str = "CUDA fat binary";
+/// The fields of an entry that all releases write, in bytes.
+const ENTRY: u64 = 64;
+
+/// The alignment of images and their headers, in bytes.
+const ALIGNMENT: usize = 8;
+
+/// The kinds of images.
+const PTX: u64 = 1;
+const ELF: u64 = 2;
+
+/// The flags of compressed images. Releases before 12.4 had a method before LZ4, which rocov does not know.
+const LZ4: u64 = 0x2000;
+const ZSTD: u64 = 0x8000;
+const UNKNOWN_METHOD: u64 = 0x1000;
+
+/// The start of the ids of all images, in the form of an offload binary's.
+const TRIPLE: &str = "cuda-nvptx64-nvidia-cuda--";
+
+/// Parses the fat binary at the start of the range `place` of `file`. Fails if it unpacks to more than `room` bytes.
+pub(super) fn parse<'data>(
+    file: &Bytes<'data>,
+    place: Range<usize>,
+    room: u64,
+) -> Result<Container<'data>, BundleError> {
+    let start = place.start;
+    let mut cursor = Cursor {
+        bytes: &file[place],
+        what: WHAT,
+        start,
+        at: MAGIC.len(),
+    };
+    let header = cursor.number::<2>("header")?;
+    let size = cursor.number::<8>("header")?;
+    cursor.check_size(header)?;
+    let all = cursor.range("list of entries", header, size)?;
+    cursor.at = all.start;
+    let (mut images, mut damage) = (Vec::new(), Vec::new());
+    let (mut unpacked, mut count) = (0, 0);
+    while cursor.at < all.end {
+        count += 1;
+        cursor.check_count(count, MAX_ENTRIES)?;
+        let entry = Entry::read(&mut cursor)?;
+        match entry.image(file, start, room.saturating_sub(unpacked)) {
+            Ok(image) => {
+                unpacked += image.bytes.len() as u64 * u64::from(entry.method.is_some());
+                images.push(image);
+            }
+            Err(error) => damage.push(error),
+        }
+    }
+    Ok(Container {
+        section: None,
+        offset: start,
+        size: all.end,
+        packing: Packing::FatBinary { unpacked },
+        images,
+        damage,
+    })
+}
+
+/// An entry, and the place of its image in the fat binary.
+struct Entry {
+    kind: u64,
+    architecture: u64,
+    place: Range<usize>,
+    /// The compression method, and the size in bytes when unpacked.
+    method: Option<(Result<Method, u64>, u64)>,
+}
+
+impl Entry {
+    /// Reads an entry and skips its image.
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, BundleError> {
+        const PART: &str = "entry";
+        let start = cursor.at as u64;
+        let kind = cursor.number::<2>(PART)?;
+        let _version = cursor.number::<2>(PART)?;
+        let header = cursor.number::<4>(PART)?;
+        let padded = cursor.number::<8>(PART)?;
+        let packed = cursor.number::<4>(PART)?;
+        let _options = cursor.number::<4>(PART)?;
+        let _code_version = cursor.number::<4>(PART)?;
+        let architecture = cursor.number::<4>(PART)?;
+        let _name = cursor.number::<8>(PART)?;
+        let flags = cursor.number::<8>(PART)?;
+        let _zero = cursor.number::<8>(PART)?;
+        let unpacked = cursor.number::<8>(PART)?;
+        if header < ENTRY {
+            return Err(BundleError::Size {
+                what: "entry of the CUDA fat binary",
+                offset: cursor.start + start as usize,
+                declared: header,
+                header: ENTRY as usize,
+            });
+        }
+        let image = cursor.range("header of an entry", start, header)?.end as u64;
+        let all = cursor.range("image", image, padded)?;
+        cursor.at = all.end;
+        let method = match flags & (LZ4 | ZSTD | UNKNOWN_METHOD) {
+            0 => None,
+            LZ4 => Some(Ok(Method::Lz4)),
+            ZSTD => Some(Ok(Method::Zstd)),
+            other => Some(Err(other)),
+        };
+        let size = match method {
+            Some(_) => packed.min(padded),
+            None => padded,
+        };
+        Ok(Self {
+            kind,
+            architecture,
+            place: all.start..all.start + size as usize,
+            method: method.map(|method| (method, unpacked)),
+        })
+    }
+
+    /// The image, unpacked. `start` is the place of the fat binary in the file.
+    fn image<'data>(
+        &self,
+        file: &Bytes<'data>,
+        start: usize,
+        room: u64,
+    ) -> Result<Image<'data>, BundleError> {
+        let offset = start + self.place.start;
+        // `read` has compared the place with the fat binary.
+        let packed = file.get(offset..start + self.place.end).unwrap_or_default();
+        let bytes = match &self.method {
+            None => packed,
+            Some((method, declared)) => {
+                let method = method.map_err(|found| BundleError::FatBinaryMethod {
+                    offset: start,
+                    found,
+                })?;
+                unpacked(method, &packed, *declared, offset, room)?
+            }
+        };
+        let (id, target) = self.names(&bytes);
+        Ok(Image {
+            id,
+            target,
+            offset,
+            bytes: match self.kind {
+                PTX => without_zeros(bytes),
+                ELF if self.method.is_none() => without_padding(bytes),
+                _ => bytes,
+            },
+        })
+    }
+
+    /// The id, and the target of the image that a driver loads or compiles. Only the image itself tells sm_90a from
+    /// sm_90.
+    fn names(&self, bytes: &[u8]) -> (String, Option<String>) {
+        let architecture = self.architecture;
+        match self.kind {
+            PTX => {
+                let of_text = ptx_target(bytes);
+                let target = of_text.unwrap_or_else(|| architecture.to_string());
+                (format!("{TRIPLE}compute_{target}"), None)
+            }
+            ELF => {
+                let own = CodeObject::parse(bytes).and_then(|elf| elf.target()).ok();
+                let target = own.unwrap_or_else(|| format!("sm_{architecture}"));
+                (format!("{TRIPLE}{target}"), Some(target))
+            }
+            kind => (format!("{TRIPLE}sm_{architecture} (kind {kind:#x})"), None),
+        }
+    }
+}
+
+/// Unpacks the image at `offset` of the file.
+fn unpacked(
+    method: Method,
+    packed: &[u8],
+    declared: u64,
+    offset: usize,
+    room: u64,
+) -> Result<Bytes<'static>, BundleError> {
+    const IMAGE: &str = "image of a CUDA fat binary";
+    if declared > room {
+        return Err(BundleError::TooLarge {
+            what: IMAGE,
+            offset,
+            declared,
+            limit: room,
+        });
+    }
+    let result = unpack(method, packed, declared).map_err(|reason| BundleError::Unpack {
+        what: IMAGE,
+        offset,
+        method,
+        reason,
+    })?;
+    match result.bytes.len() as u64 {
+        found if found == declared => Ok(Bytes::unpacked(result.bytes)),
+        found => Err(BundleError::UnpackedSize {
+            what: IMAGE,
+            offset,
+            declared,
+            found,
+        }),
+    }
+}
+
+/// An ELF without the zeros after it: its identity may not depend on its packing. The fat binary does not say how long
+/// an ELF is that is not compressed, but the ELF does.
+fn without_padding(bytes: Bytes<'_>) -> Bytes<'_> {
+    let padding = bytes.iter().rev().take_while(|byte| **byte == 0).count();
+    let padding = padding.min(ALIGNMENT - 1);
+    let size = elf_size(&bytes).unwrap_or(bytes.len());
+    let size = size.clamp(bytes.len() - padding, bytes.len());
+    bytes.get(0..size).unwrap_or_default()
+}
+
+/// The end of the last part of an ELF.
+fn elf_size(bytes: &[u8]) -> Option<usize> {
+    let header = FileHeader64::<LittleEndian>::parse(bytes).ok()?;
+    let sections = header.section_headers(LittleEndian, bytes).ok()?;
+    let segments = header.program_headers(LittleEndian, bytes).ok()?;
+    let of_headers = [
+        (header.e_shoff(LittleEndian), size_of_val(sections)),
+        (header.e_phoff(LittleEndian), size_of_val(segments)),
+    ];
+    let of_headers = of_headers.map(|(start, size)| (start, size as u64));
+    let of_sections = sections.iter().filter_map(|it| it.file_range(LittleEndian));
+    let parts = of_sections.chain(of_headers);
+    let ends = parts.map(|(start, size)| start.saturating_add(size));
+    usize::try_from(ends.max()?).ok()
+}
+
+/// The text of PTX without the zeros after it.
+fn without_zeros(bytes: Bytes<'_>) -> Bytes<'_> {
+    let end = bytes.iter().rposition(|byte| *byte != 0);
+    let end = end.map_or(0, |last| last + 1);
+    bytes.get(0..end).unwrap_or_default()
+}
+
+/// The architecture in the directive `.target sm_90a` of PTX: `90a`.
+fn ptx_target(text: &[u8]) -> Option<String> {
+    const START: usize = 4096;
+    let start = String::from_utf8_lossy(&text[..text.len().min(START)]).into_owned();
+    let mut directives = start
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix(".target"));
+    let target = directives.next()?.trim().strip_prefix("sm_")?;
+    let end = target.find(|it: char| !it.is_ascii_alphanumeric());
+    Some(target[..end.unwrap_or(target.len())].to_owned())
+}

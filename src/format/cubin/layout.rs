@@ -1,0 +1,339 @@
+//! The memory of a cubin's profile data, as a linker for AMD GPUs would lay it out.
+
+use std::collections::{HashMap, HashSet};
+
+use byteorder::{ByteOrder, LittleEndian};
+
+use crate::format::bounds_table::{OWN_VERSION_SYMBOL, VERSION_SYMBOL};
+use crate::format::copies_table::COPIES_SECTION;
+use crate::format::cubin::LayoutError;
+use crate::format::cubin::elf::{Cubin, RECORD_PREFIX};
+use crate::format::cubin::linked::{Linked, SectionOf};
+use crate::format::profraw::Version;
+use crate::format::sections::Section;
+use crate::support::memory::room;
+
+/// The names of all functions, as clang calls the variable (`INSTR_PROF_NAMES_VAR_NAME`).
+const NAMES: &[u8] = b"__llvm_prf_nm";
+/// The prefix of the coverage mappings of functions, one variable each.
+const FUNCTION_MAPPINGS: &[u8] = b"__covrec_";
+/// The coverage mapping of the files of a translation unit.
+const FILE_MAPPING: &[u8] = b"__llvm_coverage_mapping";
+/// The prefix of the tables of copies that rocov's plugin makes.
+const COPIES_TABLES: &[u8] = b"__rocov_copies_table";
+/// The name that clang gives itself, from rocov's device header.
+const COMPILER: &[u8] = b"__rocov_compiler";
+
+/// The address of the first section. The loader's copy of the headers is before it in other ELFs.
+const START: u64 = 0x1000;
+/// The alignment of copies of counters, in bytes.
+const AREA_ALIGNMENT: u64 = 512;
+/// The place of the area's address in a table of copies.
+const AREA_IN_TABLE: u64 = 16;
+/// The most bytes of memory that the parts may take: the limit of other code objects.
+const MAX_BYTES: u64 = 2 << 30;
+
+/// A cubin, laid out.
+#[derive(Debug)]
+pub struct LaidOut {
+    /// The cubin as an ELF with profile sections. It has the cubin's own sections too.
+    pub elf: Vec<u8>,
+    /// The size of its memory in bytes, from address 0.
+    pub size: u64,
+    /// The memory before any kernel has run, without the areas of copies at its end, which are zeros.
+    pub memory: Vec<u8>,
+    /// The variables that kernels change, in the order of their addresses.
+    pub counted: Vec<CountedVariable>,
+    /// The address of the version word in the memory.
+    pub version: u64,
+}
+
+/// A variable that changes while kernels run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountedVariable {
+    /// Its name. The CUDA driver tells the device address of the variable with this name.
+    pub name: String,
+    /// Its address in the memory.
+    pub address: u64,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// Lays out the profile data of a cubin. `None` if it has none, or is laid out already.
+///
+/// # Errors
+/// Fails if `cubin` is not the ELF of an NVIDIA GPU, or is damaged, or takes more than 2 GiB.
+pub fn laid_out(cubin: &[u8]) -> Result<Option<LaidOut>, LayoutError> {
+    let elf = Cubin::parse(cubin)?;
+    if elf.has_section(Section::Data.elf_name()) {
+        return Ok(None);
+    }
+    let records = elf.named(RECORD_PREFIX);
+    let Some(first) = records.first() else {
+        return Ok(None);
+    };
+    let version = version_of(&elf, elf.variables[*first].size)?;
+    let layout = Layout {
+        elf: &elf,
+        version,
+        records,
+        tables: elf.named(COPIES_TABLES),
+        places: HashMap::new(),
+        counted: Vec::new(),
+        linked: Linked::starting_at(START),
+    };
+    layout.run(cubin).map(Some)
+}
+
+/// The version word of the compiler, or of the oldest one with records of `bytes` bytes.
+fn version_of(elf: &Cubin<'_>, bytes: u64) -> Result<Version, LayoutError> {
+    let named = |name: &str| elf.named(name.as_bytes()).first().copied();
+    let word = match named(VERSION_SYMBOL).or_else(|| named(OWN_VERSION_SYMBOL)) {
+        None => None,
+        Some(variable) => {
+            let contents = elf.contents(variable)?.unwrap_or_default();
+            let word = contents.try_into().map(u64::from_le_bytes);
+            Some(word.map_err(|_| LayoutError::Version {
+                name: elf.variables[variable].text(),
+                found: elf.variables[variable].size,
+            })?)
+        }
+    };
+    let word = word.unwrap_or(match bytes {
+        48 => 8,
+        72 => 11,
+        _ => 10,
+    });
+    let version = Version::of_word(word).ok();
+    let fits = version.filter(|version| version.layout().record.bytes == bytes);
+    fits.ok_or_else(|| LayoutError::Record {
+        name: "the first data record".to_owned(),
+        found: bytes,
+        allowed: "48 (LLVM 14 to 17), 64 (18 to 22) or 72 (23, 24)",
+    })
+}
+
+struct Layout<'a, 'data> {
+    elf: &'a Cubin<'data>,
+    version: Version,
+    records: Vec<usize>,
+    tables: Vec<usize>,
+    /// The address of each variable that has one so far.
+    places: HashMap<usize, u64>,
+    counted: Vec<CountedVariable>,
+    linked: Linked,
+}
+
+impl Layout<'_, '_> {
+    fn run(mut self, cubin: &[u8]) -> Result<LaidOut, LayoutError> {
+        self.check_sizes()?;
+        let records = self.records.clone();
+        let bytes = self.version.layout().record.bytes;
+        let data = self
+            .linked
+            .place(SectionOf::data(), bytes * records.len() as u64, 8)?;
+        for (index, record) in records.iter().enumerate() {
+            self.places.insert(*record, data + index as u64 * bytes);
+        }
+        for section in [Section::Counters, Section::Uniform, Section::Bitmap] {
+            let variables = self.pointed_to(section)?;
+            self.place_counted(SectionOf::counted(section), &variables, 8)?;
+        }
+        self.fill_records()?;
+        self.copy_all(SectionOf::names(), NAMES, 1)?;
+        let version = self.linked.place(SectionOf::version(), 8, 8)?;
+        self.linked
+            .write(version, &self.version.word().to_le_bytes());
+        let tables = self.place_tables()?;
+        let memory = self.linked.end();
+        self.place_areas()?;
+        self.fill_tables(&tables)?;
+        self.copy_all(SectionOf::unloaded("__llvm_covfun"), FUNCTION_MAPPINGS, 8)?;
+        self.copy_all(SectionOf::unloaded("__llvm_covmap"), FILE_MAPPING, 8)?;
+        self.copy_all(SectionOf::unloaded(".comment"), COMPILER, 1)?;
+        let size = self.linked.end();
+        Ok(LaidOut {
+            elf: self.linked.elf(cubin, version)?,
+            memory: self.linked.memory(memory),
+            size,
+            counted: self.counted,
+            version,
+        })
+    }
+
+    fn check_sizes(&self) -> Result<(), LayoutError> {
+        let bytes = self.version.layout().record.bytes;
+        for record in &self.records {
+            let variable = &self.elf.variables[*record];
+            if variable.size != bytes {
+                return Err(LayoutError::Record {
+                    name: variable.text(),
+                    found: variable.size,
+                    allowed: "as many as the first of the cubin",
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The variables that the records point to in `section`, each once.
+    fn pointed_to(&self, section: Section) -> Result<Vec<usize>, LayoutError> {
+        let mut found = Vec::new();
+        let Some(field) = self.version.layout().record.pointer(section) else {
+            return Ok(found);
+        };
+        for record in &self.records {
+            for address in self.elf.addresses(*record)? {
+                found.extend(address.variable.filter(|_| address.at == field as u64));
+            }
+        }
+        let mut seen = HashSet::new();
+        found.retain(|variable| seen.insert(*variable));
+        Ok(found)
+    }
+
+    /// Places variables that kernels change into one section. Does nothing without any.
+    fn place_counted(
+        &mut self,
+        section: SectionOf,
+        variables: &[usize],
+        alignment: u64,
+    ) -> Result<(), LayoutError> {
+        let mut offsets = Vec::with_capacity(variables.len());
+        let mut size = 0_u64;
+        for variable in variables {
+            let variable = &self.elf.variables[*variable];
+            size = size.checked_next_multiple_of(alignment).ok_or(OVERSIZED)?;
+            offsets.push(size);
+            size = size.checked_add(variable.size).ok_or(OVERSIZED)?;
+        }
+        if variables.is_empty() {
+            return Ok(());
+        }
+        let start = self.linked.place(section, size, alignment)?;
+        for (variable, offset) in variables.iter().zip(offsets) {
+            let address = start + offset;
+            self.places.insert(*variable, address);
+            let variable = &self.elf.variables[*variable];
+            self.counted.push(CountedVariable {
+                name: variable.text(),
+                address,
+                size: variable.size,
+            });
+        }
+        Ok(())
+    }
+
+    /// Writes the records. A pointer becomes the distance from its record, as in other ELFs. Addresses of functions and
+    /// of values are of no use outside of the device.
+    fn fill_records(&mut self) -> Result<(), LayoutError> {
+        let layout = &self.version.layout().record;
+        for record in &self.records {
+            let mut bytes = match self.elf.contents(*record)? {
+                Some(bytes) => bytes.to_vec(),
+                None => vec![0; layout.bytes as usize],
+            };
+            layout.clear_device_fields(&mut bytes);
+            let own = self.places[record];
+            for address in self.elf.addresses(*record)? {
+                let at = address.at as usize;
+                let target = address.variable.and_then(|it| self.places.get(&it));
+                if let Some(target) = target {
+                    let distance = target.wrapping_add(address.addend).wrapping_sub(own);
+                    LittleEndian::write_u64(&mut bytes[at..at + 8], distance);
+                }
+            }
+            self.linked.write(own, &bytes);
+        }
+        Ok(())
+    }
+
+    /// Copies the contents of all variables whose names start with `prefix` into one section.
+    fn copy_all(
+        &mut self,
+        section: SectionOf,
+        prefix: &[u8],
+        alignment: usize,
+    ) -> Result<(), LayoutError> {
+        let mut all = Vec::new();
+        for variable in self.elf.named(prefix) {
+            all.resize(all.len().next_multiple_of(alignment), 0);
+            let contents = self.elf.contents(variable)?.unwrap_or_default();
+            all.extend_from_slice(contents);
+        }
+        if section.is_loaded {
+            let start = self
+                .linked
+                .place(section, all.len() as u64, alignment as u64)?;
+            self.linked.write(start, &all);
+        } else if !all.is_empty() {
+            self.linked.attach(section, all);
+        }
+        Ok(())
+    }
+
+    /// Makes room for the tables of copies. Returns them with their addresses.
+    fn place_tables(&mut self) -> Result<Vec<(usize, u64)>, LayoutError> {
+        let mut size = 0_u64;
+        let mut offsets = Vec::new();
+        for table in &self.tables {
+            offsets.push((*table, size));
+            let bytes = self.elf.variables[*table].size.checked_next_multiple_of(8);
+            size = bytes
+                .and_then(|bytes| size.checked_add(bytes))
+                .ok_or(OVERSIZED)?;
+        }
+        if offsets.is_empty() {
+            return Ok(offsets);
+        }
+        let start = self
+            .linked
+            .place(SectionOf::loaded(COPIES_SECTION), size, 8)?;
+        Ok(offsets
+            .into_iter()
+            .map(|(table, offset)| (table, start + offset))
+            .collect())
+    }
+
+    /// Places the areas of the tables behind everything else.
+    fn place_areas(&mut self) -> Result<(), LayoutError> {
+        let mut areas = Vec::new();
+        for table in &self.tables {
+            let addresses = self.elf.addresses(*table)?;
+            let area = addresses.iter().find(|it| it.at == AREA_IN_TABLE);
+            areas.extend(
+                area.and_then(|it| it.variable)
+                    .filter(|it| !self.places.contains_key(it)),
+            );
+        }
+        areas.dedup();
+        self.place_counted(SectionOf::areas(), &areas, AREA_ALIGNMENT)
+    }
+
+    /// Writes the tables with the addresses of the layout.
+    fn fill_tables(&mut self, tables: &[(usize, u64)]) -> Result<(), LayoutError> {
+        for (table, place) in tables {
+            let mut bytes = self.elf.contents(*table)?.unwrap_or_default().to_vec();
+            for address in self.elf.addresses(*table)? {
+                let at = address.at as usize;
+                let target = address.variable.and_then(|it| self.places.get(&it));
+                // A counter without a record has no place. The check of the table reports address 0.
+                let target = target.map_or(0, |it| it.wrapping_add(address.addend));
+                LittleEndian::write_u64(&mut bytes[at..at + 8], target);
+            }
+            self.linked.write(*place, &bytes);
+        }
+        Ok(())
+    }
+}
+
+/// The error for more memory than is allowed.
+pub(super) const OVERSIZED: LayoutError = LayoutError::Oversized { max: MAX_BYTES };
+
+/// Returns room for `bytes` bytes.
+pub(super) fn room_for(bytes: u64) -> Result<Vec<u8>, LayoutError> {
+    if bytes > MAX_BYTES {
+        return Err(OVERSIZED);
+    }
+    room(bytes).map_err(|_| LayoutError::NoMemory { bytes })
+}

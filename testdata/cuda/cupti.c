@@ -1,0 +1,31 @@
+// The stand-in for CUPTI: see stand_in.h. STAND_IN_CUPTI=taken answers as if another tool had subscribed.
+#include "stand_in.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int cuptiSubscribe(void **subscriber, Callback callback, void *user) {
+  (void)user;
+  const char *answer = getenv("STAND_IN_CUPTI");
+  if (answer != NULL && strcmp(answer, "taken") == 0)
+    return 39;
+  *subscriber = &stand_in_callback;
+  stand_in_callback = callback;
+  return 0;
+}
+
+int cuptiEnableCallback(uint32_t enable, void *subscriber, int domain, uint32_t id) {
+  (void)subscriber;
+  stand_in_enabled[domain][id] = enable != 0;
+  return 0;
+}
+
+int cuptiGetDeviceId(const void *context, uint32_t *device) {
+  *device = (uint32_t)stand_in_device_of(context);
+  return 0;
+}
+
+int cuptiGetResultString(int result, const char **text) {
+  *text = result == 0 ? "CUPTI_SUCCESS" : "CUPTI_ERROR_UNKNOWN";
+  return 0;
+}

@@ -1,0 +1,16 @@
+//! librocov on a stand-in for the CUDA driver and CUPTI (testdata/cuda), which loads real cubins into memory. The
+//! programs plant counts, and LLVM's own tools must find them in what rocov writes.
+//!
+//! `tools/dev/hardware` has the tests on a GPU.
+
+mod damage;
+mod loads;
+mod setup;
+mod tools;
+
+#[path = "../support/mod.rs"]
+#[allow(
+    dead_code,
+    reason = "shared with the whole-program tests, which use all of it"
+)]
+mod support;

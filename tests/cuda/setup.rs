@@ -1,0 +1,154 @@
+//! The stand-in, and cubins that count.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+
+use crate::support::artifacts::repository;
+use crate::support::command::{Ended, limited, rocov_run, run};
+use crate::support::compile::clang;
+use crate::support::profile::{functions, merge};
+use crate::support::unpacked::asked;
+
+/// A function's counts as LLVM's tools print them: the calls, then the other counters.
+pub(crate) type Counts = BTreeMap<String, Vec<u64>>;
+
+/// The stand-in's libraries and program, and a cubin. They are built once.
+pub(crate) struct Setup {
+    directory: TempDir,
+    pub(crate) cubin: PathBuf,
+}
+
+impl Setup {
+    /// `None` if the CUDA toolkit is not unpacked.
+    pub(crate) fn get() -> Option<&'static Self> {
+        static SETUP: OnceLock<Option<Setup>> = OnceLock::new();
+        SETUP.get_or_init(Self::make).as_ref()
+    }
+
+    fn make() -> Option<Self> {
+        let toolkit = asked("bin", "cuda-12.9", "cubins are not made and not drained")?;
+        let directory = TempDir::new().expect("a directory can be made");
+        let within = |name: &str| directory.path().join(name);
+        let source = |name: &str| repository("testdata/cuda").join(name);
+        let library = |name: &str, from: &str| {
+            let mut command = limited("gcc");
+            command.args(["-shared", "-fPIC", "-O1", "-Wl,-soname"]);
+            command.arg(format!("-Wl,{name}")).arg("-o");
+            run(command.arg(within(name)).arg(source(from))).success();
+        };
+        library("libcuda.so.1", "driver.c");
+        library("libcupti.so.12", "cupti.c");
+        let mut command = limited("gcc");
+        command
+            .arg("-o")
+            .arg(within("steps"))
+            .arg(source("steps.c"));
+        run(command.arg(within("libcuda.so.1"))).success();
+        let cubin = within("kernels.cubin");
+        compile(Path::new(toolkit.trim()), &["--counters=llvm"], &cubin);
+        let plain = within("plain.cubin");
+        assemble(Path::new(toolkit.trim()), &[], &plain);
+        Some(Self { directory, cubin })
+    }
+
+    /// The cubin without counters.
+    pub(crate) fn plain(&self) -> PathBuf {
+        self.directory.path().join("plain.cubin")
+    }
+
+    /// The program with `steps`, under `rocov run`.
+    pub(crate) fn command(&self, data: &Path, steps: &[String]) -> Command {
+        let mut command = rocov_run(None, data);
+        command.arg(self.directory.path().join("steps"));
+        command.args(steps);
+        command.env("LD_LIBRARY_PATH", self.directory.path());
+        command.env("ROCOV_CUPTI", self.directory.path().join("libcupti.so.12"));
+        command
+    }
+
+    /// Runs the program with `steps`, under `rocov run`.
+    pub(crate) fn run(&self, data: &Path, steps: &[String]) -> Ended {
+        run(&mut self.command(data, steps))
+    }
+}
+
+/// Compiles testdata/cuda/kernels.cu with what `rocov flags` prints for these options.
+fn compile(toolkit: &Path, options: &[&str], cubin: &Path) {
+    let mut flags = limited(crate::support::artifacts::built("rocov"));
+    flags.args(["flags", "--offload-arch=sm_90", "--clang", clang()]);
+    let flags = run(flags.args(options)).success().stdout;
+    let flags: Vec<&str> = flags.split_whitespace().collect();
+    assemble(toolkit, &flags, cubin);
+}
+
+fn assemble(toolkit: &Path, flags: &[&str], cubin: &Path) {
+    let ptx = cubin.with_extension("ptx");
+    let mut command = limited(clang());
+    command.args(["-x", "cuda", "--cuda-device-only", "-S", "-O1"]);
+    let root = toolkit.parent().unwrap_or(toolkit);
+    command.arg(format!("--cuda-path={}", root.display()));
+    command.args(["-Wno-unknown-cuda-version", "--offload-arch=sm_90"]);
+    command.args(flags).arg("-o").arg(&ptx);
+    run(command.arg(repository("testdata/cuda/kernels.cu"))).success();
+    let mut ptxas = limited(toolkit.join("ptxas"));
+    ptxas.arg("-arch=sm_90").arg(&ptx).arg("-o").arg(cubin);
+    run(&mut ptxas).success();
+}
+
+/// The step that loads `file` by `how`: `load` or `library`.
+pub(crate) fn step(how: &str, file: &Path) -> String {
+    format!("{how}:{}", file.display())
+}
+
+/// Steps without a file.
+pub(crate) fn steps<const N: usize>(all: [&str; N]) -> Vec<String> {
+    all.map(str::to_owned).to_vec()
+}
+
+/// The counts of these profiles together, by llvm-profdata.
+pub(crate) fn counts(profiles: &[PathBuf], data: &Path) -> Counts {
+    let merged = data.join("merged.profdata");
+    merge(profiles, &merged);
+    let found = functions(&merged).into_iter();
+    let counts = found.map(|(name, function)| {
+        let calls = [function.calls].into_iter();
+        (name, calls.chain(function.blocks).collect())
+    });
+    counts.collect()
+}
+
+/// The profiles of NVIDIA GPUs in a data directory.
+pub(crate) fn profiles(data: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(data.join("profraw")).expect("there are profiles");
+    let paths = files.map(|file| file.expect("it can be listed").path());
+    let mut found: Vec<_> = paths
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default();
+            name.to_string_lossy().starts_with("sm_90.")
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// The mangled names of functions in testdata/cuda/kernels.cu.
+pub(crate) const BIN_OF: &str = "_Z6bin_off";
+pub(crate) const HISTOGRAM: &str = "_Z9histogramPKfiPj";
+
+/// Expects these counts, and none of other functions.
+pub(crate) fn expect(found: &Counts, expected: &[(&str, &[u64])]) {
+    for (name, counts) in found {
+        let wanted = expected.iter().find(|(it, _)| it == name);
+        let zeros = vec![0; counts.len()];
+        let wanted = wanted.map_or(zeros.as_slice(), |(_, counts)| *counts);
+        assert_eq!(counts, wanted, "{name}");
+    }
+    for (name, _) in expected {
+        assert!(found.contains_key(*name), "{name} is missing in {found:?}");
+    }
+}

@@ -1,0 +1,28 @@
+//! PTX, the code that the CUDA driver compiles as a program runs.
+
+use memchr::memmem;
+use rocov::format::bundle::{Content, Image};
+
+/// The PTX of an image.
+#[derive(Debug)]
+pub(crate) struct Ptx<'a> {
+    /// Its virtual architecture, such as `compute_90`.
+    pub(crate) architecture: &'a str,
+    pub(crate) text: &'a [u8],
+}
+
+impl<'a> Ptx<'a> {
+    /// `None` if the image is something else.
+    pub(crate) fn of(image: &'a Image<'_>) -> Option<Self> {
+        let architecture = image.id.rsplit_once("--").map_or("", |(_, last)| last);
+        (image.content() == Content::Ptx).then_some(Self {
+            architecture,
+            text: &image.bytes,
+        })
+    }
+}
+
+/// Returns whether PTX has counters of functions.
+pub(crate) fn is_instrumented(text: &[u8]) -> bool {
+    memmem::find(text, b"__profc_").is_some()
+}
