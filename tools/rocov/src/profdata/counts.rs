@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use rocov::format::profraw::{
-    CountsByFunction, FunctionCounts, MAX_COUNT, ProfileError, Sum, Version,
+    CountsByFunction, FunctionCounts, HostProfile, MAX_COUNT, ProfileError, Sum, Version,
 };
 
-use super::named_counts::NamedCounts;
+use super::indexed_reader;
+use crate::data::profile_header::is_indexed;
 use crate::support::mmap;
 
 /// The counts of a code object, or of programs on the host.
@@ -73,11 +74,7 @@ impl ProfileCounts {
         let mut all: Option<Self> = None;
         for path in paths {
             let failed = || format!("cannot read {}", path.display());
-            for counts in NamedCounts::of_host(path, None).with_context(failed)? {
-                let of_program = Self {
-                    version: counts.version,
-                    functions: counts.functions,
-                };
+            for of_program in programs(path).with_context(failed)? {
                 match &mut all {
                     Some(sums) => sums.add_program(of_program).with_context(failed)?,
                     None => all = Some(of_program),
@@ -173,6 +170,24 @@ pub(super) fn unread(path: &Path) -> Result<Option<ProfileError>> {
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// The counts in the profile of host code at `path`, raw or indexed.
+fn programs(path: &Path) -> Result<Vec<ProfileCounts>> {
+    let file = mmap::read(path)?;
+    if is_indexed(path) {
+        let counts = indexed_reader::read(&file)?;
+        return Ok(vec![ProfileCounts {
+            version: counts.version,
+            functions: counts.functions,
+        }]);
+    }
+    let profiles = HostProfile::all(&file)?.into_iter();
+    let counts = profiles.map(|it| ProfileCounts {
+        version: it.version,
+        functions: it.functions,
+    });
+    Ok(counts.collect())
 }
 
 fn add(sums: &mut CountsByFunction, more: CountsByFunction) -> Result<()> {

@@ -8,13 +8,14 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 use std::iter;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use byteorder::{ByteOrder, LittleEndian};
 use rocov::format::profraw::{FunctionCounts, ValueKind, Version};
 
 use super::index_version::{FunctionHashes, IndexVersion, MAGIC, TABLE_WORD};
-use super::named_counts::NamedCounts;
+use super::named_counts::{NamedCounts, Names};
 use super::{llvm_profdata, profile_summary};
 
 /// The variants of a raw profile that tell its counters: of LLVM's IR, or of single bytes
@@ -47,7 +48,8 @@ pub(crate) struct IndexedProfile {
     hashes: FunctionHashes,
     /// By the hash of the name.
     functions: BTreeMap<u64, OfName>,
-    names: HashMap<u64, Vec<u8>>,
+    /// Those of each section once.
+    names: Vec<Arc<Names>>,
     /// True if MC/DC bitmaps have the bits of [`IndexVersion::VirtualTables`].
     has_new_bitmaps: bool,
     /// The number of functions whose counts or values are not in it, and the hash of the name of one.
@@ -83,7 +85,9 @@ impl IndexedProfile {
         *known |= variant;
         self.has_new_bitmaps |= has_new_bitmaps;
         self.hashes.add(hashes);
-        self.names.extend(names);
+        if !self.names.iter().any(|it| Arc::ptr_eq(it, &names)) {
+            self.names.push(names);
+        }
         for ((name, hash), counts) in functions {
             match self.functions.entry(name).or_default().entry(hash) {
                 Entry::Vacant(place) => _ = place.insert(counts),
@@ -106,7 +110,7 @@ impl IndexedProfile {
     /// The number of functions that have other counters or values in another profile, and the name of one.
     pub(crate) fn left_out(&self) -> Option<(usize, String)> {
         let (number, name) = self.left_out?;
-        let name = self.names.get(&name).map_or(&b""[..], Vec::as_slice);
+        let name = self.names.iter().find_map(|it| it.get(&name))?;
         Some((number, String::from_utf8_lossy(name).into_owned()))
     }
 
@@ -166,6 +170,7 @@ impl IndexedProfile {
         for (name, of_name) in &functions {
             buckets[**name as usize & (number - 1)].push((*name, *of_name));
         }
+        let names: HashMap<_, _> = self.names.iter().flat_map(|it| it.iter()).collect();
         let mut places = Vec::with_capacity(number);
         for bucket in buckets {
             if bucket.is_empty() {
@@ -177,7 +182,7 @@ impl IndexedProfile {
                 u16::try_from(bucket.len()).context("the profiles have too many functions")?;
             bytes.extend(len.to_le_bytes());
             for (hash, of_name) in bucket {
-                let name = self.names.get(hash);
+                let name = names.get(hash);
                 let name = name.with_context(|| {
                     format!("the profiles have no name for the function {hash:#018x}")
                 })?;
@@ -186,7 +191,7 @@ impl IndexedProfile {
                     push_record(&mut data, *hash, counts, version);
                 }
                 push(&mut bytes, [*hash, name.len() as u64, data.len() as u64]);
-                bytes.extend(name);
+                bytes.extend(*name);
                 bytes.extend(data);
             }
         }

@@ -3,17 +3,17 @@
 //! [`super::indexed_profile`] has the format. Binary ids, and everything else that is of no use for counts, are
 //! skipped.
 
-use std::collections::HashMap;
 use std::collections::btree_map::Entry;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use anyhow::{Error, Result, anyhow, bail};
 use byteorder::{ByteOrder, LittleEndian};
 use rocov::format::profraw::{CountsByFunction, FunctionCounts, ValueProfile, Version};
 
 use super::index_version::{FunctionHashes, IndexVersion, MAGIC, TABLE_WORD, VARIANTS};
-use super::named_counts::NamedCounts;
+use super::named_counts::{NamedCounts, Names};
 
 /// The versions whose hash tables have this form.
 const VERSIONS: RangeInclusive<u64> =
@@ -41,7 +41,7 @@ pub(super) fn read(file: &[u8]) -> Result<NamedCounts> {
         let (min, max) = (VERSIONS.start(), VERSIONS.end());
         bail!("indexed profile version {number} is not known, expected {min} to {max}");
     }
-    let mut names = HashMap::new();
+    let mut names = Names::new();
     let functions = functions(file, number, &mut names)?;
     let raw = match number == IndexVersion::Bitmaps as u64 {
         true => RAW_VERSION_OF_18,
@@ -51,17 +51,13 @@ pub(super) fn read(file: &[u8]) -> Result<NamedCounts> {
         variant,
         version: Version::of_word(raw | variant)?,
         functions,
-        names,
+        names: Arc::new(names),
         hashes: FunctionHashes::of_index(number, variant),
     })
 }
 
 /// The counts in the hash table of a profile of version `number`. Adds the names of functions to `names`.
-fn functions(
-    file: &[u8],
-    number: u64,
-    names: &mut HashMap<u64, Vec<u8>>,
-) -> Result<CountsByFunction> {
+fn functions(file: &[u8], number: u64, names: &mut Names) -> Result<CountsByFunction> {
     let mut table = Bytes::at_word(file, TABLE_WORD)?;
     let (buckets, entries) = (table.word()?, table.word()?);
     let mut functions = CountsByFunction::new();

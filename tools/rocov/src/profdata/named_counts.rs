@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use rocov::format::codeobject::name_ref;
@@ -14,6 +15,30 @@ use super::indexed_reader;
 use crate::data::profile_header::is_indexed;
 use crate::support::mmap;
 
+/// The names of functions, by their hashes.
+pub(super) type Names = HashMap<u64, Vec<u8>>;
+
+/// The names in the sections of the profiles that were read. Many runs of a program have one section, which is
+/// unpacked once.
+#[derive(Debug, Default)]
+pub(crate) struct KnownNames(HashMap<Vec<u8>, Arc<Names>>);
+
+impl KnownNames {
+    fn of(&mut self, section: &[u8]) -> Result<Arc<Names>> {
+        if let Some(known) = self.0.get(section) {
+            return Ok(Arc::clone(known));
+        }
+        let mut names = Names::new();
+        for_each_name(section, |name| {
+            names.insert(name_ref(name), name.to_vec());
+        })
+        .context("its names are damaged")?;
+        let names = Arc::new(names);
+        self.0.insert(section.to_vec(), Arc::clone(&names));
+        Ok(names)
+    }
+}
+
 /// The counts of functions, and their names.
 #[derive(Debug)]
 pub(crate) struct NamedCounts {
@@ -22,8 +47,7 @@ pub(crate) struct NamedCounts {
     /// The raw version that has bitmaps as these counts.
     pub(super) version: Version,
     pub(super) functions: CountsByFunction,
-    /// By their hashes.
-    pub(super) names: HashMap<u64, Vec<u8>>,
+    pub(super) names: Arc<Names>,
     pub(super) hashes: FunctionHashes,
 }
 
@@ -37,7 +61,8 @@ impl NamedCounts {
         let profile = sum.profile();
         let names = &sum.bytes()[profile.sections.names.clone()];
         let version = *profile.header.version();
-        Self::of_raw(version, sum.functions()?, names, clang)
+        let names = KnownNames::default().of(names)?;
+        Ok(Self::of_raw(version, sum.functions()?, names, clang))
     }
 
     /// The counts in the profile of host code at `path`, raw or indexed. One of these releases of `clang` compiled the
@@ -46,18 +71,24 @@ impl NamedCounts {
     /// # Errors
     ///
     /// Fails if the file cannot be read, is damaged, or is of a version that is not known.
-    pub(crate) fn of_host(path: &Path, clang: Option<&RangeInclusive<u32>>) -> Result<Vec<Self>> {
+    pub(crate) fn of_host(
+        path: &Path,
+        clang: Option<&RangeInclusive<u32>>,
+        known: &mut KnownNames,
+    ) -> Result<Vec<Self>> {
         let file = mmap::read(path)?;
         if is_indexed(path) {
             return Ok(vec![indexed_reader::read(&file)?]);
         }
         let profiles = HostProfile::all(&file)?.into_iter().map(|profile| {
-            Self::of_raw(
+            let names = known.of(profile.names)?;
+            let clang = clang.cloned();
+            Ok(Self::of_raw(
                 profile.version,
                 profile.functions,
-                profile.names,
-                clang.cloned(),
-            )
+                names,
+                clang,
+            ))
         });
         profiles.collect()
     }
@@ -65,24 +96,19 @@ impl NamedCounts {
     fn of_raw(
         version: Version,
         functions: CountsByFunction,
-        names: &[u8],
+        names: Arc<Names>,
         clang: Option<RangeInclusive<u32>>,
-    ) -> Result<Self> {
-        let mut known = HashMap::new();
-        for_each_name(names, |name| {
-            known.insert(name_ref(name), name.to_vec());
-        })
-        .context("its names are damaged")?;
+    ) -> Self {
         let clang = clang.unwrap_or_else(|| version.layout().llvm.clone());
         let hashes = functions.keys().map(|(_, hash)| *hash);
         let hashes = FunctionHashes::of_clang(&version, &clang, hashes);
-        Ok(Self {
+        Self {
             variant: version.word() - u64::from(version.layout().version),
             version,
             functions,
-            names: known,
+            names,
             hashes,
-        })
+        }
     }
 
     /// Returns whether there are MC/DC bitmaps with the bits that LLVM 19 and later give them.

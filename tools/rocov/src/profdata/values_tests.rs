@@ -7,7 +7,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::indexed_profile::IndexedProfile;
-use super::named_counts::NamedCounts;
+use super::named_counts::{KnownNames, NamedCounts};
 use super::release::Release;
 use crate::system::command;
 
@@ -110,8 +110,9 @@ impl Instrumented {
         let path = |of: &str| self.directory.path().join(format!("{of}-{name}.profdata"));
         let [ours, theirs] = ["ours", "theirs"].map(path);
         let mut profile = IndexedProfile::default();
+        let mut known = KnownNames::default();
         for path in profiles {
-            for counts in NamedCounts::of_host(path, None).unwrap() {
+            for counts in NamedCounts::of_host(path, None, &mut known).unwrap() {
                 assert!(profile.add(counts, path.display()).unwrap());
             }
         }
@@ -221,12 +222,12 @@ fn damaged_values_have_an_error() {
             let mut bytes = whole.clone();
             bytes[at..][..4].fill(0xff);
             fs::write(&damaged, bytes).unwrap();
-            if let Err(error) = NamedCounts::of_host(&damaged, None) {
+            if let Err(error) = NamedCounts::of_host(&damaged, None, &mut KnownNames::default()) {
                 refused += 1;
                 assert!(!format!("{error:#}").is_empty());
             }
             fs::write(&damaged, &whole[..at]).unwrap();
-            let cut = NamedCounts::of_host(&damaged, None);
+            let cut = NamedCounts::of_host(&damaged, None, &mut KnownNames::default());
             let is_read = at < whole.len() - unread;
             assert_eq!(cut.is_err(), is_read, "{at} of {}", whole.len());
         }

@@ -8,7 +8,7 @@ use super::{Damaged, Gathered, HOST};
 use crate::cli::MergeArguments;
 use crate::profdata::index_version::FIRST_CLANG_WITH_SHORT;
 use crate::profdata::indexed_profile::IndexedProfile;
-use crate::profdata::named_counts::NamedCounts;
+use crate::profdata::named_counts::{KnownNames, NamedCounts};
 use crate::term::plural::count;
 use crate::term::print;
 
@@ -65,11 +65,12 @@ fn of_arch(arch: &str, gathered: &Gathered) -> Result<Option<IndexedProfile>> {
 /// that of the device code if there is some.
 fn of_host(gathered: &mut Gathered) -> Result<Option<IndexedProfile>> {
     let mut profile = IndexedProfile::default();
+    let mut known = KnownNames::default();
     let (mut whole, mut damaged) = (Vec::new(), Vec::new());
     let mut code_objects = gathered.sums.code_objects.keys();
     let clang = code_objects.find_map(|it| gathered.clang(it));
     for path in &gathered.host {
-        match NamedCounts::of_host(path, clang.as_ref()) {
+        match NamedCounts::of_host(path, clang.as_ref(), &mut known) {
             Ok(parts) => {
                 for counts in parts {
                     if !profile.add(counts, path.display())? {
