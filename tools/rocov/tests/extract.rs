@@ -245,7 +245,8 @@ fn code_that_is_still_to_be_linked_is_told() {
 
     let object = compile_whole(directory.path(), &["--no-offload-new-driver", "-fgpu-rdc"]);
     let message = failure(&extract(directory.path(), &[&object]), 1);
-    let reason = "no device code: only device code that is not linked yet (-fgpu-rdc)\n";
+    let reason =
+        "no device code: only device code that is not linked yet (-fgpu-rdc, nvcc -rdc=true)\n";
     assert!(message.ends_with(reason), "{message}");
 
     let library = directory.path().join("library.a");
@@ -342,7 +343,7 @@ fn what_is_whole_in_a_damaged_file_is_taken() {
     assert!(stdout(&output).starts_with("gfx90a "));
 
     for (file, reason) in [
-        (Path::new("/bin/true"), "no .hip_fatbin section"),
+        (Path::new("/bin/true"), "no .hip_fatbin, .nv_fatbin"),
         (Path::new("/dev/null"), "is not a file"),
         (Path::new("/nowhere"), "does not exist: check the path"),
     ] {

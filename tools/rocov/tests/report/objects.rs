@@ -150,7 +150,7 @@ fn objects_that_cannot_be_used_are_named_with_the_reason() {
             "does not exist: check the path",
         ),
         (place.data(), "give the data directory before --object"),
-        (PathBuf::from("/bin/true"), "no .hip_fatbin section"),
+        (PathBuf::from("/bin/true"), "no .hip_fatbin, .nv_fatbin"),
         (text, "ELF"),
         (
             bundle,
