@@ -293,17 +293,13 @@ __attribute__((device, weak, used)) const unsigned long long __rocov_raw_version
 extern __attribute__((device, weak)) const char __rocov_compiler[];
 __attribute__((device, weak, used)) const char __rocov_compiler[] = "clang version " __clang_version__;
 
-#if __clang_major__ >= 23
-/* clang emits a constructor that registers every record, as for targets without start and stop symbols. CUDA runs it as
- * a kernel if somebody launches it, so it must link and return. */
-__attribute__((device, weak)) void
-__rocov_register_function(void *) __asm__("\001__llvm_profile_register_function");
-__attribute__((device, weak)) void
-__rocov_register_names_function(void *, unsigned long long) __asm__("\001__llvm_profile_register_names_function");
-__attribute__((device, weak, used, no_profile_instrument_function)) void __rocov_register_function(void *) {}
-__attribute__((device, weak, used, no_profile_instrument_function)) void
-__rocov_register_names_function(void *, unsigned long long) {}
+#ifdef ROCOV_LLVM_COUNTERS
+/* Has the plugin leave the counters as they are: it also gives them names that the CUDA driver knows. */
+extern __attribute__((device, weak)) const char __rocov_llvm_counters;
+__attribute__((device, weak, used)) const char __rocov_llvm_counters = 1;
+#endif
 
+#if __clang_major__ >= 23
 /* Counts as LLVM's own function does: each active lane counts, and counts as uniform if its whole warp is active. */
 __attribute__((device, weak, used, no_profile_instrument_function
 #ifdef __OPTIMIZE__

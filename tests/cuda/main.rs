@@ -5,6 +5,7 @@
 
 mod damage;
 mod loads;
+mod names;
 mod setup;
 mod tools;
 

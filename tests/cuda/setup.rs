@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::support::artifacts::repository;
 use crate::support::command::{Ended, limited, rocov_run, run};
 use crate::support::compile::clang;
-use crate::support::profile::{functions, merge};
+use crate::support::profile::{functions_by, merge_by, profdata};
 use crate::support::unpacked::asked;
 
 /// A function's counts as LLVM's tools print them: the calls, then the other counters.
@@ -19,6 +19,7 @@ pub(crate) type Counts = BTreeMap<String, Vec<u64>>;
 
 /// The stand-in's libraries and program, and a cubin. They are built once.
 pub(crate) struct Setup {
+    toolkit: PathBuf,
     directory: TempDir,
     pub(crate) cubin: PathBuf,
 }
@@ -50,10 +51,20 @@ impl Setup {
             .arg(source("steps.c"));
         run(command.arg(within("libcuda.so.1"))).success();
         let cubin = within("kernels.cubin");
-        compile(Path::new(toolkit.trim()), &["--counters=llvm"], &cubin);
         let plain = within("plain.cubin");
-        assemble(Path::new(toolkit.trim()), &[], &plain);
-        Some(Self { directory, cubin })
+        let setup = Self {
+            toolkit: PathBuf::from(toolkit.trim()),
+            directory,
+            cubin,
+        };
+        setup.compile(
+            clang(),
+            "kernels.cu",
+            ["--counters=llvm", "-O1"],
+            &setup.cubin,
+        );
+        setup.assemble(clang(), "kernels.cu", &["-O1"], &plain);
+        Some(setup)
     }
 
     /// The cubin without counters.
@@ -75,29 +86,38 @@ impl Setup {
     pub(crate) fn run(&self, data: &Path, steps: &[String]) -> Ended {
         run(&mut self.command(data, steps))
     }
-}
 
-/// Compiles testdata/cuda/kernels.cu with what `rocov flags` prints for these options.
-fn compile(toolkit: &Path, options: &[&str], cubin: &Path) {
-    let mut flags = limited(crate::support::artifacts::built("rocov"));
-    flags.args(["flags", "--offload-arch=sm_90", "--clang", clang()]);
-    let flags = run(flags.args(options)).success().stdout;
-    let flags: Vec<&str> = flags.split_whitespace().collect();
-    assemble(toolkit, &flags, cubin);
-}
+    /// A cubin of the source by another clang, with a way of counting and a level of optimization.
+    pub(crate) fn compiled_by(&self, clang: &str, source: &str, options: [&str; 2]) -> PathBuf {
+        let release = Path::new(clang).file_name().unwrap_or_default();
+        let name = format!("{}{}", release.to_string_lossy(), options.concat());
+        let cubin = self.directory.path().join(name).with_extension("cubin");
+        self.compile(clang, source, options, &cubin);
+        cubin
+    }
 
-fn assemble(toolkit: &Path, flags: &[&str], cubin: &Path) {
-    let ptx = cubin.with_extension("ptx");
-    let mut command = limited(clang());
-    command.args(["-x", "cuda", "--cuda-device-only", "-S", "-O1"]);
-    let root = toolkit.parent().unwrap_or(toolkit);
-    command.arg(format!("--cuda-path={}", root.display()));
-    command.args(["-Wno-unknown-cuda-version", "--offload-arch=sm_90"]);
-    command.args(flags).arg("-o").arg(&ptx);
-    run(command.arg(repository("testdata/cuda/kernels.cu"))).success();
-    let mut ptxas = limited(toolkit.join("ptxas"));
-    ptxas.arg("-arch=sm_90").arg(&ptx).arg("-o").arg(cubin);
-    run(&mut ptxas).success();
+    /// Compiles a source of testdata/cuda with what `rocov flags` prints.
+    fn compile(&self, clang: &str, source: &str, [counters, level]: [&str; 2], cubin: &Path) {
+        let mut flags = limited(crate::support::artifacts::built("rocov"));
+        flags.args(["flags", "--offload-arch=sm_90", "--clang", clang, counters]);
+        let flags = run(&mut flags).success().stdout;
+        let flags: Vec<&str> = flags.split_whitespace().chain([level]).collect();
+        self.assemble(clang, source, &flags, cubin);
+    }
+
+    fn assemble(&self, clang: &str, source: &str, flags: &[&str], cubin: &Path) {
+        let ptx = cubin.with_extension("ptx");
+        let mut command = limited(clang);
+        command.args(["-x", "cuda", "--cuda-device-only", "-S"]);
+        let root = self.toolkit.parent().unwrap_or(&self.toolkit);
+        command.arg(format!("--cuda-path={}", root.display()));
+        command.args(["-Wno-unknown-cuda-version", "--offload-arch=sm_90"]);
+        command.args(flags).arg("-o").arg(&ptx);
+        run(command.arg(repository("testdata/cuda").join(source))).success();
+        let mut ptxas = limited(self.toolkit.join("ptxas"));
+        ptxas.arg("-arch=sm_90").arg(&ptx).arg("-o").arg(cubin);
+        run(&mut ptxas).success();
+    }
 }
 
 /// The step that loads `file` by `how`: `load` or `library`.
@@ -112,9 +132,14 @@ pub(crate) fn steps<const N: usize>(all: [&str; N]) -> Vec<String> {
 
 /// The counts of these profiles together, by llvm-profdata.
 pub(crate) fn counts(profiles: &[PathBuf], data: &Path) -> Counts {
+    counts_by(profdata(), profiles, data)
+}
+
+/// The counts of these profiles together, by another compiler's llvm-profdata.
+pub(crate) fn counts_by(profdata: &str, profiles: &[PathBuf], data: &Path) -> Counts {
     let merged = data.join("merged.profdata");
-    merge(profiles, &merged);
-    let found = functions(&merged).into_iter();
+    merge_by(profdata, profiles, &merged);
+    let found = functions_by(profdata, &merged).into_iter();
     let counts = found.map(|(name, function)| {
         let calls = [function.calls].into_iter();
         (name, calls.chain(function.blocks).collect())

@@ -6,15 +6,14 @@
 
 #include "CopiesTable.h"
 
+#include "DriverNames.h"
 #include "GpuTarget.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/xxhash.h"
 #include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
@@ -90,16 +89,6 @@ static void emitBounds(Module &M) {
   appendToUsed(M, {Bounds});
 }
 
-/// A name that no other unit of the program has, in letters that PTX allows.
-static std::string unitName(const Module &M) {
-  // Two units may have one file name, but not one set of counters.
-  std::string Names = M.getModuleIdentifier();
-  for (const GlobalVariable &Variable : M.globals())
-    if (!Variable.isDeclaration())
-      Names += Variable.getName();
-  return utohexstr(xxh3_64bits(Names));
-}
-
 void CopiesTable::emit(Module &M) {
   LLVMContext &Context = M.getContext();
   uint64_t AreaBytes = copies() * stride();
@@ -131,9 +120,7 @@ void CopiesTable::emit(Module &M) {
     Table->setSection("__rocov_copies");
     emitBounds(M);
   } else {
-    // PTX has no sections, and no weak variables that the linker defines. The
-    // CUDA driver tells the addresses of global variables only, and places each
-    // of them by itself (seen with driver 580).
+    // PTX has no sections, and no weak variables that the linker defines.
     Table->setLinkage(GlobalValue::ExternalLinkage);
     Table->setName("__rocov_copies_table_" + unitName(M));
   }

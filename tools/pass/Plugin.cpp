@@ -17,6 +17,7 @@
 #include "Breaks.h"
 #include "CopiesTable.h"
 #include "CounterUpdates.h"
+#include "DriverNames.h"
 #include "Flush.h"
 #include "GpuTarget.h"
 #include "Returning.h"
@@ -116,6 +117,17 @@ std::vector<CountedFunction> countedFunctions(Module &M,
   return All;
 }
 
+/// Gives counters names for the CUDA driver.
+class DriverNamesPass : public PassInfoMixin<DriverNamesPass> {
+public:
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &AM) {
+    nameForDriver(M);
+    return PreservedAnalyses::none();
+  }
+
+  static bool isRequired() { return true; }
+};
+
 /// Runs before most optimisations. Lanes count in registers, and marks stand for
 /// the additions to counters: atomic additions would stop many optimisations,
 /// and hide how often a loop runs.
@@ -123,7 +135,7 @@ class EarlyPass : public PassInfoMixin<EarlyPass> {
 public:
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &AM) {
     std::unique_ptr<GpuTarget> Target = GpuTarget::of(M);
-    if (!Target)
+    if (!Target || keepsCounters(M))
       return PreservedAnalyses::all();
     Returning Comes(M, *Target);
     auto &FAM = AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
@@ -152,7 +164,7 @@ public:
 
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &AM) {
     std::unique_ptr<GpuTarget> Target = GpuTarget::of(M);
-    if (!Target)
+    if (!Target || keepsCounters(M))
       return PreservedAnalyses::all();
     auto &FAM = AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
     for (Function &F : M)
@@ -207,6 +219,7 @@ FunctionPassManager promotion() {
 }
 
 void addEarly(ModulePassManager &Passes, OptimizationLevel Level) {
+  Passes.addPass(DriverNamesPass());
   if (!isOptimised(Level))
     return;
   Passes.addPass(EarlyPass());
@@ -216,6 +229,7 @@ void addEarly(ModulePassManager &Passes, OptimizationLevel Level) {
 void addLate(ModulePassManager &Passes, OptimizationLevel Level) {
   bool Optimised = isOptimised(Level);
   Passes.addPass(CopiesPass(Optimised));
+  Passes.addPass(DriverNamesPass());
   if (Optimised)
     Passes.addPass(createModuleToFunctionPassAdaptor(promotion()));
 }

@@ -59,7 +59,11 @@ pub(crate) fn header_counts(compiler: &DeviceCompiler<'_>, header: &Path) -> Res
 }
 
 /// The installed plugin that fits this compiler, if there is one.
-fn plugin(compiler: &DeviceCompiler<'_>) -> Result<Option<PathBuf>> {
+///
+/// # Errors
+///
+/// Fails if clang cannot be run.
+pub(crate) fn plugin(compiler: &DeviceCompiler<'_>) -> Result<Option<PathBuf>> {
     let names = [
         plugin_name(compiler.clang),
         format!("librocov_pass-{}.so", compiler.clang.llvm),

@@ -1,13 +1,13 @@
 //! The way in which device code counts: the user's choice, or the best that this compiler has.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
 use crate::cli::Counters;
-use crate::llvm::fast_counters::{OLDEST, header_counts, plugin_flags};
-use crate::llvm::{Clang, DeviceCompiler, FastCounters};
+use crate::llvm::fast_counters::{OLDEST, header_counts, plugin, plugin_flags};
+use crate::llvm::{Clang, DeviceCompiler, FastCounters, Language};
 use crate::term::print;
 
 /// The options of clang for counters of one byte, which a lane writes only if the byte does not say yet that
@@ -23,7 +23,7 @@ const REACHED: [&str; 2] = [
 /// The macro that tells the device header of counters of one byte.
 const REACHED_MACRO: &str = "-DROCOV_REACHED";
 
-/// The macro that keeps the device header from making copies of the counters.
+/// The macro that keeps the device header, and the plugin for NVIDIA's GPUs, from making copies of the counters.
 const NO_COPIES_MACRO: &str = "-DROCOV_LLVM_COUNTERS";
 
 /// The array of a kernel's counters in LLVM IR.
@@ -35,6 +35,8 @@ pub(super) struct Counting {
     pub(super) way: Way,
     /// True if the device header of this compiler makes copies of the counters by itself.
     pub(super) header_counts: bool,
+    /// The plugin that only gives LLVM's own counters names that the CUDA driver knows.
+    pub(super) names: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,9 +86,14 @@ impl Counting {
                 }
             },
         };
+        let names = match (&way, compiler.language) {
+            (Way::Llvm | Way::Reached, Language::Cuda) => names(compiler)?,
+            _ => None,
+        };
         Ok(Self {
             way,
             header_counts: header_counts(compiler, header)?,
+            names,
         })
     }
 
@@ -94,7 +101,11 @@ impl Counting {
     pub(super) fn for_device(&self) -> Vec<OsString> {
         match &self.way {
             Way::Fast(FastCounters::Plugin(plugin)) => plugin_flags(plugin).to_vec(),
-            Way::Fast(FastCounters::Header) | Way::Llvm | Way::Reached => Vec::new(),
+            Way::Fast(FastCounters::Header) => Vec::new(),
+            Way::Llvm | Way::Reached => {
+                let names = self.names.iter();
+                names.flat_map(|plugin| plugin_flags(plugin)).collect()
+            }
         }
     }
 
@@ -105,11 +116,27 @@ impl Counting {
             words.extend(reached_options());
             words.push(REACHED_MACRO.into());
         }
-        if self.header_counts && self.way != Way::Fast(FastCounters::Header) {
+        let may_count = self.header_counts && self.way != Way::Fast(FastCounters::Header);
+        if may_count || self.names.is_some() {
             words.push(NO_COPIES_MACRO.into());
         }
         words
     }
+}
+
+/// The plugin that gives counters names that the CUDA driver knows. Without one, a line on standard error tells what
+/// cannot be counted.
+fn names(compiler: &DeviceCompiler<'_>) -> Result<Option<PathBuf>> {
+    let plugin = plugin(compiler)?;
+    if plugin.is_none() {
+        print::message(format_args!(
+            "without rocov's plugin, {} gives counters names that PTX or the CUDA driver does not take, such as \
+             those of static functions: {}, or name a clang that has a plugin in --clang",
+            compiler.clang.path.display(),
+            remedy(compiler.clang)
+        ));
+    }
+    Ok(plugin)
 }
 
 /// The next step to fast counters.

@@ -21,6 +21,7 @@ fn arguments(host: bool, archs: &[&str]) -> FlagsArguments {
 const STOCK: Counting = Counting {
     way: Way::Llvm,
     header_counts: false,
+    names: None,
 };
 
 fn own(linker: bool) -> Own {
@@ -214,6 +215,7 @@ fn a_plugin_is_for_the_device() {
     let counting = Counting {
         way: Way::Fast(FastCounters::Plugin("/r/librocov_pass-22.so".into())),
         header_counts: false,
+        names: None,
     };
     let plugin = "-Xarch_device -fpass-plugin=/r/librocov_pass-22.so";
     assert_eq!(counting_words(Form::Driver, &counting), plugin);
@@ -237,6 +239,7 @@ fn the_header_makes_copies_only_if_nothing_else_counts() {
         let counting = Counting {
             way,
             header_counts: true,
+            names: None,
         };
         let words = counting_words(Form::Driver, &counting);
         assert_eq!(!words.contains("-DROCOV_LLVM_COUNTERS"), makes, "{words}");

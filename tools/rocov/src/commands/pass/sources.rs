@@ -25,6 +25,8 @@ pub(super) const SOURCES: &[Source] = &sources![
     "CopiesTable.h",
     "CounterUpdates.cpp",
     "CounterUpdates.h",
+    "DriverNames.cpp",
+    "DriverNames.h",
     "Flush.cpp",
     "Flush.h",
     "GpuTarget.cpp",
