@@ -53,6 +53,11 @@ pub(super) mod calls {
     /// their variants for default streams of threads (`_ptsz`).
     pub(crate) const LAUNCHES: [u32; 12] =
         [115, 116, 117, 307, 442, 477, 478, 480, 514, 515, 652, 653];
+    /// The calls that begin to capture a graph on a stream: `cuStreamBeginCapture` and its second version, and
+    /// `cuStreamBeginCaptureToGraph`, with their variants for default streams of threads (`_ptsz`).
+    pub(crate) const CAPTURE_BEGINS: [u32; 6] = [495, 496, 539, 540, 720, 721];
+    /// The calls after which a stream captures no more: `cuStreamEndCapture`, its `_ptsz`, and both `cuStreamDestroy`.
+    pub(crate) const CAPTURE_ENDS: [u32; 4] = [497, 498, 127, 326];
     /// The calls that may destroy a context: `cuCtxDestroy`, `cuCtxDestroy_v2`, `cuCtxDetach`,
     /// `cuDevicePrimaryCtxRelease`, `cuDevicePrimaryCtxRelease_v2`, `cuDevicePrimaryCtxReset` and
     /// `cuDevicePrimaryCtxReset_v2`.
@@ -162,7 +167,8 @@ impl Cupti {
         })
     }
 
-    /// Has CUPTI call `callback` for the calls that load and unload code. Not for launches: those would become slower.
+    /// Has CUPTI call `callback` for the calls that load and unload code, and those that capture graphs. Not for
+    /// launches: those would become slower.
     pub(super) fn subscribe(&self, callback: CallbackFn) -> Result<(), Failure> {
         let mut subscriber = std::ptr::null_mut();
         // SAFETY: the callback has the right type and lives as long as the process, and the call writes a handle.
@@ -183,7 +189,9 @@ impl Cupti {
         let calls = calls
             .into_iter()
             .chain(calls::MODULE_LOAD)
-            .chain(calls::CONTEXT_ENDS);
+            .chain(calls::CONTEXT_ENDS)
+            .chain(calls::CAPTURE_BEGINS)
+            .chain(calls::CAPTURE_ENDS);
         let resources = [CONTEXT_GOES, MODULE_LOADED, MODULE_GOES];
         let all = calls
             .map(|id| (DRIVER_API, id))
@@ -191,8 +199,9 @@ impl Cupti {
         for (domain, id) in all {
             // SAFETY: the subscriber is the one from above.
             let status = unsafe { (self.enable)(1, subscriber, domain, id) };
-            // An older CUPTI does not know the libraries of CUDA 12, and its driver does not have them.
-            if domain == RESOURCE || id < calls::LIBRARY_LOAD {
+            // An older CUPTI does not know later calls, such as those for the libraries of CUDA 12, and its driver does
+            // not have them.
+            if domain == RESOURCE || status != INVALID_PARAMETER {
                 self.check("cuptiEnableCallback", status)?;
             }
         }

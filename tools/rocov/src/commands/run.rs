@@ -42,6 +42,8 @@ const ROCTX_VARIABLE: &str = "ROCOV_ROCTX";
 const ZERO_VARIABLE: &str = "ROCOV_ZERO";
 /// The CUDA driver loads the library that this variable names.
 const INJECTION_VARIABLE: &str = "CUDA_INJECTION64_PATH";
+/// NVTX in the program loads the library that this variable names.
+const NVTX_VARIABLE: &str = "NVTX_INJECTION64_PATH";
 
 /// The file of the GPUs' driver.
 const KFD: &str = "/dev/kfd";
@@ -135,7 +137,18 @@ impl Environment {
             variables.push((MODEL_VARIABLE, gpus.to_string().into()));
         }
         let drain = installed::find(installed::DRAIN)?;
-        variables.extend(injection(&drain));
+        variables.extend(injection(
+            &drain,
+            INJECTION_VARIABLE,
+            "no counts come from NVIDIA GPUs",
+        ));
+        if arguments.nvtx {
+            variables.extend(injection(
+                &drain,
+                NVTX_VARIABLE,
+                "ranges of NVTX are not labels",
+            ));
+        }
         preloaded.push(drain);
         let preload = installed::preload(&preloaded, env::var_os(PRELOAD_VARIABLE))?;
         variables.push((PRELOAD_VARIABLE, preload));
@@ -226,17 +239,18 @@ impl Environment {
     }
 }
 
-/// The variable that has the CUDA driver load librocov. `None` if it names another tool, which then has CUPTI.
-fn injection(drain: &Path) -> Option<(&'static str, OsString)> {
-    match env::var_os(INJECTION_VARIABLE).filter(|value| !value.is_empty()) {
+/// The variable that has the CUDA driver or NVTX load librocov. `None`, with a line that tells of the `loss`, if it names
+/// another tool, which keeps its place.
+fn injection(drain: &Path, variable: &'static str, loss: &str) -> Option<(&'static str, OsString)> {
+    match env::var_os(variable).filter(|value| !value.is_empty()) {
         Some(other) if Path::new(&other) != drain => {
             print::message(format_args!(
-                "{INJECTION_VARIABLE} names {}: no counts come from NVIDIA GPUs; run without it for counts",
+                "{variable} names {}: {loss}; run without it",
                 other.display()
             ));
             None
         }
-        _ => Some((INJECTION_VARIABLE, drain.into())),
+        _ => Some((variable, drain.into())),
     }
 }
 
