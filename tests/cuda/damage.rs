@@ -5,7 +5,8 @@ use std::fs;
 use tempfile::TempDir;
 
 use crate::setup::{Setup, step, steps};
-use crate::support::command::run;
+use crate::support::artifacts::built;
+use crate::support::command::{limited, run};
 
 #[test]
 fn one_line_says_why_cupti_cannot_be_used() {
@@ -38,6 +39,27 @@ fn another_injection_stays_and_one_line_says_so() {
     let mut command = setup.command(data.path(), &steps(["exit:0"]));
     let ended = run(command.env("CUDA_INJECTION64_PATH", "/nowhere/tool.so")).success();
     ended.says(&["CUDA_INJECTION64_PATH names /nowhere/tool.so: no counts come from NVIDIA GPUs"]);
+}
+
+#[test]
+fn a_tool_that_takes_the_place_later_costs_one_line() {
+    let Some(setup) = Setup::get() else { return };
+    let data = TempDir::new().expect("a directory can be made");
+    for (program, lines) in [("steps", 2), ("true", 1)] {
+        let mut command = limited(built("rocov"));
+        command.args(["run", "-o"]).arg(data.path());
+        command.args(["--", "env", "CUDA_INJECTION64_PATH=/nowhere/tool.so"]);
+        match program {
+            "steps" => setup.program(&mut command, "steps"),
+            other => command.arg(other),
+        };
+        let ended = run(&mut command).success();
+        let said: Vec<&str> = ended.stderr.lines().collect();
+        assert_eq!(said.len(), lines, "{ended}");
+        let expected =
+            "names /nowhere/tool.so, and not librocov: no counts come from NVIDIA GPUs; ";
+        assert_eq!(said[0].contains(expected), lines == 2, "{ended}");
+    }
 }
 
 #[test]

@@ -3,7 +3,9 @@
 //!
 //! `tools/dev/hardware` has the tests on a GPU.
 
+mod contexts;
 mod damage;
+mod labels;
 mod loads;
 mod setup;
 mod tools;

@@ -48,7 +48,11 @@ impl Setup {
             .arg("-o")
             .arg(within("steps"))
             .arg(source("steps.c"));
-        run(command.arg(within("libcuda.so.1"))).success();
+        run(command
+            .arg(within("libcuda.so.1"))
+            .arg("-ldl")
+            .arg("-pthread"))
+        .success();
         let cubin = within("kernels.cubin");
         compile(Path::new(toolkit.trim()), &["--counters=llvm"], &cubin);
         let plain = within("plain.cubin");
@@ -64,11 +68,20 @@ impl Setup {
     /// The program with `steps`, under `rocov run`.
     pub(crate) fn command(&self, data: &Path, steps: &[String]) -> Command {
         let mut command = rocov_run(None, data);
-        command.arg(self.directory.path().join("steps"));
-        command.args(steps);
-        command.env("LD_LIBRARY_PATH", self.directory.path());
-        command.env("ROCOV_CUPTI", self.directory.path().join("libcupti.so.12"));
+        self.program(&mut command, "steps").args(steps);
         command
+    }
+
+    /// Adds a program to a command that runs it, with the stand-in's libraries.
+    pub(crate) fn program<'a>(&self, command: &'a mut Command, name: &str) -> &'a mut Command {
+        command.arg(self.directory.path().join(name));
+        command.env("LD_LIBRARY_PATH", self.directory.path());
+        command.env("ROCOV_CUPTI", self.directory.path().join("libcupti.so.12"))
+    }
+
+    /// The stand-in for the driver.
+    pub(crate) fn driver(&self) -> PathBuf {
+        self.directory.path().join("libcuda.so.1")
     }
 
     /// Runs the program with `steps`, under `rocov run`.
