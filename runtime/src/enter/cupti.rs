@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
+use rocov::device::cuda::cupti_files::{self, BESIDE_RUNTIME, NAMES, VARIABLE};
 
 use crate::guest::{elf_objects, environment};
 
@@ -120,18 +121,6 @@ pub(super) enum Failure {
     Call(&'static str, String),
 }
 
-/// The names of the library. Newer ones first: they serve older drivers too.
-const NAMES: [&str; 4] = [
-    "libcupti.so.13",
-    "libcupti.so.12",
-    "libcupti.so.11.8",
-    "libcupti.so",
-];
-/// Its folders in an installed toolkit.
-const FOLDERS: [&str; 2] = ["extras/CUPTI/lib64", "lib64"];
-/// Its folders beside that of the CUDA runtime in Python's packages.
-const BESIDE_RUNTIME: [&str; 2] = [".", "../../cuda_cupti/lib"];
-
 impl Cupti {
     /// Opens CUPTI: the file that `ROCOV_CUPTI` names, or else the one that the dynamic linker finds, or that of the
     /// toolkit, or the one beside the program's CUDA runtime. The library stays open.
@@ -153,7 +142,7 @@ impl Cupti {
             // SAFETY: CUPTI's initialisers have no preconditions: programs link it.
             unsafe { Library::open(Some(path), RTLD_LAZY | RTLD_LOCAL) }.ok()
         };
-        if let Some(path) = environment::variable("ROCOV_CUPTI").filter(|path| !path.is_empty()) {
+        if let Some(path) = environment::variable(VARIABLE).filter(|path| !path.is_empty()) {
             return open(&path);
         }
         let by_name = NAMES.iter().find_map(|name| open(name.as_ref()));
@@ -258,14 +247,7 @@ fn function<T: Copy>(library: &Library, name: &'static str) -> Result<T, Failure
 
 /// The folders that may have CUPTI, beside those of the dynamic linker.
 fn folders() -> Vec<PathBuf> {
-    let named = ["CUDA_HOME", "CUDA_PATH"];
-    let toolkits = named.into_iter().filter_map(env::var_os);
-    let toolkits = toolkits
-        .map(PathBuf::from)
-        .chain(["/usr/local/cuda".into()]);
-    let mut folders: Vec<PathBuf> = toolkits
-        .flat_map(|toolkit| FOLDERS.map(|folder| toolkit.join(folder)))
-        .collect();
+    let mut folders = cupti_files::folders(|name| env::var_os(name));
     let is_runtime = |path: &Path| {
         let name = path.file_name().unwrap_or_default();
         name.to_string_lossy().starts_with("libcudart.so")

@@ -10,6 +10,7 @@
 pub mod abi;
 pub mod captures;
 mod copies;
+pub mod cupti_files;
 mod driver;
 pub mod modules;
 

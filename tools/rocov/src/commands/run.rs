@@ -20,6 +20,7 @@ use crate::data::{DataDirectory, DeviceProfile, zeros};
 use crate::support::paths::Absent;
 use crate::system::control::CONTROL_VARIABLE;
 use crate::system::ctest::PerTest;
+use crate::system::installed::INJECTION_VARIABLE;
 use crate::system::journal::{Ending, JOURNAL_VARIABLE, Journal};
 use crate::system::{child_process, installed, writable};
 use crate::term::exit_status::{CommandResult, Failure};
@@ -40,8 +41,6 @@ const SIGNAL_VARIABLE: &str = "ROCOV_SNAPSHOT_SIGNAL";
 const DRAIN_VARIABLE: &str = "ROCOV_DRAIN";
 const ROCTX_VARIABLE: &str = "ROCOV_ROCTX";
 const ZERO_VARIABLE: &str = "ROCOV_ZERO";
-/// The CUDA driver loads the library that this variable names.
-const INJECTION_VARIABLE: &str = "CUDA_INJECTION64_PATH";
 /// NVTX in the program loads the library that this variable names.
 const NVTX_VARIABLE: &str = "NVTX_INJECTION64_PATH";
 
