@@ -25,10 +25,12 @@
 //   thread:STEP      does a step in a thread of its own, in the current context
 //   race:N:FILE      loads FILE N times and unloads it, while another thread drains and a third has libraries loaded
 //   fork:N           forks a child that exits with N, and prints how it has ended
+//   kill             kills the process
 //   exit:N           ends with this status
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,6 +238,8 @@ static void run(char *step) {
       exit(atoi(value));
     waitpid(child, &status, 0);
     printf("child: status %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+  } else if (strcmp(step, "kill") == 0) {
+    kill(getpid(), SIGKILL);
   } else if (strcmp(step, "exit") == 0) {
     printf("done\n");
     exit(atoi(value));

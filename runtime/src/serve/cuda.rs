@@ -18,7 +18,7 @@ use super::{Entrances, drain, loads, service};
 use crate::elect;
 use crate::elect::cuda_event::{CudaEvent, LoadedModule};
 use crate::guest::journal::{self, Note};
-use crate::guest::{elf_objects, log, process};
+use crate::guest::{elf_objects, log, process, settings};
 
 /// Returns the modules of the process that count.
 pub(super) fn modules() -> &'static Arc<Modules> {
@@ -122,6 +122,7 @@ fn loaded(module: &LoadedModule, entrances: &Entrances) {
             let of_library = library.and_then(|library| modules().origin_of(library));
             let origin = of_library.or_else(|| file_of(module.code));
             late().push(Late::Loaded(executable, origin));
+            note_counts();
             (entrances.register_early_exit)();
             service::start();
         }
@@ -132,6 +133,15 @@ fn loaded(module: &LoadedModule, entrances: &Entrances) {
                 "a CUDA module cannot be read: {error}; its counts are lost: compile it again"
             ));
         }
+    }
+}
+
+/// Notes that the process has code that counts, even if no drain follows. A filter may leave it out, so the drain notes
+/// it then.
+fn note_counts() {
+    static IS_SURE: OnceLock<bool> = OnceLock::new();
+    if *IS_SURE.get_or_init(|| !settings::has_filter()) {
+        journal::note(Note::Counts);
     }
 }
 
