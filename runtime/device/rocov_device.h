@@ -294,15 +294,11 @@ extern __attribute__((device, weak)) const char __rocov_compiler[];
 __attribute__((device, weak, used)) const char __rocov_compiler[] = "clang version " __clang_version__;
 
 #if __clang_major__ >= 23
-/* clang emits a constructor that registers every record, as for targets without start and stop symbols. CUDA runs it as
- * a kernel if somebody launches it, so it must link and return. */
-__attribute__((device, weak)) void
-__rocov_register_function(void *) __asm__("\001__llvm_profile_register_function");
-__attribute__((device, weak)) void
-__rocov_register_names_function(void *, unsigned long long) __asm__("\001__llvm_profile_register_names_function");
-__attribute__((device, weak, used, no_profile_instrument_function)) void __rocov_register_function(void *) {}
-__attribute__((device, weak, used, no_profile_instrument_function)) void
-__rocov_register_names_function(void *, unsigned long long) {}
+/* clang emits a constructor that registers every record, as for targets without start and stop symbols. It calls the
+ * function of this name, and the one that registers becomes `__llvm_profile_register_functions1`, which nothing calls:
+ * PTX takes no definition of the functions that it calls, because clang declares them as `.extern`. At -O0 it stays, and
+ * ptxas rejects it. */
+__attribute__((device, weak, used, no_profile_instrument_function)) void __llvm_profile_register_functions(void) {}
 
 /* Counts as LLVM's own function does: each active lane counts, and counts as uniform if its whole warp is active. */
 __attribute__((device, weak, used, no_profile_instrument_function

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::support::artifacts::repository;
 use crate::support::command::{Ended, limited, rocov_run, run};
 use crate::support::compile::clang;
-use crate::support::profile::{functions, merge};
+use crate::support::profile::{Functions, functions, merge};
 use crate::support::unpacked::asked;
 
 /// A function's counts as LLVM's tools print them: the calls, then the other counters.
@@ -127,8 +127,12 @@ pub(crate) fn steps<const N: usize>(all: [&str; N]) -> Vec<String> {
 pub(crate) fn counts(profiles: &[PathBuf], data: &Path) -> Counts {
     let merged = data.join("merged.profdata");
     merge(profiles, &merged);
-    let found = functions(&merged).into_iter();
-    let counts = found.map(|(name, function)| {
+    counts_of(functions(&merged))
+}
+
+/// The counts of these functions.
+pub(crate) fn counts_of(found: Functions) -> Counts {
+    let counts = found.into_iter().map(|(name, function)| {
         let calls = [function.calls].into_iter();
         (name, calls.chain(function.blocks).collect())
     });
