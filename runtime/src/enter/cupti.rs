@@ -60,9 +60,11 @@ pub(super) mod calls {
     /// The calls after which a stream captures no more: `cuStreamEndCapture`, its `_ptsz`, and both `cuStreamDestroy`.
     pub(crate) const CAPTURE_ENDS: [u32; 4] = [497, 498, 127, 326];
     /// The calls that may destroy a context: `cuCtxDestroy`, `cuCtxDestroy_v2`, `cuCtxDetach`,
-    /// `cuDevicePrimaryCtxRelease`, `cuDevicePrimaryCtxRelease_v2`, `cuDevicePrimaryCtxReset` and
-    /// `cuDevicePrimaryCtxReset_v2`.
-    pub(crate) const CONTEXT_ENDS: [u32; 7] = [11, 322, 13, 387, 544, 389, 545];
+    /// `cuDevicePrimaryCtxRelease`, `cuDevicePrimaryCtxRelease_v2`, `cuDevicePrimaryCtxReset`,
+    /// `cuDevicePrimaryCtxReset_v2`, and `cuGreenCtxDestroy`, which releases the primary context.
+    pub(crate) const CONTEXT_ENDS: [u32; 8] = [11, 322, 13, 387, 544, 389, 545, 744];
+    /// Those that destroy the context that they are given, if they succeed.
+    pub(crate) const CONTEXT_DESTROYS: [u32; 2] = [11, 322];
 }
 
 /// `CUpti_CallbackData`, as far as rocov reads it.

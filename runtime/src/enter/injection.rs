@@ -206,6 +206,9 @@ unsafe fn driver_call(id: u32, data: &CallData) {
         calls::MODULE_UNLOAD if is_entered => tell(&CudaEvent::ModuleGoing(first)),
         calls::LIBRARY_UNLOAD if is_entered => tell(&CudaEvent::LibraryGoing(first)),
         id if calls::CONTEXT_ENDS.contains(&id) && is_entered => tell(&CudaEvent::ContextGoing),
+        id if calls::CONTEXT_DESTROYS.contains(&id) && has_succeeded(data) => {
+            tell(&CudaEvent::ContextGone(first));
+        }
         id if calls::CAPTURE_BEGINS.contains(&id) => {
             if is_entered {
                 tell(&CudaEvent::CaptureBegins(first));
