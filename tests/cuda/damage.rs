@@ -13,9 +13,16 @@ use crate::support::command::{limited, run};
 #[test]
 fn one_line_says_why_cupti_cannot_be_used() {
     let Some(setup) = Setup::get() else { return };
+    let older = setup.library("older.so").display().to_string();
     let cases = [
         ("ROCOV_CUPTI", "/nowhere/libcupti.so", "is not installed"),
+        ("ROCOV_CUPTI", &older, "CUPTI has no cuptiGetDeviceId"),
         ("STAND_IN_CUPTI", "taken", "another tool uses CUPTI"),
+        (
+            "STAND_IN_CUPTI",
+            "broken",
+            "cuptiSubscribe failed (CUPTI_ERROR_UNKNOWN)",
+        ),
     ];
     for (variable, value, line) in cases {
         let data = TempDir::new().expect("a directory can be made");

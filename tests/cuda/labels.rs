@@ -107,7 +107,7 @@ fn annotated(setup: &Setup, directory: &Path) -> Option<PathBuf> {
         .arg("-o")
         .arg(&program)
         .arg(repository("testdata/cuda/nvtx.c"));
-    run(compiler.arg(setup.driver()).arg("-ldl")).success();
+    run(compiler.arg(setup.library("libcuda.so.1")).arg("-ldl")).success();
     Some(program)
 }
 

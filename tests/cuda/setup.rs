@@ -35,14 +35,17 @@ impl Setup {
         let directory = TempDir::new().expect("a directory can be made");
         let within = |name: &str| directory.path().join(name);
         let source = |name: &str| repository("testdata/cuda").join(name);
-        let library = |name: &str, from: &str| {
+        let library = |name: &str, from: &str, options: &[&str]| {
             let mut command = limited("gcc");
-            command.args(["-shared", "-fPIC", "-O1", "-Wl,-soname"]);
+            command
+                .args(["-shared", "-fPIC", "-O1", "-Wl,-soname"])
+                .args(options);
             command.arg(format!("-Wl,{name}")).arg("-o");
             run(command.arg(within(name)).arg(source(from))).success();
         };
-        library("libcuda.so.1", "driver.c");
-        library("libcupti.so.12", "cupti.c");
+        library("libcuda.so.1", "driver.c", &[]);
+        library("libcupti.so.12", "cupti.c", &[]);
+        library("older.so", "cupti.c", &["-DOLDER"]);
         let mut command = limited("gcc");
         command
             .arg("-o")
@@ -79,9 +82,9 @@ impl Setup {
         command.env("ROCOV_CUPTI", self.directory.path().join("libcupti.so.12"))
     }
 
-    /// The stand-in for the driver.
-    pub(crate) fn driver(&self) -> PathBuf {
-        self.directory.path().join("libcuda.so.1")
+    /// A library of the stand-in.
+    pub(crate) fn library(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
     }
 
     /// Runs the program with `steps`, under `rocov run`.
