@@ -300,6 +300,12 @@ __attribute__((device, weak, used)) const char __rocov_llvm_counters = 1;
 #endif
 
 #if __clang_major__ >= 23
+/* clang emits a constructor that registers every record, as for targets without start and stop symbols. It calls the
+ * function of this name, and the one that registers becomes `__llvm_profile_register_functions1`, which nothing calls:
+ * PTX takes no definition of the functions that it calls, because clang declares them as `.extern`. At -O0 it stays, and
+ * ptxas rejects it, unless the plugin drops both. */
+__attribute__((device, weak, used, no_profile_instrument_function)) void __llvm_profile_register_functions(void) {}
+
 /* Counts as LLVM's own function does: each active lane counts, and counts as uniform if its whole warp is active. */
 __attribute__((device, weak, used, no_profile_instrument_function
 #ifdef __OPTIMIZE__

@@ -194,6 +194,14 @@ pub enum DeviceError {
         /// CUPTI's number of the module.
         id: u32,
     },
+    /// A kernel has failed. The CUDA driver answers no call for its context from then on.
+    #[error(
+        "a kernel or its GPU has failed with CUDA error {status}, so its context cannot be read any more"
+    )]
+    Faulted {
+        /// The driver's error (`CUresult`).
+        status: i32,
+    },
     /// The runtime of a load has ended.
     #[error("{runtime} is not running any more")]
     NotRunning {

@@ -31,6 +31,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::device::cuda::modules::is_cuda;
 use crate::device::{Agent, Device, DeviceError, DeviceRange, Executable};
 use crate::discover::filter::{Filter, file_of};
 use crate::discover::host_files::HostFiles;
@@ -70,7 +71,7 @@ pub struct Session {
     registry: Registry,
     keeper: Keeper,
     is_ending: bool,
-    /// True if another drain takes the code objects without copies of their counters.
+    /// True if LLVM's drain takes the code objects that it knows.
     takes_copies_only: bool,
     /// True if executables were loaded past the hooks.
     has_missed: bool,
@@ -165,7 +166,7 @@ impl Session {
             not_kept.extend(self.keeper.keep(device, &found).err());
             let load = found.into_load(generation, host);
             instrumented += usize::from(load.is_some());
-            if let Some(load) = load.filter(|it| !self.takes_copies_only || it.has_copies()) {
+            if let Some(load) = load.filter(|it| !self.takes_copies_only || !is_of_llvm(it)) {
                 generations.push(generation);
                 self.loads.insert(generation, load);
             }
@@ -289,11 +290,11 @@ impl Session {
         self.keeper.registry_file()
     }
 
-    /// Leaves the code objects without copies of their counters to another drain, which does not know of copies. From
+    /// Leaves the code objects of AMD GPUs without copies of their counters to LLVM's drain, which knows no others. From
     /// now on this session drains the others only.
     pub fn leave_plain_counters(&mut self) {
         self.takes_copies_only = true;
-        let left = self.loads.extract_if(.., |_, load| !load.has_copies());
+        let left = self.loads.extract_if(.., |_, load| is_of_llvm(load));
         for generation in left.map(|(generation, _)| generation).collect::<Vec<_>>() {
             self.settle(generation);
         }
@@ -493,4 +494,9 @@ fn walk_failed(error: DeviceError) -> Loss {
         code_object: "the walk over executables".into(),
         cause: Cause::Failed(error.into()),
     }
+}
+
+/// Returns whether LLVM's drain for HIP knows the counters of a load.
+fn is_of_llvm(load: &Load) -> bool {
+    !load.has_copies() && !is_cuda(load.executable.0)
 }

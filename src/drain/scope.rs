@@ -20,11 +20,21 @@ pub enum Scope {
 pub struct Scopes {
     /// The label of the whole process.
     base: Option<Label>,
-    /// The open labels, the latest last: the thread, and the whole label from the outermost name on.
-    open: Vec<(u64, Option<Label>)>,
+    /// The open labels, the latest last.
+    open: Vec<Open>,
     /// The label of the dump that gets the current counts.
     dump: Option<String>,
     window: Window,
+}
+
+/// An open label.
+#[derive(Debug)]
+struct Open {
+    thread: u64,
+    /// The domain in which it was opened. Labels of different domains may close in any order.
+    domain: u64,
+    /// The whole label from the outermost name on.
+    label: Option<Label>,
 }
 
 /// The state of the process's window. It is open between `start` and `stop`.
@@ -66,29 +76,46 @@ impl Scopes {
     /// Fails if `label` is not valid. Counts then go to the thread's innermost label. Call [`Scopes::pop`] in
     /// this case too, so that callers can open and close in pairs.
     pub fn push(&mut self, thread: u64, label: &str) -> Result<(), LabelError> {
+        self.push_in(thread, 0, label)
+    }
+
+    /// Does the work of [`Scopes::push`] for a label of a domain. Domain 0 is that of [`Scopes::push`].
+    ///
+    /// # Errors
+    /// Fails if [`Scopes::push`] would.
+    pub fn push_in(&mut self, thread: u64, domain: u64, label: &str) -> Result<(), LabelError> {
         let outer = self.innermost(thread);
         let label = within(outer, label);
         let outer = outer.cloned();
-        self.open
-            .push((thread, label.as_ref().ok().cloned().or(outer)));
+        self.open.push(Open {
+            thread,
+            domain,
+            label: label.as_ref().ok().cloned().or(outer),
+        });
         label.map(drop)
     }
 
     /// Closes a thread's innermost label. Returns false if it has none.
     pub fn pop(&mut self, thread: u64) -> bool {
-        let last = self.open.iter().rposition(|(of, _)| *of == thread);
+        self.pop_in(thread, 0)
+    }
+
+    /// Closes a thread's innermost label of a domain. Labels within it keep its name. Returns false if it has none.
+    pub fn pop_in(&mut self, thread: u64, domain: u64) -> bool {
+        let is_it = |open: &Open| open.thread == thread && open.domain == domain;
+        let last = self.open.iter().rposition(is_it);
         last.map(|last| self.open.remove(last)).is_some()
     }
 
     /// Returns whether a thread has open labels.
     #[must_use]
     pub fn has_open(&self, thread: u64) -> bool {
-        self.open.iter().any(|(of, _)| *of == thread)
+        self.open.iter().any(|open| open.thread == thread)
     }
 
     /// Closes all labels of a thread that has ended.
     pub fn close(&mut self, thread: u64) {
-        self.open.retain(|(of, _)| *of != thread);
+        self.open.retain(|open| open.thread != thread);
     }
 
     /// Assigns counts from now on to a dump of this label, within the open labels. `None` ends that.
@@ -134,15 +161,15 @@ impl Scopes {
 
     /// The latest open label of `thread`.
     fn innermost(&self, thread: u64) -> Option<&Label> {
-        let own = self.open.iter().rev().find(|(of, _)| *of == thread);
-        own.map_or(self.base.as_ref(), |(_, label)| label.as_ref())
+        let own = self.open.iter().rev().find(|open| open.thread == thread);
+        own.map_or(self.base.as_ref(), |open| open.label.as_ref())
     }
 
     /// The innermost labels of all threads, ordered by name.
     fn labels(&self) -> Vec<Label> {
         let mut labels: Vec<Label> = Vec::new();
-        for (thread, _) in &self.open {
-            let Some(label) = self.innermost(*thread) else {
+        for open in &self.open {
+            let Some(label) = self.innermost(open.thread) else {
                 continue;
             };
             if let Err(at) = labels.binary_search(label) {

@@ -28,6 +28,19 @@ fn labels_nest_and_end_in_pairs() {
 }
 
 #[test]
+fn labels_of_domains_end_in_any_order() {
+    let mut scopes = Scopes::default();
+    scopes.push(1, "step").unwrap();
+    scopes.push_in(1, 7, "library/sort").unwrap();
+    assert_eq!(current(&scopes), "step/library/sort");
+    assert!(scopes.pop(1));
+    assert_eq!(current(&scopes), "step/library/sort");
+    assert!(!scopes.pop(1) && !scopes.pop_in(1, 8) && !scopes.pop_in(2, 7));
+    assert!(scopes.pop_in(1, 7));
+    assert_eq!(current(&scopes), "unlabelled");
+}
+
+#[test]
 fn threads_share_what_is_counted_meanwhile() {
     let mut scopes = Scopes::new(Some("all".parse().unwrap()));
     assert_eq!(current(&scopes), "unlabelled");

@@ -1,4 +1,5 @@
-// The stand-in for CUPTI: see stand_in.h. STAND_IN_CUPTI=taken answers as if another tool had subscribed.
+// The stand-in for CUPTI: see stand_in.h. STAND_IN_CUPTI=taken answers as if another tool had subscribed, and broken as
+// if it did not fit the driver. It is compiled once more as an older one, without a function.
 #include "stand_in.h"
 
 #include <stdlib.h>
@@ -9,6 +10,8 @@ int cuptiSubscribe(void **subscriber, Callback callback, void *user) {
   const char *answer = getenv("STAND_IN_CUPTI");
   if (answer != NULL && strcmp(answer, "taken") == 0)
     return 39;
+  if (answer != NULL && strcmp(answer, "broken") == 0)
+    return 999;
   *subscriber = &stand_in_callback;
   stand_in_callback = callback;
   return 0;
@@ -20,6 +23,9 @@ int cuptiEnableCallback(uint32_t enable, void *subscriber, int domain, uint32_t 
   return 0;
 }
 
+#ifdef OLDER
+#define cuptiGetDeviceId cuptiGetDevice
+#endif
 int cuptiGetDeviceId(const void *context, uint32_t *device) {
   *device = (uint32_t)stand_in_device_of(context);
   return 0;

@@ -1,13 +1,26 @@
 // The stand-in for the CUDA driver: see stand_in.h.
+#define _GNU_SOURCE
 #include "stand_in.h"
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUCCESS = 0, INVALID_VALUE = 1, INVALID_IMAGE = 200, INVALID_CONTEXT = 201, NOT_FOUND = 500 };
+enum {
+  SUCCESS = 0,
+  INVALID_VALUE = 1,
+  INVALID_IMAGE = 200,
+  INVALID_CONTEXT = 201,
+  INVALID_HANDLE = 400,
+  NOT_FOUND = 500,
+  NOT_READY = 600,
+  LAUNCH_FAILED = 719,
+  CAPTURE_UNSUPPORTED = 900,
+  CAPTURE_INVALIDATED = 901
+};
 enum { DEVICES = 2, MANY = 4096 };
 
 Callback stand_in_callback;
@@ -15,6 +28,8 @@ unsigned char stand_in_enabled[4][1024];
 
 struct Context {
   int device, alive;
+  int failed;  // a kernel has failed: each call of the context answers with its error
+  int busy;    // the number of times that the driver says that a kernel runs
 };
 struct Variable {
   char *name, *memory;
@@ -43,9 +58,25 @@ static uint32_t last_id = 22;
 static struct Variable *all[MANY];
 static size_t variable_count;
 
+// The driver's lock. CUPTI tells of modules and contexts while it is held, as the driver may do.
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+#define LOCKED(body)                                                                                                   \
+  do {                                                                                                                 \
+    pthread_mutex_lock(&lock);                                                                                         \
+    body;                                                                                                              \
+    pthread_mutex_unlock(&lock);                                                                                       \
+  } while (0)
+
 int stand_in_device_of(const void *context) { return ((const struct Context *)context)->device; }
 
 static struct Context *current(void) { return depth > 0 ? stack[depth - 1] : NULL; }
+
+// What a call in the current context answers if it does nothing wrong itself.
+static int state(void) {
+  if (current() == NULL || !current()->alive)
+    return INVALID_CONTEXT;
+  return current()->failed ? LAUNCH_FAILED : SUCCESS;
+}
 
 // CUpti_ResourceData and CUpti_ModuleResourceData.
 struct ModuleData {
@@ -85,7 +116,7 @@ static void tell_call(uint32_t id, int site, const char *name, const void *param
     const uint64_t words[] = {__VA_ARGS__};                                                                            \
     int result = SUCCESS;                                                                                              \
     tell_call(id, 0, __func__, words, NULL);                                                                           \
-    body;                                                                                                              \
+    LOCKED(body);                                                                                                      \
     tell_call(id, 1, __func__, words, &result);                                                                        \
     return result;                                                                                                     \
   } while (0)
@@ -96,7 +127,7 @@ int cuInit(unsigned flags) {
   if (started++)
     return SUCCESS;
   for (int i = 0; i < DEVICES; ++i)
-    contexts[i] = (struct Context){i, 1};
+    contexts[i].device = i;
   const char *injection = getenv("CUDA_INJECTION64_PATH");
   void *library = injection != NULL && *injection ? dlopen(injection, RTLD_NOW) : NULL;
   int (*begin)(void) = library != NULL ? (int (*)(void))dlsym(library, "InitializeInjection") : NULL;
@@ -127,14 +158,16 @@ int cuDeviceGetUuid(char *uuid, int device) {
   return SUCCESS;
 }
 
+// A primary context has one address, however often it is made.
 int cuDevicePrimaryCtxRetain(struct Context **context, int device) {
   *context = &contexts[device];
+  (*context)->alive = 1;
   return SUCCESS;
 }
 int cuCtxCreate_v2(struct Context **context, unsigned flags, int device) {
   (void)flags;
   *context = &contexts[context_count++];
-  **context = (struct Context){device, 1};
+  **context = (struct Context){.device = device, .alive = 1};
   stack[depth++] = *context;
   return SUCCESS;
 }
@@ -155,15 +188,40 @@ int cuCtxPopCurrent_v2(struct Context **context) {
   return SUCCESS;
 }
 
+static void forget(struct Module *module) {
+  for (size_t k = 0; k < module->count; ++k) {
+    memset(module->variables[k].memory, 0xee, module->variables[k].size);
+    for (size_t i = 0; i < variable_count; ++i)
+      if (all[i] == &module->variables[k])
+        all[i] = all[--variable_count];
+  }
+  module->count = 0;
+}
 static void destroy(struct Context *context) {
   tell_resource(2, context, NULL);
   for (int i = 0; i < MANY; ++i)
-    if (modules[i] != NULL && modules[i]->context == context)
+    if (modules[i] != NULL && modules[i]->context == context) {
+      forget(modules[i]);
       modules[i] = NULL;
-  context->alive = 0;
+    }
+  context->alive = context->failed = 0;
 }
 int cuCtxDestroy_v2(struct Context *context) { CALL(322, destroy(context), (uint64_t)context); }
 int cuDevicePrimaryCtxRelease_v2(int device) { CALL(544, destroy(&contexts[device]), (uint64_t)device); }
+int cuDevicePrimaryCtxReset_v2(int device) {
+  CALL(545, destroy(&contexts[device]); contexts[device].alive = 1, (uint64_t)device);
+}
+
+// A kernel fails.
+int standInTrap(void) {
+  current()->failed = 1;
+  return SUCCESS;
+}
+// A kernel runs until the driver was asked this many times.
+int standInKernel(int times) {
+  current()->busy = times;
+  return SUCCESS;
+}
 
 // Loads the variables of a cubin.
 static int place(struct Module *module, const char *image) {
@@ -200,6 +258,8 @@ static size_t size_of(const char *image) {
 }
 
 static int load(struct Module **made, struct Library *library, const char *image) {
+  if (state() != SUCCESS)
+    return state();
   struct Module *module = calloc(1, sizeof *module);
   module->context = current();
   module->library = library;
@@ -233,12 +293,26 @@ static char *read_file(const char *path) {
   return content;
 }
 
+// PTX is compiled: the cubin lies beside the file. It begins with a comment that names the cubin.
+static const char *compiled(const char *image) {
+  char path[4096];
+  if (sscanf(image, "// cubin: %4095s", path) != 1)
+    return image;
+  return read_file(path);
+}
 int cuModuleLoadData(struct Module **module, const char *image) {
-  CALL(19, result = load(module, NULL, image), (uint64_t)module, (uint64_t)image);
+  CALL(19, result = load(module, NULL, compiled(image)), (uint64_t)module, (uint64_t)image);
+}
+int cuModuleLoadDataEx(struct Module **module, const char *image, unsigned count, void *options, void *values) {
+  (void)count, (void)options, (void)values;
+  CALL(20, result = load(module, NULL, compiled(image)), (uint64_t)module, (uint64_t)image);
+}
+int cuModuleLoadFatBinary(struct Module **module, const char *image) {
+  CALL(21, result = load(module, NULL, compiled(image)), (uint64_t)module, (uint64_t)image);
 }
 int cuModuleLoad(struct Module **module, const char *path) {
   char *image = read_file(path);
-  CALL(18, result = image != NULL ? load(module, NULL, image) : NOT_FOUND, (uint64_t)module, (uint64_t)path);
+  CALL(18, result = image != NULL ? load(module, NULL, compiled(image)) : NOT_FOUND, (uint64_t)module, (uint64_t)path);
 }
 
 static void unload(struct Module *module) {
@@ -247,16 +321,30 @@ static void unload(struct Module *module) {
   for (int i = 0; i < MANY; ++i)
     if (modules[i] == module)
       modules[i] = NULL;
-  for (size_t k = 0; k < module->count; ++k)
-    memset(module->variables[k].memory, 0xee, module->variables[k].size);
+  forget(module);
 }
-int cuModuleUnload(struct Module *module) { CALL(22, unload(module), (uint64_t)module); }
+static int is_loaded(const struct Module *module) {
+  for (int i = 0; i < MANY; ++i)
+    if (modules[i] != NULL && modules[i] == module)
+      return 1;
+  return 0;
+}
+int cuModuleUnload(struct Module *module) {
+  CALL(22, if (is_loaded(module)) unload(module); else result = INVALID_HANDLE, (uint64_t)module);
+}
 
 int cuLibraryLoadData(struct Library **library, const char *code, void *a, void *b, unsigned c, void *d, void *e,
                       unsigned f) {
   (void)a, (void)b, (void)c, (void)d, (void)e, (void)f;
   CALL(678, *library = calloc(1, sizeof **library); (*library)->image = (char *)code, (uint64_t)library,
        (uint64_t)code);
+}
+
+int cuLibraryLoadFromFile(struct Library **library, const char *path, void *a, void *b, unsigned c, void *d, void *e,
+                          unsigned f) {
+  (void)a, (void)b, (void)c, (void)d, (void)e, (void)f;
+  CALL(679, *library = calloc(1, sizeof **library); (*library)->image = read_file(path), (uint64_t)library,
+       (uint64_t)path);
 }
 
 static struct Module *module_of(struct Library *library, struct Context *context) {
@@ -266,14 +354,19 @@ static struct Module *module_of(struct Library *library, struct Context *context
   return NULL;
 }
 int cuLibraryGetModule(struct Module **module, struct Library *library) {
-  CALL(682, *module = module_of(library, current()); if (*module == NULL) result = load(module, library, library->image),
-       (uint64_t)module, (uint64_t)library);
+  CALL(682, *module = module_of(library, current());
+       if (*module == NULL) result = load(module, library, compiled(library->image)), (uint64_t)module,
+       (uint64_t)library);
 }
 // What a launch of a kernel of the library does the first time: no call tells of the handle.
 int standInLaunch(struct Library *library) {
-  struct Module *module = module_of(library, current());
-  return module != NULL ? SUCCESS : load(&module, library, library->image);
+  int result = SUCCESS;
+  LOCKED(struct Module *module = module_of(library, current());
+         if (module == NULL) result = load(&module, library, compiled(library->image)));
+  return result;
 }
+// The module that the driver has loaded by itself. No call tells of it.
+struct Module *standInModule(struct Library *library) { return module_of(library, current()); }
 static void unload_all(struct Library *library) {
   for (int i = 0; i < MANY; ++i)
     if (modules[i] != NULL && modules[i]->library == library)
@@ -281,7 +374,11 @@ static void unload_all(struct Library *library) {
 }
 int cuLibraryUnload(struct Library *library) { CALL(680, unload_all(library), (uint64_t)library); }
 
-int cuModuleGetGlobal_v2(char **address, size_t *size, struct Module *module, const char *name) {
+static int global(char **address, size_t *size, struct Module *module, const char *name) {
+  if (state() != SUCCESS)
+    return state();
+  if (!is_loaded(module))
+    return INVALID_HANDLE;
   for (size_t k = 0; k < module->count; ++k)
     if (module->variables[k].is_global && strcmp(module->variables[k].name, name) == 0) {
       *address = module->variables[k].memory;
@@ -290,9 +387,16 @@ int cuModuleGetGlobal_v2(char **address, size_t *size, struct Module *module, co
     }
   return NOT_FOUND;
 }
+int cuModuleGetGlobal_v2(char **address, size_t *size, struct Module *module, const char *name) {
+  int result;
+  LOCKED(result = global(address, size, module, name));
+  return result;
+}
 
 // A copy must stay inside a variable.
 static int check(const char *address, size_t size) {
+  if (state() != SUCCESS)
+    return state();
   for (size_t k = 0; k < variable_count; ++k)
     if (address >= all[k]->memory && address + size <= all[k]->memory + all[k]->size)
       return SUCCESS;
@@ -300,22 +404,21 @@ static int check(const char *address, size_t size) {
 }
 int cuMemcpyDtoHAsync_v2(void *to, const char *from, size_t size, void *stream) {
   (void)stream;
-  const int status = check(from, size);
-  if (status == SUCCESS)
-    memcpy(to, from, size);
+  int status;
+  LOCKED(status = check(from, size); if (status == SUCCESS) memcpy(to, from, size));
   return status;
 }
 int cuMemcpyHtoDAsync_v2(char *to, const void *from, size_t size, void *stream) {
   (void)stream;
-  const int status = check(to, size);
-  if (status == SUCCESS)
-    memcpy(to, from, size);
+  int status;
+  LOCKED(status = check(to, size); if (status == SUCCESS) memcpy(to, from, size));
   return status;
 }
 int cuMemcpyHtoD_v2(char *to, const void *from, size_t size) { return cuMemcpyHtoDAsync_v2(to, from, size, NULL); }
 
-// Streams and events have nothing to wait for.
+// Streams and events have nothing to wait for, but kernels that the program plays.
 static char a_stream, an_event;
+static int capturing, invalidated;
 int cuThreadExchangeStreamCaptureMode(int *mode) {
   *mode = 0;
   return SUCCESS;
@@ -323,18 +426,36 @@ int cuThreadExchangeStreamCaptureMode(int *mode) {
 int cuStreamCreate(void **stream, unsigned flags) {
   (void)flags;
   *stream = &a_stream;
-  return SUCCESS;
+  int result;
+  LOCKED(result = state());
+  return result;
 }
 int cuStreamSynchronize(void *stream) { return stream != NULL ? SUCCESS : INVALID_VALUE; }
 int cuStreamDestroy_v2(void *stream) { return stream != NULL ? SUCCESS : INVALID_VALUE; }
 int cuEventCreate(void **event, unsigned flags) {
   (void)flags;
   *event = &an_event;
-  return SUCCESS;
+  return state();
 }
-int cuEventRecord(void *event, void *stream) { return event != stream ? SUCCESS : INVALID_VALUE; }
-int cuCtxRecordEvent(void *context, void *event) { return event != context ? SUCCESS : INVALID_VALUE; }
-int cuEventQuery(void *event) { return event != NULL ? SUCCESS : INVALID_VALUE; }
+int cuEventRecord(void *event, void *stream) { return event != stream ? state() : INVALID_VALUE; }
+int cuCtxRecordEvent(void *context, void *event) {
+  (void)context, (void)event;
+  int result = state();
+  LOCKED(if (capturing) result = CAPTURE_UNSUPPORTED; invalidated |= capturing);
+  return result;
+}
+int cuEventQuery(void *event) {
+  (void)event;
+  if (current()->busy > 0 && current()->busy-- > 0)
+    return NOT_READY;
+  return state();
+}
+int cuStreamBeginCapture_v2(void *stream, int mode) {
+  CALL(539, (void)mode; capturing = 1; invalidated = 0, (uint64_t)stream);
+}
+int cuStreamEndCapture(void *stream, void **graph) {
+  CALL(497, (void)graph; capturing = 0; result = invalidated ? CAPTURE_INVALIDATED : SUCCESS, (uint64_t)stream);
+}
 int cuEventDestroy_v2(void *event) { return event != NULL ? SUCCESS : INVALID_VALUE; }
 int cuMemHostAlloc(void **memory, size_t size, unsigned flags) {
   (void)flags;

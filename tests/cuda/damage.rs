@@ -7,14 +7,22 @@ use object::{LittleEndian, Object, ObjectSection, ObjectSymbol};
 use tempfile::TempDir;
 
 use crate::setup::{BIN_OF, Setup, counts, expect, profiles, step, steps};
-use crate::support::command::run;
+use crate::support::artifacts::built;
+use crate::support::command::{limited, run};
 
 #[test]
 fn one_line_says_why_cupti_cannot_be_used() {
     let Some(setup) = Setup::get() else { return };
+    let older = setup.library("older.so").display().to_string();
     let cases = [
         ("ROCOV_CUPTI", "/nowhere/libcupti.so", "is not installed"),
+        ("ROCOV_CUPTI", &older, "CUPTI has no cuptiGetDeviceId"),
         ("STAND_IN_CUPTI", "taken", "another tool uses CUPTI"),
+        (
+            "STAND_IN_CUPTI",
+            "broken",
+            "cuptiSubscribe failed (CUPTI_ERROR_UNKNOWN)",
+        ),
     ];
     for (variable, value, line) in cases {
         let data = TempDir::new().expect("a directory can be made");
@@ -69,6 +77,27 @@ fn damaged(good: &[u8]) -> [(Vec<u8>, &'static str); 2] {
         // `r_info`
         (with(kind, symbol | 77), "has a relocation of type 77"),
     ]
+}
+
+#[test]
+fn a_tool_that_takes_the_place_later_costs_one_line() {
+    let Some(setup) = Setup::get() else { return };
+    let data = TempDir::new().expect("a directory can be made");
+    for (program, lines) in [("steps", 2), ("true", 1)] {
+        let mut command = limited(built("rocov"));
+        command.args(["run", "-o"]).arg(data.path());
+        command.args(["--", "env", "CUDA_INJECTION64_PATH=/nowhere/tool.so"]);
+        match program {
+            "steps" => setup.program(&mut command, "steps"),
+            other => command.arg(other),
+        };
+        let ended = run(&mut command).success();
+        let said: Vec<&str> = ended.stderr.lines().collect();
+        assert_eq!(said.len(), lines, "{ended}");
+        let expected =
+            "names /nowhere/tool.so, and not librocov: no counts come from NVIDIA GPUs; ";
+        assert_eq!(said[0].contains(expected), lines == 2, "{ended}");
+    }
 }
 
 #[test]

@@ -1,8 +1,13 @@
 //! Modules that are loaded and unloaded in each way.
 
+use object::read::NameOrOrdinal;
+use object::read::elf::ElfFile64;
+use object::{LittleEndian, Object};
 use tempfile::TempDir;
 
 use crate::setup::{BIN_OF, HISTOGRAM, Setup, counts, expect, profiles, step, steps};
+use crate::support::artifacts::built;
+use crate::support::command::{limited, run};
 
 fn data() -> TempDir {
     TempDir::new().expect("a directory can be made")
@@ -72,6 +77,50 @@ fn each_gpu_has_its_own_counts() {
     expect(&counts(&found[..1], data.path()), &[(BIN_OF, &[1, 0, 0])]);
     expect(&counts(&found[1..], data.path()), &[(BIN_OF, &[0, 5, 0])]);
     expect(&counts(&found, data.path()), &[(BIN_OF, &[1, 5, 0])]);
+}
+
+/// The driver loads an injection with RTLD_NOW, and a machine with CUDA need not have ROCm.
+#[test]
+fn a_program_needs_librocov_as_its_injection_only() {
+    let Some(setup) = Setup::get() else { return };
+    let librocov = built("librocov.so");
+    let content = std::fs::read(&librocov).expect("it was built");
+    let elf = ElfFile64::<LittleEndian>::parse(&*content).expect("an ELF");
+    for import in elf.imports().expect("a table of symbols") {
+        // glibc's versions come with its libraries. A symbol without one may be missing anywhere.
+        let import = import.expect("a symbol");
+        let library = String::from_utf8_lossy(import.library());
+        let NameOrOrdinal::Name(name) = import.name() else {
+            panic!("a symbol without a name");
+        };
+        let name = String::from_utf8_lossy(name);
+        let is_weak = name.starts_with("_ITM_") || name == "__gmon_start__";
+        let is_of_glibc = ["libc.so.6", "ld-linux-x86-64.so.2"].contains(&&*library);
+        assert!(is_weak || is_of_glibc, "{name} of {library}");
+    }
+    let data = data();
+    let mut command = limited(setup.library("steps"));
+    command.arg(step("load", &setup.cubin));
+    command.args(["plant:__profc__Z6bin_off:1,2,3", "exit:6"]);
+    command.env("LD_LIBRARY_PATH", setup.library(""));
+    command.env("ROCOV_CUPTI", setup.library("libcupti.so.12"));
+    command.env("CUDA_INJECTION64_PATH", &librocov);
+    command.env("LLVM_PROFILE_FILE", data.path().join("profraw/%p.profraw"));
+    run(&mut command).with_status(6).silently();
+    let found = counts(&profiles(data.path()), data.path());
+    expect(&found, &[(BIN_OF, &[1, 2, 3])]);
+}
+
+#[test]
+fn llvms_drain_for_hip_does_not_get_cuda_code() {
+    let Some(setup) = Setup::get() else { return };
+    let data = data();
+    let mut all = vec![step("load", &setup.cubin)];
+    all.extend(steps(["plant:__profc__Z6bin_off:1,2,3"]));
+    let mut command = setup.command(data.path(), &all);
+    run(command.env("ROCOV_DRAIN", "llvm")).success().silently();
+    let found = counts(&profiles(data.path()), data.path());
+    expect(&found, &[(BIN_OF, &[1, 2, 3])]);
 }
 
 #[test]

@@ -3,7 +3,10 @@
 //!
 //! `tools/dev/hardware` has the tests on a GPU.
 
+mod compilers;
+mod contexts;
 mod damage;
+mod labels;
 mod loads;
 mod names;
 mod setup;

@@ -1,14 +1,9 @@
 //! Counters of functions with names of all kinds, by each clang that compiles CUDA. The driver tells the addresses of global and
 //! weak variables only, and PTX takes few characters in a name.
 
-use std::fs;
-use std::path::Path;
-
-use object::read::elf::ElfFile64;
-use object::{LittleEndian, Object, ObjectSymbol};
 use tempfile::TempDir;
 
-use crate::setup::{Setup, counts_by, profiles, step};
+use crate::setup::{Setup, counters, counts_by, profiles, step};
 use crate::support::compilers::Compiler;
 
 /// The mangled names of the functions in testdata/cuda/names.cu, as their profiles have them.
@@ -19,18 +14,6 @@ const FUNCTIONS: [&str; 5] = [
     "names.cu:_ZL7of_uniti",
     "names.cu:_ZN12_GLOBAL__N_17unnamedEi",
 ];
-
-/// The names of the variables with counters, and the numbers of these.
-fn counters(cubin: &Path) -> Vec<(String, u64)> {
-    let bytes = fs::read(cubin).expect("it was made");
-    let elf = ElfFile64::<LittleEndian>::parse(&*bytes).expect("a cubin");
-    let symbols = elf.symbols().filter_map(|symbol| {
-        let name = symbol.name().ok()?;
-        name.starts_with("__profc_")
-            .then(|| (name.to_owned(), symbol.size() / 8))
-    });
-    symbols.collect()
-}
 
 #[test]
 fn functions_of_all_kinds_are_drained() {

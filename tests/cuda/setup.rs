@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use object::read::elf::ElfFile64;
+use object::{LittleEndian, Object, ObjectSymbol};
 use tempfile::TempDir;
 
 use crate::support::artifacts::repository;
 use crate::support::command::{Ended, limited, rocov_run, run};
 use crate::support::compile::clang;
-use crate::support::profile::{functions_by, merge_by, profdata};
+use crate::support::profile::{Functions, functions_by, merge_by, profdata};
 use crate::support::unpacked::asked;
 
 /// A function's counts as LLVM's tools print them: the calls, then the other counters.
@@ -36,20 +38,27 @@ impl Setup {
         let directory = TempDir::new().expect("a directory can be made");
         let within = |name: &str| directory.path().join(name);
         let source = |name: &str| repository("testdata/cuda").join(name);
-        let library = |name: &str, from: &str| {
+        let library = |name: &str, from: &str, options: &[&str]| {
             let mut command = limited("gcc");
-            command.args(["-shared", "-fPIC", "-O1", "-Wl,-soname"]);
+            command
+                .args(["-shared", "-fPIC", "-O1", "-Wl,-soname"])
+                .args(options);
             command.arg(format!("-Wl,{name}")).arg("-o");
             run(command.arg(within(name)).arg(source(from))).success();
         };
-        library("libcuda.so.1", "driver.c");
-        library("libcupti.so.12", "cupti.c");
+        library("libcuda.so.1", "driver.c", &[]);
+        library("libcupti.so.12", "cupti.c", &[]);
+        library("older.so", "cupti.c", &["-DOLDER"]);
         let mut command = limited("gcc");
         command
             .arg("-o")
             .arg(within("steps"))
             .arg(source("steps.c"));
-        run(command.arg(within("libcuda.so.1"))).success();
+        run(command
+            .arg(within("libcuda.so.1"))
+            .arg("-ldl")
+            .arg("-pthread"))
+        .success();
         let cubin = within("kernels.cubin");
         let plain = within("plain.cubin");
         let setup = Self {
@@ -75,11 +84,20 @@ impl Setup {
     /// The program with `steps`, under `rocov run`.
     pub(crate) fn command(&self, data: &Path, steps: &[String]) -> Command {
         let mut command = rocov_run(None, data);
-        command.arg(self.directory.path().join("steps"));
-        command.args(steps);
-        command.env("LD_LIBRARY_PATH", self.directory.path());
-        command.env("ROCOV_CUPTI", self.directory.path().join("libcupti.so.12"));
+        self.program(&mut command, "steps").args(steps);
         command
+    }
+
+    /// Adds a program to a command that runs it, with the stand-in's libraries.
+    pub(crate) fn program<'a>(&self, command: &'a mut Command, name: &str) -> &'a mut Command {
+        command.arg(self.directory.path().join(name));
+        command.env("LD_LIBRARY_PATH", self.directory.path());
+        command.env("ROCOV_CUPTI", self.directory.path().join("libcupti.so.12"))
+    }
+
+    /// A library of the stand-in.
+    pub(crate) fn library(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
     }
 
     /// Runs the program with `steps`, under `rocov run`.
@@ -139,12 +157,28 @@ pub(crate) fn counts(profiles: &[PathBuf], data: &Path) -> Counts {
 pub(crate) fn counts_by(profdata: &str, profiles: &[PathBuf], data: &Path) -> Counts {
     let merged = data.join("merged.profdata");
     merge_by(profdata, profiles, &merged);
-    let found = functions_by(profdata, &merged).into_iter();
-    let counts = found.map(|(name, function)| {
+    counts_of(functions_by(profdata, &merged))
+}
+
+/// The counts of these functions.
+pub(crate) fn counts_of(found: Functions) -> Counts {
+    let counts = found.into_iter().map(|(name, function)| {
         let calls = [function.calls].into_iter();
         (name, calls.chain(function.blocks).collect())
     });
     counts.collect()
+}
+
+/// The names of the variables with counters in a cubin, and the numbers of these.
+pub(crate) fn counters(cubin: &Path) -> Vec<(String, u64)> {
+    let bytes = fs::read(cubin).expect("it was made");
+    let elf = ElfFile64::<LittleEndian>::parse(&*bytes).expect("a cubin");
+    let symbols = elf.symbols().filter_map(|symbol| {
+        let name = symbol.name().ok()?;
+        let is_one = name.starts_with("__profc_");
+        is_one.then(|| (name.to_owned(), symbol.size() / 8))
+    });
+    symbols.collect()
 }
 
 /// The profiles of NVIDIA GPUs in a data directory.

@@ -28,11 +28,13 @@ constexpr StringLiteral Mark = "__rocov_llvm_counters";
 constexpr StringLiteral Counted[] = {"__profc_", "__llvm_prf_unifcnt_",
                                      "__profbm_", "__rocov_copies_area"};
 constexpr StringLiteral Record = "__profd_";
+/// The names of the unit's functions.
+constexpr StringLiteral Names = "__llvm_prf_nm";
 
-/// LLVM's constructor that registers all records, and the functions that it
-/// calls (LLVM's InstrProfiling.cpp).
-constexpr StringLiteral Constructors[] = {
-    "__llvm_profile_init", "__llvm_profile_register_functions"};
+/// LLVM's constructor that registers all records, the function that it calls,
+/// and those that this one calls (LLVM's InstrProfiling.cpp). rocov's header
+/// may have a function of the second name, and LLVM's then gets a number.
+constexpr StringLiteral Constructor = "__llvm_profile_init";
 constexpr StringLiteral Registration = "__llvm_profile_register_";
 
 std::string unitName(const Module &M) {
@@ -66,6 +68,8 @@ static StringRef prefixOf(StringRef Name, ArrayRef<StringLiteral> Prefixes) {
 
 static void nameVariable(GlobalVariable &Variable, StringRef Unit) {
   StringRef Name = Variable.getName();
+  if (Name == Names && Variable.hasExternalLinkage())
+    Variable.setName(Twine(Names) + "_" + Unit);
   StringRef Prefix = prefixOf(Name, Counted);
   bool Changes = !Prefix.empty();
   if (!Changes)
@@ -90,39 +94,39 @@ static void nameVariable(GlobalVariable &Variable, StringRef Unit) {
 }
 
 static void dropRegistration(Module &M) {
-  auto IsOne = [](const Constant *C) {
-    const auto *F = dyn_cast_or_null<Function>(C->stripPointerCasts());
-    return F && is_contained(Constructors, F->getName());
-  };
-  // Nothing else refers to them.
-  if (GlobalVariable *All = M.getNamedGlobal("llvm.global_ctors"))
-    if (auto *List = dyn_cast<ConstantArray>(All->getInitializer())) {
-      SmallVector<Constant *, 4> Kept;
-      for (const Use &Entry : List->operands())
-        if (!IsOne(cast<Constant>(cast<Constant>(Entry)->getOperand(1))))
-          Kept.push_back(cast<Constant>(Entry));
-      if (Kept.size() == List->getNumOperands())
-        return;
-      ArrayType *Type =
-          ArrayType::get(List->getType()->getElementType(), Kept.size());
-      if (!Kept.empty()) {
-        auto *Now = new GlobalVariable(
-            M, Type, All->isConstant(), All->getLinkage(),
-            ConstantArray::get(Type, Kept), "", All);
-        Now->takeName(All);
-      }
-      All->eraseFromParent();
-    }
-  for (StringRef Name : Constructors)
-    if (Function *F = M.getFunction(Name))
-      F->deleteBody();
-  for (Function &F : make_early_inc_range(M)) {
-    bool IsOfRegistration = F.isDeclaration() &&
-                            (F.getName().starts_with(Registration) ||
-                             is_contained(Constructors, F.getName()));
-    if (IsOfRegistration && F.use_empty())
-      F.eraseFromParent();
+  Function *Init = M.getFunction(Constructor);
+  GlobalVariable *All = M.getNamedGlobal("llvm.global_ctors");
+  if (!Init || Init->isDeclaration() || !All)
+    return;
+  auto *List = dyn_cast<ConstantArray>(All->getInitializer());
+  if (!List)
+    return;
+  SmallVector<Constant *, 4> Kept;
+  for (const Use &Entry : List->operands()) {
+    auto *Fields = cast<Constant>(Entry);
+    if (cast<Constant>(Fields->getOperand(1))->stripPointerCasts() != Init)
+      Kept.push_back(Fields);
   }
+  if (!Kept.empty()) {
+    ArrayType *Type =
+        ArrayType::get(List->getType()->getElementType(), Kept.size());
+    auto *Now = new GlobalVariable(M, Type, All->isConstant(),
+                                   All->getLinkage(),
+                                   ConstantArray::get(Type, Kept), "", All);
+    Now->takeName(All);
+  }
+  All->eraseFromParent();
+  auto IsOfLlvm = [](const Function &F) {
+    bool IsCalled = F.isDeclaration() || F.hasLocalLinkage();
+    return IsCalled && F.getName().starts_with(Registration);
+  };
+  Init->deleteBody();
+  for (Function &F : M)
+    if (IsOfLlvm(F) && !F.isDeclaration())
+      F.deleteBody();
+  for (Function &F : make_early_inc_range(M))
+    if ((IsOfLlvm(F) || &F == Init) && F.use_empty())
+      F.eraseFromParent();
 }
 
 void nameForDriver(Module &M) {

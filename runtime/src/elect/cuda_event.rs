@@ -9,7 +9,7 @@ use std::ffi::c_void;
 pub(crate) enum CudaEvent {
     /// A module is loaded into a context.
     Loaded(LoadedModule) = 0,
-    /// The handle of the module with this number in `context` is known.
+    /// The handle of the module with this number in `context` is known: the call that has loaded it returns.
     HasHandle {
         /// The context.
         context: u64,
@@ -40,6 +40,10 @@ pub(crate) enum CudaEvent {
         /// CUPTI's number.
         id: u32,
     } = 7,
+    /// A stream is about to capture a graph.
+    CaptureBegins(u64) = 8,
+    /// A stream captures no more.
+    CaptureEnded(u64) = 9,
 }
 
 /// A module that is loaded into a context.

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "reads pointers that other copies have sent")]
 
 use std::ffi::{CStr, c_char, c_int};
+use std::sync::atomic::AtomicU64;
 
 use rocov::device::Executable;
 
@@ -17,6 +18,18 @@ pub(crate) struct NewQueue {
     pub(crate) agent: u64,
     /// Address of the `hsa_queue_t`.
     pub(crate) address: u64,
+}
+
+/// A range of the program, which becomes a label. The layout is an interface between copies of librocov.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct NewRange {
+    /// Its domain. Ranges of a thread nest in each domain by itself. 0 is that of `rocov_label_push`.
+    pub(crate) domain: u64,
+    /// The label, NUL terminated; null is not a label.
+    pub(crate) label: *const c_char,
+    /// The number of a range that any thread may end, which the drainer writes.
+    pub(crate) number: AtomicU64,
 }
 
 /// An event that a hook has seen, or a request of the program.
@@ -56,6 +69,14 @@ pub(crate) enum Event<'a> {
     LabelPush(*const c_char),
     /// `rocov_label_pop`.
     LabelPop,
+    /// A range opens within the last one of the calling thread.
+    RangePush(&'a NewRange),
+    /// The last range of the calling thread in this domain closes.
+    RangePop(u64),
+    /// A range opens that belongs to no thread.
+    RangeStart(&'a NewRange),
+    /// The range with this number closes.
+    RangeEnd(u64),
     /// `rocov_code_loaded`.
     CodeLoaded,
     /// `rocov_code_unloading`.
@@ -85,6 +106,10 @@ impl Event<'_> {
             Event::CodeLoaded => (16, 0),
             Event::CodeUnloading => (17, 0),
             Event::Cuda(event) => (18, std::ptr::from_ref(event) as u64),
+            Event::RangePush(range) => (19, std::ptr::from_ref(range) as u64),
+            Event::RangePop(domain) => (20, domain),
+            Event::RangeStart(range) => (21, std::ptr::from_ref(range) as u64),
+            Event::RangeEnd(number) => (22, number),
         }
     }
 
@@ -115,6 +140,10 @@ impl Event<'_> {
                 | Event::Stop
                 | Event::LabelPush(_)
                 | Event::LabelPop
+                | Event::RangePush(_)
+                | Event::RangePop(_)
+                | Event::RangeStart(_)
+                | Event::RangeEnd(_)
                 | Event::Cuda(_)
         )
     }
@@ -146,6 +175,12 @@ impl Event<'_> {
             17 => Event::CodeUnloading,
             // SAFETY: as for a queue.
             18 => Event::Cuda(unsafe { &*(argument as *const CudaEvent) }),
+            // SAFETY: as for a queue.
+            19 => Event::RangePush(unsafe { &*(argument as *const NewRange) }),
+            20 => Event::RangePop(argument),
+            // SAFETY: as for a queue.
+            21 => Event::RangeStart(unsafe { &*(argument as *const NewRange) }),
+            22 => Event::RangeEnd(argument),
             _ => return None,
         })
     }

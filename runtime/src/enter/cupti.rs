@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
+use rocov::device::cuda::cupti_files::{self, BESIDE_RUNTIME, NAMES, VARIABLE};
 
 use crate::guest::{elf_objects, environment};
 
@@ -53,10 +54,17 @@ pub(super) mod calls {
     /// their variants for default streams of threads (`_ptsz`).
     pub(crate) const LAUNCHES: [u32; 12] =
         [115, 116, 117, 307, 442, 477, 478, 480, 514, 515, 652, 653];
+    /// The calls that begin to capture a graph on a stream: `cuStreamBeginCapture` and its second version, and
+    /// `cuStreamBeginCaptureToGraph`, with their variants for default streams of threads (`_ptsz`).
+    pub(crate) const CAPTURE_BEGINS: [u32; 6] = [495, 496, 539, 540, 720, 721];
+    /// The calls after which a stream captures no more: `cuStreamEndCapture`, its `_ptsz`, and both `cuStreamDestroy`.
+    pub(crate) const CAPTURE_ENDS: [u32; 4] = [497, 498, 127, 326];
     /// The calls that may destroy a context: `cuCtxDestroy`, `cuCtxDestroy_v2`, `cuCtxDetach`,
-    /// `cuDevicePrimaryCtxRelease`, `cuDevicePrimaryCtxRelease_v2`, `cuDevicePrimaryCtxReset` and
-    /// `cuDevicePrimaryCtxReset_v2`.
-    pub(crate) const CONTEXT_ENDS: [u32; 7] = [11, 322, 13, 387, 544, 389, 545];
+    /// `cuDevicePrimaryCtxRelease`, `cuDevicePrimaryCtxRelease_v2`, `cuDevicePrimaryCtxReset`,
+    /// `cuDevicePrimaryCtxReset_v2`, and `cuGreenCtxDestroy`, which releases the primary context.
+    pub(crate) const CONTEXT_ENDS: [u32; 8] = [11, 322, 13, 387, 544, 389, 545, 744];
+    /// Those that destroy the context that they are given, if they succeed.
+    pub(crate) const CONTEXT_DESTROYS: [u32; 2] = [11, 322];
 }
 
 /// `CUpti_CallbackData`, as far as rocov reads it.
@@ -115,18 +123,6 @@ pub(super) enum Failure {
     Call(&'static str, String),
 }
 
-/// The names of the library. Newer ones first: they serve older drivers too.
-const NAMES: [&str; 4] = [
-    "libcupti.so.13",
-    "libcupti.so.12",
-    "libcupti.so.11.8",
-    "libcupti.so",
-];
-/// Its folders in an installed toolkit.
-const FOLDERS: [&str; 2] = ["extras/CUPTI/lib64", "lib64"];
-/// Its folders beside that of the CUDA runtime in Python's packages.
-const BESIDE_RUNTIME: [&str; 2] = [".", "../../cuda_cupti/lib"];
-
 impl Cupti {
     /// Opens CUPTI: the file that `ROCOV_CUPTI` names, or else the one that the dynamic linker finds, or that of the
     /// toolkit, or the one beside the program's CUDA runtime. The library stays open.
@@ -148,7 +144,7 @@ impl Cupti {
             // SAFETY: CUPTI's initialisers have no preconditions: programs link it.
             unsafe { Library::open(Some(path), RTLD_LAZY | RTLD_LOCAL) }.ok()
         };
-        if let Some(path) = environment::variable("ROCOV_CUPTI").filter(|path| !path.is_empty()) {
+        if let Some(path) = environment::variable(VARIABLE).filter(|path| !path.is_empty()) {
             return open(&path);
         }
         let by_name = NAMES.iter().find_map(|name| open(name.as_ref()));
@@ -162,7 +158,8 @@ impl Cupti {
         })
     }
 
-    /// Has CUPTI call `callback` for the calls that load and unload code. Not for launches: those would become slower.
+    /// Has CUPTI call `callback` for the calls that load and unload code, and those that capture graphs. Not for
+    /// launches: those would become slower.
     pub(super) fn subscribe(&self, callback: CallbackFn) -> Result<(), Failure> {
         let mut subscriber = std::ptr::null_mut();
         // SAFETY: the callback has the right type and lives as long as the process, and the call writes a handle.
@@ -183,7 +180,9 @@ impl Cupti {
         let calls = calls
             .into_iter()
             .chain(calls::MODULE_LOAD)
-            .chain(calls::CONTEXT_ENDS);
+            .chain(calls::CONTEXT_ENDS)
+            .chain(calls::CAPTURE_BEGINS)
+            .chain(calls::CAPTURE_ENDS);
         let resources = [CONTEXT_GOES, MODULE_LOADED, MODULE_GOES];
         let all = calls
             .map(|id| (DRIVER_API, id))
@@ -191,8 +190,9 @@ impl Cupti {
         for (domain, id) in all {
             // SAFETY: the subscriber is the one from above.
             let status = unsafe { (self.enable)(1, subscriber, domain, id) };
-            // An older CUPTI does not know the libraries of CUDA 12, and its driver does not have them.
-            if domain == RESOURCE || id < calls::LIBRARY_LOAD {
+            // An older CUPTI does not know later calls, such as those for the libraries of CUDA 12, and its driver does
+            // not have them.
+            if domain == RESOURCE || status != INVALID_PARAMETER {
                 self.check("cuptiEnableCallback", status)?;
             }
         }
@@ -249,14 +249,7 @@ fn function<T: Copy>(library: &Library, name: &'static str) -> Result<T, Failure
 
 /// The folders that may have CUPTI, beside those of the dynamic linker.
 fn folders() -> Vec<PathBuf> {
-    let named = ["CUDA_HOME", "CUDA_PATH"];
-    let toolkits = named.into_iter().filter_map(env::var_os);
-    let toolkits = toolkits
-        .map(PathBuf::from)
-        .chain(["/usr/local/cuda".into()]);
-    let mut folders: Vec<PathBuf> = toolkits
-        .flat_map(|toolkit| FOLDERS.map(|folder| toolkit.join(folder)))
-        .collect();
+    let mut folders = cupti_files::folders(|name| env::var_os(name));
     let is_runtime = |path: &Path| {
         let name = path.file_name().unwrap_or_default();
         name.to_string_lossy().starts_with("libcudart.so")

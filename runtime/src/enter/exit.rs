@@ -114,6 +114,7 @@ extern "C" fn unseen() {
 
 extern "C" fn late() {
     process::exit_begins();
+    injection::report_other_tool();
     // A program without a GPU may be in a sandbox that allows few calls.
     if !process::uses_hsa() && !is_loaded() {
         return;

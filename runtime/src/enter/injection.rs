@@ -2,23 +2,38 @@
 //! and calls `InitializeInjection`. CUPTI then tells of modules.
 //!
 //! `MODULE_LOADED` hands over the ELF, but no handle. It comes from the call around it, on the same thread.
+//!
+//! CUPTI tells of modules and contexts while the driver holds locks. Another thread may be in a drain, and wait for one
+//! of these locks. So [`crate::serve::cuda`] waits for nothing then, and does its work when the call returns, or before
+//! the next drain.
 #![expect(
     unsafe_code,
     reason = "exports a function and reads what CUPTI hands over"
 )]
 
 use std::cell::RefCell;
-use std::ffi::{c_int, c_void};
+use std::ffi::{OsStr, c_int, c_void};
+use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rocov::device::cuda::CUDA_LIBRARY;
 
 use super::cupti::{self, CallData, Cupti, Failure, ModuleData, ResourceData, calls};
 use super::send;
+use crate::elect;
 use crate::elect::cuda_event::{CudaEvent, LoadedModule};
 use crate::elect::event::Event;
-use crate::guest::{boundary, environment, log, process};
+use crate::guest::elf_objects::Object;
+use crate::guest::{boundary, elf_objects, environment, log, process};
 use crate::serve::cuda;
 
 static CUPTI: OnceLock<Cupti> = OnceLock::new();
+/// Set if the driver has loaded librocov.
+static IS_LOADED: AtomicBool = AtomicBool::new(false);
+
+/// The variable that names the library for the driver to load.
+const INJECTION: &str = "CUDA_INJECTION64_PATH";
 
 /// A call of the driver that loads code, on this thread.
 struct Call {
@@ -37,6 +52,7 @@ thread_local! {
 #[unsafe(no_mangle)]
 extern "C" fn InitializeInjection() -> c_int {
     boundary::guest("the start of CUDA", || {
+        IS_LOADED.store(true, Ordering::Relaxed);
         if environment::is_privileged() {
             return;
         }
@@ -47,6 +63,35 @@ extern "C" fn InitializeInjection() -> c_int {
         }
     });
     1
+}
+
+/// Prints a line if the process has used CUDA, and the driver has loaded another tool instead of librocov. The process
+/// ends.
+pub(super) fn report_other_tool() {
+    if IS_LOADED.load(Ordering::Relaxed) || environment::is_privileged() {
+        return;
+    }
+    let other = environment::variable(INJECTION).filter(|path| !path.is_empty());
+    // A program without CUDA may be in a sandbox that allows few calls.
+    let is_driver = |object: &Object| object.path().ends_with(CUDA_LIBRARY);
+    let Some(other) = other.filter(|_| elf_objects::all().iter().any(is_driver)) else {
+        return;
+    };
+    boundary::guest("the end of CUDA", || {
+        if is_own(&other) {
+            return;
+        }
+        log::warn(format_args!(
+            "{INJECTION} names {}, and not librocov: no counts come from NVIDIA GPUs; run the program without that \
+             tool",
+            other.display()
+        ));
+    });
+}
+
+/// Returns whether the path is that of the object with this copy.
+fn is_own(path: &OsStr) -> bool {
+    elect::own_object().is_some_and(|own| own.path() == Path::new(path))
 }
 
 /// Has launches noted from now on, because the process ends. Before, each launch would become slower.
@@ -161,6 +206,19 @@ unsafe fn driver_call(id: u32, data: &CallData) {
         calls::MODULE_UNLOAD if is_entered => tell(&CudaEvent::ModuleGoing(first)),
         calls::LIBRARY_UNLOAD if is_entered => tell(&CudaEvent::LibraryGoing(first)),
         id if calls::CONTEXT_ENDS.contains(&id) && is_entered => tell(&CudaEvent::ContextGoing),
+        id if calls::CONTEXT_DESTROYS.contains(&id) && has_succeeded(data) => {
+            tell(&CudaEvent::ContextGone(first));
+        }
+        id if calls::CAPTURE_BEGINS.contains(&id) => {
+            if is_entered {
+                tell(&CudaEvent::CaptureBegins(first));
+            } else if !has_succeeded(data) {
+                tell(&CudaEvent::CaptureEnded(first));
+            }
+        }
+        id if calls::CAPTURE_ENDS.contains(&id) && !is_entered => {
+            tell(&CudaEvent::CaptureEnded(first));
+        }
         id if loads(id) && is_entered => begin(Call {
             library: match id {
                 calls::LIBRARY_GET_MODULE => second(),
@@ -176,17 +234,22 @@ unsafe fn driver_call(id: u32, data: &CallData) {
         }),
         id if loads(id) => {
             let Some(call) = end() else { return };
-            // SAFETY: the call has written a status, and a handle if it has succeeded.
-            let handle = unsafe {
-                if data.result.is_null() || *data.result != 0 || first == 0 {
-                    return;
-                }
-                *(first as *const u64)
-            };
+            if !has_succeeded(data) || first == 0 {
+                return;
+            }
+            // SAFETY: the call has written a handle.
+            let handle = unsafe { *(first as *const u64) };
             loaded(id, handle, &call);
         }
         _ => {}
     }
+}
+
+/// Returns whether a call has succeeded. It has returned.
+fn has_succeeded(data: &CallData) -> bool {
+    // SAFETY: CUPTI points to the status of a call that has returned.
+    let status = unsafe { data.result.as_ref() };
+    status.is_some_and(|status| *status == 0)
 }
 
 /// Returns whether a call loads code.

@@ -108,6 +108,12 @@ pub(crate) fn filter() -> Filter {
     })
 }
 
+/// Returns whether `ROCOV_ONLY` or `ROCOV_SKIP` is set.
+pub(crate) fn has_filter() -> bool {
+    let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    ["ROCOV_ONLY", "ROCOV_SKIP"].iter().any(|name| is_set(name))
+}
+
 /// Returns the files to keep beside profiles: `ROCOV_REGISTRY`, `ROCOV_OBJECTS` and
 /// `ROCOV_OBJECTS_MAX`.
 pub(crate) fn keeping() -> Keeping {

@@ -1,25 +1,43 @@
 //! The modules of the CUDA driver that are loaded and unloaded.
+//!
+//! CUPTI tells of a module or a context while the driver holds locks, for which a drain in another thread may wait, with
+//! the lock of [`super::state`]. So these events are noted first ([`Late`]), and [`catch_up`] does the work.
 #![expect(unsafe_code, reason = "reads the ELF that CUPTI hands over")]
 
 use std::ffi::c_void;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
-use rocov::device::Executable;
 use rocov::device::cuda::modules::{LoadedCubin, Modules, Wanted};
+use rocov::device::{Executable, Gpus};
 
-use super::state::{attach_own, is_held_here, with_state};
+use super::report::report_not_kept;
+use super::state::{State, attach_own, is_held_here, with_device};
 use super::{Entrances, drain, loads, service};
 use crate::elect;
 use crate::elect::cuda_event::{CudaEvent, LoadedModule};
 use crate::guest::journal::{self, Note};
-use crate::guest::{elf_objects, log, process};
+use crate::guest::{elf_objects, log, process, settings};
 
 /// Returns the modules of the process that count.
 pub(super) fn modules() -> &'static Arc<Modules> {
     static MODULES: OnceLock<Arc<Modules>> = OnceLock::new();
     MODULES.get_or_init(Arc::default)
+}
+
+/// An event that came while the driver held locks.
+enum Late {
+    /// A module that counts was loaded by code in this file.
+    Loaded(Executable, Option<PathBuf>),
+    /// A module has gone.
+    Gone(Executable),
+}
+
+/// The events for [`catch_up`], in their order. Never locked during a call of the driver.
+fn late() -> MutexGuard<'static, Vec<Late>> {
+    static LATE: Mutex<Vec<Late>> = Mutex::new(Vec::new());
+    LATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The number of launches since they are watched, plus 1; 0 before.
@@ -51,7 +69,10 @@ pub(super) fn seen(event: &CudaEvent, entrances: &Entrances) {
             context,
             id,
             handle,
-        } => modules().has_handle(context, id, handle),
+        } => {
+            modules().has_handle(context, id, handle);
+            call_returns();
+        }
         CudaEvent::LibraryLoaded { library, code } => {
             modules().library_loaded(library, file_of(code));
         }
@@ -74,18 +95,17 @@ pub(super) fn seen(event: &CudaEvent, entrances: &Entrances) {
         CudaEvent::ModuleGone { context, id } => {
             gone(modules().find(&Wanted::Numbered(context, id)));
         }
+        CudaEvent::CaptureBegins(stream) => modules().captures().begins(stream),
+        CudaEvent::CaptureEnded(stream) => modules().captures().ended(stream),
     }
 }
 
-/// Follows a module.
+/// Notes a module, for [`catch_up`].
 fn loaded(module: &LoadedModule, entrances: &Entrances) {
     journal::note(Note::Loaded);
     // SAFETY: CUPTI keeps the ELF for the time of its callback, which waits for this.
     let cubin = unsafe { std::slice::from_raw_parts(module.cubin, module.len) };
     let library = (module.library != 0).then_some(module.library);
-    let origin = library
-        .and_then(|library| modules().origin_of(library))
-        .or_else(|| file_of(module.code));
     let found = modules().loaded(&LoadedCubin {
         context: module.context,
         ordinal: module.ordinal,
@@ -98,19 +118,57 @@ fn loaded(module: &LoadedModule, entrances: &Entrances) {
             "CUDA module {} loaded: not instrumented",
             module.id
         )),
-        // The drain that has loaded it finds it.
-        Ok(Some(_)) if is_held_here() => {}
-        Ok(Some(executable)) => {
-            elect::pin();
-            with_state(|state| state.session.has_more_agents());
-            loads::follow(executable, &|| origin.clone(), entrances);
+        Ok(Some(executable)) if process::claim() => {
+            let of_library = library.and_then(|library| modules().origin_of(library));
+            let origin = of_library.or_else(|| file_of(module.code));
+            late().push(Late::Loaded(executable, origin));
+            note_counts();
+            (entrances.register_early_exit)();
             service::start();
         }
+        Ok(Some(_)) => {}
         Err(error) => {
             journal::note(Note::Lost);
             log::warn_once(&format_args!(
                 "a CUDA module cannot be read: {error}; its counts are lost: compile it again"
             ));
+        }
+    }
+}
+
+/// Notes that the process has code that counts, even if no drain follows. A filter may leave it out, so the drain notes
+/// it then.
+fn note_counts() {
+    static IS_SURE: OnceLock<bool> = OnceLock::new();
+    if *IS_SURE.get_or_init(|| !settings::has_filter()) {
+        journal::note(Note::Counts);
+    }
+}
+
+/// Catches up when a call that has loaded modules returns: the driver holds no lock any more.
+fn call_returns() {
+    // A drain that has made the call itself goes on.
+    if is_held_here() || late().is_empty() {
+        return;
+    }
+    elect::pin();
+    // Catches up first.
+    with_device(|_, _| ());
+}
+
+/// Follows the modules that have come, and forgets those that have gone.
+pub(super) fn catch_up(state: &mut State, device: &Gpus) {
+    let events = std::mem::take(&mut *late());
+    for event in events {
+        match event {
+            Late::Loaded(executable, origin) => {
+                static ONCE: Once = Once::new();
+                ONCE.call_once(|| state.session.has_more_agents());
+                loads::examine(state, device, executable, &|| origin.clone());
+            }
+            Late::Gone(executable) => {
+                report_not_kept(&state.session.gone(executable, &state.name));
+            }
         }
     }
 }
@@ -125,15 +183,9 @@ fn going(executables: Vec<Executable>) {
 
 /// Forgets modules that are gone. They were drained before, unless they went in a way that rocov does not see coming.
 fn gone(executables: Vec<Executable>) {
-    if is_held_here() {
-        return;
-    }
     for executable in executables {
-        with_state(|state| {
-            let not_kept = state.session.gone(executable, &state.name);
-            super::report::report_not_kept(&not_kept);
-        });
         modules().gone(executable);
+        late().push(Late::Gone(executable));
     }
 }
 

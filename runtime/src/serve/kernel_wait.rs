@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rocov::device::cuda::is_takedown;
+use rocov::device::cuda::is_known_at_drain;
 use rocov::device::cuda::modules::is_cuda;
 use rocov::device::hsa::{HsaDevice, Queues};
 use rocov::device::{DeviceError, Gpus};
@@ -84,7 +84,7 @@ pub(super) fn wait(gpus: &Gpus, agents: &[u64]) -> Waited {
                 .filter_map(|agent| Some((agent, moment?))),
         ),
         Some(Ok(false)) => waited.in_flight = true,
-        Some(Err(error)) if !is_takedown(&error) => warn_blind(&error),
+        Some(Err(error)) if !is_known_at_drain(&error) => warn_blind(&error),
         Some(Err(_)) | None => {}
     }
     waited

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rocov::device::Gpus;
 use rocov::drain::{Idle, Outcome, Scope, Scopes, Window};
 
-use super::drain;
 use super::kernel_wait::{self, Waited};
 use super::report::{report_files, report_missing};
 use super::state::{State, attach_own, with_state};
+use super::{cuda, drain};
+use crate::elect::event::NewRange;
 use crate::guest::status::RocovStatus;
 use crate::guest::{boundary, log, process};
 
@@ -27,6 +28,50 @@ pub(super) fn push(label: Option<&str>) -> RocovStatus {
 pub(super) fn pop() -> RocovStatus {
     turn(&mut |scopes| match scopes.pop(this_thread()) {
         true => RocovStatus::Ok,
+        false => RocovStatus::Nothing,
+    })
+}
+
+/// The name of NVTX's ranges in messages.
+pub(super) const RANGE: &str = "an NVTX range";
+
+/// Opens a label for a range of the calling thread.
+pub(super) fn push_range(range: &NewRange, label: Option<&str>) -> RocovStatus {
+    let label = label.unwrap_or_default();
+    turn(
+        &mut |scopes| match scopes.push_in(this_thread(), range.domain, label) {
+            Ok(()) => RocovStatus::Ok,
+            Err(error) => invalid(RANGE, &error),
+        },
+    )
+}
+
+/// Closes the label of the calling thread's last range in `domain`.
+pub(super) fn pop_range(domain: u64) -> RocovStatus {
+    turn(&mut |scopes| match scopes.pop_in(this_thread(), domain) {
+        true => RocovStatus::Ok,
+        false => RocovStatus::Nothing,
+    })
+}
+
+/// Opens a label for a range that any thread may end.
+pub(super) fn start_range(range: &NewRange, label: Option<&str>) -> RocovStatus {
+    let label = label.unwrap_or_default();
+    let number = next_number();
+    range.number.store(number, Ordering::Relaxed);
+    turn(&mut |scopes| match scopes.push(number, label) {
+        Ok(()) => RocovStatus::Ok,
+        Err(error) => invalid(RANGE, &error),
+    })
+}
+
+/// Closes the label of a range that any thread may end.
+pub(super) fn end_range(number: u64) -> RocovStatus {
+    turn(&mut |scopes| match scopes.has_open(number) {
+        true => {
+            scopes.close(number);
+            RocovStatus::Ok
+        }
         false => RocovStatus::Nothing,
     })
 }
@@ -99,6 +144,7 @@ pub(super) fn turn(change: &mut dyn FnMut(&mut Scopes) -> RocovStatus) -> RocovS
 
 /// Gives the counts since the last mark to `scope`.
 pub(super) fn mark(state: &mut State, device: &Gpus, scope: Scope, idle: &Idle) -> Outcome {
+    cuda::catch_up(state, device);
     let outcome = state.session.mark(device, &state.name, scope, idle);
     report_missing(&outcome);
     report_files(&outcome);
@@ -131,7 +177,7 @@ pub(super) fn warn_in_flight() {
 }
 
 /// The number of a thread that has opened a label; 0 before the first. No two threads of a process have
-/// one number, even if one has ended before the other.
+/// one number, even if one has ended before the other, and no range without a thread has a thread's.
 struct Thread(Cell<u64>);
 
 impl Drop for Thread {
@@ -154,15 +200,19 @@ fn thread_ends(number: u64) {
     }
 }
 
-fn this_thread() -> u64 {
+fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+fn this_thread() -> u64 {
     thread_local! {
         static THREAD: Thread = const { Thread(Cell::new(0)) };
     }
     // A thread that is already ending opens nothing that would end with it.
     let number = THREAD.try_with(|thread| {
         if thread.0.get() == 0 {
-            thread.0.set(NEXT.fetch_add(1, Ordering::Relaxed));
+            thread.0.set(next_number());
         }
         thread.0.get()
     });

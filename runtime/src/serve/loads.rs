@@ -15,37 +15,40 @@ use crate::guest::{log, process};
 
 /// Follows the code objects of an executable that was frozen: they are loaded now.
 pub(super) fn frozen(executable: Executable, entrances: &Entrances) {
-    follow(executable, &entrances.loader, entrances);
-}
-
-/// Follows an executable that code in the file `loader` has loaded.
-pub(super) fn follow(
-    executable: Executable,
-    loader: &dyn Fn() -> Option<PathBuf>,
-    entrances: &Entrances,
-) {
     if !process::claim() {
         return;
     }
     let Some(device) = attach() else { return };
     with_state(|state| {
-        if state.session.knows(&device, executable) {
-            return;
+        if examine(state, &device, executable, &entrances.loader) {
+            came_in(state, &device, entrances);
         }
-        let loaded = state.session.loaded_by(&device, executable, loader);
-        match loaded {
-            Ok(outcome) => {
-                report_missing(&outcome);
-                note_loads(&outcome);
-                log::verbose(format_args!(
-                    "executable {:#x} loaded: {} code objects, {} instrumented, {} left out",
-                    executable.0, outcome.pairs, outcome.found, outcome.skipped
-                ));
-            }
-            Err(error) => warn_blind(&error),
-        }
-        came_in(state, &device, entrances);
     });
+}
+
+/// Examines an executable that code in the file `loader` has loaded. Returns false if it is known.
+pub(super) fn examine(
+    state: &mut State,
+    device: &Gpus,
+    executable: Executable,
+    loader: &dyn Fn() -> Option<PathBuf>,
+) -> bool {
+    if state.session.knows(device, executable) {
+        return false;
+    }
+    let loaded = state.session.loaded_by(device, executable, loader);
+    match loaded {
+        Ok(outcome) => {
+            report_missing(&outcome);
+            note_loads(&outcome);
+            log::verbose(format_args!(
+                "executable {:#x} loaded: {} code objects, {} instrumented, {} left out",
+                executable.0, outcome.pairs, outcome.found, outcome.skipped
+            ));
+        }
+        Err(error) => warn_blind(&error),
+    }
+    true
 }
 
 /// Follows code that was loaded past the hooks.

@@ -107,6 +107,24 @@ fn request(event: Event<'_>, entrances: &Entrances) -> RocovStatus {
             unsafe { with_text("rocov_label_push", label, labels::push) }
         }
         Event::LabelPop => labels::pop(),
+        Event::RangePush(range) => {
+            // SAFETY: the label of a range is null or NUL terminated.
+            unsafe {
+                with_text(labels::RANGE, range.label, |label| {
+                    labels::push_range(range, label)
+                })
+            }
+        }
+        Event::RangePop(domain) => labels::pop_range(domain),
+        Event::RangeStart(range) => {
+            // SAFETY: as above.
+            unsafe {
+                with_text(labels::RANGE, range.label, |label| {
+                    labels::start_range(range, label)
+                })
+            }
+        }
+        Event::RangeEnd(number) => labels::end_range(number),
         // The hooks have reported the load or unload already.
         Event::CodeLoaded | Event::CodeUnloading if (entrances.see_calls)() => RocovStatus::Nothing,
         Event::CodeLoaded => loads::look(entrances),

@@ -1,6 +1,8 @@
 //! Lines and notes about the outcome of a drain.
 
-use rocov::drain::{Copied, Outcome};
+use rocov::device::DeviceError;
+use rocov::drain::error::Error;
+use rocov::drain::{Cause, Copied, Outcome};
 use rocov::store::KeepError;
 
 use crate::guest::journal::{self, Note};
@@ -61,5 +63,15 @@ fn report_losses(outcome: &Outcome) {
     if outcome.loses_counts() {
         journal::note(Note::Lost);
     }
-    outcome.losses.iter().for_each(log::warn_once);
+    for loss in &outcome.losses {
+        match &loss.cause {
+            // One kernel costs the counts of all code in its context: one line is enough.
+            Cause::Failed(Error::Device(error @ DeviceError::Faulted { .. })) => {
+                log::warn_once(&format_args!(
+                    "counts since the last drain are lost: {error}; run the program under compute-sanitizer to find the kernel"
+                ));
+            }
+            _ => log::warn_once(loss),
+        }
+    }
 }

@@ -69,7 +69,10 @@ pub(super) fn with_owned<T>(work: impl FnOnce(&mut State, &Gpus) -> T) -> Option
 /// has loaded no code.
 pub(super) fn with_device<T>(work: impl FnOnce(&mut State, &Gpus) -> T) -> Option<T> {
     let device = attach_own()?;
-    Some(with_state(|state| work(state, &device)))
+    Some(with_state(|state| {
+        cuda::catch_up(state, &device);
+        work(state, &device)
+    }))
 }
 
 /// Runs `work` on the state. The first call makes the state.

@@ -14,6 +14,15 @@ pub const NOT_FOUND: CudaStatus = 500;
 /// `CUDA_ERROR_NOT_READY`.
 pub const NOT_READY: CudaStatus = 600;
 
+/// The errors after which no call of the context works any more, because a kernel or the GPU has failed:
+/// `CUDA_ERROR_ECC_UNCORRECTABLE`, `CUDA_ERROR_NVLINK_UNCORRECTABLE`, `CUDA_ERROR_CONTAINED`,
+/// `CUDA_ERROR_ILLEGAL_ADDRESS`, `CUDA_ERROR_LAUNCH_TIMEOUT`, `CUDA_ERROR_ASSERT`, `CUDA_ERROR_HARDWARE_STACK_ERROR`,
+/// `CUDA_ERROR_ILLEGAL_INSTRUCTION`, `CUDA_ERROR_MISALIGNED_ADDRESS`, `CUDA_ERROR_INVALID_ADDRESS_SPACE`,
+/// `CUDA_ERROR_INVALID_PC`, `CUDA_ERROR_LAUNCH_FAILED` and `CUDA_ERROR_TENSOR_MEMORY_LEAK`.
+pub(super) const FAULTS: [CudaStatus; 13] = [
+    214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721,
+];
+
 /// `CU_STREAM_NON_BLOCKING`: the stream does not wait for the program's streams.
 pub(super) const STREAM_NON_BLOCKING: c_uint = 1;
 /// `CU_STREAM_LEGACY`: the default stream of a context, for which its blocking streams wait.

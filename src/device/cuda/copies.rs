@@ -151,7 +151,11 @@ impl CudaDevice {
             let room = all.min(MOST_STAGED).max(longest);
             let is_much = all > MOST_PAGEABLE
                 || here.iter().map(|it| it.pieces.len()).sum::<usize>() > MOST_PIECES;
-            let staging = match is_much && entered.work_so_far(context)?.is_done()? {
+            let is_idle = || match entered.work_so_far(context, self.modules.captures())? {
+                Some(work) => work.is_done(),
+                None => Ok(false),
+            };
+            let staging = match is_much && is_idle()? {
                 true => Staging::pinned(&self.driver, room)?,
                 false => Staging::pageable(room)?,
             };

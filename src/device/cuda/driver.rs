@@ -9,6 +9,7 @@ use libloading::os::unix::{Library, RTLD_LAZY};
 use crate::device::DeviceError;
 use crate::device::cuda::abi;
 use crate::device::cuda::abi::{CudaStatus, Handle};
+use crate::device::cuda::captures::Captures;
 use crate::support::memory::zeroed;
 
 /// The driver's library. Its name has not changed since CUDA 2.
@@ -76,6 +77,7 @@ macro_rules! function {
 pub(super) fn check(call: &'static str, status: CudaStatus) -> Result<(), DeviceError> {
     match status {
         abi::SUCCESS => Ok(()),
+        status if abi::FAULTS.contains(&status) => Err(DeviceError::Faulted { status }),
         status => Err(DeviceError::Call {
             call,
             status: status as u32,
@@ -275,9 +277,14 @@ impl Entered<'_> {
         })
     }
 
-    /// Records everything that the context has been given up to now. Before CUDA 12.5 there is no such call: only the
+    /// Records everything that the context has been given up to now. `None` while the program captures a graph, which
+    /// this would invalidate. Before CUDA 12.5 there is no such call: only the
     /// legacy default stream is recorded then, and the streams that wait for it.
-    pub(super) fn work_so_far(&self, context: u64) -> Result<Work<'_>, DeviceError> {
+    pub(super) fn work_so_far(
+        &self,
+        context: u64,
+        captures: &Captures,
+    ) -> Result<Option<Work<'_>>, DeviceError> {
         let mut event = std::ptr::null_mut();
         // SAFETY: the call writes a handle.
         check("cuEventCreate", unsafe {
@@ -287,17 +294,20 @@ impl Entered<'_> {
             driver: self.driver,
             event,
         };
-        // SAFETY: the context is current, the event was made in it, and null is the legacy default stream.
-        unsafe {
+        // SAFETY: the context is current, and the event was made in it.
+        let record = || unsafe {
             match self.driver.context_record {
-                Some(record) => check("cuCtxRecordEvent", record(context as Handle, event))?,
+                Some(record) => check("cuCtxRecordEvent", record(context as Handle, event)),
                 None => check(
                     "cuEventRecord",
                     (self.driver.event_record)(event, abi::LEGACY_STREAM),
-                )?,
+                ),
             }
-        }
-        Ok(work)
+        };
+        captures
+            .without(record)
+            .transpose()
+            .map(|done| done.map(|()| work))
     }
 }
 

@@ -8,7 +8,9 @@
 //! and the counters come from the GPU.
 
 pub mod abi;
+pub mod captures;
 mod copies;
+pub mod cupti_files;
 mod driver;
 pub mod modules;
 
@@ -61,7 +63,8 @@ impl CudaDevice {
     }
 
     /// Waits until these GPUs have done the work that they have now, no longer than `patience`. Only contexts with
-    /// modules that count matter. Returns whether the work is done.
+    /// modules that count matter, and none in which the program captures a graph: waiting would spoil the capture.
+    /// Returns whether the work is done, as far as it has waited.
     ///
     /// # Errors
     /// Fails if the driver does.
@@ -69,7 +72,9 @@ impl CudaDevice {
         let mut pauses = Pauses::new(patience, FIRST_PAUSE, LONGEST_PAUSE);
         for context in self.modules.contexts(|agent| agents.contains(&agent)) {
             let entered = self.driver.enter(context)?;
-            let work = entered.work_so_far(context)?;
+            let Some(work) = entered.work_so_far(context, self.modules.captures())? else {
+                continue;
+            };
             while !work.is_done()? {
                 if !pauses.take() {
                     return Ok(false);
@@ -123,11 +128,14 @@ impl CudaDevice {
         let own = module.library;
         let others = || self.modules.libraries_without_module(module.context);
         for library in own.map_or_else(others, |library| vec![library]) {
-            // If the library has no module here yet, the driver loads one, and CUPTI tells of another module. It has the
-            // number of this one only if it is this one.
+            // If the library has no module here yet, the driver loads one, and CUPTI has told of it, with its handle, when
+            // the call returns. Then it is not the one that is searched, even if both have one cubin.
             let Ok(handle) = entered.module_of(library) else {
                 continue;
             };
+            if self.modules.is_of_another(handle, number) {
+                continue;
+            }
             if let Some(addresses) = addresses_in(entered, handle, module)? {
                 self.modules.belongs_to(number, library);
                 return Ok(Some((handle, addresses)));
@@ -268,8 +276,9 @@ fn module_at(modules: &Modules, range: DeviceRange) -> Result<(u64, Module, u64)
     Ok((number, module, at))
 }
 
-/// Returns whether a failure means only that the process ends and the driver is taken down.
+/// Returns whether a failure is of the driver's state, so that a drain reports it for each module that loses counts: a
+/// kernel has failed, or the driver is taken down because the process ends.
 #[must_use]
-pub fn is_takedown(error: &DeviceError) -> bool {
-    is_gone(error)
+pub fn is_known_at_drain(error: &DeviceError) -> bool {
+    is_gone(error) || matches!(error, DeviceError::Faulted { .. })
 }

@@ -10,6 +10,7 @@ use std::io::Cursor;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use crate::device::cuda::captures::Captures;
 use crate::device::{DeviceRange, Executable};
 use crate::format::codeobject::cuda::{LaidOut, is_instrumented, laid_out};
 use crate::format::codeobject::{CodeObjectError, Identity};
@@ -88,6 +89,7 @@ impl Module {
 #[derive(Debug, Default)]
 pub struct Modules {
     inner: Mutex<Inner>,
+    captures: Captures,
 }
 
 #[derive(Debug, Default)]
@@ -104,6 +106,12 @@ struct Inner {
 impl Modules {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The captures of graphs in the process.
+    #[must_use]
+    pub fn captures(&self) -> &Captures {
+        &self.captures
     }
 
     /// Notes a module. Returns it as an executable; `None` if it does not count.
@@ -230,6 +238,13 @@ impl Modules {
         if let Some(module) = self.inner().modules.get_mut(&number) {
             module.library = Some(library);
         }
+    }
+
+    /// Returns whether `handle` is known as that of another module than the one with this number.
+    pub(super) fn is_of_another(&self, handle: u64, number: u64) -> bool {
+        let inner = self.inner();
+        let mut modules = inner.modules.iter();
+        modules.any(|(it, module)| *it != number && module.handle == Some(handle))
     }
 
     /// The libraries of which no module is known in `context`, the first loaded first.

@@ -179,6 +179,15 @@ fn what_is_asked_of_the_drain_is_in_the_environment() {
 }
 
 #[test]
+fn nvtx_loads_the_drain_only_where_asked_for() {
+    let place = Place::new();
+    let show = "echo ${NVTX_INJECTION64_PATH-unset}";
+    assert_eq!(stdout(&place.script(&[], show)), "unset\n");
+    let expected = format!("{}\n", place.library(DRAIN));
+    assert_eq!(stdout(&place.script(&["--nvtx"], show)), expected);
+}
+
+#[test]
 fn the_modelled_gpu_comes_before_the_drain() {
     let place = Place::new();
     let output = place.script(&["--gpu", "model:gfx942x2"], SHOW_ENVIRONMENT);

@@ -81,6 +81,10 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     pub(crate) roctx: bool,
 
+    /// Use the program's NVTX ranges as labels, and its marks as dumps
+    #[arg(long)]
+    pub(crate) nvtx: bool,
+
     /// Count nothing until the program opens a window (`rocov_start`)
     #[arg(long)]
     pub(crate) paused: bool,

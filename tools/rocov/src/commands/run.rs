@@ -20,6 +20,7 @@ use crate::data::{DataDirectory, DeviceProfile, zeros};
 use crate::support::paths::Absent;
 use crate::system::control::CONTROL_VARIABLE;
 use crate::system::ctest::PerTest;
+use crate::system::installed::INJECTION_VARIABLE;
 use crate::system::journal::{Ending, JOURNAL_VARIABLE, Journal};
 use crate::system::{child_process, installed, writable};
 use crate::term::exit_status::{CommandResult, Failure};
@@ -40,8 +41,8 @@ const SIGNAL_VARIABLE: &str = "ROCOV_SNAPSHOT_SIGNAL";
 const DRAIN_VARIABLE: &str = "ROCOV_DRAIN";
 const ROCTX_VARIABLE: &str = "ROCOV_ROCTX";
 const ZERO_VARIABLE: &str = "ROCOV_ZERO";
-/// The CUDA driver loads the library that this variable names.
-const INJECTION_VARIABLE: &str = "CUDA_INJECTION64_PATH";
+/// NVTX in the program loads the library that this variable names.
+const NVTX_VARIABLE: &str = "NVTX_INJECTION64_PATH";
 
 /// The file of the GPUs' driver.
 const KFD: &str = "/dev/kfd";
@@ -135,7 +136,18 @@ impl Environment {
             variables.push((MODEL_VARIABLE, gpus.to_string().into()));
         }
         let drain = installed::find(installed::DRAIN)?;
-        variables.extend(injection(&drain));
+        variables.extend(injection(
+            &drain,
+            INJECTION_VARIABLE,
+            "no counts come from NVIDIA GPUs",
+        ));
+        if arguments.nvtx {
+            variables.extend(injection(
+                &drain,
+                NVTX_VARIABLE,
+                "ranges of NVTX are not labels",
+            ));
+        }
         preloaded.push(drain);
         let preload = installed::preload(&preloaded, env::var_os(PRELOAD_VARIABLE))?;
         variables.push((PRELOAD_VARIABLE, preload));
@@ -226,17 +238,18 @@ impl Environment {
     }
 }
 
-/// The variable that has the CUDA driver load librocov. `None` if it names another tool, which then has CUPTI.
-fn injection(drain: &Path) -> Option<(&'static str, OsString)> {
-    match env::var_os(INJECTION_VARIABLE).filter(|value| !value.is_empty()) {
+/// The variable that has the CUDA driver or NVTX load librocov. `None`, with a line that tells of the `loss`, if it names
+/// another tool, which keeps its place.
+fn injection(drain: &Path, variable: &'static str, loss: &str) -> Option<(&'static str, OsString)> {
+    match env::var_os(variable).filter(|value| !value.is_empty()) {
         Some(other) if Path::new(&other) != drain => {
             print::message(format_args!(
-                "{INJECTION_VARIABLE} names {}: no counts come from NVIDIA GPUs; run without it for counts",
+                "{variable} names {}: {loss}; run without it",
                 other.display()
             ));
             None
         }
-        _ => Some((INJECTION_VARIABLE, drain.into())),
+        _ => Some((variable, drain.into())),
     }
 }
 

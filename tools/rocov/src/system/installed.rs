@@ -15,6 +15,8 @@ use crate::support::paths::of_user;
 pub(crate) const DRAIN: &str = "librocov.so";
 /// The library that stands in for the kernel driver.
 pub(crate) const MODEL_GPU: &str = "librocov_modelgpu.so";
+/// The variable that names the library for the CUDA driver to load.
+pub(crate) const INJECTION_VARIABLE: &str = "CUDA_INJECTION64_PATH";
 /// The variable with the directory of the libraries.
 pub(crate) const DIRECTORY_VARIABLE: &str = "ROCOV_LIBRARY_DIR";
 

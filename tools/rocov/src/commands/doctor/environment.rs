@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::finding::Finding;
-use crate::system::installed::DRAIN;
+use crate::system::installed::{DRAIN, INJECTION_VARIABLE};
 
 /// Looks at the variables that `variable` gives.
 pub(super) fn check(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {
@@ -15,6 +15,7 @@ pub(super) fn check(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Finding>
         value("LD_PRELOAD").map(preload),
         value("LLVM_PROFILE_FILE").map(|it| profile_file(&it.to_string_lossy())),
         value("HSA_TOOLS_LIB").map(tools_lib),
+        value(INJECTION_VARIABLE).map(injection),
     ];
     checks.into_iter().flatten().collect()
 }
@@ -107,6 +108,19 @@ fn tools_lib(value: OsString) -> Finding {
     )
 }
 
+/// The tool that the CUDA driver loads. It loads one.
+fn injection(value: OsString) -> Finding {
+    let found = format!("{INJECTION_VARIABLE}={}", value.display());
+    if value.as_bytes().ends_with(DRAIN.as_bytes()) {
+        return Finding::ok("environment", found);
+    }
+    Finding::warning(
+        "environment",
+        format!("{found}: no counts come from NVIDIA GPUs"),
+        "unset the variable for counts",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,6 +144,13 @@ mod tests {
             states("LD_PRELOAD", "/a/librocov.so libasan.so"),
             [State::Ok]
         );
+    }
+
+    #[test]
+    fn another_tool_of_the_cuda_driver_is_named() {
+        let states = |value| states("CUDA_INJECTION64_PATH", value);
+        assert_eq!(states("/nsys/libinjection.so"), [State::Warning]);
+        assert_eq!(states("/a/librocov.so"), [State::Ok]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `rocov doctor`: checks this machine, and programs, for coverage of GPU code.
 //!
 //! Each check is a function that returns [`Finding`]s and prints nothing. [`runtime`] looks for the libraries
-//! that programs run on, [`gpu`] for GPUs, and [`compiler`] for compilers and LLVM's tools. [`environment`]
+//! that programs run on, [`gpu`] and [`nvidia`] for GPUs, and [`compiler`] for compilers and LLVM's tools. [`environment`]
 //! checks the variables that `rocov run` would pass on, and [`binary`] looks into programs. On a half
 //! installed system these checks return findings, not errors.
 
@@ -12,6 +12,7 @@ mod environment;
 mod finding;
 mod gpu;
 mod host_elf;
+mod nvidia;
 mod runtime;
 mod shared_library;
 
@@ -34,6 +35,8 @@ const SCHEMA: u32 = 1;
 const DEV: &str = "/dev";
 /// The GPUs that the kernel driver has, and CPUs.
 const NODES: &str = "/sys/class/kfd/kfd/topology/nodes";
+/// NVIDIA's GPUs that the kernel driver has.
+const NVIDIA_GPUS: &str = "/proc/driver/nvidia/gpus";
 
 /// The output of `--json`.
 #[derive(Serialize)]
@@ -50,8 +53,16 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> CommandResult {
     let installed = LlvmTools::find(arguments.llvm_bin.as_deref());
     let has_model = installed::find(installed::MODEL_GPU).is_ok();
     let mut findings = libraries_of_rocov();
-    findings.extend(runtime::check());
-    findings.extend(gpu::check(Path::new(DEV), Path::new(NODES), has_model));
+    let nvidia = nvidia::Places {
+        dev: Path::new(DEV),
+        gpus: Path::new(NVIDIA_GPUS),
+    };
+    findings.extend(runtime::check(nvidia.has_driver()));
+    findings.extend(nvidia.check());
+    let amd = gpu::check(Path::new(DEV), Path::new(NODES), has_model);
+    // A machine needs the GPUs of one maker.
+    let is_needed = |finding: &Finding| !nvidia.has_driver() || finding.state == State::Ok;
+    findings.extend(amd.into_iter().filter(is_needed));
     findings.extend(compiler::check(&compilers));
     findings.extend(compiler::tools(&compilers, &installed));
     findings.extend(environment::check(|name| env::var_os(name)));

@@ -3,17 +3,19 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::finding::Finding;
+use super::finding::{Finding, State};
 use super::shared_library::{directories, find, version};
 use crate::llvm::rocm;
 
 const HSA: &str = "libhsa-runtime64.so";
 const HIP: &str = "libamdhip64.so";
 
-/// HSA and HIP, and which ROCm they are of.
-pub(super) fn check() -> Vec<Finding> {
+/// HSA and HIP, and which ROCm they are of. A machine with an NVIDIA GPU may do without.
+pub(super) fn check(has_nvidia: bool) -> Vec<Finding> {
     let directories = directories();
-    let mut findings = vec![hsa(&directories), hip(&directories)];
+    let all = [hsa(&directories), hip(&directories)];
+    let is_needed = |finding: &Finding| !has_nvidia || finding.state == State::Ok;
+    let mut findings: Vec<_> = all.into_iter().filter(is_needed).collect();
     let rocm = rocm();
     if let Ok(version) = fs::read_to_string(rocm.join(".info/version")) {
         let found = format!("{} in {}", version.trim(), rocm.display());
@@ -22,7 +24,7 @@ pub(super) fn check() -> Vec<Finding> {
     findings
 }
 
-/// HSA, which everything goes through.
+/// HSA, which all programs for AMD GPUs go through.
 fn hsa(directories: &[PathBuf]) -> Finding {
     library("HSA runtime", HSA, directories).unwrap_or_else(|| {
         Finding::missing(
@@ -55,7 +57,6 @@ fn library(subject: &str, name: &str, directories: &[PathBuf]) -> Option<Finding
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::doctor::finding::State;
 
     #[test]
     fn programs_need_hsa_and_may_do_without_hip() {
