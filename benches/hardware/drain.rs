@@ -16,7 +16,7 @@ const WAYS: [Option<&str>; 3] = [Some("llvm"), Some("fast"), None];
 const SHARED: [&str; 3] = ["-l:libcudart.so.12", "-Wl,-rpath,$ORIGIN/..", "-ldl"];
 const STATIC: [&str; 4] = ["-lcudart_static", "-ldl", "-lrt", "-lpthread"];
 
-/// What the part drain is made of.
+/// The makings of the part drain.
 pub(crate) struct Drain {
     pub(crate) cuda: PathBuf,
     /// A folder with the headers of PyTorch, and the CUDA runtime that it comes with.
@@ -121,7 +121,7 @@ impl Drain {
         self.expected(&folder);
     }
 
-    /// What exists only with counters.
+    /// Makes the programs that exist only with counters.
     fn counting(&self, folder: &Path, way: &str) {
         let usual = clang();
         let file = |name: &str| folder.join(format!("{name}-{way}"));
@@ -136,14 +136,14 @@ impl Drain {
             &STATIC,
         );
         self.link_device_code(&file("rdc"), way);
-        let relocatable = self
-            .compilation(usual, Some(way))
-            .arguments(["--cuda-device-only", "-fgpu-rdc"]);
-        self.keep(
-            relocatable,
-            "doses.cu",
-            &folder.join(format!("doses-{way}.o")),
-        );
+        // Two units that the driver links. Only one may count: see `link_device_code`.
+        for (module, way) in [("doses", Some(way)), ("other", None)] {
+            let relocatable =
+                self.compilation(usual, way)
+                    .arguments(["--cuda-device-only", "-fgpu-rdc", "-c"]);
+            let name = format!("{module}-{}.o", way.unwrap_or("plain"));
+            self.keep(relocatable, &format!("{module}.cu"), &folder.join(name));
+        }
         // ptxas refuses what clang 23 makes: the device header and LLVM both declare the functions that register
         // counters.
         if let Some(compiler) = Compiler::find(19) {

@@ -331,7 +331,7 @@ for way in WAYS:
     simple(f"driver/library/{way}", driver, f"library:@doses-{way}.cubin h:3 c:2", "h3c2")
     simple(f"driver/library-unloaded/{way}", driver, f"library:@doses-{way}.cubin h:3 unload library:@doses-{way}.cubin c:2 unload", "h3c2")
     simple(f"driver/ptx/{way}", driver, f"module:@doses-{way}.ptx h:3 c:2", "h3c2")
-    simple(f"driver/link/{way}", driver, f"link:@doses-{way}.o:@other-plain.cubin h:3 c:2", "h3c2")
+    simple(f"driver/link/{way}", driver, f"link:@doses-{way}.o:@other-plain.o h:3 c:2", "h3c2")
     simple(
         f"driver/reloaded/{way}",
         driver,
@@ -952,10 +952,8 @@ def expected_of(doses):
 
 
 def by_llvm(folder, with_labels, work, profdata, cov):
-    """The lines of llvm-cov for the profiles of a folder, and in the folders of labels inside."""
-    profiles = glob.glob(f"{folder}/**/*.profraw", recursive=True)
-    if not with_labels:
-        profiles = [it for it in profiles if "/labels/" not in it[len(folder) :]]
+    """The lines of llvm-cov for the profiles in a folder, or also for those in the folders of labels inside."""
+    profiles = glob.glob(f"{folder}/**/*.profraw" if with_labels else f"{folder}/*.profraw", recursive=True)
     elves = glob.glob(f"{work}/data/**/objects/*", recursive=True)
     merged = os.path.join(work, "merged")
     subprocess.run([profdata, "merge", *profiles, "-o", merged], check=True, capture_output=True)
