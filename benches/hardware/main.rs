@@ -1,8 +1,10 @@
-//! Packs what tools/dev/hardware runs on an NVIDIA GPU: `cargo bench -p rocov --bench hardware -- FOLDER CUDA [SAMPLES]`.
-//! FOLDER is empty or absent, CUDA has bin/ptxas. The kernels of testdata/kernels are compiled here, in each way of counting,
-//! and their counts and buffers are made here, on the host. With SAMPLES, a checkout of NVIDIA/cuda-samples, its programs
-//! are compiled instead, and CUDA is a toolkit.
+//! Packs what tools/dev/hardware runs on an NVIDIA GPU: `cargo bench -p rocov --bench hardware -- FOLDER CUDA [PART=PATH]...`.
+//! FOLDER is empty or absent, CUDA is a toolkit. The kernels of testdata/kernels are compiled here, in each way of counting,
+//! and their counts and buffers are made here, on the host. With `samples=`, a checkout of NVIDIA/cuda-samples, its programs
+//! are compiled instead. With `drain=`, a folder with PyTorch's headers or nothing, the programs of testdata/hardware are;
+//! `profile=` has the profile of one.
 
+mod drain;
 mod samples;
 
 #[path = "../../tests/support/mod.rs"]
@@ -135,24 +137,34 @@ fn main() {
         .skip(1)
         .filter(|it| it != "--bench")
         .collect();
-    let (folder, cuda, samples) = match arguments.as_slice() {
-        [folder, cuda] => (folder, cuda, None),
-        [folder, cuda, samples] => (folder, cuda, Some(PathBuf::from(samples))),
-        _ => {
-            eprintln!("usage: cargo bench -p rocov --bench hardware -- FOLDER CUDA [SAMPLES]");
-            std::process::exit(2);
-        }
+    let [folder, cuda, options @ ..] = arguments.as_slice() else {
+        eprintln!("usage: cargo bench -p rocov --bench hardware -- FOLDER CUDA [PART=PATH]...");
+        std::process::exit(2);
     };
-    let pack = Pack {
-        cuda: PathBuf::from(cuda),
+    let option = |name: &str| {
+        let mut values = options.iter().filter_map(|it| it.strip_prefix(name));
+        values
+            .find_map(|it| it.strip_prefix('='))
+            .map(PathBuf::from)
     };
+    let cuda = PathBuf::from(cuda);
     // The specs name their files relative to the folder.
     fs::create_dir_all(folder).expect("the folder can be made");
     std::env::set_current_dir(folder).expect("the folder was made");
     fs::write("compiler", compiler()).expect("a file can be written");
-    match samples {
-        Some(samples) => pack.samples(&samples),
-        None => pack.kernels(),
+    if let Some(torch) = option("drain") {
+        let torch = (!torch.as_os_str().is_empty()).then_some(torch);
+        let profile = option("profile");
+        drain::Drain {
+            cuda,
+            torch,
+            profile,
+        }
+        .pack();
+    } else if let Some(samples) = option("samples") {
+        Pack { cuda }.samples(&samples);
+    } else {
+        Pack { cuda }.kernels();
     }
 }
 

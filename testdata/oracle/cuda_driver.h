@@ -1,4 +1,4 @@
-// The functions of the CUDA driver that cuda_runner calls, opened when the program runs: no toolkit is needed to
+// The functions of the CUDA driver that programs of a pack call, opened when the program runs: no toolkit is needed to
 // build it. Types and numbers are those of cuda.h, which NVIDIA keeps stable.
 #pragma once
 
@@ -14,29 +14,48 @@ using Function = struct FunctionOfDriver *;
 using Event = struct EventOfDriver *;
 using Context = struct ContextOfDriver *;
 using Stream = struct StreamOfDriver *;
+using Library = struct LibraryOfDriver *;
+using Link = struct LinkOfDriver *;
 
 // CUfunction_attribute and CUdevice_attribute.
 constexpr int NUM_REGS = 4;
 constexpr int MULTIPROCESSOR_COUNT = 16;
 constexpr int REGISTERS_PER_MULTIPROCESSOR = 82;
+// CUjitInputType.
+constexpr int LINK_CUBIN = 0;
 
 struct Driver {
   int (*cuInit)(unsigned);
   int (*cuDriverGetVersion)(int *);
+  int (*cuDeviceGetCount)(int *);
+  int (*cuDeviceGet)(int *, int);
   int (*cuDeviceGetName)(char *, int, int);
   int (*cuDeviceGetAttribute)(int *, int, int);
   int (*cuDevicePrimaryCtxRetain)(Context *, int);
+  int (*cuCtxCreate)(Context *, unsigned, int);
+  int (*cuCtxDestroy)(Context);
   int (*cuCtxSetCurrent)(Context);
   int (*cuCtxSynchronize)();
   int (*cuGetErrorName)(int, const char **);
   int (*cuModuleLoadData)(Module *, const void *);
+  int (*cuModuleLoad)(Module *, const char *);
   int (*cuModuleUnload)(Module);
+  int (*cuLibraryLoadData)(Library *, const void *, void *, void *, unsigned, void *, void *, unsigned);
+  int (*cuLibraryUnload)(Library);
+  int (*cuLibraryGetKernel)(Function *, Library, const char *);
+  int (*cuLinkCreate)(unsigned, void *, void *, Link *);
+  int (*cuLinkAddData)(Link, int, void *, std::size_t, const char *, unsigned, void *, void *);
+  int (*cuLinkComplete)(Link, void **, std::size_t *);
+  int (*cuLinkDestroy)(Link);
   int (*cuModuleGetFunction)(Function *, Module, const char *);
   int (*cuModuleGetGlobal)(Address *, std::size_t *, Module, const char *);
   int (*cuMemAlloc)(Address *, std::size_t);
   int (*cuMemFree)(Address);
   int (*cuMemcpyHtoD)(Address, const void *, std::size_t);
   int (*cuMemcpyDtoH)(void *, Address, std::size_t);
+  int (*cuMemcpyDtoHAsync)(void *, Address, std::size_t, Stream);
+  int (*cuMemHostAlloc)(void **, std::size_t, unsigned);
+  int (*cuStreamSynchronize)(Stream);
   int (*cuLaunchKernel)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void **,
                         void **);
   int (*cuEventCreate)(Event *, unsigned);

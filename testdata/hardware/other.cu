@@ -1,0 +1,2 @@
+// Another module of driver.cpp.
+#include "other.h"
