@@ -49,9 +49,13 @@ namespace rocov {
 
 /// The most turns of loops without a bound until the counts go to memory.
 constexpr uint64_t MaxTurns = 1 << 16;
-/// The most blocks outside and inside of loops that are counted in registers.
-/// The counts of others go to memory at once.
-constexpr unsigned MaxBits = 32, MaxNumbers = 16;
+
+LoopFacts LoopFacts::of(Function &F, FunctionAnalysisManager &AM) {
+  if (F.hasOptNone())
+    return {};
+  return {&AM.getResult<LoopAnalysis>(F),
+          &AM.getResult<ScalarEvolutionAnalysis>(F)};
+}
 
 CountedFunction::CountedFunction(Function &F)
     : F(&F), Updates(findCounterUpdates(F)) {
@@ -61,6 +65,12 @@ CountedFunction::CountedFunction(Function &F)
     if (At == Words.end())
       Words.push_back(Update.Word);
   }
+}
+
+void CountedFunction::findUniform(const UniformityInfo &Known) {
+  for (const CounterUpdate &Update : Updates)
+    if (Use &Step = Update.stepUse(); !Known.isDivergentUse(Step))
+      Uniform.insert(Step);
 }
 
 void CountedFunction::splitAtEnds(const Returning &Comes) {
@@ -86,6 +96,8 @@ static std::optional<uint64_t> maxTurns(const Cycle &C, LoopFacts Facts,
   if (isa<SCEVCouldNotCompute>(Max))
     return std::nullopt;
   auto Limit = [&](const SCEV *Count) {
+    // A rotated loop runs n - 1 turns more if n is not 0.
+    Count = Facts.Evolution->applyLoopGuards(Count, L);
     return Facts.Evolution->getUnsignedRangeMax(Count).getLimitedValue();
   };
   // The last run of a header that leaves the loop runs no other block. So the

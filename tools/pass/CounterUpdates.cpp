@@ -43,7 +43,12 @@ static std::pair<Value *, Value *> addition(Instruction &I) {
   return {Add->getValOperand(), Add->getPointerOperand()};
 }
 
-Value *CounterUpdate::step() const { return addition(*Add).first; }
+/// The operand of the step, in marks and in atomic additions.
+constexpr unsigned StepOperand = 1;
+
+Value *CounterUpdate::step() const { return stepUse(); }
+
+Use &CounterUpdate::stepUse() const { return Add->getOperandUse(StepOperand); }
 
 bool isCounterArray(const GlobalVariable &Variable) {
   StringRef Section = Variable.getSection();

@@ -19,6 +19,7 @@ class Function;
 class GlobalVariable;
 class IRBuilderBase;
 class Instruction;
+class Use;
 class Value;
 } // namespace llvm
 
@@ -42,6 +43,7 @@ struct CounterUpdate {
 
   /// The number that it adds: i64, in marks also i1 or i32, unsigned.
   llvm::Value *step() const;
+  llvm::Use &stepUse() const;
 };
 
 /// The counter at a constant address.
