@@ -27,10 +27,12 @@
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/CycleAnalysis.h"
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/PostDominators.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
@@ -40,6 +42,7 @@
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
+#include "llvm/Transforms/Utils/PromoteMemToReg.h"
 
 #include <list>
 
@@ -68,8 +71,15 @@ CountedFunction::CountedFunction(Function &F)
 }
 
 void CountedFunction::findUniform(const UniformityInfo &Known) {
+  auto Differs = [&](const Use &Step) {
+#if LLVM_VERSION_MAJOR >= 23
+    return Known.isDivergentAtUse(Step);
+#else
+    return Known.isDivergentUse(Step);
+#endif
+  };
   for (const CounterUpdate &Update : Updates)
-    if (Use &Step = Update.stepUse(); !Known.isDivergentUse(Step))
+    if (Use &Step = Update.stepUse(); !Differs(Step))
       Uniform.insert(Step);
 }
 
@@ -163,6 +173,9 @@ struct Accumulator {
   unsigned Depth = 0;
   /// Set if the block ends with the only return: there the count is at hand.
   bool IsDirect = false;
+  /// The block that adds in each turn of the loop if the block ran in it. Null if
+  /// the block itself adds.
+  BasicBlock *Meet = nullptr;
   AllocaInst *Variable = nullptr;
   /// The bit in the variable, if the width is one bit: 32 bits share a variable.
   unsigned Bit = 0;
@@ -182,8 +195,10 @@ private:
   void gather();
   void chooseWidth(Accumulator &It, const CycleInfo &Cycles) const;
   void findDirect();
+  void findMeets();
   void chooseRegisters();
   void countInMemory(Accumulator &It);
+  AllocaInst *makeLocal(Type *Width);
   AllocaInst *makeVariable(Type *Width);
   void countInVariable(Accumulator &It);
   Value *count(IRBuilderBase &B, const Accumulator &It);
@@ -277,6 +292,60 @@ void Accumulation::findDirect() {
     It.IsDirect = It.Block == Only;
 }
 
+/// Returns whether later passes may run \p Block when its turn would not have: it
+/// computes, and writes no memory but local variables.
+static bool onlyComputes(BasicBlock &Block) {
+  auto IsLocal = [](const Value *Address) {
+    auto *Variable = dyn_cast<AllocaInst>(Address->stripPointerCasts());
+    return Variable && isAllocaPromotable(Variable);
+  };
+  return all_of(Block, [&](Instruction &I) {
+    if (auto *Load = dyn_cast<LoadInst>(&I))
+      return !Load->isVolatile() && IsLocal(Load->getPointerOperand());
+    if (auto *Store = dyn_cast<StoreInst>(&I))
+      return !Store->isVolatile() && IsLocal(Store->getPointerOperand());
+    return isCounterUpdate(I) || I.isTerminator() ||
+           isSafeToSpeculativelyExecute(&I);
+  });
+}
+
+/// Finds the blocks of loops that would not be blocks without counting, because
+/// later passes would turn the branch to them into a choice of values. They note
+/// that they ran, and the block in which the ways meet again adds that.
+void Accumulation::findMeets() {
+  // Otherwise the thread may end before the ways meet.
+  if (!Facts.Loops || !Counted.Ends.empty())
+    return;
+  CycleInfo Cycles;
+  Cycles.compute(F);
+  DominatorTree Dominators(F);
+  PostDominatorTree PostDominators(F);
+  for (Accumulator &It : Accumulators) {
+    const Cycle *C = Cycles.getCycle(It.Block);
+    if (!C || It.isBit() || It.Step || !onlyComputes(*It.Block))
+      continue;
+    auto *Node = PostDominators.getNode(It.Block)->getIDom();
+    BasicBlock *Meet = Node ? Node->getBlock() : nullptr;
+    // Not if all that come there have run it.
+    if (!Meet || Dominators.dominates(It.Block, Meet))
+      continue;
+    // Within a turn, and without a loop between, which may take long.
+    auto IsBetween = [&](BasicBlock *Block) {
+      return Cycles.getCycle(Block) == C && Block != C->getHeader();
+    };
+    SmallSetVector<BasicBlock *, 8> Way;
+    Way.insert(It.Block);
+    Way.insert(Meet);
+    bool IsShort = all_of(Way, IsBetween);
+    for (unsigned I = 0; IsShort && I != Way.size(); ++I)
+      for (BasicBlock *Next : successors(Way[I]))
+        if (Way[I] != Meet && Way.insert(Next))
+          IsShort &= IsBetween(Next);
+    if (IsShort)
+      It.Meet = Meet;
+  }
+}
+
 /// Takes those accumulators out that are too many for registers. Those in the
 /// deepest loops stay.
 void Accumulation::chooseRegisters() {
@@ -305,14 +374,18 @@ void Accumulation::countInMemory(Accumulator &It) {
     Update->eraseFromParent();
 }
 
-/// Makes a variable (i32 or i64) that is 0 at first.
-AllocaInst *Accumulation::makeVariable(Type *Width) {
+/// Makes a local variable that is 0 at first.
+AllocaInst *Accumulation::makeLocal(Type *Width) {
   const DataLayout &DL = F.getParent()->getDataLayout();
   IRBuilder<> Entry(&F.getEntryBlock(), F.getEntryBlock().getFirstInsertionPt());
   AllocaInst *Variable = Entry.CreateAlloca(Width, DL.getAllocaAddrSpace());
   Entry.CreateStore(ConstantInt::get(Width, 0), Variable);
-  Variables.push_back(Variable);
   return Variable;
+}
+
+/// Makes a variable (i32 or i64) for counts.
+AllocaInst *Accumulation::makeVariable(Type *Width) {
+  return Variables.emplace_back(makeLocal(Width));
 }
 
 void Accumulation::countInVariable(Accumulator &It) {
@@ -333,9 +406,17 @@ void Accumulation::countInVariable(Accumulator &It) {
     B.CreateStore(B.CreateOr(Old, B.CreateShl(Set, It.Bit)), It.Variable);
   } else {
     It.Variable = makeVariable(It.Width);
+    Value *Step = It.Step;
+    if (It.Meet) {
+      AllocaInst *Ran = makeLocal(B.getInt1Ty());
+      B.CreateStore(B.getTrue(), Ran);
+      B.SetInsertPoint(&*It.Meet->getFirstInsertionPt());
+      Step = B.CreateLoad(B.getInt1Ty(), Ran);
+      B.CreateStore(B.getFalse(), Ran);
+    }
     Value *Old = B.CreateLoad(It.Width, It.Variable);
-    Value *Step = It.Step ? B.CreateZExtOrTrunc(It.Step, It.Width)
-                          : ConstantInt::get(It.Width, 1);
+    Step = Step ? B.CreateZExtOrTrunc(Step, It.Width)
+                : ConstantInt::get(It.Width, 1);
     // No wrap: later passes need not think about it.
     B.CreateStore(B.CreateAdd(Old, Step, "", /*HasNUW=*/true), It.Variable);
   }
@@ -484,6 +565,7 @@ void Accumulation::run() {
   findDirect();
   chooseRegisters();
   unifyReturns();
+  findMeets();
   for (Accumulator &It : Accumulators)
     countInVariable(It);
   flushInLoops();

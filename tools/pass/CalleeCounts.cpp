@@ -283,11 +283,8 @@ void ReturningCounts::markCountsOf(CallInst &Call, Instruction *Before) {
     Value *Step = Count.Always;
     if (!Step) {
       Step = Values[Count.Field];
-      if (Count.IsBit) {
-        Step = B.CreateLShr(Step, Count.Bit);
-        bool IsAlone = Fields[Count.Field].size() == 1;
-        Step = B.CreateTrunc(Step, B.getInt1Ty(), "", /*IsNUW=*/IsAlone);
-      }
+      if (Count.IsBit)
+        Step = B.CreateTrunc(B.CreateLShr(Step, Count.Bit), B.getInt1Ty());
     }
     markUpdate(B, Count.Word, Step);
   }

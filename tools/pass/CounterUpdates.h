@@ -59,6 +59,9 @@ bool isCounterArray(const llvm::GlobalVariable &Variable);
 /// not a constant: they go on to add to LLVM's own counter.
 llvm::SmallVector<CounterUpdate, 16> findCounterUpdates(llvm::Function &F);
 
+/// Returns whether \p I is one of them.
+bool isCounterUpdate(llvm::Instruction &I);
+
 /// Marks that code adds \p Step (i1, i32 or i64, unsigned) to \p Word. To other passes, a mark is a
 /// call that no memory of the program depends on.
 void markUpdate(llvm::IRBuilderBase &B, const Counter &Word, llvm::Value *Step);
