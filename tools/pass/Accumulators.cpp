@@ -133,6 +133,14 @@ static uint64_t maxRuns(const Cycle *C, LoopFacts Facts, bool OfHeader) {
   return Most;
 }
 
+/// Returns whether \p C and all cycles around it have a bound.
+static bool areBounded(const Cycle *C, LoopFacts Facts) {
+  for (; C; C = C->getParentCycle())
+    if (!maxTurns(*C, Facts))
+      return false;
+  return true;
+}
+
 /// Returns whether the runs of \p Block, which leaves its loop, may be one more
 /// than those of the other blocks.
 static bool isLeavingHeader(const BasicBlock *Block, const Cycle &C) {
@@ -270,7 +278,7 @@ void Accumulation::chooseWidth(Accumulator &It, const CycleInfo &Cycles) const {
     // An accumulator of one bit is set, not added to.
     Most = std::max<uint64_t>(Most, 2);
     // A later run may find a bound of 2^32: see dropBoundedTurns().
-    if (isLeavingHeader(It.Block, *C))
+    if (isLeavingHeader(It.Block, *C) && !areBounded(C, Facts))
       Most = UINT64_MAX;
   }
   It.Width = Most <= 1            ? Type::getInt1Ty(Context)
