@@ -40,7 +40,7 @@ namespace rocov {
 
 /// The most values that a function returns for its counts: they take registers
 /// of the caller.
-constexpr unsigned MaxReturned = 4;
+constexpr unsigned MaxReturned = 6;
 
 namespace {
 

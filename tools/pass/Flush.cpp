@@ -347,10 +347,14 @@ void Flush::addWithLane(Instruction *End, ArrayRef<Value *> Wide, Value *Offset,
                         Type *Width) {
   B.SetInsertPoint(End);
   Value *Lane = Target.lane(B);
-  Value *Mine = ConstantInt::get(Width, 0);
-  for (unsigned I = 0; I != Wide.size(); ++I)
-    if (Wide[I])
-      Mine = Target.writeLane(B, Mine, I, Wide[I]);
+  // A value of all lanes saves an instruction.
+  Value *All = Wide.front() ? Wide.front() : ConstantInt::get(Width, 0);
+  Value *Mine = All;
+  for (unsigned I = 0; I != Wide.size(); ++I) {
+    Value *Total = Wide[I] ? Wide[I] : ConstantInt::get(Width, 0);
+    if (Total != All)
+      Mine = Target.writeLane(B, Mine, I, Total);
+  }
   Instruction *Adding = SplitBlockAndInsertIfThen(
       B.CreateICmpULT(Lane, B.getInt32(Wide.size())), End->getIterator(),
       /*Unreachable=*/false);
