@@ -36,9 +36,9 @@ macro_rules! kernels_match_host {
 }
 
 kernels_match_host![
-    atomics, bitonic, branches, calls, collatz, dots, ends, fmath, grid, halves, histogram, image,
-    indirect, intdiv, mandelbrot, many, matmul, reduce, saturate, scratch, stencil, steps,
-    templates, vecadd, wave, wide,
+    atomics, bitonic, branches, callees, calls, collatz, dots, ends, fmath, grid, halves,
+    histogram, image, indirect, intdiv, mandelbrot, many, matmul, reduce, saturate, scratch,
+    stencil, steps, templates, vecadd, wave, wide,
 ];
 
 #[test]

@@ -255,7 +255,8 @@ fn counting_code_object(
     let mut compilation = device_only(clang(), &[target], version)
         .arguments([level])
         .counting();
-    if (level == "-O0" || stem == "indirect") && version == 4 {
+    let calls_by_address = ["callees", "indirect"].contains(&&*stem);
+    if (level == "-O0" || calls_by_address) && version == 4 {
         // Without the pass that infers these attributes, or if functions are called by their address,
         // clang marks every kernel as one that may enqueue kernels. HIP 5.2 then reads the address of a queue that only OpenCL makes, and
         // crashes on every GPU.

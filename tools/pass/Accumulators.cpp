@@ -27,10 +27,12 @@
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/CycleAnalysis.h"
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/PostDominators.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
@@ -40,6 +42,7 @@
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
+#include "llvm/Transforms/Utils/PromoteMemToReg.h"
 
 #include <list>
 
@@ -49,9 +52,13 @@ namespace rocov {
 
 /// The most turns of loops without a bound until the counts go to memory.
 constexpr uint64_t MaxTurns = 1 << 16;
-/// The most blocks outside and inside of loops that are counted in registers.
-/// The counts of others go to memory at once.
-constexpr unsigned MaxBits = 32, MaxNumbers = 16;
+
+LoopFacts LoopFacts::of(Function &F, FunctionAnalysisManager &AM) {
+  if (F.hasOptNone())
+    return {};
+  return {&AM.getResult<LoopAnalysis>(F),
+          &AM.getResult<ScalarEvolutionAnalysis>(F)};
+}
 
 CountedFunction::CountedFunction(Function &F)
     : F(&F), Updates(findCounterUpdates(F)) {
@@ -61,6 +68,19 @@ CountedFunction::CountedFunction(Function &F)
     if (At == Words.end())
       Words.push_back(Update.Word);
   }
+}
+
+void CountedFunction::findUniform(const UniformityInfo &Known) {
+  auto Differs = [&](const Use &Step) {
+#if LLVM_VERSION_MAJOR >= 23
+    return Known.isDivergentAtUse(Step);
+#else
+    return Known.isDivergentUse(Step);
+#endif
+  };
+  for (const CounterUpdate &Update : Updates)
+    if (Use &Step = Update.stepUse(); !Differs(Step))
+      Uniform.insert(Step);
 }
 
 void CountedFunction::splitAtEnds(const Returning &Comes) {
@@ -86,6 +106,8 @@ static std::optional<uint64_t> maxTurns(const Cycle &C, LoopFacts Facts,
   if (isa<SCEVCouldNotCompute>(Max))
     return std::nullopt;
   auto Limit = [&](const SCEV *Count) {
+    // A rotated loop runs n - 1 turns more if n is not 0.
+    Count = Facts.Evolution->applyLoopGuards(Count, L);
     return Facts.Evolution->getUnsignedRangeMax(Count).getLimitedValue();
   };
   // The last run of a header that leaves the loop runs no other block. So the
@@ -109,6 +131,14 @@ static uint64_t maxRuns(const Cycle *C, LoopFacts Facts, bool OfHeader) {
     OfHeader = false;
   }
   return Most;
+}
+
+/// Returns whether \p C and all cycles around it have a bound.
+static bool areBounded(const Cycle *C, LoopFacts Facts) {
+  for (; C; C = C->getParentCycle())
+    if (!maxTurns(*C, Facts))
+      return false;
+  return true;
 }
 
 /// Returns whether the runs of \p Block, which leaves its loop, may be one more
@@ -151,6 +181,9 @@ struct Accumulator {
   unsigned Depth = 0;
   /// Set if the block ends with the only return: there the count is at hand.
   bool IsDirect = false;
+  /// The block that adds in each turn of the loop if the block ran in it. Null if
+  /// the block itself adds.
+  BasicBlock *Meet = nullptr;
   AllocaInst *Variable = nullptr;
   /// The bit in the variable, if the width is one bit: 32 bits share a variable.
   unsigned Bit = 0;
@@ -170,8 +203,10 @@ private:
   void gather();
   void chooseWidth(Accumulator &It, const CycleInfo &Cycles) const;
   void findDirect();
+  void findMeets();
   void chooseRegisters();
   void countInMemory(Accumulator &It);
+  AllocaInst *makeLocal(Type *Width);
   AllocaInst *makeVariable(Type *Width);
   void countInVariable(Accumulator &It);
   Value *count(IRBuilderBase &B, const Accumulator &It);
@@ -243,7 +278,7 @@ void Accumulation::chooseWidth(Accumulator &It, const CycleInfo &Cycles) const {
     // An accumulator of one bit is set, not added to.
     Most = std::max<uint64_t>(Most, 2);
     // A later run may find a bound of 2^32: see dropBoundedTurns().
-    if (isLeavingHeader(It.Block, *C))
+    if (isLeavingHeader(It.Block, *C) && !areBounded(C, Facts))
       Most = UINT64_MAX;
   }
   It.Width = Most <= 1            ? Type::getInt1Ty(Context)
@@ -263,6 +298,60 @@ void Accumulation::findDirect() {
     }
   for (Accumulator &It : Accumulators)
     It.IsDirect = It.Block == Only;
+}
+
+/// Returns whether later passes may run \p Block when its turn would not have: it
+/// computes, and writes no memory but local variables.
+static bool onlyComputes(BasicBlock &Block) {
+  auto IsLocal = [](const Value *Address) {
+    auto *Variable = dyn_cast<AllocaInst>(Address->stripPointerCasts());
+    return Variable && isAllocaPromotable(Variable);
+  };
+  return all_of(Block, [&](Instruction &I) {
+    if (auto *Load = dyn_cast<LoadInst>(&I))
+      return !Load->isVolatile() && IsLocal(Load->getPointerOperand());
+    if (auto *Store = dyn_cast<StoreInst>(&I))
+      return !Store->isVolatile() && IsLocal(Store->getPointerOperand());
+    return isCounterUpdate(I) || I.isTerminator() ||
+           isSafeToSpeculativelyExecute(&I);
+  });
+}
+
+/// Finds the blocks of loops that would not be blocks without counting, because
+/// later passes would turn the branch to them into a choice of values. They note
+/// that they ran, and the block in which the ways meet again adds that.
+void Accumulation::findMeets() {
+  // Otherwise the thread may end before the ways meet.
+  if (!Facts.Loops || !Counted.Ends.empty())
+    return;
+  CycleInfo Cycles;
+  Cycles.compute(F);
+  DominatorTree Dominators(F);
+  PostDominatorTree PostDominators(F);
+  for (Accumulator &It : Accumulators) {
+    const Cycle *C = Cycles.getCycle(It.Block);
+    if (!C || It.isBit() || It.Step || !onlyComputes(*It.Block))
+      continue;
+    auto *Node = PostDominators.getNode(It.Block)->getIDom();
+    BasicBlock *Meet = Node ? Node->getBlock() : nullptr;
+    // Not if all that come there have run it.
+    if (!Meet || Dominators.dominates(It.Block, Meet))
+      continue;
+    // Within a turn, and without a loop between, which may take long.
+    auto IsBetween = [&](BasicBlock *Block) {
+      return Cycles.getCycle(Block) == C && Block != C->getHeader();
+    };
+    SmallSetVector<BasicBlock *, 8> Way;
+    Way.insert(It.Block);
+    Way.insert(Meet);
+    bool IsShort = all_of(Way, IsBetween);
+    for (unsigned I = 0; IsShort && I != Way.size(); ++I)
+      for (BasicBlock *Next : successors(Way[I]))
+        if (Way[I] != Meet && Way.insert(Next))
+          IsShort &= IsBetween(Next);
+    if (IsShort)
+      It.Meet = Meet;
+  }
 }
 
 /// Takes those accumulators out that are too many for registers. Those in the
@@ -293,14 +382,18 @@ void Accumulation::countInMemory(Accumulator &It) {
     Update->eraseFromParent();
 }
 
-/// Makes a variable (i32 or i64) that is 0 at first.
-AllocaInst *Accumulation::makeVariable(Type *Width) {
+/// Makes a local variable that is 0 at first.
+AllocaInst *Accumulation::makeLocal(Type *Width) {
   const DataLayout &DL = F.getParent()->getDataLayout();
   IRBuilder<> Entry(&F.getEntryBlock(), F.getEntryBlock().getFirstInsertionPt());
   AllocaInst *Variable = Entry.CreateAlloca(Width, DL.getAllocaAddrSpace());
   Entry.CreateStore(ConstantInt::get(Width, 0), Variable);
-  Variables.push_back(Variable);
   return Variable;
+}
+
+/// Makes a variable (i32 or i64) for counts.
+AllocaInst *Accumulation::makeVariable(Type *Width) {
+  return Variables.emplace_back(makeLocal(Width));
 }
 
 void Accumulation::countInVariable(Accumulator &It) {
@@ -321,9 +414,17 @@ void Accumulation::countInVariable(Accumulator &It) {
     B.CreateStore(B.CreateOr(Old, B.CreateShl(Set, It.Bit)), It.Variable);
   } else {
     It.Variable = makeVariable(It.Width);
+    Value *Step = It.Step;
+    if (It.Meet) {
+      AllocaInst *Ran = makeLocal(B.getInt1Ty());
+      B.CreateStore(B.getTrue(), Ran);
+      B.SetInsertPoint(&*It.Meet->getFirstInsertionPt());
+      Step = B.CreateLoad(B.getInt1Ty(), Ran);
+      B.CreateStore(B.getFalse(), Ran);
+    }
     Value *Old = B.CreateLoad(It.Width, It.Variable);
-    Value *Step = It.Step ? B.CreateZExtOrTrunc(It.Step, It.Width)
-                          : ConstantInt::get(It.Width, 1);
+    Step = Step ? B.CreateZExtOrTrunc(Step, It.Width)
+                : ConstantInt::get(It.Width, 1);
     // No wrap: later passes need not think about it.
     B.CreateStore(B.CreateAdd(Old, Step, "", /*HasNUW=*/true), It.Variable);
   }
@@ -472,6 +573,7 @@ void Accumulation::run() {
   findDirect();
   chooseRegisters();
   unifyReturns();
+  findMeets();
   for (Accumulator &It : Accumulators)
     countInVariable(It);
   flushInLoops();

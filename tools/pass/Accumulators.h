@@ -11,7 +11,10 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Analysis/UniformityAnalysis.h"
+#include "llvm/IR/PassManager.h"
 
 #include <cstdint>
 
@@ -37,11 +40,16 @@ struct CountedFunction {
   llvm::SmallVector<Counter, 16> Words;
   /// The place of the first word in a copy, in bytes.
   uint64_t Offset = 0;
+  /// Steps that all lanes of a wave share, as far as analysis knows.
+  llvm::SmallPtrSet<llvm::Value *, 8> Uniform;
 
   /// The instructions in which the thread may end.
   llvm::SmallVector<llvm::Instruction *, 4> Ends;
 
   explicit CountedFunction(llvm::Function &F);
+
+  /// Finds the steps that all lanes share.
+  void findUniform(const llvm::UniformityInfo &Known);
 
   /// Finds the instructions in which the thread may end. Splits blocks there, so
   /// that a thread runs all of a block or none.
@@ -53,7 +61,13 @@ struct CountedFunction {
 struct LoopFacts {
   llvm::LoopInfo *Loops = nullptr;
   llvm::ScalarEvolution *Evolution = nullptr;
+
+  static LoopFacts of(llvm::Function &F, llvm::FunctionAnalysisManager &AM);
 };
+
+/// The most blocks outside and inside of loops that are counted in registers.
+/// The counts of others go to memory at once.
+constexpr unsigned MaxBits = 32, MaxNumbers = 16;
 
 /// A lane's count of something, and the words that it goes to.
 struct LaneCount {

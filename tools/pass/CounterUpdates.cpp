@@ -43,7 +43,12 @@ static std::pair<Value *, Value *> addition(Instruction &I) {
   return {Add->getValOperand(), Add->getPointerOperand()};
 }
 
-Value *CounterUpdate::step() const { return addition(*Add).first; }
+/// The operand of the step, in marks and in atomic additions.
+constexpr unsigned StepOperand = 1;
+
+Value *CounterUpdate::step() const { return stepUse(); }
+
+Use &CounterUpdate::stepUse() const { return Add->getOperandUse(StepOperand); }
 
 bool isCounterArray(const GlobalVariable &Variable) {
   StringRef Section = Variable.getSection();
@@ -67,16 +72,21 @@ std::optional<Counter> counterAt(Value *Address, const DataLayout &DL) {
   return Counter{Variable, Byte / 8};
 }
 
+/// The counter that \p I adds to.
+static std::optional<Counter> counterOf(Instruction &I) {
+  Value *Address = addition(I).second;
+  if (!Address)
+    return std::nullopt;
+  return counterAt(Address, I.getDataLayout());
+}
+
+bool isCounterUpdate(Instruction &I) { return counterOf(I).has_value(); }
+
 SmallVector<CounterUpdate, 16> findCounterUpdates(Function &F) {
-  const DataLayout &DL = F.getParent()->getDataLayout();
   SmallVector<CounterUpdate, 16> Updates;
-  for (Instruction &I : instructions(F)) {
-    auto [Step, Address] = addition(I);
-    if (!Address)
-      continue;
-    if (auto Word = counterAt(Address, DL))
+  for (Instruction &I : instructions(F))
+    if (auto Word = counterOf(I))
       Updates.push_back({&I, *Word});
-  }
   return Updates;
 }
 

@@ -19,6 +19,7 @@ class Function;
 class GlobalVariable;
 class IRBuilderBase;
 class Instruction;
+class Use;
 class Value;
 } // namespace llvm
 
@@ -42,6 +43,7 @@ struct CounterUpdate {
 
   /// The number that it adds: i64, in marks also i1 or i32, unsigned.
   llvm::Value *step() const;
+  llvm::Use &stepUse() const;
 };
 
 /// The counter at a constant address.
@@ -56,6 +58,9 @@ bool isCounterArray(const llvm::GlobalVariable &Variable);
 /// The counter updates of \p F, before or after markUpdate(). Leaves out atomic instructions whose address is
 /// not a constant: they go on to add to LLVM's own counter.
 llvm::SmallVector<CounterUpdate, 16> findCounterUpdates(llvm::Function &F);
+
+/// Returns whether \p I is one of them.
+bool isCounterUpdate(llvm::Instruction &I);
 
 /// Marks that code adds \p Step (i1, i32 or i64, unsigned) to \p Word. To other passes, a mark is a
 /// call that no memory of the program depends on.

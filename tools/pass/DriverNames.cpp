@@ -39,11 +39,11 @@ constexpr StringLiteral Registration = "__llvm_profile_register_";
 
 std::string unitName(const Module &M) {
   // Two units may have one file name, but not one set of counters.
-  std::string Names = M.getModuleIdentifier();
+  std::string All = M.getModuleIdentifier();
   for (const GlobalVariable &Variable : M.globals())
     if (!Variable.isDeclaration())
-      Names += Variable.getName();
-  return utohexstr(xxh3_64bits(Names));
+      All += Variable.getName();
+  return utohexstr(xxh3_64bits(All));
 }
 
 bool keepsCounters(const Module &M) { return M.getNamedGlobal(Mark); }

@@ -11,8 +11,10 @@
 #include "GpuTarget.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
@@ -59,8 +61,10 @@ private:
 
 class Flush {
 public:
-  Flush(const GpuTarget &Target, const CopiesTable &Copies, Instruction *Before)
-      : Target(Target), Copies(Copies), Before(Before), B(Before) {}
+  Flush(const GpuTarget &Target, const CopiesTable &Copies,
+        const SmallPtrSetImpl<Value *> &Uniform, Instruction *Before)
+      : Target(Target), Copies(Copies), Uniform(Uniform), Before(Before),
+        B(Before) {}
 
   void run(ArrayRef<LaneCount> Counts, unsigned Words, uint64_t Offset);
 
@@ -68,11 +72,16 @@ private:
   Value *ones(Value *Bit);
   void accumulate(Value *&Sum, Value *Part, uint64_t Factor);
   Value *sum(Value *Count);
-  Value *sumOfDifferent(Instruction *End, Value *Count);
   Value *sumByVotes(Instruction *End, Value *Count);
-  void add(ArrayRef<Value *> Totals, Value *Offset);
+  void bring(Value *Place);
+  Value *areSmall();
+  void addSmall(Value *Place);
+  void addAny(Value *Place);
+  void add(ArrayRef<Value *> Totals, Value *Offset, bool IsFull);
   void addByLane(ArrayRef<Value *> Wide, unsigned First, Value *Offset,
-                 Type *Width);
+                 Type *Width, bool IsFull);
+  void addWithLane(Instruction *End, ArrayRef<Value *> Wide, Value *Offset,
+                   Type *Width);
   void addByRank(Instruction *End, ArrayRef<Value *> Totals, unsigned First,
                  Value *Offset, Type *Width);
   Value *totalOf(Value *Word, ArrayRef<Value *> Totals, unsigned First,
@@ -81,12 +90,18 @@ private:
 
   const GpuTarget &Target;
   const CopiesTable &Copies;
+  const SmallPtrSetImpl<Value *> &Uniform;
   Instruction *Before;
   IRBuilder<> B;
   /// The active lanes (i64), and their number (i32).
   Value *Lanes = nullptr;
   Value *Active = nullptr;
   ByteSums Bytes;
+  /// For each word the number (i32 or i64) of lanes in which its bits hold. Null is
+  /// 0.
+  SmallVector<Value *, 16> Totals;
+  /// For each word the numbers (i32 or i64) of each lane that count for it.
+  SmallVector<SmallVector<Value *, 1>, 16> Numbers;
 };
 
 /// The value (i32) of which \p Bit (i1) is a bit, and the bit's number. Null if
@@ -172,7 +187,7 @@ ByteSums::sum(IRBuilderBase &B, const GpuTarget &Target, Value *Lanes) {
     Value *Four = B.CreateAnd(B.CreateLShr(Word, Shift), 0xf);
     Value *Apart = B.CreateAnd(B.CreateMul(Four, B.getInt32(Spread)),
                                B.getInt32(0x01010101));
-    Sums.push_back(Target.sum(B, Apart, Lanes));
+    Sums.append(Target.sums(B, Apart, Lanes));
   }
   return Left;
 }
@@ -219,8 +234,8 @@ Value *Flush::ones(Value *Bit) {
                        B.getInt32Ty());
 }
 
-/// Adds \p Factor times \p Part to \p Sum, which is null for 0. Numbers of lanes
-/// stay narrow, because they fit whatever their sum.
+/// Adds \p Factor times \p Part to \p Sum, which is null for 0. Sums of narrow
+/// parts stay narrow: they fit.
 void Flush::accumulate(Value *&Sum, Value *Part, uint64_t Factor) {
   bool Narrow = Factor == 1 && (!Sum || Sum->getType() == Part->getType());
   if (!Narrow) {
@@ -242,7 +257,7 @@ Value *Flush::sum(Value *Count) {
   Instruction *Then = SplitBlockAndInsertIfThen(
       B.CreateICmpNE(Differs, B.getInt64(0)), Before->getIterator(),
       /*Unreachable=*/false);
-  Value *Sum = sumOfDifferent(Then, Count);
+  Value *Sum = sumByVotes(Then, Count);
   B.SetInsertPoint(Before->getParent(), Before->getParent()->begin());
   PHINode *Total = B.CreatePHI(Int64, 2);
   Total->addIncoming(Equal, Head);
@@ -251,34 +266,7 @@ Value *Flush::sum(Value *Count) {
   return Total;
 }
 
-/// The sum (i64) of numbers that differ, before \p End: by the target's way if it
-/// has one that works here and the sum has 32 bits, else by votes.
-Value *Flush::sumOfDifferent(Instruction *End, Value *Count) {
-  Type *Int32 = B.getInt32Ty(), *Int64 = B.getInt64Ty();
-  B.SetInsertPoint(End);
-  Value *CanSum = Target.canSum(B, Lanes, *End->getFunction());
-  if (!CanSum)
-    return sumByVotes(End, Count);
-  // The sum of at most 64 of them fits.
-  constexpr unsigned MaxBits = 26;
-  Value *Large = B.CreateICmpNE(B.CreateLShr(Count, MaxBits),
-                                ConstantInt::get(Count->getType(), 0));
-  Value *IsSmall = B.CreateICmpEQ(Target.ballot(B, Large, Lanes), B.getInt64(0));
-  Instruction *Quick, *Slow;
-  SplitBlockAndInsertIfThenElse(B.CreateAnd(CanSum, IsSmall), End, &Quick,
-                                &Slow);
-  B.SetInsertPoint(Quick);
-  Value *Small = Target.sum(B, B.CreateZExtOrTrunc(Count, Int32), Lanes);
-  Value *Few = B.CreateZExt(Small, Int64);
-  Value *Votes = sumByVotes(Slow, Count);
-  B.SetInsertPoint(End->getParent(), End->getParent()->begin());
-  PHINode *Sum = B.CreatePHI(Int64, 2);
-  Sum->addIncoming(Few, Quick->getParent());
-  Sum->addIncoming(Votes, Slow->getParent());
-  return Sum;
-}
-
-/// The sum (i64) of any numbers, before \p End: the lanes vote on each bit.
+/// The sum (i64) of numbers that differ, before \p End: the lanes vote on each bit.
 Value *Flush::sumByVotes(Instruction *End, Value *Count) {
   Type *Int64 = B.getInt64Ty();
   BasicBlock *Head = End->getParent();
@@ -308,8 +296,8 @@ Value *Flush::sumByVotes(Instruction *End, Value *Count) {
 }
 
 /// Adds \p Totals to the words from byte \p Offset (i32) of the area on; null is
-/// 0. Lane i adds word i.
-void Flush::add(ArrayRef<Value *> Totals, Value *Offset) {
+/// 0. Lane i adds word i. \p IsFull says that all lanes are active.
+void Flush::add(ArrayRef<Value *> Totals, Value *Offset, bool IsFull) {
   Type *Int32 = B.getInt32Ty(), *Int64 = B.getInt64Ty();
   bool Narrow = all_of(
       Totals, [&](Value *It) { return !It || It->getType() == Int32; });
@@ -325,41 +313,52 @@ void Flush::add(ArrayRef<Value *> Totals, Value *Offset) {
     unsigned First = Wide.size() - Left.size();
     B.SetInsertPoint(Before);
     addByLane(Left.take_front(Most), First,
-              B.CreateAdd(Offset, B.getInt32(First * 8)), Width);
+              B.CreateAdd(Offset, B.getInt32(First * 8)), Width, IsFull);
   }
 }
 
 /// Adds at most 32 words of type \p Width, from word \p First on.
 void Flush::addByLane(ArrayRef<Value *> Wide, unsigned First, Value *Offset,
-                      Type *Width) {
+                      Type *Width, bool IsFull) {
   auto HasNone = [&](unsigned I) { return !Wide[I] && !Bytes.has(First + I); };
   if (all_of(seq<unsigned>(0, Wide.size()), HasNone))
     return;
   // On an H200 the short way of full warps costs more than it saves.
   if (!Target.hasWriteLane())
     return addByRank(Before, Wide, First, Offset, Width);
-  unsigned Words = Wide.size();
+  if (IsFull)
+    return addWithLane(Before, Wide, Offset, Width);
   // The lanes that have a word are active, unless some have left or the block is
   // smaller. writeLane() must not reach other lanes: callers may have values of
   // theirs in the register.
-  Value *Wanted = B.getInt32(maskTrailingOnes<uint32_t>(Words));
+  Value *Wanted = B.getInt32(maskTrailingOnes<uint32_t>(Wide.size()));
   Value *There = B.CreateAnd(B.CreateTrunc(Lanes, B.getInt32Ty()), Wanted);
   Value *AreThere = B.CreateICmpEQ(There, Wanted);
   Instruction *Usual, *Rare;
   SplitBlockAndInsertIfThenElse(
       AreThere, Before->getIterator(), &Usual, &Rare,
       MDBuilder(Before->getContext()).createLikelyBranchWeights());
-  B.SetInsertPoint(Usual);
-  Value *Lane = Target.lane(B);
-  Value *Mine = ConstantInt::get(Width, 0);
-  for (unsigned I = 0; I != Words; ++I)
-    if (Wide[I])
-      Mine = Target.writeLane(B, Mine, I, Wide[I]);
-  Instruction *Add = SplitBlockAndInsertIfThen(
-      B.CreateICmpULT(Lane, B.getInt32(Words)), Usual->getIterator(),
-      /*Unreachable=*/false);
-  addAt(Add, Offset, Lane, Mine);
+  addWithLane(Usual, Wide, Offset, Width);
   addByRank(Rare, Wide, First, Offset, Width);
+}
+
+/// Adds words before \p End, if the lanes that have one are active.
+void Flush::addWithLane(Instruction *End, ArrayRef<Value *> Wide, Value *Offset,
+                        Type *Width) {
+  B.SetInsertPoint(End);
+  Value *Lane = Target.lane(B);
+  // A value of all lanes saves an instruction.
+  Value *All = Wide.front() ? Wide.front() : ConstantInt::get(Width, 0);
+  Value *Mine = All;
+  for (unsigned I = 0; I != Wide.size(); ++I) {
+    Value *Total = Wide[I] ? Wide[I] : ConstantInt::get(Width, 0);
+    if (Total != All)
+      Mine = Target.writeLane(B, Mine, I, Total);
+  }
+  Instruction *Adding = SplitBlockAndInsertIfThen(
+      B.CreateICmpULT(Lane, B.getInt32(Wide.size())), End->getIterator(),
+      /*Unreachable=*/false);
+  addAt(Adding, Offset, Lane, Mine);
 }
 
 /// The total of word \p First + \p Word (i32). Any number if \p Totals has no such
@@ -436,9 +435,8 @@ void Flush::run(ArrayRef<LaneCount> Counts, unsigned Words, uint64_t Offset) {
   Lanes = Target.active(B);
   Active = B.CreateTrunc(B.CreateUnaryIntrinsic(Intrinsic::ctpop, Lanes),
                          B.getInt32Ty());
-  // Bits are summed one by one. Numbers of a word are added first, because their
-  // sum over the lanes costs more.
-  SmallVector<Value *, 16> Totals(Words, nullptr), Numbers(Words, nullptr);
+  Totals.assign(Words, nullptr);
+  Numbers.resize(Words);
   SmallVector<unsigned, 16> Parts(Words, 0);
   for (const LaneCount &Lane : Counts)
     for (auto [Word, _] : Lane.Words)
@@ -454,25 +452,122 @@ void Flush::run(ArrayRef<LaneCount> Counts, unsigned Words, uint64_t Offset) {
       continue;
     }
     Value *Part = IsBit ? ones(Lane.Count) : Lane.Count;
-    for (auto [Word, Factor] : Lane.Words)
-      accumulate(IsBit ? Totals[Word] : Numbers[Word], Part, Factor);
+    for (auto [Word, Factor] : Lane.Words) {
+      if (IsBit) {
+        accumulate(Totals[Word], Part, Factor);
+        continue;
+      }
+      Value *Number = nullptr;
+      accumulate(Number, Part, Factor);
+      Numbers[Word].push_back(Number);
+    }
   }
   for (auto [Word, Bit] : Bytes.sum(B, Target, Lanes))
     accumulate(Totals[Word], ones(Bit), 1);
-  SmallDenseMap<Value *, Value *> Sums;
-  for (unsigned Word = 0; Word != Words; ++Word) {
-    if (Value *Number = Numbers[Word]) {
-      Value *&Sum = Sums[Number];
-      if (!Sum)
-        Sum = sum(Number);
-      accumulate(Totals[Word], Sum, 1);
-    }
-  }
   Value *Copy =
       Target.unit(B, *Before->getFunction(), Log2_64(Copies.copies()));
   // An area has less than 4 GiB.
   Value *Start = B.CreateMul(Copy, B.getInt32(Copies.stride()));
-  add(Totals, B.CreateAdd(Start, B.getInt32(Offset)));
+  bring(B.CreateAdd(Start, B.getInt32(Offset)));
+}
+
+/// Adds everything to the words from byte \p Place (i32) of the area on.
+void Flush::bring(Value *Place) {
+  bool HasNumbers = any_of(Numbers, [](auto &Of) { return !Of.empty(); });
+  if (!HasNumbers)
+    return add(Totals, Place, /*IsFull=*/false);
+  if (!Target.hasSums(*Before->getFunction()))
+    return addAny(Place);
+  Value *Votes = Target.ballot(B, areSmall(), Lanes);
+  Instruction *Usual, *Rare;
+  SplitBlockAndInsertIfThenElse(
+      Target.canSum(B, Votes, Lanes), Before->getIterator(), &Usual, &Rare,
+      MDBuilder(Before->getContext()).createLikelyBranchWeights());
+  Before = Usual;
+  B.SetInsertPoint(Before);
+  addSmall(Place);
+  Before = Rare;
+  B.SetInsertPoint(Before);
+  addAny(Place);
+}
+
+/// Whether (i1) all numbers of this lane are so small that the sum for any word
+/// over a wave has 32 bits.
+Value *Flush::areSmall() {
+  unsigned Most = 1;
+  Value *All = nullptr;
+  for (ArrayRef<Value *> Of : Numbers) {
+    Most = std::max<unsigned>(Most, Of.size());
+    for (Value *Number : Of) {
+      bool IsWide = All && All->getType() != Number->getType();
+      if (IsWide)
+        All = B.CreateZExt(All, B.getInt64Ty());
+      Value *Same = IsWide ? B.CreateZExt(Number, B.getInt64Ty()) : Number;
+      All = All ? B.CreateOr(All, Same) : Same;
+    }
+  }
+  // A wave has at most 64 lanes.
+  uint64_t Limit = uint64_t(1) << (32 - 6 - Log2_32_Ceil(Most + 1));
+  return B.CreateICmpULT(All, ConstantInt::get(All->getType(), Limit));
+}
+
+/// Adds everything if canSum() and areSmall() hold.
+void Flush::addSmall(Value *Place) {
+  Type *Int32 = B.getInt32Ty();
+  SmallMapVector<Value *, Value *, 8> Sums;
+  SmallDenseMap<Value *, Value *> Parts;
+  SmallPtrSet<Value *, 8> AllUniform;
+  SmallVector<Value *, 16> Narrow;
+  for (ArrayRef<Value *> Of : Numbers) {
+    Value *Mine = nullptr;
+    for (Value *Number : Of) {
+      // Words of one block share it.
+      Value *&Part = Parts[Number];
+      if (!Part)
+        Part = B.CreateTrunc(Number, Int32);
+      Mine = Mine ? B.CreateAdd(Mine, Part) : Part;
+    }
+    Narrow.push_back(Mine);
+    if (Mine)
+      Sums.insert({Mine, nullptr});
+    if (all_of(Of, [&](Value *Number) { return Uniform.contains(Number); }))
+      AllUniform.insert(Mine);
+  }
+  SmallVector<Value *, 8> Differing;
+  for (auto &[Number, Sum] : Sums)
+    if (AllUniform.contains(Number))
+      Sum = B.CreateMul(Number, Active);
+    else
+      Differing.push_back(Number);
+  for (auto [Number, Sum] :
+       zip(Differing, Target.sums(B, Differing, Lanes)))
+    Sums[Number] = Sum;
+  SmallVector<Value *, 16> All(Totals);
+  for (unsigned Word = 0; Word != Numbers.size(); ++Word)
+    if (Narrow[Word])
+      accumulate(All[Word], Sums[Narrow[Word]], 1);
+  add(All, Place, /*IsFull=*/Target.hasWriteLane());
+}
+
+/// Adds everything, whatever it is.
+void Flush::addAny(Value *Place) {
+  SmallVector<Value *, 16> Sums(Totals);
+  SmallDenseMap<Value *, Value *> Known;
+  for (unsigned Word = 0; Word != Numbers.size(); ++Word) {
+    if (Numbers[Word].empty())
+      continue;
+    Value *Mine = nullptr;
+    for (Value *Number : Numbers[Word]) {
+      bool IsOnly = Numbers[Word].size() == 1;
+      Value *Wide = IsOnly ? Number : B.CreateZExt(Number, B.getInt64Ty());
+      Mine = Mine ? B.CreateAdd(Mine, Wide) : Wide;
+    }
+    Value *&Sum = Known[Mine];
+    if (!Sum)
+      Sum = sum(Mine);
+    accumulate(Sums[Word], Sum, 1);
+  }
+  add(Sums, Place, /*IsFull=*/false);
 }
 
 } // namespace
@@ -491,9 +586,10 @@ void markCounts(ArrayRef<Counter> Words, Instruction *Before,
 }
 
 void addToCopy(const GpuTarget &Target, const CopiesTable &Copies,
-               uint64_t Offset, unsigned Words, Instruction *Before,
+               const CountedFunction &Counted, Instruction *Before,
                ArrayRef<LaneCount> Counts) {
-  Flush(Target, Copies, Before).run(Counts, Words, Offset);
+  Flush(Target, Copies, Counted.Uniform, Before)
+      .run(Counts, Counted.Words.size(), Counted.Offset);
 }
 
 } // namespace rocov

@@ -9,8 +9,6 @@
 
 #include "Accumulators.h"
 
-#include <cstdint>
-
 namespace rocov {
 
 class CopiesTable;
@@ -21,10 +19,9 @@ void markCounts(llvm::ArrayRef<Counter> Words, llvm::Instruction *Before,
                    llvm::ArrayRef<LaneCount> Counts);
 
 /// Adds the counts of all active lanes to this unit's copy, with one atomic
-/// instruction for each wave. \p Words is the size of the function's part of a
-/// copy, and \p Offset its place there in bytes.
+/// instruction for each wave.
 void addToCopy(const GpuTarget &Target, const CopiesTable &Copies,
-               uint64_t Offset, unsigned Words, llvm::Instruction *Before,
+               const CountedFunction &Counted, llvm::Instruction *Before,
                llvm::ArrayRef<LaneCount> Counts);
 
 } // namespace rocov

@@ -65,13 +65,16 @@ public:
                              {Value->getType()}, {Value});
   }
 
-  Value *sum(IRBuilderBase &B, Value *Value, llvm::Value *) const override;
+  SmallVector<Value *, 8> sums(IRBuilderBase &B, ArrayRef<Value *> Values,
+                               Value *) const override;
   bool sumsAtOnce(const Function &) const override { return false; }
   Value *byteOf(IRBuilderBase &, Value *, Value *, Value *) const override {
     llvm_unreachable("sums are not at once");
   }
-  Value *canSum(IRBuilderBase &B, Value *Mask,
-                const Function &F) const override;
+  bool hasSums(const Function &F) const override;
+  Value *canSum(IRBuilderBase &B, Value *Votes, Value *) const override {
+    return B.CreateICmpEQ(Votes, B.getInt64(~0ULL));
+  }
   Value *unit(IRBuilderBase &B, const Function &F,
               unsigned Bits) const override;
 
@@ -127,24 +130,28 @@ constexpr DppStep SumSteps[] = {
     {0x143, 0xc}, // row_bcast:31
 };
 
-Value *Amdgcn::sum(IRBuilderBase &B, Value *Value, llvm::Value *) const {
-  for (DppStep Step : SumSteps) {
-    llvm::Value *Other = B.CreateIntrinsic(
-        Intrinsic::amdgcn_update_dpp, {B.getInt32Ty()},
-        {B.getInt32(0), Value, B.getInt32(Step.Control), B.getInt32(Step.Rows),
-         B.getInt32(0xf), B.getFalse()});
-    Value = B.CreateAdd(Value, Other);
-  }
-  return B.CreateIntrinsic(Intrinsic::amdgcn_readlane, {B.getInt32Ty()},
-                           {Value, B.getInt32(63)});
+SmallVector<Value *, 8> Amdgcn::sums(IRBuilderBase &B, ArrayRef<Value *> Values,
+                                     Value *) const {
+  SmallVector<Value *, 8> Sums(Values);
+  // Two instructions must lie between two steps of a sum. Steps of other sums do.
+  for (DppStep Step : SumSteps)
+    for (Value *&Sum : Sums) {
+      Value *Other = B.CreateIntrinsic(
+          Intrinsic::amdgcn_update_dpp, {B.getInt32Ty()},
+          {B.getInt32(0), Sum, B.getInt32(Step.Control), B.getInt32(Step.Rows),
+           B.getInt32(0xf), B.getFalse()});
+      Sum = B.CreateAdd(Sum, Other);
+    }
+  for (Value *&Sum : Sums)
+    Sum = B.CreateIntrinsic(Intrinsic::amdgcn_readlane, {B.getInt32Ty()},
+                            {Sum, B.getInt32(63)});
+  return Sums;
 }
 
-Value *Amdgcn::canSum(IRBuilderBase &B, Value *Mask, const Function &F) const {
+bool Amdgcn::hasSums(const Function &F) const {
   // gfx8 and gfx9 have waves of 64 lanes, and broadcasts between rows.
   unsigned Gfx = gfxNumber(F);
-  if (Gfx < 0x800 || Gfx >= 0x1000)
-    return nullptr;
-  return B.CreateICmpEQ(Mask, B.getInt64(~0ULL));
+  return Gfx >= 0x800 && Gfx < 0x1000;
 }
 
 /// Registers and fields: LLVM's SIDefines.h (Hwreg) and the "Hardware Status
@@ -238,9 +245,14 @@ public:
                       B.CreateZExt(Low, Int64));
   }
 
-  Value *sum(IRBuilderBase &B, Value *Value, llvm::Value *Mask) const override {
-    return B.CreateIntrinsic(Intrinsic::nvvm_redux_sync_add, {},
-                             {Value, B.CreateTrunc(Mask, B.getInt32Ty())});
+  SmallVector<Value *, 8> sums(IRBuilderBase &B, ArrayRef<Value *> Values,
+                               Value *Mask) const override {
+    SmallVector<Value *, 8> Sums;
+    for (Value *It : Values)
+      Sums.push_back(
+          B.CreateIntrinsic(Intrinsic::nvvm_redux_sync_add, {},
+                            {It, B.CreateTrunc(Mask, B.getInt32Ty())}));
+    return Sums;
   }
 
   bool sumsAtOnce(const Function &F) const override {
@@ -256,8 +268,10 @@ public:
     return B.CreateIntrinsic(Intrinsic::nvvm_prmt, {}, {Low, High, Number});
   }
 
-  Value *canSum(IRBuilderBase &B, Value *, const Function &F) const override {
-    return sumsAtOnce(F) ? B.getTrue() : nullptr;
+  bool hasSums(const Function &F) const override { return sumsAtOnce(F); }
+
+  Value *canSum(IRBuilderBase &B, Value *Votes, Value *Mask) const override {
+    return B.CreateICmpEQ(Votes, Mask);
   }
 
   Value *unit(IRBuilderBase &B, const Function &,

@@ -13,6 +13,8 @@
 #ifndef ROCOV_PASS_GPUTARGET_H
 #define ROCOV_PASS_GPUTARGET_H
 
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/IR/IRBuilder.h"
 
@@ -55,21 +57,25 @@ public:
   /// \p Value (i32 or i64) of some active lane, the same for all.
   virtual llvm::Value *anyLane(llvm::IRBuilderBase &B, llvm::Value *Value,
                                llvm::Value *Mask) const = 0;
-  /// The sum (i32) of \p Value (i32) over the wave in a few instructions, if
-  /// these lanes are active: see canSum(). The sum must fit.
-  virtual llvm::Value *sum(llvm::IRBuilderBase &B, llvm::Value *Value,
-                           llvm::Value *Mask) const = 0;
-  /// Returns whether sum() is one instruction, whichever lanes are active. Then
-  /// byteOf() is one, too.
+  /// Returns whether the target has sums().
+  virtual bool hasSums(const llvm::Function &F) const = 0;
+  /// The sums (i32) of \p Values (i32) over the wave in a few instructions, if
+  /// canSum() holds. The sums must fit.
+  virtual llvm::SmallVector<llvm::Value *, 8>
+  sums(llvm::IRBuilderBase &B, llvm::ArrayRef<llvm::Value *> Values,
+       llvm::Value *Mask) const = 0;
+  /// Whether (i1) all of the active lanes \p Mask are in \p Votes, and sums() works
+  /// with them. If the target has writeLane(), all lanes of the wave are active
+  /// then.
+  virtual llvm::Value *canSum(llvm::IRBuilderBase &B, llvm::Value *Votes,
+                              llvm::Value *Mask) const = 0;
+  /// Returns whether sums() takes one instruction for a value, whichever lanes are
+  /// active. Then byteOf() is one, too.
   virtual bool sumsAtOnce(const llvm::Function &F) const = 0;
   /// Byte \p Number (i32, of which the low three bits count, and the fourth is 0)
   /// of the eight bytes of \p Low and \p High (i32), with any bits above it.
   virtual llvm::Value *byteOf(llvm::IRBuilderBase &B, llvm::Value *Low,
                               llvm::Value *High, llvm::Value *Number) const = 0;
-  /// Whether (i1) sum() works with the active lanes \p Mask. Null if it never
-  /// does.
-  virtual llvm::Value *canSum(llvm::IRBuilderBase &B, llvm::Value *Mask,
-                              const llvm::Function &F) const = 0;
   /// The number (i32) of the unit that runs this wave, modulo 2^ \p Bits.
   virtual llvm::Value *unit(llvm::IRBuilderBase &B, const llvm::Function &F,
                             unsigned Bits) const = 0;

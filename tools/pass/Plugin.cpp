@@ -15,6 +15,7 @@
 
 #include "Accumulators.h"
 #include "Breaks.h"
+#include "CalleeCounts.h"
 #include "CopiesTable.h"
 #include "CounterUpdates.h"
 #include "DriverNames.h"
@@ -90,13 +91,6 @@ bool isOptimised(OptimizationLevel Level) {
 #endif
 }
 
-LoopFacts factsOf(Function &F, FunctionAnalysisManager &AM) {
-  if (F.hasOptNone())
-    return {};
-  return {&AM.getResult<LoopAnalysis>(F),
-          &AM.getResult<ScalarEvolutionAnalysis>(F)};
-}
-
 /// The functions of \p M that count.
 std::vector<CountedFunction> countedFunctions(Module &M,
                                               const GpuTarget &Target,
@@ -128,6 +122,26 @@ public:
   static bool isRequired() { return true; }
 };
 
+/// Turns the counts into registers, and those of loops into expressions. Also
+/// does for loops what the atomic additions in them have prevented before.
+FunctionPassManager promotion() {
+  FunctionPassManager Passes;
+  Passes.addPass(PromotePass());
+  Passes.addPass(SimplifyCFGPass());
+  Passes.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
+  LoopPassManager Hoisting;
+  Hoisting.addPass(LICMPass(LICMOptions()));
+  Passes.addPass(createFunctionToLoopPassAdaptor(std::move(Hoisting),
+                                                 /*UseMemorySSA=*/true));
+  LoopPassManager Loops;
+  Loops.addPass(IndVarSimplifyPass());
+  Loops.addPass(LoopDeletionPass());
+  Passes.addPass(createFunctionToLoopPassAdaptor(std::move(Loops)));
+  Passes.addPass(InstCombinePass());
+  Passes.addPass(SimplifyCFGPass());
+  return Passes;
+}
+
 /// Runs before most optimisations. Lanes count in registers, and marks stand for
 /// the additions to counters: atomic additions would stop many optimisations,
 /// and hide how often a loop runs.
@@ -148,7 +162,7 @@ public:
       auto Bring = [&](Instruction *Before, ArrayRef<LaneCount> Counts) {
         markCounts(Counted.Words, Before, Counts);
       };
-      accumulate(Counted, factsOf(*Counted.F, FAM), Bring);
+      accumulate(Counted, LoopFacts::of(*Counted.F, FAM), Bring);
       FAM.invalidate(*Counted.F, PreservedAnalyses::none());
     }
     return PreservedAnalyses::none();
@@ -168,8 +182,13 @@ public:
       return PreservedAnalyses::all();
     auto &FAM = AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
     for (Function &F : M)
-      if (!findTurns(F).empty() && dropBoundedTurns(F, factsOf(F, FAM)))
+      if (!findTurns(F).empty() && dropBoundedTurns(F, LoopFacts::of(F, FAM)))
         FAM.invalidate(F, PreservedAnalyses::none());
+    Returning Comes(M, *Target);
+    if (Optimised) {
+      FunctionPassManager Promotion = promotion();
+      returnCounts(M, Comes, FAM, Promotion);
+    }
     std::vector<CountedFunction> All = countedFunctions(M, *Target, FAM);
     if (All.empty())
       return PreservedAnalyses::all();
@@ -177,18 +196,19 @@ public:
     for (CountedFunction &Counted : All)
       Counted.Offset = Copies.add(Counted.Words);
     Copies.emit(M);
-    Returning Comes(M, *Target);
     for (CountedFunction &Counted : All) {
+      if (Optimised)
+        Counted.findUniform(FAM.getResult<UniformityInfoAnalysis>(*Counted.F));
       Counted.splitAtEnds(Comes);
       auto Bring = [&](Instruction *Before, ArrayRef<LaneCount> Counts) {
-        addToCopy(*Target, Copies, Counted.Offset, Counted.Words.size(), Before,
-                  Counts);
+        addToCopy(*Target, Copies, Counted, Before, Counts);
       };
-      LoopFacts Facts = Optimised ? factsOf(*Counted.F, FAM) : LoopFacts();
+      LoopFacts Facts = Optimised ? LoopFacts::of(*Counted.F, FAM) : LoopFacts();
       accumulate(Counted, Facts, Bring);
-      countTurns(*Counted.F);
       FAM.invalidate(*Counted.F, PreservedAnalyses::none());
     }
+    for (Function &F : M)
+      countTurns(F);
     return PreservedAnalyses::none();
   }
 
@@ -197,26 +217,6 @@ public:
 private:
   bool Optimised;
 };
-
-/// Turns the counts into registers, and those of loops into expressions. Also
-/// does for loops what the atomic additions in them have prevented before.
-FunctionPassManager promotion() {
-  FunctionPassManager Passes;
-  Passes.addPass(PromotePass());
-  Passes.addPass(SimplifyCFGPass());
-  Passes.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
-  LoopPassManager Hoisting;
-  Hoisting.addPass(LICMPass(LICMOptions()));
-  Passes.addPass(createFunctionToLoopPassAdaptor(std::move(Hoisting),
-                                                 /*UseMemorySSA=*/true));
-  LoopPassManager Loops;
-  Loops.addPass(IndVarSimplifyPass());
-  Loops.addPass(LoopDeletionPass());
-  Passes.addPass(createFunctionToLoopPassAdaptor(std::move(Loops)));
-  Passes.addPass(InstCombinePass());
-  Passes.addPass(SimplifyCFGPass());
-  return Passes;
-}
 
 void addEarly(ModulePassManager &Passes, OptimizationLevel Level) {
   Passes.addPass(DriverNamesPass());

@@ -40,6 +40,11 @@ bool Returning::mayEndIn(const Function &F) const {
   return false;
 }
 
+void Returning::replace(const Function &Old, const Function &New) {
+  if (Comes.contains(&Old))
+    Comes.insert(&New);
+}
+
 bool Returning::mayEndThread(const Instruction &I) const {
   auto *Call = dyn_cast<CallBase>(&I);
   if (!Call)

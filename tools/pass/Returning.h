@@ -30,6 +30,9 @@ public:
   /// Returns whether the thread may end in \p I.
   bool mayEndThread(const llvm::Instruction &I) const;
 
+  /// Tells that \p New has the code of \p Old now.
+  void replace(const llvm::Function &Old, const llvm::Function &New);
+
 private:
   bool mayEndIn(const llvm::Function &F) const;
 
