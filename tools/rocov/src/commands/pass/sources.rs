@@ -21,6 +21,8 @@ pub(super) const SOURCES: &[Source] = &sources![
     "Accumulators.h",
     "Breaks.cpp",
     "Breaks.h",
+    "CalleeCounts.cpp",
+    "CalleeCounts.h",
     "CopiesTable.cpp",
     "CopiesTable.h",
     "CounterUpdates.cpp",
