@@ -34,7 +34,6 @@ struct Context {
 struct Variable {
   char *name, *memory;
   size_t size;
-  int is_global;
 };
 struct Module {
   struct Context *context;
@@ -242,7 +241,7 @@ static int place(struct Module *module, const char *image) {
       const Elf64_Shdr *section = &sections[symbols[k].st_shndx];
       struct Variable *variable = &module->variables[module->count++];
       *variable = (struct Variable){strdup(names + symbols[k].st_name), calloc(1, symbols[k].st_size + 1),
-                                    symbols[k].st_size, ELF64_ST_BIND(symbols[k].st_info) != STB_LOCAL};
+                                    symbols[k].st_size};
       if (section->sh_type != SHT_NOBITS)
         memcpy(variable->memory, image + section->sh_offset + symbols[k].st_value, variable->size);
       all[variable_count++] = variable;
@@ -380,7 +379,7 @@ static int global(char **address, size_t *size, struct Module *module, const cha
   if (!is_loaded(module))
     return INVALID_HANDLE;
   for (size_t k = 0; k < module->count; ++k)
-    if (module->variables[k].is_global && strcmp(module->variables[k].name, name) == 0) {
+    if (strcmp(module->variables[k].name, name) == 0) {
       *address = module->variables[k].memory;
       *size = module->variables[k].size;
       return SUCCESS;

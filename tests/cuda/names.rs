@@ -1,5 +1,5 @@
-//! Counters of functions with names of all kinds, by each clang that compiles CUDA. The driver tells the addresses of global and
-//! weak variables only, and PTX takes few characters in a name.
+//! Counters of functions with names of all kinds, by each clang that compiles CUDA. PTX takes few characters in
+//! a name.
 
 use tempfile::TempDir;
 

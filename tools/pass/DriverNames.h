@@ -6,9 +6,10 @@
 ///
 /// \file
 /// PTX has no sections, so rocov asks the CUDA driver for each variable with
-/// counters by its name. LLVM does not care for that: clang 19 hides counters
-/// from the driver, and later releases give those of a `static` function a name
-/// that PTX does not allow, and those of a template a definition in each unit.
+/// counters by its name (driver 580 tells local ones, too). LLVM does not care
+/// for that: it gives the counters of a `static` function a name that PTX does
+/// not allow, or one that a static function of another unit may have, and those
+/// of a template a definition in each unit.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,9 +31,9 @@ std::string unitName(const llvm::Module &M);
 /// header says so, if `rocov flags` defines ROCOV_LLVM_COUNTERS.
 bool keepsCounters(const llvm::Module &M);
 
-/// Gives the variables of the instrumentation names that PTX takes, lets the
-/// driver know those that change, and lets the linker merge those of one
-/// function. Drops the constructor that registers records with a runtime, which
+/// Gives the variables of the instrumentation names that PTX takes, gives those
+/// that change a name of their own in the program, and lets the linker merge
+/// those of one function. Drops the constructor that registers records with a runtime, which
 /// CUDA has not. Call it early, while all functions are there, and once more
 /// when no variables are added any more.
 void nameForDriver(llvm::Module &M);
