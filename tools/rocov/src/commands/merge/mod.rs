@@ -162,7 +162,7 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
                     gathered.archs.insert(profile.arch.clone());
                 }
                 // clang would optimize code for size that was not launched in one run.
-                let is_left_out = arguments.pgo.is_some() && profile.is_of_zeros();
+                let is_left_out = arguments.pgo.is_some() && profile.is_of_zeros;
                 if wanted(&profile.arch) && !is_left_out {
                     let build = builds.tag_of(&profile);
                     adder.add(profile, build);
