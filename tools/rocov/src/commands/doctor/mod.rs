@@ -53,10 +53,10 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> CommandResult {
     findings.extend(runtime::check());
     findings.extend(gpu::check(Path::new(DEV), Path::new(NODES), has_model));
     findings.extend(compiler::check(&compilers));
-    findings.extend(compiler::tools(&compilers, &installed));
+    findings.extend(compiler::tools(&installed, arguments.llvm_bin.is_some()));
     findings.extend(environment::check(|name| env::var_os(name)));
     for path in &arguments.binaries {
-        findings.extend(binary::check(path, installed.as_ref().ok()));
+        findings.extend(binary::check(path));
     }
     let complete = findings.iter().all(|it| it.state != State::Missing);
     if arguments.json {
