@@ -60,7 +60,7 @@ struct Gathered {
     host: Vec<PathBuf>,
     /// The indexed profiles of architectures and of host code that rocov made.
     indexed: BTreeMap<String, Vec<u8>>,
-    /// The architectures, or host code, whose profiles only llvm-profdata may merge.
+    /// The architectures, or host code, whose profiles only llvm-profdata merges: they have traces.
     unindexed: BTreeSet<String>,
     /// Kept device ELFs by identity.
     kept: BTreeMap<String, PathBuf>,
@@ -240,17 +240,14 @@ impl Gathered {
             .collect()
     }
 
-    /// The error that there are no tools, with the way to merge without them.
+    /// The error that there are no tools, which some profiles need, with the way to merge without them.
     fn without_tools(&self, error: &Error) -> Error {
-        let code_objects = self.sums.code_objects.keys();
-        let mut others = code_objects.filter(|it| !self.unindexed.contains(&it.arch));
-        match others.next() {
-            Some(code_object) if self.unindexed.contains(HOST) => anyhow!(
-                "cannot merge profiles of host code: {error:#}; or merge those of device code, with --arch {}",
-                code_object.arch
-            ),
-            _ => anyhow!("{error:#}"),
-        }
+        let of: Vec<_> = self.unindexed.iter().map(String::as_str).collect();
+        anyhow!(
+            "cannot merge profiles of {} with traces of first calls (-pgo-temporal-instrumentation): only llvm-profdata \
+             merges these, and there is none: {error:#}; or compile without that option",
+            of.join(", ")
+        )
     }
 
     /// The releases of clang that may have compiled a code object, if its device ELF was kept and names its
