@@ -240,13 +240,17 @@ impl Gathered {
             .collect()
     }
 
-    /// The error that there are no tools, which some profiles need, with the way to merge without them.
+    /// The error that there are no tools, which profiles with traces need.
     fn without_tools(&self, error: &Error) -> Error {
-        let of: Vec<_> = self.unindexed.iter().map(String::as_str).collect();
+        let archs = self.unindexed.iter().map(|arch| match arch.as_str() {
+            HOST => "host code",
+            arch => arch,
+        });
+        let archs: Vec<_> = archs.collect();
         anyhow!(
-            "cannot merge profiles of {} with traces of first calls (-pgo-temporal-instrumentation): only llvm-profdata \
-             merges these, and there is none: {error:#}; or compile without that option",
-            of.join(", ")
+            "cannot merge profiles of {}: they have traces of first calls (-pgo-temporal-instrumentation), which only \
+             llvm-profdata merges: {error:#}, or compile without that option",
+            archs.join(", ")
         )
     }
 
