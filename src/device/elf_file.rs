@@ -8,8 +8,8 @@ use std::io::Cursor;
 use crate::device::{
     Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol,
 };
+use crate::format::codeobject::cuda::laid_out;
 use crate::format::codeobject::{CodeObject, CodeObjectError, Identity};
-use crate::format::cubin::laid_out;
 
 /// The only executable.
 const EXECUTABLE: Executable = Executable(1);

@@ -4,7 +4,6 @@ pub mod bounds_table;
 pub mod bundle;
 pub mod codeobject;
 pub mod copies_table;
-pub mod cubin;
 pub(crate) mod decompress;
 pub mod leb128;
 mod lz4;

@@ -354,6 +354,16 @@ pub const SETTINGS: &[Setting] = &[
         "Chooses the seeds by which code objects are damaged.",
     ),
     setting(
+        "ROCOV_TEST_LEVELS",
+        Reader::Tests,
+        [
+            "`all`, or empty",
+            "each GPU has a part of the levels",
+            "`tools/test --stacks all`",
+        ],
+        "Compiles the kernels of tests for each modelled GPU at all levels of optimization.",
+    ),
+    setting(
         "ROCOV_TEST_CLANG",
         Reader::Tests,
         ["a release, such as `23`", "`22`", ""],

@@ -1,6 +1,6 @@
 //! Cubins of clang and ptxas, compared with what ptxas, nvdisasm and LLVM's tools say of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use object::read::elf::ElfFile64;
@@ -8,8 +8,8 @@ use object::{LittleEndian, Object, ObjectSection, ObjectSymbol};
 use rocov::device::Agent;
 use rocov::device::elf_file::AtRest;
 use rocov::drain::ZeroWriter;
-use rocov::format::codeobject::cuda::{Binding, CubinProfile};
-use rocov::format::codeobject::{CodeObject, Kernel};
+use rocov::format::codeobject::cuda::{LaidOut, laid_out};
+use rocov::format::codeobject::{CodeObject, Kernel, name_ref};
 use rocov::settings::Keeping;
 use rocov::store::layout::DataLayout;
 use tempfile::TempDir;
@@ -73,8 +73,21 @@ fn read(path: &Path) -> Vec<u8> {
     std::fs::read(path).expect("a file")
 }
 
-/// The symbols of variables as llvm-readelf prints them: value, size, binding and section by name.
-fn variables(cubin: &Path) -> BTreeMap<String, (u64, u64, Binding, usize)> {
+/// The cubin in this file, laid out.
+fn laid_out_of(cubin: &[u8]) -> LaidOut {
+    let laid_out = laid_out(cubin).expect("a good cubin");
+    laid_out.expect("a cubin that counts")
+}
+
+/// A file with the cubin laid out, beside it.
+fn laid_out_file(cubin: &Path) -> PathBuf {
+    let path = cubin.with_extension("laid_out");
+    std::fs::write(&path, laid_out_of(&read(cubin)).elf).expect("a file can be written");
+    path
+}
+
+/// The sizes of variables by name, as llvm-readelf prints them.
+fn variables(cubin: &Path) -> BTreeMap<String, u64> {
     let symbols = run(limited("llvm-readelf-22")
         .args(["-W", "--symbols"])
         .arg(cubin))
@@ -82,19 +95,44 @@ fn variables(cubin: &Path) -> BTreeMap<String, (u64, u64, Binding, usize)> {
     let lines = symbols.stdout.lines();
     let symbol = |line: &str| {
         let fields: Vec<_> = line.split_whitespace().collect();
-        let [_, value, size, "OBJECT", binding, _, section, name] = fields[..] else {
+        let [_, _, size, "OBJECT", _, _, _, name] = fields[..] else {
             return None;
         };
-        let binding = match binding {
-            "GLOBAL" => Binding::Global,
-            "WEAK" => Binding::Weak,
-            _ => Binding::Local,
-        };
-        let value = u64::from_str_radix(value, 16).ok()?;
-        let symbol = (value, size.parse().ok()?, binding, section.parse().ok()?);
-        Some((name.to_owned(), symbol))
+        Some((name.to_owned(), size.parse().ok()?))
     };
     lines.filter_map(symbol).collect()
+}
+
+/// A data record of raw version 10 in a laid-out cubin.
+#[derive(Debug, PartialEq, Eq)]
+struct Record {
+    /// The hash of the function's name.
+    name: u64,
+    counters: u64,
+    /// The variable at the start of its counters.
+    variable: Option<String>,
+}
+
+/// The data records, as the format of raw profiles has them (LLVM's InstrProfData.inc): the hash of the name, the hash of
+/// the function, and the distance to the counters, of 8 bytes each; the number of counters at byte 48 of 64.
+fn records(laid_out: &LaidOut) -> Vec<Record> {
+    let elf = ElfFile64::<LittleEndian>::parse(&*laid_out.elf).expect("an ELF");
+    let data = elf.section_by_name("__llvm_prf_data").expect("records");
+    let bytes = data.data().expect("contents");
+    let records = bytes.chunks_exact(64).enumerate().map(|(index, record)| {
+        let word = |at: usize| u64::from_le_bytes(*record[at..].first_chunk().expect("a word"));
+        let address = data.address() + index as u64 * 64;
+        let counters = address.wrapping_add(word(16));
+        let mut counted = laid_out.counted.iter();
+        Record {
+            name: word(0),
+            counters: word(48) & u64::from(u32::MAX),
+            variable: counted
+                .find(|it| it.address == counters)
+                .map(|it| it.name.clone()),
+        }
+    });
+    records.collect()
 }
 
 #[test]
@@ -120,50 +158,38 @@ fn targets_are_those_of_the_assembler() {
 }
 
 #[test]
-fn profile_variables_are_those_that_llvm_prints() {
+fn counted_variables_are_those_that_llvm_prints() {
     let Some(cubins) = Cubins::new() else { return };
     for assembler in ASSEMBLERS {
         let (cubin, _) = cubins.of(assembler, "sm_90", true, &[]);
-        let profile = CubinProfile::of(&read(&cubin)).expect("a cubin");
-        let expected = variables(&cubin);
-        let mut found = Vec::new();
-        let records = profile.records.iter().map(|it| &it.variable);
-        for variable in records.chain(&profile.counters).chain(&profile.bitmaps) {
-            let (value, size, binding, _) = expected[&variable.name];
-            assert_eq!(
-                (variable.value, variable.size),
-                (value, size),
-                "{variable:?}"
-            );
-            assert_eq!(variable.binding, binding, "{variable:?}");
-            found.push(variable.name.clone());
+        let laid_out = laid_out_of(&read(&cubin));
+        let is_counted = |name: &str| name.starts_with("__profc_") || name.starts_with("__profbm_");
+        let mut expected = variables(&cubin);
+        expected.retain(|name, _| is_counted(name));
+        let counted = laid_out.counted.iter();
+        let found: BTreeMap<_, _> = counted.map(|it| (it.name.clone(), it.size)).collect();
+        assert_eq!(found, expected);
+        let records = records(&laid_out);
+        assert_eq!(records.len(), 5, "{records:?}");
+        for record in records {
+            let variable = record.variable.expect("a record has counters");
+            assert_eq!(record.counters * 8, expected[&variable], "{variable}");
+            let function = variable.trim_start_matches("__profc_");
+            assert_eq!(record.name, name_ref(function.as_bytes()), "{function}");
         }
-        let prefixes = ["__profd_", "__profc_", "__profbm_"];
-        let mut wanted: Vec<_> = expected.keys().cloned().collect();
-        wanted.retain(|name| prefixes.iter().any(|it| name.starts_with(it)));
-        found.sort_unstable();
-        assert_eq!(found, wanted);
-        assert_eq!(profile.records.len(), 5, "{found:?}");
-        for record in &profile.records {
-            let function = record.variable.name.trim_start_matches("__profd_");
-            let counters = record.counters.as_ref().expect("counters");
-            assert_eq!(counters.variable, format!("__profc_{function}"));
-            // NumCounters of raw version 10.
-            let number = u32::from_le_bytes(*record.bytes[48..].first_chunk().expect("a word"));
-            let (_, size, ..) = expected[&counters.variable];
-            assert_eq!(u64::from(number) * 8, size, "{function}");
-        }
-        assert!(profile.copies.is_empty());
     }
 }
 
 #[test]
-fn parts_of_cubins_have_profile_variables_too() {
+fn parts_of_cubins_are_laid_out_too() {
     let Some(cubins) = Cubins::new() else { return };
     let (part, _) = cubins.of("ptxas", "sm_90", true, &["-c"]);
-    let profile = CubinProfile::of(&read(&part)).expect("a part of a cubin");
-    assert_eq!(profile.records.len(), 5);
-    assert!(profile.records.iter().all(|it| it.counters.is_some()));
+    let records = records(&laid_out_of(&read(&part)));
+    assert_eq!(records.len(), 5);
+    assert!(
+        records.iter().all(|it| it.variable.is_some()),
+        "{records:?}"
+    );
 }
 
 /// The number in `text` before `unit`.
@@ -249,7 +275,7 @@ fn kernels_take_what_ptxas_says() {
 fn counting_kernels_have_their_source() {
     let Some(cubins) = Cubins::new() else { return };
     let (cubin, _) = cubins.of("ptxas-13", "sm_90", true, &[]);
-    for kernel in kernels(&cubin) {
+    for kernel in kernels(&laid_out_file(&cubin)) {
         assert!(kernel.instrumented, "{}", kernel.name);
         let source = kernel.source.expect("a source");
         assert!(source.ends_with("cuda.cu"), "{source}");
@@ -266,7 +292,7 @@ fn coverage_mappings_are_those_of_other_gpus() {
         .arguments(crate::FRONT_END)
         .source(repository(SOURCES).join("cuda.cu"))
         .output("cuda.gfx90a");
-    let [mut ours, mut theirs] = [&cubin, &other].map(|path| {
+    let [mut ours, mut theirs] = [&laid_out_file(&cubin), &other].map(|path| {
         let elf = read(path);
         let code_object = CodeObject::parse(elf.as_slice()).expect("a code object");
         code_object.mapped_functions().expect("a mapping")
@@ -303,18 +329,11 @@ fn llvm_reads_zeros_for_a_cubin_that_was_never_loaded() {
         assert_eq!((&*record.target, record.instrumented), ("sm_90", true));
         let merged = data.path().join("merged.profdata");
         merge(&raw_profiles(data.path()), &merged);
-        let profile = CubinProfile::of(&read(&cubin)).expect("a cubin");
-        let mut expected: Vec<_> = profile
-            .counters
-            .iter()
-            .map(|it| {
-                (
-                    it.name.trim_start_matches("__profc_").to_owned(),
-                    it.size / 8,
-                )
-            })
-            .collect();
-        expected.sort_unstable();
+        let counters = variables(&cubin).into_iter().filter_map(|(name, size)| {
+            let function = name.strip_prefix("__profc_")?;
+            Some((function.to_owned(), size / 8))
+        });
+        let expected: Vec<_> = counters.collect();
         let found = functions(&merged).into_iter().map(|(name, function)| {
             assert!(function.calls == 0 && function.blocks.iter().all(|it| *it == 0));
             (name, 1 + function.blocks.len() as u64)
@@ -356,35 +375,28 @@ fn pointers_may_name_a_section() {
     let Some(cubins) = Cubins::new() else { return };
     let (cubin, _) = cubins.of("ptxas", "sm_90", true, &[]);
     let cubin = read(&cubin);
-    let whole = CubinProfile::of(&cubin).expect("a cubin");
-    let pointers = |name, addend| {
-        let changed = with_pointer_into(&cubin, name, addend);
-        let profile = CubinProfile::of(&changed).expect("a cubin");
-        profile
-            .records
-            .into_iter()
-            .map(|it| it.counters)
-            .collect::<Vec<_>>()
+    let elf = ElfFile64::<LittleEndian>::parse(&*cubin).expect("a cubin");
+    let whole = records(&laid_out_of(&cubin));
+    let changed = |section, addend| {
+        let changed = with_pointer_into(&cubin, section, addend);
+        let changed = records(&laid_out_of(&changed)).into_iter().zip(&whole);
+        changed
+            .filter(|(now, before)| now != *before)
+            .map(|(now, _)| now.variable)
     };
-    let before: Vec<_> = whole.records.iter().map(|it| it.counters.clone()).collect();
-    let mut changed = BTreeSet::new();
-    for variable in &whole.counters {
-        let after = pointers(".nv.global", variable.value);
-        for (number, (after, before)) in after.into_iter().zip(&before).enumerate() {
-            if after != *before {
-                let pointer = after.expect("a pointer");
-                assert_eq!(
-                    (pointer.variable, pointer.offset),
-                    (variable.name.clone(), 0)
-                );
-                changed.insert(number);
-            }
+    let symbols = elf.symbols();
+    let counters = symbols.filter(|it| it.name().is_ok_and(|name| name.starts_with("__profc_")));
+    let mut others = 0;
+    for symbol in counters {
+        for now in changed(".nv.global", symbol.address()) {
+            assert_eq!(now.as_deref(), symbol.name().ok());
+            others += 1;
         }
     }
-    assert_eq!(changed.len(), 1, "one record has another pointer");
+    assert_eq!(others, 4, "the record had one of the five before");
     // This section comes after the variables, and has none.
-    let after = pointers(".nv.constant0._Z5plainPi", 0);
-    assert_eq!(after.iter().filter(|it| it.is_none()).count(), 1);
+    let after = changed(".nv.constant0._Z5plainPi", 0);
+    assert_eq!(after.collect::<Vec<_>>(), [None]);
 }
 
 /// Every cut and many changes of a cubin give values or errors.
@@ -395,14 +407,19 @@ fn damaged_cubins_give_errors() {
     let whole = read(&cubin);
     let read_all = |elf: &[u8]| -> Result<usize, String> {
         let fail = |error: rocov::format::codeobject::CodeObjectError| error.to_string();
-        let code_object = CodeObject::parse(elf).map_err(fail)?;
-        let profile = code_object.cubin_profile().map_err(fail)?;
+        CodeObject::parse(elf)
+            .and_then(|it| it.kernels())
+            .map_err(fail)?;
+        let Some(laid_out) = laid_out(elf).map_err(fail)? else {
+            return Ok(0);
+        };
+        let code_object = CodeObject::parse(&*laid_out.elf).map_err(fail)?;
         code_object.kernels().map_err(fail)?;
         code_object.mapped_functions().map_err(fail)?;
         code_object.memory().map_err(fail)?;
-        Ok(profile.records.len())
+        Ok(laid_out.counted.len())
     };
-    assert_eq!(read_all(&whole), Ok(5));
+    assert!(read_all(&whole).is_ok_and(|counted| counted >= 5));
     // Only the program headers of a cubin are after its section headers.
     let word = |at: usize| u64::from_le_bytes(*whole[at..].first_chunk().expect("a word"));
     let sections_end = word(40) as usize + 64 * usize::from(word(60) as u16);

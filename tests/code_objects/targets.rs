@@ -80,7 +80,7 @@ fn without_them_the_flags_name_every_processor_that_llvm_knows() {
             None => {
                 let message = format!(
                     "a code object of no known processor: ELF flags {number:#x}, expected those \
-                     of a GCN GPU"
+                     of a GCN GPU or a CUDA architecture"
                 );
                 assert_eq!(target, Err(message));
             }

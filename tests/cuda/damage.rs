@@ -2,9 +2,11 @@
 
 use std::fs;
 
+use object::read::elf::ElfFile64;
+use object::{LittleEndian, Object, ObjectSection, ObjectSymbol};
 use tempfile::TempDir;
 
-use crate::setup::{Setup, step, steps};
+use crate::setup::{BIN_OF, Setup, counts, expect, profiles, step, steps};
 use crate::support::command::run;
 
 #[test]
@@ -40,29 +42,60 @@ fn another_injection_stays_and_one_line_says_so() {
     ended.says(&["CUDA_INJECTION64_PATH names /nowhere/tool.so: no counts come from NVIDIA GPUs"]);
 }
 
+/// The place in the file of the symbol or relocation number `index` of the section `name`, whose entries have 24 bytes.
+fn entry(elf: &ElfFile64<LittleEndian>, name: &str, index: usize) -> usize {
+    let section = elf.section_by_name(name).expect("the section");
+    let (start, _) = section.file_range().expect("contents");
+    start as usize + index * 24
+}
+
+/// Copies of a cubin that the driver takes, with damage in its profile data, each with what rocov says of it.
+fn damaged(good: &[u8]) -> [(Vec<u8>, &'static str); 2] {
+    let elf = ElfFile64::<LittleEndian>::parse(good).expect("a cubin");
+    let mut symbols = elf.symbols();
+    let record = symbols.find(|it| it.name() == Ok("__profd__Z6bin_off"));
+    let record = entry(&elf, ".symtab", record.expect("a record").index().0);
+    let relocation = entry(&elf, ".rela.nv.global.init", 0);
+    let with = |at: usize, word: u64| {
+        let mut cubin = good.to_vec();
+        cubin[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        cubin
+    };
+    let kind = relocation + 8;
+    let symbol = u64::from_le_bytes(*good[kind..].first_chunk().expect("a word")) >> 32 << 32;
+    [
+        // `st_size`
+        (with(record + 16, 63), "records have 63 bytes each"),
+        // `r_info`
+        (with(kind, symbol | 77), "has a relocation of type 77"),
+    ]
+}
+
 #[test]
 fn damaged_cubins_cost_only_themselves() {
     let Some(setup) = Setup::get() else { return };
     let good = fs::read(&setup.cubin).expect("it was made");
     let data = TempDir::new().expect("a directory can be made");
-    // The driver takes these: the damage is in the profile data. A relocation of another type than an address:
-    let relocations = rocov::format::cubin::laid_out(&good);
-    assert!(relocations.expect("it is good").is_some(), "it counts");
-    let mut step_by = 0;
-    let mut changed = 0;
-    while changed < 40 {
-        let mut bad = good.clone();
-        let at = 0x40 + (step_by * 97) % (bad.len() - 0x40);
-        step_by += 1;
-        bad[at] ^= 0xff;
-        if rocov::format::cubin::laid_out(&bad).is_err() {
-            changed += 1;
-            let path = data.path().join(format!("bad{changed}.cubin"));
-            fs::write(&path, &bad).expect("it can be written");
-        }
-        if step_by > 20_000 {
-            break;
-        }
+    let (mut all, mut reasons) = (Vec::new(), Vec::new());
+    for (cubin, reason) in damaged(&good) {
+        let path = data.path().join(format!("{}.cubin", reasons.len()));
+        fs::write(&path, cubin).expect("it can be written");
+        all.push(step("load", &path));
+        all.extend(steps(["plant:__profc__Z6bin_off:9,9,9"]));
+        reasons.push(reason);
     }
-    assert!(changed > 5, "only {changed} damaged cubins");
+    all.push(step("load", &setup.cubin));
+    all.extend(steps(["plant:__profc__Z6bin_off:1,2,3", "exit:4"]));
+    let ended = setup.run(data.path(), &all).with_status(4);
+    assert_eq!(ended.stdout, "done\n");
+    let lines = ended.stderr.lines();
+    let said: Vec<&str> = lines
+        .filter(|it| it.contains("a CUDA module cannot be read: "))
+        .collect();
+    assert_eq!(said.len(), reasons.len(), "{ended}");
+    for (line, reason) in said.iter().zip(reasons) {
+        assert!(line.contains(reason), "{line}");
+    }
+    let found = counts(&profiles(data.path()), data.path());
+    expect(&found, &[(BIN_OF, &[1, 2, 3])]);
 }

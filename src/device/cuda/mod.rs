@@ -4,7 +4,7 @@
 //! the injection in librocov hears of them. `copies` copies their variables.
 //!
 //! A cubin has no profile sections, and the driver places each of its variables by itself. So each module gets the
-//! memory that [`crate::format::cubin`] lays out, at addresses of rocov's own: what never changes comes from the cubin,
+//! memory that [`crate::format::codeobject::cuda`] lays out, at addresses of rocov's own: what never changes comes from the cubin,
 //! and the counters come from the GPU.
 
 pub mod abi;

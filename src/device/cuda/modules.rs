@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::device::{DeviceRange, Executable};
-use crate::format::codeobject::Identity;
-use crate::format::cubin::{LaidOut, LayoutError, is_instrumented, laid_out};
+use crate::format::codeobject::cuda::{LaidOut, is_instrumented, laid_out};
+use crate::format::codeobject::{CodeObjectError, Identity};
 
 /// The bit of the handles of executables and agents that are CUDA's. Those of HSA are addresses in the process.
 const CUDA_HANDLE: u64 = 1 << 63;
@@ -110,7 +110,7 @@ impl Modules {
     ///
     /// # Errors
     /// Fails if the ELF is damaged.
-    pub fn loaded(&self, loaded: &LoadedCubin<'_>) -> Result<Option<Executable>, LayoutError> {
+    pub fn loaded(&self, loaded: &LoadedCubin<'_>) -> Result<Option<Executable>, CodeObjectError> {
         if !is_instrumented(loaded.cubin)? {
             return Ok(None);
         }
@@ -136,7 +136,7 @@ impl Modules {
     }
 
     /// The layout of a cubin. Modules of equal cubins share it.
-    fn layout(&self, cubin: &[u8]) -> Result<Option<Arc<LaidOut>>, LayoutError> {
+    fn layout(&self, cubin: &[u8]) -> Result<Option<Arc<LaidOut>>, CodeObjectError> {
         let identity = Identity::of_contents(&mut Cursor::new(cubin)).ok();
         let known = identity
             .as_ref()

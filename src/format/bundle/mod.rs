@@ -28,7 +28,6 @@ use std::collections::VecDeque;
 
 use crate::format::bundle::host::HostSection;
 use crate::format::codeobject::{CodeObject, Identity};
-use crate::format::cubin;
 
 /// The most bytes that one container may unpack to: the most that version 2 of compressed bundles can
 /// declare.
@@ -294,27 +293,15 @@ fn parse<'data>(
     }
 }
 
-/// The code object in these bytes. A cubin gets sections of profile data, unless it has them already. If it is damaged,
-/// its parser says so later.
-fn laid_out<'data>(file: &Bytes<'data>) -> Bytes<'data> {
-    match cubin::laid_out(file) {
-        Ok(Some(laid_out)) => Bytes::unpacked(laid_out.elf),
-        Ok(None) | Err(_) => file.clone(),
-    }
-}
-
 impl<'data> Container<'data> {
     /// Its code objects, and its errors. Leaves out PTX, which becomes a code object in the driver.
     #[must_use]
     pub fn into_device_images(self) -> Vec<Result<DeviceImage<'data>, BundleError>> {
         let (what, offset, packing) = (self.packing.name(), self.offset, self.packing);
         let damage = self.damage.into_iter().map(Err);
-        let images = self.images.into_iter().filter_map(|mut image| {
+        let images = self.images.into_iter().filter_map(|image| {
             let identity = match image.content() {
-                Content::CodeObject => {
-                    image.bytes = laid_out(&image.bytes);
-                    image.identity()
-                }
+                Content::CodeObject => image.identity(),
                 Content::Bitcode if image.target.is_some() => {
                     return Some(Err(BundleError::NotCodeObject {
                         id: image.id,

@@ -1,11 +1,9 @@
 //! Reads the headers of a GPU's ELF, without the rest of the file.
 
-use std::borrow::Cow;
-
 use object::LittleEndian;
 use object::elf::{
     EM_AMDGPU, FileHeader64, NT_GNU_BUILD_ID, NoteType, PF_W, PF_X, PT_LOAD, PT_NOTE,
-    ProgramHeader64, SHF_ALLOC, SHT_DYNSYM,
+    ProgramHeader64, SHF_ALLOC, SHT_DYNSYM, SHT_SYMTAB,
 };
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym, SymbolTable};
 use object::read::{ReadRef, SectionIndex, StringTable};
@@ -297,19 +295,15 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         Ok(sections)
     }
 
-    /// Returns whether it is a cubin as PTX gives it: with variables in place of profile sections.
-    pub(super) fn lacks_sections(&self) -> bool {
-        let data = b"__llvm_prf_data";
-        self.is_cubin() && self.sections.section_by_name(LittleEndian, data).is_none()
+    /// Returns whether there is a section of this name.
+    pub(super) fn has_section(&self, name: &[u8]) -> bool {
+        self.sections.section_by_name(LittleEndian, name).is_some()
     }
 
-    /// The profile sections that are loaded onto the device. Those of a cubin are where [`CodeObject::memory`] has
-    /// them: on a GPU, the driver places each of its variables by itself.
+    /// The profile sections that are loaded onto the device. A cubin has none unless it is
+    /// [laid out](crate::format::codeobject::cuda::laid_out).
     #[must_use]
     pub fn profile_sections(&self) -> ProfileSections {
-        if let Ok(Some(layout)) = self.layout() {
-            return layout.sections;
-        }
         let range = |name: &[u8]| {
             let (_, section) = self.sections.section_by_name(LittleEndian, name)?;
             let loaded = section.sh_flags(LittleEndian).0 & SHF_ALLOC.0 != 0;
@@ -335,15 +329,11 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         Ok(named.map(variable).collect())
     }
 
-    /// The variable of `.dynsym` with this name. A cubin as PTX gives it has only
-    /// the version word.
+    /// The variable of `.dynsym` with this name.
     ///
     /// # Errors
     /// Fails if the symbol table is damaged.
     pub fn variable(&self, name: &[u8]) -> Result<Option<ElfRange>, CodeObjectError> {
-        if self.lacks_sections() {
-            return self.version_word(name);
-        }
         let symbols = self.symbols()?;
         let found = symbols.iter().find(|it| it.name == name);
         Ok(found.map(|symbol| ElfRange {
@@ -371,6 +361,18 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         Ok(symbols)
     }
 
+    /// The names of all symbols of `.symtab`, one after the other, each with a zero byte behind it.
+    pub(super) fn symbol_names(&self) -> Result<&'data [u8], CodeObjectError> {
+        let table = self.sections.symbols(LittleEndian, self.data, SHT_SYMTAB)?;
+        Ok(match table.string_section() {
+            SectionIndex(0) => &[],
+            index => self
+                .sections
+                .section(index)?
+                .data(LittleEndian, self.data)?,
+        })
+    }
+
     /// The names of the symbols of a table, read at once.
     pub(super) fn names_of(
         &self,
@@ -386,19 +388,11 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
         Ok(StringTable::new(names, 0, names.len() as u64))
     }
 
-    /// The contents of a section, which may be gathered from the variables of a cubin. Empty if there are none.
+    /// The contents of a section. Empty if the file has no such section or no contents for it.
     ///
     /// # Errors
-    /// Fails if sections or symbols are damaged.
-    pub fn section(&self, name: &[u8]) -> Result<Cow<'data, [u8]>, CodeObjectError> {
-        match self.lacks_sections() {
-            true => self.gathered_section(name),
-            false => Ok(self.own_section(name)?.into()),
-        }
-    }
-
-    /// The contents of a section of the file. Empty if it has no such section or no contents for it.
-    pub(super) fn own_section(&self, name: &[u8]) -> Result<&'data [u8], CodeObjectError> {
+    /// Fails if sections are damaged.
+    pub fn section(&self, name: &[u8]) -> Result<&'data [u8], CodeObjectError> {
         match self.sections.section_by_name(LittleEndian, name) {
             Some((_, section)) => Ok(section.data(LittleEndian, self.data)?),
             None => Ok(&[]),
@@ -441,7 +435,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     /// device libraries add others, in any order, and no clang reads a library of a later one.
     #[must_use]
     pub fn compiler(&self) -> Option<String> {
-        let text = self.own_section(b".comment").ok()?;
+        let text = self.section(b".comment").ok()?;
         let line = latest_clang(&String::from_utf8_lossy(text))?
             .trim()
             .to_owned();

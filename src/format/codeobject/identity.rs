@@ -5,8 +5,8 @@ use std::io::{self, Read};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
+use crate::format::codeobject::cuda::with_sections;
 use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
-use crate::format::cubin::laid_out;
 
 /// The identity of a code object: its GNU build id, else a hash of all its bytes.
 ///
@@ -26,12 +26,9 @@ impl Identity {
     /// # Errors
     /// Fails if `image` is not a code object.
     pub fn of(image: &[u8]) -> Result<Self, CodeObjectError> {
-        let elf = CodeObject::parse(image)?;
-        if let Some(cubin) = laid_out(image).ok().flatten() {
-            return Ok(Self(hex(&xxh3_128(&cubin.elf).to_be_bytes())));
-        }
-        let by_id = elf.build_id()?.and_then(Self::of_build_id);
-        Ok(by_id.unwrap_or_else(|| Self(hex(&xxh3_128(image).to_be_bytes()))))
+        let by_id = CodeObject::parse(image)?.build_id()?;
+        let by_id = by_id.and_then(Self::of_build_id);
+        Ok(by_id.unwrap_or_else(|| Self(hex(&xxh3_128(&with_sections(image)).to_be_bytes()))))
     }
 
     /// The identity of a code object with this build id. `None` if the id is empty.
@@ -44,7 +41,6 @@ impl Identity {
     /// piece.
     ///
     /// # Errors
-    /// Fails if `image` cannot be read.
     /// Fails if `image` cannot be read.
     pub fn of_contents(mut image: impl Read) -> io::Result<Self> {
         let mut hash = Xxh3::new();

@@ -49,8 +49,8 @@ impl Functions {
         code_object: &CodeObject<'data, R>,
     ) -> Result<Vec<Option<String>>, CodeObjectError> {
         let sources = coverage_mapping::sources(
-            &code_object.section(b"__llvm_covmap")?,
-            &code_object.section(b"__llvm_covfun")?,
+            code_object.section(b"__llvm_covmap")?,
+            code_object.section(b"__llvm_covfun")?,
             &self.set(),
         )?;
         Ok(self.0.iter().map(|it| sources.get(it).cloned()).collect())

@@ -30,7 +30,7 @@ pub(super) fn profile_names<'data, R: object::read::ReadRef<'data>>(
     if !kernels.iter().any(|name| name.starts_with(TARGET_REGION)) {
         return Ok(own());
     }
-    let names = names(&code_object.section(b"__llvm_prf_names")?);
+    let names = names(code_object.section(b"__llvm_prf_names")?);
     let local = |kernel: &str| {
         let is_of = |name: &&String| {
             let file = name.strip_suffix(kernel);

@@ -19,15 +19,12 @@ const RELATIVE64: RelocationType = RelocationType(13);
 pub(super) const MAX_BYTES: u64 = 2 << 30;
 
 impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
-    /// The memory of the code object if it is loaded at address 0, before any kernel has run. That of a cubin has
-    /// only the profile data, as a linker for AMD's GPUs would place it.
+    /// The memory of the code object if it is loaded at address 0, before any kernel has run. A cubin has none unless it
+    /// is [laid out](crate::format::codeobject::cuda::laid_out).
     ///
     /// # Errors
     /// Fails if program headers or relocations are damaged or reach too far, or if there is no memory.
     pub fn memory(&self) -> Result<Vec<u8>, CodeObjectError> {
-        if let Some(layout) = self.layout()? {
-            return layout.memory(self);
-        }
         let segments = self.segments()?;
         let loaded = || {
             let all = segments.iter();

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use rocov::format::codeobject::CodeObject;
-use rocov::format::codeobject::cuda::{CubinProfile, EM_CUDA, Pointer, Variable};
+use rocov::format::codeobject::cuda::{EM_CUDA, is_instrumented, laid_out};
 
 /// The place of `e_machine`.
 const MACHINE: std::ops::Range<usize> = 18..20;
@@ -17,25 +17,19 @@ fuzz_target!(|file: &[u8]| {
     let Ok(elf) = CodeObject::parse(cubin.as_slice()) else {
         return;
     };
-    let _ = (elf.target(), elf.kernels(), elf.is_mapped());
-    let _ = (elf.mapped_functions(), elf.copies_tables());
-    if let Ok(profile) = CubinProfile::of(&cubin) {
-        let is_of = |pointer: &Pointer, variables: &[Variable]| {
-            variables.iter().any(|it| it.name == pointer.variable)
-        };
-        for record in &profile.records {
-            let counters = record.counters.as_ref();
-            assert!(counters.is_none_or(|it| is_of(it, &profile.counters)));
-            let bitmap = record.bitmap.as_ref();
-            assert!(bitmap.is_none_or(|it| is_of(it, &profile.bitmaps)));
-        }
-    }
-    let Ok(memory) = elf.memory() else { return };
-    // Sections of the file may be anywhere. Those that a cubin lacks have places of the library's own.
-    let Ok(sections) = elf.sections() else { return };
-    if sections.iter().any(|it| it.name.starts_with("__llvm_prf")) {
+    let _ = (elf.target(), elf.kernels());
+    let Ok(Some(laid_out)) = laid_out(&cubin) else {
         return;
+    };
+    assert!(matches!(is_instrumented(&cubin), Ok(true)));
+    for variable in &laid_out.counted {
+        let end = variable.address.checked_add(variable.size);
+        assert!(end.is_some_and(|end| end <= laid_out.size), "{variable:?} is in the memory");
     }
+    // The rest of rocov reads this one.
+    let elf = CodeObject::parse(laid_out.elf.as_slice()).expect("an ELF of our own");
+    let _ = (elf.kernels(), elf.is_mapped(), elf.mapped_functions(), elf.copies_tables());
+    let Ok(memory) = elf.memory() else { return };
     for (_, range) in elf.profile_sections().iter() {
         let end = range.map_or(0, |range| range.address + range.size);
         assert!(end <= memory.len() as u64, "sections are in the memory");

@@ -96,7 +96,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
             self.section(b"__llvm_covmap")?,
             self.section(b"__llvm_covfun")?,
         ];
-        Ok(mapped_functions(&maps, &functions)?)
+        Ok(mapped_functions(maps, functions)?)
     }
 }
 

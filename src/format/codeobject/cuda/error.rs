@@ -61,16 +61,42 @@ pub enum CubinError {
         /// The format found.
         found: u8,
     },
-    /// A data record points at no counters, or beyond them.
-    #[error("the cubin's data record {name} points at no counters of the cubin")]
-    Dangling {
-        /// The record's variable.
+    /// A pointer reaches beyond the variable that it is in.
+    #[error("the cubin's variable {name} has {size} bytes, and a pointer of 8 bytes at byte {at}")]
+    Straddling {
+        /// The variable.
         name: String,
+        /// The place in the variable, in bytes.
+        at: u64,
+        /// The size of the variable in bytes.
+        size: u64,
+    },
+    /// The version word has an unknown size.
+    #[error("the cubin's version word {name} has {found} bytes, expected 8")]
+    Version {
+        /// The variable.
+        name: String,
+        /// Its size in bytes.
+        found: u64,
     },
     /// The data records are of no known version.
-    #[error("the cubin's data records have {found} bytes each, expected 48, 64 or 72")]
+    #[error(
+        "the cubin's data records have {found} bytes each, expected 48 (LLVM 14 to 17), 64 (18 to 22) or 72 (23, 24)"
+    )]
     Records {
         /// The size of the first record in bytes.
-        found: usize,
+        found: u64,
+    },
+    /// A data record has another size than the first.
+    #[error(
+        "the cubin's data record {name} has {found} bytes, expected {expected} as the first has"
+    )]
+    Record {
+        /// The record's variable.
+        name: String,
+        /// Its size in bytes.
+        found: u64,
+        /// The size of the first record in bytes.
+        expected: u64,
     },
 }

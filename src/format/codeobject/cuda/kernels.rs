@@ -103,7 +103,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     }
 
     fn attributes(&self, section: &str) -> Result<Vec<Attribute<'data>>, CodeObjectError> {
-        let data = self.own_section(section.as_bytes())?;
+        let data = self.section(section.as_bytes())?;
         Ok(attributes(section, data)?)
     }
 

@@ -25,15 +25,13 @@
 mod error;
 mod info;
 mod kernels;
-mod layout;
-mod profile;
-mod sections;
-mod symbols;
+mod laid_out;
+mod linked;
 mod target;
+mod variables;
 
 pub use error::CubinError;
-pub use profile::{CopiesTableVariable, CubinProfile, Record};
-pub use symbols::{Binding, Pointer, Variable};
+pub use laid_out::{CountedVariable, LaidOut, is_instrumented, laid_out, with_sections};
 pub use target::rank;
 pub(super) use target::runs_on;
 

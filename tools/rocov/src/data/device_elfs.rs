@@ -1,5 +1,6 @@
 //! Device ELFs: in the files that the user names, and in the data directory.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -7,6 +8,7 @@ use anyhow::{Context, Error, Result, bail};
 use memmap2::Mmap;
 use rocov::format::bundle;
 use rocov::format::bundle::BundleError;
+use rocov::format::codeobject::cuda::with_sections;
 use rocov::format::codeobject::{CodeObject, Identity, without_host_functions};
 use rocov::store::layout::device_elf_name;
 use rocov::store::write_atomic;
@@ -169,9 +171,9 @@ fn device_elfs(contents: &[u8]) -> (Vec<DeviceElf>, Vec<BundleError>) {
             Ok(image) => elfs.push(DeviceElf {
                 identity: image.identity,
                 target: image.target,
-                bytes: match image.bytes.range_in_file() {
-                    Some(range) => Bytes::InFile(range),
-                    None => Bytes::Unpacked(image.bytes.to_vec()),
+                bytes: match (with_sections(&image.bytes), image.bytes.range_in_file()) {
+                    (Cow::Borrowed(_), Some(range)) => Bytes::InFile(range),
+                    (bytes, _) => Bytes::Unpacked(bytes.into_owned()),
                 },
             }),
             Err(error) => damage.push(error),

@@ -4,7 +4,8 @@ use anyhow::{Context, Result};
 use rocov::device::Agent;
 use rocov::device::elf_file::AtRest;
 use rocov::format::bundle::{self, Container, Content, Packing};
-use rocov::format::codeobject::{CodeObject, cuda, is_generic, runs_on};
+use rocov::format::codeobject::cuda::{self, with_sections};
+use rocov::format::codeobject::{CodeObject, is_generic, runs_on};
 use rocov::format::registry::model::AgentRecord;
 use serde::{Deserialize, Serialize};
 
@@ -66,7 +67,8 @@ impl CodeContainer {
     fn of(container: &Container<'_>) -> Option<Self> {
         let images = container.images.iter().filter_map(|image| {
             let is_code = image.content() == Content::CodeObject;
-            let elf = CodeObject::parse(&*image.bytes).ok().filter(|_| is_code)?;
+            let elf = with_sections(&image.bytes);
+            let elf = CodeObject::parse(&*elf).ok().filter(|_| is_code)?;
             let is_alone = container.packing == Packing::Alone;
             let own_target = || elf.target().ok().filter(|_| is_alone);
             let target = image.target.clone().or_else(own_target)?;

@@ -253,7 +253,8 @@ fn damaged_values_have_an_error() {
             .join("damaged")
             .with_extension(path.extension().unwrap());
         let mut refused = 0;
-        for at in (0..whole.len()).step_by(4) {
+        // Both halves of words of 8 bytes, in a fifth of all words.
+        for at in (0..whole.len()).step_by(20) {
             let mut bytes = whole.clone();
             bytes[at..][..4].fill(0xff);
             fs::write(&damaged, bytes).unwrap();
@@ -266,6 +267,6 @@ fn damaged_values_have_an_error() {
             let is_read = at < whole.len() - unread;
             assert_eq!(cut.is_err(), is_read, "{at} of {}", whole.len());
         }
-        assert!(refused > 40, "{refused}");
+        assert!(refused > 10, "{refused}");
     }
 }

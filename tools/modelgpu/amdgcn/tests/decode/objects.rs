@@ -45,20 +45,24 @@ const FOLDERS: [(&str, Needs, &[&str]); 8] = [
     ("tools/modelgpu/kfd/tests/programs", Needs::Hip, LEVELS),
 ];
 
-/// All objects, the slowest to compile first.
+/// The objects, the slowest to compile first. A source has its levels on one target after the other, unless
+/// `ROCOV_TEST_LEVELS` is `all`: compilers take nearly all of the time.
 pub(crate) fn objects() -> Vec<Object> {
+    let has_all = std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|it| it == "all");
     let mut objects = Vec::new();
     for (folder, needs, levels) in FOLDERS.into_iter().rev() {
-        for source in hip_sources(folder) {
-            for target in Target::ALL {
-                for level in levels.iter().copied() {
-                    let source = source.clone();
-                    objects.push(Object {
-                        source,
-                        needs,
-                        target,
-                        level,
-                    });
+        for (place, source) in hip_sources(folder).into_iter().enumerate() {
+            for (number, level) in levels.iter().copied().enumerate() {
+                for (turn, target) in Target::ALL.into_iter().enumerate() {
+                    if has_all || (place + number) % Target::ALL.len() == turn {
+                        let source = source.clone();
+                        objects.push(Object {
+                            source,
+                            needs,
+                            target,
+                            level,
+                        });
+                    }
                 }
             }
         }

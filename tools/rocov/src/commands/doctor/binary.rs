@@ -9,6 +9,7 @@ use object::{Object, ObjectSymbol};
 use rocov::format::bounds_table::{OWN_VERSION_SYMBOL, VERSION_SYMBOL};
 use rocov::format::bundle;
 use rocov::format::bundle::{BundleError, DeviceImage};
+use rocov::format::codeobject::cuda::with_sections;
 use rocov::format::codeobject::{CodeObject, CodeObjectError};
 use rocov::format::copies_table::COPIES_SECTION;
 use rocov::format::profraw::{ProfileError, Version};
@@ -125,21 +126,17 @@ struct Facts {
 impl Facts {
     fn of(image: Result<DeviceImage<'_>, BundleError>) -> Result<Self> {
         let image = image?;
-        let code_object = CodeObject::parse(&image.bytes[..])?;
+        let elf = with_sections(&image.bytes);
+        let code_object = CodeObject::parse(&*elf)?;
         let sections = code_object.profile_sections();
         let word = match sections.are_instrumented() {
             true => Some(version_word(&code_object)?),
             false => None,
         };
-        let profile = code_object.cubin_profile()?;
         let sections = code_object.sections()?;
         let mut sections = sections.iter();
-        let has_copies = sections.any(|it| it.name == COPIES_SECTION && it.size > 0)
-            || !profile.copies.is_empty();
+        let has_copies = sections.any(|it| it.name == COPIES_SECTION && it.size > 0);
         let target = code_object.target()?;
-        let mut records = records(&image.bytes);
-        let of_cubin = profile.records.into_iter();
-        records.extend(of_cubin.map(|it| it.variable.name.into_bytes()));
         Ok(Self {
             name: format!("{target} {}{}", image.identity, contents(&code_object)),
             target,
@@ -150,7 +147,7 @@ impl Facts {
                 _ => "LLVM's own counters",
             },
             has_mapping: code_object.is_mapped()?,
-            records,
+            records: records(&elf, code_object.is_cubin()),
         })
     }
 
@@ -222,13 +219,14 @@ fn version_word<'a>(code_object: &CodeObject<'a, &'a [u8]>) -> Result<u64, CodeO
 }
 
 /// The symbols of profile records that the loader can find.
-fn records(elf: &[u8]) -> Vec<Vec<u8>> {
+fn records(elf: &[u8], is_cubin: bool) -> Vec<Vec<u8>> {
     let Ok(elf) = ElfFile64::<object::Endianness>::parse(elf) else {
         return Vec::new();
     };
-    let names = elf
-        .dynamic_symbols()
-        .filter_map(|symbol| symbol.name_bytes().ok());
+    // The CUDA driver knows the symbols of the other table.
+    let of_driver = elf.symbols().filter(|_| is_cubin);
+    let symbols = elf.dynamic_symbols().chain(of_driver);
+    let names = symbols.filter_map(|symbol| symbol.name_bytes().ok());
     let records = names.filter(|name| name.starts_with(RECORD));
     records.map(<[u8]>::to_vec).collect()
 }

@@ -1,5 +1,6 @@
 //! Describes code objects: their targets, sections and kernels.
 
+use rocov::format::codeobject::cuda::with_sections;
 use rocov::format::codeobject::{CodeObject, CodeObjectError, Identity, Kernel};
 
 use super::Description;
@@ -22,15 +23,17 @@ pub(super) fn describe(description: &mut Description, elf: &[u8]) {
     fact(description, "target", code_object.target());
     fact(description, "identity", Identity::of(elf));
     fact(description, "build id", code_object.build_id().map(hex));
+    let with_sections = with_sections(elf);
+    let profiled = CodeObject::parse(&*with_sections).unwrap_or(code_object);
     description.line(
         1,
         format_args!(
             "{:<13} {}",
             "instrumented",
-            yes_or_no(code_object.profile_sections().are_instrumented())
+            yes_or_no(profiled.profile_sections().are_instrumented())
         ),
     );
-    match code_object.sections() {
+    match CodeObject::parse(elf).and_then(|it| it.sections()) {
         Ok(sections) => {
             for section in sections.iter().filter(|section| section.size > 0) {
                 let name = section.name.escape_debug().to_string();
@@ -45,8 +48,8 @@ pub(super) fn describe(description: &mut Description, elf: &[u8]) {
         }
         Err(error) => description.damaged(error),
     }
-    match code_object.kernels() {
-        Ok(kernels) if code_object.is_cubin() => cuda_table(description, &kernels),
+    match profiled.kernels() {
+        Ok(kernels) if profiled.is_cubin() => cuda_table(description, &kernels),
         Ok(kernels) => table(description, &kernels),
         Err(error) => description.damaged(error),
     }
@@ -54,7 +57,8 @@ pub(super) fn describe(description: &mut Description, elf: &[u8]) {
 
 /// A code object in a container, on one line.
 pub(super) fn summary(elf: &[u8]) -> Result<String, CodeObjectError> {
-    let code_object = CodeObject::parse(elf)?;
+    let with_sections = with_sections(elf);
+    let code_object = CodeObject::parse(&*with_sections)?;
     let kernels = code_object.kernels()?.len();
     let counted = match code_object.profile_sections().are_instrumented() {
         true => ", instrumented",

@@ -1,13 +1,12 @@
 //! The functions of a code object with their names and descriptions, read once for many profiles.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use object::{Object, ObjectSection};
-use rocov::format::codeobject::{CodeObject, MappedFunction, mapped_functions, name_ref};
+use rocov::format::codeobject::{MappedFunction, mapped_functions, name_ref};
 use rocov::validate::for_each_name;
 
 use super::function::IndexedFunction;
@@ -123,18 +122,15 @@ impl MappedObject {
 
     fn of(contents: &[u8]) -> Result<Self> {
         let elf = object::File::parse(contents)?;
-        // A cubin has variables in place of these sections. Other files are of the host.
-        let code_object = CodeObject::parse(contents).ok();
-        let section = |name: &str| -> Result<Cow<'_, [u8]>> {
-            match (&code_object, elf.section_by_name(name)) {
-                (Some(code_object), _) => Ok(code_object.section(name.as_bytes())?),
-                (None, Some(section)) => Ok(section.data()?.into()),
-                (None, None) => Ok(Cow::default()),
+        let section = |name: &str| -> Result<&[u8]> {
+            match elf.section_by_name(name) {
+                Some(section) => Ok(section.data()?),
+                None => Ok(&[]),
             }
         };
-        let functions = mapped_functions(&section("__llvm_covmap")?, &section("__llvm_covfun")?)?;
+        let functions = mapped_functions(section("__llvm_covmap")?, section("__llvm_covfun")?)?;
         let mut names = HashMap::new();
-        for_each_name(&section("__llvm_prf_names")?, |name| {
+        for_each_name(section("__llvm_prf_names")?, |name| {
             names.insert(name_ref(name), String::from_utf8_lossy(name).into_owned());
         })?;
         let paths = functions.iter().flat_map(|function| &function.files);

@@ -7,9 +7,10 @@ use object::elf::{
 };
 
 use crate::format::bounds_table::VERSION_SYMBOL;
-use crate::format::cubin::LayoutError;
-use crate::format::cubin::layout::{OVERSIZED, room_for};
+use crate::format::codeobject::elf::CodeObjectError;
+use crate::format::codeobject::segments::MAX_BYTES;
 use crate::format::sections::Section;
+use crate::support::memory::room;
 
 /// The sizes of the ELF's structures in bytes, and the places of their fields (the ELF-64 object file format).
 const FILE_HEADER: usize = 64;
@@ -120,7 +121,7 @@ impl Linked {
         of: SectionOf,
         size: u64,
         alignment: u64,
-    ) -> Result<u64, LayoutError> {
+    ) -> Result<u64, CodeObjectError> {
         let address = self
             .end
             .checked_next_multiple_of(alignment)
@@ -170,7 +171,7 @@ impl Linked {
 
     /// The ELF: `cubin` with these sections behind it, a program header for the loaded ones, and a dynamic symbol for
     /// the version word at address `version`.
-    pub(super) fn elf(&self, cubin: &[u8], version: u64) -> Result<Vec<u8>, LayoutError> {
+    pub(super) fn elf(&self, cubin: &[u8], version: u64) -> Result<Vec<u8>, CodeObjectError> {
         let unloaded: u64 = self
             .sections
             .iter()
@@ -238,8 +239,8 @@ struct Headers {
 
 impl Headers {
     /// The headers of `cubin`, which was parsed before.
-    fn of(cubin: &[u8]) -> Result<Self, LayoutError> {
-        let cut = || LayoutError::Cut;
+    fn of(cubin: &[u8]) -> Result<Self, CodeObjectError> {
+        let cut = || CodeObjectError::Cut;
         let word = |at: usize| LittleEndian::read_u64(&cubin[at..]) as usize;
         if cubin.len() < FILE_HEADER {
             return Err(cut());
@@ -393,4 +394,15 @@ impl Headers {
         );
         elf.extend_from_slice(&self.headers);
     }
+}
+
+/// The error for more memory than a code object may take.
+pub(super) const OVERSIZED: CodeObjectError = CodeObjectError::Oversized { max: MAX_BYTES };
+
+/// Returns room for `bytes` bytes.
+fn room_for(bytes: u64) -> Result<Vec<u8>, CodeObjectError> {
+    if bytes > MAX_BYTES {
+        return Err(OVERSIZED);
+    }
+    room(bytes).map_err(|_| CodeObjectError::NoMemory { bytes })
 }

@@ -1,18 +1,23 @@
 //! The memory of a cubin's profile data, as a linker for AMD GPUs would lay it out.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use byteorder::{ByteOrder, LittleEndian};
+use object::read::ReadRef;
 
 use crate::format::bounds_table::{OWN_VERSION_SYMBOL, VERSION_SYMBOL};
+use crate::format::codeobject::cuda::CubinError;
+use crate::format::codeobject::cuda::linked::{Linked, OVERSIZED, SectionOf};
+use crate::format::codeobject::cuda::variables::Variables;
+use crate::format::codeobject::elf::{CodeObject, CodeObjectError};
 use crate::format::copies_table::COPIES_SECTION;
-use crate::format::cubin::LayoutError;
-use crate::format::cubin::elf::{Cubin, RECORD_PREFIX};
-use crate::format::cubin::linked::{Linked, SectionOf};
 use crate::format::profraw::Version;
 use crate::format::sections::Section;
-use crate::support::memory::room;
 
+/// The prefix of the data records, one variable for each function (`INSTR_PROF_DATA_PREFIX` without its quotes in LLVM's
+/// InstrProfData.inc).
+const RECORDS: &[u8] = b"__profd_";
 /// The names of all functions, as clang calls the variable (`INSTR_PROF_NAMES_VAR_NAME`).
 const NAMES: &[u8] = b"__llvm_prf_nm";
 /// The prefix of the coverage mappings of functions, one variable each.
@@ -30,8 +35,6 @@ const START: u64 = 0x1000;
 const AREA_ALIGNMENT: u64 = 512;
 /// The place of the area's address in a table of copies.
 const AREA_IN_TABLE: u64 = 16;
-/// The most bytes of memory that the parts may take: the limit of other code objects.
-const MAX_BYTES: u64 = 2 << 30;
 
 /// A cubin, laid out.
 #[derive(Debug)]
@@ -59,43 +62,80 @@ pub struct CountedVariable {
     pub size: u64,
 }
 
-/// Lays out the profile data of a cubin. `None` if it has none, or is laid out already.
+/// Returns whether a cubin counts. Reads only its headers and the names of its symbols.
 ///
 /// # Errors
-/// Fails if `cubin` is not the ELF of an NVIDIA GPU, or is damaged, or takes more than 2 GiB.
-pub fn laid_out(cubin: &[u8]) -> Result<Option<LaidOut>, LayoutError> {
-    let elf = Cubin::parse(cubin)?;
-    if elf.has_section(Section::Data.elf_name()) {
+/// Fails if `cubin` is not the ELF of a GPU.
+pub fn is_instrumented(cubin: &[u8]) -> Result<bool, CodeObjectError> {
+    let names = CodeObject::parse(cubin)?.symbol_names()?;
+    let mut names = names.split(|byte| *byte == 0);
+    Ok(names.any(|name| name.starts_with(RECORDS)))
+}
+
+/// The ELF of a code object that has sections of profile data: of a cubin that counts the laid-out one, and `elf` itself of
+/// any other. A damaged cubin stays as it is, and its parser reports the damage.
+#[must_use]
+pub fn with_sections(elf: &[u8]) -> Cow<'_, [u8]> {
+    match laid_out(elf) {
+        Ok(Some(laid_out)) => laid_out.elf.into(),
+        Ok(None) | Err(_) => elf.into(),
+    }
+}
+
+/// Lays out the profile data of a cubin. `None` if it has none or is laid out already, and for code objects of other GPUs.
+///
+/// # Errors
+/// Fails if `cubin` is not the ELF of a GPU, or is damaged, or takes more than 2 GiB.
+pub fn laid_out(cubin: &[u8]) -> Result<Option<LaidOut>, CodeObjectError> {
+    let code_object = CodeObject::parse(cubin)?;
+    let data = Section::Data.elf_name().as_bytes();
+    if !code_object.is_cubin() || code_object.has_section(data) {
         return Ok(None);
     }
-    let records = elf.named(RECORD_PREFIX);
+    let variables = Variables::of(&code_object)?;
+    let records = variables.named(RECORDS);
     let Some(first) = records.first() else {
         return Ok(None);
     };
-    let version = version_of(&elf, elf.variables[*first].size)?;
+    let constant = [
+        RECORDS,
+        NAMES,
+        FUNCTION_MAPPINGS,
+        FILE_MAPPING,
+        COPIES_TABLES,
+        COMPILER,
+    ];
+    let constant: Vec<usize> = constant
+        .into_iter()
+        .flat_map(|it| variables.named(it))
+        .collect();
+    variables.check_total("profile variables", &constant)?;
     let layout = Layout {
-        elf: &elf,
-        version,
+        version: version_of(&variables, variables.at(*first).size)?,
         records,
-        tables: elf.named(COPIES_TABLES),
+        tables: variables.named(COPIES_TABLES),
         places: HashMap::new(),
         counted: Vec::new(),
         linked: Linked::starting_at(START),
+        variables,
     };
     layout.run(cubin).map(Some)
 }
 
 /// The version word of the compiler, or of the oldest one with records of `bytes` bytes.
-fn version_of(elf: &Cubin<'_>, bytes: u64) -> Result<Version, LayoutError> {
-    let named = |name: &str| elf.named(name.as_bytes()).first().copied();
+fn version_of<'data, R: ReadRef<'data>>(
+    variables: &Variables<'data, '_, R>,
+    bytes: u64,
+) -> Result<Version, CodeObjectError> {
+    let named = |name: &str| variables.named(name.as_bytes()).first().copied();
     let word = match named(VERSION_SYMBOL).or_else(|| named(OWN_VERSION_SYMBOL)) {
         None => None,
         Some(variable) => {
-            let contents = elf.contents(variable)?.unwrap_or_default();
+            let contents = variables.contents(variable)?.unwrap_or_default();
             let word = contents.try_into().map(u64::from_le_bytes);
-            Some(word.map_err(|_| LayoutError::Version {
-                name: elf.variables[variable].text(),
-                found: elf.variables[variable].size,
+            Some(word.map_err(|_| CubinError::Version {
+                name: variables.at(variable).text(),
+                found: variables.at(variable).size,
             })?)
         }
     };
@@ -106,15 +146,11 @@ fn version_of(elf: &Cubin<'_>, bytes: u64) -> Result<Version, LayoutError> {
     });
     let version = Version::of_word(word).ok();
     let fits = version.filter(|version| version.layout().record.bytes == bytes);
-    fits.ok_or_else(|| LayoutError::Record {
-        name: "the first data record".to_owned(),
-        found: bytes,
-        allowed: "48 (LLVM 14 to 17), 64 (18 to 22) or 72 (23, 24)",
-    })
+    Ok(fits.ok_or(CubinError::Records { found: bytes })?)
 }
 
-struct Layout<'a, 'data> {
-    elf: &'a Cubin<'data>,
+struct Layout<'data, 'elf, R: ReadRef<'data>> {
+    variables: Variables<'data, 'elf, R>,
     version: Version,
     records: Vec<usize>,
     tables: Vec<usize>,
@@ -124,8 +160,8 @@ struct Layout<'a, 'data> {
     linked: Linked,
 }
 
-impl Layout<'_, '_> {
-    fn run(mut self, cubin: &[u8]) -> Result<LaidOut, LayoutError> {
+impl<'data, R: ReadRef<'data>> Layout<'data, '_, R> {
+    fn run(mut self, cubin: &[u8]) -> Result<LaidOut, CodeObjectError> {
         self.check_sizes()?;
         let records = self.records.clone();
         let bytes = self.version.layout().record.bytes;
@@ -161,30 +197,31 @@ impl Layout<'_, '_> {
         })
     }
 
-    fn check_sizes(&self) -> Result<(), LayoutError> {
+    fn check_sizes(&self) -> Result<(), CodeObjectError> {
         let bytes = self.version.layout().record.bytes;
         for record in &self.records {
-            let variable = &self.elf.variables[*record];
+            let variable = self.variables.at(*record);
             if variable.size != bytes {
-                return Err(LayoutError::Record {
+                return Err(CubinError::Record {
                     name: variable.text(),
                     found: variable.size,
-                    allowed: "as many as the first of the cubin",
-                });
+                    expected: bytes,
+                }
+                .into());
             }
         }
         Ok(())
     }
 
     /// The variables that the records point to in `section`, each once.
-    fn pointed_to(&self, section: Section) -> Result<Vec<usize>, LayoutError> {
+    fn pointed_to(&self, section: Section) -> Result<Vec<usize>, CodeObjectError> {
         let mut found = Vec::new();
         let Some(field) = self.version.layout().record.pointer(section) else {
             return Ok(found);
         };
         for record in &self.records {
-            for address in self.elf.addresses(*record)? {
-                found.extend(address.variable.filter(|_| address.at == field as u64));
+            for address in self.variables.pointers(*record)? {
+                found.extend(address.target.filter(|_| address.at == field as u64));
             }
         }
         let mut seen = HashSet::new();
@@ -198,11 +235,11 @@ impl Layout<'_, '_> {
         section: SectionOf,
         variables: &[usize],
         alignment: u64,
-    ) -> Result<(), LayoutError> {
+    ) -> Result<(), CodeObjectError> {
         let mut offsets = Vec::with_capacity(variables.len());
         let mut size = 0_u64;
         for variable in variables {
-            let variable = &self.elf.variables[*variable];
+            let variable = self.variables.at(*variable);
             size = size.checked_next_multiple_of(alignment).ok_or(OVERSIZED)?;
             offsets.push(size);
             size = size.checked_add(variable.size).ok_or(OVERSIZED)?;
@@ -214,7 +251,7 @@ impl Layout<'_, '_> {
         for (variable, offset) in variables.iter().zip(offsets) {
             let address = start + offset;
             self.places.insert(*variable, address);
-            let variable = &self.elf.variables[*variable];
+            let variable = self.variables.at(*variable);
             self.counted.push(CountedVariable {
                 name: variable.text(),
                 address,
@@ -226,20 +263,20 @@ impl Layout<'_, '_> {
 
     /// Writes the records. A pointer becomes the distance from its record, as in other ELFs. Addresses of functions and
     /// of values are of no use outside of the device.
-    fn fill_records(&mut self) -> Result<(), LayoutError> {
+    fn fill_records(&mut self) -> Result<(), CodeObjectError> {
         let layout = &self.version.layout().record;
         for record in &self.records {
-            let mut bytes = match self.elf.contents(*record)? {
+            let mut bytes = match self.variables.contents(*record)? {
                 Some(bytes) => bytes.to_vec(),
                 None => vec![0; layout.bytes as usize],
             };
             layout.clear_device_fields(&mut bytes);
             let own = self.places[record];
-            for address in self.elf.addresses(*record)? {
+            for address in self.variables.pointers(*record)? {
                 let at = address.at as usize;
-                let target = address.variable.and_then(|it| self.places.get(&it));
+                let target = address.target.and_then(|it| self.places.get(&it));
                 if let Some(target) = target {
-                    let distance = target.wrapping_add(address.addend).wrapping_sub(own);
+                    let distance = target.wrapping_add(address.offset).wrapping_sub(own);
                     LittleEndian::write_u64(&mut bytes[at..at + 8], distance);
                 }
             }
@@ -254,11 +291,11 @@ impl Layout<'_, '_> {
         section: SectionOf,
         prefix: &[u8],
         alignment: usize,
-    ) -> Result<(), LayoutError> {
+    ) -> Result<(), CodeObjectError> {
         let mut all = Vec::new();
-        for variable in self.elf.named(prefix) {
+        for variable in self.variables.named(prefix) {
             all.resize(all.len().next_multiple_of(alignment), 0);
-            let contents = self.elf.contents(variable)?.unwrap_or_default();
+            let contents = self.variables.contents(variable)?.unwrap_or_default();
             all.extend_from_slice(contents);
         }
         if section.is_loaded {
@@ -273,12 +310,12 @@ impl Layout<'_, '_> {
     }
 
     /// Makes room for the tables of copies. Returns them with their addresses.
-    fn place_tables(&mut self) -> Result<Vec<(usize, u64)>, LayoutError> {
+    fn place_tables(&mut self) -> Result<Vec<(usize, u64)>, CodeObjectError> {
         let mut size = 0_u64;
         let mut offsets = Vec::new();
         for table in &self.tables {
             offsets.push((*table, size));
-            let bytes = self.elf.variables[*table].size.checked_next_multiple_of(8);
+            let bytes = self.variables.at(*table).size.checked_next_multiple_of(8);
             size = bytes
                 .and_then(|bytes| size.checked_add(bytes))
                 .ok_or(OVERSIZED)?;
@@ -296,13 +333,13 @@ impl Layout<'_, '_> {
     }
 
     /// Places the areas of the tables behind everything else.
-    fn place_areas(&mut self) -> Result<(), LayoutError> {
+    fn place_areas(&mut self) -> Result<(), CodeObjectError> {
         let mut areas = Vec::new();
         for table in &self.tables {
-            let addresses = self.elf.addresses(*table)?;
+            let addresses = self.variables.pointers(*table)?;
             let area = addresses.iter().find(|it| it.at == AREA_IN_TABLE);
             areas.extend(
-                area.and_then(|it| it.variable)
+                area.and_then(|it| it.target)
                     .filter(|it| !self.places.contains_key(it)),
             );
         }
@@ -311,29 +348,22 @@ impl Layout<'_, '_> {
     }
 
     /// Writes the tables with the addresses of the layout.
-    fn fill_tables(&mut self, tables: &[(usize, u64)]) -> Result<(), LayoutError> {
+    fn fill_tables(&mut self, tables: &[(usize, u64)]) -> Result<(), CodeObjectError> {
         for (table, place) in tables {
-            let mut bytes = self.elf.contents(*table)?.unwrap_or_default().to_vec();
-            for address in self.elf.addresses(*table)? {
+            let mut bytes = self
+                .variables
+                .contents(*table)?
+                .unwrap_or_default()
+                .to_vec();
+            for address in self.variables.pointers(*table)? {
                 let at = address.at as usize;
-                let target = address.variable.and_then(|it| self.places.get(&it));
+                let target = address.target.and_then(|it| self.places.get(&it));
                 // A counter without a record has no place. The check of the table reports address 0.
-                let target = target.map_or(0, |it| it.wrapping_add(address.addend));
+                let target = target.map_or(0, |it| it.wrapping_add(address.offset));
                 LittleEndian::write_u64(&mut bytes[at..at + 8], target);
             }
             self.linked.write(*place, &bytes);
         }
         Ok(())
     }
-}
-
-/// The error for more memory than is allowed.
-pub(super) const OVERSIZED: LayoutError = LayoutError::Oversized { max: MAX_BYTES };
-
-/// Returns room for `bytes` bytes.
-pub(super) fn room_for(bytes: u64) -> Result<Vec<u8>, LayoutError> {
-    if bytes > MAX_BYTES {
-        return Err(OVERSIZED);
-    }
-    room(bytes).map_err(|_| LayoutError::NoMemory { bytes })
 }
