@@ -60,7 +60,7 @@ impl Error {
             Self::Sections(SectionsError::Unversioned) => "",
             Self::CodeObject(_) | Self::Sections(_) => ": build the code again",
             Self::Profile(ProfileError::UnknownVersion { .. }) => {
-                ": compile with a clang that `rocov doctor` knows"
+                ": compile with clang 15 or later, or take a newer rocov"
             }
             Self::Device(_) | Self::Profile(_) => ": run the program again",
             Self::Output(error) if error.is_of_space() => ": make room, and run the program again",

@@ -15,9 +15,9 @@ use crate::format::profraw::ProfileError;
 use crate::format::sections::Section;
 
 /// The bits of a version word that select a variant of the version. Bit 59 is not one of them: it moves
-/// the records into debug info, which a reader then needs. Bits 32 to 55 belong to the version up to LLVM 15
-/// and to the variant up to LLVM 22. No compiler sets them.
-const VARIANTS: u64 = 0xf7 << 56;
+/// the records into debug info, which a reader then needs. Bits 32 to 55 belong to the version up to LLVM 15,
+/// and to the variant later. Compilers set only bit 55 of them, from LLVM 20 on (`-pgo-instrument-loop-entries`).
+const VARIANTS: u64 = 0xf7 << 56 | 1 << 55;
 /// Variant bit: counters are one byte each, 0 for a block that was reached and 0xff for one that was not
 /// (`-enable-single-byte-coverage`).
 const SINGLE_BYTE: u64 = 1 << 60;
@@ -390,7 +390,7 @@ impl Version {
         Some(Self { word, layout })
     }
 
-    /// Decodes a version word: the version, with variant flags in the highest byte.
+    /// Decodes a version word: the version, with variant flags in the highest bits.
     ///
     /// # Errors
     /// Fails if the version is unknown. rocov does not guess its layout.
@@ -455,11 +455,12 @@ mod tests {
     }
 
     #[test]
-    fn variants_are_in_the_highest_byte_of_a_word() {
+    fn variants_are_in_the_highest_bits_of_a_word() {
         let version = Version::of_word(1 << 60 | 9).unwrap();
         assert_eq!((version.word(), version.layout().version), (1 << 60 | 9, 9));
         assert_eq!(version.layout().value_kind_last(), 1);
-        for found in [7, 12, 1 << 31] {
+        assert_eq!(Version::split(0x81 << 55 | 10), (10, 0x81 << 55));
+        for found in [7, 12, 1 << 31, 1 << 54 | 10] {
             let unknown = ProfileError::UnknownVersion {
                 found,
                 min: 8,

@@ -100,6 +100,10 @@ fn mistakes_in_the_file_are_named() {
             "[reprot] is not a subcommand: take one of run, dump,",
         ),
         (
+            "lcov = true\n[report]\n",
+            "lcov is in no table: write it below that of its subcommand, such as [report]",
+        ),
+        (
             "report = 1\n",
             "report is a value: write [report] for a table",
         ),

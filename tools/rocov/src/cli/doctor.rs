@@ -23,7 +23,7 @@ pub(crate) struct DoctorArguments {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
+    /// Look for llvm-profdata and llvm-cov in this directory only
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 }

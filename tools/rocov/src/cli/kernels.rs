@@ -80,7 +80,7 @@ pub(crate) struct KernelsArguments {
     #[arg(long = "object", value_name = "FILE", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
 
-    /// Take llvm-profdata and llvm-cov from this directory instead of looking for them
+    /// Take the llvm-profdata and llvm-cov of this directory for profiles of a raw version that rocov does not know
     #[arg(long, value_name = "DIR")]
     pub(crate) llvm_bin: Option<PathBuf>,
 }

@@ -52,7 +52,13 @@ fn combine(text: &str, given: Vec<OsString>, place: usize) -> Result<Vec<OsStrin
     let tables: Table = text.parse().map_err(|error| not_toml(text, &error))?;
     let rocov = Cli::command();
     let names: Vec<_> = rocov.get_subcommands().map(Command::get_name).collect();
-    if let Some(name) = tables.keys().find(|name| !names.contains(&name.as_str())) {
+    let mut others = tables
+        .iter()
+        .filter(|(name, _)| !names.contains(&name.as_str()));
+    if let Some((name, value)) = others.next() {
+        if !value.is_table() {
+            bail!("{name} is in no table: write it below that of its subcommand, such as [report]");
+        }
         let names = names.join(", ");
         bail!("[{name}] is not a subcommand: take one of {names}");
     }

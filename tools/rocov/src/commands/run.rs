@@ -220,7 +220,7 @@ impl Environment {
     /// The caller asks only if no process of the run has reported any: processes on other hosts cannot.
     fn has_profiles_since(&self, moment: SystemTime) -> bool {
         let profiles = self.profiles().into_iter();
-        let mut counted = profiles.filter(|profile| !profile.is_of_zeros());
+        let mut counted = profiles.filter(|profile| !profile.is_of_zeros);
         counted.any(|profile| {
             let changed = fs::metadata(&profile.path).and_then(|it| it.modified());
             changed.is_ok_and(|changed| changed > moment)

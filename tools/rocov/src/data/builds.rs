@@ -196,14 +196,20 @@ impl Builds {
 
     /// The builds that the counts in a profile are of; empty if that is not known.
     pub(crate) fn of_profile(&self, profile: &DeviceProfile) -> Vec<Build> {
-        if profile.is_of_zeros() {
+        if profile.is_of_zeros {
             let builds = self.never_loaded.get(&profile.identity);
             return builds.into_iter().flatten().cloned().collect();
         }
-        if let Some(build) = tag_in(&profile.path).and_then(|tag| self.tags.get(tag)) {
+        self.of_counts(&profile.path, tag_in(&profile.path))
+    }
+
+    /// The builds that the counts in the profile at `path` are of, which has a `tag` in its name.
+    fn of_counts(&self, path: &Path, tag: Option<&str>) -> Vec<Build> {
+        if let Some(build) = tag.and_then(|tag| self.tags.get(tag)) {
             return vec![build.clone()];
         }
-        self.written(&profile.path)
+        let written = self.written(path);
+        written
             .map(|(_, builds)| builds.clone())
             .unwrap_or_default()
     }
@@ -211,16 +217,23 @@ impl Builds {
     /// The tag of a profile's build, for the name of a pool. `None` if the profile is of zeros or of several
     /// builds, or its build is not known.
     pub(crate) fn tag_of(&self, profile: &DeviceProfile) -> Option<String> {
-        match (profile.is_of_zeros(), &*self.of_profile(profile)) {
-            (false, [(path, build)]) => Some(tag(path, build)),
+        if profile.is_of_zeros {
+            return None;
+        }
+        let in_name = tag_in(&profile.path);
+        match &*self.of_counts(&profile.path, in_name) {
+            [(path, build)] => Some(tag(path, build)),
             // The registry with its build may be in another directory.
-            (false, []) => tag_in(&profile.path).map(str::to_owned),
+            [] => in_name.map(str::to_owned),
             _ => None,
         }
     }
 
     /// Returns whether a profile has only counts of older builds.
     pub(crate) fn is_of_older(&self, profile: &DeviceProfile) -> bool {
+        if self.older.is_empty() {
+            return false;
+        }
         let builds = self.of_profile(profile);
         !builds.is_empty() && builds.iter().all(|build| self.older.contains(build))
     }
@@ -233,7 +246,7 @@ impl Builds {
 
     /// Returns a message for each file whose older builds have profiles that were left out.
     pub(super) fn about(&self, left_out: &[DeviceProfile], place: &dyn Display) -> Vec<String> {
-        let counted = left_out.iter().filter(|profile| !profile.is_of_zeros());
+        let counted = left_out.iter().filter(|profile| !profile.is_of_zeros);
         let left_out: BTreeSet<_> = counted.flat_map(|it| self.of_profile(it)).collect();
         let files: BTreeSet<_> = left_out.iter().map(|(file, _)| file).collect();
         let about = |file: &String| {

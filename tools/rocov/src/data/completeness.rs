@@ -84,7 +84,7 @@ impl DataDirectory {
             )
         }));
         // A profile of zeros does not replace that of a process that launched the code.
-        let counted = profiles().filter(|it| !it.is_of_zeros());
+        let counted = profiles().filter(|it| !it.is_of_zeros);
         let profiled: BTreeSet<_> = counted.map(|it| (&*it.arch, &*it.identity)).collect();
         for (arch, identity) in loaded(registries, &self.builds) {
             if is_asked(&arch)

@@ -275,7 +275,7 @@ impl DataDirectory {
         })?;
         let has_zeros = |profile: &DeviceProfile| {
             let is_of_it = |it: &DeviceProfile| {
-                it.is_of_zeros() && (&it.arch, &it.identity) == (&profile.arch, &profile.identity)
+                it.is_of_zeros && (&it.arch, &it.identity) == (&profile.arch, &profile.identity)
             };
             self.device.iter().any(is_of_it)
         };

@@ -44,7 +44,7 @@ impl fmt::Display for LabelPattern {
 impl DataDirectory {
     /// The error that no profile has a label.
     pub(crate) fn no_labels(&self) -> Error {
-        let profiles = self.device.iter().filter(|profile| !profile.is_of_zeros());
+        let profiles = self.device.iter().filter(|profile| !profile.is_of_zeros);
         if profiles.into_iter().any(DeviceProfile::is_merged) {
             return anyhow!(
                 "no labelled profiles in {self}: `rocov merge` has added up the counts of all labels: give the \
@@ -99,7 +99,7 @@ impl MatchedCodeObject<'_> {
     fn select_labels(&mut self, patterns: &[LabelPattern]) {
         let is_wanted = |label: Option<&Label>| patterns.iter().any(|it| it.matches(label));
         let wanted = self.profiles.iter().copied();
-        let wanted = wanted.filter(|it| it.is_of_zeros() || is_wanted(it.label.as_ref()));
+        let wanted = wanted.filter(|it| it.is_of_zeros || is_wanted(it.label.as_ref()));
         let wanted: Vec<_> = wanted.collect();
         match wanted.is_empty() {
             true => self.is_silent = true,

@@ -110,7 +110,7 @@ impl<'a> MatchedElfs<'a> {
     pub(crate) fn labels(&self) -> BTreeSet<Option<&'a Label>> {
         let objects = self.archs.values().flat_map(MatchedArch::values);
         let profiles = objects.flat_map(|object| &object.profiles);
-        let counted = profiles.filter(|profile| !profile.is_of_zeros());
+        let counted = profiles.filter(|profile| !profile.is_of_zeros);
         counted.map(|profile| profile.label.as_ref()).collect()
     }
 
@@ -322,7 +322,7 @@ impl MatchedCodeObject<'_> {
             return 0;
         }
         let profiles = self.profiles.iter();
-        profiles.filter(|profile| !profile.is_of_zeros()).count()
+        profiles.filter(|profile| !profile.is_of_zeros).count()
     }
 
     fn leave_out_damaged(&mut self, check: impl Fn(&Path) -> Result<()>) -> Vec<String> {

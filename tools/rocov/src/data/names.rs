@@ -32,6 +32,8 @@ pub(crate) struct DeviceProfile {
     pub(crate) path: PathBuf,
     /// The label of the test that it is of, if there is one.
     pub(crate) label: Option<Label>,
+    /// True if it is of code that was never launched.
+    pub(crate) is_of_zeros: bool,
 }
 
 /// The end of the names of profiles that `rocov merge` has added up, which differs from those of all processes.
@@ -70,7 +72,7 @@ impl FileKind {
                 .is_some_and(|extension| extension == ending)
         };
         match DeviceProfile::from_path(path) {
-            _ if path.ends_with(POOLED_HOST) => Self::PooledHost,
+            _ if path.file_name() == Some(OsStr::new(POOLED_HOST)) => Self::PooledHost,
             _ if is_registry(path) => Self::Registry,
             Some(_) if ends_in(SECTIONS) => Self::Sections,
             Some(profile) => Self::Device(profile),
@@ -91,13 +93,6 @@ pub(super) fn is_merged_registry(path: &Path) -> bool {
 }
 
 impl DeviceProfile {
-    /// Returns whether it is of code that was never launched.
-    pub(crate) fn is_of_zeros(&self) -> bool {
-        let name = self.path.file_name().and_then(OsStr::to_str);
-        let parts = name.and_then(ProfileNameParts::parse);
-        parts.is_some_and(|parts| parts.is_of_zeros())
-    }
-
     /// Returns whether `rocov merge` has added it up from others.
     pub(crate) fn is_merged(&self) -> bool {
         let path = self.path.as_os_str().as_encoded_bytes();
@@ -117,6 +112,7 @@ impl DeviceProfile {
             agent: parts.agent,
             path: path.to_path_buf(),
             label: profile_label(path),
+            is_of_zeros: parts.is_of_zeros(),
         })
     }
 }

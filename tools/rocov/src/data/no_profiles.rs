@@ -22,7 +22,7 @@ impl DataDirectory {
         if !self.sections.is_empty() {
             return anyhow!(
                 "no device profiles in {self}: instrumented GPU code ran, and rocov saved its sections \
-                 as they are, which cannot be reported: compile with a clang that `rocov doctor` knows"
+                 as they are, which cannot be reported: compile with clang 15 or later, or take a newer rocov"
             );
         }
         if let Some(profile) = self.of_offload_runtime.first() {

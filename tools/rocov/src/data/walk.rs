@@ -42,7 +42,7 @@ impl FoundFile {
     /// Returns whether it has counts of a run.
     fn is_of_run(&self) -> bool {
         match self {
-            Self::Device(profile) => !profile.is_merged() && !profile.is_of_zeros(),
+            Self::Device(profile) => !profile.is_merged() && !profile.is_of_zeros,
             Self::Host(path) => !path.ends_with(POOLED_HOST),
             _ => false,
         }

@@ -181,7 +181,7 @@ fn none(place: &str) -> Error {
 }
 
 /// The releases of LLVM whose tools read raw profiles of this layout.
-pub(crate) fn releases(layout: &VersionLayout) -> String {
+fn releases(layout: &VersionLayout) -> String {
     let (first, last) = (layout.llvm.start(), layout.llvm.end());
     match Version::of_clang(last + 1) {
         Some(_) if first == last => format!("LLVM {first}"),

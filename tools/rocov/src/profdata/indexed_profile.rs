@@ -18,12 +18,14 @@ use super::index_version::{FunctionHashes, IndexVersion, MAGIC, TABLE_WORD};
 use super::named_counts::{NamedCounts, Names};
 use super::{llvm_profdata, profile_summary};
 
-/// The variants of a raw profile that tell its counters: of LLVM's IR, or of single bytes
-/// (`VARIANT_MASK_IR_PROF`, `VARIANT_MASK_BYTE_COVERAGE`).
-const COUNTERS: u64 = 1 << 56 | 1 << 60;
-/// The variants that profiles of one kind of counters may differ in: context-sensitive records, and counters of
-/// entries (`VARIANT_MASK_CSIR_PROF`, `VARIANT_MASK_INSTR_ENTRY`).
-const ADDITIONS: u64 = 1 << 57 | 1 << 58;
+/// The variants of raw profiles that an indexed profile has: those of any of its parts, as in llvm-profdata.
+///
+/// They are counters of LLVM's IR, of single bytes, or of entries of functions only (`VARIANT_MASK_IR_PROF`,
+/// `VARIANT_MASK_BYTE_COVERAGE`, `VARIANT_MASK_FUNCTION_ENTRY_ONLY`), context-sensitive records
+/// (`VARIANT_MASK_CSIR_PROF`), and counters of the entries of functions or loops (`VARIANT_MASK_INSTR_ENTRY`,
+/// `VARIANT_MASK_INSTR_LOOP_ENTRIES`). Traces of the first calls of functions (`VARIANT_MASK_TEMPORAL_PROF`) are
+/// not among them.
+const KNOWN: u64 = 1 << 55 | 1 << 56 | 1 << 57 | 1 << 58 | 1 << 60 | 1 << 61;
 /// The variant with context-sensitive records.
 const CONTEXT_SENSITIVE: u64 = 1 << 57;
 /// The bit in the hash of a function that tells a context-sensitive record (`CS_FLAG_IN_FUNC_HASH`).
@@ -42,7 +44,7 @@ type OfName = BTreeMap<u64, FunctionCounts>;
 /// The counts of functions in several code objects, programs or libraries.
 #[derive(Default)]
 pub(crate) struct IndexedProfile {
-    variant: Option<u64>,
+    variant: u64,
     /// The first profile of front-end instrumentation, and the first of IR-level instrumentation.
     kinds: [Option<String>; 2],
     hashes: FunctionHashes,
@@ -57,9 +59,9 @@ pub(crate) struct IndexedProfile {
 }
 
 impl IndexedProfile {
-    /// Adds the counts in the file or code object `from`. Returns false if they have parts that rocov does not write,
-    /// or are of single bytes in some profiles only. If a function with one name and hash has other counters in
-    /// another profile, the first counts stay, as in llvm-profdata.
+    /// Adds the counts in the file or code object `from`. Returns false if they have traces, which rocov does not
+    /// write. If a function with one name and hash has other counters in another profile, the first counts stay, as in
+    /// llvm-profdata.
     ///
     /// # Errors
     ///
@@ -78,11 +80,10 @@ impl IndexedProfile {
         if let [Some(front_end), Some(ir_level)] = &self.kinds {
             return Err(llvm_profdata::mixed(front_end, ir_level));
         }
-        let known = self.variant.get_or_insert(variant);
-        if variant & !(COUNTERS | ADDITIONS) != 0 || variant & COUNTERS != *known & COUNTERS {
+        if variant & !KNOWN != 0 {
             return Ok(false);
         }
-        *known |= variant;
+        self.variant |= variant;
         self.has_new_bitmaps |= has_new_bitmaps;
         self.hashes.add(hashes);
         if !self.names.iter().any(|it| Arc::ptr_eq(it, &names)) {
@@ -141,7 +142,7 @@ impl IndexedProfile {
     ///
     /// Fails if a function has no name.
     pub(crate) fn bytes(&self, sparse: bool) -> Result<Vec<u8>> {
-        let variant = self.variant.unwrap_or_default();
+        let variant = self.variant;
         let ran = |of_name: &OfName| {
             of_name
                 .values()

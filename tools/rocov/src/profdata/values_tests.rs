@@ -4,11 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rocov::format::profraw::Version;
 use tempfile::TempDir;
 
 use super::indexed_profile::IndexedProfile;
 use super::named_counts::{KnownNames, NamedCounts};
 use super::release::Release;
+use crate::data::profile_header::version_word;
 use crate::system::command;
 
 /// The first release with values of virtual tables.
@@ -17,6 +19,8 @@ const FIRST_WITH_TABLES: u32 = 19;
 const ROOM: &str = "16";
 /// The most values.
 const FULL: &str = "255";
+/// The option for values of virtual tables.
+const TABLES: &[&str] = &["-enable-vtable-value-profiling"];
 
 /// A program with two libraries, by a release of LLVM.
 struct Instrumented {
@@ -45,8 +49,8 @@ fn with_unnamed_added(function: &str) -> String {
 }
 
 impl Instrumented {
-    /// Compiles it, with values of virtual tables if it `has_tables`. `None` if the release is not here.
-    fn compile(number: u32, has_tables: bool) -> Option<Self> {
+    /// Compiles it with these options of LLVM. `None` if the release is not here.
+    fn compile(number: u32, options: &[&str]) -> Option<Self> {
         let release = Release::find(number, "value profiles of code")?;
         // Debian has no runtime of profiles for LLVM 19. That of 22 writes the same raw version.
         let linker = Release::find(if number == 19 { 22 } else { number }, "value profiles")?;
@@ -63,9 +67,7 @@ impl Instrumented {
                 "-fprofile-generate",
                 "-c",
             ]);
-            if has_tables {
-                clang.args(["-mllvm", "-enable-vtable-value-profiling"]);
-            }
+            clang.args(options.iter().flat_map(|option| ["-mllvm", option]));
             clang.arg(source.join(unit).with_extension("cpp"));
             command::output(clang.arg("-o").arg(path(unit).with_extension("o"))).unwrap();
         }
@@ -163,7 +165,8 @@ impl Instrumented {
 fn llvm_profdata_shows_equal_values() {
     for number in [15, 19, 22, 23] {
         let has_tables = number >= FIRST_WITH_TABLES;
-        let Some(program) = Instrumented::compile(number, has_tables) else {
+        let options = if has_tables { TABLES } else { &[] };
+        let Some(program) = Instrumented::compile(number, options) else {
             continue;
         };
         let runs = [3, 8, 13].map(|seed| program.run(seed, ROOM));
@@ -195,7 +198,7 @@ fn llvm_profdata_shows_equal_values() {
 #[test]
 fn full_sites_keep_the_values_that_llvm_profdata_keeps() {
     for number in [15, 19, 22, 23] {
-        let Some(program) = Instrumented::compile(number, false) else {
+        let Some(program) = Instrumented::compile(number, &[]) else {
             continue;
         };
         let runs = [3, 8, 13].map(|seed| program.run(seed, FULL));
@@ -204,9 +207,41 @@ fn full_sites_keep_the_values_that_llvm_profdata_keeps() {
     }
 }
 
+/// Variants of IR-level instrumentation have bits of their own in the version word.
+#[test]
+fn llvm_profdata_shows_equal_counts_of_variants() {
+    let all = Instrumented::compile(22, &[]).unwrap();
+    let of_all = all.run(5, ROOM);
+    for (option, bits) in [
+        ("-pgo-instrument-entry", 1 << 56 | 1 << 58),
+        ("-pgo-instrument-loop-entries", 1 << 55 | 1 << 56),
+        ("-pgo-block-coverage", 1 << 56 | 1 << 60),
+        ("-pgo-function-entry-coverage", 1 << 56 | 1 << 60 | 1 << 61),
+    ] {
+        let program = Instrumented::compile(22, &[option]).unwrap();
+        let runs = [3, 8].map(|seed| program.run(seed, ROOM)).concat();
+        let (_, variant) = Version::split(version_word(&runs[0]).unwrap());
+        assert_eq!(variant, bits, "{option}");
+        program.compare(option, &runs);
+        // With profiles that count all, in both orders.
+        program.compare("before", &[&runs[..], &of_all].concat());
+        program.compare("after", &[&of_all[..], &runs].concat());
+    }
+}
+
+#[test]
+fn traces_are_left_to_llvm_profdata() {
+    let program = Instrumented::compile(22, &["-pgo-temporal-instrumentation"]).unwrap();
+    let run = program.run(3, ROOM);
+    let counts = NamedCounts::of_host(&run[0], None, &mut KnownNames::default()).unwrap();
+    for counts in counts {
+        assert!(!IndexedProfile::default().add(counts, "a profile").unwrap());
+    }
+}
+
 #[test]
 fn damaged_values_have_an_error() {
-    let program = Instrumented::compile(22, true).unwrap();
+    let program = Instrumented::compile(22, TABLES).unwrap();
     let run = program.run(3, ROOM);
     let [indexed, _] = program.merged("whole", &run);
     // The sections at the end of an indexed profile have nothing that rocov reads.

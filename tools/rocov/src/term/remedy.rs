@@ -35,7 +35,9 @@ fn remedy(error: &Error) -> Option<&'static str> {
     }
     if let Some(error) = cause.downcast_ref() {
         return Some(match error {
-            ProfileError::UnknownVersion { .. } => "compile with a clang that `rocov doctor` knows",
+            ProfileError::UnknownVersion { .. } => {
+                "compile with clang 15 or later, or take a newer rocov"
+            }
             _ => RUN,
         });
     }

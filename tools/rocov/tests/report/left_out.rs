@@ -140,7 +140,7 @@ fn a_raw_version_that_is_not_known_is_named_with_those_that_are() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     let name = path.file_name().unwrap().to_str().unwrap();
     let reason = format!(
-        "{name}: raw profile version 99 is not known, expected 8 to 11: compile with a clang that `rocov doctor` knows\n"
+        "{name}: raw profile version 99 is not known, expected 8 to 11: compile with clang 15 or later, or take a newer rocov\n"
     );
     assert!(said.contains(&reason), "{said}");
 }

@@ -1,5 +1,4 @@
-//! Checks the device code of a program or library: its instrumentation, and the tools that read its
-//! profiles.
+//! Checks the device code of a program or library: its instrumentation, and whether rocov reads its profiles.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,13 +12,12 @@ use rocov::format::bundle::{BundleError, DeviceImage};
 use rocov::format::codeobject::cuda::with_sections;
 use rocov::format::codeobject::{CodeObject, CodeObjectError};
 use rocov::format::copies_table::COPIES_SECTION;
-use rocov::format::profraw::Version;
+use rocov::format::profraw::{ProfileError, Version};
 
 use super::compiled_later::CompiledLater;
 use super::finding::Finding;
 use super::host_elf::Host;
 use crate::data::profile_header::Instrumentation;
-use crate::llvm::LlvmTools;
 use crate::support::demangle::shown;
 use crate::support::mmap;
 use crate::support::paths::{below, here};
@@ -29,7 +27,7 @@ use crate::term::plural::count;
 const RECORD: &[u8] = b"__profd_";
 
 /// Looks at the host part of the file at `path`, if it has one, and at each code object in it.
-pub(super) fn check(path: &Path, installed: Option<&LlvmTools>) -> Vec<Finding> {
+pub(super) fn check(path: &Path) -> Vec<Finding> {
     let file = match mmap::map(path) {
         Ok(file) => file,
         Err(error) => {
@@ -63,7 +61,7 @@ pub(super) fn check(path: &Path, installed: Option<&LlvmTools>) -> Vec<Finding> 
     let mut findings = Vec::new();
     for facts in &code_objects {
         variables.extend(facts.records.iter().cloned());
-        findings.push(facts.finding(path, installed));
+        findings.push(facts.finding(path));
     }
     if let (true, Some(ptx)) = (code_objects.is_empty(), compiled_later) {
         findings.push(ptx.finding(path));
@@ -116,8 +114,6 @@ struct Facts {
     target: String,
     /// Its target and identity, its kernels, and the file of the first.
     name: String,
-    /// The version that its compiler wrote into it.
-    compiler: Option<String>,
     /// Its version word, if it counts.
     word: Option<u64>,
     /// Its counters, in words.
@@ -144,7 +140,6 @@ impl Facts {
         Ok(Self {
             name: format!("{target} {}{}", image.identity, contents(&code_object)),
             target,
-            compiler: code_object.compiler(),
             word,
             counters: match word {
                 _ if has_copies => "fast counters",
@@ -156,7 +151,7 @@ impl Facts {
         })
     }
 
-    fn finding(&self, path: &Path, installed: Option<&LlvmTools>) -> Finding {
+    fn finding(&self, path: &Path) -> Finding {
         let Self { name, word, .. } = self;
         let subject = path.display();
         let Some(word) = word else {
@@ -169,24 +164,23 @@ impl Facts {
         let kind = Instrumentation::of_word(*word);
         let (version, _) = Version::split(*word);
         let found = format!("{name}: {kind}, raw version {version}, {}", self.counters);
-        let compiler = self.compiler.as_slice();
-        let reader = installed.map(|it| it.reading_code_of(compiler, version));
-        match reader {
-            Some(Err(error)) => Finding::missing(subject, found, format!("{error:#}")),
-            Some(Ok(_)) | None if !self.has_mapping => Finding::warning(
+        if let Err(ProfileError::UnknownVersion { min, max, .. }) = Version::of_word(*word) {
+            return Finding::missing(
+                subject,
+                found,
+                format!(
+                    "rocov knows raw versions {min} to {max}: compile with clang 15 or later, or take a newer rocov"
+                ),
+            );
+        }
+        match self.has_mapping {
+            false => Finding::warning(
                 subject,
                 format!("{found}, no coverage mapping"),
                 "its profiles serve to optimize (`rocov merge --pgo`); for coverage, compile with \
                  what `rocov flags` prints, and do not strip",
             ),
-            Some(Ok(tools)) => {
-                let place = tools.profdata.display();
-                Finding::ok(
-                    subject,
-                    format!("{found}, coverage mapping, read by {place}"),
-                )
-            }
-            None => Finding::ok(subject, format!("{found}, coverage mapping")),
+            true => Finding::ok(subject, format!("{found}, coverage mapping")),
         }
     }
 }

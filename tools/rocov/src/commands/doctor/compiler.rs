@@ -1,14 +1,13 @@
-//! Checks the compilers of programs, and LLVM's tools that read their profiles.
+//! Checks the compilers of programs, and looks for LLVM's tools.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
-use rocov::format::profraw::Version;
 
 use super::finding::Finding;
-use crate::llvm::{Clang, DeviceCompiler, FastCounters, LlvmTools, fast_counters, releases, rocm};
+use crate::llvm::{Clang, DeviceCompiler, FastCounters, LlvmTools, fast_counters, rocm};
 use crate::system::{command, installed};
 
 /// The oldest whose GPU code can be drained: clang 14 crashes on it.
@@ -107,50 +106,35 @@ fn runtime(clang: &Path) -> Option<PathBuf> {
     places.find(|path| path.is_file())
 }
 
-/// The tools that read profiles, with the raw versions that they say, and whether those of what the
-/// newest compiler writes are among them.
-pub(super) fn tools(compilers: &[Clang], installed: &Result<LlvmTools>) -> Vec<Finding> {
+/// LLVM's tools, with the raw versions that they say. rocov needs none.
+pub(super) fn tools(installed: &Result<LlvmTools>, is_chosen: bool) -> Vec<Finding> {
     let installed = match installed {
         Ok(installed) => installed,
-        Err(error) => {
+        Err(error) if is_chosen => {
             return vec![Finding::missing(
                 "LLVM tools",
                 format!("{error:#}"),
-                "on Debian: apt-get install llvm-22; with ROCm they are in $ROCM_PATH/llvm/bin",
+                "leave out --llvm-bin: rocov needs none",
+            )];
+        }
+        Err(_) => {
+            return vec![Finding::ok(
+                "LLVM tools",
+                "none, and rocov needs none: it reads and merges profiles itself",
             )];
         }
     };
-    let mut findings = Vec::new();
-    for tools in installed.all() {
+    let findings = installed.all().iter().map(|tools| {
         let place = tools.profdata.display();
-        findings.push(match tools.raw_version {
+        match tools.raw_version {
             Some(version) => Finding::ok(
                 "LLVM tools",
                 format!("LLVM {}, raw version {version}, {place}", tools.llvm),
             ),
-            None => Finding::warning(
-                "LLVM tools",
-                format!("LLVM {}, {place}", tools.llvm),
-                "its raw version is not known here: try",
-            ),
-        });
-    }
-    let newest = by_age(compilers).into_iter().next();
-    if let Some(clang) = newest
-        && let Some(version) = Version::of_clang(clang.llvm)
-        && let Err(error) = installed.reading(version.word())
-    {
-        let found = format!("none for clang {}", clang.llvm);
-        let needed = releases(version.layout());
-        findings.push(Finding::missing(
-            "LLVM tools",
-            found,
-            format!(
-                "{error:#}; or compile with a clang of the tools that are here, not of {needed}"
-            ),
-        ));
-    }
-    findings
+            None => Finding::ok("LLVM tools", format!("LLVM {}, {place}", tools.llvm)),
+        }
+    });
+    findings.collect()
 }
 
 #[cfg(test)]
@@ -169,6 +153,17 @@ mod tests {
         fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
         let line = format!("clang version {llvm}.0.0");
         Clang { llvm, line, path }
+    }
+
+    #[test]
+    fn tools_of_llvm_are_missing_only_if_they_were_asked_for() {
+        let states = |is_chosen| {
+            let none = Err(anyhow::anyhow!("none"));
+            let findings = tools(&none, is_chosen).into_iter();
+            findings.map(|it| it.state).collect::<Vec<_>>()
+        };
+        assert_eq!(states(false), [State::Ok]);
+        assert_eq!(states(true), [State::Missing]);
     }
 
     #[test]

@@ -64,10 +64,10 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> CommandResult {
     let is_needed = |finding: &Finding| !nvidia.has_driver() || finding.state == State::Ok;
     findings.extend(amd.into_iter().filter(is_needed));
     findings.extend(compiler::check(&compilers));
-    findings.extend(compiler::tools(&compilers, &installed));
+    findings.extend(compiler::tools(&installed, arguments.llvm_bin.is_some()));
     findings.extend(environment::check(|name| env::var_os(name)));
     for path in &arguments.binaries {
-        findings.extend(binary::check(path, installed.as_ref().ok()));
+        findings.extend(binary::check(path));
     }
     let complete = findings.iter().all(|it| it.state != State::Missing);
     if arguments.json {

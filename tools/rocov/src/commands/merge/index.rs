@@ -47,7 +47,7 @@ pub(super) fn all(gathered: &mut Gathered, arguments: &MergeArguments) -> Result
     Ok(())
 }
 
-/// The profile of an architecture; `None` if its code objects do not fit into one.
+/// The profile of an architecture; `None` if only llvm-profdata merges it.
 fn of_arch(arch: &str, gathered: &Gathered) -> Result<Option<IndexedProfile>> {
     let mut profile = IndexedProfile::default();
     let of_arch = gathered.sums.code_objects.iter();
@@ -61,8 +61,8 @@ fn of_arch(arch: &str, gathered: &Gathered) -> Result<Option<IndexedProfile>> {
     Ok(Some(profile))
 }
 
-/// The profile of host code; `None` if its profiles do not fit into one. Its compiler is
-/// that of the device code if there is some.
+/// The profile of host code; `None` if only llvm-profdata merges it. Its compiler is that of the device code if there
+/// is some.
 fn of_host(gathered: &mut Gathered) -> Result<Option<IndexedProfile>> {
     let mut profile = IndexedProfile::default();
     let mut known = KnownNames::default();

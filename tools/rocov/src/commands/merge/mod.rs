@@ -60,7 +60,7 @@ struct Gathered {
     host: Vec<PathBuf>,
     /// The indexed profiles of architectures and of host code that rocov made.
     indexed: BTreeMap<String, Vec<u8>>,
-    /// The architectures, or host code, whose profiles only llvm-profdata may merge.
+    /// The architectures, or host code, whose profiles only llvm-profdata merges: they have traces.
     unindexed: BTreeSet<String>,
     /// Kept device ELFs by identity.
     kept: BTreeMap<String, PathBuf>,
@@ -162,7 +162,7 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
                     gathered.archs.insert(profile.arch.clone());
                 }
                 // clang would optimize code for size that was not launched in one run.
-                let is_left_out = arguments.pgo.is_some() && profile.is_of_zeros();
+                let is_left_out = arguments.pgo.is_some() && profile.is_of_zeros;
                 if wanted(&profile.arch) && !is_left_out {
                     let build = builds.tag_of(&profile);
                     adder.add(profile, build);
@@ -240,17 +240,18 @@ impl Gathered {
             .collect()
     }
 
-    /// The error that there are no tools, with the way to merge without them.
+    /// The error that there are no tools, which profiles with traces need.
     fn without_tools(&self, error: &Error) -> Error {
-        let code_objects = self.sums.code_objects.keys();
-        let mut others = code_objects.filter(|it| !self.unindexed.contains(&it.arch));
-        match others.next() {
-            Some(code_object) if self.unindexed.contains(HOST) => anyhow!(
-                "cannot merge profiles of host code: {error:#}; or merge those of device code, with --arch {}",
-                code_object.arch
-            ),
-            _ => anyhow!("{error:#}"),
-        }
+        let archs = self.unindexed.iter().map(|arch| match arch.as_str() {
+            HOST => "host code",
+            arch => arch,
+        });
+        let archs: Vec<_> = archs.collect();
+        anyhow!(
+            "cannot merge profiles of {}: they have traces of first calls (-pgo-temporal-instrumentation), which only \
+             llvm-profdata merges: {error:#}, or compile without that option",
+            archs.join(", ")
+        )
     }
 
     /// The releases of clang that may have compiled a code object, if its device ELF was kept and names its

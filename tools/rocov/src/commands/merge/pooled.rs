@@ -192,7 +192,7 @@ pub(super) fn is_of_merges(path: &Path) -> Result<bool> {
             .to_string_lossy()
             .into_owned()
     };
-    let is_merged = |profile: &DeviceProfile| profile.is_of_zeros() || profile.is_merged();
+    let is_merged = |profile: &DeviceProfile| profile.is_of_zeros || profile.is_merged();
     let own = ProfileName::parse(PATTERN, &Expansion::default(), path).map(|it| it.for_registry());
     let registry = own.map(|it| name(&it)).unwrap_or_default();
     Ok(data.device.iter().all(is_merged)

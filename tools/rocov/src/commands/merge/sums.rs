@@ -145,7 +145,7 @@ pub(super) fn add_all<T>(
 impl Adder<'_> {
     /// Adds a profile, now or later.
     pub(super) fn add(&mut self, profile: DeviceProfile, build: Option<String>) {
-        let is_of_zeros = profile.is_of_zeros();
+        let is_of_zeros = profile.is_of_zeros;
         let code_object = CodeObjectKey {
             arch: profile.arch,
             identity: profile.identity,
