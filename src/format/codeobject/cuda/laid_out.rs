@@ -43,7 +43,7 @@ pub struct LaidOut {
     pub elf: Vec<u8>,
     /// The size of its memory in bytes, from address 0.
     pub size: u64,
-    /// The memory before any kernel has run, without the areas of copies at its end, which are zeros.
+    /// The memory before any kernel has run, without its end, which kernels change: counters and copies, which are zeros.
     pub memory: Vec<u8>,
     /// The variables that kernels change, in the order of their addresses.
     pub counted: Vec<CountedVariable>,
@@ -171,18 +171,19 @@ impl<'data, R: ReadRef<'data>> Layout<'data, '_, R> {
         for (index, record) in records.iter().enumerate() {
             self.places.insert(*record, data + index as u64 * bytes);
         }
-        for section in [Section::Counters, Section::Uniform, Section::Bitmap] {
-            let variables = self.pointed_to(section)?;
-            self.place_counted(SectionOf::counted(section), &variables, 8)?;
-        }
-        self.fill_records()?;
         self.copy_all(SectionOf::names(), NAMES, 1)?;
         let version = self.linked.place(SectionOf::version(), 8, 8)?;
         self.linked
             .write(version, &self.version.word().to_le_bytes());
         let tables = self.place_tables()?;
+        // What kernels change starts with zeros. It takes no room here, whatever sizes a damaged cubin tells.
         let memory = self.linked.end();
+        for section in [Section::Counters, Section::Uniform, Section::Bitmap] {
+            let variables = self.pointed_to(section)?;
+            self.place_counted(SectionOf::counted(section), &variables, 8)?;
+        }
         self.place_areas()?;
+        self.fill_records()?;
         self.fill_tables(&tables)?;
         self.copy_all(SectionOf::unloaded("__llvm_covfun"), FUNCTION_MAPPINGS, 8)?;
         self.copy_all(SectionOf::unloaded("__llvm_covmap"), FILE_MAPPING, 8)?;

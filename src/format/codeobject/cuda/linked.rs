@@ -62,7 +62,7 @@ impl SectionOf {
     }
 
     pub(super) fn counted(section: Section) -> Self {
-        Self::loaded(section.elf_name())
+        Self::zeros(section.elf_name())
     }
 
     pub(super) fn version() -> Self {
@@ -70,8 +70,13 @@ impl SectionOf {
     }
 
     pub(super) fn areas() -> Self {
+        Self::zeros(".rocov.areas")
+    }
+
+    /// A loaded section without contents. None with contents may follow.
+    fn zeros(name: &'static str) -> Self {
         Self {
-            name: ".rocov.areas",
+            name,
             is_loaded: true,
             has_contents: false,
         }
