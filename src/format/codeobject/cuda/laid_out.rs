@@ -62,14 +62,14 @@ pub struct CountedVariable {
     pub size: u64,
 }
 
-/// Returns whether a cubin counts. Reads only its headers and the names of its symbols.
+/// Returns whether a cubin may count: [`laid_out`] knows. Reads only its headers and the names of its symbols.
 ///
 /// # Errors
 /// Fails if `cubin` is not the ELF of a GPU.
 pub fn is_instrumented(cubin: &[u8]) -> Result<bool, CodeObjectError> {
     let names = CodeObject::parse(cubin)?.symbol_names()?;
-    let mut names = names.split(|byte| *byte == 0);
-    Ok(names.any(|name| name.starts_with(RECORDS)))
+    // A symbol may have the end of another's name.
+    Ok(names.windows(RECORDS.len()).any(|it| it == RECORDS))
 }
 
 /// The ELF of a code object that has sections of profile data: of a cubin that counts the laid-out one, and `elf` itself of
@@ -214,7 +214,8 @@ impl<'data, R: ReadRef<'data>> Layout<'data, '_, R> {
         Ok(())
     }
 
-    /// The variables that the records point to in `section`, each once.
+    /// The variables that the records point to in `section`, each once. One that has a place is no counter: in a damaged
+    /// cubin, a record may point to another.
     fn pointed_to(&self, section: Section) -> Result<Vec<usize>, CodeObjectError> {
         let mut found = Vec::new();
         let Some(field) = self.version.layout().record.pointer(section) else {
@@ -226,7 +227,7 @@ impl<'data, R: ReadRef<'data>> Layout<'data, '_, R> {
             }
         }
         let mut seen = HashSet::new();
-        found.retain(|variable| seen.insert(*variable));
+        found.retain(|it| !self.places.contains_key(it) && seen.insert(*it));
         Ok(found)
     }
 
