@@ -176,7 +176,7 @@ impl<'data, R: ReadRef<'data>> Layout<'data, '_, R> {
         self.linked
             .write(version, &self.version.word().to_le_bytes());
         let tables = self.place_tables()?;
-        // What kernels change starts with zeros. It takes no room here, whatever sizes a damaged cubin tells.
+        // Counters start with zeros. They take no room here, whatever sizes a damaged cubin tells.
         let memory = self.linked.end();
         for section in [Section::Counters, Section::Uniform, Section::Bitmap] {
             let variables = self.pointed_to(section)?;
@@ -362,7 +362,10 @@ impl<'data, R: ReadRef<'data>> Layout<'data, '_, R> {
                 let target = address.target.and_then(|it| self.places.get(&it));
                 // A counter without a record has no place. The check of the table reports address 0.
                 let target = target.map_or(0, |it| it.wrapping_add(address.offset));
-                LittleEndian::write_u64(&mut bytes[at..at + 8], target);
+                // A damaged table has no contents.
+                if let Some(word) = bytes.get_mut(at..at + 8) {
+                    LittleEndian::write_u64(word, target);
+                }
             }
             self.linked.write(*place, &bytes);
         }
