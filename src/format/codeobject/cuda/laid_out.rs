@@ -43,7 +43,7 @@ pub struct LaidOut {
     pub elf: Vec<u8>,
     /// The size of its memory in bytes, from address 0.
     pub size: u64,
-    /// The memory before any kernel has run, without the areas of copies at its end, which are zeros.
+    /// The memory before any kernel has run, without its end, which kernels change: counters and copies, which are zeros.
     pub memory: Vec<u8>,
     /// The variables that kernels change, in the order of their addresses.
     pub counted: Vec<CountedVariable>,
@@ -62,14 +62,14 @@ pub struct CountedVariable {
     pub size: u64,
 }
 
-/// Returns whether a cubin counts. Reads only its headers and the names of its symbols.
+/// Returns whether a cubin may count: [`laid_out`] knows. Reads only its headers and the names of its symbols.
 ///
 /// # Errors
 /// Fails if `cubin` is not the ELF of a GPU.
 pub fn is_instrumented(cubin: &[u8]) -> Result<bool, CodeObjectError> {
     let names = CodeObject::parse(cubin)?.symbol_names()?;
-    let mut names = names.split(|byte| *byte == 0);
-    Ok(names.any(|name| name.starts_with(RECORDS)))
+    // A symbol may have the end of another's name.
+    Ok(names.windows(RECORDS.len()).any(|it| it == RECORDS))
 }
 
 /// The ELF of a code object that has sections of profile data: of a cubin that counts the laid-out one, and `elf` itself of
@@ -171,18 +171,19 @@ impl<'data, R: ReadRef<'data>> Layout<'data, '_, R> {
         for (index, record) in records.iter().enumerate() {
             self.places.insert(*record, data + index as u64 * bytes);
         }
-        for section in [Section::Counters, Section::Uniform, Section::Bitmap] {
-            let variables = self.pointed_to(section)?;
-            self.place_counted(SectionOf::counted(section), &variables, 8)?;
-        }
-        self.fill_records()?;
         self.copy_all(SectionOf::names(), NAMES, 1)?;
         let version = self.linked.place(SectionOf::version(), 8, 8)?;
         self.linked
             .write(version, &self.version.word().to_le_bytes());
         let tables = self.place_tables()?;
+        // Counters start with zeros. They take no room here, whatever sizes a damaged cubin tells.
         let memory = self.linked.end();
+        for section in [Section::Counters, Section::Uniform, Section::Bitmap] {
+            let variables = self.pointed_to(section)?;
+            self.place_counted(SectionOf::counted(section), &variables, 8)?;
+        }
         self.place_areas()?;
+        self.fill_records()?;
         self.fill_tables(&tables)?;
         self.copy_all(SectionOf::unloaded("__llvm_covfun"), FUNCTION_MAPPINGS, 8)?;
         self.copy_all(SectionOf::unloaded("__llvm_covmap"), FILE_MAPPING, 8)?;
@@ -213,7 +214,8 @@ impl<'data, R: ReadRef<'data>> Layout<'data, '_, R> {
         Ok(())
     }
 
-    /// The variables that the records point to in `section`, each once.
+    /// The variables that the records point to in `section`, each once. One that has a place is no counter: in a damaged
+    /// cubin, a record may point to another.
     fn pointed_to(&self, section: Section) -> Result<Vec<usize>, CodeObjectError> {
         let mut found = Vec::new();
         let Some(field) = self.version.layout().record.pointer(section) else {
@@ -225,7 +227,7 @@ impl<'data, R: ReadRef<'data>> Layout<'data, '_, R> {
             }
         }
         let mut seen = HashSet::new();
-        found.retain(|variable| seen.insert(*variable));
+        found.retain(|it| !self.places.contains_key(it) && seen.insert(*it));
         Ok(found)
     }
 
@@ -360,7 +362,10 @@ impl<'data, R: ReadRef<'data>> Layout<'data, '_, R> {
                 let target = address.target.and_then(|it| self.places.get(&it));
                 // A counter without a record has no place. The check of the table reports address 0.
                 let target = target.map_or(0, |it| it.wrapping_add(address.offset));
-                LittleEndian::write_u64(&mut bytes[at..at + 8], target);
+                // A damaged table has no contents.
+                if let Some(word) = bytes.get_mut(at..at + 8) {
+                    LittleEndian::write_u64(word, target);
+                }
             }
             self.linked.write(*place, &bytes);
         }

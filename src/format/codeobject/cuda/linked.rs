@@ -62,7 +62,7 @@ impl SectionOf {
     }
 
     pub(super) fn counted(section: Section) -> Self {
-        Self::loaded(section.elf_name())
+        Self::zeros(section.elf_name())
     }
 
     pub(super) fn version() -> Self {
@@ -70,8 +70,13 @@ impl SectionOf {
     }
 
     pub(super) fn areas() -> Self {
+        Self::zeros(".rocov.areas")
+    }
+
+    /// A loaded section without contents. None with contents may follow.
+    fn zeros(name: &'static str) -> Self {
         Self {
-            name: ".rocov.areas",
+            name,
             is_loaded: true,
             has_contents: false,
         }
@@ -249,7 +254,7 @@ impl Headers {
         let names_section = usize::from(LittleEndian::read_u16(&cubin[E_SHSTRNDX..]));
         let start = word(E_SHOFF);
         let end = start.checked_add(count * SECTION_HEADER).ok_or_else(cut)?;
-        let headers = cubin.get(start..end).ok_or_else(cut)?.to_vec();
+        let mut headers = cubin.get(start..end).ok_or_else(cut)?.to_vec();
         let names = headers
             .get(names_section * SECTION_HEADER..)
             .filter(|it| it.len() >= SECTION_HEADER);
@@ -259,8 +264,21 @@ impl Headers {
         let names = offset
             .checked_add(size)
             .and_then(|end| cubin.get(offset..end));
+        let names = names.ok_or_else(cut)?.to_vec();
+        // The names of new sections come behind these. No section of the cubin may get one of them.
+        let name = |header: &[u8]| LittleEndian::read_u32(header) as usize;
+        if headers
+            .chunks_exact(SECTION_HEADER)
+            .any(|header| name(header) >= names.len().max(1))
+        {
+            return Err(cut());
+        }
+        // The first header stands for no section.
+        if let Some(none) = headers.get_mut(..SECTION_HEADER) {
+            none.fill(0);
+        }
         Ok(Self {
-            names: names.ok_or_else(cut)?.to_vec(),
+            names,
             headers,
             names_section,
         })
