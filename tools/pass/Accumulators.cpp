@@ -332,8 +332,9 @@ void Accumulation::findMeets() {
     const Cycle *C = Cycles.getCycle(It.Block);
     if (!C || It.isBit() || It.Step || !onlyComputes(*It.Block))
       continue;
-    auto *Node = PostDominators.getNode(It.Block)->getIDom();
-    BasicBlock *Meet = Node ? Node->getBlock() : nullptr;
+    auto *Node = PostDominators.getNode(It.Block);
+    auto *Next = Node ? Node->getIDom() : nullptr;
+    BasicBlock *Meet = Next ? Next->getBlock() : nullptr;
     // Not if all that come there have run it.
     if (!Meet || Dominators.dominates(It.Block, Meet))
       continue;
@@ -346,9 +347,9 @@ void Accumulation::findMeets() {
     Way.insert(Meet);
     bool IsShort = all_of(Way, IsBetween);
     for (unsigned I = 0; IsShort && I != Way.size(); ++I)
-      for (BasicBlock *Next : successors(Way[I]))
-        if (Way[I] != Meet && Way.insert(Next))
-          IsShort &= IsBetween(Next);
+      for (BasicBlock *Following : successors(Way[I]))
+        if (Way[I] != Meet && Way.insert(Following))
+          IsShort &= IsBetween(Following);
     if (IsShort)
       It.Meet = Meet;
   }
