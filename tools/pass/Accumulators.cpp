@@ -83,7 +83,25 @@ void CountedFunction::findUniform(const UniformityInfo &Known) {
       Uniform.insert(Step);
 }
 
+/// Moves the local variables of \p F to its start. clang 23 calls its runtime before
+/// them, and one that a split leaves in another block would get its memory anew
+/// in each run, of which the kernel's size knows nothing.
+static void hoistVariables(Function &F) {
+  BasicBlock &Entry = F.getEntryBlock();
+  auto First = Entry.getFirstInsertionPt();
+  for (Instruction &I : make_early_inc_range(Entry)) {
+    auto *Variable = dyn_cast<AllocaInst>(&I);
+    if (!Variable || !Variable->isStaticAlloca())
+      continue;
+    if (&*First == Variable)
+      ++First;
+    else
+      Variable->moveBefore(Entry, First);
+  }
+}
+
 void CountedFunction::splitAtEnds(const Returning &Comes) {
+  hoistVariables(*F);
   for (Instruction &I : instructions(F))
     if (Comes.mayEndThread(I))
       Ends.push_back(&I);
