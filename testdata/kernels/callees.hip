@@ -27,6 +27,18 @@ __device__ __noinline__ Pair digits(u32 value, u32 base) {
   return result;
 }
 
+struct Five {
+  u32 of[5];
+};
+
+// Its result is in memory.
+__device__ __noinline__ Five five(u32 value) {
+  Five result = {{value, 2, 3, 4, 5}};
+  for (u32 i = 0; i < value % 4; ++i)
+    result.of[i + 1] += value;
+  return result;
+}
+
 // Recursive: it is called by itself, and calls a function that is not.
 __device__ __noinline__ u32 descend(u32 value, u32 depth) {
   if (depth == 0)
@@ -116,6 +128,7 @@ __global__ void callees(const u32 *in, u32 *out, u32 n) {
       sum += digits(value + turn, turn + 2).turns;
     else
       sum = both(sum);
+    sum += five(value ^ turn).of[turn % 5];
     if (turn > 3)
       sum += function(value + turn);
   }

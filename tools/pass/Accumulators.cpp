@@ -83,7 +83,25 @@ void CountedFunction::findUniform(const UniformityInfo &Known) {
       Uniform.insert(Step);
 }
 
+/// Moves the local variables of \p F to its start. clang 23 calls its runtime before
+/// them, and one that a split leaves in another block would get its memory anew
+/// in each run, of which the kernel's size knows nothing.
+static void hoistVariables(Function &F) {
+  BasicBlock &Entry = F.getEntryBlock();
+  auto First = Entry.getFirstInsertionPt();
+  for (Instruction &I : make_early_inc_range(Entry)) {
+    auto *Variable = dyn_cast<AllocaInst>(&I);
+    if (!Variable || !Variable->isStaticAlloca())
+      continue;
+    if (&*First == Variable)
+      ++First;
+    else
+      Variable->moveBefore(Entry, First);
+  }
+}
+
 void CountedFunction::splitAtEnds(const Returning &Comes) {
+  hoistVariables(*F);
   for (Instruction &I : instructions(F))
     if (Comes.mayEndThread(I))
       Ends.push_back(&I);
@@ -332,8 +350,9 @@ void Accumulation::findMeets() {
     const Cycle *C = Cycles.getCycle(It.Block);
     if (!C || It.isBit() || It.Step || !onlyComputes(*It.Block))
       continue;
-    auto *Node = PostDominators.getNode(It.Block)->getIDom();
-    BasicBlock *Meet = Node ? Node->getBlock() : nullptr;
+    auto *Node = PostDominators.getNode(It.Block);
+    auto *Next = Node ? Node->getIDom() : nullptr;
+    BasicBlock *Meet = Next ? Next->getBlock() : nullptr;
     // Not if all that come there have run it.
     if (!Meet || Dominators.dominates(It.Block, Meet))
       continue;
@@ -346,9 +365,9 @@ void Accumulation::findMeets() {
     Way.insert(Meet);
     bool IsShort = all_of(Way, IsBetween);
     for (unsigned I = 0; IsShort && I != Way.size(); ++I)
-      for (BasicBlock *Next : successors(Way[I]))
-        if (Way[I] != Meet && Way.insert(Next))
-          IsShort &= IsBetween(Next);
+      for (BasicBlock *Following : successors(Way[I]))
+        if (Way[I] != Meet && Way.insert(Following))
+          IsShort &= IsBetween(Following);
     if (IsShort)
       It.Meet = Meet;
   }

@@ -212,7 +212,10 @@ static AttributeList forOtherResult(AttributeList Old, unsigned Arguments,
   SmallVector<AttributeSet, 8> OfArguments;
   for (unsigned I = 0; I != Arguments; ++I)
     OfArguments.push_back(
-        Old.getParamAttrs(I).removeAttribute(Context, Attribute::Returned));
+        Old.getParamAttrs(I)
+            .removeAttribute(Context, Attribute::Returned)
+            // Only functions without a result have it.
+            .removeAttribute(Context, Attribute::StructRet));
   return AttributeList::get(Context, Old.getFnAttrs(), AttributeSet(),
                             OfArguments);
 }

@@ -519,6 +519,10 @@ void Flush::addSmall(Value *Place) {
   SmallPtrSet<Value *, 8> AllUniform;
   SmallVector<Value *, 16> Narrow;
   for (ArrayRef<Value *> Of : Numbers) {
+    if (Of.empty()) {
+      Narrow.push_back(nullptr);
+      continue;
+    }
     Value *Mine = nullptr;
     for (Value *Number : Of) {
       // Words of one block share it.
@@ -528,8 +532,7 @@ void Flush::addSmall(Value *Place) {
       Mine = Mine ? B.CreateAdd(Mine, Part) : Part;
     }
     Narrow.push_back(Mine);
-    if (Mine)
-      Sums.insert({Mine, nullptr});
+    Sums.insert({Mine, nullptr});
     if (all_of(Of, [&](Value *Number) { return Uniform.contains(Number); }))
       AllUniform.insert(Mine);
   }
@@ -539,8 +542,7 @@ void Flush::addSmall(Value *Place) {
       Sum = B.CreateMul(Number, Active);
     else
       Differing.push_back(Number);
-  for (auto [Number, Sum] :
-       zip(Differing, Target.sums(B, Differing, Lanes)))
+  for (auto [Number, Sum] : zip(Differing, Target.sums(B, Differing, Lanes)))
     Sums[Number] = Sum;
   SmallVector<Value *, 16> All(Totals);
   for (unsigned Word = 0; Word != Numbers.size(); ++Word)

@@ -21,7 +21,8 @@ namespace rocov {
 Returning::Returning(const Module &M, const GpuTarget &Target)
     : Target(Target) {
   for (const Function &F : M)
-    if (F.hasExactDefinition())
+    // Another definition of an inline function ends the thread as this one does.
+    if (!F.isDeclaration() && !F.isInterposable())
       Comes.insert(&F);
   // Recursive functions stay if nothing else speaks against them.
   bool Changed = true;
