@@ -104,11 +104,11 @@ impl Drain {
             self.counting(&folder, way);
         }
         if let Some(profile) = &self.profile {
+            // As `rocov merge --pgo` prints it.
+            let path = profile.display();
             let options = [
-                "-Xclang".to_owned(),
-                "-fprofile-instrument-use=clang".to_owned(),
-                "-Xclang".to_owned(),
-                format!("-fprofile-instrument-use-path={}", profile.display()),
+                format!("-Xarch_{TARGET}"),
+                format!("-Wp,-fprofile-instrument-use=clang,-fprofile-instrument-use-path={path}"),
             ];
             let compilation = self.compilation(usual, None).arguments(options);
             let compilation = compilation.reads([profile.clone()]);
