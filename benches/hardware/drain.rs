@@ -144,11 +144,12 @@ impl Drain {
             let name = format!("{module}-{}.o", way.unwrap_or("plain"));
             self.keep(relocatable, &format!("{module}.cu"), &folder.join(name));
         }
-        // ptxas refuses what clang 23 makes: the device header and LLVM both declare the functions that register
-        // counters.
-        if let Some(compiler) = Compiler::find(19) {
+        for release in [19, 23] {
+            let Some(compiler) = Compiler::find(release) else {
+                continue;
+            };
             let object = self.with_image(compiler.clang, way, "elf");
-            let path = folder.join(format!("clang19-{way}"));
+            let path = folder.join(format!("clang{release}-{way}"));
             self.link(&path, compiler.clang, &[&object], &STATIC);
         }
         if let Some(torch) = &self.torch {
