@@ -16,6 +16,9 @@ const WAYS: [Option<&str>; 3] = [Some("llvm"), Some("fast"), None];
 const SHARED: [&str; 3] = ["-l:libcudart.so.12", "-Wl,-rpath,$ORIGIN/..", "-ldl"];
 const STATIC: [&str; 4] = ["-lcudart_static", "-ldl", "-lrt", "-lpthread"];
 
+/// The libraries of PyTorch that have the functions which the extension calls.
+const OF_TORCH: [&str; 3] = ["libc10.so", "libc10_cuda.so", "libtorch_cpu.so"];
+
 /// The makings of the part drain.
 pub(crate) struct Drain {
     pub(crate) cuda: PathBuf,
@@ -27,6 +30,15 @@ pub(crate) struct Drain {
 
 fn source(name: &str) -> PathBuf {
     repository("testdata/hardware").join(name)
+}
+
+/// Makes a library without symbols. What is linked with it needs a library of this name.
+fn empty_library(path: PathBuf, name: &str) -> PathBuf {
+    let mut link = limited(clang());
+    link.args(["-shared", "-nostdlib", "-x", "c", "/dev/null"]);
+    link.arg(format!("-Wl,-soname={name}")).arg("-o").arg(&path);
+    run(&mut link).success();
+    path
 }
 
 fn headers() -> Vec<PathBuf> {
@@ -168,13 +180,18 @@ impl Drain {
                 .arg(include.join("torch/csrc/api/include"));
             compile.arg(source("extension.cpp")).arg("-o").arg(&binding);
             run(&mut compile).success();
-            // PyTorch has loaded its libraries and its CUDA runtime before it loads the extension.
+            // PyTorch has loaded its libraries and its CUDA runtime before it loads the extension, but only for
+            // those who name them.
             let mut link = limited(usual);
-            link.args(["-shared", "-s", "-Wl,--allow-shlib-undefined", "-o"]);
+            link.args(["-shared", "-s", "-Wl,--no-as-needed", "-o"]);
             link.arg(folder.join(format!("extension-{way}.so")));
             link.args([&kernel, &binding]);
+            let libraries = OF_TORCH.map(|name| empty_library(folder.join(name), name));
+            link.args(&libraries);
             run(link.arg(torch.join("libcudart.so.13"))).success();
-            fs::remove_file(binding).expect("the file was made above");
+            for unneeded in libraries.iter().chain([&binding]) {
+                fs::remove_file(unneeded).expect("the file was made above");
+            }
         }
     }
 
