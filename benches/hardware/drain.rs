@@ -32,7 +32,7 @@ fn source(name: &str) -> PathBuf {
     repository("testdata/hardware").join(name)
 }
 
-/// Makes a library without symbols. What is linked with it needs a library of this name.
+/// Makes a library without symbols. A program that is linked with it needs a library of this name.
 fn empty_library(path: PathBuf, name: &str) -> PathBuf {
     let mut link = limited(clang());
     link.args(["-shared", "-nostdlib", "-x", "c", "/dev/null"]);
