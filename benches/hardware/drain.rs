@@ -16,6 +16,9 @@ const WAYS: [Option<&str>; 3] = [Some("llvm"), Some("fast"), None];
 const SHARED: [&str; 3] = ["-l:libcudart.so.12", "-Wl,-rpath,$ORIGIN/..", "-ldl"];
 const STATIC: [&str; 4] = ["-lcudart_static", "-ldl", "-lrt", "-lpthread"];
 
+/// The libraries of PyTorch that have the functions which the extension calls.
+const OF_TORCH: [&str; 3] = ["libc10.so", "libc10_cuda.so", "libtorch_cpu.so"];
+
 /// The makings of the part drain.
 pub(crate) struct Drain {
     pub(crate) cuda: PathBuf,
@@ -27,6 +30,15 @@ pub(crate) struct Drain {
 
 fn source(name: &str) -> PathBuf {
     repository("testdata/hardware").join(name)
+}
+
+/// Makes a library without symbols. A program that is linked with it needs a library of this name.
+fn empty_library(path: PathBuf, name: &str) -> PathBuf {
+    let mut link = limited(clang());
+    link.args(["-shared", "-nostdlib", "-x", "c", "/dev/null"]);
+    link.arg(format!("-Wl,-soname={name}")).arg("-o").arg(&path);
+    run(&mut link).success();
+    path
 }
 
 fn headers() -> Vec<PathBuf> {
@@ -104,11 +116,11 @@ impl Drain {
             self.counting(&folder, way);
         }
         if let Some(profile) = &self.profile {
+            // As `rocov merge --pgo` prints it.
+            let path = profile.display();
             let options = [
-                "-Xclang".to_owned(),
-                "-fprofile-instrument-use=clang".to_owned(),
-                "-Xclang".to_owned(),
-                format!("-fprofile-instrument-use-path={}", profile.display()),
+                format!("-Xarch_{TARGET}"),
+                format!("-Wp,-fprofile-instrument-use=clang,-fprofile-instrument-use-path={path}"),
             ];
             let compilation = self.compilation(usual, None).arguments(options);
             let compilation = compilation.reads([profile.clone()]);
@@ -144,11 +156,12 @@ impl Drain {
             let name = format!("{module}-{}.o", way.unwrap_or("plain"));
             self.keep(relocatable, &format!("{module}.cu"), &folder.join(name));
         }
-        // ptxas refuses what clang 23 makes: the device header and LLVM both declare the functions that register
-        // counters.
-        if let Some(compiler) = Compiler::find(19) {
+        for release in [19, 23] {
+            let Some(compiler) = Compiler::find(release) else {
+                continue;
+            };
             let object = self.with_image(compiler.clang, way, "elf");
-            let path = folder.join(format!("clang19-{way}"));
+            let path = folder.join(format!("clang{release}-{way}"));
             self.link(&path, compiler.clang, &[&object], &STATIC);
         }
         if let Some(torch) = &self.torch {
@@ -167,13 +180,18 @@ impl Drain {
                 .arg(include.join("torch/csrc/api/include"));
             compile.arg(source("extension.cpp")).arg("-o").arg(&binding);
             run(&mut compile).success();
-            // PyTorch has loaded its libraries and its CUDA runtime before it loads the extension.
+            // PyTorch has loaded its libraries and its CUDA runtime before it loads the extension, but only for
+            // those who name them.
             let mut link = limited(usual);
-            link.args(["-shared", "-s", "-Wl,--allow-shlib-undefined", "-o"]);
+            link.args(["-shared", "-s", "-Wl,--no-as-needed", "-o"]);
             link.arg(folder.join(format!("extension-{way}.so")));
             link.args([&kernel, &binding]);
+            let libraries = OF_TORCH.map(|name| empty_library(folder.join(name), name));
+            link.args(&libraries);
             run(link.arg(torch.join("libcudart.so.13"))).success();
-            fs::remove_file(binding).expect("the file was made above");
+            for unneeded in libraries.iter().chain([&binding]) {
+                fs::remove_file(unneeded).expect("the file was made above");
+            }
         }
     }
 

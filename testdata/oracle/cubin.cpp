@@ -25,7 +25,6 @@ Cubin::Cubin(const std::string &path) {
     const char *names = &content.at(sections.at(section.sh_link).sh_offset);
     for (const Elf64_Sym &symbol : symbols)
       if (ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT)
-        found.push_back({names + symbol.st_name, symbol.st_value, symbol.st_size, symbol.st_shndx,
-                         ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL});
+        found.push_back({names + symbol.st_name, symbol.st_size});
   }
 }

@@ -10,10 +10,7 @@ class Cubin {
 public:
   struct Symbol {
     std::string name;
-    std::uint64_t value; // from the start of the section
     std::uint64_t size;
-    unsigned section;
-    bool is_global;
   };
 
   // Throws std::runtime_error if the file cannot be read or is no 64-bit ELF.

@@ -51,18 +51,12 @@ public:
   Counts counts() const;
 
 private:
-  // The driver knows global symbols only. The others have their place beside them.
+  // The driver places each variable by itself, and knows local and weak ones by name, too.
   cuda::Address address_of(const Cubin::Symbol &symbol) const {
-    for (const Cubin::Symbol &known : cubin.symbols()) {
-      const bool is_it = known.name == symbol.name;
-      if (symbol.is_global ? !is_it : known.section != symbol.section || !known.is_global || known.size == 0)
-        continue;
-      cuda::Address address;
-      std::size_t size;
-      CHECK(driver().cuModuleGetGlobal(&address, &size, module, known.name.c_str()));
-      return address - known.value + symbol.value;
-    }
-    throw std::runtime_error("no global symbol beside " + symbol.name);
+    cuda::Address address;
+    std::size_t size;
+    CHECK(driver().cuModuleGetGlobal(&address, &size, module, symbol.name.c_str()));
+    return address;
   }
 
   std::vector<std::uint64_t> words(cuda::Address address, std::uint64_t bytes) const {

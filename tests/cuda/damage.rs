@@ -47,7 +47,19 @@ fn another_injection_stays_and_one_line_says_so() {
     let data = TempDir::new().expect("a directory can be made");
     let mut command = setup.command(data.path(), &steps(["exit:0"]));
     let ended = run(command.env("CUDA_INJECTION64_PATH", "/nowhere/tool.so")).success();
-    ended.says(&["CUDA_INJECTION64_PATH names /nowhere/tool.so: no counts come from NVIDIA GPUs"]);
+    let said = ended.stderr.lines();
+    let lines: Vec<_> = said.filter(|it| it.contains("/nowhere/tool.so")).collect();
+    let expected = "CUDA_INJECTION64_PATH names /nowhere/tool.so, and not librocov: no counts come from NVIDIA GPUs; ";
+    assert!(lines.len() == 1 && lines[0].contains(expected), "{ended}");
+}
+
+#[test]
+fn a_program_without_cuda_says_nothing_of_another_injection() {
+    let data = TempDir::new().expect("a directory can be made");
+    let mut command = limited(built("rocov"));
+    command.args(["run", "-o"]).arg(data.path()).arg("true");
+    let ended = run(command.env("CUDA_INJECTION64_PATH", "/nowhere/tool.so")).success();
+    assert!(!ended.stderr.contains("/nowhere/tool.so"), "{ended}");
 }
 
 /// The place in the file of the symbol or relocation number `index` of the section `name`, whose entries have 24 bytes.

@@ -123,18 +123,30 @@ impl Setup {
         self.assemble(clang, source, &flags, cubin);
     }
 
+    /// The LLVM IR of a source of testdata/cuda.
+    pub(crate) fn ir(&self, source: &str, flags: &[&str]) -> String {
+        let mut command = self.clang(clang(), source);
+        command.args(["-emit-llvm", "-S", "-o", "-"]).args(flags);
+        run(&mut command).success().stdout
+    }
+
     fn assemble(&self, clang: &str, source: &str, flags: &[&str], cubin: &Path) {
         let ptx = cubin.with_extension("ptx");
-        let mut command = limited(clang);
-        command.args(["-x", "cuda", "--cuda-device-only", "-S"]);
-        let root = self.toolkit.parent().unwrap_or(&self.toolkit);
-        command.arg(format!("--cuda-path={}", root.display()));
-        command.args(["-Wno-unknown-cuda-version", "--offload-arch=sm_90"]);
-        command.args(flags).arg("-o").arg(&ptx);
-        run(command.arg(repository("testdata/cuda").join(source))).success();
+        let mut command = self.clang(clang, source);
+        command.args(["--cuda-device-only", "-S", "--offload-arch=sm_90"]);
+        run(command.args(flags).arg("-o").arg(&ptx)).success();
         let mut ptxas = limited(self.toolkit.join("ptxas"));
         ptxas.arg("-arch=sm_90").arg(&ptx).arg("-o").arg(cubin);
         run(&mut ptxas).success();
+    }
+
+    fn clang(&self, clang: &str, source: &str) -> Command {
+        let mut command = limited(clang);
+        let root = self.toolkit.parent().unwrap_or(&self.toolkit);
+        command.args(["-x", "cuda", "-Wno-unknown-cuda-version"]);
+        command.arg(format!("--cuda-path={}", root.display()));
+        command.arg(repository("testdata/cuda").join(source));
+        command
     }
 }
 

@@ -54,6 +54,27 @@ fn reports_have_the_figures_of_llvm_cov() {
     assert!(lines(&ours).len() > 15, "{ours}");
 }
 
+/// The calls of `bin_of` come from the profile of sm_90, and no other code has them.
+#[test]
+fn clang_optimizes_by_the_profile_of_its_target() {
+    let Some(setup) = Setup::get() else { return };
+    let data = counted(setup);
+    let mut merge = limited(built("rocov"));
+    merge.args(["merge", "--quiet", "--pgo"]);
+    merge.arg(data.path().join("pgo")).arg(data.path());
+    let printed = run(&mut merge).success().silently().stdout;
+    let calls = r#""function_entry_count", i64 999}"#;
+    let has_calls = |part: &str, target: &str| {
+        let target = format!("--offload-arch={target}");
+        let flags = printed.split_whitespace();
+        let flags: Vec<&str> = flags.chain(["-O1", part, &target]).collect();
+        setup.ir("kernels.cu", &flags).contains(calls)
+    };
+    assert!(has_calls("--cuda-device-only", "sm_90"), "{printed}");
+    assert!(!has_calls("--cuda-device-only", "sm_80"), "{printed}");
+    assert!(!has_calls("--cuda-host-only", "sm_90"), "{printed}");
+}
+
 #[test]
 fn kernels_are_listed_with_their_registers() {
     let Some(setup) = Setup::get() else { return };

@@ -136,17 +136,18 @@ impl Environment {
             variables.push((MODEL_VARIABLE, gpus.to_string().into()));
         }
         let drain = installed::find(installed::DRAIN)?;
-        variables.extend(injection(
-            &drain,
-            INJECTION_VARIABLE,
-            "no counts come from NVIDIA GPUs",
-        ));
+        // If the program uses CUDA with another tool, librocov prints a line.
+        if other_injection(INJECTION_VARIABLE, &drain).is_none() {
+            variables.push((INJECTION_VARIABLE, drain.clone().into()));
+        }
         if arguments.nvtx {
-            variables.extend(injection(
-                &drain,
-                NVTX_VARIABLE,
-                "ranges of NVTX are not labels",
-            ));
+            match other_injection(NVTX_VARIABLE, &drain) {
+                None => variables.push((NVTX_VARIABLE, drain.clone().into())),
+                Some(other) => print::message(format_args!(
+                    "{NVTX_VARIABLE} names {}: ranges of NVTX are not labels; run without it",
+                    other.display()
+                )),
+            }
         }
         preloaded.push(drain);
         let preload = installed::preload(&preloaded, env::var_os(PRELOAD_VARIABLE))?;
@@ -238,19 +239,9 @@ impl Environment {
     }
 }
 
-/// The variable that has the CUDA driver or NVTX load librocov. `None`, with a line that tells of the `loss`, if it names
-/// another tool, which keeps its place.
-fn injection(drain: &Path, variable: &'static str, loss: &str) -> Option<(&'static str, OsString)> {
-    match env::var_os(variable).filter(|value| !value.is_empty()) {
-        Some(other) if Path::new(&other) != drain => {
-            print::message(format_args!(
-                "{variable} names {}: {loss}; run without it",
-                other.display()
-            ));
-            None
-        }
-        _ => Some((variable, drain.into())),
-    }
+/// The tool that `variable` has the CUDA driver or NVTX load, if that is not librocov. It keeps its place.
+fn other_injection(variable: &str, drain: &Path) -> Option<OsString> {
+    env::var_os(variable).filter(|value| !value.is_empty() && Path::new(value) != drain)
 }
 
 /// The files to keep beside profiles, by the variables that librocov reads too. librocov has printed a line about

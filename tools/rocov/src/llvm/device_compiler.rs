@@ -14,7 +14,7 @@ use crate::system::command;
 const ANY_ARCH: &str = "gfx90a";
 
 /// The start of the names of NVIDIA's architectures.
-const CUDA_ARCH: &str = "sm_";
+pub(crate) const CUDA_ARCH: &str = "sm_";
 
 /// The architecture for which clang compiles CUDA code without a toolkit: that tells it of a newer PTX, which newer
 /// architectures need.

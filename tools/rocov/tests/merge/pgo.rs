@@ -75,6 +75,31 @@ fn flags_are_for_the_targets_of_the_device_elfs_that_were_kept() {
     run(compiler.args(flags.split_whitespace()));
 }
 
+/// The driver keeps the usual flags from code for NVIDIA GPUs. tests/cuda has clang take these.
+#[test]
+fn flags_for_nvidia_gpus_go_to_the_front_end() {
+    let place = Place::new();
+    // Its profile has the form of that of a cubin.
+    let elf = place.elf("gfx90a");
+    for (directory, variant, kind) in [("one", 0, "clang"), ("ir", IR, "llvm")] {
+        let raw = place.profile_path(directory, "sm_90", &elf, 1);
+        profile::write(&elf, 1, RAW_VERSION | variant, &raw);
+        let path = place.path("out/sm_90.profdata");
+        assert_eq!(
+            place.merged(&[directory, "--pgo", "out", "-q"]),
+            format!(
+                "-Xarch_sm_90 -Wp,-fprofile-instrument-use={kind},-fprofile-instrument-use-path={}\n",
+                path.display()
+            )
+        );
+    }
+    let message = failure(&place.merge(&["one", "--pgo", "a,b"]), 1);
+    assert!(
+        message.contains("a,b/sm_90.profdata` has a comma in it"),
+        "{message}"
+    );
+}
+
 #[test]
 fn ir_instrumentation_has_its_own_flag_and_no_company() {
     let place = Place::new();

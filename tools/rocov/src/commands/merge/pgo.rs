@@ -3,17 +3,21 @@
 //! The driver takes a profile for only one target after `-Xarch_TARGET`. TARGET is the value of
 //! `--offload-arch=`, with features. `-Xarch_host` is for the host. clang 19 drops those for GPU code
 //! without a word, clang 22 takes them.
+//!
+//! The driver of each release keeps profiles from code for NVIDIA GPUs. After `-Xarch_`, it takes no `-Xclang`, but
+//! `-Wp`, which hands its arguments to the front end.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{self, Path};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use rocov::format::codeobject::CodeObject;
 
 use super::outputs::Indexed;
 use super::{Gathered, HOST};
 use crate::data::profile_header::Instrumentation;
+use crate::llvm::CUDA_ARCH;
 use crate::support::mmap;
 use crate::term::shell_line::shell_line;
 
@@ -25,20 +29,44 @@ use crate::term::shell_line::shell_line;
 pub(super) fn flags(indexed: &[Indexed<'_>], gathered: &Gathered) -> Result<Vec<u8>> {
     let mut words: Vec<OsString> = Vec::new();
     for Indexed { arch, path, .. } in indexed {
-        let option = match Instrumentation::of_indexed(path)? {
-            Instrumentation::FrontEnd => "-fprofile-instr-use=",
-            Instrumentation::Ir => "-fprofile-use=",
-        };
+        let instrumentation = Instrumentation::of_indexed(path)?;
         // The compiler may be started anywhere.
         let path = path::absolute(path).context("no working directory")?;
-        let mut flag = OsString::from(option);
-        flag.push(path);
+        let flag = flag(arch, instrumentation, &path)?;
         for target in targets(arch, gathered) {
             words.push(format!("-Xarch_{target}").into());
             words.push(flag.clone());
         }
     }
     shell_line(&words)
+}
+
+/// The flag after `-Xarch_TARGET` that has clang use the profile at `path`.
+///
+/// # Errors
+///
+/// Fails if the path cannot stand in the flag.
+fn flag(arch: &str, instrumentation: Instrumentation, path: &Path) -> Result<OsString> {
+    let is_cuda = arch.starts_with(CUDA_ARCH);
+    if is_cuda && path.as_os_str().as_encoded_bytes().contains(&b',') {
+        bail!(
+            "`{}` has a comma in it, at which clang splits the flag for NVIDIA GPUs: choose a path without",
+            path.display()
+        );
+    }
+    let option = match (is_cuda, instrumentation) {
+        (false, Instrumentation::FrontEnd) => "-fprofile-instr-use=",
+        (false, Instrumentation::Ir) => "-fprofile-use=",
+        (true, Instrumentation::FrontEnd) => {
+            "-Wp,-fprofile-instrument-use=clang,-fprofile-instrument-use-path="
+        }
+        (true, Instrumentation::Ir) => {
+            "-Wp,-fprofile-instrument-use=llvm,-fprofile-instrument-use-path="
+        }
+    };
+    let mut flag = OsString::from(option);
+    flag.push(path);
+    Ok(flag)
 }
 
 /// The targets after `-Xarch_` for the profiles of `arch`: those of their code objects, if device ELFs
