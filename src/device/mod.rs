@@ -271,6 +271,12 @@ pub trait Device {
     /// Fails if the ELF cannot be opened.
     fn image(&self, code_object: &LoadedCodeObject) -> Result<Box<dyn ElfImage>, DeviceError>;
 
+    /// Returns whether [`Device::image`] finds the ELF as long as the executable is there. Otherwise it must be read when
+    /// the code object is loaded.
+    fn has_lasting_image(&self, _code_object: &LoadedCodeObject) -> bool {
+        false
+    }
+
     /// Copies `into.len()` bytes of device memory from `address`.
     ///
     /// # Errors

@@ -222,6 +222,7 @@ impl Session {
     /// Forgets an executable that is about to be destroyed, without a drain.
     pub fn gone(&mut self, executable: Executable, name: &ProfileName) -> Vec<KeepError> {
         self.forget(executable);
+        self.keeper.forget(executable);
         if self.is_ending {
             return Vec::new();
         }
@@ -444,6 +445,7 @@ impl Session {
         generations: &[u64],
         writes: Writes,
     ) -> (Outcome, Vec<u64>) {
+        let not_kept = self.keeper.keep_waiting(device);
         let loads: Vec<&Load> = generations
             .iter()
             .filter_map(|generation| self.loads.get(generation))
@@ -453,6 +455,7 @@ impl Session {
             pairs: loads.len(),
             found: loads.len(),
             files: Vec::with_capacity(loads.len()),
+            not_kept,
             copied: Vec::with_capacity(loads.len()),
             ..Outcome::default()
         };

@@ -5,10 +5,11 @@
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::device::{Device, DeviceError};
+use crate::device::{Device, DeviceError, Executable, LoadedCodeObject};
 use crate::discover::{ElfFacts, Found, Registry};
 use crate::format::codeobject::Identity;
 use crate::format::registry::model::Document;
@@ -136,6 +137,8 @@ pub struct Keeper {
     which: ObjectsKept,
     process: Process,
     objects: Objects,
+    /// The code objects whose device ELFs wait for a drain.
+    waiting: Vec<(Arc<ElfFacts>, LoadedCodeObject)>,
     /// The document's path, and the registry's number of changes at the last write.
     written: Option<(PathBuf, u64)>,
     /// Documents of this process only, under names that another process may use.
@@ -174,7 +177,8 @@ impl Keeper {
         Some(self.moved.get(path).unwrap_or(path))
     }
 
-    /// Keeps the device ELF of a code object when it is found. Later it may be gone.
+    /// Keeps the device ELF of a code object when it is found, because later it may be gone. If it lasts, it is kept with the
+    /// next drain: a program that loads much code waits for no file.
     pub(crate) fn keep(&mut self, device: &dyn Device, found: &Found) -> Result<(), KeepError> {
         let Some(elf) = &found.elf else {
             return Ok(());
@@ -187,10 +191,35 @@ impl Keeper {
         if !is_kept {
             return Ok(());
         }
+        if device.has_lasting_image(&found.code_object) {
+            self.waiting.push((elf.clone(), found.code_object.clone()));
+            return Ok(());
+        }
+        self.keep_image(device, elf, &found.code_object)
+    }
+
+    /// Keeps the device ELFs that wait for a drain.
+    pub(crate) fn keep_waiting(&mut self, device: &dyn Device) -> Vec<KeepError> {
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        let kept = waiting.map(|(elf, code_object)| self.keep_image(device, &elf, &code_object));
+        kept.filter_map(Result::err).collect()
+    }
+
+    /// Forgets the device ELFs of an executable that wait for a drain: nothing of it was drained.
+    pub(crate) fn forget(&mut self, executable: Executable) {
+        self.waiting.retain(|(_, it)| it.executable != executable);
+    }
+
+    fn keep_image(
+        &mut self,
+        device: &dyn Device,
+        elf: &ElfFacts,
+        code_object: &LoadedCodeObject,
+    ) -> Result<(), KeepError> {
         self.objects.keep(elf, || {
             let mut bytes = Vec::new();
-            let mut image = device.image(&found.code_object)?;
-            let uri = || found.code_object.uri.clone();
+            let mut image = device.image(code_object)?;
+            let uri = || code_object.uri.clone();
             image
                 .read_to_end(&mut bytes)
                 .map_err(|source| DeviceError::Image { uri: uri(), source })?;

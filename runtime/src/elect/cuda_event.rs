@@ -9,7 +9,7 @@ use std::ffi::c_void;
 pub(crate) enum CudaEvent {
     /// A module is loaded into a context.
     Loaded(LoadedModule) = 0,
-    /// The handle of the module with this number in `context` is known: the call that has loaded it returns.
+    /// The handle of the module with this number in `context` is known.
     HasHandle {
         /// The context.
         context: u64,
@@ -44,6 +44,13 @@ pub(crate) enum CudaEvent {
     CaptureBegins(u64) = 8,
     /// A stream captures no more.
     CaptureEnded(u64) = 9,
+    /// The call that has loaded the module with this number returns.
+    LoadReturns {
+        /// The context.
+        context: u64,
+        /// CUPTI's number.
+        id: u32,
+    } = 10,
 }
 
 /// A module that is loaded into a context.
@@ -60,6 +67,8 @@ pub(crate) struct LoadedModule {
     pub(crate) cubin: *const u8,
     /// The size of the ELF in bytes.
     pub(crate) len: usize,
+    /// True if a call of the program loads it, and [`CudaEvent::LoadReturns`] follows. False if the driver does by itself.
+    pub(crate) is_called: bool,
     /// The library that it belongs to; 0 if that is not known.
     pub(crate) library: u64,
     /// The address of the code that the program has given to the call; null if that is not known.

@@ -158,11 +158,11 @@ unsafe fn resource(id: u32, data: &ResourceData) {
     if module.cubin.is_null() {
         return;
     }
-    let (library, code) = within(|call| {
+    let call = within(|call| {
         call.loaded.push((context, module.id));
         (call.library, call.code)
-    })
-    .unwrap_or((0, std::ptr::null()));
+    });
+    let (library, code) = call.unwrap_or((0, std::ptr::null()));
     let ordinal = CUPTI.get().map_or(0, |it| it.device_of(data.context));
     tell(&CudaEvent::Loaded(LoadedModule {
         context,
@@ -170,6 +170,7 @@ unsafe fn resource(id: u32, data: &ResourceData) {
         id: module.id,
         cubin: module.cubin,
         len: module.len,
+        is_called: call.is_some(),
         library,
         code,
     }));
@@ -234,12 +235,14 @@ unsafe fn driver_call(id: u32, data: &CallData) {
         }),
         id if loads(id) => {
             let Some(call) = end() else { return };
-            if !has_succeeded(data) || first == 0 {
-                return;
+            if has_succeeded(data) && first != 0 {
+                // SAFETY: the call has written a handle.
+                let handle = unsafe { *(first as *const u64) };
+                loaded(id, handle, &call);
             }
-            // SAFETY: the call has written a handle.
-            let handle = unsafe { *(first as *const u64) };
-            loaded(id, handle, &call);
+            for (context, id) in call.loaded {
+                tell(&CudaEvent::LoadReturns { context, id });
+            }
         }
         _ => {}
     }

@@ -69,8 +69,9 @@ pub(super) fn seen(event: &CudaEvent, entrances: &Entrances) {
             context,
             id,
             handle,
-        } => {
-            modules().has_handle(context, id, handle);
+        } => modules().has_handle(context, id, handle),
+        CudaEvent::LoadReturns { context, id } => {
+            modules().load_returns(context, id);
             call_returns();
         }
         CudaEvent::LibraryLoaded { library, code } => {
@@ -111,6 +112,7 @@ fn loaded(module: &LoadedModule, entrances: &Entrances) {
         ordinal: module.ordinal,
         id: module.id,
         cubin,
+        is_called: module.is_called,
         library,
     });
     match found {
@@ -156,11 +158,15 @@ fn call_returns() {
     with_device(|_, _| ());
 }
 
-/// Follows the modules that have come, and forgets those that have gone.
+/// Follows the modules that have come, and forgets those that have gone. A module whose call has not returned waits: its
+/// handle is not known, and nothing of it has run.
 pub(super) fn catch_up(state: &mut State, device: &Gpus) {
     let events = std::mem::take(&mut *late());
     for event in events {
         match event {
+            Late::Loaded(executable, _) if modules().is_being_loaded(executable) => {
+                late().push(event);
+            }
             Late::Loaded(executable, origin) => {
                 static ONCE: Once = Once::new();
                 ONCE.call_once(|| state.session.has_more_agents());

@@ -46,6 +46,9 @@ impl State {
     /// Searches for LLVM's own runtime again. If it is there, leaves each code object to one of the drains: LLVM's finds
     /// nothing of those that rocov drains.
     pub(super) fn share_with_llvm(&mut self, device: &Gpus) {
+        if device.hsa().is_none() {
+            return; // LLVM's drain knows HIP only, and the search reads every object of the process.
+        }
         match self.llvm_drain.look() {
             Stance::Alone => return,
             Stance::StandDown => self.session.leave_plain_counters(),

@@ -90,6 +90,7 @@ impl CudaDevice {
         for executable in self.modules.find(&Wanted::All) {
             if let Some((number, module)) = self.modules.module(executable)
                 && module.handle.is_none()
+                && !module.is_being_loaded
                 && let Ok(entered) = self.driver.enter(module.context)
             {
                 // If no library has it, its own drain reports that.
@@ -113,6 +114,8 @@ impl CudaDevice {
             Some(handle) => addresses_in(entered, handle, module)?.map(|found| (handle, found)),
             None => self.search(entered, number, module)?,
         };
+        // Another thread, which unloads the library, may have found it meanwhile.
+        let found = found.or_else(|| self.modules.placed(number));
         let (handle, addresses) = found.ok_or(DeviceError::UnknownModule { id: module.id })?;
         self.modules.found(number, handle, addresses.clone());
         Ok((handle, addresses))
@@ -180,7 +183,9 @@ impl Device for CudaDevice {
     }
 
     fn executables(&self) -> Result<Vec<Executable>, DeviceError> {
-        Ok(self.modules.find(&Wanted::All))
+        let mut loaded = self.modules.find(&Wanted::All);
+        loaded.retain(|executable| !self.modules.is_being_loaded(*executable));
+        Ok(loaded)
     }
 
     fn code_objects(&self, executable: Executable) -> Result<Vec<LoadedCodeObject>, DeviceError> {
@@ -223,6 +228,10 @@ impl Device for CudaDevice {
                 source: std::io::ErrorKind::NotFound.into(),
             }),
         }
+    }
+
+    fn has_lasting_image(&self, _code_object: &LoadedCodeObject) -> bool {
+        true
     }
 
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), DeviceError> {

@@ -57,6 +57,8 @@ pub struct LoadedCubin<'a> {
     pub id: u32,
     /// The ELF.
     pub cubin: &'a [u8],
+    /// True if a call of the program loads it, which has not returned. [`Modules::load_returns`] ends that.
+    pub is_called: bool,
     /// The handle of the library that it belongs to (`CUlibrary`), if that is known.
     pub library: Option<u64>,
 }
@@ -67,6 +69,8 @@ pub(super) struct Module {
     pub(super) context: u64,
     pub(super) ordinal: i32,
     pub(super) id: u32,
+    /// True until the call returns that loads it, and tells its handle.
+    pub(super) is_being_loaded: bool,
     /// Its handle (`CUmodule`), once it is known.
     pub(super) handle: Option<u64>,
     pub(super) library: Option<u64>,
@@ -134,6 +138,7 @@ impl Modules {
                 context: loaded.context,
                 ordinal: loaded.ordinal,
                 id: loaded.id,
+                is_being_loaded: loaded.is_called,
                 handle: None,
                 library: loaded.library,
                 laid_out,
@@ -166,6 +171,22 @@ impl Modules {
         if let Some(module) = modules.find(|it| it.context == context && it.id == id) {
             module.handle = Some(handle);
         }
+    }
+
+    /// Notes that the call has returned that has loaded the module with this number in `context`.
+    pub fn load_returns(&self, context: u64, id: u32) {
+        let mut inner = self.inner();
+        let mut modules = inner.modules.values_mut();
+        if let Some(module) = modules.find(|it| it.context == context && it.id == id) {
+            module.is_being_loaded = false;
+        }
+    }
+
+    /// Returns whether a call loads the module of this executable, and has not returned.
+    #[must_use]
+    pub fn is_being_loaded(&self, executable: Executable) -> bool {
+        let module = self.module(executable);
+        module.is_some_and(|(_, module)| module.is_being_loaded)
     }
 
     /// Notes a library that comes from the file `origin`.
@@ -223,6 +244,12 @@ impl Modules {
     /// The module with this number.
     pub(super) fn numbered(&self, number: u64) -> Option<Module> {
         self.inner().modules.get(&number).cloned()
+    }
+
+    /// The handle and the addresses of the module with this number, once both are known.
+    pub(super) fn placed(&self, number: u64) -> Option<(u64, Arc<[u64]>)> {
+        let module = self.numbered(number)?;
+        Some((module.handle?, module.addresses?))
     }
 
     /// Remembers the handle and the addresses of the module with this number.
