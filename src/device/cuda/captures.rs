@@ -13,7 +13,7 @@ pub struct Captures {
 
 impl Captures {
     /// Notes that the program is about to capture into a graph on `stream` (`CUstream`). Waits for work that
-    /// [`Captures::without`] does.
+    /// `Captures::without` does.
     pub fn begins(&self, stream: u64) {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         streams.push(stream);
