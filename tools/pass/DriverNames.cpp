@@ -68,8 +68,10 @@ static StringRef prefixOf(StringRef Name, ArrayRef<StringLiteral> Prefixes) {
 
 static void nameVariable(GlobalVariable &Variable, StringRef Unit) {
   StringRef Name = Variable.getName();
-  if (Name == Names && Variable.hasExternalLinkage())
+  if (Name == Names && Variable.hasExternalLinkage()) {
     Variable.setName(Twine(Names) + "_" + Unit);
+    return;
+  }
   StringRef Prefix = prefixOf(Name, Counted);
   bool Changes = !Prefix.empty();
   if (!Changes)
