@@ -138,7 +138,7 @@ fn misaligned_atomics() {
 
 #[test]
 fn unmodelled_instructions_are_named() {
-    let error = dispatch_error("v_mfma_f32_4x4x1f32 a[0:3], v0, v1, a[0:3]");
+    let error = dispatch_error("s_sethalt 1");
     let message = error.to_string();
     assert!(
         message.starts_with("kernel broken, workgroup (0, 0, 0), wave 0, pc 0x"),
@@ -149,7 +149,9 @@ fn unmodelled_instructions_are_named() {
         "{message}"
     );
     assert!(
-        message.ends_with("the instruction v_mfma_f32_4x4x1f32 is not modelled"),
+        message.ends_with(
+            "the instruction s_sethalt is not modelled: it halts the wave for a debugger"
+        ),
         "{message}"
     );
     assert!(!error.is_memory_fault());
@@ -248,8 +250,8 @@ fn the_shipped_fault_kernels() {
         ),
         (
             "unmodelled",
-            "_Z16uses_matrix_corePf",
-            "the instruction v_mfma_f32_4x4x1",
+            "_Z5haltsPf",
+            "the instruction s_sethalt is not modelled",
         ),
     ] {
         for target in Target::ALL {

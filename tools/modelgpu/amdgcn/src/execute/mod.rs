@@ -6,6 +6,7 @@ mod control;
 mod float;
 mod lane;
 mod memory;
+mod refused;
 mod scalar;
 mod scalar_memory;
 pub(crate) mod value;
@@ -31,6 +32,8 @@ pub(crate) enum Operation {
     Scalar(scalar::ScalarOperation),
     ScalarMemory(scalar_memory::ScalarMemoryOperation),
     Vector(vector::VectorOperation),
+    /// Ends the kernel with this reason.
+    Refused(&'static str),
 }
 
 type Table = &'static [(&'static str, Operation)];
@@ -40,6 +43,7 @@ fn tables() -> impl Iterator<Item = Table> {
     [
         control::OPERATIONS,
         lane::OPERATIONS,
+        refused::OPERATIONS,
         scalar_memory::OPERATIONS,
     ]
     .into_iter()
@@ -50,10 +54,13 @@ fn tables() -> impl Iterator<Item = Table> {
 
 /// The modelled mnemonics, in no particular order.
 pub(crate) fn modelled() -> impl Iterator<Item = &'static str> {
-    tables().flatten().map(|(mnemonic, _)| *mnemonic)
+    tables()
+        .flatten()
+        .filter(|(_, operation)| !matches!(operation, Operation::Refused(_)))
+        .map(|(mnemonic, _)| *mnemonic)
 }
 
-/// The semantics of a mnemonic; `None` if it is not modelled.
+/// The semantics of a mnemonic; `None` if no table has it.
 pub(crate) fn resolve(mnemonic: &str) -> Option<Operation> {
     static OPERATIONS: OnceLock<HashMap<&str, Operation>> = OnceLock::new();
     OPERATIONS
@@ -102,6 +109,10 @@ pub(crate) fn execute(
         Operation::Scalar(scalar) => scalar.execute(instruction, wave),
         Operation::ScalarMemory(memory) => memory.execute(instruction, wave, surroundings),
         Operation::Vector(vector) => vector.execute(instruction, wave),
+        Operation::Refused(reason) => Err(Fault::Refused {
+            mnemonic: instruction.mnemonic,
+            reason,
+        }),
     }
 }
 

@@ -2,7 +2,7 @@
 //! rest of their encoding.
 
 use super::operand::Operand;
-use super::{Instruction, Modifiers};
+use super::{Instruction, MatrixControl, Modifiers};
 
 /// Completes a decoded instruction, which begins with the first of `words`.
 pub(super) fn complete(instruction: &mut Instruction, words: [u32; 2]) {
@@ -22,7 +22,7 @@ pub(super) fn complete(instruction: &mut Instruction, words: [u32; 2]) {
             instruction.dst = instruction.dst.to_agpr();
         }
     } else if long_vector {
-        complete_long_vector(instruction, first);
+        complete_long_vector(instruction, words);
     }
     if name.starts_with("v_div_fmas") {
         instruction.sdst = Operand::VCC;
@@ -86,8 +86,13 @@ fn complete_scalar(instruction: &mut Instruction) {
     }
 }
 
-fn complete_long_vector(instruction: &mut Instruction, first: u32) {
+fn complete_long_vector(instruction: &mut Instruction, words: [u32; 2]) {
     let name = instruction.mnemonic;
+    let first = words[0];
+    if name.starts_with("v_mfma_") || name.starts_with("v_smfmac_") {
+        complete_matrix(instruction, words);
+        return;
+    }
     if name.starts_with("v_cmp") {
         instruction.sdst = Operand::scalar(first & 0xff);
         instruction.dst = Operand::NONE;
@@ -128,4 +133,34 @@ fn complete_long_vector(instruction: &mut Instruction, first: u32) {
         instruction.src[2] = Operand::NONE;
         instruction.modifiers = Modifiers::default();
     }
+}
+
+/// VOP3P-MAI: the fields of other modifiers tell the matrices' registers and arrangement.
+fn complete_matrix(instruction: &mut Instruction, [first, second]: [u32; 2]) {
+    let file = |operand: Operand, accumulation: u32| {
+        if accumulation & 1 == 1 && operand.vector_index().is_some() {
+            operand.to_agpr()
+        } else {
+            operand
+        }
+    };
+    let [a, b, c] = instruction.src;
+    // The third source of a sparse product has places of numbers. They are in a plain register.
+    let addend_file = if instruction.mnemonic.starts_with("v_smfmac_") {
+        0
+    } else {
+        first >> 15
+    };
+    instruction.src = [
+        file(a, second >> 27),
+        file(b, second >> 28),
+        file(c, addend_file),
+    ];
+    instruction.dst = file(instruction.dst, first >> 15);
+    instruction.modifiers = Modifiers::default();
+    instruction.matrix = MatrixControl {
+        broadcast: (first >> 8 & 7) as u8,
+        block: (first >> 11 & 15) as u8,
+        lanes: (second >> 29) as u8,
+    };
 }

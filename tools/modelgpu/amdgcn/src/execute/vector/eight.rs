@@ -36,22 +36,23 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
 const NAN: u8 = 0x80;
 
 /// The use of the 7 bits behind the sign.
-struct Format {
+#[derive(Clone, Copy)]
+pub(super) struct Format {
     fraction: u32,
     bias: i32,
 }
 
-const FP8: Format = Format {
+pub(super) const FP8: Format = Format {
     fraction: 3,
     bias: 8,
 };
-const BF8: Format = Format {
+pub(super) const BF8: Format = Format {
     fraction: 2,
     bias: 16,
 };
 
 impl Format {
-    fn decode(&self, byte: u8) -> f32 {
+    pub(super) fn decode(&self, byte: u8) -> f32 {
         if byte == NAN {
             return f32::NAN;
         }

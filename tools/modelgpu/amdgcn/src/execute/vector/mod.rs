@@ -10,6 +10,7 @@ mod eight;
 mod gather;
 mod half;
 mod integer;
+mod matrix;
 mod mixed;
 mod packed;
 mod real;
@@ -59,6 +60,7 @@ pub(crate) enum VectorOperation {
     Packed(packed::Packed),
     Mixed(mixed::MixedResult),
     Dot(dot::Dot),
+    Matrix(matrix::Matrix),
     /// v_swap_b32: exchanges two registers.
     Swap,
 }
@@ -86,6 +88,7 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
     ]
     .into_iter()
     .chain(compare::TABLES)
+    .chain(matrix::TABLES)
 }
 
 /// Makes a vector operation from a closure over one lane. The types give the kinds of the operands.
@@ -365,6 +368,7 @@ impl VectorOperation {
             Self::Packed(packed) => packed.execute(instruction, wave),
             Self::Mixed(result) => result.execute(instruction, wave),
             Self::Dot(dot) => dot.execute(instruction, wave),
+            Self::Matrix(matrix) => matrix.execute(instruction, wave),
             Self::Swap => swap(instruction, wave),
         }
     }

@@ -7,7 +7,7 @@ mod vector;
 
 use super::opcode::Table;
 use super::operand::Operand;
-use super::{Instruction, Modifiers, implicit};
+use super::{Instruction, MatrixControl, Modifiers, implicit};
 use crate::target::Target;
 
 /// The bytes do not encode an instruction of the target.
@@ -77,6 +77,7 @@ impl Fields {
                 modifiers: Modifiers::default(),
                 sdwa: None,
                 dpp: None,
+                matrix: MatrixControl::default(),
                 returns: false,
                 has_vector_address: false,
             },
