@@ -193,9 +193,29 @@ fn unmodelled_forms_are_named() {
             "a rounding mode other than to nearest even",
         ),
         (
-            "buffer_load_dword v2, v1, s[8:11], 0 offen",
-            "buffer_load_dword",
-            "a buffer other than the scratch buffer",
+            "scratch_load_dword v2, off lds",
+            "scratch_load_dword",
+            "a copy to LDS",
+        ),
+        (
+            "buffer_load_format_x v2, off, s[0:3], 0",
+            "buffer_load_format_x",
+            "the scratch buffer",
+        ),
+        (
+            "tbuffer_load_format_x v2, off, s[8:11], 0 format:0x6f",
+            "tbuffer_load_format_x",
+            "this format",
+        ),
+        (
+            "v_mfma_f32_16x16x4f32 v[0:3], v4, v5, v[0:3] cbsz:1",
+            "v_mfma_f32_16x16x4f32",
+            "this cbsz and abid",
+        ),
+        (
+            "v_mfma_f64_4x4x4f64 v[0:1], v[4:5], v[6:7], v[0:1] blgp:1",
+            "v_mfma_f64_4x4x4f64",
+            "blgp",
         ),
     ] {
         let wanted = Fault::Unmodelled {

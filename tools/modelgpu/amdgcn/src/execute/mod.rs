@@ -40,16 +40,12 @@ type Table = &'static [(&'static str, Operation)];
 
 /// All families' tables.
 fn tables() -> impl Iterator<Item = Table> {
-    [
-        control::OPERATIONS,
-        lane::OPERATIONS,
-        refused::OPERATIONS,
-        scalar_memory::OPERATIONS,
-    ]
-    .into_iter()
-    .chain(scalar::TABLES)
-    .chain(memory::tables())
-    .chain(vector::tables())
+    [control::OPERATIONS, lane::OPERATIONS, refused::OPERATIONS]
+        .into_iter()
+        .chain(scalar::TABLES)
+        .chain(scalar_memory::TABLES)
+        .chain(memory::tables())
+        .chain(vector::tables())
 }
 
 /// The modelled mnemonics, in no particular order.

@@ -2,7 +2,7 @@
 //! rest of their encoding.
 
 use super::operand::Operand;
-use super::{Instruction, MatrixControl, Modifiers};
+use super::{Instruction, MatrixControl, Modifiers, Sdwa, SdwaSource, Selection, Unused};
 
 /// Completes a decoded instruction, which begins with the first of `words`.
 pub(super) fn complete(instruction: &mut Instruction, words: [u32; 2]) {
@@ -23,6 +23,9 @@ pub(super) fn complete(instruction: &mut Instruction, words: [u32; 2]) {
         }
     } else if long_vector {
         complete_long_vector(instruction, words);
+    }
+    if name.starts_with("global_load_lds_") {
+        instruction.buffer.to_lds = true;
     }
     if name.starts_with("v_div_fmas") {
         instruction.sdst = Operand::VCC;
@@ -115,10 +118,23 @@ fn complete_long_vector(instruction: &mut Instruction, words: [u32; 2]) {
         "v_mad_u16"
             | "v_mad_i16"
             | "v_fma_f16"
+            | "v_mad_f16"
             | "v_div_fixup_f16"
             | "v_cvt_pk_fp8_f32"
             | "v_cvt_pk_bf8_f32"
     );
+    if name == "v_cvt_pkaccum_u8_f32" {
+        instruction.src[2] = instruction.dst;
+    }
+    if name.starts_with("v_cvt_sr_") {
+        // The result is the byte that op_sel names; the others stay.
+        instruction.sdwa = Some(Sdwa {
+            src: [SdwaSource::WHOLE; 2],
+            dst: Selection::Byte(instruction.modifiers.op_sel >> 2),
+            unused: Unused::Preserve,
+        });
+        instruction.modifiers.op_sel = 0;
+    }
     if name.starts_with("v_readlane") {
         instruction.dst = instruction.dst.to_scalar();
     }

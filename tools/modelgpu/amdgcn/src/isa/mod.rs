@@ -44,6 +44,7 @@ pub(crate) struct Instruction {
     pub sdwa: Option<Sdwa>,
     pub dpp: Option<Dpp>,
     pub matrix: MatrixControl,
+    pub buffer: BufferControl,
     /// The instruction is an atomic that returns the old value.
     pub returns: bool,
     /// Scratch and buffer accesses: the instruction adds the vector address.
@@ -78,6 +79,17 @@ pub(crate) struct MatrixControl {
     pub lanes: u8,
 }
 
+/// The fields of buffer instructions, and of other loads to LDS.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BufferControl {
+    /// The instruction adds an index register.
+    pub indexed: bool,
+    /// The result goes to LDS.
+    pub to_lds: bool,
+    /// DATA_FORMAT and NUM_FORMAT, if the instruction has its own.
+    pub format: Option<(u8, u8)>,
+}
+
 /// Sub-dword addressing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sdwa {
@@ -90,6 +102,14 @@ pub(crate) struct Sdwa {
 pub(crate) struct SdwaSource {
     pub selection: Selection,
     pub sign_extend: bool,
+}
+
+impl SdwaSource {
+    /// A register without a selection.
+    pub(crate) const WHOLE: Self = Self {
+        selection: Selection::Dword,
+        sign_extend: false,
+    };
 }
 
 /// A part of a 32-bit register.

@@ -11,6 +11,7 @@ mod gather;
 mod half;
 mod integer;
 mod matrix;
+mod media;
 mod mixed;
 mod packed;
 mod real;
@@ -63,6 +64,8 @@ pub(crate) enum VectorOperation {
     Matrix(matrix::Matrix),
     /// v_swap_b32: exchanges two registers.
     Swap,
+    /// v_mqsad_u32_u8: has a result and a source of four registers.
+    FourSums,
 }
 
 /// The direction of the carry bit per lane.
@@ -81,6 +84,7 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
         eight::OPERATIONS,
         half::OPERATIONS,
         integer::OPERATIONS,
+        media::OPERATIONS,
         mixed::OPERATIONS,
         packed::OPERATIONS,
         real::OPERATIONS,
@@ -370,6 +374,7 @@ impl VectorOperation {
             Self::Dot(dot) => dot.execute(instruction, wave),
             Self::Matrix(matrix) => matrix.execute(instruction, wave),
             Self::Swap => swap(instruction, wave),
+            Self::FourSums => media::four_wide_sums(instruction, wave),
         }
     }
 }
