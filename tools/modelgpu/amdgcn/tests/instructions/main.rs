@@ -13,6 +13,7 @@ mod divide;
 mod dot;
 mod eight;
 mod float;
+mod forms;
 mod half;
 mod half_functions;
 mod harness;
@@ -62,6 +63,7 @@ mod tests {
         dot,
         eight,
         float,
+        forms,
         half,
         half_functions,
         integer,
