@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::format::codeobject::FileUri;
 use crate::format::registry::model::{
     AgentRecord, CodeFileRecord, DeviceCodeRecord, GroupLoad, GroupRecord, HostRecord,
-    NeverLoadedRecord, ProcessRecord,
+    MachineRecord, NeverLoadedRecord, ProcessRecord,
 };
 use crate::format::registry::runs::Runs;
 
@@ -101,6 +101,10 @@ impl Groups {
             let times: &mut u64 = loads.entry(key).or_default();
             *times = times.saturating_add(load.times);
         }
+        let mut processes: BTreeMap<String, Runs> = BTreeMap::new();
+        for MachineRecord { machine, runs } in group.processes {
+            processes.entry(machine).or_default().add(&runs);
+        }
         self.add(
             &group.agents,
             group.hosts,
@@ -113,7 +117,7 @@ impl Groups {
                 loads,
                 code_files: BTreeSet::new(),
                 never_loaded: BTreeMap::new(),
-                processes: group.processes,
+                processes,
             },
         );
     }
@@ -220,6 +224,10 @@ impl Group {
                 agent: *agent,
                 code_objects: identities.iter().cloned().collect(),
             });
+        let processes = self.processes.iter().map(|(machine, runs)| MachineRecord {
+            machine: machine.clone(),
+            runs: runs.clone(),
+        });
         GroupRecord {
             first: self.first,
             last: self.last,
@@ -232,7 +240,7 @@ impl Group {
                 files: self.code_files.iter().cloned().collect(),
             }),
             never_loaded: never_loaded.collect(),
-            processes: self.processes.clone(),
+            processes: processes.collect(),
         }
     }
 }

@@ -1,7 +1,5 @@
 //! The registry as a document: the contents of `<basename>.kernels.json`.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::format::codeobject::Kernel;
@@ -219,8 +217,17 @@ pub struct GroupRecord {
     /// The code objects that some of them could have loaded but did not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub never_loaded: Vec<NeverLoadedRecord>,
-    /// The processes, by the names of their hosts.
-    pub processes: BTreeMap<String, Runs>,
+    /// The processes on each machine, by its name.
+    pub processes: Vec<MachineRecord>,
+}
+
+/// The processes of a group on one machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MachineRecord {
+    /// Its name: the [`ProcessRecord::host`] of the processes.
+    pub machine: String,
+    /// The processes.
+    pub runs: Runs,
 }
 
 /// Loads of one code object by the processes of a group.

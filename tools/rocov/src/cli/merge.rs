@@ -131,7 +131,7 @@ impl MergeArguments {
     }
 }
 
-/// What becomes of an output that is there already.
+/// The treatment of an output that is there already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum IfExists {
     /// Replace it, if it is of an earlier merge

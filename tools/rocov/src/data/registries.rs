@@ -234,8 +234,8 @@ impl RegistryProcess {
     /// The group that has this place in its document.
     fn of_group(number: usize, group: GroupRecord) -> Self {
         let mut runs = Runs::default();
-        for of_host in group.processes.values() {
-            runs.add(of_host);
+        for of_machine in &group.processes {
+            runs.add(&of_machine.runs);
         }
         let loads = group.loads.into_iter().map(|load| RegistryLoad {
             file: load.file.map(PathBuf::from),
@@ -291,8 +291,8 @@ impl MergedRegistry {
     pub(crate) fn about_groups(&self) -> Option<String> {
         let groups = self.document.groups.iter();
         let processes: usize = groups
-            .flat_map(|group| group.processes.values())
-            .map(Runs::len)
+            .flat_map(|group| &group.processes)
+            .map(|of_machine| of_machine.runs.len())
             .sum();
         (processes > 0).then(|| {
             format!(

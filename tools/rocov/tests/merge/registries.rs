@@ -152,15 +152,15 @@ fn runs_in_two_inputs_count_once() {
     for (inputs, repeated) in [
         (
             &["first", "copy", "second"][..],
-            "first has runs of copy: counted once",
+            "first has only runs of copy, which count once: leave it out",
         ),
         (
             &["second", "first", "rank2"],
-            "rank2 has runs of first: counted once",
+            "rank2 has only runs of first, which count once: leave it out",
         ),
         (
             &["rank1", "first", "second"],
-            "rank1 has runs of first: counted once",
+            "rank1 has only runs of first, which count once: leave it out",
         ),
     ] {
         let output = merge(inputs);

@@ -128,7 +128,7 @@ fn keeps_output(arguments: &MergeArguments) -> Result<bool> {
     }
     if !arguments.quiet {
         print::message(format_args!(
-            "{output} exists, and stays as it is: nothing merged"
+            "{output} exists, and stays as it is: give --if-exists=replace to merge again"
         ));
     }
     Ok(true)
@@ -349,7 +349,7 @@ impl Gathered {
         for (directory, other) in &self.repeated {
             let here = here();
             print::message(format_args!(
-                "{} has runs of {}: counted once",
+                "{} has only runs of {}, which count once: leave it out",
                 below(&directory.to_string_lossy(), &here),
                 below(&other.to_string_lossy(), &here)
             ));

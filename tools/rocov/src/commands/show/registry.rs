@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use rocov::format::codeobject::Identity;
-use rocov::format::registry::Runs;
 use rocov::format::registry::model::{
     CodeObjectRecord, Document, GroupRecord, LoadRecord, ProcessRecord,
 };
@@ -150,7 +149,7 @@ fn describe_process(
 }
 
 fn describe_group(description: &mut Description, group: &GroupRecord, identities: &BTreeSet<&str>) {
-    let processes: usize = group.processes.values().map(Runs::len).sum();
+    let processes = group.processes.iter().map(|it| it.runs.len()).sum();
     let command = group.command.join(" ");
     description.line(
         1,
