@@ -9,9 +9,9 @@ use crate::abi::drm::{
 use crate::config::Bar;
 use crate::dmabuf;
 use crate::gpu::{NS_PER_TICK, WAVE_SIZE, identity};
-use crate::memory::{Allocation, PAGE};
+use crate::memory::Allocation;
 use crate::model::Model;
-use crate::sys::Errno;
+use crate::sys::{Errno, PAGE};
 use crate::user::{self, Argument};
 
 /// Device memory that the host can see with a small BAR: the usual window, which ROCr does not use.

@@ -11,10 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use modelgpu_amdgcn::memory::{AddressSpace, Region};
 
 use crate::node::{Node, Ranges};
-use crate::sys::Errno;
+use crate::svm::Svm;
+use crate::sys::{Errno, PAGE};
 
-/// The page size of GPU and host.
-pub(crate) const PAGE: u64 = 4096;
 /// The alignment of pieces with at least this size, as for large pages.
 const LARGE_PAGE: u64 = 2 << 20;
 /// System memory that a GPU's driver can allocate, beyond its VRAM. It is sparse, so it costs only
@@ -66,6 +65,7 @@ unsafe impl Send for HostAddress {}
 /// Every allocation of the process.
 pub(crate) struct Memory {
     table: Mutex<Table>,
+    svm: Svm,
     /// Changes whenever a mapping does; see [`AddressSpace::generation`].
     generation: AtomicU64,
     vram_bytes: u64,
@@ -96,16 +96,23 @@ impl Memory {
                 next_handle: 1,
                 largest: 0,
             }),
+            svm: Svm::new(),
             generation: AtomicU64::new(0),
             vram_bytes,
         }
+    }
+
+    /// The program's own memory that GPUs reach.
+    pub(crate) fn svm(&self) -> &Svm {
+        &self.svm
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn changed(&self) {
+    /// Tells every GPU that mappings have changed.
+    pub(crate) fn changed(&self) {
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
@@ -280,6 +287,14 @@ impl Memory {
 
     /// The region that holds `address` on GPU number `gpu`.
     fn region(&self, address: u64, gpu: usize) -> Option<Region> {
+        self.allocated(address, gpu).or_else(|| {
+            let (base, len) = self.svm.region(address, gpu)?;
+            let host = base as *mut u8;
+            Some(Region { base, len, host })
+        })
+    }
+
+    fn allocated(&self, address: u64, gpu: usize) -> Option<Region> {
         let table = self.lock();
         let below = table.by_address.range(..=(address, u64::MAX)).rev();
         for (_, allocation) in below {

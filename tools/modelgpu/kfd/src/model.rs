@@ -188,6 +188,11 @@ impl Model {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns whether the process has any queue.
+    pub(crate) fn has_queues(&self) -> bool {
+        !self.lock_queues().is_empty()
+    }
+
     /// Adds a queue. `start` starts it under the lowest free id, from 1 on.
     ///
     /// # Errors
@@ -208,6 +213,11 @@ impl Model {
     pub(crate) fn remove_queue(&self, id: u32) -> Result<(), Errno> {
         let queue = self.lock_queues().remove(&id);
         queue.map(drop).ok_or(Errno(libc::EINVAL))
+    }
+
+    /// Returns whether a queue with this id exists.
+    pub(crate) fn has_queue(&self, id: u32) -> bool {
+        self.lock_queues().contains_key(&id)
     }
 
     /// Stops or resumes a queue.

@@ -1,9 +1,9 @@
 //! System calls without the C library's wrappers, which this library replaces.
 //!
-//! The interposed functions end here. Nothing in this module allocates or takes a lock, so it
-//! may run between fork and exec and before any constructor.
+//! The interposed functions end here. Nothing in this module but [`mapping_around`] allocates or takes a
+//! lock, so it may run between fork and exec and before any constructor.
 
-use std::ffi::{CStr, c_char, c_int, c_long};
+use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
@@ -117,6 +117,30 @@ pub(crate) fn punch_hole(fd: RawFd, offset: u64, len: u64) -> Result<(), Errno> 
         0 => Ok(()),
         _ => Err(Errno(errno())),
     }
+}
+
+/// The page size of GPU and host.
+pub(crate) const PAGE: u64 = 4096;
+
+/// Returns whether the process has mappings for all of these whole pages.
+pub(crate) fn is_mapped(start: u64, len: u64) -> bool {
+    let saved = errno();
+    // SAFETY: MS_ASYNC only looks at the mappings; an address without one is an error.
+    let result = unsafe { libc::msync(start as *mut c_void, len as usize, libc::MS_ASYNC) };
+    set_errno(saved);
+    result == 0
+}
+
+/// The start and the end of the process's readable mapping at `address`.
+pub(crate) fn mapping_around(address: u64) -> Option<(u64, u64)> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    maps.lines().find_map(|line| {
+        let (range, rest) = line.split_once(' ')?;
+        let (start, end) = range.split_once('-')?;
+        let start = u64::from_str_radix(start, 16).ok()?;
+        let end = u64::from_str_radix(end, 16).ok()?;
+        (start <= address && address < end && rest.starts_with('r')).then_some((start, end))
+    })
 }
 
 /// Writes `bytes` with one call, so that a log line stays whole. Keeps `errno` and ignores
