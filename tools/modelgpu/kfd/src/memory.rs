@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use modelgpu_amdgcn::memory::{AddressSpace, Region};
 
+use crate::abi::drm::Metadata;
 use crate::node::{Node, Ranges};
 use crate::svm::Svm;
 use crate::sys::{Errno, PAGE};
@@ -36,6 +37,8 @@ pub(crate) enum Backing {
     Borrowed,
     /// Another address for (part of) a piece: an imported buffer.
     Alias,
+    /// A piece of another process's node, which stays mapped.
+    Foreign,
 }
 
 /// One allocation.
@@ -75,6 +78,7 @@ struct Table {
     /// Keyed by address and handle, because a program may register its own memory twice.
     by_address: BTreeMap<(u64, u64), Allocation>,
     addresses: HashMap<u64, u64>,
+    metadata: HashMap<u64, Metadata>,
     ranges: Vec<Ranges>,
     vram_used: Vec<u64>,
     next_handle: u64,
@@ -89,6 +93,7 @@ impl Memory {
             table: Mutex::new(Table {
                 by_address: BTreeMap::new(),
                 addresses: HashMap::new(),
+                metadata: HashMap::new(),
                 ranges: (0..gpus)
                     .map(|_| Ranges::new(node_file_bytes(vram_bytes)))
                     .collect(),
@@ -187,6 +192,20 @@ impl Memory {
         })
     }
 
+    /// Registers `size` bytes at `host` of a node of another process.
+    pub(crate) fn import(&self, gpu: usize, va: u64, size: u64, host: HostAddress) -> Allocation {
+        self.lock().insert(Allocation {
+            handle: 0,
+            va,
+            size,
+            backing: Backing::Foreign,
+            gpu,
+            offset: 0,
+            host,
+            mapped: 0,
+        })
+    }
+
     /// Adds another address for `size` bytes from `offset` of an allocation, like an import.
     /// `mapped_on` maps it on that GPU at once.
     ///
@@ -225,6 +244,23 @@ impl Memory {
         self.lock().get(handle).copied()
     }
 
+    /// Attaches what a program tells about an allocation to those that import it.
+    pub(crate) fn attach(&self, handle: u64, metadata: Metadata) {
+        self.lock().metadata.insert(handle, metadata);
+    }
+
+    /// What a program has attached to an allocation; zeros if it has attached nothing.
+    pub(crate) fn attached(&self, handle: u64) -> Metadata {
+        let attached = self.lock().metadata.get(&handle).copied();
+        attached.unwrap_or(Metadata {
+            flags: 0,
+            tiling: 0,
+            size: 0,
+            data: [0; 64],
+            pad: 0,
+        })
+    }
+
     /// The allocation whose handle's low half is `low`: DRM's handles are 32 bits wide.
     pub(crate) fn by_low_handle(&self, low: u32) -> Option<Allocation> {
         let table = self.lock();
@@ -256,6 +292,7 @@ impl Memory {
         let allocation = *table.get(handle)?;
         table.by_address.remove(&(allocation.va, handle));
         table.addresses.remove(&handle);
+        table.metadata.remove(&handle);
         // The generation changes before the pages go: a kernel that accesses them afterwards
         // faults.
         self.changed();

@@ -1,9 +1,9 @@
 //! System calls without the C library's wrappers, which this library replaces.
 //!
-//! The interposed functions end here. Nothing in this module but [`mapping_around`] allocates or takes a
+//! The interposed functions end here. Nothing in this module but [`open_of_process`] and [`mapping_around`] allocates or takes a
 //! lock, so it may run between fork and exec and before any constructor.
 
-use std::ffi::{CStr, c_char, c_int, c_long, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
@@ -30,7 +30,7 @@ pub(crate) fn errno() -> c_int {
 }
 
 /// The identity of an open file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileId {
     pub(crate) device: u64,
     pub(crate) inode: u64,
@@ -82,6 +82,16 @@ pub(crate) fn open(path: &CStr, flags: c_int) -> Result<OwnedFd, Errno> {
     }
     // SAFETY: `fd` was just opened and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Opens the file that another process has under `descriptor`.
+///
+/// # Errors
+/// Fails if that process has ended, belongs to another user, or has no such file.
+pub(crate) fn open_of_process(process: u32, descriptor: RawFd) -> Result<OwnedFd, Errno> {
+    let path = CString::new(format!("/proc/{process}/fd/{descriptor}"));
+    let path = path.map_err(|_| Errno(libc::EINVAL))?;
+    open(&path, libc::O_RDWR | libc::O_CLOEXEC)
 }
 
 /// Creates a sparse anonymous file of `size` bytes, closed on exec. Its descriptor is at least

@@ -40,6 +40,9 @@ pub(crate) mod nr {
     pub(crate) const AVAILABLE_MEMORY: u32 = 0x23;
     pub(crate) const EXPORT_DMABUF: u32 = 0x24;
     pub(crate) const RUNTIME_ENABLE: u32 = 0x25;
+    /// Memory between processes, in AMD's releases of the driver.
+    pub(crate) const IPC_IMPORT_HANDLE: u32 = 0x80;
+    pub(crate) const IPC_EXPORT_HANDLE: u32 = 0x81;
     /// Streaming performance monitor; ROCr releases it at exit without an acquire.
     pub(crate) const RLC_SPM: u32 = 0x84;
     /// `RLC_SPM` under the number of older out-of-tree drivers.
@@ -230,6 +233,15 @@ abi_structs! {
     /// The attributes follow.
     Svm: 24 { start: u64, size: u64, operation: u32, count: u32, }
     SvmAttribute: 8 { kind: u32, value: u32, }
+    ExportHandle: 32 { handle: u64, share: [u32; 4], gpu_id: u32, flags: u32, }
+    ImportHandle: 48 {
+        handle: u64,
+        va: u64,
+        mmap_offset: u64,
+        share: [u32; 4],
+        gpu_id: u32,
+        flags: u32,
+    }
     SetXnackMode: 4 { enabled: i32, }
     AvailableMemory: 16 { available: u64, gpu_id: u32, pad: u32, }
     RuntimeEnable: 16 { r_debug: u64, mode: u32, capabilities: u32, }

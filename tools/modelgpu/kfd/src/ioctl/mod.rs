@@ -1,6 +1,7 @@
 //! ioctls of `/dev/kfd`.
 
 mod event;
+mod ipc;
 mod memory;
 mod process;
 mod queue;
@@ -54,6 +55,8 @@ pub(crate) fn handle(model: &'static Model, number: u32, argument: Argument) -> 
         nr::SVM => argument.with_array(|x, attributes| svm::handle(model, x, attributes)),
         nr::GET_DMABUF_INFO => argument.with(|x| memory::dmabuf_info(model, x)),
         nr::IMPORT_DMABUF => argument.with(|x| memory::import_dmabuf(model, x)),
+        nr::IPC_EXPORT_HANDLE => argument.with(|x| ipc::export(model, x)),
+        nr::IPC_IMPORT_HANDLE => argument.with(|x| ipc::import(model, x)),
         nr::EXPORT_DMABUF => argument.with(|x| memory::export_dmabuf(model, x)),
 
         _ => {
