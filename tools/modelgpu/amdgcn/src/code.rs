@@ -5,9 +5,10 @@
 //! does not change. It must not change on hardware either: instruction caches are not coherent.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use crate::error::Fault;
-use crate::execute::{Operation, resolve};
+use crate::execute::{GridBarriers, Operation, resolve};
 use crate::isa::{Instruction, decode};
 use crate::memory::View;
 use crate::target::Target;
@@ -25,6 +26,7 @@ const VACANT: u32 = u32::MAX;
 pub struct Code {
     target: Target,
     cores: Vec<Core>,
+    barriers: Arc<GridBarriers>,
     dispatch: u64,
 }
 
@@ -70,8 +72,14 @@ impl Code {
         Self {
             target,
             cores: Vec::new(),
+            barriers: Arc::default(),
             dispatch: 0,
         }
+    }
+
+    /// The barriers of grids.
+    pub(crate) fn barriers(&self) -> Arc<GridBarriers> {
+        Arc::clone(&self.barriers)
     }
 
     /// The processor that the code is for.
@@ -189,7 +197,7 @@ impl Decoder {
             instruction,
             operation: resolve(instruction.mnemonic),
             polls: polls(first, self.target),
-            sleeps: instruction.mnemonic == "s_sleep",
+            sleeps: matches!(instruction.mnemonic, "s_sleep" | "ds_gws_barrier"),
         };
         self.entries.push(Entry {
             words,

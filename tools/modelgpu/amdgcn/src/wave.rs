@@ -1,6 +1,7 @@
 //! A wave of 64 work-items: its registers and its scratch memory.
 
 use crate::compute_units::Place;
+use crate::execute::GridWait;
 use crate::execute::value::Kind;
 use crate::isa::{Operand, inline_constant};
 
@@ -66,6 +67,8 @@ pub(crate) struct Wave {
     pub scratch: Scratch,
     pub apertures: Apertures,
     pub place: Place,
+    /// The wave waits at a barrier of the grid.
+    pub grid_wait: Option<GridWait>,
 }
 
 impl Wave {
@@ -82,6 +85,7 @@ impl Wave {
             scratch: Scratch::default(),
             apertures: Apertures::default(),
             place: Place::default(),
+            grid_wait: None,
         }
     }
 
