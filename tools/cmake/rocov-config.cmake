@@ -7,12 +7,12 @@
 # which builds the project, runs ctest under `rocov run --per-test` and writes pages for a browser. See the
 # chapter "CMake" of rocov's book.
 #
-# These variables have effect at find_package:
+# These variables, of the command line or of a preset, have effect at find_package and after it:
 #   ROCOV_EXECUTABLE        the command; without it, that beside this file, else that on the PATH
 #   ROCOV_COVERAGE          ON: all targets that follow are compiled for coverage; OFF: none, and
 #                           rocov_add_coverage does nothing
-#   ROCOV_COUNTERS          with ROCOV_COVERAGE=ON: fast, llvm or reached
-#   ROCOV_HOST              with ROCOV_COVERAGE=ON: host code counts too
+#   ROCOV_COUNTERS          fast, llvm or reached; for rocov_add_coverage without COUNTERS, too
+#   ROCOV_HOST              ON: host code counts too
 # and these in the target `coverage`:
 #   ROCOV_COVERAGE_TARGET   its name (default: coverage, or rocov-coverage if the project has one of that name)
 #   ROCOV_GPU               the argument of `rocov run --gpu`, such as model

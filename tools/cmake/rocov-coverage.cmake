@@ -31,6 +31,13 @@ function(rocov_add_coverage)
     return()
   endif()
 
+  if(NOT _rocov_COUNTERS)
+    set(_rocov_COUNTERS "${ROCOV_COUNTERS}")
+    _rocov_check_counters(ROCOV_COUNTERS "${_rocov_COUNTERS}")
+  endif()
+  if(ROCOV_HOST)
+    set(_rocov_HOST TRUE)
+  endif()
   _rocov_options("${_rocov_COUNTERS}" "${_rocov_HOST}" "${_rocov_CONFIGURATIONS}" _rocov_compile _rocov_link)
   foreach(_rocov_target IN LISTS _rocov_UNPARSED_ARGUMENTS)
     get_target_property(_rocov_aliased "${_rocov_target}" ALIASED_TARGET)
@@ -142,7 +149,7 @@ function(_rocov_finish)
       set_property(TARGET rocov::flags PROPERTY ${set}_${language} "${flags}")
     endforeach()
   endforeach()
-  _rocov_add_target()
+  _rocov_add_target("${sets}")
 endfunction()
 
 # Sets `result` to the option with the flags of a language for a way of counting.
@@ -199,7 +206,8 @@ function(_rocov_flags language set result)
     message(FATAL_ERROR "${about}")
   endif()
   if(said)
-    message(STATUS "${language}: ${said}")
+    string(REGEX REPLACE "^rocov: " "" said "${said}")
+    message(STATUS "rocov flags for ${language}: ${said}")
   endif()
   string(REPLACE " --offload-arch=sm_52" "" words "${words}")
   _rocov_option("${language}" "${release}" "${words}" option)
@@ -247,8 +255,9 @@ function(_rocov_option language release words result)
   set(${result} "--config=${file}" PARENT_SCOPE)
 endfunction()
 
-# Adds the target that runs the tests and writes the pages. It builds first, as `all` does.
-function(_rocov_add_target)
+# Adds the target that runs the tests and writes the pages. It builds first, as `all` does. `sets` are the ways of
+# counting that are in use.
+function(_rocov_add_target sets)
   set(name "${ROCOV_COVERAGE_TARGET}")
   if(NOT name)
     set(name coverage)
@@ -264,15 +273,25 @@ function(_rocov_add_target)
     string(APPEND data "/$<CONFIG>")
     string(APPEND pages "/$<CONFIG>")
   endif()
+  _rocov_built_by_all("${CMAKE_SOURCE_DIR}" built)
+  set(binaries "")
+  if(sets MATCHES "_host")
+    # Host code of a static library is in the programs that link it.
+    foreach(target IN LISTS built)
+      get_target_property(type "${target}" TYPE)
+      if(type MATCHES "^(EXECUTABLE|SHARED_LIBRARY|MODULE_LIBRARY)$")
+        list(APPEND binaries "$<TARGET_FILE:${target}>")
+      endif()
+    endforeach()
+  endif()
   add_custom_target("${name}"
     COMMAND "${CMAKE_COMMAND}"
       "-DROCOV=${ROCOV_EXECUTABLE}" "-DCTEST=${CMAKE_CTEST_COMMAND}" "-DBUILD=${CMAKE_BINARY_DIR}"
       "-DCONFIGURATION=$<CONFIG>" "-DDATA=${data}" "-DPAGES=${pages}" "-DGPU=${ROCOV_GPU}"
-      "-DCTEST_ARGUMENTS=${ROCOV_CTEST_ARGUMENTS}" "-DREPORT_ARGUMENTS=${ROCOV_REPORT_ARGUMENTS}"
+      "-DHOST_BINARIES=${binaries}" "-DCTEST_ARGUMENTS=${ROCOV_CTEST_ARGUMENTS}"
+      "-DREPORT_ARGUMENTS=${ROCOV_REPORT_ARGUMENTS}"
       -P "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/rocov-run.cmake"
     WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" USES_TERMINAL VERBATIM)
-  _rocov_built_by_all("${CMAKE_SOURCE_DIR}" built)
-  list(REMOVE_ITEM built "${name}")
   if(built)
     add_dependencies("${name}" ${built})
   endif()

@@ -9,6 +9,11 @@ set(configuration "")
 if(CONFIGURATION)
   set(configuration -C "${CONFIGURATION}")
 endif()
+set(report "${ROCOV}" report "${DATA}" --per-test)
+foreach(binary IN LISTS HOST_BINARIES)
+  list(APPEND report --host-binary "${binary}")
+endforeach()
+list(APPEND report ${REPORT_ARGUMENTS})
 
 # Counts of earlier runs would add up.
 if(EXISTS "${DATA}")
@@ -21,13 +26,12 @@ execute_process(
 
 # The table below names gates that do not hold.
 execute_process(
-  COMMAND "${ROCOV}" report "${DATA}" --html "${PAGES}" --per-test ${REPORT_ARGUMENTS}
+  COMMAND ${report} --html "${PAGES}"
   RESULT_VARIABLE status OUTPUT_VARIABLE page ERROR_VARIABLE said OUTPUT_STRIP_TRAILING_WHITESPACE)
 if(NOT status MATCHES "^[03]$")
   message(FATAL_ERROR "${said}")
 endif()
-execute_process(
-  COMMAND "${ROCOV}" report "${DATA}" --per-test ${REPORT_ARGUMENTS} RESULT_VARIABLE status)
+execute_process(COMMAND ${report} RESULT_VARIABLE status)
 execute_process(COMMAND "${CMAKE_COMMAND}" -E echo "Pages for a browser: ${page}")
 
 if(NOT tests EQUAL 0)
