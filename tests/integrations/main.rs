@@ -1,6 +1,8 @@
 //! rocov in other people's tools: CMake projects, and the scripts of CI services.
 
+mod action;
 mod cmake;
+mod pipelines;
 
 #[path = "../support/mod.rs"]
 #[allow(
