@@ -1,16 +1,18 @@
-//! Decoded instructions, kept between dispatches.
+//! Decoded instructions, kept between dispatches for each thread.
 //!
 //! Another code object may later lie at the same address. Each dispatch therefore compares an
 //! instruction's bytes with memory when it first reaches the instruction. Within a dispatch code
 //! does not change. It must not change on hardware either: instruction caches are not coherent.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use crate::error::Fault;
-use crate::execute::{Operation, resolve};
+use crate::execute::{GridBarriers, Operation, resolve};
 use crate::isa::{Instruction, decode};
 use crate::memory::View;
 use crate::target::Target;
+use crate::wave::Wave;
 
 /// Instructions per page of the index: 4 KiB of code.
 const PAGE: usize = 1024;
@@ -19,8 +21,24 @@ const LIMIT: usize = 1 << 20;
 /// Marks an index entry without an instruction.
 const VACANT: u32 = u32::MAX;
 
-/// A cache of decoded instructions, kept from one dispatch to the next.
+/// The decoded instructions and the memory of waves that a GPU's threads keep from one dispatch to
+/// the next.
 pub struct Code {
+    target: Target,
+    cores: Vec<Core>,
+    barriers: Arc<GridBarriers>,
+    dispatch: u64,
+}
+
+/// One thread's part of them.
+pub(crate) struct Core {
+    pub decoder: Decoder,
+    /// Waves that no workgroup uses.
+    pub waves: Vec<Wave>,
+}
+
+/// A cache of decoded instructions.
+pub(crate) struct Decoder {
     target: Target,
     entries: Vec<Entry>,
     pages: Vec<[u32; PAGE]>,
@@ -41,11 +59,62 @@ struct Entry {
 pub(crate) struct Decoded {
     pub instruction: Instruction,
     pub operation: Option<Operation>,
+    /// The wave looks at memory that other workgroups or the host may write, as one that waits for
+    /// them does again and again.
+    pub polls: bool,
+    /// The wave lets others go first.
+    pub sleeps: bool,
 }
 
 impl Code {
     /// Creates an empty cache for code of `target`.
     pub fn new(target: Target) -> Self {
+        Self {
+            target,
+            cores: Vec::new(),
+            barriers: Arc::default(),
+            dispatch: 0,
+        }
+    }
+
+    /// The barriers of grids.
+    pub(crate) fn barriers(&self) -> Arc<GridBarriers> {
+        Arc::clone(&self.barriers)
+    }
+
+    /// The processor that the code is for.
+    pub(crate) fn target(&self) -> Target {
+        self.target
+    }
+
+    /// Starts a dispatch on at most `threads` threads: memory may have changed since the last one.
+    /// Returns what each thread keeps.
+    pub(crate) fn begin_dispatch(&mut self, threads: usize) -> &mut [Core] {
+        self.dispatch += 1;
+        let target = self.target;
+        while self.cores.len() < threads {
+            self.cores.push(Core {
+                decoder: Decoder::new(target),
+                waves: Vec::new(),
+            });
+        }
+        for core in &mut self.cores {
+            core.decoder.begin_dispatch(self.dispatch);
+        }
+        &mut self.cores[..threads]
+    }
+
+    /// The mnemonics of the instructions that the last dispatch reached.
+    pub(crate) fn mnemonics(&self) -> BTreeSet<&'static str> {
+        self.cores
+            .iter()
+            .flat_map(|core| core.decoder.mnemonics())
+            .collect()
+    }
+}
+
+impl Decoder {
+    fn new(target: Target) -> Self {
         Self {
             target,
             entries: Vec::new(),
@@ -56,29 +125,18 @@ impl Code {
         }
     }
 
-    /// The processor that the code is for.
-    pub(crate) fn target(&self) -> Target {
-        self.target
-    }
-
-    /// Starts a dispatch: memory may have changed since the last one.
-    pub(crate) fn begin_dispatch(&mut self) {
-        self.dispatch += 1;
+    fn begin_dispatch(&mut self, dispatch: u64) {
         if self.entries.len() > LIMIT {
-            *self = Self {
-                dispatch: self.dispatch,
-                ..Self::new(self.target)
-            };
+            *self = Self::new(self.target);
         }
+        self.dispatch = dispatch;
     }
 
-    /// The mnemonics of the instructions that the last dispatch reached.
-    pub(crate) fn mnemonics(&self) -> BTreeSet<&'static str> {
+    fn mnemonics(&self) -> impl Iterator<Item = &'static str> {
         self.entries
             .iter()
             .filter(|entry| entry.verified == self.dispatch)
             .map(|entry| entry.decoded.instruction.mnemonic)
-            .collect()
     }
 
     /// Returns the instruction at `pc`, decoded on its first use in a dispatch.
@@ -135,10 +193,11 @@ impl Code {
                 words: error.words,
                 target: self.target.name(),
             })?;
-        let operation = resolve(instruction.mnemonic);
         let decoded = Decoded {
             instruction,
-            operation,
+            operation: resolve(instruction.mnemonic),
+            polls: polls(first, self.target),
+            sleeps: matches!(instruction.mnemonic, "s_sleep" | "ds_gws_barrier"),
         };
         self.entries.push(Entry {
             words,
@@ -148,4 +207,15 @@ impl Code {
         self.pages[page][slot] = (self.entries.len() - 1) as u32;
         Ok(self.entries.len() - 1)
     }
+}
+
+/// Returns whether an instruction that begins with `word` is a flat or global access that goes
+/// around the caches (a volatile or atomic load), or an atomic that returns the old value.
+fn polls(word: u32, target: Target) -> bool {
+    const FLAT: u32 = 0x37;
+    const SCRATCH: u32 = 1;
+    let is_shared = word >> 26 == FLAT && word >> 14 & 3 != SCRATCH;
+    // GLC, or SC0 on gfx942, which also has SC1.
+    let coherent = word >> 16 & 1 == 1 || target == Target::Gfx942 && word >> 25 & 1 == 1;
+    is_shared && coherent
 }

@@ -4,8 +4,9 @@
 //! address space that its owner provides. Start reading here:
 //!
 //! - [`dispatch`](fn@dispatch) runs one AQL kernel dispatch packet: [`packet`] is its geometry,
-//!   `compute_units` places waves on the GPU, `workgroup` runs waves between barriers, `wave` holds
-//!   registers, `code` caches decoded instructions.
+//!   `compute_units` places waves on the GPU, `schedule` gives workgroups to threads (`workers`),
+//!   `workgroup` runs waves between barriers, `wave` holds registers, `code` caches decoded
+//!   instructions.
 //! - `isa` turns bytes into instructions; its opcode tables are generated from LLVM.
 //! - `execute` holds the semantics of instructions, a module per family. Its tables list the
 //!   modelled instructions. Any other instruction ends the dispatch with an error that names it.
@@ -25,9 +26,11 @@ mod listing;
 pub mod memory;
 pub mod packet;
 mod program;
+mod schedule;
 mod target;
 mod warning;
 mod wave;
+mod workers;
 mod workgroup;
 
 pub use account::{Opcode, Standing, opcodes};
@@ -40,6 +43,7 @@ pub use packet::DispatchPacket;
 pub use program::{Argument, Launch, LaunchError, Program};
 pub use target::{Target, UnknownTarget};
 pub use warning::BeyondLds;
+pub use workers::{ScopedWorkers, Workers};
 
 /// The mnemonics of all modelled instructions, sorted.
 pub fn modelled_instructions() -> Vec<&'static str> {

@@ -1,9 +1,9 @@
 //! A code object that runs without driver and runtime. It lies in its own arena. This module lays
 //! out the kernel arguments, the hidden ones included.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 
 use crate::code::Code;
 use crate::code_object::{KernelMetadata, LoadError, LoadedObject, Parameter, ParameterKind};
@@ -14,6 +14,7 @@ use crate::listing::Listed;
 use crate::memory::{Arena, View};
 use crate::packet::DispatchPacket;
 use crate::warning::BeyondLds;
+use crate::workers::ScopedWorkers;
 
 /// The apertures that the Linux driver gives these processors.
 const SHARED_APERTURE: u64 = 1 << 48;
@@ -28,6 +29,7 @@ pub struct Program {
     warnings: Vec<BeyondLds>,
     interrupts: Vec<u32>,
     launches: u64,
+    threads: usize,
 }
 
 /// The parameters of a launch.
@@ -123,7 +125,14 @@ impl Program {
             warnings: Vec::new(),
             interrupts: Vec::new(),
             launches: 0,
+            threads: 1,
         })
+    }
+
+    /// Sets the threads that run a launch. There is one at first. Further ones join at once, also
+    /// for a small kernel.
+    pub fn set_threads(&mut self, threads: usize) {
+        self.threads = threads;
     }
 
     /// The loaded code object.
@@ -205,8 +214,8 @@ impl Program {
             kernarg_address: self.arena.allocate(&arguments),
             completion_signal: 0,
         };
-        let warnings = RefCell::new(Vec::new());
-        let interrupts = RefCell::new(Vec::new());
+        let warnings = Mutex::new(Vec::new());
+        let interrupts = Mutex::new(Vec::new());
         let context = DispatchContext {
             packet_address: self.arena.allocate(&packet.to_bytes()),
             // The program has no queue. A kernel that reads the queue faults.
@@ -214,17 +223,31 @@ impl Program {
             shared_aperture: SHARED_APERTURE,
             private_aperture: PRIVATE_APERTURE,
             dispatch_id: self.launches,
-            beyond_lds: &|warning| warnings.borrow_mut().push(warning),
-            interrupt: &|data| interrupts.borrow_mut().push(data),
+            beyond_lds: &|warning| push(&warnings, warning),
+            interrupt: &|data| push(&interrupts, data),
+            workers: &ScopedWorkers {
+                threads: self.threads,
+                alone: 0,
+            },
             cancelled: &AtomicBool::new(false),
         };
         self.launches += 1;
         let result = dispatch(&mut self.code, &self.arena, &packet, &context);
         self.mnemonics.extend(self.code.mnemonics());
-        self.warnings.extend(warnings.into_inner());
-        self.interrupts.extend(interrupts.into_inner());
+        let all = PoisonError::into_inner;
+        self.warnings
+            .extend(warnings.into_inner().unwrap_or_else(all));
+        let all = PoisonError::into_inner;
+        self.interrupts
+            .extend(interrupts.into_inner().unwrap_or_else(all));
         Ok(result?)
     }
+}
+
+fn push<T>(list: &Mutex<Vec<T>>, value: T) {
+    list.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(value);
 }
 
 /// The kernel arguments' bytes.

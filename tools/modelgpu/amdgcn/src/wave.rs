@@ -1,6 +1,7 @@
 //! A wave of 64 work-items: its registers and its scratch memory.
 
 use crate::compute_units::Place;
+use crate::execute::GridWait;
 use crate::execute::value::Kind;
 use crate::isa::{Operand, inline_constant};
 
@@ -28,17 +29,30 @@ pub(crate) enum State {
 
 /// The apertures of LDS and scratch in the flat address space: 64-bit addresses whose low halves
 /// are 0.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Apertures {
     pub shared: u64,
     pub private: u64,
 }
 
 /// The private memory of a wave's work-items.
+#[derive(Default)]
 pub(crate) struct Scratch {
     pub bytes: Vec<u8>,
     /// Size of each lane's share, in bytes.
     pub per_lane: usize,
+}
+
+impl Scratch {
+    /// Gives each lane a share of `per_lane` bytes. Contents are arbitrary afterwards.
+    pub(crate) fn resize(&mut self, per_lane: usize) {
+        let bytes = per_lane * LANES;
+        if self.bytes.len() < bytes {
+            // A new vector of zeros takes memory only for what a kernel touches.
+            self.bytes = vec![0; bytes];
+        }
+        self.per_lane = per_lane;
+    }
 }
 
 pub(crate) struct Wave {
@@ -53,12 +67,13 @@ pub(crate) struct Wave {
     pub scratch: Scratch,
     pub apertures: Apertures,
     pub place: Place,
+    /// The wave waits at a barrier of the grid.
+    pub grid_wait: Option<GridWait>,
 }
 
 impl Wave {
-    /// Creates a wave with `scratch` bytes of private memory per lane. Registers hold zeros;
-    /// hardware promises nothing.
-    pub(crate) fn new(scratch: usize, apertures: Apertures) -> Self {
+    /// Creates a wave without private memory. Registers hold zeros; hardware promises nothing.
+    pub(crate) fn new() -> Self {
         Self {
             scalars: [0; SCALARS],
             vectors: vec![[0; LANES]; VECTORS].into_boxed_slice(),
@@ -67,12 +82,10 @@ impl Wave {
             state: State::Running,
             mode: Mode(0),
             indexed: 0,
-            scratch: Scratch {
-                bytes: vec![0; scratch * LANES],
-                per_lane: scratch,
-            },
-            apertures,
+            scratch: Scratch::default(),
+            apertures: Apertures::default(),
             place: Place::default(),
+            grid_wait: None,
         }
     }
 
@@ -154,6 +167,11 @@ impl Wave {
             },
             _ => return None,
         })
+    }
+
+    /// A vector register; `None` if the operand is not one.
+    pub(crate) fn vector(&self, register: Operand) -> Option<&Words> {
+        register.vector_index().map(|index| &self.vectors[index])
     }
 
     /// A vector register's value in one lane; 0 if the operand is not one.

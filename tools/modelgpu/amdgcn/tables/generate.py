@@ -116,6 +116,8 @@ ENCODINGS = {
         lambda op: (0xD8000000 | op << 17, 1 | 6 << 24),
         lambda op: (0xD8000000 | op << 17, 1 | 2 << 8 | 6 << 24),
         lambda op: (0xD8000000 | op << 17, 0),
+        # The barriers of grids have the bit of global data share, and no other opcode of theirs.
+        lambda op: (0xD8010000 | op << 17, 1),
     ]),
     "FLAT": (128, flat_probes(0, 0)),
     "SCRATCH": (128, flat_probes(1, NO_SADDR) + flat_probes(1, NO_SADDR, GFX940_SVE)),

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use modelgpu_amdgcn::memory::{AddressSpace, Arena, Region};
 use modelgpu_amdgcn::{
-    Argument, Code, DispatchContext, DispatchError, DispatchPacket, Launch, Program, Target,
-    dispatch,
+    Argument, Code, DispatchContext, DispatchError, DispatchPacket, Launch, Program, ScopedWorkers,
+    Target, dispatch,
 };
 
 use common::{AssemblyKernel, assemble};
@@ -192,6 +192,10 @@ fn run_entry_point(
         dispatch_id: 0xabc_0000_0001,
         beyond_lds: &|warning| panic!("{warning}"),
         interrupt: &|data| panic!("an interrupt with {data}"),
+        workers: &ScopedWorkers {
+            threads: 1,
+            alone: 0,
+        },
         cancelled,
     };
     let mut code = Code::new(target);

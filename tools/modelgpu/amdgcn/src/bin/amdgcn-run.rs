@@ -16,8 +16,9 @@
 //!
 //! `--decode` prints the offset and the mnemonic of every instruction. `--modelled` prints the
 //! mnemonics that the interpreter executes. `--account` prints, for each target, the number of
-//! opcodes that LLVM knows, that the interpreter executes and that it refuses, with the reasons. If `AMDGCN_RUN_STATISTICS` is set, the tool prints the
-//! number of instructions and their rate on standard error.
+//! opcodes that LLVM knows, that the interpreter executes and that it refuses, with the reasons. If
+//! `AMDGCN_RUN_STATISTICS` is set, the tool prints the number of instructions and their rate on
+//! standard error. `AMDGCN_RUN_THREADS` is the number of threads that run a launch, 1 by default.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -108,6 +109,12 @@ fn decode(object: &str) -> Result<(), Box<dyn Error>> {
 
 fn run(object: &str, spec: &str, directory: &Path) -> Result<(), Box<dyn Error>> {
     let mut program = Program::load(&read(object)?)?;
+    if let Some(threads) = std::env::var_os("AMDGCN_RUN_THREADS") {
+        let threads = threads.to_string_lossy();
+        let number = threads.parse();
+        program
+            .set_threads(number.map_err(|error| format!("AMDGCN_RUN_THREADS={threads}: {error}"))?);
+    }
     let spec = String::from_utf8(read(spec)?)?;
     let mut buffers: Vec<(u64, u64)> = Vec::new();
     let mut instructions = 0;

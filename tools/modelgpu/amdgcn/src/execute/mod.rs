@@ -4,6 +4,7 @@
 
 mod control;
 mod float;
+mod grid;
 mod lane;
 mod memory;
 mod refused;
@@ -21,12 +22,14 @@ use crate::memory::View;
 use crate::target::Target;
 use crate::wave::Wave;
 
+pub(crate) use grid::{GridBarriers, GridWait};
 pub(crate) use memory::PRIVATE_SEGMENT_BUFFER;
 
 /// The semantics of a mnemonic.
 #[derive(Clone, Copy)]
 pub(crate) enum Operation {
     Control(control::Control),
+    Grid(grid::GridOperation),
     Lane(lane::LaneOperation),
     Memory(memory::MemoryOperation),
     Scalar(scalar::ScalarOperation),
@@ -40,12 +43,17 @@ type Table = &'static [(&'static str, Operation)];
 
 /// All families' tables.
 fn tables() -> impl Iterator<Item = Table> {
-    [control::OPERATIONS, lane::OPERATIONS, refused::OPERATIONS]
-        .into_iter()
-        .chain(scalar::TABLES)
-        .chain(scalar_memory::TABLES)
-        .chain(memory::tables())
-        .chain(vector::tables())
+    [
+        control::OPERATIONS,
+        grid::OPERATIONS,
+        lane::OPERATIONS,
+        refused::OPERATIONS,
+    ]
+    .into_iter()
+    .chain(scalar::TABLES)
+    .chain(scalar_memory::TABLES)
+    .chain(memory::tables())
+    .chain(vector::tables())
 }
 
 /// The modelled mnemonics, in no particular order.
@@ -74,6 +82,8 @@ pub(crate) struct Surroundings<'a> {
     pub beyond_lds: &'a dyn Fn(LdsAccess),
     /// The interpreter calls this with M0 when a wave interrupts the host.
     pub interrupt: &'a dyn Fn(u32),
+    /// The barriers of the queue's cooperative launches.
+    pub barriers: &'a GridBarriers,
     /// The processor.
     pub target: Target,
     /// Instructions executed so far in this dispatch, which serve as the clock.
@@ -100,6 +110,7 @@ pub(crate) fn execute(
 ) -> Result<(), Fault> {
     match operation {
         Operation::Control(control) => control.execute(instruction, wave, surroundings),
+        Operation::Grid(grid) => grid.execute(instruction, wave, surroundings),
         Operation::Lane(lane) => lane.execute(instruction, wave),
         Operation::Memory(memory) => memory.execute(instruction, wave, surroundings),
         Operation::Scalar(scalar) => scalar.execute(instruction, wave),

@@ -81,8 +81,9 @@ mod tests {
     /// it on this target.
     #[test]
     fn every_modelled_instruction_has_a_case() {
-        // tests/faults.rs covers instructions that end the kernel or send a message to the host.
-        let ending = ["s_trap", "s_sendmsg"];
+        // tests/faults.rs covers instructions that end the kernel or send a message to the host,
+        // tests/waiting those of barriers of a grid.
+        let ending = ["s_trap", "s_sendmsg", "ds_gws_init", "ds_gws_barrier"];
         let cases = all_cases();
         for target in Target::ALL {
             let tested: BTreeSet<&str> = cases
