@@ -188,9 +188,10 @@ fn unmodelled_forms_are_named() {
             "a hardware register other than MODE",
         ),
         (
-            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3",
-            "s_setreg_imm32_b32",
-            "a rounding mode other than to nearest even",
+            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3
+             v_fma_mix_f32 v2, v0, v0, v0",
+            "v_fma_mix_f32",
+            "this rounding mode",
         ),
         (
             "scratch_load_dword v2, off lds",

@@ -24,6 +24,7 @@ mod matrix;
 mod media;
 mod memory;
 mod packed;
+mod rounding;
 mod saturate;
 mod scalar;
 mod trigonometry;
@@ -72,6 +73,7 @@ mod tests {
         media,
         memory,
         packed,
+        rounding,
         saturate,
         scalar,
         trigonometry,

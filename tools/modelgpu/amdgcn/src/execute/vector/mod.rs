@@ -15,6 +15,7 @@ mod media;
 mod mixed;
 mod packed;
 mod real;
+mod rounding;
 mod scatter;
 mod trigonometry;
 
@@ -312,6 +313,11 @@ use {carry, exact, exact_carry, kinds, vector};
 
 impl VectorOperation {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+        if !wave.mode.rounds_to_nearest()
+            && let Some(done) = rounding::execute(instruction, wave)
+        {
+            return done;
+        }
         match self {
             Self::Words {
                 run,
