@@ -13,6 +13,8 @@ const SCALAR_SCRATCH: Operation =
     Operation::Refused("accesses scratch for a whole wave, which Clang never does");
 const SCRATCH_TO_LDS: Operation =
     Operation::Refused("copies scratch to LDS, which Clang never does");
+const SEMAPHORE: Operation =
+    Operation::Refused("waits for a semaphore of the whole GPU, which Clang never does");
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("s_cbranch_i_fork", FORKS),
@@ -31,6 +33,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("s_scratch_store_dword", SCALAR_SCRATCH),
     ("s_scratch_store_dwordx2", SCALAR_SCRATCH),
     ("s_scratch_store_dwordx4", SCALAR_SCRATCH),
+    ("ds_gws_sema_br", SEMAPHORE),
     ("scratch_load_lds_ubyte", SCRATCH_TO_LDS),
     ("scratch_load_lds_sbyte", SCRATCH_TO_LDS),
     ("scratch_load_lds_ushort", SCRATCH_TO_LDS),
