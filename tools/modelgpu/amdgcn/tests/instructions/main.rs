@@ -17,6 +17,7 @@ mod forms;
 mod half;
 mod half_functions;
 mod harness;
+mod image;
 mod inputs;
 mod integer;
 mod lanes;
@@ -67,6 +68,7 @@ mod tests {
         forms,
         half,
         half_functions,
+        image,
         integer,
         lanes,
         matrix,

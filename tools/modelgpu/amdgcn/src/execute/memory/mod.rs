@@ -5,6 +5,7 @@ mod atomic;
 mod buffer;
 mod copy;
 mod format;
+mod image;
 mod lds;
 mod local;
 mod resource;
@@ -57,6 +58,7 @@ enum Action {
     Permute(lds::Permutation),
     /// Elements of a typed buffer.
     Typed(buffer::Typed),
+    Image(image::Image),
     /// An LDS access of another kind.
     Local(local::Local),
 }
@@ -77,7 +79,7 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
         .into_iter()
         .chain(buffer::TABLES)
         .chain(lds::TABLES)
-        .chain([copy::OPERATIONS, local::OPERATIONS])
+        .chain([copy::OPERATIONS, image::OPERATIONS, local::OPERATIONS])
 }
 
 impl MemoryOperation {
@@ -99,6 +101,9 @@ impl MemoryOperation {
         }
         if instruction.buffer.to_lds {
             return copy::execute(self, instruction, wave, surroundings);
+        }
+        if let Action::Image(image) = self.action {
+            return image.execute(instruction, wave, surroundings);
         }
         if let Action::Local(local) = self.action {
             local.execute(instruction, wave, surroundings);
@@ -140,7 +145,7 @@ impl MemoryOperation {
                     target.store_two(wave, address, bytes, stride)?;
                 }
                 Action::Typed(_) => return Err(unmodelled(instruction, "the scratch buffer")),
-                Action::Permute(_) | Action::Local(_) => {}
+                Action::Permute(_) | Action::Local(_) | Action::Image(_) => {}
             }
         }
         Ok(())
