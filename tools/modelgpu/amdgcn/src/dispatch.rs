@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use crate::code::Code;
 use crate::code_object::{KernelDescriptor, KernelIdentity};
 use crate::error::{DispatchError, LaunchProblem, Site};
-use crate::execute::{LdsAccess, PRIVATE_SEGMENT_BUFFER};
+use crate::execute::{LdsAccess, PRIVATE_SEGMENT_BUFFER, Simd};
 use crate::isa::Operand;
 use crate::memory::{AddressSpace, View};
 use crate::packet::DispatchPacket;
@@ -100,6 +100,7 @@ pub fn dispatch(
         context,
         memory,
         allotted: packet.group_segment_size.next_multiple_of(LDS_GRANULE),
+        simd: code.simd(),
     };
     schedule::run(&dispatch, code, context.workers, context.cancelled)
 }
@@ -146,6 +147,7 @@ pub(crate) struct Dispatch<'a> {
     pub memory: &'a dyn AddressSpace,
     /// Bytes of LDS of a workgroup.
     allotted: u32,
+    simd: Simd,
 }
 
 impl Dispatch<'_> {
@@ -229,12 +231,13 @@ impl Dispatch<'_> {
         };
         let units = self.target.compute_units();
         let mut waves = spare.split_off(spare.len() - count.min(spare.len()));
-        waves.resize_with(count, Wave::new);
+        waves.resize_with(count, || Wave::new(self.simd));
         for (number, wave) in waves.iter_mut().enumerate() {
             let first = number * LANES;
             wave.state = State::Running;
             wave.scc = false;
             wave.apertures = apertures;
+            wave.simd = self.simd;
             wave.scratch.resize(scratch);
             wave.indexed = 0;
             wave.place = units.place(group_number, number as u32);

@@ -9,6 +9,7 @@ use crate::code::Code;
 use crate::code_object::{KernelMetadata, LoadError, LoadedObject, Parameter, ParameterKind};
 use crate::dispatch::{DispatchContext, Statistics, dispatch};
 use crate::error::DispatchError;
+use crate::execute::Simd;
 use crate::isa::decode;
 use crate::listing::Listed;
 use crate::memory::{Arena, View};
@@ -133,6 +134,11 @@ impl Program {
     /// for a small kernel.
     pub fn set_threads(&mut self, threads: usize) {
         self.threads = threads;
+    }
+
+    /// Chooses the host's instructions for vector operations. All give equal results.
+    pub fn set_simd(&mut self, simd: Simd) {
+        self.code.set_simd(simd);
     }
 
     /// The loaded code object.

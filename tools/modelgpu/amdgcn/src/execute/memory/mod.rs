@@ -4,6 +4,7 @@ mod access;
 mod atomic;
 mod lds;
 mod segment;
+mod whole;
 
 use super::{Surroundings, Table, unmodelled};
 use crate::error::Fault;
@@ -14,6 +15,7 @@ use atomic::AtomicFunction;
 use segment::Segment;
 
 pub(crate) use segment::PRIVATE_SEGMENT_BUFFER;
+pub(crate) use whole::Span;
 
 /// The semantics of a vector memory instruction.
 #[derive(Clone, Copy)]
@@ -79,6 +81,9 @@ impl MemoryOperation {
         }
         surroundings.memory.refresh();
         let addresses = self.segment.addresses(instruction, wave)?;
+        if whole::execute(self.action, &addresses, instruction, wave, surroundings) {
+            return Ok(());
+        }
         let mut left = wave.exec();
         while left != 0 {
             let lane = left.trailing_zeros() as usize % LANES;
@@ -86,6 +91,7 @@ impl MemoryOperation {
             let (space, address) = addresses.of(lane, instruction, wave);
             let mut target = LaneAccess {
                 instruction,
+                is_lds: self.segment == Segment::Lds,
                 lane,
                 space,
                 surroundings,

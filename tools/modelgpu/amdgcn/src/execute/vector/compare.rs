@@ -1,31 +1,25 @@
 //! Comparisons write a bit per lane to a scalar register pair; v_cmpx also writes EXEC.
 
-use std::cmp::Ordering;
-
+use super::super::simd::{CompareFunction, Leveled, Wide, leveled};
 use super::super::value::{Half, Kind};
 use super::super::{Operation, Table, float};
 use super::gather::Gather;
-use super::{VectorOperation, write_mask};
+use super::{VectorOperation, wide, write_mask};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
-use crate::wave::{LANES, Longs, Wave};
+use crate::wave::{LANES, Wave, Words};
 
 #[derive(Clone, Copy)]
-pub(crate) struct Comparison {
-    test: Test,
-    writes_exec: bool,
-}
-
-#[derive(Clone, Copy)]
-enum Test {
+pub(crate) enum Comparison {
     /// True for the relations whose bits are set, among [`LESS`] and the others.
     Relation {
         accepted: u8,
-        run: fn(&[Longs; 3], u8) -> u64,
+        run: Leveled<CompareFunction>,
         kind: Kind,
+        writes_exec: bool,
     },
     /// Compares the class of the first source with the mask in the second.
-    Class(Kind),
+    Class { kind: Kind, writes_exec: bool },
 }
 
 const LESS: u8 = 1;
@@ -36,20 +30,28 @@ const UNORDERED: u8 = 8;
 /// Compares lane by lane after a conversion of the bits.
 macro_rules! mask_by {
     ($convert:expr) => {
-        |sources, accepted| {
-            let mut mask = 0;
-            for lane in 0..LANES {
-                let (a, b) = ($convert(sources[0][lane]), $convert(sources[1][lane]));
-                let relation = match a.partial_cmp(&b) {
-                    Some(Ordering::Less) => LESS,
-                    Some(Ordering::Equal) => EQUAL,
-                    Some(Ordering::Greater) => GREATER,
-                    None => UNORDERED,
-                };
-                mask |= u64::from(accepted & relation != 0) << lane;
+        leveled!(
+            |first: Wide<'_>, second: Wide<'_>, accepted: u8, flags: &mut Words| -> () {
+                let accepts = |relation| 0u32.wrapping_sub((accepted & relation != 0).into());
+                let less = accepts(LESS);
+                let equal = accepts(EQUAL);
+                let greater = accepts(GREATER);
+                let unordered = accepts(UNORDERED);
+                for lane in 0..LANES {
+                    let (a, b) = ($convert(first.bits(lane)), $convert(second.bits(lane)));
+                    let flag = if a < b {
+                        less
+                    } else if a > b {
+                        greater
+                    } else if a == b {
+                        equal
+                    } else {
+                        unordered
+                    };
+                    flags[lane] = flag;
+                }
             }
-            mask
-        }
+        )
     };
 }
 
@@ -104,21 +106,23 @@ macro_rules! integer_relations {
 
 const fn relation(
     accepted: u8,
-    run: fn(&[Longs; 3], u8) -> u64,
+    run: Leveled<CompareFunction>,
     kind: Kind,
     writes_exec: bool,
 ) -> Operation {
-    let test = Test::Relation {
+    Operation::Vector(VectorOperation::Compare(Comparison::Relation {
         accepted,
         run,
         kind,
-    };
-    Operation::Vector(VectorOperation::Compare(Comparison { test, writes_exec }))
+        writes_exec,
+    }))
 }
 
 const fn class(kind: Kind, writes_exec: bool) -> Operation {
-    let test = Test::Class(kind);
-    Operation::Vector(VectorOperation::Compare(Comparison { test, writes_exec }))
+    Operation::Vector(VectorOperation::Compare(Comparison::Class {
+        kind,
+        writes_exec,
+    }))
 }
 
 /// One table per type.
@@ -154,21 +158,29 @@ impl Comparison {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
         let gather = Gather::new(instruction, wave)?;
         let lanes = gather.lanes();
-        let mask = match self.test {
-            Test::Relation {
+        let (mask, writes_exec) = match self {
+            Self::Relation {
                 accepted,
                 run,
                 kind,
-            } => run(&gather.all_longs([kind, kind, Kind::None])?, accepted),
-            Test::Class(kind) => {
+                writes_exec,
+            } => {
+                let sources = gather.all_halves([kind, kind, Kind::None])?;
+                let [a, b, _] = wide(&sources);
+                let mut flags = [0; LANES];
+                run.select(wave.simd).call([a, b], accepted, &mut flags);
+                (wave.simd.pack(&flags), writes_exec)
+            }
+            Self::Class { kind, writes_exec } => {
                 let [values, masks, _] = gather.all_longs([kind, Kind::B32, Kind::None])?;
-                (0..LANES)
+                let mask = (0..LANES)
                     .filter(|lane| masks[*lane] >> class_of(kind, values[*lane]) & 1 == 1)
-                    .fold(0, |mask, lane| mask | 1 << lane)
+                    .fold(0, |mask, lane| mask | 1 << lane);
+                (mask, writes_exec)
             }
         };
         write_mask(instruction, wave, mask & lanes);
-        if self.writes_exec {
+        if writes_exec {
             wave.set_pair(Operand::EXEC, mask & lanes);
         }
         Ok(())
