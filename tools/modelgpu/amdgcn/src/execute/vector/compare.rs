@@ -2,7 +2,7 @@
 
 use super::super::simd::{CompareFunction, Leveled, Wide, leveled};
 use super::super::value::{Half, Kind};
-use super::super::{Operation, Table, float};
+use super::super::{Operation, Table};
 use super::gather::Gather;
 use super::{VectorOperation, wide, write_mask};
 use crate::error::Fault;
@@ -19,7 +19,11 @@ pub(crate) enum Comparison {
         writes_exec: bool,
     },
     /// Compares the class of the first source with the mask in the second.
-    Class { kind: Kind, writes_exec: bool },
+    Class {
+        run: Leveled<CompareFunction>,
+        kind: Kind,
+        writes_exec: bool,
+    },
 }
 
 const LESS: u8 = 1;
@@ -118,8 +122,9 @@ const fn relation(
     }))
 }
 
-const fn class(kind: Kind, writes_exec: bool) -> Operation {
+const fn class(run: Leveled<CompareFunction>, kind: Kind, writes_exec: bool) -> Operation {
     Operation::Vector(VectorOperation::Compare(Comparison::Class {
+        run,
         kind,
         writes_exec,
     }))
@@ -145,12 +150,12 @@ pub(super) const TABLES: [Table; 10] = [
     integer_relations!("i64", mask_by!(|bits| bits as i64), Kind::I64),
     integer_relations!("u64", mask_by!(|bits| bits), Kind::B64),
     &[
-        ("v_cmp_class_f16", class(Kind::F16, false)),
-        ("v_cmpx_class_f16", class(Kind::F16, true)),
-        ("v_cmp_class_f32", class(Kind::F32, false)),
-        ("v_cmpx_class_f32", class(Kind::F32, true)),
-        ("v_cmp_class_f64", class(Kind::F64, false)),
-        ("v_cmpx_class_f64", class(Kind::F64, true)),
+        ("v_cmp_class_f16", class(HALF_CLASS, Kind::F16, false)),
+        ("v_cmpx_class_f16", class(HALF_CLASS, Kind::F16, true)),
+        ("v_cmp_class_f32", class(SINGLE_CLASS, Kind::F32, false)),
+        ("v_cmpx_class_f32", class(SINGLE_CLASS, Kind::F32, true)),
+        ("v_cmp_class_f64", class(DOUBLE_CLASS, Kind::F64, false)),
+        ("v_cmpx_class_f64", class(DOUBLE_CLASS, Kind::F64, true)),
     ],
 ];
 
@@ -171,12 +176,16 @@ impl Comparison {
                 run.select(wave.simd).call([a, b], accepted, &mut flags);
                 (wave.simd.pack(&flags), writes_exec)
             }
-            Self::Class { kind, writes_exec } => {
-                let [values, masks, _] = gather.all_longs([kind, Kind::B32, Kind::None])?;
-                let mask = (0..LANES)
-                    .filter(|lane| masks[*lane] >> class_of(kind, values[*lane]) & 1 == 1)
-                    .fold(0, |mask, lane| mask | 1 << lane);
-                (mask, writes_exec)
+            Self::Class {
+                run,
+                kind,
+                writes_exec,
+            } => {
+                let sources = gather.all_halves([kind, Kind::B32, Kind::None])?;
+                let [values, masks, _] = wide(&sources);
+                let mut flags = [0; LANES];
+                run.select(wave.simd).call([values, masks], 0, &mut flags);
+                (wave.simd.pack(&flags), writes_exec)
             }
         };
         write_mask(instruction, wave, mask & lanes);
@@ -187,15 +196,35 @@ impl Comparison {
     }
 }
 
-fn class_of(kind: Kind, bits: u64) -> u32 {
-    let quiet_bit = match kind {
-        Kind::F16 => 9,
-        Kind::F32 => 22,
-        _ => 51,
+/// Tests the class of a number, 0 to 9 as v_cmp_class numbers them, against a mask of classes.
+macro_rules! class_by {
+    ($Bits:ident, $bits:literal, fraction: $fraction:literal) => {
+        leveled!(
+            |values: Wide<'_>, masks: Wide<'_>, accepted: u8, flags: &mut Words| -> () {
+                const SIGN: $Bits = 1 << ($bits - 1);
+                const NORMAL: $Bits = 1 << $fraction;
+                const INFINITY: $Bits = SIGN - NORMAL;
+                for lane in 0..LANES {
+                    let bits = values.bits(lane) as $Bits & (SIGN | (SIGN - 1));
+                    let magnitude = bits & !SIGN;
+                    // From 0: zero, denormal, normal, infinity.
+                    let distance = u32::from(magnitude != 0)
+                        + u32::from(magnitude >= NORMAL)
+                        + u32::from(magnitude >= INFINITY);
+                    let number = if bits & SIGN == 0 {
+                        6 + distance
+                    } else {
+                        5 - distance
+                    };
+                    let quiet = (bits >> ($fraction - 1)) as u32 & 1;
+                    let class = if magnitude > INFINITY { quiet } else { number };
+                    flags[lane] = 0u32.wrapping_sub(masks.low[lane] >> class & 1);
+                }
+            }
+        )
     };
-    float::class(
-        kind.decode_float(bits),
-        bits >> quiet_bit & 1 == 1,
-        kind.is_denormal(bits),
-    )
 }
+
+const HALF_CLASS: Leveled<CompareFunction> = class_by!(u32, 16, fraction: 10);
+const SINGLE_CLASS: Leveled<CompareFunction> = class_by!(u32, 32, fraction: 23);
+const DOUBLE_CLASS: Leveled<CompareFunction> = class_by!(u64, 64, fraction: 52);

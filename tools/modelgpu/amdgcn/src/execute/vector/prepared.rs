@@ -147,14 +147,18 @@ impl VectorStep {
                 step(run, sources, result)
             }
             VectorOperation::Compare(comparison) => {
-                let Comparison::Relation {
-                    accepted,
-                    run,
-                    kind,
-                    writes_exec,
-                } = comparison
-                else {
-                    return None;
+                let (run, accepted, kinds, writes_exec) = match comparison {
+                    Comparison::Relation {
+                        accepted,
+                        run,
+                        kind,
+                        writes_exec,
+                    } => (run, accepted, [kind, kind, Kind::None], writes_exec),
+                    Comparison::Class {
+                        run,
+                        kind,
+                        writes_exec,
+                    } => (run, 0, [kind, Kind::B32, Kind::None], writes_exec),
                 };
                 let run = Run::Compare {
                     run: run.select(simd),
@@ -162,7 +166,7 @@ impl VectorStep {
                     target: instruction.sdst,
                     writes_exec,
                 };
-                step(run, [kind, kind, Kind::None], Kind::None)
+                step(run, kinds, Kind::None)
             }
             VectorOperation::Packed(packed) if !modifiers.clamp => {
                 let (run, count, picks) = packed.single()?;
