@@ -5,9 +5,10 @@
 //! does not change. It must not change on hardware either: instruction caches are not coherent.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use crate::error::Fault;
-use crate::execute::{Operation, Simd, Step, resolve};
+use crate::execute::{GridBarriers, Operation, Simd, Step, resolve};
 use crate::isa::{Instruction, decode};
 use crate::memory::View;
 use crate::target::Target;
@@ -26,6 +27,7 @@ pub struct Code {
     target: Target,
     simd: Simd,
     cores: Vec<Core>,
+    barriers: Arc<GridBarriers>,
     dispatch: u64,
 }
 
@@ -76,6 +78,7 @@ impl Code {
             target,
             simd: Simd::best(),
             cores: Vec::new(),
+            barriers: Arc::default(),
             dispatch: 0,
         }
     }
@@ -91,6 +94,11 @@ impl Code {
     /// The host's instructions for vector operations.
     pub(crate) fn simd(&self) -> Simd {
         self.simd
+    }
+
+    /// The barriers of grids.
+    pub(crate) fn barriers(&self) -> Arc<GridBarriers> {
+        Arc::clone(&self.barriers)
     }
 
     /// The processor that the code is for.
@@ -239,7 +247,7 @@ impl Decoder {
             instruction,
             operation,
             polls: polls(first, self.target),
-            sleeps: instruction.mnemonic == "s_sleep",
+            sleeps: matches!(instruction.mnemonic, "s_sleep" | "ds_gws_barrier"),
         };
         self.entries.push(Entry {
             words,

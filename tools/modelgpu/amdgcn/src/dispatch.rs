@@ -1,12 +1,13 @@
 //! Runs a kernel dispatch: splits the grid into workgroups and gives each wave the initial
 //! registers of the hardware (LLVM's AMDGPUUsage, "Initial Kernel Execution State").
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::code::Code;
 use crate::code_object::{KernelDescriptor, KernelIdentity};
 use crate::error::{DispatchError, LaunchProblem, Site};
-use crate::execute::{LdsAccess, PRIVATE_SEGMENT_BUFFER, Simd};
+use crate::execute::{GridBarriers, LdsAccess, PRIVATE_SEGMENT_BUFFER, Simd};
 use crate::isa::Operand;
 use crate::memory::{AddressSpace, View};
 use crate::packet::DispatchPacket;
@@ -99,6 +100,7 @@ pub fn dispatch(
         descriptor,
         context,
         memory,
+        barriers: code.barriers(),
         allotted: packet.group_segment_size.next_multiple_of(LDS_GRANULE),
         simd: code.simd(),
     };
@@ -145,6 +147,7 @@ pub(crate) struct Dispatch<'a> {
     descriptor: KernelDescriptor,
     pub context: &'a DispatchContext<'a>,
     pub memory: &'a dyn AddressSpace,
+    pub barriers: Arc<GridBarriers>,
     /// Bytes of LDS of a workgroup.
     allotted: u32,
     simd: Simd,
@@ -240,6 +243,7 @@ impl Dispatch<'_> {
             wave.simd = self.simd;
             wave.scratch.resize(scratch);
             wave.indexed = 0;
+            wave.grid_wait = None;
             wave.place = units.place(group_number, number as u32);
             wave.mode = Mode::from_rsrc1(self.descriptor.rsrc1);
             wave.pc = self

@@ -1,8 +1,8 @@
 //! A wave of 64 work-items: its registers and its scratch memory.
 
 use crate::compute_units::Place;
-use crate::execute::Simd;
 use crate::execute::value::Kind;
+use crate::execute::{GridWait, Simd};
 use crate::isa::{Operand, inline_constant};
 use crate::registers::Registers;
 
@@ -68,6 +68,8 @@ pub(crate) struct Wave {
     pub place: Place,
     /// The host's instructions for vector operations.
     pub simd: Simd,
+    /// The wave waits at a barrier of the grid.
+    pub grid_wait: Option<GridWait>,
 }
 
 impl Wave {
@@ -85,6 +87,7 @@ impl Wave {
             apertures: Apertures::default(),
             place: Place::default(),
             simd,
+            grid_wait: None,
         }
     }
 

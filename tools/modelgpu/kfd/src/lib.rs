@@ -29,6 +29,7 @@ mod model;
 mod node;
 mod paths;
 mod runtime;
+mod svm;
 mod sys;
 mod topology;
 mod tree;

@@ -4,8 +4,10 @@
 
 mod control;
 mod float;
+mod grid;
 mod lane;
 mod memory;
+mod refused;
 mod scalar;
 mod scalar_memory;
 mod simd;
@@ -21,6 +23,7 @@ use crate::memory::View;
 use crate::target::Target;
 use crate::wave::Wave;
 
+pub(crate) use grid::{GridBarriers, GridWait};
 pub(crate) use memory::{PRIVATE_SEGMENT_BUFFER, Span};
 pub use simd::Simd;
 
@@ -28,11 +31,14 @@ pub use simd::Simd;
 #[derive(Clone, Copy)]
 pub(crate) enum Operation {
     Control(control::Control),
+    Grid(grid::GridOperation),
     Lane(lane::LaneOperation),
     Memory(memory::MemoryOperation),
     Scalar(scalar::ScalarOperation),
     ScalarMemory(scalar_memory::ScalarMemoryOperation),
     Vector(vector::VectorOperation),
+    /// Ends the kernel with this reason.
+    Refused(&'static str),
 }
 
 type Table = &'static [(&'static str, Operation)];
@@ -41,21 +47,26 @@ type Table = &'static [(&'static str, Operation)];
 fn tables() -> impl Iterator<Item = Table> {
     [
         control::OPERATIONS,
+        grid::OPERATIONS,
         lane::OPERATIONS,
-        scalar_memory::OPERATIONS,
+        refused::OPERATIONS,
     ]
     .into_iter()
     .chain(scalar::TABLES)
+    .chain(scalar_memory::TABLES)
     .chain(memory::tables())
     .chain(vector::tables())
 }
 
 /// The modelled mnemonics, in no particular order.
 pub(crate) fn modelled() -> impl Iterator<Item = &'static str> {
-    tables().flatten().map(|(mnemonic, _)| *mnemonic)
+    tables()
+        .flatten()
+        .filter(|(_, operation)| !matches!(operation, Operation::Refused(_)))
+        .map(|(mnemonic, _)| *mnemonic)
 }
 
-/// The semantics of a mnemonic; `None` if it is not modelled.
+/// The semantics of a mnemonic; `None` if no table has it.
 pub(crate) fn resolve(mnemonic: &str) -> Option<&'static Operation> {
     static OPERATIONS: OnceLock<HashMap<&str, &Operation>> = OnceLock::new();
     OPERATIONS
@@ -116,6 +127,8 @@ pub(crate) struct Surroundings<'a> {
     pub beyond_lds: &'a dyn Fn(LdsAccess),
     /// The interpreter calls this with M0 when a wave interrupts the host.
     pub interrupt: &'a dyn Fn(u32),
+    /// The barriers of the queue's cooperative launches.
+    pub barriers: &'a GridBarriers,
     /// The processor.
     pub target: Target,
     /// Instructions executed so far in this dispatch, which serve as the clock.
@@ -142,11 +155,16 @@ pub(crate) fn execute(
 ) -> Result<(), Fault> {
     match *operation {
         Operation::Control(control) => control.execute(instruction, wave, surroundings),
+        Operation::Grid(grid) => grid.execute(instruction, wave, surroundings),
         Operation::Lane(lane) => lane.execute(instruction, wave),
         Operation::Memory(memory) => memory.execute(instruction, wave, surroundings),
         Operation::Scalar(scalar) => scalar.execute(instruction, wave),
         Operation::ScalarMemory(memory) => memory.execute(instruction, wave, surroundings),
         Operation::Vector(vector) => vector.execute(instruction, wave),
+        Operation::Refused(reason) => Err(Fault::Refused {
+            mnemonic: instruction.mnemonic,
+            reason,
+        }),
     }
 }
 

@@ -65,3 +65,27 @@ __global__ void chain(u32 *done, u32 groups) {
   }
   store(&done[group()], 1);
 }
+
+// Initialises barrier 5 of the queue for the next kernel.
+extern "C" __attribute__((global, target("gws"))) void begin_barriers(unsigned groups) {
+  __builtin_amdgcn_ds_gws_init(groups - 1, 5);
+}
+
+// Each round, each workgroup reads what the next one wrote in this round.
+extern "C" __attribute__((global, target("gws"))) void grid_barriers(unsigned *values, unsigned *out, unsigned groups,
+                                                                     unsigned rounds) {
+  unsigned group = __builtin_amdgcn_workgroup_id_x(), item = __builtin_amdgcn_workitem_id_x();
+  unsigned sum = 0;
+  for (unsigned round = 1; round <= rounds; round++) {
+    if (item == 0) {
+      __hip_atomic_store(values + group, group * round, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+      __builtin_amdgcn_ds_gws_barrier(groups - 1, 5);
+    }
+    __builtin_amdgcn_s_barrier();
+    sum += __hip_atomic_load(values + (group + 1) % groups, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    __builtin_amdgcn_s_barrier();
+    if (item == 0) __builtin_amdgcn_ds_gws_barrier(groups - 1, 5);
+    __builtin_amdgcn_s_barrier();
+  }
+  out[group * 128 + item] = sum;
+}

@@ -121,3 +121,30 @@ fn a_workgroup_may_wait_for_a_later_one() {
         assert_eq!(words(&program, done, GROUPS), [1; GROUPS as usize]);
     }
 }
+
+/// A kernel initialises a barrier, and the next one on the queue waits there, as the runtime does it.
+#[test]
+fn a_barrier_of_global_wave_sync_ends() {
+    const GROUPS: u32 = 50;
+    const ROUNDS: u32 = 3;
+    for mut program in programs() {
+        let begin = Launch {
+            kernel: "begin_barriers".into(),
+            grid: [1; 3],
+            block: [1; 3],
+            dynamic_lds: 0,
+            arguments: vec![word(GROUPS)],
+        };
+        program.launch(&begin).expect("an end");
+        let values = program.arena_mut().allocate(&[0; 4 * GROUPS as usize]);
+        let out = program
+            .arena_mut()
+            .allocate(&vec![0; (4 * GROUPS * BLOCK) as usize]);
+        let pointers = [values, out].map(Argument::Pointer);
+        let arguments = [&pointers[..], &[word(GROUPS), word(ROUNDS)]].concat();
+        launch(&mut program, "grid_barriers", GROUPS, arguments).expect("an end");
+        let wanted = |item: u32| (item / BLOCK + 1) % GROUPS * (ROUNDS * (ROUNDS + 1) / 2);
+        let wanted: Vec<u32> = (0..GROUPS * BLOCK).map(wanted).collect();
+        assert_eq!(words(&program, out, GROUPS * BLOCK), wanted);
+    }
+}
