@@ -91,6 +91,14 @@ pub enum Fault {
         /// The operand or modifier that is not modelled, if the plain instruction is modelled.
         detail: Option<&'static str>,
     },
+    /// The model refuses the instruction on purpose.
+    #[error("the instruction {mnemonic} is not modelled: it {reason}")]
+    Refused {
+        /// The instruction's mnemonic, without an encoding suffix such as `_e64`.
+        mnemonic: &'static str,
+        /// What the instruction does that the model lacks, as the end of a sentence.
+        reason: &'static str,
+    },
     /// The bytes do not encode an instruction of this processor.
     #[error("illegal instruction: {:#010x} {:#010x} is no {target} instruction", words[0], words[1])]
     IllegalInstruction {

@@ -14,6 +14,7 @@
 //! - [`code_object`] reads ELF: loaded images for names, files for [`Program`], which runs
 //!   kernels without any driver or runtime.
 
+mod account;
 mod code;
 pub mod code_object;
 mod compute_units;
@@ -32,6 +33,7 @@ mod wave;
 mod workers;
 mod workgroup;
 
+pub use account::{Opcode, Standing, opcodes};
 pub use code::Code;
 pub use compute_units::ComputeUnits;
 pub use dispatch::{DispatchContext, Statistics, dispatch};

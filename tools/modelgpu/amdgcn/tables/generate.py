@@ -44,6 +44,8 @@ def flat_probes(segment, saddr, more=0):
         lambda op: (base | op << 18, 2 | 4 << 8 | saddr << 16 | 6 << 24),
         lambda op: (base | op << 18, 2 | 4 << 8 | saddr << 16),
         lambda op: (base | op << 18, 2 | saddr << 16 | 6 << 24),
+        # Loads to LDS have neither data nor a result.
+        lambda op: (base | op << 18, 2 | saddr << 16),
     ]
 
 
@@ -124,6 +126,10 @@ ENCODINGS = {
         lambda op: (0xE0001000 | op << 18, 2 | 4 << 8 | 1 << 16 | CONSTANT_ZERO << 24),
         lambda op: (0xE0000000 | op << 18, 0),
     ]),
+    "MTBUF": (16, [
+        lambda op: (0xE8001000 | 7 << 23 | 4 << 19 | op << 15,
+                    2 | 4 << 8 | 1 << 16 | CONSTANT_ZERO << 24),
+    ]),
 }
 
 
@@ -177,6 +183,10 @@ def generate():
         for target, own in zip(TARGETS, (first - second, second - first)):
             parts.append(f"    {target}: {rust_list(dict(own))},\n")
         parts.append("};\n")
+    parts.append("\n/// All tables, with the names of their encodings.\n")
+    parts.append("pub(super) static ALL: &[(&str, &Table)] = &[\n")
+    parts.extend(f'    ("{encoding}", &{encoding}),\n' for encoding in ENCODINGS)
+    parts.append("];\n")
     text = "".join(parts)
     formatted = subprocess.run(["rustfmt", "--edition", "2024"], input=text,
                                capture_output=True, text=True, check=True)

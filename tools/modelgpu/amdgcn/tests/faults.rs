@@ -138,7 +138,7 @@ fn misaligned_atomics() {
 
 #[test]
 fn unmodelled_instructions_are_named() {
-    let error = dispatch_error("v_mfma_f32_4x4x1f32 a[0:3], v0, v1, a[0:3]");
+    let error = dispatch_error("s_sethalt 1");
     let message = error.to_string();
     assert!(
         message.starts_with("kernel broken, workgroup (0, 0, 0), wave 0, pc 0x"),
@@ -149,7 +149,9 @@ fn unmodelled_instructions_are_named() {
         "{message}"
     );
     assert!(
-        message.ends_with("the instruction v_mfma_f32_4x4x1f32 is not modelled"),
+        message.ends_with(
+            "the instruction s_sethalt is not modelled: it halts the wave for a debugger"
+        ),
         "{message}"
     );
     assert!(!error.is_memory_fault());
@@ -191,9 +193,29 @@ fn unmodelled_forms_are_named() {
             "a rounding mode other than to nearest even",
         ),
         (
-            "buffer_load_dword v2, v1, s[8:11], 0 offen",
-            "buffer_load_dword",
-            "a buffer other than the scratch buffer",
+            "scratch_load_dword v2, off lds",
+            "scratch_load_dword",
+            "a copy to LDS",
+        ),
+        (
+            "buffer_load_format_x v2, off, s[0:3], 0",
+            "buffer_load_format_x",
+            "the scratch buffer",
+        ),
+        (
+            "tbuffer_load_format_x v2, off, s[8:11], 0 format:0x6f",
+            "tbuffer_load_format_x",
+            "this format",
+        ),
+        (
+            "v_mfma_f32_16x16x4f32 v[0:3], v4, v5, v[0:3] cbsz:1",
+            "v_mfma_f32_16x16x4f32",
+            "this cbsz and abid",
+        ),
+        (
+            "v_mfma_f64_4x4x4f64 v[0:1], v[4:5], v[6:7], v[0:1] blgp:1",
+            "v_mfma_f64_4x4x4f64",
+            "blgp",
         ),
     ] {
         let wanted = Fault::Unmodelled {
@@ -248,8 +270,8 @@ fn the_shipped_fault_kernels() {
         ),
         (
             "unmodelled",
-            "_Z16uses_matrix_corePf",
-            "the instruction v_mfma_f32_4x4x1",
+            "_Z5haltsPf",
+            "the instruction s_sethalt is not modelled",
         ),
     ] {
         for target in Target::ALL {

@@ -4,6 +4,7 @@
 //! amdgcn-run OBJECT SPEC OUTDIR
 //! amdgcn-run --decode OBJECT
 //! amdgcn-run --modelled
+//! amdgcn-run --account
 //! ```
 //!
 //! Each line of SPEC is `buf FILE` or `launch NAME GX GY GZ BX BY BZ ARG...`. `buf` adds a buffer
@@ -14,17 +15,19 @@
 //! the counters and their copies.
 //!
 //! `--decode` prints the offset and the mnemonic of every instruction. `--modelled` prints the
-//! mnemonics that the interpreter executes. If `AMDGCN_RUN_STATISTICS` is set, the tool prints the
-//! number of instructions and their rate on standard error. `AMDGCN_RUN_THREADS` is the number of
-//! threads that run a launch, 1 by default.
+//! mnemonics that the interpreter executes. `--account` prints, for each target, the number of
+//! opcodes that LLVM knows, that the interpreter executes and that it refuses, with the reasons. If
+//! `AMDGCN_RUN_STATISTICS` is set, the tool prints the number of instructions and their rate on
+//! standard error. `AMDGCN_RUN_THREADS` is the number of threads that run a launch, 1 by default.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use modelgpu_amdgcn::memory::Arena;
-use modelgpu_amdgcn::{Argument, Launch, Program};
+use modelgpu_amdgcn::{Argument, Launch, Opcode, Program, Standing, Target};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -36,8 +39,17 @@ fn main() -> ExitCode {
             }
             Ok(())
         }
+        ["--account"] => {
+            for target in Target::ALL {
+                account(target);
+            }
+            Ok(())
+        }
         [object, spec, directory] => run(object, spec, Path::new(directory)),
-        _ => Err("usage: amdgcn-run OBJECT SPEC OUTDIR | --decode OBJECT | --modelled".into()),
+        _ => Err(
+            "usage: amdgcn-run OBJECT SPEC OUTDIR | --decode OBJECT | --modelled | --account"
+                .into(),
+        ),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -51,6 +63,35 @@ fn main() -> ExitCode {
             eprintln!();
             ExitCode::FAILURE
         }
+    }
+}
+
+fn account(target: Target) {
+    let opcodes = modelgpu_amdgcn::opcodes(target);
+    let mut refused = BTreeMap::<&str, Vec<&str>>::new();
+    let mut unknown = Vec::new();
+    for Opcode {
+        mnemonic, standing, ..
+    } in &opcodes
+    {
+        match standing {
+            Standing::Refused(reason) => refused.entry(reason).or_default().push(mnemonic),
+            Standing::Executed => {}
+            _ => unknown.push(*mnemonic),
+        }
+    }
+    let count: usize = refused.values().map(Vec::len).sum();
+    println!(
+        "{target}: {} opcodes, {} executed, {count} refused, {} neither",
+        opcodes.len(),
+        opcodes.len() - count - unknown.len(),
+        unknown.len()
+    );
+    for (reason, mnemonics) in refused {
+        println!("  refused, {reason}: {}", mnemonics.join(" "));
+    }
+    if !unknown.is_empty() {
+        println!("  neither: {}", unknown.join(" "));
     }
 }
 

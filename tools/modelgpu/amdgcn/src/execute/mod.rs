@@ -7,6 +7,7 @@ mod float;
 mod grid;
 mod lane;
 mod memory;
+mod refused;
 mod scalar;
 mod scalar_memory;
 pub(crate) mod value;
@@ -34,6 +35,8 @@ pub(crate) enum Operation {
     Scalar(scalar::ScalarOperation),
     ScalarMemory(scalar_memory::ScalarMemoryOperation),
     Vector(vector::VectorOperation),
+    /// Ends the kernel with this reason.
+    Refused(&'static str),
 }
 
 type Table = &'static [(&'static str, Operation)];
@@ -44,20 +47,24 @@ fn tables() -> impl Iterator<Item = Table> {
         control::OPERATIONS,
         grid::OPERATIONS,
         lane::OPERATIONS,
-        scalar_memory::OPERATIONS,
+        refused::OPERATIONS,
     ]
     .into_iter()
     .chain(scalar::TABLES)
+    .chain(scalar_memory::TABLES)
     .chain(memory::tables())
     .chain(vector::tables())
 }
 
 /// The modelled mnemonics, in no particular order.
 pub(crate) fn modelled() -> impl Iterator<Item = &'static str> {
-    tables().flatten().map(|(mnemonic, _)| *mnemonic)
+    tables()
+        .flatten()
+        .filter(|(_, operation)| !matches!(operation, Operation::Refused(_)))
+        .map(|(mnemonic, _)| *mnemonic)
 }
 
-/// The semantics of a mnemonic; `None` if it is not modelled.
+/// The semantics of a mnemonic; `None` if no table has it.
 pub(crate) fn resolve(mnemonic: &str) -> Option<Operation> {
     static OPERATIONS: OnceLock<HashMap<&str, Operation>> = OnceLock::new();
     OPERATIONS
@@ -109,6 +116,10 @@ pub(crate) fn execute(
         Operation::Scalar(scalar) => scalar.execute(instruction, wave),
         Operation::ScalarMemory(memory) => memory.execute(instruction, wave, surroundings),
         Operation::Vector(vector) => vector.execute(instruction, wave),
+        Operation::Refused(reason) => Err(Fault::Refused {
+            mnemonic: instruction.mnemonic,
+            reason,
+        }),
     }
 }
 

@@ -5,6 +5,7 @@
 mod common;
 
 mod atomics;
+mod buffer;
 mod compare;
 mod control;
 mod convert;
@@ -18,6 +19,8 @@ mod harness;
 mod inputs;
 mod integer;
 mod lanes;
+mod matrix;
+mod media;
 mod memory;
 mod packed;
 mod saturate;
@@ -27,6 +30,7 @@ mod trigonometry;
 use std::collections::BTreeSet;
 
 use harness::{Case, check};
+use modelgpu_amdgcn::{Standing, Target};
 
 macro_rules! families {
     ($($family:ident),* $(,)?) => {
@@ -50,6 +54,7 @@ mod tests {
 
     families![
         atomics,
+        buffer,
         compare,
         control,
         convert,
@@ -61,6 +66,8 @@ mod tests {
         half_functions,
         integer,
         lanes,
+        matrix,
+        media,
         memory,
         packed,
         saturate,
@@ -68,26 +75,63 @@ mod tests {
         trigonometry,
     ];
 
-    /// Every accepted instruction must have a case that executes it on a target.
+    /// Every instruction that a target's tables have must be refused, or have a case that executes
+    /// it on this target.
     #[test]
     fn every_modelled_instruction_has_a_case() {
         // tests/faults.rs covers instructions that end the kernel or send a message to the host,
         // tests/waiting those of barriers of a grid.
         let ending = ["s_trap", "s_sendmsg", "ds_gws_init", "ds_gws_barrier"];
-        let tested: BTreeSet<&str> = all_cases()
-            .iter()
-            .map(|case| case.mnemonic)
-            .chain(ending)
-            .collect();
-        let modelled: BTreeSet<&str> = modelgpu_amdgcn::modelled_instructions()
+        let cases = all_cases();
+        for target in Target::ALL {
+            let tested: BTreeSet<&str> = cases
+                .iter()
+                .filter(|case| case.targets.contains(&target))
+                .map(|case| case.mnemonic)
+                .chain(ending)
+                .collect();
+            let modelled: BTreeSet<&str> = modelgpu_amdgcn::opcodes(target)
+                .into_iter()
+                .filter(|opcode| opcode.standing == Standing::Executed)
+                .map(|opcode| opcode.mnemonic)
+                .collect();
+            let untested: Vec<_> = modelled.difference(&tested).collect();
+            assert!(
+                untested.is_empty(),
+                "{target}: modelled, but never tested: {untested:?}"
+            );
+            let unknown: Vec<_> = tested.difference(&modelled).collect();
+            assert!(
+                unknown.is_empty(),
+                "{target}: tested, but not modelled: {unknown:?}"
+            );
+        }
+    }
+
+    /// The interpreter executes or refuses every opcode that LLVM knows.
+    #[test]
+    fn no_opcode_is_unknown() {
+        for target in Target::ALL {
+            let unknown: Vec<_> = modelgpu_amdgcn::opcodes(target)
+                .into_iter()
+                .filter(|opcode| opcode.standing == Standing::Unknown)
+                .collect();
+            assert!(unknown.is_empty(), "{target}: {unknown:?}");
+        }
+    }
+
+    /// No table of the interpreter has an instruction that no target has.
+    #[test]
+    fn every_modelled_instruction_is_in_a_target() {
+        let known: BTreeSet<&str> = Target::ALL
             .into_iter()
+            .flat_map(modelgpu_amdgcn::opcodes)
+            .map(|opcode| opcode.mnemonic)
             .collect();
-        let untested: Vec<_> = modelled.difference(&tested).collect();
-        assert!(
-            untested.is_empty(),
-            "modelled, but never tested: {untested:?}"
-        );
-        let unknown: Vec<_> = tested.difference(&modelled).collect();
-        assert!(unknown.is_empty(), "tested, but not modelled: {unknown:?}");
+        let strange: Vec<_> = modelgpu_amdgcn::modelled_instructions()
+            .into_iter()
+            .filter(|mnemonic| !known.contains(mnemonic))
+            .collect();
+        assert!(strange.is_empty(), "on no target: {strange:?}");
     }
 }

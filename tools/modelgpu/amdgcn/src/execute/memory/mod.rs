@@ -2,15 +2,21 @@
 
 mod access;
 mod atomic;
+mod buffer;
+mod copy;
+mod format;
 mod lds;
+mod local;
+mod resource;
 mod segment;
 
-use super::{Surroundings, Table, unmodelled};
+use super::{Operation, Surroundings, Table, unmodelled};
 use crate::error::Fault;
 use crate::isa::Instruction;
 use crate::wave::{LANES, Wave};
 use access::LaneAccess;
-use atomic::AtomicFunction;
+pub(crate) use atomic::AtomicFunction;
+pub(super) use resource::BufferResource;
 use segment::Segment;
 
 pub(crate) use segment::PRIVATE_SEGMENT_BUFFER;
@@ -49,6 +55,10 @@ enum Action {
         stride: u8,
     },
     Permute(lds::Permutation),
+    /// Elements of a typed buffer.
+    Typed(buffer::Typed),
+    /// An LDS access of another kind.
+    Local(local::Local),
 }
 
 /// The part of a register that a smaller access uses.
@@ -63,7 +73,11 @@ enum Part {
 }
 
 pub(super) fn tables() -> impl Iterator<Item = Table> {
-    segment::TABLES.into_iter().chain(lds::TABLES)
+    segment::TABLES
+        .into_iter()
+        .chain(buffer::TABLES)
+        .chain(lds::TABLES)
+        .chain([copy::OPERATIONS, local::OPERATIONS])
 }
 
 impl MemoryOperation {
@@ -78,6 +92,18 @@ impl MemoryOperation {
             return Ok(());
         }
         surroundings.memory.refresh();
+        if self.segment == Segment::Buffer
+            && let Some(buffer) = buffer::Buffer::of(instruction, wave)?
+        {
+            return buffer.execute(self.action, instruction, wave, surroundings);
+        }
+        if instruction.buffer.to_lds {
+            return copy::execute(self, instruction, wave, surroundings);
+        }
+        if let Action::Local(local) = self.action {
+            local.execute(instruction, wave, surroundings);
+            return Ok(());
+        }
         let addresses = self.segment.addresses(instruction, wave)?;
         let mut left = wave.exec();
         while left != 0 {
@@ -113,7 +139,8 @@ impl MemoryOperation {
                 Action::StoreTwo { bytes, stride } => {
                     target.store_two(wave, address, bytes, stride)?;
                 }
-                Action::Permute(_) => {}
+                Action::Typed(_) => return Err(unmodelled(instruction, "the scratch buffer")),
+                Action::Permute(_) | Action::Local(_) => {}
             }
         }
         Ok(())

@@ -22,6 +22,8 @@ pub(crate) enum ScalarOperation {
     },
     /// Writes the result only if SCC is set.
     ConditionalMove(Kind),
+    /// Moves between registers, of which M0 is added to the source's or the result's number.
+    MoveRelative { kind: Kind, source: bool },
     /// Sets or clears one bit of the result registers.
     SetBit { set: bool, result: Kind },
     /// Combines EXEC with the source and writes EXEC; the result is the old or the new EXEC.
@@ -144,6 +146,17 @@ impl ScalarOperation {
                 if wave.scc {
                     wave.set_scalar(instruction.dst, kind, value);
                 }
+            }
+            Self::MoveRelative { kind, source } => {
+                let moved = |operand: Operand| Operand(operand.0.wrapping_add(wave.m0() as u16));
+                let mut instruction = *instruction;
+                if source {
+                    instruction.src[0] = moved(instruction.src[0]);
+                } else {
+                    instruction.dst = moved(instruction.dst);
+                }
+                let value = scalar_source(&instruction, 0, kind, wave)?;
+                wave.set_scalar(instruction.dst, kind, value);
             }
             Self::SetBit { set, result } => {
                 let place = scalar_source(instruction, 0, Kind::B32, wave)?;

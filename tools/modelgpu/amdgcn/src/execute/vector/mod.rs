@@ -10,6 +10,8 @@ mod eight;
 mod gather;
 mod half;
 mod integer;
+mod matrix;
+mod media;
 mod mixed;
 mod packed;
 mod real;
@@ -59,8 +61,11 @@ pub(crate) enum VectorOperation {
     Packed(packed::Packed),
     Mixed(mixed::MixedResult),
     Dot(dot::Dot),
+    Matrix(matrix::Matrix),
     /// v_swap_b32: exchanges two registers.
     Swap,
+    /// v_mqsad_u32_u8: has a result and a source of four registers.
+    FourSums,
 }
 
 /// The direction of the carry bit per lane.
@@ -79,6 +84,7 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
         eight::OPERATIONS,
         half::OPERATIONS,
         integer::OPERATIONS,
+        media::OPERATIONS,
         mixed::OPERATIONS,
         packed::OPERATIONS,
         real::OPERATIONS,
@@ -86,6 +92,7 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
     ]
     .into_iter()
     .chain(compare::TABLES)
+    .chain(matrix::TABLES)
 }
 
 /// Makes a vector operation from a closure over one lane. The types give the kinds of the operands.
@@ -365,7 +372,9 @@ impl VectorOperation {
             Self::Packed(packed) => packed.execute(instruction, wave),
             Self::Mixed(result) => result.execute(instruction, wave),
             Self::Dot(dot) => dot.execute(instruction, wave),
+            Self::Matrix(matrix) => matrix.execute(instruction, wave),
             Self::Swap => swap(instruction, wave),
+            Self::FourSums => media::four_wide_sums(instruction, wave),
         }
     }
 }

@@ -34,6 +34,12 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
             if a == 0.0 || b == 0.0 { 0.0 } else { a * b }
         }),
     ),
+    (
+        "v_mad_legacy_f32",
+        vector!(Word, |a: f32, b: f32, c: f32| -> f32 {
+            if a == 0.0 || b == 0.0 { c } else { a * b + c }
+        }),
+    ),
     // Multiply-adds that round twice.
     (
         "v_mac_f32",
@@ -138,6 +144,14 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ),
     (
         "v_log_f32",
+        vector!(Word, |a: f32| -> f32 { f64::from(a).log2() as f32 }),
+    ),
+    (
+        "v_exp_legacy_f32",
+        vector!(Word, |a: f32| -> f32 { f64::from(a).exp2() as f32 }),
+    ),
+    (
+        "v_log_legacy_f32",
         vector!(Word, |a: f32| -> f32 { f64::from(a).log2() as f32 }),
     ),
     (
