@@ -198,6 +198,7 @@ fn outside(instruction: &Instruction, access: Access, size: u64, address: u64) -
         size,
         address,
         limit: None,
+        lane: None,
     }
 }
 
@@ -267,6 +268,7 @@ fn atomic(
                     mnemonic: instruction.mnemonic,
                     size,
                     address: range.start,
+                    lane: None,
                 },
             })?,
     };
