@@ -160,6 +160,18 @@ fn unmodelled_instructions_are_named() {
 }
 
 #[test]
+fn images_are_refused() {
+    let wanted = Fault::Refused {
+        mnemonic: "image_store",
+        reason: "accesses an image, of which the model lacks the layouts",
+    };
+    assert_eq!(
+        fault("image_store v[0:3], v4, s[0:7] dmask:0xf unorm da"),
+        wanted
+    );
+}
+
+#[test]
 fn unmodelled_forms_are_named() {
     for (body, mnemonic, form) in [
         (
@@ -189,9 +201,10 @@ fn unmodelled_forms_are_named() {
             "a hardware register other than MODE",
         ),
         (
-            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3",
-            "s_setreg_imm32_b32",
-            "a rounding mode other than to nearest even",
+            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3
+             v_fma_mix_f32 v2, v0, v0, v0",
+            "v_fma_mix_f32",
+            "this rounding mode",
         ),
         (
             "scratch_load_dword v2, off lds",
