@@ -51,6 +51,8 @@ pub struct DispatchContext<'a> {
     /// The interpreter calls this when a wave sends the host an interrupt. The argument is M0: the
     /// low bits of an event's id.
     pub interrupt: &'a (dyn Fn(u32) + Sync),
+    /// The GPU's clock in ticks of 10 ns. It never goes back.
+    pub clock: &'a (dyn Fn() -> u64 + Sync),
     /// The files of code objects, in which the interpreter looks for source lines.
     pub files: &'a dyn Files,
     /// The threads that run the workgroups. The other functions here are called on these threads.

@@ -2,7 +2,7 @@
 //! out the kernel arguments, the hidden ones included.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::code::Code;
@@ -235,6 +235,7 @@ impl Program {
         };
         let warnings = Mutex::new(Vec::new());
         let interrupts = Mutex::new(Vec::new());
+        let ticks = AtomicU64::new(1);
         let context = DispatchContext {
             packet_address: self.arena.allocate(&packet.to_bytes()),
             // The program has no queue. A kernel that reads the queue faults.
@@ -244,6 +245,8 @@ impl Program {
             dispatch_id: self.launches,
             beyond_lds: &|warning| push(&warnings, warning),
             interrupt: &|data| push(&interrupts, data),
+            // Each look takes a tick, so that results repeat.
+            clock: &|| ticks.fetch_add(1, Ordering::Relaxed),
             files: &self.file,
             workers: &ScopedWorkers {
                 threads: self.threads,
