@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::error::Fault;
-use crate::execute::{GridBarriers, Operation, resolve};
+use crate::execute::{GridBarriers, Operation, Simd, Step, resolve};
 use crate::isa::{Instruction, decode};
 use crate::memory::View;
 use crate::target::Target;
@@ -25,6 +25,7 @@ const VACANT: u32 = u32::MAX;
 /// the next.
 pub struct Code {
     target: Target,
+    simd: Simd,
     cores: Vec<Core>,
     barriers: Arc<GridBarriers>,
     dispatch: u64,
@@ -40,6 +41,7 @@ pub(crate) struct Core {
 /// A cache of decoded instructions.
 pub(crate) struct Decoder {
     target: Target,
+    simd: Simd,
     entries: Vec<Entry>,
     pages: Vec<[u32; PAGE]>,
     page_by_number: HashMap<u64, usize>,
@@ -52,13 +54,16 @@ struct Entry {
     words: [u32; 2],
     /// The dispatch that last compared `words` with memory.
     verified: u64,
+    /// The entry of the instruction behind this one, once it is known.
+    next: u32,
     decoded: Decoded,
 }
 
 /// An instruction and its operation; `None` if the interpreter does not model it.
 pub(crate) struct Decoded {
+    pub step: Step,
     pub instruction: Instruction,
-    pub operation: Option<Operation>,
+    pub operation: Option<&'static Operation>,
     /// The wave looks at memory that other workgroups or the host may write, as one that waits for
     /// them does again and again.
     pub polls: bool,
@@ -71,10 +76,24 @@ impl Code {
     pub fn new(target: Target) -> Self {
         Self {
             target,
+            simd: Simd::best(),
             cores: Vec::new(),
             barriers: Arc::default(),
             dispatch: 0,
         }
+    }
+
+    /// Chooses the host's instructions for vector operations. All give equal results.
+    pub fn set_simd(&mut self, simd: Simd) {
+        *self = Self {
+            simd,
+            ..Self::new(self.target)
+        };
+    }
+
+    /// The host's instructions for vector operations.
+    pub(crate) fn simd(&self) -> Simd {
+        self.simd
     }
 
     /// The barriers of grids.
@@ -91,10 +110,10 @@ impl Code {
     /// Returns what each thread keeps.
     pub(crate) fn begin_dispatch(&mut self, threads: usize) -> &mut [Core] {
         self.dispatch += 1;
-        let target = self.target;
+        let (target, simd) = (self.target, self.simd);
         while self.cores.len() < threads {
             self.cores.push(Core {
-                decoder: Decoder::new(target),
+                decoder: Decoder::new(target, simd),
                 waves: Vec::new(),
             });
         }
@@ -114,9 +133,10 @@ impl Code {
 }
 
 impl Decoder {
-    fn new(target: Target) -> Self {
+    fn new(target: Target, simd: Simd) -> Self {
         Self {
             target,
+            simd,
             entries: Vec::new(),
             pages: Vec::new(),
             page_by_number: HashMap::new(),
@@ -127,7 +147,7 @@ impl Decoder {
 
     fn begin_dispatch(&mut self, dispatch: u64) {
         if self.entries.len() > LIMIT {
-            *self = Self::new(self.target);
+            *self = Self::new(self.target, self.simd);
         }
         self.dispatch = dispatch;
     }
@@ -139,8 +159,35 @@ impl Decoder {
             .map(|entry| entry.decoded.instruction.mnemonic)
     }
 
-    /// Returns the instruction at `pc`, decoded on its first use in a dispatch.
-    pub(crate) fn fetch(&mut self, pc: u64, memory: &mut View<'_>) -> Result<&Decoded, Fault> {
+    /// The instruction with an index that [`Decoder::fetch`] or [`Decoder::following`] returned.
+    #[inline(always)]
+    pub(crate) fn at(&self, index: u32) -> &Decoded {
+        &self.entries[index as usize].decoded
+    }
+
+    /// The index of the instruction at `pc`, which lies behind the one at `index`.
+    #[inline(always)]
+    pub(crate) fn following(
+        &mut self,
+        index: u32,
+        pc: u64,
+        memory: &mut View<'_>,
+    ) -> Result<u32, Fault> {
+        let next = self.entries[index as usize].next;
+        let is_known = self
+            .entries
+            .get(next as usize)
+            .is_some_and(|entry| entry.verified == self.dispatch);
+        if is_known {
+            return Ok(next);
+        }
+        let next = self.fetch(pc, memory)?;
+        self.entries[index as usize].next = next;
+        Ok(next)
+    }
+
+    /// The index of the instruction at `pc`, decoded on its first use in a dispatch.
+    pub(crate) fn fetch(&mut self, pc: u64, memory: &mut View<'_>) -> Result<u32, Fault> {
         let page = self.page(pc / (4 * PAGE as u64));
         let slot = (pc / 4) as usize % PAGE;
         let index = self.pages[page][slot];
@@ -148,10 +195,9 @@ impl Decoder {
             && self.entries[index as usize].verified == self.dispatch
             && pc.is_multiple_of(4)
         {
-            return Ok(&self.entries[index as usize].decoded);
+            return Ok(index);
         }
-        let index = self.refetch(pc, page, slot, memory)?;
-        Ok(&self.entries[index].decoded)
+        self.refetch(pc, page, slot, memory)
     }
 
     fn page(&mut self, number: u64) -> usize {
@@ -174,7 +220,7 @@ impl Decoder {
         page: usize,
         slot: usize,
         memory: &mut View<'_>,
-    ) -> Result<usize, Fault> {
+    ) -> Result<u32, Fault> {
         let fault = Fault::Fetch { address: pc };
         if !pc.is_multiple_of(4) {
             return Err(fault);
@@ -186,26 +232,32 @@ impl Decoder {
         let index = self.pages[page][slot];
         if index != VACANT && self.entries[index as usize].words == words {
             self.entries[index as usize].verified = self.dispatch;
-            return Ok(index as usize);
+            return Ok(index);
         }
         let instruction =
             decode(words, self.target).map_err(|error| Fault::IllegalInstruction {
                 words: error.words,
                 target: self.target.name(),
             })?;
+        let operation = resolve(instruction.mnemonic);
         let decoded = Decoded {
+            step: operation.map_or(Step::Other, |operation| {
+                Step::new(operation, &instruction, self.simd)
+            }),
             instruction,
-            operation: resolve(instruction.mnemonic),
+            operation,
             polls: polls(first, self.target),
             sleeps: matches!(instruction.mnemonic, "s_sleep" | "ds_gws_barrier"),
         };
         self.entries.push(Entry {
             words,
             verified: self.dispatch,
+            next: VACANT,
             decoded,
         });
-        self.pages[page][slot] = (self.entries.len() - 1) as u32;
-        Ok(self.entries.len() - 1)
+        let index = (self.entries.len() - 1) as u32;
+        self.pages[page][slot] = index;
+        Ok(index)
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::code::Code;
-use crate::code_object::{KernelDescriptor, KernelIdentity};
+use crate::code_object::{Files, KernelDescriptor, KernelIdentity};
 use crate::error::{DispatchError, LaunchProblem, Site};
-use crate::execute::{GridBarriers, LdsAccess, PRIVATE_SEGMENT_BUFFER};
+use crate::execute::{GridBarriers, LdsAccess, PRIVATE_SEGMENT_BUFFER, Simd};
 use crate::isa::Operand;
 use crate::memory::{AddressSpace, View};
 use crate::packet::DispatchPacket;
@@ -51,6 +51,10 @@ pub struct DispatchContext<'a> {
     /// The interpreter calls this when a wave sends the host an interrupt. The argument is M0: the
     /// low bits of an event's id.
     pub interrupt: &'a (dyn Fn(u32) + Sync),
+    /// The GPU's clock in ticks of 10 ns. It never goes back.
+    pub clock: &'a (dyn Fn() -> u64 + Sync),
+    /// The files of code objects, in which the interpreter looks for source lines.
+    pub files: &'a dyn Files,
     /// The threads that run the workgroups. The other functions here are called on these threads.
     pub workers: &'a dyn Workers,
     /// The interpreter polls this: true ends the dispatch with [`DispatchError::Cancelled`].
@@ -102,6 +106,7 @@ pub fn dispatch(
         memory,
         barriers: code.barriers(),
         allotted: packet.group_segment_size.next_multiple_of(LDS_GRANULE),
+        simd: code.simd(),
     };
     schedule::run(&dispatch, code, context.workers, context.cancelled)
 }
@@ -149,6 +154,7 @@ pub(crate) struct Dispatch<'a> {
     pub barriers: Arc<GridBarriers>,
     /// Bytes of LDS of a workgroup.
     allotted: u32,
+    simd: Simd,
 }
 
 impl Dispatch<'_> {
@@ -232,12 +238,13 @@ impl Dispatch<'_> {
         };
         let units = self.target.compute_units();
         let mut waves = spare.split_off(spare.len() - count.min(spare.len()));
-        waves.resize_with(count, Wave::new);
+        waves.resize_with(count, || Wave::new(self.simd));
         for (number, wave) in waves.iter_mut().enumerate() {
             let first = number * LANES;
             wave.state = State::Running;
             wave.scc = false;
             wave.apertures = apertures;
+            wave.simd = self.simd;
             wave.scratch.resize(scratch);
             wave.indexed = 0;
             wave.grid_wait = None;
@@ -324,6 +331,7 @@ impl Dispatch<'_> {
         let identity = KernelIdentity::find(self.memory, self.packet.kernel_object);
         Site {
             offset: identity.offset(pc),
+            source: identity.line(self.memory, self.context.files, pc),
             kernel: identity.kernel,
             code_object: identity.code_object.to_string(),
             pc,

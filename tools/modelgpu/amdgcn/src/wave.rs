@@ -1,9 +1,10 @@
 //! A wave of 64 work-items: its registers and its scratch memory.
 
 use crate::compute_units::Place;
-use crate::execute::GridWait;
 use crate::execute::value::Kind;
+use crate::execute::{GridWait, Simd};
 use crate::isa::{Operand, inline_constant};
+use crate::registers::Registers;
 
 /// Work-items of a wave. Both targets run wave64 only.
 pub(crate) const LANES: usize = 64;
@@ -16,8 +17,6 @@ pub(crate) type Longs = [u64; LANES];
 /// SGPRs, VCC, M0 and EXEC by operand code, with room behind them. A bad program may start a wide
 /// access at the last one; the interpreter must not crash then.
 const SCALARS: usize = 128 + 16;
-/// 256 VGPRs, 256 accumulation VGPRs, and room for a wide access at the last one.
-const VECTORS: usize = 512 + 32;
 
 /// The state of a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +56,7 @@ impl Scratch {
 
 pub(crate) struct Wave {
     pub scalars: [u32; SCALARS],
-    pub vectors: Box<[Words]>,
+    pub vectors: Box<Registers>,
     pub scc: bool,
     pub pc: u64,
     pub state: State,
@@ -67,16 +66,18 @@ pub(crate) struct Wave {
     pub scratch: Scratch,
     pub apertures: Apertures,
     pub place: Place,
+    /// The host's instructions for vector operations.
+    pub simd: Simd,
     /// The wave waits at a barrier of the grid.
     pub grid_wait: Option<GridWait>,
 }
 
 impl Wave {
     /// Creates a wave without private memory. Registers hold zeros; hardware promises nothing.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(simd: Simd) -> Self {
         Self {
             scalars: [0; SCALARS],
-            vectors: vec![[0; LANES]; VECTORS].into_boxed_slice(),
+            vectors: Registers::zeroed(),
             scc: false,
             pc: 0,
             state: State::Running,
@@ -85,6 +86,7 @@ impl Wave {
             scratch: Scratch::default(),
             apertures: Apertures::default(),
             place: Place::default(),
+            simd,
             grid_wait: None,
         }
     }
@@ -148,8 +150,8 @@ impl Wave {
                 self.word(operand).into()
             });
         }
-        if let Some(value) = inline_constant(operand, kind.float_format()) {
-            return Some(if long { value } else { value & 0xffff_ffff });
+        if let Some(value) = constant(operand, kind, literal) {
+            return Some(value);
         }
         Some(match operand {
             // A 32-bit operand reads the high half of an aperture.
@@ -160,11 +162,6 @@ impl Wave {
             Operand::VCCZ => (self.vcc() == 0).into(),
             Operand::EXECZ => (self.exec() == 0).into(),
             Operand::SCC => self.scc.into(),
-            Operand::LITERAL => match kind {
-                Kind::F64 => u64::from(literal) << 32,
-                Kind::I64 => literal as i32 as u64,
-                _ => literal.into(),
-            },
             _ => return None,
         })
     }
@@ -207,6 +204,22 @@ impl Wave {
     }
 }
 
+/// The value of a constant operand; `None` if the operand is not one.
+pub(crate) fn constant(operand: Operand, kind: Kind, literal: u32) -> Option<u64> {
+    if let Some(value) = inline_constant(operand, kind.float_format()) {
+        return Some(if kind.is_long() {
+            value
+        } else {
+            value & 0xffff_ffff
+        });
+    }
+    (operand == Operand::LITERAL).then(|| match kind {
+        Kind::F64 => u64::from(literal) << 32,
+        Kind::I64 => literal as i32 as u64,
+        _ => literal.into(),
+    })
+}
+
 /// The MODE register's floating-point fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mode(pub u32);
@@ -223,6 +236,11 @@ impl Mode {
     /// Returns whether all rounding is to nearest even, the only modelled mode.
     pub(crate) fn rounds_to_nearest(self) -> bool {
         self.0 & 0xf == 0
+    }
+
+    /// Returns whether denormal numbers of all kinds stay as they are.
+    pub(crate) fn keeps_denormals(self) -> bool {
+        self.0 >> 4 & 0xf == 0xf
     }
 
     /// Returns whether denormal sources of a kind read as zero.

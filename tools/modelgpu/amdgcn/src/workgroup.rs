@@ -114,16 +114,32 @@ fn take_turn(
     surroundings: &mut Surroundings<'_>,
 ) -> Result<bool, (u64, Fault)> {
     let mut poll = Poll::default();
+    let mut fetched = None;
     for _ in 0..TURN {
         if wave.state != State::Running {
             break;
         }
         let pc = wave.pc;
-        let decoded = code
-            .fetch(pc, &mut surroundings.memory)
-            .map_err(|fault| (pc, fault))?;
+        // Most instructions follow the one before.
+        let index = match fetched {
+            Some((index, next)) if next == pc => {
+                code.following(index, pc, &mut surroundings.memory)
+            }
+            _ => code.fetch(pc, &mut surroundings.memory),
+        }
+        .map_err(|fault| (pc, fault))?;
+        let decoded = code.at(index);
+        let next = pc.wrapping_add(decoded.instruction.size.into());
+        fetched = Some((index, next));
+        surroundings.instructions += 1;
+        wave.pc = next;
+        if decoded.step.execute(wave) {
+            continue;
+        }
         let instruction = &decoded.instruction;
         let Some(operation) = decoded.operation else {
+            surroundings.instructions -= 1;
+            wave.pc = pc;
             let mnemonic = instruction.mnemonic;
             return Err((
                 pc,
@@ -133,8 +149,6 @@ fn take_turn(
                 },
             ));
         };
-        surroundings.instructions += 1;
-        wave.pc = pc.wrapping_add(instruction.size.into());
         execute(operation, instruction, wave, surroundings).map_err(|fault| (pc, fault))?;
         if decoded.sleeps || decoded.polls && poll.waits(pc, wave.vector(instruction.dst)) {
             return Ok(true);

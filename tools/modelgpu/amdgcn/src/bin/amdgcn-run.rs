@@ -4,6 +4,7 @@
 //! amdgcn-run OBJECT SPEC OUTDIR
 //! amdgcn-run --decode OBJECT
 //! amdgcn-run --modelled
+//! amdgcn-run --simd
 //! amdgcn-run --account
 //! ```
 //!
@@ -18,7 +19,8 @@
 //! mnemonics that the interpreter executes. `--account` prints, for each target, the number of
 //! opcodes that LLVM knows, that the interpreter executes and that it refuses, with the reasons. If
 //! `AMDGCN_RUN_STATISTICS` is set, the tool prints the number of instructions and their rate on
-//! standard error. `AMDGCN_RUN_THREADS` is the number of threads that run a launch, 1 by default.
+//! standard error. `AMDGCN_RUN_THREADS` is the number of threads that run a launch, 1 by default. `AMDGCN_RUN_SIMD` names
+//! the host's vector instructions: `--simd` prints the names of those that this processor has.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -27,7 +29,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use modelgpu_amdgcn::memory::Arena;
-use modelgpu_amdgcn::{Argument, Launch, Opcode, Program, Standing, Target};
+use modelgpu_amdgcn::{Argument, Launch, Opcode, Program, Simd, Standing, Target};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -39,6 +41,12 @@ fn main() -> ExitCode {
             }
             Ok(())
         }
+        ["--simd"] => {
+            for (name, _) in Simd::available() {
+                println!("{name}");
+            }
+            Ok(())
+        }
         ["--account"] => {
             for target in Target::ALL {
                 account(target);
@@ -47,7 +55,7 @@ fn main() -> ExitCode {
         }
         [object, spec, directory] => run(object, spec, Path::new(directory)),
         _ => Err(
-            "usage: amdgcn-run OBJECT SPEC OUTDIR | --decode OBJECT | --modelled | --account"
+            "usage: amdgcn-run OBJECT SPEC OUTDIR | --decode OBJECT | --modelled | --account | --simd"
                 .into(),
         ),
     };
@@ -114,6 +122,18 @@ fn run(object: &str, spec: &str, directory: &Path) -> Result<(), Box<dyn Error>>
         let number = threads.parse();
         program
             .set_threads(number.map_err(|error| format!("AMDGCN_RUN_THREADS={threads}: {error}"))?);
+    }
+    if let Some(wanted) = std::env::var_os("AMDGCN_RUN_SIMD") {
+        let levels = Simd::available();
+        let level = levels.iter().find(|(name, _)| *name == wanted);
+        let names: Vec<_> = levels.iter().map(|(name, _)| *name).collect();
+        let (_, simd) = level.ok_or_else(|| {
+            format!(
+                "AMDGCN_RUN_SIMD={wanted:?}: this processor has {}",
+                names.join(", ")
+            )
+        })?;
+        program.set_simd(*simd);
     }
     let spec = String::from_utf8(read(spec)?)?;
     let mut buffers: Vec<(u64, u64)> = Vec::new();

@@ -10,6 +10,7 @@ mod lds;
 mod local;
 mod resource;
 mod segment;
+mod whole;
 
 use super::{Operation, Surroundings, Table, unmodelled};
 use crate::error::Fault;
@@ -21,6 +22,7 @@ pub(super) use resource::BufferResource;
 use segment::Segment;
 
 pub(crate) use segment::PRIVATE_SEGMENT_BUFFER;
+pub(crate) use whole::Span;
 
 /// The semantics of a vector memory instruction.
 #[derive(Clone, Copy)]
@@ -110,6 +112,9 @@ impl MemoryOperation {
             return Ok(());
         }
         let addresses = self.segment.addresses(instruction, wave)?;
+        if whole::execute(self.action, &addresses, instruction, wave, surroundings) {
+            return Ok(());
+        }
         let mut left = wave.exec();
         while left != 0 {
             let lane = left.trailing_zeros() as usize % LANES;
@@ -117,6 +122,7 @@ impl MemoryOperation {
             let (space, address) = addresses.of(lane, instruction, wave);
             let mut target = LaneAccess {
                 instruction,
+                is_lds: self.segment == Segment::Lds,
                 lane,
                 space,
                 surroundings,

@@ -298,14 +298,14 @@ pub(super) const TABLES: [Table; 8] = [
 
 /// The part of one instruction's addresses that all lanes share.
 pub(super) struct Addresses {
-    segment: Segment,
+    pub segment: Segment,
     /// Added to each lane's own part.
-    base: u64,
+    pub base: u64,
     /// The width of the lane's part: 64 bits, 32 bits, or none.
-    vector: VectorPart,
+    pub vector: VectorPart,
 }
 
-enum VectorPart {
+pub(super) enum VectorPart {
     Absent,
     Word,
     Pair,

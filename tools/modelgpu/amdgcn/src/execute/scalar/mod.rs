@@ -4,12 +4,15 @@ mod arithmetic;
 mod bits;
 mod compare;
 mod logic;
+mod prepared;
 
 use super::value::Kind;
 use super::{Table, scalar_source};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
 use crate::wave::Wave;
+
+pub(crate) use prepared::ScalarStep;
 
 #[derive(Clone, Copy)]
 pub(crate) enum ScalarOperation {
