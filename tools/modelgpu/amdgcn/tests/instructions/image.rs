@@ -270,7 +270,7 @@ fn stores() -> Vec<Case> {
             |lane, old| {
                 let n = lane as u32;
                 if n < 40 {
-                    n | 2 * n << 8 | 255 << 16 | 128 << 24
+                    n | (2 * n) << 8 | 255 << 16 | 128 << 24
                 } else {
                     old
                 }
@@ -283,7 +283,7 @@ fn stores() -> Vec<Case> {
             "v[14:15], v20, s[36:43] dmask:0x3 unorm",
             |lane, old| {
                 let n = lane as u32;
-                if n < 40 { 2 * n | n << 16 } else { old }
+                if n < 40 { (2 * n) | (n << 16) } else { old }
             },
         ),
         case(

@@ -509,6 +509,7 @@ impl ImageAccess<'_, '_> {
                         mnemonic: self.instruction.mnemonic,
                         size: size.into(),
                         address,
+                        lane: Some(lane as u8),
                     },
                 })?,
         };
@@ -530,6 +531,7 @@ impl ImageAccess<'_, '_> {
             size: size.into(),
             address,
             limit: None,
+            lane: Some(self.lane as u8),
         }
     }
 }
