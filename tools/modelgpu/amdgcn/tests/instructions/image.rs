@@ -24,7 +24,7 @@ struct Image {
     kind: u32,
     size: [u32; 3],
     pitch: u32,
-    /// Of four components.
+    /// The source of each of the four components.
     selection: [u32; 4],
 }
 

@@ -32,8 +32,9 @@ mod trigonometry;
 
 use std::collections::BTreeSet;
 
-use harness::{Case, check};
 use modelgpu_amdgcn::{Standing, Target};
+
+use harness::{Case, check};
 
 macro_rules! families {
     ($($family:ident),* $(,)?) => {

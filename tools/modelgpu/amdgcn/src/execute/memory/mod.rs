@@ -17,10 +17,10 @@ use crate::error::Fault;
 use crate::isa::Instruction;
 use crate::wave::{LANES, Wave};
 use access::LaneAccess;
-pub(crate) use atomic::AtomicFunction;
-pub(super) use resource::BufferResource;
 use segment::Segment;
 
+pub(crate) use atomic::AtomicFunction;
+pub(super) use resource::BufferResource;
 pub(crate) use segment::PRIVATE_SEGMENT_BUFFER;
 pub(crate) use whole::Span;
 

@@ -9,7 +9,7 @@
 use super::super::value::{Half, Kind};
 use super::super::{Operation, scalar_source, unmodelled};
 use super::VectorOperation;
-use super::eight::{self, Format};
+use super::eight::{BF8, FP8, Format};
 use super::gather::flush;
 use crate::error::Fault;
 use crate::isa::{Instruction, MatrixControl, Operand};
@@ -47,11 +47,10 @@ enum Element {
     NegatedDouble,
 }
 
-use Element::{
+use self::Element::{
     Brain, Byte, Double, Eight, FlushedBrain, FlushedHalf, Half as Halves, NegatedDouble, Short,
     Single,
 };
-use eight::{BF8, FP8};
 
 const fn dense(size: usize, depth: usize, blocks: usize, element: Element) -> Operation {
     Operation::Vector(VectorOperation::Matrix(Matrix {

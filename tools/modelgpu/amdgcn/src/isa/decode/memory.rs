@@ -1,9 +1,8 @@
 //! DS, FLAT (with GLOBAL and SCRATCH), MUBUF, MTBUF and MIMG.
 
 use super::{Fields, Words, sign_extend};
-use crate::isa::ImageControl;
 use crate::isa::operand::Operand;
-use crate::isa::tables;
+use crate::isa::{ImageControl, tables};
 use crate::target::Target;
 
 pub(super) fn decode_lds(words: Words) -> Fields {
