@@ -57,7 +57,10 @@ TWO_V, THREE_V = vop3_sources(vgpr(2), vgpr(4)), vop3_sources(vgpr(2), vgpr(4), 
 
 # encoding: (number of opcodes, probes in order of preference)
 ENCODINGS = {
-    "SOP2": (96, [lambda op: (0x80000000 | op << 23 | 4 << 16 | 2 << 8 | 2,)]),
+    "SOP2": (96, [
+        lambda op: (0x80000000 | op << 23 | 4 << 16 | 2 << 8 | 2,),
+        lambda op: (0x80000000 | op << 23 | 2 << 8 | 2,),
+    ]),
     "SOPK": (32, [
         lambda op: (0xB0000000 | op << 23 | 4 << 16 | 4,),
         lambda op: (0xB0000000 | op << 23 | 1, LITERAL),
