@@ -1,6 +1,7 @@
 //! The options that targets get, and what the package rejects. Nothing is built.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use super::{Prefix, Project};
 use crate::support::command::{Ended, run};
@@ -90,6 +91,26 @@ fn an_interface_library_hands_the_flags_on() {
     let commands = Commands::of(&text, &[]);
     assert_eq!(commands.rocovs("one.dir/a.cpp.o"), [""; 0]);
     assert_eq!(commands.rocovs("two.dir/a.cpp.o").len(), 1);
+}
+
+/// hipcc is no clang, but says which clang it calls.
+#[test]
+fn the_clang_that_hipcc_calls_is_asked_for_its_flags() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let hipcc = directory.path().join("hipcc");
+    // It would compile for the GPU of the machine, so it must not be the compiler that `rocov flags` asks.
+    let script = "#!/bin/sh\n\
+                  case \"$*\" in\n\
+                    --version) echo 'HIP version: 7.0'; /usr/lib/llvm-22/bin/clang++ --version ;;\n\
+                    *cuda-device-only*) exit 1 ;;\n\
+                    *) exec clang++-22 \"$@\" ;;\n\
+                  esac\n";
+    fs::write(&hipcc, script).expect("a file can be written");
+    fs::set_permissions(&hipcc, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let text = format!("{PROJECT}rocov_add_coverage(one)\n");
+    let compiler = format!("-DCMAKE_CXX_COMPILER={}", hipcc.display());
+    let commands = Commands::of(&text, &[&compiler]);
+    assert_eq!(commands.rocovs("one.dir/a.cpp.o").len(), 1);
 }
 
 #[test]
