@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use super::{Prefix, Project};
-use crate::support::command::{Ended, run};
+use crate::support::command::{Ended, limited, run};
 use crate::support::json::json;
 
 /// The words of the commands that compile these sources.
@@ -91,6 +91,34 @@ fn an_interface_library_hands_the_flags_on() {
     let commands = Commands::of(&text, &[]);
     assert_eq!(commands.rocovs("one.dir/a.cpp.o"), [""; 0]);
     assert_eq!(commands.rocovs("two.dir/a.cpp.o").len(), 1);
+}
+
+#[test]
+fn an_installed_target_has_no_flags() {
+    let project = Project::with(&format!(
+        "{PROJECT}rocov_add_coverage(one HOST)\n\
+         install(TARGETS one EXPORT targets)\n\
+         install(EXPORT targets DESTINATION lib)\n"
+    ));
+    for source in ["a.cpp", "b.cpp", "c.c"] {
+        fs::write(project.path(source), "").expect("a file can be written");
+    }
+    let mut cmake = project.configuration();
+    cmake.args([
+        "-DCMAKE_CXX_COMPILER=clang++-22",
+        "-DCMAKE_C_COMPILER=clang-22",
+    ]);
+    run(&mut cmake).success();
+    // The folder's name has a hash in later releases of CMake.
+    let mut find = limited("find");
+    find.arg(project.path("build/CMakeFiles/Export"));
+    let found = run(find.args(["-name", "targets.cmake"])).success().stdout;
+    let exported = fs::read_to_string(found.trim()).expect("the exported targets");
+    assert!(
+        exported.contains("add_library(one STATIC IMPORTED)"),
+        "{exported}"
+    );
+    assert!(!exported.contains("rocov"), "{exported}");
 }
 
 /// hipcc is no clang, but says which clang it calls.
