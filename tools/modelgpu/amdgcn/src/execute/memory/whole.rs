@@ -2,7 +2,7 @@
 //! special care. The other module, `access.rs`, executes every access, lane by lane.
 
 use super::super::Surroundings;
-use super::super::simd::{Leveled, Simd, SpanFunction, leveled};
+use super::super::simd::{Leveled, SpanFunction, leveled};
 use super::atomic::AtomicFunction;
 use super::segment::{Addresses, Segment, VectorPart};
 use super::{Action, Part};
@@ -57,15 +57,18 @@ const SPAN: Leveled<SpanFunction> =
     );
 
 impl Span {
-    /// The addresses of the active lanes, of which there is one at least.
-    fn new(addresses: &Addresses, instruction: &Instruction, wave: &Wave, simd: Simd) -> Self {
-        let mut span = Self {
+    pub(crate) fn new() -> Self {
+        Self {
             addresses: [0; LANES],
             lowest: 0,
             highest: 0,
             bits: 0,
             rises: false,
-        };
+        }
+    }
+
+    /// Computes the addresses of the active lanes, of which there is one at least.
+    fn set(&mut self, addresses: &Addresses, instruction: &Instruction, wave: &Wave) {
         let register = instruction.src[0].vector_index().unwrap_or_default();
         let vectors = &wave.vectors;
         let [low, high] = match addresses.vector {
@@ -73,9 +76,8 @@ impl Span {
             VectorPart::Word => [&vectors[register], &ZEROS],
             VectorPart::Pair => [&vectors[register], &vectors[register + 1]],
         };
-        SPAN.select(simd)
-            .call(low, high, addresses.base, wave.exec(), &mut span);
-        span
+        SPAN.select(wave.simd)
+            .call(low, high, addresses.base, wave.exec(), self);
     }
 
     /// Returns whether `bytes` from each address on lie in `len` bytes.
@@ -100,12 +102,13 @@ pub(super) fn execute(
     if lanes & (lanes - 1) == 0 {
         return false;
     }
+    surroundings.span.set(addresses, instruction, wave);
     match addresses.segment {
-        Segment::Lds => lds(action, addresses, instruction, wave, surroundings),
-        Segment::Global | Segment::Flat => {
-            global(action, addresses, instruction, wave, surroundings)
+        Segment::Lds => lds(action, instruction, wave, surroundings),
+        Segment::Global | Segment::Flat => global(action, instruction, wave, surroundings),
+        Segment::Scratch | Segment::Buffer => {
+            scratch(action, instruction, wave, &surroundings.span)
         }
-        Segment::Scratch | Segment::Buffer => scratch(action, addresses, instruction, wave),
     }
 }
 
@@ -119,7 +122,6 @@ fn data(action: Action, instruction: &Instruction) -> Option<usize> {
 
 fn global(
     action: Action,
-    addresses: &Addresses,
     instruction: &Instruction,
     wave: &mut Wave,
     surroundings: &mut Surroundings<'_>,
@@ -128,8 +130,7 @@ fn global(
         return false;
     };
     let (simd, lanes) = (wave.simd, wave.exec());
-    let memory = &mut surroundings.memory;
-    let span = Span::new(addresses, instruction, wave, simd);
+    let Surroundings { memory, span, .. } = surroundings;
     match action {
         Action::Load {
             bytes,
@@ -139,14 +140,14 @@ fn global(
             let Registers {
                 vectors, results, ..
             } = &mut *wave.vectors;
-            if !memory.load_lanes(&span, bytes.into(), results) {
+            if !memory.load_lanes(span, bytes.into(), results) {
                 return false;
             }
             if bytes < 4 {
                 extend(&mut results[0], bytes, sign_extend);
             }
             for (word, results) in results.iter().enumerate().take(words_of(bytes)) {
-                write(simd, &mut vectors[register + word], results, lanes);
+                simd.blend(&mut vectors[register + word], results, lanes);
             }
             true
         }
@@ -155,13 +156,13 @@ fn global(
             part: Part::Whole,
         } => {
             let values = &wave.vectors[register..register + words_of(bytes)];
-            memory.store_lanes(&span, lanes, bytes.into(), values)
+            memory.store_lanes(span, lanes, bytes.into(), values)
         }
         Action::Atomic {
             function: AtomicFunction::Add,
             bytes: 4,
             returns: false,
-        } if !instruction.returns => memory.add_lanes(&span, lanes, &wave.vectors[register]),
+        } if !instruction.returns => memory.add_lanes(span, lanes, &wave.vectors[register]),
         _ => false,
     }
 }
@@ -180,14 +181,6 @@ fn extend(words: &mut Words, bytes: u8, sign_extend: bool) {
     }
 }
 
-fn write(simd: Simd, register: &mut Words, results: &Words, lanes: u64) {
-    if lanes == u64::MAX {
-        *register = *results;
-    } else {
-        simd.blend(register, results, lanes);
-    }
-}
-
 /// The active lanes by number.
 fn active(lanes: u64) -> impl Iterator<Item = usize> {
     let mut left = lanes;
@@ -200,7 +193,6 @@ fn active(lanes: u64) -> impl Iterator<Item = usize> {
 
 fn lds(
     action: Action,
-    addresses: &Addresses,
     instruction: &Instruction,
     wave: &mut Wave,
     surroundings: &mut Surroundings<'_>,
@@ -209,8 +201,8 @@ fn lds(
         return false;
     };
     let (simd, lanes) = (wave.simd, wave.exec());
-    let lds = &mut surroundings.lds[..];
-    let span = Span::new(addresses, instruction, wave, simd);
+    let Surroundings { lds, span, .. } = surroundings;
+    let span = &**span;
     let offset = instruction.immediate as u64;
     match action {
         Action::Load {
@@ -240,9 +232,9 @@ fn lds(
                     }
                     extend(results, bytes, sign_extend);
                 } else {
-                    load_words(lds, &span, offset, results);
+                    load_words(lds, span, offset, results);
                 }
-                write(simd, &mut vectors[register + word], results, lanes);
+                simd.blend(&mut vectors[register + word], results, lanes);
             }
             true
         }
@@ -262,7 +254,7 @@ fn lds(
                         .copy_from_slice(&value[..usize::from(bytes)]);
                 }
             } else {
-                store_words(lds, &span, lanes, offset as usize, values);
+                store_words(lds, span, lanes, offset as usize, values);
             }
             true
         }
@@ -277,9 +269,9 @@ fn lds(
                     let Registers {
                         vectors, results, ..
                     } = &mut *wave.vectors;
-                    load_words(lds, &span, offset as usize + 4 * word, &mut results[0]);
+                    load_words(lds, span, offset as usize + 4 * word, &mut results[0]);
                     let place = register + number * words_of(bytes) + word;
-                    write(simd, &mut vectors[place], &results[0], lanes);
+                    simd.blend(&mut vectors[place], &results[0], lanes);
                 }
             }
             true
@@ -385,17 +377,11 @@ fn store_words(memory: &mut [u8], span: &Span, lanes: u64, offset: usize, values
 }
 
 /// Scratch: each lane has its own share, and most accesses are at one address.
-fn scratch(
-    action: Action,
-    addresses: &Addresses,
-    instruction: &Instruction,
-    wave: &mut Wave,
-) -> bool {
+fn scratch(action: Action, instruction: &Instruction, wave: &mut Wave, span: &Span) -> bool {
     let Some(register) = data(action, instruction) else {
         return false;
     };
-    let (simd, lanes) = (wave.simd, wave.exec());
-    let span = Span::new(addresses, instruction, wave, simd);
+    let lanes = wave.exec();
     let share = wave.scratch.per_lane;
     match action {
         Action::Load {

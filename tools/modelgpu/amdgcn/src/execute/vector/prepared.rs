@@ -225,7 +225,7 @@ impl VectorStep {
                     vectors, results, ..
                 } = &mut *wave.vectors;
                 run.call(places.map(|place| &vectors[place]), &mut results[0]);
-                write(simd, &mut vectors[self.target], &results[0], lanes);
+                simd.blend(&mut vectors[self.target], &results[0], lanes);
             }
             Run::Twice(run, second) => {
                 for (number, sources) in [&self.sources, second].into_iter().enumerate() {
@@ -239,7 +239,7 @@ impl VectorStep {
                     vectors, results, ..
                 } = &mut *wave.vectors;
                 for (number, results) in results.iter().enumerate().take(2) {
-                    write(simd, &mut vectors[self.target + number], results, lanes);
+                    simd.blend(&mut vectors[self.target + number], results, lanes);
                 }
             }
             Run::Longs { run, wide } => {
@@ -248,9 +248,9 @@ impl VectorStep {
                     vectors, results, ..
                 } = &mut *wave.vectors;
                 run.call(places.map(|place| both(vectors, place)), results);
-                write(simd, &mut vectors[self.target], &results[0], lanes);
+                simd.blend(&mut vectors[self.target], &results[0], lanes);
                 if *wide {
-                    write(simd, &mut vectors[self.target + 1], &results[1], lanes);
+                    simd.blend(&mut vectors[self.target + 1], &results[1], lanes);
                 }
             }
             Run::Carry {
@@ -271,9 +271,9 @@ impl VectorStep {
                 }
                 let sources = places.map(|place| both(vectors, place));
                 run.call(sources, incoming, results, outgoing);
-                write(simd, &mut vectors[self.target], &results[0], lanes);
+                simd.blend(&mut vectors[self.target], &results[0], lanes);
                 if *wide {
-                    write(simd, &mut vectors[self.target + 1], &results[1], lanes);
+                    simd.blend(&mut vectors[self.target + 1], &results[1], lanes);
                 }
                 if let Some(operand) = *carry_out {
                     let carry = simd.pack(outgoing);
@@ -334,15 +334,6 @@ fn both(vectors: &[Words], place: usize) -> Wide<'_> {
     Wide {
         low: &vectors[place],
         high: &vectors[place + 1],
-    }
-}
-
-#[inline(always)]
-fn write(simd: Simd, register: &mut Words, results: &Words, lanes: u64) {
-    if lanes == u64::MAX {
-        *register = *results;
-    } else {
-        simd.blend(register, results, lanes);
     }
 }
 
