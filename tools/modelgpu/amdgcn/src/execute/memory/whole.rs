@@ -2,7 +2,7 @@
 //! special care. The other module, `access.rs`, executes every access, lane by lane.
 
 use super::super::Surroundings;
-use super::super::simd::{Leveled, SpanFunction, leveled};
+use super::super::simd::{Leveled, Simd, SpanFunction, leveled};
 use super::atomic::AtomicFunction;
 use super::segment::{Addresses, Segment, VectorPart};
 use super::{Action, Part};
@@ -232,7 +232,7 @@ fn lds(
                     }
                     extend(results, bytes, sign_extend);
                 } else {
-                    load_words(lds, span, offset, results);
+                    load_words(lds, span, offset, simd, results);
                 }
                 simd.blend(&mut vectors[register + word], results, lanes);
             }
@@ -269,7 +269,7 @@ fn lds(
                     let Registers {
                         vectors, results, ..
                     } = &mut *wave.vectors;
-                    load_words(lds, span, offset as usize + 4 * word, &mut results[0]);
+                    load_words(lds, span, offset as usize + 4 * word, simd, &mut results[0]);
                     let place = register + number * words_of(bytes) + word;
                     simd.blend(&mut vectors[place], &results[0], lanes);
                 }
@@ -337,12 +337,7 @@ fn two_offsets(instruction: &Instruction, bytes: u8, stride: u8) -> [u64; 2] {
 }
 
 /// Loads a word for each lane, at an offset from its address.
-fn load_words(memory: &[u8], span: &Span, offset: usize, results: &mut Words) {
-    let word = |place: usize| {
-        memory[place..]
-            .first_chunk()
-            .map_or(0, |bytes| u32::from_le_bytes(*bytes))
-    };
+fn load_words(memory: &[u8], span: &Span, offset: usize, simd: Simd, results: &mut Words) {
     if span.rises {
         let first = span.lowest as usize + offset;
         let bytes = memory[first..first + 4 * LANES].as_chunks().0;
@@ -350,11 +345,10 @@ fn load_words(memory: &[u8], span: &Span, offset: usize, results: &mut Words) {
             *result = u32::from_le_bytes(*bytes);
         }
     } else if span.lowest == span.highest {
-        results.fill(word(span.lowest as usize + offset));
+        let bytes = memory[span.lowest as usize + offset..].first_chunk();
+        simd.fill(results, bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes)));
     } else {
-        for (result, address) in results.iter_mut().zip(span.addresses) {
-            *result = word(address as usize + offset);
-        }
+        simd.gather(memory, &span.addresses, offset, results);
     }
 }
 
