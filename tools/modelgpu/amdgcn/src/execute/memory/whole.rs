@@ -80,6 +80,20 @@ impl Span {
             .call(low, high, addresses.base, wave.exec(), self);
     }
 
+    /// If all addresses lie in an aperture, makes them offsets in it and returns `true`.
+    fn leave(&mut self, aperture: u64) -> bool {
+        let is_inside = |address: u64| address & !0xffff_ffff == aperture;
+        if !is_inside(self.lowest) || !is_inside(self.highest) {
+            return false;
+        }
+        for address in &mut self.addresses {
+            *address &= 0xffff_ffff;
+        }
+        self.lowest &= 0xffff_ffff;
+        self.highest &= 0xffff_ffff;
+        true
+    }
+
     /// Returns whether `bytes` from each address on lie in `len` bytes.
     fn fits(&self, bytes: u64, len: usize) -> bool {
         self.highest.saturating_add(bytes) <= len as u64
@@ -102,9 +116,19 @@ pub(super) fn execute(
     if lanes & (lanes - 1) == 0 {
         return false;
     }
-    surroundings.span.set(addresses, instruction, wave);
+    let span = &mut surroundings.span;
+    span.set(addresses, instruction, wave);
     match addresses.segment {
-        Segment::Lds => lds(action, instruction, wave, surroundings),
+        Segment::Lds => {
+            let offset = instruction.immediate as u64;
+            lds(action, offset, instruction, wave, surroundings)
+        }
+        Segment::Flat if span.leave(wave.apertures.private) => {
+            scratch(action, instruction, wave, span)
+        }
+        Segment::Flat if span.leave(wave.apertures.shared) => {
+            lds(action, 0, instruction, wave, surroundings)
+        }
         Segment::Global | Segment::Flat => global(action, instruction, wave, surroundings),
         Segment::Scratch | Segment::Buffer => {
             scratch(action, instruction, wave, &surroundings.span)
@@ -193,6 +217,7 @@ fn active(lanes: u64) -> impl Iterator<Item = usize> {
 
 fn lds(
     action: Action,
+    offset: u64,
     instruction: &Instruction,
     wave: &mut Wave,
     surroundings: &mut Surroundings<'_>,
@@ -203,7 +228,6 @@ fn lds(
     let (simd, lanes) = (wave.simd, wave.exec());
     let Surroundings { lds, span, .. } = surroundings;
     let span = &**span;
-    let offset = instruction.immediate as u64;
     match action {
         Action::Load {
             bytes,
@@ -375,38 +399,64 @@ fn scratch(action: Action, instruction: &Instruction, wave: &mut Wave, span: &Sp
     let Some(register) = data(action, instruction) else {
         return false;
     };
-    let lanes = wave.exec();
+    let (simd, lanes) = (wave.simd, wave.exec());
     let share = wave.scratch.per_lane;
+    // The dwords of all lanes at one address lie side by side.
+    let row = |word: usize| (span.lowest as usize + 4 * word) * LANES;
+    let is_row = span.lowest == span.highest && span.lowest.is_multiple_of(4);
     match action {
         Action::Load {
             bytes,
+            sign_extend,
             part: Part::Whole,
-            ..
-        } if bytes >= 4 => {
+        } => {
             if !span.fits(bytes.into(), share) {
                 return false;
             }
-            for lane in active(lanes) {
-                let place = lane * share + span.addresses[lane] as usize;
-                let bytes = &wave.scratch.bytes[place..place + usize::from(bytes)];
-                for (word, bytes) in bytes.as_chunks().0.iter().enumerate() {
-                    wave.vectors[register + word][lane] = u32::from_le_bytes(*bytes);
+            for word in 0..words_of(bytes) {
+                let Registers {
+                    vectors, results, ..
+                } = &mut *wave.vectors;
+                let results = &mut results[0];
+                if is_row && bytes >= 4 {
+                    let row = &wave.scratch.bytes[row(word)..][..4 * LANES];
+                    for (result, bytes) in results.iter_mut().zip(row.as_chunks().0) {
+                        *result = u32::from_le_bytes(*bytes);
+                    }
+                } else {
+                    for lane in active(lanes) {
+                        let address = span.addresses[lane] as usize + 4 * word;
+                        let size = usize::from(bytes).min(4);
+                        results[lane] = wave.scratch.read(lane, address, size) as u32;
+                    }
                 }
+                if bytes < 4 {
+                    extend(results, bytes, sign_extend);
+                }
+                simd.blend(&mut vectors[register + word], results, lanes);
             }
             true
         }
         Action::Store {
             bytes,
             part: Part::Whole,
-        } if bytes >= 4 => {
+        } => {
             if !span.fits(bytes.into(), share) {
                 return false;
             }
-            for lane in active(lanes) {
-                let place = lane * share + span.addresses[lane] as usize;
-                let bytes = &mut wave.scratch.bytes[place..place + usize::from(bytes)];
-                for (word, bytes) in bytes.as_chunks_mut().0.iter_mut().enumerate() {
-                    *bytes = wave.vectors[register + word][lane].to_le_bytes();
+            for word in 0..words_of(bytes) {
+                let values = &wave.vectors[register + word];
+                if is_row && bytes >= 4 && lanes == u64::MAX {
+                    let row = &mut wave.scratch.bytes[row(word)..][..4 * LANES];
+                    for (bytes, value) in row.as_chunks_mut().0.iter_mut().zip(values) {
+                        *bytes = value.to_le_bytes();
+                    }
+                    continue;
+                }
+                for lane in active(lanes) {
+                    let address = span.addresses[lane] as usize + 4 * word;
+                    let size = usize::from(bytes).min(4);
+                    wave.scratch.write(lane, address, size, values[lane].into());
                 }
             }
             true
