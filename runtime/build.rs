@@ -9,6 +9,11 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    // zig links an unwinder of its own, which needs no new C library. GCC's calls `_dl_find_object` of glibc 2.35.
+    let linker = std::env::var("RUSTC_LINKER").unwrap_or_default();
+    if linker.contains("zigcc") {
+        return;
+    }
     let compiler = std::env::var("CC").unwrap_or_else(|_| "gcc".into());
     let output = Command::new(&compiler)
         .arg("-print-file-name=libgcc_eh.a")

@@ -7,6 +7,7 @@ use std::process::Command;
 use crate::action::Runner;
 use crate::support::artifacts::{built, repository};
 use crate::support::command::{limited, run};
+use crate::support::unpacked::not_run;
 
 /// The items of a list in YAML, below a line that only has `key`.
 fn items<'a>(text: &'a str, key: &str) -> Vec<&'a str> {
@@ -90,4 +91,105 @@ fn the_commands_of_the_jenkinsfile_work() {
     for file in ["coverage.xml", "coverage/index.html"] {
         assert!(workspace.join(file).is_file(), "{file}");
     }
+}
+
+/// The profiles of TheRock's test jobs, and a report elsewhere: without the program, and with the sources in another
+/// place.
+#[test]
+fn shards_of_a_test_node_are_reported_on_another() {
+    let runner = Runner::new();
+    let workspace = runner.path("work");
+    for (shard, count) in [(1, 256), (2, 100)] {
+        let pattern = format!("../shards/{shard}/scale-shard{shard}-%p-%m.profraw");
+        let script = format!("rocov run --strict --gpu model -- ./scale {count}");
+        run(shell(&workspace, &script).env("LLVM_PROFILE_FILE", pattern)).success();
+    }
+    // `upload-artifact` rejects names with colons.
+    let listed = run(&mut shell(&runner.path("shards"), "find . -type f"))
+        .success()
+        .stdout;
+    assert!(listed.contains("shard1-"), "{listed}");
+    assert!(!listed.contains(':'), "{listed}");
+
+    let elsewhere = runner.path("elsewhere");
+    fs::create_dir(&elsewhere).expect("a new directory");
+    for name in ["shards", "work/scale.hip"] {
+        let path = Path::new(name).file_name().expect("a name");
+        fs::rename(runner.path(name), elsewhere.join(path)).expect("it is ours");
+    }
+    fs::remove_file(workspace.join("scale")).expect("the program");
+    let report = format!(
+        "rocov report shards --component scale --ignore-filename-regex '\\.h$' --path-map {}=. --lcov \
+         --fail-under-lines 1",
+        workspace.display()
+    );
+    let lcov = run(&mut shell(&elsewhere, &report))
+        .success()
+        .says(&["matches no source"])
+        .stdout;
+    // The kernel's first line: 4 blocks of 64, and 2.
+    let source = fs::read_to_string(elsewhere.join("scale.hip")).expect("a source");
+    let mut lines = (1..).zip(source.lines());
+    let found = lines.find(|(_, line)| line.contains("if (i >= count)"));
+    let (line, _) = found.expect("the line");
+    let record = format!("DA:{line},{}", 256 + 128);
+    assert!(lcov.lines().any(|it| it == record), "no {record}: {lcov}");
+}
+
+/// A test job that measured nothing must not pass.
+#[test]
+fn a_run_that_measures_nothing_fails() {
+    let runner = Runner::new();
+    let workspace = runner.path("work");
+    let of = |script: &str| run(&mut shell(&workspace, script));
+    let ended = of("rocov run --strict --gpu model -- true").with_status(3);
+    ended.says(&["nothing was drained"]);
+    of("rocov report").with_status(1).says(&["rocov-data"]);
+    of("rocov run --gpu model -- ./scale 64").success();
+    let ended = of("rocov report --component libother.so --fail-under-lines 1");
+    ended
+        .with_status(1)
+        .says(&["no code object was loaded from libother.so"]);
+    let ended = of("rocov report --exclude '*.hip' --fail-under-lines 1");
+    assert_ne!(ended.status.code(), Some(0), "{ended}");
+}
+
+#[test]
+fn the_project_of_meson_counts() {
+    if !run(limited("sh").args(["-c", "command -v meson"]))
+        .status
+        .success()
+    {
+        return not_run("the project of Meson: it is not installed");
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let project = directory.path();
+    let files = [
+        ("examples/meson/meson.build", "meson.build"),
+        ("examples/cmake/scale.hip", "scale.cpp"),
+    ];
+    for (from, to) in files {
+        fs::copy(repository(from), project.join(to)).expect("it can be copied");
+    }
+    let config = repository("testdata/sample/debian12.cfg");
+    let flags = format!("--config={}", config.display());
+    let script = format!(
+        "meson setup build -Dcpp_args={flags} -Dcpp_link_args={flags}\n\
+         meson compile -C build\n\
+         rocov run --gpu model -- meson test -C build\n\
+         rocov report --per-test\n"
+    );
+    let ended = run(shell(project, &script).env("CXX", "clang++-22")).success();
+    // As the README's project of CMake: the second test runs all lines.
+    let row = |name: &str| {
+        let mut rows = ended
+            .stdout
+            .lines()
+            .rev()
+            .filter(|line| line.starts_with(name));
+        let row = rows.next().unwrap_or_else(|| panic!("no {name}: {ended}"));
+        row.split_whitespace().nth(2).map(str::to_owned)
+    };
+    assert_eq!(row("full_blocks").as_deref(), Some("71.43%"));
+    assert_eq!(row("part_of_a_block").as_deref(), Some("100.00%"));
 }

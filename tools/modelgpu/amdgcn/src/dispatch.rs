@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::code::Code;
-use crate::code_object::{KernelDescriptor, KernelIdentity};
+use crate::code_object::{Files, KernelDescriptor, KernelIdentity};
 use crate::error::{DispatchError, LaunchProblem, Site};
 use crate::execute::{GridBarriers, LdsAccess, PRIVATE_SEGMENT_BUFFER, Simd};
 use crate::isa::Operand;
@@ -51,6 +51,10 @@ pub struct DispatchContext<'a> {
     /// The interpreter calls this when a wave sends the host an interrupt. The argument is M0: the
     /// low bits of an event's id.
     pub interrupt: &'a (dyn Fn(u32) + Sync),
+    /// The GPU's clock in ticks of 10 ns. It never goes back.
+    pub clock: &'a (dyn Fn() -> u64 + Sync),
+    /// The files of code objects, in which the interpreter looks for source lines.
+    pub files: &'a dyn Files,
     /// The threads that run the workgroups. The other functions here are called on these threads.
     pub workers: &'a dyn Workers,
     /// The interpreter polls this: true ends the dispatch with [`DispatchError::Cancelled`].
@@ -344,6 +348,7 @@ impl Dispatch<'_> {
         let identity = KernelIdentity::find(self.memory, self.packet.kernel_object);
         Site {
             offset: identity.offset(pc),
+            source: identity.line(self.memory, self.context.files, pc),
             kernel: identity.kernel,
             code_object: identity.code_object.to_string(),
             pc,

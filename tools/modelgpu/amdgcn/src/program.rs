@@ -2,11 +2,13 @@
 //! out the kernel arguments, the hidden ones included.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::code::Code;
-use crate::code_object::{KernelMetadata, LoadError, LoadedObject, Parameter, ParameterKind};
+use crate::code_object::{
+    Files, KernelMetadata, LoadError, LoadedObject, Parameter, ParameterKind,
+};
 use crate::dispatch::{DispatchContext, Statistics, dispatch};
 use crate::error::DispatchError;
 use crate::execute::Simd;
@@ -24,6 +26,7 @@ const PRIVATE_APERTURE: u64 = 2 << 48;
 /// A loaded code object and the memory that its kernels work on.
 pub struct Program {
     arena: Arena,
+    file: File,
     object: LoadedObject,
     code: Code,
     mnemonics: BTreeSet<&'static str>,
@@ -31,6 +34,15 @@ pub struct Program {
     interrupts: Vec<u32>,
     launches: u64,
     threads: usize,
+}
+
+/// The ELF file.
+struct File(Vec<u8>);
+
+impl Files for File {
+    fn visit(&self, is_it: &mut dyn FnMut(&[u8]) -> bool) {
+        is_it(&self.0);
+    }
 }
 
 /// The parameters of a launch.
@@ -120,6 +132,7 @@ impl Program {
         let code = Code::new(object.target);
         Ok(Self {
             arena,
+            file: File(file.to_vec()),
             object,
             code,
             mnemonics: BTreeSet::new(),
@@ -222,6 +235,7 @@ impl Program {
         };
         let warnings = Mutex::new(Vec::new());
         let interrupts = Mutex::new(Vec::new());
+        let ticks = AtomicU64::new(1);
         let context = DispatchContext {
             packet_address: self.arena.allocate(&packet.to_bytes()),
             // The program has no queue. A kernel that reads the queue faults.
@@ -231,6 +245,9 @@ impl Program {
             dispatch_id: self.launches,
             beyond_lds: &|warning| push(&warnings, warning),
             interrupt: &|data| push(&interrupts, data),
+            // Each look takes a tick, so that results repeat.
+            clock: &|| ticks.fetch_add(1, Ordering::Relaxed),
+            files: &self.file,
             workers: &ScopedWorkers {
                 threads: self.threads,
                 alone: 0,

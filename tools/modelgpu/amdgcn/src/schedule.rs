@@ -164,6 +164,7 @@ impl<'a> Worker<'a> {
             lds: Vec::new(),
             beyond_lds: &beyond_lds,
             interrupt: dispatch.context.interrupt,
+            clock: dispatch.context.clock,
             barriers: &dispatch.barriers,
             target: dispatch.target,
             instructions: self.statistics.instructions,

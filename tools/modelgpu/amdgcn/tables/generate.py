@@ -130,6 +130,13 @@ ENCODINGS = {
         lambda op: (0xE8001000 | 7 << 23 | 4 << 19 | op << 15,
                     2 | 4 << 8 | 1 << 16 | CONSTANT_ZERO << 24),
     ]),
+    # Four, two or one components; all but samples have coordinates in texels.
+    "MIMG": (128, [
+        lambda op: (0xF0000000 | op << 18 | 1 << 12 | 15 << 8, 4 | 8 << 8 | 2 << 16),
+        lambda op: (0xF0000000 | op << 18 | 1 << 12 | 3 << 8, 4 | 8 << 8 | 2 << 16),
+        lambda op: (0xF0000000 | op << 18 | 1 << 12 | 1 << 8, 4 | 8 << 8 | 2 << 16),
+        lambda op: (0xF0000000 | op << 18 | 15 << 8, 4 | 8 << 8 | 2 << 16 | 4 << 21),
+    ]),
 }
 
 

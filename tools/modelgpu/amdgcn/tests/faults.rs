@@ -80,6 +80,7 @@ fn an_out_of_bounds_load_names_its_place() {
         "kernel broken, workgroup (0, 0, 0), wave 1, pc 0x",
         "code object at 0x700000000000 for gfx90a with one kernel",
         "global_load_dword: out-of-bounds read of 4 bytes at global address 0x",
+        " by lane 0",
     ] {
         assert!(message.contains(part), "{message:?} lacks {part:?}");
     }
@@ -159,6 +160,18 @@ fn unmodelled_instructions_are_named() {
 }
 
 #[test]
+fn images_are_refused() {
+    let wanted = Fault::Refused {
+        mnemonic: "image_store",
+        reason: "accesses an image, of which the model lacks the layouts",
+    };
+    assert_eq!(
+        fault("image_store v[0:3], v4, s[0:7] dmask:0xf unorm da"),
+        wanted
+    );
+}
+
+#[test]
 fn unmodelled_forms_are_named() {
     for (body, mnemonic, form) in [
         (
@@ -188,9 +201,10 @@ fn unmodelled_forms_are_named() {
             "a hardware register other than MODE",
         ),
         (
-            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3",
-            "s_setreg_imm32_b32",
-            "a rounding mode other than to nearest even",
+            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3
+             v_fma_mix_f32 v2, v0, v0, v0",
+            "v_fma_mix_f32",
+            "this rounding mode",
         ),
         (
             "scratch_load_dword v2, off lds",
@@ -433,4 +447,55 @@ fn undefined_device_symbols() {
         error.expect("an error").to_string(),
         "undefined device symbol elsewhere"
     );
+}
+
+/// Clang numbers the lines of its input.
+#[test]
+fn a_fault_names_its_source_line() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let source = directory.path().join("broken.hip");
+    let code = "
+        extern \"C\" __attribute__((global)) void broken(int *first, int *second) {
+          int item = __builtin_amdgcn_workitem_id_x();
+          second[item & 63] = 1;
+          if (item == 70)
+            first[1 << 20] = second[item & 63];
+        }";
+    std::fs::write(&source, code).expect("a test can write into its directory");
+    let object = directory.path().join("broken.co");
+    for target in Target::ALL {
+        for (debug, place) in [
+            ("-gline-tables-only", ", at /"),
+            ("-g", "/broken.hip:6:"),
+            ("-g0", "with one kernel: global_store_dword"),
+        ] {
+            let arch = format!("--offload-arch={target}");
+            let how = [
+                "-x",
+                "hip",
+                "--cuda-device-only",
+                "--no-gpu-bundle-output",
+                "-nogpuinc",
+                "-nogpulib",
+            ];
+            let files = ["-O1", debug, &arch, text(&source), "-o", text(&object)];
+            tool("clang++-22", &[&how[..], &files].concat());
+            let file = std::fs::read(&object).expect("clang's output");
+            let mut program = Program::load(&file).expect("an object that was just linked");
+            let Err(error) = launch(&mut program) else {
+                panic!("the store has no memory")
+            };
+            let message = error.to_string();
+            for part in [
+                "kernel broken, workgroup (0, 0, 0), wave 1",
+                place,
+                " by lane 6",
+            ] {
+                assert!(
+                    message.contains(part),
+                    "{debug}: {message:?} lacks {part:?}"
+                );
+            }
+        }
+    }
 }

@@ -3,11 +3,13 @@
 use std::fmt::Arguments;
 use std::sync::{Mutex, PoisonError};
 
+use modelgpu_amdgcn::code_object::Files;
 use modelgpu_amdgcn::memory::AddressSpace;
 use modelgpu_amdgcn::{Code, Statistics, Target};
 use modelgpu_queue::gpu::{Gpu, Launch};
 use modelgpu_queue::{DispatchThreads, Fault, kernel};
 
+use crate::code::ProgramMemory;
 use crate::gpu::{NS_PER_TICK, PRIVATE_APERTURE, SHARED_APERTURE, gpu_id};
 use crate::log;
 use crate::memory::GpuMemory;
@@ -52,6 +54,10 @@ pub(crate) fn clock() -> u64 {
 impl Gpu for Device {
     fn memory(&self) -> &dyn AddressSpace {
         &self.memory
+    }
+
+    fn files(&self) -> &dyn Files {
+        &ProgramMemory
     }
 
     fn raise_event(&self, id: u32) {

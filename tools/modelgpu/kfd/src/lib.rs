@@ -14,6 +14,7 @@
 //! `node`, `memory` (the promise about mapped regions), `dmabuf`, `model` and `runtime`.
 
 mod abi;
+mod code;
 mod config;
 mod device;
 mod dmabuf;

@@ -1,6 +1,6 @@
 //! System calls without the C library's wrappers, which this library replaces.
 //!
-//! The interposed functions end here. Nothing in this module but [`open_of_process`] and [`mapping_around`] allocates or takes a
+//! The interposed functions end here. Nothing in this module but [`open_of_process`] and [`readable_mappings`] allocates or takes a
 //! lock, so it may run between fork and exec and before any constructor.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
@@ -141,16 +141,27 @@ pub(crate) fn is_mapped(start: u64, len: u64) -> bool {
     result == 0
 }
 
-/// The start and the end of the process's readable mapping at `address`.
-pub(crate) fn mapping_around(address: u64) -> Option<(u64, u64)> {
-    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-    maps.lines().find_map(|line| {
+/// The start and the end of each of the process's readable mappings. Leaves out the model's own files.
+pub(crate) fn readable_mappings() -> Vec<(u64, u64)> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let mapping = |line: &str| {
         let (range, rest) = line.split_once(' ')?;
         let (start, end) = range.split_once('-')?;
         let start = u64::from_str_radix(start, 16).ok()?;
         let end = u64::from_str_radix(end, 16).ok()?;
-        (start <= address && address < end && rest.starts_with('r')).then_some((start, end))
-    })
+        let is_own = ["/memfd:kfd", "/memfd:renderD"]
+            .iter()
+            .any(|it| rest.contains(it));
+        (rest.starts_with('r') && !is_own).then_some((start, end))
+    };
+    maps.lines().filter_map(mapping).collect()
+}
+
+/// The readable mapping at `address`.
+pub(crate) fn mapping_around(address: u64) -> Option<(u64, u64)> {
+    let mappings = readable_mappings();
+    let holds = |(start, end): &(u64, u64)| (*start..*end).contains(&address);
+    mappings.into_iter().find(holds)
 }
 
 /// Writes `bytes` with one call, so that a log line stays whole. Keeps `errno` and ignores

@@ -56,6 +56,8 @@ pub fn run(
             }
         },
         interrupt: &|data| gpu.interrupt(data as u8),
+        clock: &|| gpu.clock(),
+        files: gpu.files(),
         workers: &threads,
         cancelled: launch.cancelled,
     };

@@ -425,6 +425,19 @@ impl Origins {
         let loaded = loaded.filter(move |(_, origin)| real(origin) == file);
         loaded.map(|(identity, _)| identity.as_str())
     }
+
+    /// The code objects that were loaded from files of this name, or of this name and a version, as
+    /// `libfoo.so.1.2` is for `libfoo.so`. None if `name` is a path.
+    pub(crate) fn named<'a>(&'a self, name: &'a Path) -> impl Iterator<Item = &'a str> {
+        let is_path = name.components().count() != 1;
+        let name = name.as_os_str().as_encoded_bytes();
+        let loaded = self.0.iter().filter(move |(_, origin)| {
+            let origin = origin.file_name().unwrap_or_default().as_encoded_bytes();
+            let version = origin.strip_prefix(name);
+            !is_path && version.is_some_and(|it| it.is_empty() || it.starts_with(b"."))
+        });
+        loaded.map(|(identity, _)| identity.as_str())
+    }
 }
 
 fn read_part(path: &Path) -> Result<DocumentPart> {

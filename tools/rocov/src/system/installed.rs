@@ -1,6 +1,7 @@
 //! Finds rocov's own files: the preloaded libraries, the device header and the compiler plugins.
 //!
-//! A build directory has them beside the command, an installation in `../lib` and `../include`.
+//! `tree.txt` lists them. A build directory has the libraries beside the command, an installation has them in
+//! `../lib` and the header in `../include`. A command of `cargo install` contains them all.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use super::contained;
 use crate::support::paths::of_user;
 
 /// The library that drains device counters.
@@ -20,16 +22,23 @@ pub(crate) const INJECTION_VARIABLE: &str = "CUDA_INJECTION64_PATH";
 /// The variable with the directory of the libraries.
 pub(crate) const DIRECTORY_VARIABLE: &str = "ROCOV_LIBRARY_DIR";
 
-/// The drain as a library to link, in a folder of its own: cargo's own archive of this name is not
-/// fit for that (see tools/dev/librocov-a).
-const STATIC_DRAIN: &str = "static/librocov.a";
+/// The files of an installation, each with the file that it is a copy of.
+const TREE: &str = include_str!("../../tree.txt");
+/// The directories of libraries below a prefix, as distributions have them.
+const LIBRARY_DIRECTORIES: [&str; 3] = ["lib", "lib64", "lib/x86_64-linux-gnu"];
+/// The source tree of a command that `cargo build` made in it (see `build.rs`). The build directory may be
+/// elsewhere (`CARGO_TARGET_DIR`).
+const SOURCE_TREE: Option<&str> = option_env!("ROCOV_SOURCE_TREE");
 
-const HEADER: &str = "rocov_device.h";
-
+/// The drain as a library to link. In a build it has a folder of its own: cargo's own archive of this name is
+/// not fit for that (see tools/dev/librocov-a).
+const STATIC_DRAIN: &str = "lib/rocov/librocov.a";
+/// The header that makes device code drainable.
+const HEADER: &str = "include/rocov_device.h";
 /// The linker for device code whose units clash, by the name that clang looks for.
-const LINKER: &str = "lld";
+const LINKER: &str = "libexec/rocov/rdc/lld";
 /// The linker for OpenMP's device code.
-const OPENMP_LINKER: &str = "ld.lld";
+const OPENMP_LINKER: &str = "libexec/rocov/rdc/openmp/ld.lld";
 
 /// Finds the library `name`.
 ///
@@ -37,7 +46,7 @@ const OPENMP_LINKER: &str = "ld.lld";
 ///
 /// Fails if it is in none of the places, which the message names.
 pub(crate) fn find(name: &str) -> Result<PathBuf> {
-    find_built(name, "cargo build --release --workspace")
+    find_built(&format!("lib/{name}"), "cargo build --release --workspace")
 }
 
 /// Finds the library that programs are linked with.
@@ -49,32 +58,13 @@ pub(crate) fn find_static() -> Result<PathBuf> {
     find_built(STATIC_DRAIN, "tools/dev/librocov-a")
 }
 
-/// Finds a file that `command` builds.
-fn find_built(name: &str, command: &str) -> Result<PathBuf> {
-    let directories = match env::var_os(DIRECTORY_VARIABLE) {
-        Some(directory) => vec![PathBuf::from(directory)],
-        None => {
-            let beside = command_directory()?;
-            let prefix = beside.parent().unwrap_or(&beside);
-            vec![beside.clone(), prefix.join("lib")]
-        }
-    };
-    find_in(&directories, name).with_context(|| {
-        format!(
-            "{name} is not in {}; build it with `{command}` \
-             or set {DIRECTORY_VARIABLE} to its directory",
-            list(&directories),
-        )
-    })
-}
-
 /// Finds the header that makes device code drainable.
 ///
 /// # Errors
 ///
 /// Fails if it is in none of the places, which the message names.
 pub(crate) fn find_header() -> Result<PathBuf> {
-    find_for_device("include", "", HEADER)
+    find_part(HEADER)
 }
 
 /// Finds the linker that replaces lld when clang links several units of device code.
@@ -83,7 +73,7 @@ pub(crate) fn find_header() -> Result<PathBuf> {
 ///
 /// Fails if it is in none of the places, which the message names.
 pub(crate) fn find_linker() -> Result<PathBuf> {
-    find_for_device("libexec/rocov/rdc", "rdc", LINKER)
+    find_part(LINKER)
 }
 
 /// Finds the linker that replaces ld.lld when clang links several units of OpenMP's device code.
@@ -92,22 +82,68 @@ pub(crate) fn find_linker() -> Result<PathBuf> {
 ///
 /// Fails if it is in none of the places, which the message names.
 pub(crate) fn find_openmp_linker() -> Result<PathBuf> {
-    find_for_device("libexec/rocov/rdc/openmp", "rdc/openmp", OPENMP_LINKER)
+    find_part(OPENMP_LINKER)
 }
 
-/// Finds `name` in a directory of an installation, or in a folder of `runtime/device`: of the source
-/// tree around target/release, or of the tree that this command was built from when the build
-/// directory is elsewhere (`CARGO_TARGET_DIR`).
-fn find_for_device(installed: &str, folder: &str, name: &str) -> Result<PathBuf> {
+/// Finds a library that `command` builds.
+fn find_built(part: &str, command: &str) -> Result<PathBuf> {
+    let places = places(part)?;
+    existing(&places).with_context(|| {
+        format!(
+            "{} is not in {}; build it with `{command}` \
+             or set {DIRECTORY_VARIABLE} to its directory",
+            name_of(part),
+            directories(&places),
+        )
+    })
+}
+
+/// Finds a file that is not built.
+fn find_part(part: &str) -> Result<PathBuf> {
+    let places = places(part)?;
+    existing(&places)
+        .with_context(|| format!("{} is not in {}", name_of(part), directories(&places)))
+}
+
+/// The paths at which a part can be, best first. `part` is its path in the table.
+fn places(part: &str) -> Result<Vec<PathBuf>> {
+    let source = source(part).with_context(|| format!("{part} is no part of rocov"))?;
+    let library = part.strip_prefix("lib/");
+    let built = source.strip_prefix("build/");
+    if let (Some(directory), Some(library)) = (env::var_os(DIRECTORY_VARIABLE), library) {
+        let names = built.into_iter().chain([library]);
+        return Ok(names.map(|name| Path::new(&directory).join(name)).collect());
+    }
+    if let Some(prefix) = contained::prefix()? {
+        return Ok(vec![prefix.join(part)]);
+    }
     let beside = command_directory()?;
     let prefix = beside.parent().unwrap_or(&beside);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let directories = [
-        prefix.join(installed),
-        prefix.join("../runtime/device").join(folder),
-        source.join("runtime/device").join(folder),
-    ];
-    find_in(&directories, name).with_context(|| format!("{name} is not in {}", list(&directories)))
+    let mut places = Vec::new();
+    places.extend(built.map(|built| beside.join(built)));
+    match library {
+        Some(library) => {
+            places.extend(library_directories(prefix).map(|directory| directory.join(library)));
+        }
+        None => places.push(prefix.join(part)),
+    }
+    if let (Some(tree), None) = (SOURCE_TREE, built) {
+        // The first is right if the tree with its target/release was moved.
+        places.extend([&prefix.join(".."), Path::new(tree)].map(|tree| tree.join(source)));
+    }
+    Ok(places)
+}
+
+/// The file that a part is a copy of, by the table.
+fn source(part: &str) -> Option<&'static str> {
+    let mut lines = TREE.lines().map(str::split_whitespace);
+    lines.find_map(|mut words| (words.next() == Some(part)).then(|| words.next())?)
+}
+
+fn library_directories(prefix: &Path) -> impl Iterator<Item = PathBuf> {
+    LIBRARY_DIRECTORIES
+        .iter()
+        .map(move |directory| prefix.join(directory))
 }
 
 /// The directory of the compiler plugins that the user has made: `$XDG_DATA_HOME/rocov`.
@@ -130,7 +166,7 @@ pub(crate) fn plugin_directories() -> Result<Vec<PathBuf>> {
     }
     let beside = command_directory()?;
     let prefix = beside.parent().unwrap_or(&beside);
-    let installed = [prefix.join("lib/rocov")].into_iter();
+    let installed = library_directories(prefix).map(|directory| directory.join("rocov"));
     Ok(installed
         .chain(plugins_of_user())
         .chain([prefix.join("pass")])
@@ -178,25 +214,34 @@ fn command_directory() -> Result<PathBuf> {
     Ok(directory.map_or_else(|| PathBuf::from("/"), Path::to_path_buf))
 }
 
-fn find_in(directories: &[PathBuf], name: &str) -> Option<PathBuf> {
-    directories
-        .iter()
-        .map(|directory| directory.join(name))
-        .find(|path| path.is_file())
-        .and_then(|path| path.canonicalize().ok())
+fn existing(places: &[PathBuf]) -> Option<PathBuf> {
+    let found = places.iter().find(|path| path.is_file());
+    found.and_then(|path| path.canonicalize().ok())
 }
 
-fn list(directories: &[PathBuf]) -> String {
-    let names: Vec<_> = directories
-        .iter()
-        .map(|directory| directory.display().to_string())
-        .collect();
+fn name_of(part: &str) -> &str {
+    part.rsplit('/').next().unwrap_or(part)
+}
+
+fn directories(places: &[PathBuf]) -> String {
+    let parents = places.iter().filter_map(|path| path.parent());
+    let names: Vec<_> = parents.map(|path| path.display().to_string()).collect();
     names.join(", ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_table_has_all_parts() {
+        let libraries = [DRAIN, MODEL_GPU].map(|name| format!("lib/{name}"));
+        let others = [STATIC_DRAIN, HEADER, LINKER, OPENMP_LINKER];
+        for part in libraries.iter().map(String::as_str).chain(others) {
+            assert!(source(part).is_some(), "{part}");
+        }
+        assert_eq!(source("lib/librocov"), None);
+    }
 
     #[test]
     fn preload_puts_ours_first_and_keeps_what_was_there() {

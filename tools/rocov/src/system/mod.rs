@@ -2,6 +2,7 @@
 
 pub(crate) mod child_process;
 pub(crate) mod command;
+mod contained;
 pub(crate) mod control;
 pub(crate) mod ctest;
 pub(crate) mod git;

@@ -272,13 +272,6 @@ fn set_mode(value: u32, instruction: &Instruction, wave: &mut Wave) -> Result<()
         ));
     }
     let place = field.mask << field.offset;
-    let mode = Mode(wave.mode.0 & !place | value << field.offset & place);
-    if !mode.rounds_to_nearest() {
-        return Err(unmodelled(
-            instruction,
-            "a rounding mode other than to nearest even",
-        ));
-    }
-    wave.mode = mode;
+    wave.mode = Mode(wave.mode.0 & !place | value << field.offset & place);
     Ok(())
 }

@@ -135,11 +135,13 @@ pub(crate) struct Surroundings<'a> {
     pub beyond_lds: &'a dyn Fn(LdsAccess),
     /// The interpreter calls this with M0 when a wave interrupts the host.
     pub interrupt: &'a dyn Fn(u32),
+    /// The GPU's clock, in ticks of 10 ns.
+    pub clock: &'a dyn Fn() -> u64,
     /// The barriers of the queue's cooperative launches.
     pub barriers: &'a GridBarriers,
     /// The processor.
     pub target: Target,
-    /// Instructions executed so far in this dispatch, which serve as the clock.
+    /// Instructions executed so far in this dispatch.
     pub instructions: u64,
 }
 

@@ -14,8 +14,8 @@ pub(crate) enum ScalarMemoryOperation {
         action: Action,
         base: Base,
     },
-    /// A counter that never decreases: the number of instructions that the dispatch has executed.
-    Clock,
+    /// The GPU's clock, or a counter of its cycles: this many in a tick of the clock.
+    Clock(u64),
 }
 
 #[derive(Clone, Copy)]
@@ -39,7 +39,12 @@ const fn access(action: Action, base: Base) -> Operation {
     Operation::ScalarMemory(ScalarMemoryOperation::Access { action, base })
 }
 
-const CLOCK: Operation = Operation::ScalarMemory(ScalarMemoryOperation::Clock);
+/// Cycles in a tick of 10 ns: the driver reports 1700 MHz.
+const CYCLES: u64 = 17;
+
+const fn clock(cycles: u64) -> Operation {
+    Operation::ScalarMemory(ScalarMemoryOperation::Clock(cycles))
+}
 
 macro_rules! atomic_entry {
     ($prefix:literal, $name:literal, $suffix:literal, $function:ident, $dwords:literal, $base:expr) => {
@@ -118,7 +123,7 @@ macro_rules! accesses {
 pub(super) const TABLES: [Table; 3] = [
     accesses!("s_", Base::Address),
     accesses!("s_buffer_", Base::Buffer),
-    &[("s_memtime", CLOCK), ("s_memrealtime", CLOCK)],
+    &[("s_memtime", clock(CYCLES)), ("s_memrealtime", clock(1))],
 ];
 
 impl ScalarMemoryOperation {
@@ -129,8 +134,9 @@ impl ScalarMemoryOperation {
         surroundings: &mut Surroundings<'_>,
     ) -> Result<(), Fault> {
         match self {
-            Self::Clock => {
-                wave.set_pair(instruction.dst, surroundings.instructions);
+            Self::Clock(cycles) => {
+                let now = (surroundings.clock)().wrapping_mul(cycles);
+                wave.set_pair(instruction.dst, now);
                 Ok(())
             }
             Self::Access { action, base } => {
@@ -198,6 +204,7 @@ fn outside(instruction: &Instruction, access: Access, size: u64, address: u64) -
         size,
         address,
         limit: None,
+        lane: None,
     }
 }
 
@@ -267,6 +274,7 @@ fn atomic(
                     mnemonic: instruction.mnemonic,
                     size,
                     address: range.start,
+                    lane: None,
                 },
             })?,
     };

@@ -1646,6 +1646,38 @@ pub(super) static MTBUF: Table = Table {
     gfx942: &[],
 };
 
+pub(super) static MIMG: Table = Table {
+    common: &[],
+    gfx90a: &[
+        (0, "image_load"),
+        (1, "image_load_mip"),
+        (2, "image_load_pck"),
+        (3, "image_load_pck_sgn"),
+        (4, "image_load_mip_pck"),
+        (5, "image_load_mip_pck_sgn"),
+        (8, "image_store"),
+        (9, "image_store_mip"),
+        (10, "image_store_pck"),
+        (11, "image_store_mip_pck"),
+        (14, "image_get_resinfo"),
+        (16, "image_atomic_swap"),
+        (17, "image_atomic_cmpswap"),
+        (18, "image_atomic_add"),
+        (19, "image_atomic_sub"),
+        (20, "image_atomic_smin"),
+        (21, "image_atomic_umin"),
+        (22, "image_atomic_smax"),
+        (23, "image_atomic_umax"),
+        (24, "image_atomic_and"),
+        (25, "image_atomic_or"),
+        (26, "image_atomic_xor"),
+        (27, "image_atomic_inc"),
+        (28, "image_atomic_dec"),
+        (32, "image_sample"),
+    ],
+    gfx942: &[],
+};
+
 /// All tables, with the names of their encodings.
 pub(super) static ALL: &[(&str, &Table)] = &[
     ("SOP2", &SOP2),
@@ -1665,4 +1697,5 @@ pub(super) static ALL: &[(&str, &Table)] = &[
     ("GLOBAL", &GLOBAL),
     ("MUBUF", &MUBUF),
     ("MTBUF", &MTBUF),
+    ("MIMG", &MIMG),
 ];

@@ -13,6 +13,7 @@ mod divide;
 mod dot;
 mod eight;
 mod float;
+mod forms;
 mod half;
 mod half_functions;
 mod harness;
@@ -23,6 +24,7 @@ mod matrix;
 mod media;
 mod memory;
 mod packed;
+mod rounding;
 mod saturate;
 mod scalar;
 mod trigonometry;
@@ -62,6 +64,7 @@ mod tests {
         dot,
         eight,
         float,
+        forms,
         half,
         half_functions,
         integer,
@@ -70,6 +73,7 @@ mod tests {
         media,
         memory,
         packed,
+        rounding,
         saturate,
         scalar,
         trigonometry,

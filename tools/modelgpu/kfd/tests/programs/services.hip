@@ -197,6 +197,32 @@ static void streams() {
   CHECK(flags[2] == 77);
 }
 
+// Waits for this number of ticks of the GPU's clock.
+__global__ void wait(unsigned long long ticks, unsigned long long *cycles) {
+  unsigned long long first = __builtin_amdgcn_s_memtime(), start = __builtin_amdgcn_s_memrealtime();
+  while (__builtin_amdgcn_s_memrealtime() - start < ticks) __builtin_amdgcn_s_sleep(10);
+  *cycles = __builtin_amdgcn_s_memtime() - first;
+}
+
+static double milliseconds() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
+}
+
+static void clocks() {
+  unsigned long long *cycles;
+  CHECK_HIP(hipHostMalloc((void **)&cycles, 64, 0));
+  double before = milliseconds();
+  // 20 ms at 100 MHz.
+  wait<<<1, 1>>>(2000000, cycles);
+  CHECK_HIP(hipDeviceSynchronize());
+  double elapsed = milliseconds() - before;
+  CHECK(elapsed >= 20);
+  double kilohertz = attribute(hipDeviceAttributeClockRate);
+  CHECK(*cycles / kilohertz >= 20 && *cycles / kilohertz <= elapsed);
+}
+
 #if HIP_VERSION_MAJOR >= 6
 // Each turn, each work-item reads what other workgroups wrote in this turn.
 __global__ void exchange(int *cells, int *sums, int count) {
@@ -240,6 +266,7 @@ int main(int argc, char **argv) {
   if (!std::strcmp(what, "shared")) shared();
   if (!std::strcmp(what, "local")) local();
   if (!std::strcmp(what, "streams")) streams();
+  if (!std::strcmp(what, "clocks")) clocks();
 #if HIP_VERSION_MAJOR >= 6
   if (!std::strcmp(what, "grid")) grid();
 #endif

@@ -1,6 +1,6 @@
 //! The sources of the plugin, which this command contains, so that an installed rocov can compile them.
 
-/// A source in `tools/pass`.
+/// A source in `tools/pass`. The folder `repository` has links to it, which `cargo package` follows.
 pub(super) struct Source {
     pub(super) name: &'static str,
     pub(super) text: &'static str,
@@ -10,7 +10,7 @@ macro_rules! sources {
     ($($name:literal),* $(,)?) => {
         [$(Source {
             name: $name,
-            text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../pass/", $name)),
+            text: include_str!(concat!("../../../repository/tools/pass/", $name)),
         }),*]
     };
 }

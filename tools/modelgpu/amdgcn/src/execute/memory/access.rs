@@ -137,6 +137,7 @@ impl LaneAccess<'_, '_> {
                         mnemonic: self.instruction.mnemonic,
                         size,
                         address,
+                        lane: Some(self.lane as u8),
                     },
                 })?,
             // Only this wave or workgroup sees this memory, and it runs on one thread.
@@ -293,6 +294,7 @@ impl LaneAccess<'_, '_> {
             size,
             address,
             limit,
+            lane: Some(self.lane as u8),
         }
     }
 }

@@ -313,6 +313,7 @@ impl BufferAccess<'_, '_> {
                         mnemonic: self.instruction.mnemonic,
                         size: size.into(),
                         address,
+                        lane: Some(self.lane as u8),
                     },
                 })?,
         };
@@ -428,6 +429,7 @@ impl BufferAccess<'_, '_> {
             size: size.into(),
             address,
             limit: None,
+            lane: Some(self.lane as u8),
         }
     }
 }

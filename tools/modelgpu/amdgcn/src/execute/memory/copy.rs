@@ -61,6 +61,7 @@ pub(super) fn execute(
                 size,
                 address,
                 limit: None,
+                lane: Some(lane as u8),
             })? as u32;
         let unused = 32 - 8 * u32::from(bytes);
         let value = if sign_extend {

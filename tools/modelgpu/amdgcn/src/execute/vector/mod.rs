@@ -16,6 +16,7 @@ mod mixed;
 mod packed;
 mod prepared;
 mod real;
+mod rounding;
 mod scatter;
 mod trigonometry;
 
@@ -395,6 +396,11 @@ use {bits, carries, carry, exact, exact_carry, kinds, put_bits, vector, wide_sum
 
 impl VectorOperation {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+        if !wave.mode.rounds_to_nearest()
+            && let Some(done) = rounding::execute(instruction, wave)
+        {
+            return done;
+        }
         match self {
             Self::Words {
                 run,

@@ -6,6 +6,7 @@ use super::super::value::{Half, Kind};
 use super::super::{Operation, float, unmodelled};
 use super::VectorOperation;
 use super::gather::Gather;
+use super::rounding::PackedRounding;
 use super::scatter::{self, Output};
 use crate::error::Fault;
 use crate::isa::Instruction;
@@ -147,6 +148,7 @@ impl Packed {
         if clamp && self.half == HalfKind::Word {
             return Err(unmodelled(instruction, "the clamp modifier"));
         }
+        let rounding = PackedRounding::new(instruction, wave.mode);
         let output = Output::new(instruction, wave, self.kind());
         let gather = Gather::new(instruction, wave)?;
         let lanes = gather.lanes();
@@ -176,7 +178,13 @@ impl Packed {
                     (HalfKind::Word, _) => {
                         sources[high][usize::from(modifiers.op_sel >> high & 1)][lane]
                     }
-                    _ => self.half_result([source(0), source(1), source(2)], clamp),
+                    _ => {
+                        let sources = [source(0), source(1), source(2)];
+                        match &rounding {
+                            Some(rounding) => rounding.result(sources),
+                            None => self.half_result(sources, clamp),
+                        }
+                    }
                 };
                 if let Some(output) = &output {
                     *value = output.apply((*value).into()) as u32;

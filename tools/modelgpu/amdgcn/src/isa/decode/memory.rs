@@ -1,4 +1,4 @@
-//! DS, FLAT (with GLOBAL and SCRATCH), MUBUF and MTBUF.
+//! DS, FLAT (with GLOBAL and SCRATCH), MUBUF, MTBUF and MIMG.
 
 use super::{Fields, Words, sign_extend};
 use crate::isa::operand::Operand;
@@ -73,6 +73,11 @@ pub(super) fn decode_typed_buffer(words: Words) -> Fields {
     fields.instruction.buffer.format = Some(format);
     complete_buffer(words, &mut fields);
     fields
+}
+
+/// Images have no operands here: the interpreter refuses them.
+pub(super) fn decode_image(words: Words) -> Fields {
+    Fields::new(&tables::MIMG, words.first(24, 18), 8)
 }
 
 /// The fields that typed and other buffer instructions share.

@@ -103,6 +103,7 @@ pub(crate) fn decode(words: [u32; 2], target: Target) -> Result<Instruction, Dec
             0x37 => memory::decode_flat(words),
             0x38 => memory::decode_buffer(words),
             0x3a => memory::decode_typed_buffer(words),
+            0x3c => memory::decode_image(words),
             _ => return Err(error),
         }
     };

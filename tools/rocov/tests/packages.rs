@@ -1,0 +1,270 @@
+//! The contents of packages: the tree of an installation, the script that installs it, and the librocov.so in it.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use common::{DRAIN, MODEL_GPU, run, stdout};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The directory with the command and cargo's libraries.
+fn build() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_rocov")).parent().unwrap()
+}
+
+fn script(name: &str) -> Command {
+    Command::new(repository().join("tools").join(name))
+}
+
+/// A copy of cargo's libraries as packages have them, and the directory that tools/packaging/stage takes.
+fn finished() -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let built = directory.path().join("built");
+    fs::create_dir(&built).unwrap();
+    for name in [
+        "rocov",
+        DRAIN,
+        "librocov.a",
+        MODEL_GPU,
+        "librocov_rocprofiler.so",
+    ] {
+        std::os::unix::fs::symlink(build().join(name), built.join(name)).unwrap();
+    }
+    run(script("packaging/finish")
+        .arg(&built)
+        .arg(directory.path().join("finished")));
+    directory
+}
+
+/// The files below a directory, and where links lead.
+fn files(directory: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut folders = vec![directory.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(directory).unwrap().display().to_string();
+            match fs::read_link(&path) {
+                Ok(to) => {
+                    found.insert(format!("{name} -> {}", to.display()));
+                }
+                Err(_) if path.is_dir() => folders.push(path),
+                Err(_) => {
+                    found.insert(name);
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn an_installed_tree_is_complete_and_goes_again() {
+    let directory = finished();
+    let place = |name: &str| directory.path().join(name);
+    run(script("packaging/stage").args([place("finished"), place("tree")]));
+    let tree = files(&place("tree"));
+    for part in [
+        "bin/rocov",
+        "lib/librocov.so.0",
+        "lib/librocov.so -> librocov.so.0",
+        "lib/librocov_modelgpu.so",
+        "lib/librocov_rocprofiler.so",
+        "lib/rocov/librocov.a",
+        "lib/pkgconfig/rocov.pc",
+        "include/rocov_device.h",
+        "libexec/rocov/rdc/openmp/ld.lld",
+        "share/rocov/pass/CMakeLists.txt",
+        "share/man/man1/rocov-report.1",
+        "share/bash-completion/completions/rocov",
+        "share/doc/rocov/LICENSE-MIT",
+    ] {
+        assert!(tree.contains(part), "{part}: {tree:#?}");
+    }
+
+    // A prefix that others use, too.
+    let prefix = place("prefix");
+    fs::create_dir_all(prefix.join("lib/other")).unwrap();
+    fs::write(prefix.join("lib/other/file"), "").unwrap();
+    let before = files(&prefix);
+    let installer = place("tree").join("install.sh");
+    fs::copy(repository().join("tools/packaging/install.sh"), &installer).unwrap();
+    let install = |arguments: &[&str]| {
+        let mut command = Command::new(&installer);
+        run(command.arg("--prefix").arg(&prefix).args(arguments))
+    };
+    install(&[]);
+    let mut wanted: BTreeSet<_> = before.union(&tree).cloned().collect();
+    wanted.insert("share/rocov/installed-files".into());
+    assert_eq!(files(&prefix), wanted);
+
+    // The command finds all of its parts there, and none in this checkout.
+    let rocov = prefix.join("bin/rocov");
+    let found = |arguments: &[&str]| {
+        let mut command = Command::new(&rocov);
+        command.env_remove("ROCOV_LIBRARY_DIR");
+        stdout(&run(command.args(arguments)))
+    };
+    let prefix_text = prefix.canonicalize().unwrap().display().to_string();
+    assert!(found(&["flags", "--link"]).contains(&format!("{prefix_text}/lib/rocov/librocov.a")));
+    let flags = found(&["flags", "--clang", "clang++-22"]);
+    assert!(
+        flags.contains(&format!("-include {prefix_text}/include/rocov_device.h")),
+        "{flags}"
+    );
+    let mut preloaded = Command::new(&rocov);
+    let command = ["run", "--gpu", "model", "-o"].map(str::to_owned);
+    preloaded.args(command).arg(place("data"));
+    let preloaded = preloaded
+        .args(["--", "sh", "-c", "echo $LD_PRELOAD"])
+        .output()
+        .unwrap();
+    let preloaded = String::from_utf8_lossy(&preloaded.stdout).into_owned();
+    assert!(
+        preloaded.contains(&format!("{prefix_text}/lib/librocov.so.0")),
+        "{preloaded}"
+    );
+    assert!(
+        preloaded.contains(&format!("{prefix_text}/lib/librocov_modelgpu.so")),
+        "{preloaded}"
+    );
+
+    // Another version replaces this one: a file and a folder go, a file comes.
+    fs::remove_file(place("tree").join("include/rocov_gtest.h")).unwrap();
+    fs::remove_dir_all(place("tree").join("share/rocov/pass")).unwrap();
+    fs::write(place("tree").join("share/rocov/new"), "").unwrap();
+    install(&[]);
+    wanted.remove("include/rocov_gtest.h");
+    wanted.retain(|name| !name.starts_with("share/rocov/pass/"));
+    wanted.insert("share/rocov/new".into());
+    assert_eq!(files(&prefix), wanted);
+    assert!(!prefix.join("share/rocov/pass").exists());
+
+    install(&["--uninstall"]);
+    assert_eq!(files(&prefix), before);
+    let left: Vec<_> = fs::read_dir(&prefix)
+        .unwrap()
+        .map(|it| it.unwrap().file_name())
+        .collect();
+    assert_eq!(left, ["lib"]);
+}
+
+#[test]
+fn the_librocov_of_packages_has_a_soname_and_versions() {
+    let directory = finished();
+    let library = directory.path().join("finished").join(DRAIN);
+    let dynamic = stdout(&run(Command::new("readelf").arg("-d").arg(&library)));
+    assert!(dynamic.contains("soname: [librocov.so.0]"), "{dynamic}");
+    // It brings its own unwinder.
+    assert!(!dynamic.contains("libgcc_s"), "{dynamic}");
+
+    let symbols = Command::new("nm")
+        .args(["-D", "--defined-only", "--format=just-symbols"])
+        .arg(&library)
+        .output();
+    let symbols = String::from_utf8(symbols.unwrap().stdout).unwrap();
+    let listed = fs::read_to_string(repository().join("runtime/symbols.txt")).unwrap();
+    // A function that stands before that of another library must not have a version.
+    let wanted: BTreeSet<_> = listed
+        .lines()
+        .map(|name| match name.starts_with("rocov_") {
+            true => format!("{name}@@ROCOV_0.1"),
+            false => name.to_owned(),
+        })
+        .chain(["ROCOV_0.1".to_owned()])
+        .collect();
+    let found: BTreeSet<_> = symbols.lines().map(str::to_owned).collect();
+    assert_eq!(found, wanted);
+
+    // A linked program calls it by these versions.
+    let program = directory.path().join("linked");
+    let folder = directory.path().join("finished");
+    std::os::unix::fs::symlink(DRAIN, folder.join("librocov.so.0")).unwrap();
+    let source = directory.path().join("linked.c");
+    fs::write(
+        &source,
+        "#include <rocov.h>\n#include <stdio.h>\n\
+         int main(void) { puts(rocov_version()); return rocov_drain() != ROCOV_STATUS_NOTHING; }\n",
+    )
+    .unwrap();
+    let mut compile = Command::new("cc");
+    compile
+        .arg(&source)
+        .arg("-I")
+        .arg(repository().join("runtime/include"));
+    compile
+        .arg("-L")
+        .arg(&folder)
+        .args(["-lrocov", "-o"])
+        .arg(&program);
+    run(&mut compile);
+    let (printed, drain) = binding(&program, "`rocov_drain' [ROCOV_0.1]", |command| {
+        command.env("LD_LIBRARY_PATH", &folder);
+    });
+    assert_eq!(printed, format!("{}\n", env!("CARGO_PKG_VERSION")));
+    assert!(drain.contains("librocov.so.0"), "{drain}");
+    // A program that is not linked with it asks for glibc's version, and gets librocov's function.
+    let env = Path::new("/usr/bin/env");
+    let (_, exec) = binding(env, "`execvp' [GLIBC_2.2.5]", |command| {
+        command.env("LD_PRELOAD", folder.join(DRAIN)).arg("true");
+    });
+    assert!(exec.contains(DRAIN), "{exec}");
+}
+
+/// Runs a program. Returns what it prints, and the line in which the loader binds its reference to a symbol.
+fn binding(program: &Path, symbol: &str, prepare: impl Fn(&mut Command)) -> (String, String) {
+    let mut command = Command::new(program);
+    command.env("LD_DEBUG", "bindings").env("LD_BIND_NOW", "1");
+    prepare(&mut command);
+    let output = run(&mut command);
+    let bindings = String::from_utf8_lossy(&output.stderr).into_owned();
+    let start = format!("binding file {} ", program.display());
+    let mut lines = bindings.lines();
+    let line = lines.find(|line| line.contains(&start) && line.contains(symbol));
+    let line = line.unwrap_or_else(|| panic!("{symbol}: {bindings}"));
+    (stdout(&output), line.to_owned())
+}
+
+#[test]
+fn a_symbol_of_a_new_c_library_is_found() {
+    let mut symbols = script("packaging/symbols");
+    // This build is for the C library here, of which __libc_start_main has the version 2.34.
+    let output = symbols
+        .args(["2.28", env!("CARGO_BIN_EXE_rocov")])
+        .output()
+        .unwrap();
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(
+        message.contains("and 2.28 is the newest allowed"),
+        "{message}"
+    );
+    assert!(message.contains("libgcc_s.so.1"), "{message}");
+}
+
+#[test]
+fn all_files_have_one_version() {
+    run(script("packaging/version").arg("--check"));
+}
+
+#[test]
+fn scripts_of_packages_can_be_executed() {
+    for folder in ["tools/packaging", "tools/dev"] {
+        for entry in fs::read_dir(repository().join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() && fs::read(&path).unwrap().starts_with(b"#!") {
+                let mode = fs::metadata(&path).unwrap().permissions().mode();
+                assert_eq!(mode & 0o111, 0o111, "{}", path.display());
+            }
+        }
+    }
+}
