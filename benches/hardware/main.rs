@@ -29,7 +29,7 @@ pub(crate) const TARGET: &str = "sm_90";
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 
 /// The kernels that use instructions of AMD GPUs, or waves of 64 lanes.
-const ONLY_AMD: [&str; 4] = ["dots", "halves", "saturate", "wave"];
+const ONLY_AMD: [&str; 5] = ["dots", "halves", "mfma", "saturate", "wave"];
 
 /// A kernel whose times are measured: its source, and a spec (see testdata/oracle/spec.h) of a size that keeps an
 /// H200 busy.

@@ -330,6 +330,16 @@ pub const SETTINGS: &[Setting] = &[
          executed](../internals/model-gpu.md#count-instructions).",
     ),
     setting(
+        "ROCOV_MODELGPU_THREADS",
+        Reader::ModelGpu,
+        [
+            "`1` to `1024`",
+            "the processors that the program may use",
+            "",
+        ],
+        "Sets the most threads that [run the workgroups of a kernel](../internals/model-gpu.md#threads).",
+    ),
+    setting(
         "ROCOV_MODELGPU_TMP",
         Reader::ModelGpu,
         ["a directory", "`$TMPDIR`, then `/tmp`", ""],

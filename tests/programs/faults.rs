@@ -107,13 +107,12 @@ fn an_out_of_bounds_read_is_reported_with_its_place() {
 #[test]
 fn an_unmodelled_instruction_is_named() {
     for target in TARGETS {
-        let launch = "_Z16uses_matrix_corePf 1 1 1 64 1 1 p0";
+        let launch = "_Z5haltsPf 1 1 1 64 1 1 p0";
         let failed = fails("unmodelled", target, launch);
-        // The instruction's spelling differs between the targets.
-        failed.is_at("v_mfma_f32_4x4x1");
+        failed.is_at("s_sethalt");
         let ended = failed.ended.says(&[
-            "kernel _Z16uses_matrix_corePf",
-            "instruction v_mfma_f32_4x4x1",
+            "kernel _Z5haltsPf",
+            "instruction s_sethalt",
             "is not modelled",
             "pc 0x",
             "of code object",

@@ -37,7 +37,7 @@ macro_rules! kernels_match_host {
 
 kernels_match_host![
     atomics, bitonic, branches, callees, calls, collatz, dots, ends, fmath, grid, halves,
-    histogram, image, indirect, intdiv, mandelbrot, many, matmul, reduce, saturate, scratch,
+    histogram, image, indirect, intdiv, mandelbrot, many, matmul, mfma, reduce, saturate, scratch,
     stencil, steps, templates, vecadd, wave, wide,
 ];
 

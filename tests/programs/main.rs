@@ -14,6 +14,7 @@ mod faults;
 mod guest;
 mod kernels_known;
 mod kernels_match_host;
+mod kernels_on_threads;
 mod labels;
 mod matrix;
 mod messages;

@@ -6,9 +6,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::format::registry::groups::Groups;
 use crate::format::registry::json;
 use crate::format::registry::json::DocumentError;
-use crate::format::registry::model::VERSION;
+use crate::format::registry::model::{GroupRecord, ProcessRecord, VERSION};
 
 /// The parts of a document that a merge needs.
 #[derive(Serialize, Deserialize)]
@@ -18,6 +19,8 @@ struct Pool<'a> {
     code_objects: Vec<&'a RawValue>,
     #[serde(borrow)]
     processes: Vec<&'a RawValue>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<GroupRecord>,
 }
 
 /// The parts of a code object record that a merge needs: its key, and the name of its kept ELF.
@@ -36,17 +39,30 @@ struct ProcessKey {
     host: String,
 }
 
-/// Documents of many processes as one. Keeps every record as its writer wrote it.
+/// Documents of many processes as one. Keeps every record as its writer wrote it, unless it puts processes
+/// together.
 #[derive(Debug, Default)]
 pub struct Merged {
     /// By identity and target.
     code_objects: BTreeMap<(String, String), Box<RawValue>>,
     processes: BTreeMap<ProcessKey, Box<RawValue>>,
+    groups: Groups,
+    /// True if it puts processes together.
+    groups_processes: bool,
 }
 
 impl Merged {
+    /// An empty document that will have a [`GroupRecord`] in the place of the records of many processes.
+    #[must_use]
+    pub fn of_groups() -> Self {
+        Self {
+            groups_processes: true,
+            ..Self::default()
+        }
+    }
+
     /// Adds everything in the document `text`. Its record of a process replaces an earlier record of that
-    /// process.
+    /// process. In a group, the first one counts.
     ///
     /// # Errors
     /// Fails if `text` is not a document of this version. It then adds nothing.
@@ -54,9 +70,19 @@ impl Merged {
         json::check_version(text)?;
         let document: Pool<'_> = serde_json::from_slice(text)?;
         let code_objects: Vec<CodeObjectHead> = heads(&document.code_objects)?;
-        let processes: Vec<ProcessKey> = heads(&document.processes)?;
-        for (process, key) in document.processes.into_iter().zip(processes) {
-            self.processes.insert(key, process.to_owned());
+        if self.groups_processes {
+            let processes: Vec<ProcessRecord> = heads(&document.processes)?;
+            for process in processes {
+                self.groups.add_process(process);
+            }
+        } else {
+            let processes: Vec<ProcessKey> = heads(&document.processes)?;
+            for (process, key) in document.processes.into_iter().zip(processes) {
+                self.processes.insert(key, process.to_owned());
+            }
+        }
+        for group in document.groups {
+            self.groups.add_group(group);
         }
         for (elf, head) in document.code_objects.into_iter().zip(code_objects) {
             let key = (head.identity, head.target);
@@ -72,7 +98,7 @@ impl Merged {
     /// Returns whether the document is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.code_objects.is_empty() && self.processes.is_empty()
+        self.code_objects.is_empty() && self.processes.is_empty() && self.groups.is_empty()
     }
 
     /// The text of the document.
@@ -82,6 +108,7 @@ impl Merged {
             rocov_registry: VERSION,
             code_objects: self.code_objects.values().map(|it| &**it).collect(),
             processes: self.processes.values().map(|it| &**it).collect(),
+            groups: self.groups.records(),
         })
     }
 }

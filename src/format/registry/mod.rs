@@ -4,12 +4,15 @@
 //! known when a code object is loaded. The registry keeps them together. [`model`] has the types of the
 //! document, and [`Merged`] makes one document of many.
 
+mod groups;
 mod hex;
 mod json;
 mod lookup;
 mod merge;
 pub mod model;
+mod runs;
 
 pub use json::DocumentError;
 pub use merge::Merged;
 pub(crate) use merge::merge;
+pub use runs::Runs;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::format::codeobject::Kernel;
+use crate::format::registry::runs::Runs;
 
 /// The number of this schema. A reader rejects other numbers. A new optional field does not change it.
 pub const VERSION: u32 = 1;
@@ -16,6 +17,9 @@ pub struct Document {
     pub code_objects: Vec<CodeObjectRecord>,
     /// The processes, by start, number and host.
     pub processes: Vec<ProcessRecord>,
+    /// Processes that a merge has put together, as one record for all that ran one build on like GPUs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupRecord>,
 }
 
 impl Default for Document {
@@ -25,6 +29,7 @@ impl Default for Document {
             rocov_registry: VERSION,
             code_objects: Vec::new(),
             processes: Vec::new(),
+            groups: Vec::new(),
         }
     }
 }
@@ -188,6 +193,61 @@ pub struct NeverLoadedRecord {
     /// Their identities, in the order of the file. If another process has recorded one, it may be absent from
     /// [`Document::code_objects`].
     pub code_objects: Vec<String>,
+}
+
+/// Many processes with one set of host files on GPUs of one kind. It has what reports need, and no addresses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupRecord {
+    /// The start of the first of them, in nanoseconds since 1970.
+    pub first: u64,
+    /// The start of the last of them, in nanoseconds since 1970.
+    pub last: u64,
+    /// The words with which all their command lines start.
+    pub command: Vec<String>,
+    /// Their GPU agents, by index. `uuid` and `node` are `None`: they differ.
+    pub agents: Vec<AgentRecord>,
+    /// The host files that instrumented code objects came from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostRecord>,
+    /// The code objects that they loaded, each once for each agent, file and reason to be partial.
+    pub loads: Vec<GroupLoad>,
+    /// The host files with device code that nobody has looked at, as in [`ProcessRecord::device_code`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_code: Option<DeviceCodeRecord>,
+    /// The code objects that some of them could have loaded but did not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub never_loaded: Vec<NeverLoadedRecord>,
+    /// The processes on each machine, by its name.
+    pub processes: Vec<MachineRecord>,
+}
+
+/// The processes of a group on one machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MachineRecord {
+    /// Its name: the [`ProcessRecord::host`] of the processes.
+    pub machine: String,
+    /// The processes.
+    pub runs: Runs,
+}
+
+/// Loads of one code object by the processes of a group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupLoad {
+    /// The number of these loads.
+    pub times: u64,
+    /// The index of the agent.
+    pub agent: usize,
+    /// The identity of the code object. `None` if rocov could not read its ELF.
+    pub code_object: Option<String>,
+    /// The path in the URI of its ELF. `None` for code objects in memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The index in `hosts` of the file that it came from, as in [`LoadRecord::host`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<usize>,
+    /// The reason why profiles lack counts, as in [`LoadRecord::partial`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<String>,
 }
 
 /// The addresses of a kernel while its code object is loaded.

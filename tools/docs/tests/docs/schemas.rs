@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use rocov::control::{DumpRequest, REQUEST_MAX, Request};
 use rocov::format::codeobject::{Identity, Kernel};
+use rocov::format::registry::Runs;
 use rocov::format::registry::model::{
-    AgentRecord, CodeFileRecord, CodeObjectRecord, DeviceCodeRecord, Document, HostRecord,
-    KernelAddress, LoadRecord, NeverLoadedRecord, ProcessRecord, Unload, VERSION,
+    AgentRecord, CodeFileRecord, CodeObjectRecord, DeviceCodeRecord, Document, GroupLoad,
+    GroupRecord, HostRecord, KernelAddress, LoadRecord, MachineRecord, NeverLoadedRecord,
+    ProcessRecord, Unload, VERSION,
 };
 use rocov::store::layout::{self, OBJECTS};
 use rocov::store::{Expansion, Label, PARTIAL, ProfileName, ProfileNameParts};
@@ -127,10 +129,32 @@ fn document() -> Document {
             code_objects: vec!["0f3c".into()],
         }],
     };
+    let group = GroupRecord {
+        first: 2,
+        last: 2,
+        command: process.command.clone(),
+        agents: process.agents.clone(),
+        hosts: process.hosts.clone(),
+        loads: vec![GroupLoad {
+            times: 1,
+            agent: 0,
+            code_object: Some("0f3c".into()),
+            file: Some("/app".into()),
+            host: Some(0),
+            partial: Some("x: build the code again".into()),
+        }],
+        device_code: process.device_code.clone(),
+        never_loaded: process.never_loaded.clone(),
+        processes: vec![MachineRecord {
+            machine: "node7".into(),
+            runs: Runs::of("node7", 1, 1),
+        }],
+    };
     Document {
         rocov_registry: VERSION,
         code_objects: vec![code_object],
         processes: vec![process],
+        groups: vec![group],
     }
 }
 

@@ -108,9 +108,19 @@ fn the_table_is_in_the_order_of_readers() {
     assert!(SETTINGS.is_sorted_by_key(|setting| setting.reader));
 }
 
+/// The variables of CMake that rocov's package reads.
+fn of_cmake() -> BTreeSet<String> {
+    let package = std::fs::read_dir(repository("tools/cmake")).expect("the package");
+    let texts = package.map(|file| read(&file.expect("a file").path()));
+    // They are not between quotes as in Rust.
+    let quoted = |text: String| names(&text.replace(['{', '}', ' ', '('], "\""));
+    texts.flat_map(quoted).collect()
+}
+
 #[test]
 fn every_variable_that_a_document_names_is_in_the_table() {
     let documents = crate::links::documents();
+    let of_cmake = of_cmake();
     for path in documents
         .iter()
         .filter(|path| !path.ends_with("CHANGELOG.md"))
@@ -122,7 +132,8 @@ fn every_variable_that_a_document_names_is_in_the_table() {
             let others = ["ROCOV_LABEL_TESTS", "ROCOV_0"];
             let is_other = name.starts_with("ROCOV_STATUS")
                 || others.contains(&name.as_str())
-                || OF_BUILD.contains(&name.as_str());
+                || OF_BUILD.contains(&name.as_str())
+                || of_cmake.contains(name);
             assert!(
                 is_other || SETTINGS.iter().any(|setting| setting.name == name),
                 "{} names {name}, which {TABLE} does not list",

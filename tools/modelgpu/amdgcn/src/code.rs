@@ -1,16 +1,18 @@
-//! Decoded instructions, kept between dispatches.
+//! Decoded instructions, kept between dispatches for each thread.
 //!
 //! Another code object may later lie at the same address. Each dispatch therefore compares an
 //! instruction's bytes with memory when it first reaches the instruction. Within a dispatch code
 //! does not change. It must not change on hardware either: instruction caches are not coherent.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use crate::error::Fault;
-use crate::execute::{Operation, resolve};
+use crate::execute::{GridBarriers, Operation, Simd, Step, resolve};
 use crate::isa::{Instruction, decode};
 use crate::memory::View;
 use crate::target::Target;
+use crate::wave::Wave;
 
 /// Instructions per page of the index: 4 KiB of code.
 const PAGE: usize = 1024;
@@ -19,9 +21,27 @@ const LIMIT: usize = 1 << 20;
 /// Marks an index entry without an instruction.
 const VACANT: u32 = u32::MAX;
 
-/// A cache of decoded instructions, kept from one dispatch to the next.
+/// The decoded instructions and the memory of waves that a GPU's threads keep from one dispatch to
+/// the next.
 pub struct Code {
     target: Target,
+    simd: Simd,
+    cores: Vec<Core>,
+    barriers: Arc<GridBarriers>,
+    dispatch: u64,
+}
+
+/// One thread's part of them.
+pub(crate) struct Core {
+    pub decoder: Decoder,
+    /// Waves that no workgroup uses.
+    pub waves: Vec<Wave>,
+}
+
+/// A cache of decoded instructions.
+pub(crate) struct Decoder {
+    target: Target,
+    simd: Simd,
     entries: Vec<Entry>,
     pages: Vec<[u32; PAGE]>,
     page_by_number: HashMap<u64, usize>,
@@ -34,13 +54,21 @@ struct Entry {
     words: [u32; 2],
     /// The dispatch that last compared `words` with memory.
     verified: u64,
+    /// The entry of the instruction behind this one, once it is known.
+    next: u32,
     decoded: Decoded,
 }
 
 /// An instruction and its operation; `None` if the interpreter does not model it.
 pub(crate) struct Decoded {
+    pub step: Step,
     pub instruction: Instruction,
-    pub operation: Option<Operation>,
+    pub operation: Option<&'static Operation>,
+    /// The wave looks at memory that other workgroups or the host may write, as one that waits for
+    /// them does again and again.
+    pub polls: bool,
+    /// The wave lets others go first.
+    pub sleeps: bool,
 }
 
 impl Code {
@@ -48,6 +76,67 @@ impl Code {
     pub fn new(target: Target) -> Self {
         Self {
             target,
+            simd: Simd::best(),
+            cores: Vec::new(),
+            barriers: Arc::default(),
+            dispatch: 0,
+        }
+    }
+
+    /// Chooses the host's instructions for vector operations. All give equal results.
+    pub fn set_simd(&mut self, simd: Simd) {
+        *self = Self {
+            simd,
+            ..Self::new(self.target)
+        };
+    }
+
+    /// The host's instructions for vector operations.
+    pub(crate) fn simd(&self) -> Simd {
+        self.simd
+    }
+
+    /// The barriers of grids.
+    pub(crate) fn barriers(&self) -> Arc<GridBarriers> {
+        Arc::clone(&self.barriers)
+    }
+
+    /// The processor that the code is for.
+    pub(crate) fn target(&self) -> Target {
+        self.target
+    }
+
+    /// Starts a dispatch on at most `threads` threads: memory may have changed since the last one.
+    /// Returns what each thread keeps.
+    pub(crate) fn begin_dispatch(&mut self, threads: usize) -> &mut [Core] {
+        self.dispatch += 1;
+        let (target, simd) = (self.target, self.simd);
+        while self.cores.len() < threads {
+            self.cores.push(Core {
+                decoder: Decoder::new(target, simd),
+                waves: Vec::new(),
+            });
+        }
+        for core in &mut self.cores {
+            core.decoder.begin_dispatch(self.dispatch);
+        }
+        &mut self.cores[..threads]
+    }
+
+    /// The mnemonics of the instructions that the last dispatch reached.
+    pub(crate) fn mnemonics(&self) -> BTreeSet<&'static str> {
+        self.cores
+            .iter()
+            .flat_map(|core| core.decoder.mnemonics())
+            .collect()
+    }
+}
+
+impl Decoder {
+    fn new(target: Target, simd: Simd) -> Self {
+        Self {
+            target,
+            simd,
             entries: Vec::new(),
             pages: Vec::new(),
             page_by_number: HashMap::new(),
@@ -56,33 +145,49 @@ impl Code {
         }
     }
 
-    /// The processor that the code is for.
-    pub(crate) fn target(&self) -> Target {
-        self.target
-    }
-
-    /// Starts a dispatch: memory may have changed since the last one.
-    pub(crate) fn begin_dispatch(&mut self) {
-        self.dispatch += 1;
+    fn begin_dispatch(&mut self, dispatch: u64) {
         if self.entries.len() > LIMIT {
-            *self = Self {
-                dispatch: self.dispatch,
-                ..Self::new(self.target)
-            };
+            *self = Self::new(self.target, self.simd);
         }
+        self.dispatch = dispatch;
     }
 
-    /// The mnemonics of the instructions that the last dispatch reached.
-    pub(crate) fn mnemonics(&self) -> BTreeSet<&'static str> {
+    fn mnemonics(&self) -> impl Iterator<Item = &'static str> {
         self.entries
             .iter()
             .filter(|entry| entry.verified == self.dispatch)
             .map(|entry| entry.decoded.instruction.mnemonic)
-            .collect()
     }
 
-    /// Returns the instruction at `pc`, decoded on its first use in a dispatch.
-    pub(crate) fn fetch(&mut self, pc: u64, memory: &mut View<'_>) -> Result<&Decoded, Fault> {
+    /// The instruction with an index that [`Decoder::fetch`] or [`Decoder::following`] returned.
+    #[inline(always)]
+    pub(crate) fn at(&self, index: u32) -> &Decoded {
+        &self.entries[index as usize].decoded
+    }
+
+    /// The index of the instruction at `pc`, which lies behind the one at `index`.
+    #[inline(always)]
+    pub(crate) fn following(
+        &mut self,
+        index: u32,
+        pc: u64,
+        memory: &mut View<'_>,
+    ) -> Result<u32, Fault> {
+        let next = self.entries[index as usize].next;
+        let is_known = self
+            .entries
+            .get(next as usize)
+            .is_some_and(|entry| entry.verified == self.dispatch);
+        if is_known {
+            return Ok(next);
+        }
+        let next = self.fetch(pc, memory)?;
+        self.entries[index as usize].next = next;
+        Ok(next)
+    }
+
+    /// The index of the instruction at `pc`, decoded on its first use in a dispatch.
+    pub(crate) fn fetch(&mut self, pc: u64, memory: &mut View<'_>) -> Result<u32, Fault> {
         let page = self.page(pc / (4 * PAGE as u64));
         let slot = (pc / 4) as usize % PAGE;
         let index = self.pages[page][slot];
@@ -90,10 +195,9 @@ impl Code {
             && self.entries[index as usize].verified == self.dispatch
             && pc.is_multiple_of(4)
         {
-            return Ok(&self.entries[index as usize].decoded);
+            return Ok(index);
         }
-        let index = self.refetch(pc, page, slot, memory)?;
-        Ok(&self.entries[index].decoded)
+        self.refetch(pc, page, slot, memory)
     }
 
     fn page(&mut self, number: u64) -> usize {
@@ -116,7 +220,7 @@ impl Code {
         page: usize,
         slot: usize,
         memory: &mut View<'_>,
-    ) -> Result<usize, Fault> {
+    ) -> Result<u32, Fault> {
         let fault = Fault::Fetch { address: pc };
         if !pc.is_multiple_of(4) {
             return Err(fault);
@@ -128,7 +232,7 @@ impl Code {
         let index = self.pages[page][slot];
         if index != VACANT && self.entries[index as usize].words == words {
             self.entries[index as usize].verified = self.dispatch;
-            return Ok(index as usize);
+            return Ok(index);
         }
         let instruction =
             decode(words, self.target).map_err(|error| Fault::IllegalInstruction {
@@ -137,15 +241,33 @@ impl Code {
             })?;
         let operation = resolve(instruction.mnemonic);
         let decoded = Decoded {
+            step: operation.map_or(Step::Other, |operation| {
+                Step::new(operation, &instruction, self.simd)
+            }),
             instruction,
             operation,
+            polls: polls(first, self.target),
+            sleeps: matches!(instruction.mnemonic, "s_sleep" | "ds_gws_barrier"),
         };
         self.entries.push(Entry {
             words,
             verified: self.dispatch,
+            next: VACANT,
             decoded,
         });
-        self.pages[page][slot] = (self.entries.len() - 1) as u32;
-        Ok(self.entries.len() - 1)
+        let index = (self.entries.len() - 1) as u32;
+        self.pages[page][slot] = index;
+        Ok(index)
     }
+}
+
+/// Returns whether an instruction that begins with `word` is a flat or global access that goes
+/// around the caches (a volatile or atomic load), or an atomic that returns the old value.
+fn polls(word: u32, target: Target) -> bool {
+    const FLAT: u32 = 0x37;
+    const SCRATCH: u32 = 1;
+    let is_shared = word >> 26 == FLAT && word >> 14 & 3 != SCRATCH;
+    // GLC, or SC0 on gfx942, which also has SC1.
+    let coherent = word >> 16 & 1 == 1 || target == Target::Gfx942 && word >> 25 & 1 == 1;
+    is_shared && coherent
 }

@@ -1,20 +1,22 @@
 //! Runs a kernel dispatch: splits the grid into workgroups and gives each wave the initial
 //! registers of the hardware (LLVM's AMDGPUUsage, "Initial Kernel Execution State").
 
-use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::code::Code;
-use crate::code_object::{KernelDescriptor, KernelIdentity};
+use crate::code_object::{Files, KernelDescriptor, KernelIdentity};
 use crate::error::{DispatchError, LaunchProblem, Site};
-use crate::execute::{LdsAccess, PRIVATE_SEGMENT_BUFFER, Surroundings};
+use crate::execute::{GridBarriers, LdsAccess, PRIVATE_SEGMENT_BUFFER, Simd};
 use crate::isa::Operand;
 use crate::memory::{AddressSpace, View};
 use crate::packet::DispatchPacket;
+use crate::schedule;
 use crate::target::Target;
 use crate::warning::BeyondLds;
 use crate::wave::{Apertures, LANES, Mode, State, Wave};
-use crate::workgroup::{self, Interruption};
+use crate::workers::Workers;
+use crate::workgroup::{Interruption, Workgroup};
 
 /// The most work-items of a workgroup.
 pub const MAX_WORKGROUP: u64 = 1024;
@@ -26,6 +28,8 @@ pub const MAX_SCRATCH: u64 = 1 << 20;
 const DYNAMIC_STACK: u64 = 16 * 1024;
 /// The unit of LDS in bytes: 128 dwords on gfx9 (LLVM's AMDGPUUsage, GRANULATED_LDS_SIZE).
 const LDS_GRANULE: u32 = 512;
+/// Waves that a compute unit holds: 8 for each of its 4 SIMDs (AMD's CDNA3 instruction set guide).
+const WAVES_OF_UNIT: u32 = 32;
 /// The initial contents of LDS. A kernel that reads LDS before it writes there sees this pattern.
 const LDS_GARBAGE: u8 = 0xa5;
 
@@ -43,10 +47,16 @@ pub struct DispatchContext<'a> {
     /// The packet's index in its queue.
     pub dispatch_id: u64,
     /// The interpreter calls this once per dispatch, at the first access beyond the dispatch's LDS.
-    pub beyond_lds: &'a dyn Fn(BeyondLds),
+    pub beyond_lds: &'a (dyn Fn(BeyondLds) + Sync),
     /// The interpreter calls this when a wave sends the host an interrupt. The argument is M0: the
     /// low bits of an event's id.
-    pub interrupt: &'a dyn Fn(u32),
+    pub interrupt: &'a (dyn Fn(u32) + Sync),
+    /// The GPU's clock in ticks of 10 ns. It never goes back.
+    pub clock: &'a (dyn Fn() -> u64 + Sync),
+    /// The files of code objects, in which the interpreter looks for source lines.
+    pub files: &'a dyn Files,
+    /// The threads that run the workgroups. The other functions here are called on these threads.
+    pub workers: &'a dyn Workers,
     /// The interpreter polls this: true ends the dispatch with [`DispatchError::Cancelled`].
     pub cancelled: &'a AtomicBool,
 }
@@ -62,10 +72,11 @@ pub struct Statistics {
     pub workgroups: u64,
 }
 
-/// Runs one AQL kernel dispatch to its end on the calling thread, for the target of `code`.
+/// Runs one AQL kernel dispatch to its end, for the target of `code`, on the calling thread and, if
+/// it is long enough, on further threads of `context`.
 ///
-/// Workgroups run one after another. A kernel in which an earlier workgroup waits for a later one
-/// runs until it is cancelled.
+/// Workgroups start in order. On one thread, one ends before the next one starts, unless it may be
+/// waiting: then they take turns, up to the number that the hardware holds at once.
 ///
 /// # Errors
 /// Fails if the kernel makes a mistake or uses a feature that is not modelled. All earlier
@@ -80,69 +91,24 @@ pub fn dispatch(
         kernel: KernelIdentity::find(memory, packet.kernel_object).kernel,
         reason,
     };
-    let mut view = View::new(memory);
-    let descriptor = KernelDescriptor::read(&mut view, packet.kernel_object).map_err(|_| {
-        launch_error(LaunchProblem::UnreadableDescriptor {
-            address: packet.kernel_object,
-        })
-    })?;
+    let descriptor =
+        KernelDescriptor::read(&mut View::new(memory), packet.kernel_object).map_err(|_| {
+            launch_error(LaunchProblem::UnreadableDescriptor {
+                address: packet.kernel_object,
+            })
+        })?;
     check(packet, &descriptor).map_err(launch_error)?;
     let dispatch = Dispatch {
         target: code.target(),
         packet,
         descriptor,
         context,
+        memory,
+        barriers: code.barriers(),
+        allotted: packet.group_segment_size.next_multiple_of(LDS_GRANULE),
+        simd: code.simd(),
     };
-    code.begin_dispatch();
-    let allotted = packet.group_segment_size.next_multiple_of(LDS_GRANULE);
-    let (workgroup, wave) = (Cell::new([0; 3]), Cell::new(0));
-    let told = Cell::new(false);
-    let beyond_lds = |access: LdsAccess| {
-        if !told.replace(true) {
-            (context.beyond_lds)(BeyondLds {
-                site: Box::new(dispatch.site(memory, workgroup.get(), wave.get(), access.pc)),
-                mnemonic: access.mnemonic,
-                access: access.access,
-                size: access.size,
-                address: access.address,
-                requested: packet.group_segment_size,
-                allotted,
-            });
-        }
-    };
-    let mut surroundings = Surroundings {
-        memory: view,
-        lds: vec![0; allotted as usize],
-        beyond_lds: &beyond_lds,
-        interrupt: context.interrupt,
-        target: code.target(),
-        instructions: 0,
-    };
-    let mut statistics = Statistics::default();
-    let mut waves = Vec::new();
-    let groups = dispatch.groups();
-    for z in 0..groups[2] {
-        for y in 0..groups[1] {
-            for x in 0..groups[0] {
-                let group = [x, y, z];
-                workgroup.set(group);
-                let count = dispatch.prepare(group, statistics.workgroups, &mut waves);
-                surroundings.lds.fill(LDS_GARBAGE);
-                workgroup::run(
-                    &mut waves[..count],
-                    code,
-                    &mut surroundings,
-                    &wave,
-                    context.cancelled,
-                )
-                .map_err(|interruption| dispatch.error(memory, group, interruption))?;
-                statistics.workgroups += 1;
-                statistics.waves += count as u64;
-            }
-        }
-    }
-    statistics.instructions = surroundings.instructions;
-    Ok(statistics)
+    schedule::run(&dispatch, code, context.workers, context.cancelled)
 }
 
 fn check(packet: &DispatchPacket, descriptor: &KernelDescriptor) -> Result<(), LaunchProblem> {
@@ -179,11 +145,16 @@ fn scratch_size(packet: &DispatchPacket, descriptor: &KernelDescriptor) -> u64 {
 }
 
 /// The state that all workgroups of a dispatch share.
-struct Dispatch<'a> {
-    target: Target,
+pub(crate) struct Dispatch<'a> {
+    pub target: Target,
     packet: &'a DispatchPacket,
     descriptor: KernelDescriptor,
-    context: &'a DispatchContext<'a>,
+    pub context: &'a DispatchContext<'a>,
+    pub memory: &'a dyn AddressSpace,
+    pub barriers: Arc<GridBarriers>,
+    /// Bytes of LDS of a workgroup.
+    allotted: u32,
+    simd: Simd,
 }
 
 impl Dispatch<'_> {
@@ -192,6 +163,56 @@ impl Dispatch<'_> {
         std::array::from_fn(|dimension| {
             self.packet.grid_size[dimension].div_ceil(self.packet.workgroup_size[dimension])
         })
+    }
+
+    /// The number of workgroups.
+    pub(crate) fn workgroups(&self) -> u64 {
+        self.groups().into_iter().map(u64::from).product()
+    }
+
+    /// The most workgroups that the hardware holds at once, by waves and LDS.
+    pub(crate) fn capacity(&self) -> u64 {
+        let items: u32 = self.packet.workgroup_size.iter().product();
+        let waves = items.div_ceil(LANES as u32);
+        let by_waves = WAVES_OF_UNIT / waves;
+        let by_lds = MAX_LDS.checked_div(self.allotted).unwrap_or(u32::MAX);
+        let units = self.target.compute_units().units();
+        u64::from(units) * u64::from(by_waves.min(by_lds).max(1))
+    }
+
+    /// Begins the workgroup with a number. Takes its waves from `spare`, or makes them.
+    pub(crate) fn begin(&self, number: u64, spare: &mut Vec<Wave>) -> Workgroup {
+        let groups = self.groups().map(u64::from);
+        let id = [
+            number % groups[0],
+            number / groups[0] % groups[1],
+            number / groups[0] / groups[1],
+        ]
+        .map(|place| place as u32);
+        Workgroup {
+            number,
+            id,
+            waves: self.prepare(id, number, spare),
+            lds: vec![LDS_GARBAGE; self.allotted as usize],
+        }
+    }
+
+    /// Describes an access beyond LDS.
+    pub(crate) fn beyond_lds(
+        &self,
+        workgroup: [u32; 3],
+        wave: usize,
+        access: LdsAccess,
+    ) -> BeyondLds {
+        BeyondLds {
+            site: Box::new(self.site(workgroup, wave, access.pc)),
+            mnemonic: access.mnemonic,
+            access: access.access,
+            size: access.size,
+            address: access.address,
+            requested: self.packet.group_segment_size,
+            allotted: self.allotted,
+        }
     }
 
     /// The size of a workgroup. Workgroups at the grid's edges may be smaller.
@@ -204,9 +225,9 @@ impl Dispatch<'_> {
         })
     }
 
-    /// Sets `waves` up for a workgroup and returns their number. `group_number` is the workgroup's
+    /// The waves of a workgroup, before their first instructions. `group_number` is the workgroup's
     /// number in the dispatch.
-    fn prepare(&self, group: [u32; 3], group_number: u64, waves: &mut Vec<Wave>) -> usize {
+    fn prepare(&self, group: [u32; 3], group_number: u64, spare: &mut Vec<Wave>) -> Vec<Wave> {
         let size = self.size(group);
         let items = size.iter().product::<u32>() as usize;
         let count = items.div_ceil(LANES);
@@ -216,14 +237,17 @@ impl Dispatch<'_> {
             private: self.context.private_aperture,
         };
         let units = self.target.compute_units();
-        while waves.len() < count {
-            waves.push(Wave::new(scratch, apertures));
-        }
-        for (number, wave) in waves[..count].iter_mut().enumerate() {
+        let mut waves = spare.split_off(spare.len() - count.min(spare.len()));
+        waves.resize_with(count, || Wave::new(self.simd));
+        for (number, wave) in waves.iter_mut().enumerate() {
             let first = number * LANES;
             wave.state = State::Running;
             wave.scc = false;
+            wave.apertures = apertures;
+            wave.simd = self.simd;
+            wave.scratch.resize(scratch);
             wave.indexed = 0;
+            wave.grid_wait = None;
             wave.place = units.place(group_number, number as u32);
             wave.mode = Mode::from_rsrc1(self.descriptor.rsrc1);
             wave.pc = self
@@ -244,7 +268,7 @@ impl Dispatch<'_> {
                 wave.set_lane_at(Operand::vgpr(0), 0, lane, x | y << 10 | z << 20);
             }
         }
-        count
+        waves
     }
 
     /// Sets the user SGPRs that the descriptor enables, then the system SGPRs.
@@ -292,25 +316,22 @@ impl Dispatch<'_> {
         push(has_wave_offset, &[0]);
     }
 
-    fn error(
-        &self,
-        memory: &dyn AddressSpace,
-        workgroup: [u32; 3],
-        interruption: Interruption,
-    ) -> DispatchError {
+    /// The error for an interruption of a workgroup.
+    pub(crate) fn error(&self, workgroup: [u32; 3], interruption: Interruption) -> DispatchError {
         match interruption {
             Interruption::Cancelled => DispatchError::Cancelled,
             Interruption::Fault { wave, pc, fault } => {
-                let site = Box::new(self.site(memory, workgroup, wave, pc));
+                let site = Box::new(self.site(workgroup, wave, pc));
                 DispatchError::Fault { site, fault }
             }
         }
     }
 
-    fn site(&self, memory: &dyn AddressSpace, workgroup: [u32; 3], wave: usize, pc: u64) -> Site {
-        let identity = KernelIdentity::find(memory, self.packet.kernel_object);
+    fn site(&self, workgroup: [u32; 3], wave: usize, pc: u64) -> Site {
+        let identity = KernelIdentity::find(self.memory, self.packet.kernel_object);
         Site {
             offset: identity.offset(pc),
+            source: identity.line(self.memory, self.context.files, pc),
             kernel: identity.kernel,
             code_object: identity.code_object.to_string(),
             pc,

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::code_object::SourceLine;
+
 /// The reason why a dispatch did not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -58,6 +60,8 @@ pub struct Site {
     /// The instruction's offset in the code object, as a disassembly of the ELF file prints it.
     /// `None` if it is unknown.
     pub offset: Option<u64>,
+    /// The source line of the instruction, if the code object's file is known and has debug information.
+    pub source: Option<SourceLine>,
     /// The workgroup's coordinates in the grid.
     pub workgroup: [u32; 3],
     /// The wave's number in its workgroup.
@@ -75,7 +79,11 @@ impl fmt::Display for Site {
         if let Some(offset) = self.offset {
             write!(f, " (offset {offset:#x})")?;
         }
-        write!(f, " of {}", self.code_object)
+        write!(f, " of {}", self.code_object)?;
+        match &self.source {
+            Some(source) => write!(f, ", at {source}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -90,6 +98,14 @@ pub enum Fault {
         mnemonic: &'static str,
         /// The operand or modifier that is not modelled, if the plain instruction is modelled.
         detail: Option<&'static str>,
+    },
+    /// The model refuses the instruction on purpose.
+    #[error("the instruction {mnemonic} is not modelled: it {reason}")]
+    Refused {
+        /// The instruction's mnemonic, without an encoding suffix such as `_e64`.
+        mnemonic: &'static str,
+        /// What the instruction does that the model lacks, as the end of a sentence.
+        reason: &'static str,
     },
     /// The bytes do not encode an instruction of this processor.
     #[error("illegal instruction: {:#010x} {:#010x} is no {target} instruction", words[0], words[1])]
@@ -107,7 +123,7 @@ pub enum Fault {
     },
     /// An access outside of mapped or allotted memory.
     #[error("{mnemonic}: out-of-bounds {access} of {size} bytes at {space} address {address:#x}{}",
-        limit.map(|limit| format!(" ({limit:#x} bytes are allotted)")).unwrap_or_default())]
+        limit.map(|limit| format!(" ({limit:#x} bytes are allotted)")).unwrap_or_default() + &by_lane(*lane))]
     OutOfBounds {
         /// The instruction that accessed memory.
         mnemonic: &'static str,
@@ -121,9 +137,11 @@ pub enum Fault {
         address: u64,
         /// Size of a work-item's scratch in bytes.
         limit: Option<u64>,
+        /// The lane of the wave; `None` for a scalar access.
+        lane: Option<u8>,
     },
     /// An atomic whose address is not a multiple of its size.
-    #[error("{mnemonic}: misaligned atomic of {size} bytes at address {address:#x}")]
+    #[error("{mnemonic}: misaligned atomic of {size} bytes at address {address:#x}{}", by_lane(*lane))]
     MisalignedAtomic {
         /// The instruction.
         mnemonic: &'static str,
@@ -131,6 +149,8 @@ pub enum Fault {
         size: u64,
         /// Its address.
         address: u64,
+        /// The lane of the wave; `None` for a scalar access.
+        lane: Option<u8>,
     },
     /// `s_trap`: the program stopped itself (`__builtin_trap`, `abort`, a failed assertion).
     #[error("s_trap {0}: the kernel aborted itself")]
@@ -146,6 +166,12 @@ impl Fault {
             _ => None,
         }
     }
+}
+
+/// The end of a message about a lane.
+fn by_lane(lane: Option<u8>) -> String {
+    lane.map(|lane| format!(" by lane {lane}"))
+        .unwrap_or_default()
 }
 
 /// The kinds of memory that an instruction addresses.

@@ -4,8 +4,9 @@
 //! address space that its owner provides. Start reading here:
 //!
 //! - [`dispatch`](fn@dispatch) runs one AQL kernel dispatch packet: [`packet`] is its geometry,
-//!   `compute_units` places waves on the GPU, `workgroup` runs waves between barriers, `wave` holds
-//!   registers, `code` caches decoded instructions.
+//!   `compute_units` places waves on the GPU, `schedule` gives workgroups to threads (`workers`),
+//!   `workgroup` runs waves between barriers, `wave` holds registers, `code` caches decoded
+//!   instructions.
 //! - `isa` turns bytes into instructions; its opcode tables are generated from LLVM.
 //! - `execute` holds the semantics of instructions, a module per family. Its tables list the
 //!   modelled instructions. Any other instruction ends the dispatch with an error that names it.
@@ -13,6 +14,7 @@
 //! - [`code_object`] reads ELF: loaded images for names, files for [`Program`], which runs
 //!   kernels without any driver or runtime.
 
+mod account;
 mod code;
 pub mod code_object;
 mod compute_units;
@@ -24,20 +26,26 @@ mod listing;
 pub mod memory;
 pub mod packet;
 mod program;
+mod registers;
+mod schedule;
 mod target;
 mod warning;
 mod wave;
+mod workers;
 mod workgroup;
 
+pub use account::{Opcode, Standing, opcodes};
 pub use code::Code;
 pub use compute_units::ComputeUnits;
 pub use dispatch::{DispatchContext, Statistics, dispatch};
 pub use error::{Access, DispatchError, Fault, LaunchProblem, Site, Space};
+pub use execute::Simd;
 pub use listing::Listed;
 pub use packet::DispatchPacket;
 pub use program::{Argument, Launch, LaunchError, Program};
 pub use target::{Target, UnknownTarget};
 pub use warning::BeyondLds;
+pub use workers::{ScopedWorkers, Workers};
 
 /// The mnemonics of all modelled instructions, sorted.
 pub fn modelled_instructions() -> Vec<&'static str> {

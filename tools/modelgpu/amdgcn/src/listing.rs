@@ -25,7 +25,9 @@ pub struct Listed {
 impl From<Instruction> for Listed {
     fn from(instruction: Instruction) -> Self {
         let Instruction { dst, sdst, src, .. } = instruction;
-        let operands = match instruction.mnemonic.starts_with("buffer_") {
+        let operands = match instruction.mnemonic.contains("buffer_")
+            && !instruction.mnemonic.starts_with("s_")
+        {
             // A store's data are also its result operand.
             true => [dst, src[0], sdst, src[2], Operand::NONE],
             false => [dst, sdst, src[0], src[1], src[2]],

@@ -1,19 +1,23 @@
 //! A code object that runs without driver and runtime. It lies in its own arena. This module lays
 //! out the kernel arguments, the hidden ones included.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::code::Code;
-use crate::code_object::{KernelMetadata, LoadError, LoadedObject, Parameter, ParameterKind};
+use crate::code_object::{
+    Files, KernelMetadata, LoadError, LoadedObject, Parameter, ParameterKind,
+};
 use crate::dispatch::{DispatchContext, Statistics, dispatch};
 use crate::error::DispatchError;
+use crate::execute::Simd;
 use crate::isa::decode;
 use crate::listing::Listed;
 use crate::memory::{Arena, View};
 use crate::packet::DispatchPacket;
 use crate::warning::BeyondLds;
+use crate::workers::ScopedWorkers;
 
 /// The apertures that the Linux driver gives these processors.
 const SHARED_APERTURE: u64 = 1 << 48;
@@ -22,12 +26,23 @@ const PRIVATE_APERTURE: u64 = 2 << 48;
 /// A loaded code object and the memory that its kernels work on.
 pub struct Program {
     arena: Arena,
+    file: File,
     object: LoadedObject,
     code: Code,
     mnemonics: BTreeSet<&'static str>,
     warnings: Vec<BeyondLds>,
     interrupts: Vec<u32>,
     launches: u64,
+    threads: usize,
+}
+
+/// The ELF file.
+struct File(Vec<u8>);
+
+impl Files for File {
+    fn visit(&self, is_it: &mut dyn FnMut(&[u8]) -> bool) {
+        is_it(&self.0);
+    }
 }
 
 /// The parameters of a launch.
@@ -117,13 +132,26 @@ impl Program {
         let code = Code::new(object.target);
         Ok(Self {
             arena,
+            file: File(file.to_vec()),
             object,
             code,
             mnemonics: BTreeSet::new(),
             warnings: Vec::new(),
             interrupts: Vec::new(),
             launches: 0,
+            threads: 1,
         })
+    }
+
+    /// Sets the threads that run a launch. There is one at first. Further ones join at once, also
+    /// for a small kernel.
+    pub fn set_threads(&mut self, threads: usize) {
+        self.threads = threads;
+    }
+
+    /// Chooses the host's instructions for vector operations. All give equal results.
+    pub fn set_simd(&mut self, simd: Simd) {
+        self.code.set_simd(simd);
     }
 
     /// The loaded code object.
@@ -205,8 +233,9 @@ impl Program {
             kernarg_address: self.arena.allocate(&arguments),
             completion_signal: 0,
         };
-        let warnings = RefCell::new(Vec::new());
-        let interrupts = RefCell::new(Vec::new());
+        let warnings = Mutex::new(Vec::new());
+        let interrupts = Mutex::new(Vec::new());
+        let ticks = AtomicU64::new(1);
         let context = DispatchContext {
             packet_address: self.arena.allocate(&packet.to_bytes()),
             // The program has no queue. A kernel that reads the queue faults.
@@ -214,17 +243,34 @@ impl Program {
             shared_aperture: SHARED_APERTURE,
             private_aperture: PRIVATE_APERTURE,
             dispatch_id: self.launches,
-            beyond_lds: &|warning| warnings.borrow_mut().push(warning),
-            interrupt: &|data| interrupts.borrow_mut().push(data),
+            beyond_lds: &|warning| push(&warnings, warning),
+            interrupt: &|data| push(&interrupts, data),
+            // Each look takes a tick, so that results repeat.
+            clock: &|| ticks.fetch_add(1, Ordering::Relaxed),
+            files: &self.file,
+            workers: &ScopedWorkers {
+                threads: self.threads,
+                alone: 0,
+            },
             cancelled: &AtomicBool::new(false),
         };
         self.launches += 1;
         let result = dispatch(&mut self.code, &self.arena, &packet, &context);
         self.mnemonics.extend(self.code.mnemonics());
-        self.warnings.extend(warnings.into_inner());
-        self.interrupts.extend(interrupts.into_inner());
+        let all = PoisonError::into_inner;
+        self.warnings
+            .extend(warnings.into_inner().unwrap_or_else(all));
+        let all = PoisonError::into_inner;
+        self.interrupts
+            .extend(interrupts.into_inner().unwrap_or_else(all));
         Ok(result?)
     }
+}
+
+fn push<T>(list: &Mutex<Vec<T>>, value: T) {
+    list.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(value);
 }
 
 /// The kernel arguments' bytes.

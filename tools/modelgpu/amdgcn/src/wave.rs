@@ -2,7 +2,9 @@
 
 use crate::compute_units::Place;
 use crate::execute::value::Kind;
+use crate::execute::{GridWait, Simd};
 use crate::isa::{Operand, inline_constant};
+use crate::registers::Registers;
 
 /// Work-items of a wave. Both targets run wave64 only.
 pub(crate) const LANES: usize = 64;
@@ -15,8 +17,6 @@ pub(crate) type Longs = [u64; LANES];
 /// SGPRs, VCC, M0 and EXEC by operand code, with room behind them. A bad program may start a wide
 /// access at the last one; the interpreter must not crash then.
 const SCALARS: usize = 128 + 16;
-/// 256 VGPRs, 256 accumulation VGPRs, and room for a wide access at the last one.
-const VECTORS: usize = 512 + 32;
 
 /// The state of a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,22 +28,35 @@ pub(crate) enum State {
 
 /// The apertures of LDS and scratch in the flat address space: 64-bit addresses whose low halves
 /// are 0.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Apertures {
     pub shared: u64,
     pub private: u64,
 }
 
 /// The private memory of a wave's work-items.
+#[derive(Default)]
 pub(crate) struct Scratch {
     pub bytes: Vec<u8>,
     /// Size of each lane's share, in bytes.
     pub per_lane: usize,
 }
 
+impl Scratch {
+    /// Gives each lane a share of `per_lane` bytes. Contents are arbitrary afterwards.
+    pub(crate) fn resize(&mut self, per_lane: usize) {
+        let bytes = per_lane * LANES;
+        if self.bytes.len() < bytes {
+            // A new vector of zeros takes memory only for what a kernel touches.
+            self.bytes = vec![0; bytes];
+        }
+        self.per_lane = per_lane;
+    }
+}
+
 pub(crate) struct Wave {
     pub scalars: [u32; SCALARS],
-    pub vectors: Box<[Words]>,
+    pub vectors: Box<Registers>,
     pub scc: bool,
     pub pc: u64,
     pub state: State,
@@ -53,26 +66,28 @@ pub(crate) struct Wave {
     pub scratch: Scratch,
     pub apertures: Apertures,
     pub place: Place,
+    /// The host's instructions for vector operations.
+    pub simd: Simd,
+    /// The wave waits at a barrier of the grid.
+    pub grid_wait: Option<GridWait>,
 }
 
 impl Wave {
-    /// Creates a wave with `scratch` bytes of private memory per lane. Registers hold zeros;
-    /// hardware promises nothing.
-    pub(crate) fn new(scratch: usize, apertures: Apertures) -> Self {
+    /// Creates a wave without private memory. Registers hold zeros; hardware promises nothing.
+    pub(crate) fn new(simd: Simd) -> Self {
         Self {
             scalars: [0; SCALARS],
-            vectors: vec![[0; LANES]; VECTORS].into_boxed_slice(),
+            vectors: Registers::zeroed(),
             scc: false,
             pc: 0,
             state: State::Running,
             mode: Mode(0),
             indexed: 0,
-            scratch: Scratch {
-                bytes: vec![0; scratch * LANES],
-                per_lane: scratch,
-            },
-            apertures,
+            scratch: Scratch::default(),
+            apertures: Apertures::default(),
             place: Place::default(),
+            simd,
+            grid_wait: None,
         }
     }
 
@@ -135,8 +150,8 @@ impl Wave {
                 self.word(operand).into()
             });
         }
-        if let Some(value) = inline_constant(operand, kind.float_format()) {
-            return Some(if long { value } else { value & 0xffff_ffff });
+        if let Some(value) = constant(operand, kind, literal) {
+            return Some(value);
         }
         Some(match operand {
             // A 32-bit operand reads the high half of an aperture.
@@ -147,13 +162,13 @@ impl Wave {
             Operand::VCCZ => (self.vcc() == 0).into(),
             Operand::EXECZ => (self.exec() == 0).into(),
             Operand::SCC => self.scc.into(),
-            Operand::LITERAL => match kind {
-                Kind::F64 => u64::from(literal) << 32,
-                Kind::I64 => literal as i32 as u64,
-                _ => literal.into(),
-            },
             _ => return None,
         })
+    }
+
+    /// A vector register; `None` if the operand is not one.
+    pub(crate) fn vector(&self, register: Operand) -> Option<&Words> {
+        register.vector_index().map(|index| &self.vectors[index])
     }
 
     /// A vector register's value in one lane; 0 if the operand is not one.
@@ -189,6 +204,22 @@ impl Wave {
     }
 }
 
+/// The value of a constant operand; `None` if the operand is not one.
+pub(crate) fn constant(operand: Operand, kind: Kind, literal: u32) -> Option<u64> {
+    if let Some(value) = inline_constant(operand, kind.float_format()) {
+        return Some(if kind.is_long() {
+            value
+        } else {
+            value & 0xffff_ffff
+        });
+    }
+    (operand == Operand::LITERAL).then(|| match kind {
+        Kind::F64 => u64::from(literal) << 32,
+        Kind::I64 => literal as i32 as u64,
+        _ => literal.into(),
+    })
+}
+
 /// The MODE register's floating-point fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mode(pub u32);
@@ -205,6 +236,11 @@ impl Mode {
     /// Returns whether all rounding is to nearest even, the only modelled mode.
     pub(crate) fn rounds_to_nearest(self) -> bool {
         self.0 & 0xf == 0
+    }
+
+    /// Returns whether denormal numbers of all kinds stay as they are.
+    pub(crate) fn keeps_denormals(self) -> bool {
+        self.0 >> 4 & 0xf == 0xf
     }
 
     /// Returns whether denormal sources of a kind read as zero.

@@ -3,14 +3,40 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::code::Code;
+use crate::code::Decoder;
 use crate::error::Fault;
 use crate::execute::{Surroundings, execute};
-use crate::wave::{State, Wave};
+use crate::wave::{State, Wave, Words};
 
 /// Instructions that a wave executes before the next one has its turn. The number is small, so that
 /// waves that wait for each other in memory make progress, and large, so that switches cost little.
 const TURN: u32 = 4096;
+/// Looks at memory with one result after which a wave counts as waiting.
+const POLLS: u32 = 16;
+/// Instructions after which a workgroup leaves its thread to others although none of its waves seems
+/// to wait: a kernel may wait in a way that `Poll` does not recognise.
+const SLICE: u64 = 1 << 22;
+
+/// A workgroup that has begun.
+pub(crate) struct Workgroup {
+    /// Its number in the dispatch.
+    pub number: u64,
+    pub id: [u32; 3],
+    pub waves: Vec<Wave>,
+    pub lds: Vec<u8>,
+}
+
+/// The state of a workgroup after its turn on a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// All waves have ended.
+    Ended,
+    /// The workgroup gives way.
+    Paused {
+        /// It seems to wait for another workgroup or for the host. If not, it has run for long.
+        waits: bool,
+    },
+}
 
 /// The reason why a workgroup did not end.
 pub(crate) enum Interruption {
@@ -18,62 +44,102 @@ pub(crate) enum Interruption {
     Fault { wave: usize, pc: u64, fault: Fault },
 }
 
-/// Runs the waves until all have ended.
-///
-/// `current` gets the number of the wave that has its turn, for the caller's callbacks.
-pub(crate) fn run(
-    waves: &mut [Wave],
-    code: &mut Code,
-    surroundings: &mut Surroundings<'_>,
-    current: &Cell<usize>,
-    cancelled: &AtomicBool,
-) -> Result<(), Interruption> {
-    loop {
-        for (number, wave) in waves.iter_mut().enumerate() {
-            if cancelled.load(Ordering::Relaxed) {
-                return Err(Interruption::Cancelled);
+impl Workgroup {
+    /// Runs the waves until all have ended, or the workgroup's turn is over.
+    ///
+    /// `current` gets the number of the wave that has its turn, for the caller's callbacks.
+    pub(crate) fn run(
+        &mut self,
+        code: &mut Decoder,
+        surroundings: &mut Surroundings<'_>,
+        current: &Cell<usize>,
+        cancelled: &[&AtomicBool],
+    ) -> Result<Progress, Interruption> {
+        std::mem::swap(&mut self.lds, &mut surroundings.lds);
+        let result = self.take_turns(code, surroundings, current, cancelled);
+        std::mem::swap(&mut self.lds, &mut surroundings.lds);
+        result
+    }
+
+    fn take_turns(
+        &mut self,
+        code: &mut Decoder,
+        surroundings: &mut Surroundings<'_>,
+        current: &Cell<usize>,
+        cancelled: &[&AtomicBool],
+    ) -> Result<Progress, Interruption> {
+        let first = surroundings.instructions;
+        loop {
+            let mut waits = false;
+            for (number, wave) in self.waves.iter_mut().enumerate() {
+                if cancelled.iter().any(|flag| flag.load(Ordering::Relaxed)) {
+                    return Err(Interruption::Cancelled);
+                }
+                current.set(number);
+                waits |= take_turn(wave, code, surroundings).map_err(|(pc, fault)| {
+                    Interruption::Fault {
+                        wave: number,
+                        pc,
+                        fault,
+                    }
+                })?;
             }
-            current.set(number);
-            take_turn(wave, code, surroundings).map_err(|(pc, fault)| Interruption::Fault {
-                wave: number,
-                pc,
-                fault,
-            })?;
-        }
-        if waves.iter().any(|wave| wave.state == State::Running) {
-            continue;
-        }
-        // A barrier waits for the waves that have not ended.
-        let mut all_ended = true;
-        for wave in waves
-            .iter_mut()
-            .filter(|wave| wave.state == State::AtBarrier)
-        {
-            wave.state = State::Running;
-            all_ended = false;
-        }
-        if all_ended {
-            return Ok(());
+            if self.waves.iter().all(|wave| wave.state != State::Running) {
+                // A barrier waits for the waves that have not ended.
+                let mut all_ended = true;
+                for wave in &mut self.waves {
+                    if wave.state == State::AtBarrier {
+                        wave.state = State::Running;
+                        all_ended = false;
+                    }
+                }
+                if all_ended {
+                    return Ok(Progress::Ended);
+                }
+                // The workgroup has made progress.
+                continue;
+            }
+            if waits || surroundings.instructions - first > SLICE {
+                return Ok(Progress::Paused { waits });
+            }
         }
     }
 }
 
-/// Executes until the turn is over, or until the wave waits or ends.
+/// Executes until the turn is over, or until the wave waits or ends. Returns whether the wave seems to
+/// wait for another workgroup.
 fn take_turn(
     wave: &mut Wave,
-    code: &mut Code,
+    code: &mut Decoder,
     surroundings: &mut Surroundings<'_>,
-) -> Result<(), (u64, Fault)> {
+) -> Result<bool, (u64, Fault)> {
+    let mut poll = Poll::default();
+    let mut fetched = None;
     for _ in 0..TURN {
         if wave.state != State::Running {
             break;
         }
         let pc = wave.pc;
-        let decoded = code
-            .fetch(pc, &mut surroundings.memory)
-            .map_err(|fault| (pc, fault))?;
+        // Most instructions follow the one before.
+        let index = match fetched {
+            Some((index, next)) if next == pc => {
+                code.following(index, pc, &mut surroundings.memory)
+            }
+            _ => code.fetch(pc, &mut surroundings.memory),
+        }
+        .map_err(|fault| (pc, fault))?;
+        let decoded = code.at(index);
+        let next = pc.wrapping_add(decoded.instruction.size.into());
+        fetched = Some((index, next));
+        surroundings.instructions += 1;
+        wave.pc = next;
+        if decoded.step.execute(wave) {
+            continue;
+        }
         let instruction = &decoded.instruction;
         let Some(operation) = decoded.operation else {
+            surroundings.instructions -= 1;
+            wave.pc = pc;
             let mnemonic = instruction.mnemonic;
             return Err((
                 pc,
@@ -83,9 +149,41 @@ fn take_turn(
                 },
             ));
         };
-        surroundings.instructions += 1;
-        wave.pc = pc.wrapping_add(instruction.size.into());
         execute(operation, instruction, wave, surroundings).map_err(|fault| (pc, fault))?;
+        if decoded.sleeps || decoded.polls && poll.waits(pc, wave.vector(instruction.dst)) {
+            return Ok(true);
+        }
     }
-    Ok(())
+    Ok(false)
+}
+
+/// The looks of a wave at memory that others write. A wave that waits has one result at one
+/// instruction, again and again.
+#[derive(Default)]
+struct Poll {
+    pc: u64,
+    result: u64,
+    /// Looks with this result.
+    count: u32,
+}
+
+impl Poll {
+    /// Adds a look. Returns whether the wave seems to wait.
+    fn waits(&mut self, pc: u64, result: Option<&Words>) -> bool {
+        // FNV's multiplication tells results apart; a mistake only makes a workgroup give way.
+        let result = result.map_or(0, |words| {
+            words.iter().fold(0u64, |hash, word| {
+                (hash ^ u64::from(*word)).wrapping_mul(0x100_0000_01b3)
+            })
+        });
+        if (self.pc, self.result) != (pc, result) {
+            *self = Self {
+                pc,
+                result,
+                count: 0,
+            };
+        }
+        self.count += 1;
+        self.count >= POLLS
+    }
 }

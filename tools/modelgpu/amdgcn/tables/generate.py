@@ -44,6 +44,8 @@ def flat_probes(segment, saddr, more=0):
         lambda op: (base | op << 18, 2 | 4 << 8 | saddr << 16 | 6 << 24),
         lambda op: (base | op << 18, 2 | 4 << 8 | saddr << 16),
         lambda op: (base | op << 18, 2 | saddr << 16 | 6 << 24),
+        # Loads to LDS have neither data nor a result.
+        lambda op: (base | op << 18, 2 | saddr << 16),
     ]
 
 
@@ -114,6 +116,8 @@ ENCODINGS = {
         lambda op: (0xD8000000 | op << 17, 1 | 6 << 24),
         lambda op: (0xD8000000 | op << 17, 1 | 2 << 8 | 6 << 24),
         lambda op: (0xD8000000 | op << 17, 0),
+        # The barriers of grids have the bit of global data share, and no other opcode of theirs.
+        lambda op: (0xD8010000 | op << 17, 1),
     ]),
     "FLAT": (128, flat_probes(0, 0)),
     "SCRATCH": (128, flat_probes(1, NO_SADDR) + flat_probes(1, NO_SADDR, GFX940_SVE)),
@@ -121,6 +125,17 @@ ENCODINGS = {
     "MUBUF": (128, [
         lambda op: (0xE0001000 | op << 18, 2 | 4 << 8 | 1 << 16 | CONSTANT_ZERO << 24),
         lambda op: (0xE0000000 | op << 18, 0),
+    ]),
+    "MTBUF": (16, [
+        lambda op: (0xE8001000 | 7 << 23 | 4 << 19 | op << 15,
+                    2 | 4 << 8 | 1 << 16 | CONSTANT_ZERO << 24),
+    ]),
+    # Four, two or one components; all but samples have coordinates in texels.
+    "MIMG": (128, [
+        lambda op: (0xF0000000 | op << 18 | 1 << 12 | 15 << 8, 4 | 8 << 8 | 2 << 16),
+        lambda op: (0xF0000000 | op << 18 | 1 << 12 | 3 << 8, 4 | 8 << 8 | 2 << 16),
+        lambda op: (0xF0000000 | op << 18 | 1 << 12 | 1 << 8, 4 | 8 << 8 | 2 << 16),
+        lambda op: (0xF0000000 | op << 18 | 15 << 8, 4 | 8 << 8 | 2 << 16 | 4 << 21),
     ]),
 }
 
@@ -175,6 +190,10 @@ def generate():
         for target, own in zip(TARGETS, (first - second, second - first)):
             parts.append(f"    {target}: {rust_list(dict(own))},\n")
         parts.append("};\n")
+    parts.append("\n/// All tables, with the names of their encodings.\n")
+    parts.append("pub(super) static ALL: &[(&str, &Table)] = &[\n")
+    parts.extend(f'    ("{encoding}", &{encoding}),\n' for encoding in ENCODINGS)
+    parts.append("];\n")
     text = "".join(parts)
     formatted = subprocess.run(["rustfmt", "--edition", "2024"], input=text,
                                capture_output=True, text=True, check=True)

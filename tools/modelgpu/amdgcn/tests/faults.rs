@@ -80,6 +80,7 @@ fn an_out_of_bounds_load_names_its_place() {
         "kernel broken, workgroup (0, 0, 0), wave 1, pc 0x",
         "code object at 0x700000000000 for gfx90a with one kernel",
         "global_load_dword: out-of-bounds read of 4 bytes at global address 0x",
+        " by lane 0",
     ] {
         assert!(message.contains(part), "{message:?} lacks {part:?}");
     }
@@ -138,7 +139,7 @@ fn misaligned_atomics() {
 
 #[test]
 fn unmodelled_instructions_are_named() {
-    let error = dispatch_error("v_mfma_f32_4x4x1f32 a[0:3], v0, v1, a[0:3]");
+    let error = dispatch_error("s_sethalt 1");
     let message = error.to_string();
     assert!(
         message.starts_with("kernel broken, workgroup (0, 0, 0), wave 0, pc 0x"),
@@ -149,11 +150,25 @@ fn unmodelled_instructions_are_named() {
         "{message}"
     );
     assert!(
-        message.ends_with("the instruction v_mfma_f32_4x4x1f32 is not modelled"),
+        message.ends_with(
+            "the instruction s_sethalt is not modelled: it halts the wave for a debugger"
+        ),
         "{message}"
     );
     assert!(!error.is_memory_fault());
     assert_eq!(error.fault_address(), None);
+}
+
+#[test]
+fn images_are_refused() {
+    let wanted = Fault::Refused {
+        mnemonic: "image_store",
+        reason: "accesses an image, of which the model lacks the layouts",
+    };
+    assert_eq!(
+        fault("image_store v[0:3], v4, s[0:7] dmask:0xf unorm da"),
+        wanted
+    );
 }
 
 #[test]
@@ -186,14 +201,35 @@ fn unmodelled_forms_are_named() {
             "a hardware register other than MODE",
         ),
         (
-            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3",
-            "s_setreg_imm32_b32",
-            "a rounding mode other than to nearest even",
+            "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3
+             v_fma_mix_f32 v2, v0, v0, v0",
+            "v_fma_mix_f32",
+            "this rounding mode",
         ),
         (
-            "buffer_load_dword v2, v1, s[8:11], 0 offen",
-            "buffer_load_dword",
-            "a buffer other than the scratch buffer",
+            "scratch_load_dword v2, off lds",
+            "scratch_load_dword",
+            "a copy to LDS",
+        ),
+        (
+            "buffer_load_format_x v2, off, s[0:3], 0",
+            "buffer_load_format_x",
+            "the scratch buffer",
+        ),
+        (
+            "tbuffer_load_format_x v2, off, s[8:11], 0 format:0x6f",
+            "tbuffer_load_format_x",
+            "this format",
+        ),
+        (
+            "v_mfma_f32_16x16x4f32 v[0:3], v4, v5, v[0:3] cbsz:1",
+            "v_mfma_f32_16x16x4f32",
+            "this cbsz and abid",
+        ),
+        (
+            "v_mfma_f64_4x4x4f64 v[0:1], v[4:5], v[6:7], v[0:1] blgp:1",
+            "v_mfma_f64_4x4x4f64",
+            "blgp",
         ),
     ] {
         let wanted = Fault::Unmodelled {
@@ -248,8 +284,8 @@ fn the_shipped_fault_kernels() {
         ),
         (
             "unmodelled",
-            "_Z16uses_matrix_corePf",
-            "the instruction v_mfma_f32_4x4x1",
+            "_Z5haltsPf",
+            "the instruction s_sethalt is not modelled",
         ),
     ] {
         for target in Target::ALL {
@@ -411,4 +447,55 @@ fn undefined_device_symbols() {
         error.expect("an error").to_string(),
         "undefined device symbol elsewhere"
     );
+}
+
+/// Clang numbers the lines of its input.
+#[test]
+fn a_fault_names_its_source_line() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let source = directory.path().join("broken.hip");
+    let code = "
+        extern \"C\" __attribute__((global)) void broken(int *first, int *second) {
+          int item = __builtin_amdgcn_workitem_id_x();
+          second[item & 63] = 1;
+          if (item == 70)
+            first[1 << 20] = second[item & 63];
+        }";
+    std::fs::write(&source, code).expect("a test can write into its directory");
+    let object = directory.path().join("broken.co");
+    for target in Target::ALL {
+        for (debug, place) in [
+            ("-gline-tables-only", ", at /"),
+            ("-g", "/broken.hip:6:"),
+            ("-g0", "with one kernel: global_store_dword"),
+        ] {
+            let arch = format!("--offload-arch={target}");
+            let how = [
+                "-x",
+                "hip",
+                "--cuda-device-only",
+                "--no-gpu-bundle-output",
+                "-nogpuinc",
+                "-nogpulib",
+            ];
+            let files = ["-O1", debug, &arch, text(&source), "-o", text(&object)];
+            tool("clang++-22", &[&how[..], &files].concat());
+            let file = std::fs::read(&object).expect("clang's output");
+            let mut program = Program::load(&file).expect("an object that was just linked");
+            let Err(error) = launch(&mut program) else {
+                panic!("the store has no memory")
+            };
+            let message = error.to_string();
+            for part in [
+                "kernel broken, workgroup (0, 0, 0), wave 1",
+                place,
+                " by lane 6",
+            ] {
+                assert!(
+                    message.contains(part),
+                    "{debug}: {message:?} lacks {part:?}"
+                );
+            }
+        }
+    }
 }

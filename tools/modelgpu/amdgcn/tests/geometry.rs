@@ -4,10 +4,11 @@ mod common;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use modelgpu_amdgcn::code_object::Files;
 use modelgpu_amdgcn::memory::{AddressSpace, Arena, Region};
 use modelgpu_amdgcn::{
-    Argument, Code, DispatchContext, DispatchError, DispatchPacket, Launch, Program, Target,
-    dispatch,
+    Argument, Code, DispatchContext, DispatchError, DispatchPacket, Launch, Program, ScopedWorkers,
+    Target, dispatch,
 };
 
 use common::{AssemblyKernel, assemble};
@@ -160,6 +161,12 @@ unsafe impl AddressSpace for Watched<'_> {
 }
 
 /// Runs a one-wave kernel through the public entry point; it writes four dwords.
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn visit(&self, _: &mut dyn FnMut(&[u8]) -> bool) {}
+}
+
 fn run_entry_point(
     target: Target,
     body: &str,
@@ -192,6 +199,12 @@ fn run_entry_point(
         dispatch_id: 0xabc_0000_0001,
         beyond_lds: &|warning| panic!("{warning}"),
         interrupt: &|data| panic!("an interrupt with {data}"),
+        clock: &|| 0,
+        files: &NoFiles,
+        workers: &ScopedWorkers {
+            threads: 1,
+            alone: 0,
+        },
         cancelled,
     };
     let mut code = Code::new(target);

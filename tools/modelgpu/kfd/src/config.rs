@@ -8,6 +8,7 @@
 //! | `ROCOV_MODELGPU_VRAM_MIB` | device memory of each GPU in MiB | 16384 |
 //! | `ROCOV_MODELGPU_LOG` | `FILE[:LEVEL]`, or `2` for standard error; level 1 or 2 | no log |
 //! | `ROCOV_MODELGPU_INSTRUCTIONS` | a file, or `2` for standard error: executed instructions by kernel | none |
+//! | `ROCOV_MODELGPU_THREADS` | the most threads that run a dispatch, 1 to 1024 | the processors that the process may use |
 //! | `ROCOV_MODELGPU_TMP` | where the generated sysfs tree lies | `$TMPDIR`, then `/tmp` |
 //!
 //! An empty value counts as unset.
@@ -27,6 +28,9 @@ pub(crate) const MAX_GPUS: usize = 8;
 const DEFAULT_VRAM_MIB: u64 = 16 * 1024;
 /// The most device memory of one GPU in MiB: 1 TiB.
 const MAX_VRAM_MIB: u64 = 1024 * 1024;
+
+/// The most threads that run one dispatch.
+const MAX_THREADS: usize = 1024;
 
 /// The part of device memory that the host can reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +67,8 @@ pub(crate) struct Config {
     pub(crate) xgmi: bool,
     /// Device memory of each GPU in bytes.
     pub(crate) vram_bytes: u64,
+    /// The most threads that run one dispatch; 1 to [`MAX_THREADS`].
+    pub(crate) threads: usize,
     /// The directory of the generated sysfs tree.
     pub(crate) tmp: PathBuf,
     pub(crate) log: Option<LogConfig>,
@@ -86,6 +92,7 @@ enum Problem {
     TooMany(usize),
     NotOneOf(&'static str),
     Size,
+    Threads,
     Level(String),
     NotText,
 }
@@ -115,6 +122,7 @@ impl fmt::Display for Problem {
             }
             Self::NotOneOf(allowed) => write!(f, "allowed: {allowed}"),
             Self::Size => write!(f, "allowed: 1 to {MAX_VRAM_MIB} (MiB)"),
+            Self::Threads => write!(f, "allowed: 1 to {MAX_THREADS} (threads)"),
             Self::Level(level) => {
                 write!(
                     f,
@@ -202,6 +210,15 @@ impl Config {
                     _ => Err(Problem::Size),
                 },
             )? << 20,
+            threads: parsed(
+                "ROCOV_MODELGPU_THREADS",
+                text("ROCOV_MODELGPU_THREADS")?,
+                processors(),
+                |value| match value.parse() {
+                    Ok(threads @ 1..=MAX_THREADS) => Ok(threads),
+                    _ => Err(Problem::Threads),
+                },
+            )?,
             tmp: tmp.into(),
             log: parsed(
                 "ROCOV_MODELGPU_LOG",
@@ -213,6 +230,11 @@ impl Config {
                 .map(|value| parse_destination(&value)),
         }))
     }
+}
+
+/// The processors that this process may use.
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, |count| count.get().min(MAX_THREADS))
 }
 
 /// `TARGET[xN][,TARGET[xN]...]`

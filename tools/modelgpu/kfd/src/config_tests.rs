@@ -81,6 +81,7 @@ fn companions() {
         ("ROCOV_MODELGPU_BAR", "large"),
         ("ROCOV_MODELGPU_XGMI", "1"),
         ("ROCOV_MODELGPU_VRAM_MIB", "64"),
+        ("ROCOV_MODELGPU_THREADS", "3"),
         ("ROCOV_MODELGPU_LOG", "a:b.log:2"),
         ("ROCOV_MODELGPU_INSTRUCTIONS", "a:1"),
         ("TMPDIR", "/var/tmp"),
@@ -90,6 +91,7 @@ fn companions() {
     assert_eq!(config.bar, Bar::Large);
     assert!(config.xgmi);
     assert_eq!(config.vram_bytes, 64 << 20);
+    assert_eq!(config.threads, 3);
     assert_eq!(config.tmp, PathBuf::from("/var/tmp"));
     let file = Destination::File("a:1".into());
     assert_eq!(config.instructions, Some(file));

@@ -3,11 +3,13 @@
 use std::fmt::Arguments;
 use std::sync::{Mutex, PoisonError};
 
+use modelgpu_amdgcn::code_object::Files;
 use modelgpu_amdgcn::memory::AddressSpace;
 use modelgpu_amdgcn::{Code, Statistics, Target};
 use modelgpu_queue::gpu::{Gpu, Launch};
-use modelgpu_queue::{Fault, kernel};
+use modelgpu_queue::{DispatchThreads, Fault, kernel};
 
+use crate::code::ProgramMemory;
 use crate::gpu::{NS_PER_TICK, PRIVATE_APERTURE, SHARED_APERTURE, gpu_id};
 use crate::log;
 use crate::memory::GpuMemory;
@@ -54,6 +56,10 @@ impl Gpu for Device {
         &self.memory
     }
 
+    fn files(&self) -> &dyn Files {
+        &ProgramMemory
+    }
+
     fn raise_event(&self, id: u32) {
         // An event that no longer exists has no waiters.
         let _ = self.model.events.set(id);
@@ -73,7 +79,8 @@ impl Gpu for Device {
             private: PRIVATE_APERTURE,
         };
         let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
-        let done = kernel::run(self, &mut code, apertures, &self.warned, launch)?;
+        let threads = DispatchThreads(self.model.config.threads);
+        let done = kernel::run(self, &mut code, apertures, &self.warned, threads, launch)?;
         if let Some(instructions) = &self.model.instructions {
             let symbol = kernel::Symbol::of(self, launch).to_string();
             instructions.add(self.target.name(), symbol, done);

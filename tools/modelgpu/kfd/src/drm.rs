@@ -3,15 +3,15 @@
 use std::os::fd::IntoRawFd;
 
 use crate::abi::drm::{
-    GemClose, GemMmap, GemVa, Info, InfoDevice, MemoryInfo, PrimeHandle, Version, nr, query,
-    va_operation,
+    GEM_CREATE_INFO, GemClose, GemCreateInfo, GemMetadata, GemMmap, GemOp, GemVa, Info, InfoDevice,
+    MemoryInfo, PrimeHandle, Version, domain, metadata_operation, nr, query, va_operation,
 };
 use crate::config::Bar;
-use crate::dmabuf;
+use crate::dmabuf::{self, Buffer};
 use crate::gpu::{NS_PER_TICK, WAVE_SIZE, identity};
-use crate::memory::{Allocation, PAGE};
+use crate::memory::{Allocation, Backing};
 use crate::model::Model;
-use crate::sys::Errno;
+use crate::sys::{Errno, PAGE};
 use crate::user::{self, Argument};
 
 /// Device memory that the host can see with a small BAR: the usual window, which ROCr does not use.
@@ -29,20 +29,31 @@ pub(crate) fn ioctl(
         nr::VERSION => argument.with(version),
         nr::AMDGPU_INFO => argument.with(|info: &mut Info| answer(model, gpu, info)),
         nr::PRIME_FD_TO_HANDLE => argument.with(|prime: &mut PrimeHandle| {
-            prime.handle = dmabuf::import(&model.memory, prime.fd)?.handle as u32;
+            let imported = match dmabuf::import(model, prime.fd)? {
+                Buffer::Own(allocation) => allocation,
+                Buffer::Foreign(buffer) => model.import(&buffer, 0)?,
+            };
+            prime.handle = imported.handle as u32;
             Ok(())
         }),
         nr::PRIME_HANDLE_TO_FD => argument.with(|prime: &mut PrimeHandle| {
-            prime.fd = dmabuf::export(&object(model, prime.handle)?)?.into_raw_fd();
+            prime.fd = dmabuf::export(model, &object(model, prime.handle)?)?.into_raw_fd();
             Ok(())
         }),
         // Handles are the driver's allocation handles, which FREE_MEMORY closes.
         nr::GEM_CLOSE => argument.with(|_: &mut GemClose| Ok(())),
         nr::AMDGPU_GEM_MMAP => argument.with(|mmap: &mut GemMmap| {
-            let offset = object(model, mmap.handle)?.offset;
+            let object = object(model, mmap.handle)?;
+            // The program maps this process's node.
+            if object.backing == Backing::Foreign {
+                return Err(Errno(libc::EINVAL));
+            }
+            let offset = object.offset;
             (mmap.handle, mmap.high) = (offset as u32, (offset >> 32) as u32);
             Ok(())
         }),
+        nr::AMDGPU_GEM_METADATA => argument.with(|metadata| exchange_metadata(model, metadata)),
+        nr::AMDGPU_GEM_OP => argument.with(|operation| create_info(model, operation)),
         nr::AMDGPU_GEM_VA => argument.with(|va: &mut GemVa| map_object(model, gpu, va)),
         _ => {
             model.note(1, format_args!("drm ioctl {number:#x} is not modelled"));
@@ -168,4 +179,40 @@ fn map_object(model: &Model, gpu: usize, va: &GemVa) -> Result<(), Errno> {
         }
         _ => Err(Errno(libc::EINVAL)),
     }
+}
+
+/// Sets what the program attaches to a buffer, or returns it.
+fn exchange_metadata(model: &Model, arguments: &mut GemMetadata) -> Result<(), Errno> {
+    let handle = object(model, arguments.handle)?.handle;
+    match arguments.operation {
+        metadata_operation::SET => {
+            if arguments.metadata.size as usize > size_of_val(&arguments.metadata.data) {
+                return Err(Errno(libc::EINVAL));
+            }
+            model.memory.attach(handle, arguments.metadata);
+        }
+        metadata_operation::GET => arguments.metadata = model.memory.attached(handle),
+        _ => return Err(Errno(libc::EINVAL)),
+    }
+    Ok(())
+}
+
+/// Tells how a buffer was created.
+fn create_info(model: &Model, arguments: &GemOp) -> Result<(), Errno> {
+    let allocation = object(model, arguments.handle)?;
+    if arguments.operation != GEM_CREATE_INFO {
+        return Err(Errno(libc::EINVAL));
+    }
+    let is_system = allocation.backing == Backing::Piece { vram: false };
+    let info = GemCreateInfo {
+        size: allocation.size,
+        alignment: PAGE,
+        domains: if is_system {
+            domain::SYSTEM
+        } else {
+            domain::VRAM
+        },
+        flags: 0,
+    };
+    user::write_array(arguments.value, &[info])
 }

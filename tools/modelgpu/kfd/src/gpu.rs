@@ -4,6 +4,8 @@ use modelgpu_amdgcn::Target;
 
 /// Work-items in a wave.
 pub(crate) const WAVE_SIZE: u32 = 64;
+/// Resources of the global wave sync, as the driver reports them for a GPU with firmware for them.
+pub(crate) const GWS_RESOURCES: u32 = 64;
 /// The GPU's clock: ticks of 10 ns.
 pub(crate) const NS_PER_TICK: u64 = 10;
 

@@ -14,6 +14,7 @@
 //! `node`, `memory` (the promise about mapped regions), `dmabuf`, `model` and `runtime`.
 
 mod abi;
+mod code;
 mod config;
 mod device;
 mod dmabuf;
@@ -29,6 +30,7 @@ mod model;
 mod node;
 mod paths;
 mod runtime;
+mod svm;
 mod sys;
 mod topology;
 mod tree;

@@ -10,11 +10,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use modelgpu_amdgcn::memory::{AddressSpace, Region};
 
+use crate::abi::drm::Metadata;
 use crate::node::{Node, Ranges};
-use crate::sys::Errno;
+use crate::svm::Svm;
+use crate::sys::{Errno, PAGE};
 
-/// The page size of GPU and host.
-pub(crate) const PAGE: u64 = 4096;
 /// The alignment of pieces with at least this size, as for large pages.
 const LARGE_PAGE: u64 = 2 << 20;
 /// System memory that a GPU's driver can allocate, beyond its VRAM. It is sparse, so it costs only
@@ -37,6 +37,8 @@ pub(crate) enum Backing {
     Borrowed,
     /// Another address for (part of) a piece: an imported buffer.
     Alias,
+    /// A piece of another process's node, which stays mapped.
+    Foreign,
 }
 
 /// One allocation.
@@ -66,6 +68,7 @@ unsafe impl Send for HostAddress {}
 /// Every allocation of the process.
 pub(crate) struct Memory {
     table: Mutex<Table>,
+    svm: Svm,
     /// Changes whenever a mapping does; see [`AddressSpace::generation`].
     generation: AtomicU64,
     vram_bytes: u64,
@@ -75,6 +78,7 @@ struct Table {
     /// Keyed by address and handle, because a program may register its own memory twice.
     by_address: BTreeMap<(u64, u64), Allocation>,
     addresses: HashMap<u64, u64>,
+    metadata: HashMap<u64, Metadata>,
     ranges: Vec<Ranges>,
     vram_used: Vec<u64>,
     next_handle: u64,
@@ -89,6 +93,7 @@ impl Memory {
             table: Mutex::new(Table {
                 by_address: BTreeMap::new(),
                 addresses: HashMap::new(),
+                metadata: HashMap::new(),
                 ranges: (0..gpus)
                     .map(|_| Ranges::new(node_file_bytes(vram_bytes)))
                     .collect(),
@@ -96,16 +101,23 @@ impl Memory {
                 next_handle: 1,
                 largest: 0,
             }),
+            svm: Svm::new(),
             generation: AtomicU64::new(0),
             vram_bytes,
         }
+    }
+
+    /// The program's own memory that GPUs reach.
+    pub(crate) fn svm(&self) -> &Svm {
+        &self.svm
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn changed(&self) {
+    /// Tells every GPU that mappings have changed.
+    pub(crate) fn changed(&self) {
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
@@ -180,6 +192,20 @@ impl Memory {
         })
     }
 
+    /// Registers `size` bytes at `host` of a node of another process.
+    pub(crate) fn import(&self, gpu: usize, va: u64, size: u64, host: HostAddress) -> Allocation {
+        self.lock().insert(Allocation {
+            handle: 0,
+            va,
+            size,
+            backing: Backing::Foreign,
+            gpu,
+            offset: 0,
+            host,
+            mapped: 0,
+        })
+    }
+
     /// Adds another address for `size` bytes from `offset` of an allocation, like an import.
     /// `mapped_on` maps it on that GPU at once.
     ///
@@ -218,6 +244,23 @@ impl Memory {
         self.lock().get(handle).copied()
     }
 
+    /// Attaches what a program tells about an allocation to those that import it.
+    pub(crate) fn attach(&self, handle: u64, metadata: Metadata) {
+        self.lock().metadata.insert(handle, metadata);
+    }
+
+    /// What a program has attached to an allocation; zeros if it has attached nothing.
+    pub(crate) fn attached(&self, handle: u64) -> Metadata {
+        let attached = self.lock().metadata.get(&handle).copied();
+        attached.unwrap_or(Metadata {
+            flags: 0,
+            tiling: 0,
+            size: 0,
+            data: [0; 64],
+            pad: 0,
+        })
+    }
+
     /// The allocation whose handle's low half is `low`: DRM's handles are 32 bits wide.
     pub(crate) fn by_low_handle(&self, low: u32) -> Option<Allocation> {
         let table = self.lock();
@@ -249,6 +292,7 @@ impl Memory {
         let allocation = *table.get(handle)?;
         table.by_address.remove(&(allocation.va, handle));
         table.addresses.remove(&handle);
+        table.metadata.remove(&handle);
         // The generation changes before the pages go: a kernel that accesses them afterwards
         // faults.
         self.changed();
@@ -280,6 +324,14 @@ impl Memory {
 
     /// The region that holds `address` on GPU number `gpu`.
     fn region(&self, address: u64, gpu: usize) -> Option<Region> {
+        self.allocated(address, gpu).or_else(|| {
+            let (base, len) = self.svm.region(address, gpu)?;
+            let host = base as *mut u8;
+            Some(Region { base, len, host })
+        })
+    }
+
+    fn allocated(&self, address: u64, gpu: usize) -> Option<Region> {
         let table = self.lock();
         let below = table.by_address.range(..=(address, u64::MAX)).rev();
         for (_, allocation) in below {

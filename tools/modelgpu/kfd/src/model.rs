@@ -10,14 +10,15 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use modelgpu_queue::Processor;
 
 use crate::config::{Config, MAX_GPUS};
+use crate::dmabuf::ForeignBuffer;
 use crate::event::Events;
 use crate::gpu;
 use crate::instructions::Instructions;
 use crate::log::{self, Log};
-use crate::memory::{self, Memory};
+use crate::memory::{self, Allocation, Backing, HostAddress, Memory};
 use crate::node::Node;
 use crate::paths::DeviceNode;
-use crate::sys::{self, Errno};
+use crate::sys::{self, Errno, FileId};
 use crate::tree::Tree;
 
 /// Distance between two GPUs' doorbell pages in the `/dev/kfd` file.
@@ -64,6 +65,8 @@ pub(crate) struct Model {
     tree: Tree,
     kfd: Node,
     render: Vec<Node>,
+    /// Nodes of other processes whose memory this one has imported.
+    foreign: Mutex<Vec<&'static Node>>,
     queues: Mutex<BTreeMap<u32, Processor>>,
 }
 
@@ -133,6 +136,7 @@ impl Model {
             render: (0..count)
                 .map(|_| node("renderD", render_bytes))
                 .collect::<Result<_, _>>()?,
+            foreign: Mutex::new(Vec::new()),
             queues: Mutex::new(BTreeMap::new()),
         })
     }
@@ -145,13 +149,51 @@ impl Model {
         }
     }
 
+    /// The descriptor of the file with an allocation's bytes and its identity; `None` if this process
+    /// has no such file.
+    pub(crate) fn place(&self, allocation: &Allocation) -> Option<(RawFd, FileId)> {
+        match allocation.backing {
+            Backing::Piece { .. } => self.render.get(allocation.gpu).map(Node::place),
+            Backing::Borrowed | Backing::Alias | Backing::Foreign => None,
+        }
+    }
+
+    /// Registers memory of another process at `va`; 0 if it gets its addresses later.
+    ///
+    /// # Errors
+    /// Fails if the other process has ended or belongs to another user, or if it names a place outside
+    /// of its memory.
+    pub(crate) fn import(&self, buffer: &ForeignBuffer, va: u64) -> Result<Allocation, Errno> {
+        let mut nodes = self.foreign.lock().unwrap_or_else(PoisonError::into_inner);
+        let node = match nodes.iter().find(|node| node.is(buffer.node)) {
+            Some(node) => *node,
+            None => {
+                let node = Node::of_process(buffer.process, buffer.descriptor, buffer.node)?;
+                // Kernels may use the memory until the process ends.
+                let node: &'static Node = Box::leak(Box::new(node));
+                nodes.push(node);
+                node
+            }
+        };
+        drop(nodes);
+        let end = buffer.offset.checked_add(buffer.size.max(1) - 1);
+        let last = end.and_then(|end| node.host(end));
+        let (Some(host), Some(_)) = (node.host(buffer.offset), last) else {
+            return Err(Errno(libc::EINVAL));
+        };
+        let host = HostAddress(host);
+        let allocation = self.memory.import(buffer.gpu, va, buffer.size, host);
+        self.memory.attach(allocation.handle, buffer.metadata);
+        Ok(allocation)
+    }
+
     /// The node whose file `fd` is.
     pub(crate) fn device_of(&self, fd: RawFd) -> Option<DeviceNode> {
         self.device_with(sys::file_id(fd)?)
     }
 
     /// The node with this file identity.
-    pub(crate) fn device_with(&self, id: sys::FileId) -> Option<DeviceNode> {
+    pub(crate) fn device_with(&self, id: FileId) -> Option<DeviceNode> {
         if self.kfd.is(id) {
             return Some(DeviceNode::Kfd);
         }
@@ -188,6 +230,11 @@ impl Model {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns whether the process has any queue.
+    pub(crate) fn has_queues(&self) -> bool {
+        !self.lock_queues().is_empty()
+    }
+
     /// Adds a queue. `start` starts it under the lowest free id, from 1 on.
     ///
     /// # Errors
@@ -208,6 +255,11 @@ impl Model {
     pub(crate) fn remove_queue(&self, id: u32) -> Result<(), Errno> {
         let queue = self.lock_queues().remove(&id);
         queue.map(drop).ok_or(Errno(libc::EINVAL))
+    }
+
+    /// Returns whether a queue with this id exists.
+    pub(crate) fn has_queue(&self, id: u32) -> bool {
+        self.lock_queues().contains_key(&id)
     }
 
     /// Stops or resumes a queue.

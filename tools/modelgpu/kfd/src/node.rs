@@ -6,6 +6,7 @@
 //! instead of crashing the process.
 
 use std::ffi::CString;
+use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU64;
 
@@ -29,6 +30,23 @@ impl Node {
         let name = CString::new(name).map_err(|_| Errno(libc::EINVAL))?;
         let file = sys::memfd(&name, size, LOWEST_FD)?;
         let id = sys::file_id(file.as_raw_fd()).ok_or(Errno(libc::EBADF))?;
+        Self::map(file, id, size)
+    }
+
+    /// Opens the node that another process has under `descriptor`.
+    ///
+    /// # Errors
+    /// Fails if that process has ended, belongs to another user, or has another file there.
+    pub(crate) fn of_process(process: u32, descriptor: RawFd, id: FileId) -> Result<Self, Errno> {
+        let file = sys::open_of_process(process, descriptor)?;
+        if sys::file_id(file.as_raw_fd()) != Some(id) {
+            return Err(Errno(libc::ENODEV));
+        }
+        let size = File::from(file.try_clone()?).metadata()?.len();
+        Self::map(file, id, size)
+    }
+
+    fn map(file: OwnedFd, id: FileId, size: u64) -> Result<Self, Errno> {
         let map = MmapOptions::new()
             .len(size as usize)
             .no_reserve_swap()
@@ -37,6 +55,11 @@ impl Node {
         map.advise(Advice::DontFork)?;
         map.advise(Advice::DontDump)?;
         Ok(Self { file, id, map })
+    }
+
+    /// The node's descriptor and the identity of its file.
+    pub(crate) fn place(&self) -> (RawFd, FileId) {
+        (self.file.as_raw_fd(), self.id)
     }
 
     /// Returns whether this file is the node's.

@@ -1,9 +1,9 @@
 //! System calls without the C library's wrappers, which this library replaces.
 //!
-//! The interposed functions end here. Nothing in this module allocates or takes a lock, so it
-//! may run between fork and exec and before any constructor.
+//! The interposed functions end here. Nothing in this module but [`open_of_process`] and [`readable_mappings`] allocates or takes a
+//! lock, so it may run between fork and exec and before any constructor.
 
-use std::ffi::{CStr, c_char, c_int, c_long};
+use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
@@ -30,7 +30,7 @@ pub(crate) fn errno() -> c_int {
 }
 
 /// The identity of an open file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileId {
     pub(crate) device: u64,
     pub(crate) inode: u64,
@@ -84,6 +84,16 @@ pub(crate) fn open(path: &CStr, flags: c_int) -> Result<OwnedFd, Errno> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// Opens the file that another process has under `descriptor`.
+///
+/// # Errors
+/// Fails if that process has ended, belongs to another user, or has no such file.
+pub(crate) fn open_of_process(process: u32, descriptor: RawFd) -> Result<OwnedFd, Errno> {
+    let path = CString::new(format!("/proc/{process}/fd/{descriptor}"));
+    let path = path.map_err(|_| Errno(libc::EINVAL))?;
+    open(&path, libc::O_RDWR | libc::O_CLOEXEC)
+}
+
 /// Creates a sparse anonymous file of `size` bytes, closed on exec. Its descriptor is at least
 /// `lowest`, so that the program keeps the low numbers.
 pub(crate) fn memfd(name: &CStr, size: u64, lowest: RawFd) -> Result<OwnedFd, Errno> {
@@ -117,6 +127,41 @@ pub(crate) fn punch_hole(fd: RawFd, offset: u64, len: u64) -> Result<(), Errno> 
         0 => Ok(()),
         _ => Err(Errno(errno())),
     }
+}
+
+/// The page size of GPU and host.
+pub(crate) const PAGE: u64 = 4096;
+
+/// Returns whether the process has mappings for all of these whole pages.
+pub(crate) fn is_mapped(start: u64, len: u64) -> bool {
+    let saved = errno();
+    // SAFETY: MS_ASYNC only looks at the mappings; an address without one is an error.
+    let result = unsafe { libc::msync(start as *mut c_void, len as usize, libc::MS_ASYNC) };
+    set_errno(saved);
+    result == 0
+}
+
+/// The start and the end of each of the process's readable mappings. Leaves out the model's own files.
+pub(crate) fn readable_mappings() -> Vec<(u64, u64)> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let mapping = |line: &str| {
+        let (range, rest) = line.split_once(' ')?;
+        let (start, end) = range.split_once('-')?;
+        let start = u64::from_str_radix(start, 16).ok()?;
+        let end = u64::from_str_radix(end, 16).ok()?;
+        let is_own = ["/memfd:kfd", "/memfd:renderD"]
+            .iter()
+            .any(|it| rest.contains(it));
+        (rest.starts_with('r') && !is_own).then_some((start, end))
+    };
+    maps.lines().filter_map(mapping).collect()
+}
+
+/// The readable mapping at `address`.
+pub(crate) fn mapping_around(address: u64) -> Option<(u64, u64)> {
+    let mappings = readable_mappings();
+    let holds = |(start, end): &(u64, u64)| (*start..*end).contains(&address);
+    mappings.into_iter().find(holds)
 }
 
 /// Writes `bytes` with one call, so that a log line stays whole. Keeps `errno` and ignores

@@ -167,10 +167,10 @@ fn cpu_node(tree: &mut Tree, config: &Config, host: Host) {
     tree.links(&node, 0, &peers, config.xgmi);
 }
 
-/// Capability bits of a GPU node (`HSA_CAPABILITY` in the thunk's headers): AQL queue double
-/// mapping 3, doorbell type 2 in bits 12 and 13, 64-bit address watch 7, watch points 2^2 in
-/// bits 8 to 11, SRAM ECC 22, coherent host access 26.
-const CAPABILITY: u64 = 1 << 3 | 1 << 7 | 2 << 8 | 2 << 12 | 1 << 22 | 1 << 26;
+/// Capability bits of a GPU node (`HSA_CAPABILITY` in the thunk's headers): queue sizes are powers of
+/// two 3, address watch 7, watch points 2^2 in bits 8 to 11, doorbell type 2 in bits 12 and 13,
+/// ASIC revision 1 in bits 22 to 25, SRAM ECC 26, SVM 27.
+const CAPABILITY: u64 = 1 << 3 | 1 << 7 | 2 << 8 | 2 << 12 | 1 << 22 | 1 << 26 | 1 << 27;
 
 fn gpu_node(tree: &mut Tree, config: &Config, index: usize) {
     let number = index + 1;
@@ -198,7 +198,7 @@ fn gpu_node(tree: &mut Tree, config: &Config, index: usize) {
             ("max_waves_per_simd", 8),
             ("lds_size_in_kb", 64),
             ("gds_size_in_kb", 0),
-            ("num_gws", 0),
+            ("num_gws", u64::from(gpu::GWS_RESOURCES)),
             ("wave_front_size", u64::from(gpu::WAVE_SIZE)),
             ("array_count", u64::from(units.engines())),
             ("simd_arrays_per_engine", 1),

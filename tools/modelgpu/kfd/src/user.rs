@@ -4,7 +4,7 @@
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use crate::abi::Abi;
+use crate::abi::{Abi, Counted};
 use crate::sys::Errno;
 
 /// The argument of an ioctl: its address, and its size in the request.
@@ -46,6 +46,26 @@ impl Argument {
         // SAFETY: `new`'s promise for the target; the source is as long as T.
         unsafe { ptr::copy_nonoverlapping((&raw const value).cast(), self.address, size) };
         result
+    }
+}
+
+impl Argument {
+    /// Runs `action` on a copy of the argument and of the structs behind it, as many as the argument
+    /// says, and copies them back.
+    pub(crate) fn with_array<T: Counted, U: Abi>(
+        self,
+        action: impl FnOnce(&mut T, &mut [U]) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let room = self.size.saturating_sub(size_of::<T>()) / size_of::<U>();
+        let behind = self.address as u64 + size_of::<T>() as u64;
+        self.with(|value: &mut T| {
+            if value.count() as usize > room {
+                return Err(Errno(libc::EINVAL));
+            }
+            let mut items: Vec<U> = read_array(behind, value.count())?;
+            action(value, &mut items)?;
+            write_array(behind, &items)
+        })
     }
 }
 

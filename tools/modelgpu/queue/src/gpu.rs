@@ -4,6 +4,7 @@ use std::fmt::Arguments;
 use std::sync::atomic::AtomicBool;
 
 use modelgpu_amdgcn::Statistics;
+use modelgpu_amdgcn::code_object::Files;
 use modelgpu_amdgcn::memory::AddressSpace;
 
 use crate::fault::Fault;
@@ -12,6 +13,9 @@ use crate::fault::Fault;
 pub trait Gpu: Send + Sync {
     /// The GPU's virtual address space.
     fn memory(&self) -> &dyn AddressSpace;
+
+    /// The files of code objects, for the source lines in messages.
+    fn files(&self) -> &dyn Files;
 
     /// Raises the interrupt of event `id`, as a write to a signal's mailbox does.
     fn raise_event(&self, id: u32);

@@ -9,6 +9,7 @@ use modelgpu_amdgcn::{Code, DispatchContext, DispatchError, DispatchPacket, Stat
 
 use crate::fault::{Fault, QueueError};
 use crate::gpu::{Gpu, Launch};
+use crate::thread::DispatchThreads;
 
 /// The windows of LDS and private memory in the flat address space.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +31,7 @@ impl Warned {
     }
 }
 
-/// Runs a kernel on the calling thread, on the target of `code`.
+/// Runs a kernel on the calling thread and on further ones of `threads`, on the target of `code`.
 ///
 /// # Errors
 /// Fails if the kernel cannot start, or fails while it runs.
@@ -39,6 +40,7 @@ pub fn run(
     code: &mut Code,
     apertures: Apertures,
     warned: &Warned,
+    threads: DispatchThreads,
     launch: &Launch<'_>,
 ) -> Result<Statistics, Fault> {
     let packet = DispatchPacket::parse(launch.packet);
@@ -54,6 +56,9 @@ pub fn run(
             }
         },
         interrupt: &|data| gpu.interrupt(data as u8),
+        clock: &|| gpu.clock(),
+        files: gpu.files(),
+        workers: &threads,
         cancelled: launch.cancelled,
     };
     modelgpu_amdgcn::dispatch(code, gpu.memory(), &packet, &context).map_err(fault)

@@ -1,4 +1,4 @@
-//! A queue's thread. Unsafe because it calls the C library.
+//! A queue's thread, and those that help it with a dispatch. Unsafe because it calls the C library.
 //!
 //! A GPU needs no lock of the process, so its queues must not need one either. A thread of the
 //! standard library takes the dynamic linker's lock at its start: it registers a destructor of
@@ -12,6 +12,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
+
+use modelgpu_amdgcn::Workers;
 
 use crate::sigmask;
 
@@ -59,6 +61,41 @@ impl Thread {
     pub(crate) fn join(self) {
         // SAFETY: a thread from `start`, which nobody else joins.
         unsafe { libc::pthread_join(self.0, ptr::null_mut()) };
+    }
+}
+
+/// The threads that run a dispatch, beside the queue's own.
+#[derive(Clone, Copy, Debug)]
+pub struct DispatchThreads(
+    /// The most threads, the queue's own included; at least 1.
+    pub usize,
+);
+
+/// Threads that end before this value does.
+struct Joined(Vec<Thread>);
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(Thread::join);
+    }
+}
+
+impl Workers for DispatchThreads {
+    fn count(&self) -> usize {
+        self.0.max(1)
+    }
+
+    fn run(&self, count: usize, work: &(dyn Fn(usize) + Sync)) {
+        // SAFETY: only threads in `joined` use the longer lifetime. They end before this function
+        // does, also if `work` panics.
+        let shared: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
+        let mut joined = Joined(Vec::with_capacity(count));
+        for worker in 1..count {
+            // A thread that cannot be had leaves its work to the others.
+            let started = Thread::start("modelgpu work", move || shared(worker));
+            joined.0.extend(started);
+        }
+        work(0);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
@@ -11,13 +12,14 @@ use crate::data::profile_header;
 /// Merge the profiles of many processes, ranks and GPUs
 ///
 /// rocov adds up the profiles of each code object as fast as it can read them. You can merge pooled
-/// directories further, in any order and grouping, to the same result. Counts stop at 2^56, the largest
-/// that llvm-profdata takes.
+/// directories further, in any order and grouping, with one result. Many tasks can do one merge: give each
+/// its share (--shard), and merge their pooled directories. Counts stop at 2^56, the largest that
+/// llvm-profdata takes.
 #[derive(Args)]
 #[command(override_usage = "rocov merge INPUT... (-o OUT | --pgo OUT | --pooled DIR) [OPTIONS]")]
 #[command(after_help = "\
 Exit status: 0 if the merge was written, also if --failure-mode let it leave out an input, which \
-standard error names; 1 if nothing was written; 2 for a usage error.")]
+standard error names, or if --if-exists=keep found it there; 1 if nothing was written; 2 for a usage error.")]
 pub(crate) struct MergeArguments {
     /// Profiles, directories that contain profiles at any depth, and globs that match them
     ///
@@ -54,11 +56,36 @@ pub(crate) struct MergeArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) pooled: Option<PathBuf>,
 
+    /// If OUT or DIR is there already: replace it, keep it and merge nothing, or fail
+    ///
+    /// An empty directory counts as not there. With `keep`, a job that runs again does only what is
+    /// missing: DIR appears when all is in it.
+    #[arg(long, value_name = "MODE", value_enum, default_value_t)]
+    pub(crate) if_exists: IfExists,
+
+    /// Merge the share of task I of N: each process of the inputs is in one share
+    ///
+    /// I is at least 0 and less than N. A hash of paths decides, so all tasks must see the inputs by the same
+    /// paths. A share may be empty: see --allow-empty.
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["output", "pgo"])]
+    pub(crate) shard: Option<ShardNumber>,
+
+    /// If no input has a profile, write a pooled directory without any, and exit with status 0
+    #[arg(long, requires = "pooled")]
+    pub(crate) allow_empty: bool,
+
     /// Keep the counts of each label apart, for `rocov report --per-test` on the merged profiles
     ///
     /// A code object then has a raw profile for each label, and the merge takes memory for each of them.
     #[arg(long, conflicts_with = "pgo")]
     pub(crate) per_test: bool,
+
+    /// Keep the record of each process, with the addresses of its kernels
+    ///
+    /// Without it, the merged registry has one record for all processes that ran one build on like GPUs. That is
+    /// all that reports need. `rocov kernels --address` and `rocov export` need the records of processes.
+    #[arg(long, conflicts_with = "pgo")]
+    pub(crate) processes: bool,
 
     /// Take only profiles of this GPU architecture, as their names have it; host for host code
     #[arg(long, value_name = "ARCH")]
@@ -101,6 +128,43 @@ impl MergeArguments {
     pub(crate) fn data(&self) -> Option<&Path> {
         let output = self.output.as_deref();
         output.filter(|output| !profile_header::is_indexed(output))
+    }
+}
+
+/// The treatment of an output that is there already.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IfExists {
+    /// Replace it, if it is of an earlier merge
+    #[default]
+    Replace,
+    /// Keep it, and merge nothing
+    Keep,
+    /// Fail
+    Fail,
+}
+
+/// The number of a task among those that do one merge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ShardNumber {
+    /// From 0 on.
+    pub(crate) index: u32,
+    /// The number of all tasks.
+    pub(crate) of: u32,
+}
+
+impl FromStr for ShardNumber {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let numbers = text.split_once('/');
+        let numbers = numbers.and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
+        match numbers {
+            Some((index, of)) if index < of => Ok(Self { index, of }),
+            Some((index, of)) => Err(format!(
+                "task {index} of {of}: the first number is 0 or more, and less than the second"
+            )),
+            None => Err("expected I/N, such as 0/32 for the first of 32 tasks".to_owned()),
+        }
     }
 }
 

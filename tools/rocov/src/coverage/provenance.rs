@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::view::View;
-use crate::data::Registries;
+use crate::data::{Registries, RegistryProcess};
 use crate::support::time;
 use crate::system::command::quoted;
 use crate::system::git::{Commit, Repository};
@@ -71,24 +71,24 @@ impl Runs {
                 let mut all = loaded.chain(never.flat_map(|it| &it.code_objects));
                 registry.is_named && all.any(|identity| identities.contains(identity.as_str()))
             })
-            .map(|(_, process)| (process.started(), &process.command))
+            .map(|(_, process)| process)
             .collect();
-        processes.sort();
-        let seconds = |nanoseconds: u64| nanoseconds / 1_000_000_000;
-        let started = [processes.first()?, processes.last()?].map(|(start, _)| seconds(*start));
+        processes.sort_by_key(|process| (process.first, &process.command));
+        let first = processes.iter().map(|process| process.first).min()?;
+        let last = processes.iter().map(|process| process.last).max()?;
         let mut places: HashMap<&[String], usize> = HashMap::new();
         let mut commands: Vec<(String, usize)> = Vec::new();
-        for (_, command) in &processes {
+        for RegistryProcess { command, runs, .. } in &processes {
             let place = *places.entry(command).or_insert_with(|| {
                 let words = command.iter().map(|word| quoted(word.as_ref()));
                 commands.push((words.collect::<Vec<_>>().join(" "), 0));
                 commands.len() - 1
             });
-            commands[place].1 += 1;
+            commands[place].1 += runs.len();
         }
         Some(Self {
-            processes: processes.len(),
-            started,
+            processes: processes.iter().map(|process| process.runs.len()).sum(),
+            started: [first, last].map(|nanoseconds| nanoseconds / 1_000_000_000),
             commands,
         })
     }

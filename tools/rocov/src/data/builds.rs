@@ -12,7 +12,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use rocov::discover::host_files::{build_of, tag};
-use rocov::format::registry::model::Document;
+use rocov::format::registry::model::{Document, HostRecord, NeverLoadedRecord};
 use rocov::store::ProfileNameParts;
 use rocov::store::layout::{normal, unlabelled_directory};
 
@@ -70,7 +70,7 @@ impl Builds {
     }
 
     fn add(&mut self, process: &RegistryProcess, side: &Path) {
-        let started = process.started();
+        let started = process.last;
         let mut of_process = BTreeSet::new();
         for host in &process.hosts {
             of_process.insert((host.path.clone(), host.build.clone()));
@@ -89,7 +89,7 @@ impl Builds {
             let last = self.files.entry(path).or_default().entry(id).or_default();
             *last = started.max(*last);
             self.tags.insert(tag(&build.0, &build.1), build.clone());
-            *self.processes.entry(build).or_default() += 1;
+            *self.processes.entry(build).or_default() += process.runs.len();
         }
         for load in &process.loads {
             let (Some(host), Some(profile)) = (process.host(load), &load.profile) else {
@@ -268,17 +268,23 @@ impl Builds {
 
     /// Removes the records of older builds from a registry.
     pub(crate) fn leave_out(&self, document: &mut Document) {
+        let is_older = |hosts: &[HostRecord], host: Option<usize>| {
+            let host = host.and_then(|host| hosts.get(host));
+            host.is_some_and(|host| self.is_older(&host.path, &host.build))
+        };
+        let is_current = |never: &NeverLoadedRecord| {
+            let build = never.build.as_ref();
+            build.is_none_or(|build| !self.is_older(&never.file, build))
+        };
         for process in &mut document.processes {
             let hosts = &process.hosts;
-            let is_older = |host: Option<usize>| {
-                let host = host.and_then(|host| hosts.get(host));
-                host.is_some_and(|host| self.is_older(&host.path, &host.build))
-            };
-            process.loads.retain(|load| !is_older(load.host));
-            process.never_loaded.retain(|never| {
-                let build = never.build.as_ref();
-                build.is_none_or(|build| !self.is_older(&never.file, build))
-            });
+            process.loads.retain(|load| !is_older(hosts, load.host));
+            process.never_loaded.retain(is_current);
+        }
+        for group in &mut document.groups {
+            let hosts = &group.hosts;
+            group.loads.retain(|load| !is_older(hosts, load.host));
+            group.never_loaded.retain(is_current);
         }
         let objects = &mut document.code_objects;
         objects.retain(|object| !self.has_only_older(&object.identity));

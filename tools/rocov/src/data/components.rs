@@ -71,6 +71,10 @@ impl Components {
 impl Component {
     fn of(path: &Path, origins: &Origins) -> Result<Self> {
         let mut identities: BTreeSet<_> = origins.from(path).map(str::to_owned).collect();
+        if identities.is_empty() && !path.exists() {
+            // On another machine the library was elsewhere.
+            identities.extend(origins.named(path).map(str::to_owned));
+        }
         match ObjectFile::open(path) {
             Ok(file) => {
                 identities.extend(file.elfs.into_iter().map(|elf| elf.identity.to_string()))

@@ -10,14 +10,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error, Result};
 use rocov::format::codeobject::FileUri;
+use rocov::format::registry::Runs;
 use rocov::format::registry::model::{
-    AgentRecord, CodeObjectRecord, DeviceCodeRecord, Document, HostRecord, LoadRecord,
+    AgentRecord, CodeObjectRecord, DeviceCodeRecord, Document, GroupRecord, HostRecord, LoadRecord,
     NeverLoadedRecord, ProcessRecord,
 };
 use rocov::store::layout::{REGISTRIES, normal};
 use serde::Deserialize;
 
 use crate::support::mmap;
+use crate::term::plural::count;
 
 /// The part of all registries that every command needs.
 #[derive(Debug, Default)]
@@ -45,7 +47,9 @@ pub(crate) struct Registry {
 #[derive(Debug, Deserialize)]
 struct DocumentPart {
     code_objects: Vec<RegistryCodeObject>,
-    processes: Vec<RegistryProcess>,
+    processes: Vec<ProcessPart>,
+    #[serde(default)]
+    groups: Vec<GroupRecord>,
 }
 
 /// The part of a [`CodeObjectRecord`] that every command needs.
@@ -57,38 +61,75 @@ pub(crate) struct RegistryCodeObject {
 
 /// The part of a [`ProcessRecord`] that every command needs.
 #[derive(Debug, Deserialize)]
-pub(crate) struct RegistryProcess {
-    #[serde(flatten)]
-    pub(crate) key: ProcessKey,
-    epoch: u64,
-    pub(crate) command: Vec<String>,
-    pub(crate) agents: Vec<AgentRecord>,
-    #[serde(default)]
-    pub(crate) hosts: Vec<HostRecord>,
-    pub(crate) loads: Vec<RegistryLoad>,
-    #[serde(default)]
-    pub(crate) device_code: Option<DeviceCodeRecord>,
-    #[serde(default)]
-    pub(crate) never_loaded: Vec<NeverLoadedRecord>,
-}
-
-/// The parts of a [`ProcessRecord`] that tell processes apart.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-pub(crate) struct ProcessKey {
+struct ProcessPart {
     start: u64,
     pid: u32,
     host: String,
+    epoch: u64,
+    command: Vec<String>,
+    agents: Vec<AgentRecord>,
+    #[serde(default)]
+    hosts: Vec<HostRecord>,
+    loads: Vec<LoadPart>,
+    #[serde(default)]
+    device_code: Option<DeviceCodeRecord>,
+    #[serde(default)]
+    never_loaded: Vec<NeverLoadedRecord>,
 }
 
 /// The part of a [`LoadRecord`] that every command needs.
 #[derive(Debug, Deserialize)]
+struct LoadPart {
+    uri: String,
+    agent: usize,
+    code_object: Option<String>,
+    host: Option<usize>,
+    profile: Option<String>,
+    #[serde(default)]
+    partial: Option<String>,
+}
+
+/// A process in a registry, or many that a merge has put together.
+#[derive(Debug)]
+pub(crate) struct RegistryProcess {
+    pub(crate) key: ProcessKey,
+    /// The processes that it stands for.
+    pub(crate) runs: Runs,
+    /// The start of the first of them, in nanoseconds since 1970.
+    pub(crate) first: u64,
+    /// The start of the last of them, in nanoseconds since 1970.
+    pub(crate) last: u64,
+    /// The command line, or what all of them have of it.
+    pub(crate) command: Vec<String>,
+    pub(crate) agents: Vec<AgentRecord>,
+    pub(crate) hosts: Vec<HostRecord>,
+    pub(crate) loads: Vec<RegistryLoad>,
+    pub(crate) device_code: Option<DeviceCodeRecord>,
+    pub(crate) never_loaded: Vec<NeverLoadedRecord>,
+}
+
+/// The parts of a record that tell processes and groups of a registry apart.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ProcessKey {
+    Process {
+        start: u64,
+        pid: u32,
+        host: String,
+    },
+    /// The place of a group in its document.
+    Group(usize),
+}
+
+/// The loads of a code object from one file on one GPU, by a process or by many.
+#[derive(Debug)]
 pub(crate) struct RegistryLoad {
-    pub(crate) uri: String,
+    /// The file in the URI of its ELF, if that names one.
+    pub(crate) file: Option<PathBuf>,
     pub(crate) agent: usize,
     pub(crate) code_object: Option<String>,
     pub(crate) host: Option<usize>,
+    /// The path of its profile, unless a merge has put processes together.
     pub(crate) profile: Option<String>,
-    #[serde(default)]
     pub(crate) partial: Option<String>,
 }
 
@@ -148,15 +189,13 @@ impl Registries {
         let mut origins = Origins::default();
         for (_, process) in self.processes() {
             for load in &process.loads {
-                let Some(identity) = &load.code_object else {
+                let (Some(identity), Some(file)) = (&load.code_object, &load.file) else {
                     continue;
                 };
-                if let Some(uri) = FileUri::parse(&load.uri) {
-                    // HIP may name the dynamic linker instead of a program that it has started.
-                    let host = process.host(load).map(|host| PathBuf::from(&host.path));
-                    let known = origins.0.entry(identity.clone());
-                    known.or_insert(host.unwrap_or(uri.path));
-                }
+                // HIP may name the dynamic linker instead of a program that it has started.
+                let host = process.host(load).map(|host| PathBuf::from(&host.path));
+                let known = origins.0.entry(identity.clone());
+                known.or_insert_with(|| host.unwrap_or_else(|| file.clone()));
             }
             for never in &process.never_loaded {
                 for identity in &never.code_objects {
@@ -170,12 +209,15 @@ impl Registries {
 
 impl Registry {
     fn of(path: &Path, is_named: bool, part: DocumentPart) -> Self {
+        let processes = part.processes.into_iter().map(RegistryProcess::from);
+        let groups = part.groups.into_iter().enumerate();
+        let groups = groups.map(|(number, group)| RegistryProcess::of_group(number, group));
         Self {
             path: path.to_owned(),
-            side: side(path),
+            side: paths_start(path),
             is_named,
             code_objects: part.code_objects,
-            processes: part.processes,
+            processes: processes.chain(groups).collect(),
         }
     }
 }
@@ -189,9 +231,32 @@ impl Registry {
 }
 
 impl RegistryProcess {
-    /// The time at which it started, in nanoseconds since 1970.
-    pub(crate) fn started(&self) -> u64 {
-        self.key.start.saturating_add(self.epoch)
+    /// The group that has this place in its document.
+    fn of_group(number: usize, group: GroupRecord) -> Self {
+        let mut runs = Runs::default();
+        for of_machine in &group.processes {
+            runs.add(&of_machine.runs);
+        }
+        let loads = group.loads.into_iter().map(|load| RegistryLoad {
+            file: load.file.map(PathBuf::from),
+            agent: load.agent,
+            code_object: load.code_object,
+            host: load.host,
+            profile: None,
+            partial: load.partial,
+        });
+        Self {
+            key: ProcessKey::Group(number),
+            runs,
+            first: group.first,
+            last: group.last,
+            command: group.command,
+            agents: group.agents,
+            hosts: group.hosts,
+            loads: loads.collect(),
+            device_code: group.device_code,
+            never_loaded: group.never_loaded,
+        }
     }
 
     /// The code objects that the process has loaded: the name of the agent, and the identity.
@@ -212,7 +277,7 @@ impl RegistryProcess {
 impl ProcessKey {
     /// The key of a process.
     pub(crate) fn of(process: &ProcessRecord) -> Self {
-        Self {
+        Self::Process {
             start: process.start,
             pid: process.pid,
             host: process.host.clone(),
@@ -221,9 +286,27 @@ impl ProcessKey {
 }
 
 impl MergedRegistry {
+    /// A line that a merge has put processes together, if it has: their addresses and times are not in the
+    /// registry.
+    pub(crate) fn about_groups(&self) -> Option<String> {
+        let groups = self.document.groups.iter();
+        let processes: usize = groups
+            .flat_map(|group| &group.processes)
+            .map(|of_machine| of_machine.runs.len())
+            .sum();
+        (processes > 0).then(|| {
+            format!(
+                "left out: {}, which a merge has put together, without their addresses and times: merge with \
+                 --processes to keep these",
+                count(processes, "process")
+            )
+        })
+    }
+
     /// Adds the processes of another registry, and the code objects that are not there yet.
     fn add(&mut self, other: Document) {
         self.document.processes.extend(other.processes);
+        self.document.groups.extend(other.groups);
         for object in other.code_objects {
             let is_same = |it: &CodeObjectRecord| {
                 (&it.identity, &it.target) == (&object.identity, &object.target)
@@ -243,31 +326,30 @@ impl From<&Document> for DocumentPart {
         });
         Self {
             code_objects: code_objects.collect(),
-            processes: document
-                .processes
-                .iter()
-                .map(RegistryProcess::from)
-                .collect(),
+            processes: document.processes.iter().map(ProcessPart::from).collect(),
+            groups: document.groups.clone(),
         }
     }
 }
 
-impl From<&ProcessRecord> for RegistryProcess {
+impl From<&ProcessRecord> for ProcessPart {
     fn from(process: &ProcessRecord) -> Self {
         Self {
-            key: ProcessKey::of(process),
+            start: process.start,
+            pid: process.pid,
+            host: process.host.clone(),
             epoch: process.epoch,
             command: process.command.clone(),
             agents: process.agents.clone(),
             hosts: process.hosts.clone(),
-            loads: process.loads.iter().map(RegistryLoad::from).collect(),
+            loads: process.loads.iter().map(LoadPart::from).collect(),
             device_code: process.device_code.clone(),
             never_loaded: process.never_loaded.clone(),
         }
     }
 }
 
-impl From<&LoadRecord> for RegistryLoad {
+impl From<&LoadRecord> for LoadPart {
     fn from(load: &LoadRecord) -> Self {
         Self {
             uri: load.uri.clone(),
@@ -276,6 +358,41 @@ impl From<&LoadRecord> for RegistryLoad {
             host: load.host,
             profile: load.profile.clone(),
             partial: load.partial.clone(),
+        }
+    }
+}
+
+impl From<ProcessPart> for RegistryProcess {
+    fn from(process: ProcessPart) -> Self {
+        let started = process.start.saturating_add(process.epoch);
+        Self {
+            runs: Runs::of(&process.host, process.pid, process.start),
+            key: ProcessKey::Process {
+                start: process.start,
+                pid: process.pid,
+                host: process.host,
+            },
+            first: started,
+            last: started,
+            command: process.command,
+            agents: process.agents,
+            hosts: process.hosts,
+            loads: process.loads.into_iter().map(RegistryLoad::from).collect(),
+            device_code: process.device_code,
+            never_loaded: process.never_loaded,
+        }
+    }
+}
+
+impl From<LoadPart> for RegistryLoad {
+    fn from(load: LoadPart) -> Self {
+        Self {
+            file: FileUri::parse(&load.uri).map(|uri| uri.path),
+            agent: load.agent,
+            code_object: load.code_object,
+            host: load.host,
+            profile: load.profile,
+            partial: load.partial,
         }
     }
 }
@@ -308,6 +425,19 @@ impl Origins {
         let loaded = loaded.filter(move |(_, origin)| real(origin) == file);
         loaded.map(|(identity, _)| identity.as_str())
     }
+
+    /// The code objects that were loaded from files of this name, or of this name and a version, as
+    /// `libfoo.so.1.2` is for `libfoo.so`. None if `name` is a path.
+    pub(crate) fn named<'a>(&'a self, name: &'a Path) -> impl Iterator<Item = &'a str> {
+        let is_path = name.components().count() != 1;
+        let name = name.as_os_str().as_encoded_bytes();
+        let loaded = self.0.iter().filter(move |(_, origin)| {
+            let origin = origin.file_name().unwrap_or_default().as_encoded_bytes();
+            let version = origin.strip_prefix(name);
+            !is_path && version.is_some_and(|it| it.is_empty() || it.starts_with(b"."))
+        });
+        loaded.map(|(identity, _)| identity.as_str())
+    }
 }
 
 fn read_part(path: &Path) -> Result<DocumentPart> {
@@ -324,7 +454,7 @@ fn read_document(path: &Path) -> Result<Document> {
 
 /// The directory that the paths in a registry start from: above the folder of registries, if it lies in
 /// one.
-fn side(registry: &Path) -> PathBuf {
+pub(crate) fn paths_start(registry: &Path) -> PathBuf {
     let absolute = std::path::absolute(registry).unwrap_or_else(|_| registry.to_owned());
     let absolute = normal(&absolute);
     let parent = absolute.parent().unwrap_or(&absolute);
@@ -346,7 +476,11 @@ mod tests {
             ("/registry/d/x/../registry/7.kernels.json", "/registry/d"),
             ("/d/7.kernels.json", "/d"),
         ] {
-            assert_eq!(side(Path::new(registry)), Path::new(expected), "{registry}");
+            assert_eq!(
+                paths_start(Path::new(registry)),
+                Path::new(expected),
+                "{registry}"
+            );
         }
     }
 }

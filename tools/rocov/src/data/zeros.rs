@@ -310,6 +310,11 @@ impl CompletedRegistry {
                 completed.apply(&mut process.device_code, &mut process.never_loaded);
             }
         }
+        for (number, group) in document.groups.iter_mut().enumerate() {
+            if let Some(completed) = self.processes.get(&ProcessKey::Group(number)) {
+                completed.apply(&mut group.device_code, &mut group.never_loaded);
+            }
+        }
         for object in &self.code_objects {
             let is_it = |it: &CodeObjectRecord| {
                 (&it.identity, &it.target) == (&object.identity, &object.target)

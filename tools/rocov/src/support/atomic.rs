@@ -9,6 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use rocov::store::{hold, partial_prefix, sweep};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tempfile::{Builder, TempDir, TempPath};
 
 use super::temporary;
@@ -117,6 +118,26 @@ fn partial<P>(
         if hold(&file) {
             return Ok(Partial { path, _file: file });
         }
+    }
+}
+
+/// Exchanges the directories at two paths, at once. Returns false if the file system cannot do that, such as NFS.
+///
+/// # Errors
+///
+/// Fails if one of them is not there, or cannot be renamed.
+pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<bool> {
+    match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).map_err(io::Error::from) {
+        Ok(()) => Ok(true),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+            ) =>
+        {
+            Ok(false)
+        }
+        Err(error) => Err(error),
     }
 }
 

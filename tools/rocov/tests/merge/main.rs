@@ -10,6 +10,7 @@ mod pgo;
 mod registries;
 #[path = "../common/release.rs"]
 mod release;
+mod shards;
 mod trees;
 
 use std::ffi::OsStr;

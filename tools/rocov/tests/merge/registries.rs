@@ -51,7 +51,7 @@ fn a_pooled_directory_tells_of_all_processes() {
     let ranks = ranks(&place);
     let merge = |inputs: &[String], output: &str| {
         let mut arguments = inputs.to_vec();
-        arguments.extend(["--pooled".to_owned(), output.to_owned()]);
+        arguments.extend(["--processes", "--pooled", output].map(str::to_owned));
         place.merged(&arguments);
     };
     merge(&ranks, "flat");
@@ -77,12 +77,101 @@ fn a_pooled_directory_tells_of_all_processes() {
             "{command:?}"
         );
     }
-    let table = |directory: &str| {
-        let report = said(&place, &["report"], directory);
-        let (_, table) = report.split_once("\n\n").unwrap();
-        table.to_owned()
+    assert_eq!(table(&place, "flat"), table(&place, "all"));
+}
+
+/// The table of a report.
+fn table(place: &Place, directory: &str) -> String {
+    let report = said(place, &["report"], directory);
+    let (_, table) = report.split_once("\n\n").unwrap();
+    table.to_owned()
+}
+
+#[test]
+fn processes_are_put_together_in_any_order_and_grouping() {
+    let place = Place::new();
+    let ranks = ranks(&place);
+    let merge = |inputs: &[&str], output: &str| {
+        place.merged(&[inputs, &["--pooled", output]].concat());
+        fs::read_to_string(place.path(output).join(POOLED)).unwrap()
     };
-    assert_eq!(table("flat"), table("all"));
+    let [one, two, three, four] = [0, 1, 2, 3].map(|rank| ranks[rank].as_str());
+    let flat = merge(&[one, two, three, four], "flat");
+    merge(&[four, one], "ends");
+    merge(&[three, two], "middle");
+    assert_eq!(merge(&["middle", "ends"], "tree"), flat);
+    place.merged(&[three, two, "--processes", "--pooled", "kept"]);
+    assert_eq!(merge(&["ends", "kept"], "mixed"), flat);
+    assert_eq!(merge(&["flat"], "again"), flat);
+    // One record stands for all, and reports have what they have of the runs.
+    assert_eq!(flat.matches("\"pid\"").count(), 0);
+    assert_eq!(
+        said(&place, &["kernels"], "flat"),
+        said(&place, &["kernels"], "all")
+    );
+    assert_eq!(table(&place, "flat"), table(&place, "all"));
+    let pages = |directory: &str| {
+        said(
+            &place,
+            &["report", "--html", &format!("html-{directory}")],
+            directory,
+        );
+        let page = fs::read_to_string(place.path(&format!("html-{directory}/index.html"))).unwrap();
+        let runs = page.lines().find(|line| line.contains("4 processes"));
+        runs.map(str::to_owned)
+    };
+    assert!(pages("all").is_some());
+    // Addresses need the records of processes.
+    let mut address = rocov();
+    address
+        .current_dir(place.0.path())
+        .args(["kernels", "flat", "--address", "0x40040"]);
+    let address = address.output().unwrap();
+    let line = "rocov: left out: 4 processes, which a merge has put together, without their addresses and times: \
+                merge with --processes to keep these\n";
+    assert_eq!(stderr(&address), line);
+    assert_eq!(address.status.code(), Some(1));
+    let shown = said(&place, &["show"], &format!("flat/{POOLED}"));
+    assert!(
+        shown.contains("4 processes on 1 host: app 'a b'")
+            || shown.contains("4 processes on 1 host: app a b"),
+        "{shown}"
+    );
+    assert!(shown.contains(": 10 loads"), "{shown}");
+    assert_eq!(pages("flat"), pages("all"));
+}
+
+#[test]
+fn runs_in_two_inputs_count_once() {
+    let place = Place::new();
+    let ranks = ranks(&place);
+    place.merged(&["rank1", "rank2", "--pooled", "first"]);
+    place.merged(&["rank3", "rank4", "--pooled", "second"]);
+    place.merged(&["rank1", "rank2", "--pooled", "copy"]);
+    let merge = |inputs: &[&str]| run(&mut place.command(&[inputs, &["-o", "out"]].concat()));
+    for (inputs, repeated) in [
+        (
+            &["first", "copy", "second"][..],
+            "first has only runs of copy, which count once: leave it out",
+        ),
+        (
+            &["second", "first", "rank2"],
+            "rank2 has only runs of first, which count once: leave it out",
+        ),
+        (
+            &["rank1", "first", "second"],
+            "rank1 has only runs of first, which count once: leave it out",
+        ),
+    ] {
+        let output = merge(inputs);
+        assert_eq!(stderr(&output), format!("rocov: {repeated}\n"));
+        assert_eq!(place.calls("out/gfx90a.profdata"), 11110, "{inputs:?}");
+    }
+    place.merged(&["rank2", "rank3", "--pooled", "across"]);
+    let message = failure(&place.merge(&["first", "across", "-o", "never"]), 1);
+    let end = "have 1 run in common, whose counts cannot be told from the others: merge directories of different runs\n";
+    assert!(message.ends_with(end), "{message}");
+    assert_eq!(ranks.len(), 4);
 }
 
 #[test]
@@ -104,7 +193,7 @@ fn a_damaged_registry_is_named() {
     let text = fs::read(&damaged).unwrap();
     fs::write(&damaged, &text[..text.len() / 2]).unwrap();
     let mut arguments: Vec<_> = ranks.iter().map(String::as_str).collect();
-    arguments.extend(["--pooled", "pooled"]);
+    arguments.extend(["--processes", "--pooled", "pooled"]);
     let output = place.merge(&arguments);
     let line = "rocov: cannot merge rank2/2.kernels.json: not a registry, or damaged: EOF";
     assert!(stderr(&output).starts_with(line), "{}", stderr(&output));

@@ -247,7 +247,7 @@ fn the_examples_in_the_readme_merge_all_ranks() {
     for rank in 0..40 {
         place.profile(&format!("rocov-data/{rank}"), &elf, 4711, 1 << rank);
     }
-    let slurm = in_guide("ls -d rocov-data");
+    let slurm = in_guide("rocov merge -q rocov-data --shard");
     // The command that mpirun starts as each of its processes.
     let mpi = in_guide("mpirun -n 16 sh -c '");
     let (_, mpi) = mpi.split_once('\'').unwrap();

@@ -4,6 +4,8 @@
 //! amdgcn-run OBJECT SPEC OUTDIR
 //! amdgcn-run --decode OBJECT
 //! amdgcn-run --modelled
+//! amdgcn-run --simd
+//! amdgcn-run --account
 //! ```
 //!
 //! Each line of SPEC is `buf FILE` or `launch NAME GX GY GZ BX BY BZ ARG...`. `buf` adds a buffer
@@ -14,16 +16,20 @@
 //! the counters and their copies.
 //!
 //! `--decode` prints the offset and the mnemonic of every instruction. `--modelled` prints the
-//! mnemonics that the interpreter executes. If `AMDGCN_RUN_STATISTICS` is set, the tool prints the
-//! number of instructions and their rate on standard error.
+//! mnemonics that the interpreter executes. `--account` prints, for each target, the number of
+//! opcodes that LLVM knows, that the interpreter executes and that it refuses, with the reasons. If
+//! `AMDGCN_RUN_STATISTICS` is set, the tool prints the number of instructions and their rate on
+//! standard error. `AMDGCN_RUN_THREADS` is the number of threads that run a launch, 1 by default. `AMDGCN_RUN_SIMD` names
+//! the host's vector instructions: `--simd` prints the names of those that this processor has.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use modelgpu_amdgcn::memory::Arena;
-use modelgpu_amdgcn::{Argument, Launch, Program};
+use modelgpu_amdgcn::{Argument, Launch, Opcode, Program, Simd, Standing, Target};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -35,8 +41,23 @@ fn main() -> ExitCode {
             }
             Ok(())
         }
+        ["--simd"] => {
+            for (name, _) in Simd::available() {
+                println!("{name}");
+            }
+            Ok(())
+        }
+        ["--account"] => {
+            for target in Target::ALL {
+                account(target);
+            }
+            Ok(())
+        }
         [object, spec, directory] => run(object, spec, Path::new(directory)),
-        _ => Err("usage: amdgcn-run OBJECT SPEC OUTDIR | --decode OBJECT | --modelled".into()),
+        _ => Err(
+            "usage: amdgcn-run OBJECT SPEC OUTDIR | --decode OBJECT | --modelled | --account | --simd"
+                .into(),
+        ),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -50,6 +71,35 @@ fn main() -> ExitCode {
             eprintln!();
             ExitCode::FAILURE
         }
+    }
+}
+
+fn account(target: Target) {
+    let opcodes = modelgpu_amdgcn::opcodes(target);
+    let mut refused = BTreeMap::<&str, Vec<&str>>::new();
+    let mut unknown = Vec::new();
+    for Opcode {
+        mnemonic, standing, ..
+    } in &opcodes
+    {
+        match standing {
+            Standing::Refused(reason) => refused.entry(reason).or_default().push(mnemonic),
+            Standing::Executed => {}
+            _ => unknown.push(*mnemonic),
+        }
+    }
+    let count: usize = refused.values().map(Vec::len).sum();
+    println!(
+        "{target}: {} opcodes, {} executed, {count} refused, {} neither",
+        opcodes.len(),
+        opcodes.len() - count - unknown.len(),
+        unknown.len()
+    );
+    for (reason, mnemonics) in refused {
+        println!("  refused, {reason}: {}", mnemonics.join(" "));
+    }
+    if !unknown.is_empty() {
+        println!("  neither: {}", unknown.join(" "));
     }
 }
 
@@ -67,6 +117,24 @@ fn decode(object: &str) -> Result<(), Box<dyn Error>> {
 
 fn run(object: &str, spec: &str, directory: &Path) -> Result<(), Box<dyn Error>> {
     let mut program = Program::load(&read(object)?)?;
+    if let Some(threads) = std::env::var_os("AMDGCN_RUN_THREADS") {
+        let threads = threads.to_string_lossy();
+        let number = threads.parse();
+        program
+            .set_threads(number.map_err(|error| format!("AMDGCN_RUN_THREADS={threads}: {error}"))?);
+    }
+    if let Some(wanted) = std::env::var_os("AMDGCN_RUN_SIMD") {
+        let levels = Simd::available();
+        let level = levels.iter().find(|(name, _)| *name == wanted);
+        let names: Vec<_> = levels.iter().map(|(name, _)| *name).collect();
+        let (_, simd) = level.ok_or_else(|| {
+            format!(
+                "AMDGCN_RUN_SIMD={wanted:?}: this processor has {}",
+                names.join(", ")
+            )
+        })?;
+        program.set_simd(*simd);
+    }
     let spec = String::from_utf8(read(spec)?)?;
     let mut buffers: Vec<(u64, u64)> = Vec::new();
     let mut instructions = 0;

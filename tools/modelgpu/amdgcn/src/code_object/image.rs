@@ -13,6 +13,7 @@ use goblin::elf::sym::Symtab;
 use goblin::elf::{Elf, Header};
 use goblin::strtab::Strtab;
 
+use super::source::{Files, SourceLine, is_file_of, line_of};
 use crate::memory::{AddressSpace, View};
 use crate::target::Target;
 
@@ -119,6 +120,30 @@ impl KernelIdentity {
             kernel,
             code_object,
         }
+    }
+
+    /// The source line of the instruction at `address`, if `files` finds the code object's file and it has
+    /// debug information.
+    pub(crate) fn line(
+        &self,
+        memory: &dyn AddressSpace,
+        files: &dyn Files,
+        address: u64,
+    ) -> Option<SourceLine> {
+        let CodeObjectName::Image { base, .. } = &self.code_object else {
+            return None;
+        };
+        let image = Image::read(memory, *base)?;
+        let offset = address.checked_sub(*base)?;
+        let mut line = None;
+        files.visit(&mut |file| {
+            let found = is_file_of(file, &image.bytes);
+            if found {
+                line = line_of(file, offset);
+            }
+            found
+        });
+        line
     }
 
     /// The offset of an address from the ELF header, as a disassembly of the file prints it.

@@ -7,8 +7,10 @@ mod descriptor;
 mod image;
 mod load;
 mod metadata;
+mod source;
 
 pub(crate) use descriptor::KernelDescriptor;
 pub use image::{CodeObjectName, KernelIdentity};
 pub use load::{LoadError, LoadedObject, Symbol};
 pub use metadata::{KernelMetadata, Parameter, ParameterKind};
+pub use source::{Files, SourceLine};

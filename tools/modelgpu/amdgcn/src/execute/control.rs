@@ -7,6 +7,9 @@ use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
 use crate::wave::{Mode, State, Wave};
 
+/// The bit of [`Wave::indexed`] that says that indexing is on.
+const INDEXING: u8 = 0x80;
+
 #[derive(Clone, Copy)]
 pub(crate) enum Control {
     Nothing,
@@ -25,11 +28,13 @@ pub(crate) enum Control {
     IndexOn,
     IndexOff,
     IndexValue,
+    IndexOperands,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) enum Condition {
     Always,
+    Never,
     SccIs(bool),
     VccIsZero(bool),
     ExecIsZero(bool),
@@ -48,10 +53,23 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("s_waitcnt", control(Control::Nothing)),
     ("s_sleep", control(Control::Nothing)),
     ("s_setprio", control(Control::Nothing)),
+    ("s_wakeup", control(Control::Nothing)),
+    ("s_incperflevel", control(Control::Nothing)),
+    ("s_decperflevel", control(Control::Nothing)),
+    ("s_ttracedata", control(Control::Nothing)),
     ("s_icache_inv", control(Control::Nothing)),
     ("s_dcache_inv", control(Control::Nothing)),
+    ("s_dcache_inv_vol", control(Control::Nothing)),
     ("s_dcache_wb", control(Control::Nothing)),
+    ("s_dcache_wb_vol", control(Control::Nothing)),
+    ("s_dcache_discard", control(Control::Nothing)),
+    ("s_dcache_discard_x2", control(Control::Nothing)),
+    ("s_atc_probe", control(Control::Nothing)),
+    ("s_atc_probe_buffer", control(Control::Nothing)),
+    ("ds_nop", control(Control::Nothing)),
     ("v_nop", control(Control::Nothing)),
+    // The model has no exceptions that an instruction could clear.
+    ("v_clrexcp", control(Control::Nothing)),
     ("buffer_wbinvl1", control(Control::Nothing)),
     ("buffer_wbinvl1_vol", control(Control::Nothing)),
     ("buffer_wbl2", control(Control::Nothing)),
@@ -68,6 +86,11 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("s_cbranch_vccnz", branch(Condition::VccIsZero(false))),
     ("s_cbranch_execz", branch(Condition::ExecIsZero(true))),
     ("s_cbranch_execnz", branch(Condition::ExecIsZero(false))),
+    // No debugger sets the bits that these test.
+    ("s_cbranch_cdbgsys", branch(Condition::Never)),
+    ("s_cbranch_cdbguser", branch(Condition::Never)),
+    ("s_cbranch_cdbgsys_or_user", branch(Condition::Never)),
+    ("s_cbranch_cdbgsys_and_user", branch(Condition::Never)),
     ("s_getpc_b64", control(Control::GetPc)),
     ("s_setpc_b64", control(Control::SetPc)),
     ("s_swappc_b64", control(Control::SwapPc)),
@@ -78,6 +101,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("s_set_gpr_idx_on", control(Control::IndexOn)),
     ("s_set_gpr_idx_off", control(Control::IndexOff)),
     ("s_set_gpr_idx_idx", control(Control::IndexValue)),
+    ("s_set_gpr_idx_mode", control(Control::IndexOperands)),
 ];
 
 impl Control {
@@ -145,11 +169,18 @@ impl Control {
                 let index = scalar_source(instruction, 0, Kind::B32, wave)? as u32;
                 // The second source field is a constant: the operands to index. M0 keeps it too.
                 let enables = u32::from(instruction.src[1].0) & 15;
-                wave.indexed = enables as u8;
+                wave.indexed = enables as u8 | INDEXING;
                 let m0 = wave.m0() & !0xf0ff | index & 0xff | enables << 12;
                 wave.set_word(Operand::M0, m0);
             }
             Self::IndexOff => wave.indexed = 0,
+            Self::IndexOperands => {
+                let enables = instruction.immediate as u32 & 15;
+                if wave.indexed & INDEXING != 0 {
+                    wave.indexed = enables as u8 | INDEXING;
+                }
+                wave.set_word(Operand::M0, wave.m0() & !0xf000 | enables << 12);
+            }
             Self::IndexValue => {
                 let index = scalar_source(instruction, 0, Kind::B32, wave)? as u32;
                 wave.set_word(Operand::M0, wave.m0() & !0xff | index & 0xff);
@@ -163,6 +194,7 @@ impl Condition {
     fn holds(self, wave: &Wave) -> bool {
         match self {
             Self::Always => true,
+            Self::Never => false,
             Self::SccIs(value) => wave.scc == value,
             Self::VccIsZero(value) => (wave.vcc() == 0) == value,
             Self::ExecIsZero(value) => (wave.exec() == 0) == value,
@@ -206,13 +238,6 @@ fn set_mode(value: u32, instruction: &Instruction, wave: &mut Wave) -> Result<()
         ));
     }
     let place = field.mask << field.offset;
-    let mode = Mode(wave.mode.0 & !place | value << field.offset & place);
-    if !mode.rounds_to_nearest() {
-        return Err(unmodelled(
-            instruction,
-            "a rounding mode other than to nearest even",
-        ));
-    }
-    wave.mode = mode;
+    wave.mode = Mode(wave.mode.0 & !place | value << field.offset & place);
     Ok(())
 }

@@ -79,20 +79,3 @@ pub(super) fn median(a: f64, b: f64, c: f64) -> f64 {
     }
     max(min(a, b), min(max(a, b), c))
 }
-
-/// The class of a number, 0 to 9, as v_cmp_class numbers them. `quiet` is the quiet-NaN bit of the
-/// number's own format; `denormal` says that the number is a denormal in that format.
-pub(super) fn class(value: f64, quiet: bool, denormal: bool) -> u32 {
-    let positive = value.is_sign_positive();
-    if value.is_nan() {
-        return quiet.into();
-    }
-    // -infinity, -normal, -denormal, -0, +0, +denormal, +normal, +infinity.
-    let distance = match () {
-        () if value.is_infinite() => 3,
-        () if value == 0.0 => 0,
-        () if denormal => 1,
-        () => 2,
-    };
-    if positive { 6 + distance } else { 5 - distance }
-}

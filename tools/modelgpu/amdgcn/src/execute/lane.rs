@@ -3,7 +3,8 @@
 //! permutations are in `memory/lds.rs`.
 
 use super::value::Kind;
-use super::{Operation, scalar_source, unmodelled};
+use super::vector::VectorStep;
+use super::{Operation, Simd, scalar_source, unmodelled};
 use crate::error::Fault;
 use crate::isa::Instruction;
 use crate::wave::{LANES, Wave};
@@ -40,6 +41,14 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
 ];
 
 impl LaneOperation {
+    /// The instruction with resolved operands; `None` if its form has none.
+    pub(super) fn step(self, instruction: &Instruction, simd: Simd) -> Option<VectorStep> {
+        match self {
+            Self::CountBelow { high } => VectorStep::count_below(high, instruction, simd),
+            _ => None,
+        }
+    }
+
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
         if instruction.sdwa.is_some() || instruction.dpp.is_some() {
             return Err(unmodelled(instruction, "SDWA or DPP"));

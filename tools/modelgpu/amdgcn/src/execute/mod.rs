@@ -4,10 +4,13 @@
 
 mod control;
 mod float;
+mod grid;
 mod lane;
 mod memory;
+mod refused;
 mod scalar;
 mod scalar_memory;
+mod simd;
 pub(crate) mod value;
 mod vector;
 
@@ -20,17 +23,22 @@ use crate::memory::View;
 use crate::target::Target;
 use crate::wave::Wave;
 
-pub(crate) use memory::PRIVATE_SEGMENT_BUFFER;
+pub(crate) use grid::{GridBarriers, GridWait};
+pub(crate) use memory::{PRIVATE_SEGMENT_BUFFER, Span};
+pub use simd::Simd;
 
 /// The semantics of a mnemonic.
 #[derive(Clone, Copy)]
 pub(crate) enum Operation {
     Control(control::Control),
+    Grid(grid::GridOperation),
     Lane(lane::LaneOperation),
     Memory(memory::MemoryOperation),
     Scalar(scalar::ScalarOperation),
     ScalarMemory(scalar_memory::ScalarMemoryOperation),
     Vector(vector::VectorOperation),
+    /// Ends the kernel with this reason.
+    Refused(&'static str),
 }
 
 type Table = &'static [(&'static str, Operation)];
@@ -39,27 +47,75 @@ type Table = &'static [(&'static str, Operation)];
 fn tables() -> impl Iterator<Item = Table> {
     [
         control::OPERATIONS,
+        grid::OPERATIONS,
         lane::OPERATIONS,
-        scalar_memory::OPERATIONS,
+        refused::OPERATIONS,
     ]
     .into_iter()
     .chain(scalar::TABLES)
+    .chain(scalar_memory::TABLES)
     .chain(memory::tables())
     .chain(vector::tables())
 }
 
 /// The modelled mnemonics, in no particular order.
 pub(crate) fn modelled() -> impl Iterator<Item = &'static str> {
-    tables().flatten().map(|(mnemonic, _)| *mnemonic)
+    tables()
+        .flatten()
+        .filter(|(_, operation)| !matches!(operation, Operation::Refused(_)))
+        .map(|(mnemonic, _)| *mnemonic)
 }
 
-/// The semantics of a mnemonic; `None` if it is not modelled.
-pub(crate) fn resolve(mnemonic: &str) -> Option<Operation> {
-    static OPERATIONS: OnceLock<HashMap<&str, Operation>> = OnceLock::new();
+/// The semantics of a mnemonic; `None` if no table has it.
+pub(crate) fn resolve(mnemonic: &str) -> Option<&'static Operation> {
+    static OPERATIONS: OnceLock<HashMap<&str, &Operation>> = OnceLock::new();
     OPERATIONS
-        .get_or_init(|| tables().flatten().copied().collect())
+        .get_or_init(|| {
+            tables()
+                .flatten()
+                .map(|(mnemonic, operation)| (*mnemonic, operation))
+                .collect()
+        })
         .get(mnemonic)
         .copied()
+}
+
+/// An instruction that is ready to run: the frequent forms have resolved operands.
+#[derive(Clone, Copy)]
+pub(crate) enum Step {
+    Vector(vector::VectorStep),
+    Scalar(scalar::ScalarStep),
+    /// [`execute`] resolves the operands each time.
+    Other,
+}
+
+impl Step {
+    pub(crate) fn new(operation: &Operation, instruction: &Instruction, simd: Simd) -> Self {
+        let step = match operation {
+            Operation::Vector(vector) => {
+                vector::VectorStep::new(vector, instruction, simd).map(Self::Vector)
+            }
+            Operation::Lane(lane) => lane.step(instruction, simd).map(Self::Vector),
+            Operation::Scalar(scalar) => {
+                scalar::ScalarStep::new(scalar, instruction).map(Self::Scalar)
+            }
+            _ => None,
+        };
+        step.unwrap_or(Self::Other)
+    }
+
+    /// Executes the instruction. Returns `false`, without an effect, if [`execute`] must do it.
+    #[inline(always)]
+    pub(crate) fn execute(&self, wave: &mut Wave) -> bool {
+        match self {
+            Self::Vector(step) => step.execute(wave),
+            Self::Scalar(step) => {
+                step.execute(wave);
+                true
+            }
+            Self::Other => false,
+        }
+    }
 }
 
 /// The state that a wave shares with other waves while it executes.
@@ -71,9 +127,13 @@ pub(crate) struct Surroundings<'a> {
     pub beyond_lds: &'a dyn Fn(LdsAccess),
     /// The interpreter calls this with M0 when a wave interrupts the host.
     pub interrupt: &'a dyn Fn(u32),
+    /// The GPU's clock, in ticks of 10 ns.
+    pub clock: &'a dyn Fn() -> u64,
+    /// The barriers of the queue's cooperative launches.
+    pub barriers: &'a GridBarriers,
     /// The processor.
     pub target: Target,
-    /// Instructions executed so far in this dispatch, which serve as the clock.
+    /// Instructions executed so far in this dispatch.
     pub instructions: u64,
 }
 
@@ -90,18 +150,23 @@ pub(crate) struct LdsAccess {
 
 /// Executes one instruction. The program counter already points behind it.
 pub(crate) fn execute(
-    operation: Operation,
+    operation: &Operation,
     instruction: &Instruction,
     wave: &mut Wave,
     surroundings: &mut Surroundings<'_>,
 ) -> Result<(), Fault> {
-    match operation {
+    match *operation {
         Operation::Control(control) => control.execute(instruction, wave, surroundings),
+        Operation::Grid(grid) => grid.execute(instruction, wave, surroundings),
         Operation::Lane(lane) => lane.execute(instruction, wave),
         Operation::Memory(memory) => memory.execute(instruction, wave, surroundings),
         Operation::Scalar(scalar) => scalar.execute(instruction, wave),
         Operation::ScalarMemory(memory) => memory.execute(instruction, wave, surroundings),
         Operation::Vector(vector) => vector.execute(instruction, wave),
+        Operation::Refused(reason) => Err(Fault::Refused {
+            mnemonic: instruction.mnemonic,
+            reason,
+        }),
     }
 }
 

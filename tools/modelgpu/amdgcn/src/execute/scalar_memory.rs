@@ -1,33 +1,129 @@
-//! Scalar loads and clocks.
+//! Scalar loads, stores, atomics and clocks.
 
+use super::memory::{AtomicFunction, BufferResource};
 use super::value::Kind;
-use super::{Operation, Surroundings, scalar_source};
+use super::{Operation, Surroundings, Table, scalar_source};
 use crate::error::{Access, Fault, Space};
 use crate::isa::{Instruction, Operand};
+use crate::memory::AtomicFailure;
 use crate::wave::Wave;
 
 #[derive(Clone, Copy)]
 pub(crate) enum ScalarMemoryOperation {
+    Access {
+        action: Action,
+        base: Base,
+    },
+    /// The GPU's clock, or a counter of its cycles: this many in a tick of the clock.
+    Clock(u64),
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Action {
     /// Loads this number of dwords.
     Load(u8),
-    /// A counter that never decreases: the number of instructions that the dispatch has executed.
-    Clock,
+    Store(u8),
+    /// Changes this number of dwords, and returns the old ones if the instruction's bit asks for it.
+    Atomic(AtomicFunction, u8),
 }
 
-const fn load(dwords: u8) -> Operation {
-    Operation::ScalarMemory(ScalarMemoryOperation::Load(dwords))
+/// The contents of the base operand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Base {
+    Address,
+    /// A resource of four dwords. Beyond it, loads give 0 and stores are dropped.
+    Buffer,
 }
 
-const CLOCK: Operation = Operation::ScalarMemory(ScalarMemoryOperation::Clock);
+const fn access(action: Action, base: Base) -> Operation {
+    Operation::ScalarMemory(ScalarMemoryOperation::Access { action, base })
+}
 
-pub(super) const OPERATIONS: &[(&str, Operation)] = &[
-    ("s_load_dword", load(1)),
-    ("s_load_dwordx2", load(2)),
-    ("s_load_dwordx4", load(4)),
-    ("s_load_dwordx8", load(8)),
-    ("s_load_dwordx16", load(16)),
-    ("s_memtime", CLOCK),
-    ("s_memrealtime", CLOCK),
+/// Cycles in a tick of 10 ns: the driver reports 1700 MHz.
+const CYCLES: u64 = 17;
+
+const fn clock(cycles: u64) -> Operation {
+    Operation::ScalarMemory(ScalarMemoryOperation::Clock(cycles))
+}
+
+macro_rules! atomic_entry {
+    ($prefix:literal, $name:literal, $suffix:literal, $function:ident, $dwords:literal, $base:expr) => {
+        (
+            concat!($prefix, "atomic_", $name, $suffix),
+            access(Action::Atomic(AtomicFunction::$function, $dwords), $base),
+        )
+    };
+}
+
+macro_rules! accesses {
+    ($prefix:literal, $base:expr) => {
+        &[
+            (
+                concat!($prefix, "load_dword"),
+                access(Action::Load(1), $base),
+            ),
+            (
+                concat!($prefix, "load_dwordx2"),
+                access(Action::Load(2), $base),
+            ),
+            (
+                concat!($prefix, "load_dwordx4"),
+                access(Action::Load(4), $base),
+            ),
+            (
+                concat!($prefix, "load_dwordx8"),
+                access(Action::Load(8), $base),
+            ),
+            (
+                concat!($prefix, "load_dwordx16"),
+                access(Action::Load(16), $base),
+            ),
+            (
+                concat!($prefix, "store_dword"),
+                access(Action::Store(1), $base),
+            ),
+            (
+                concat!($prefix, "store_dwordx2"),
+                access(Action::Store(2), $base),
+            ),
+            (
+                concat!($prefix, "store_dwordx4"),
+                access(Action::Store(4), $base),
+            ),
+            atomic_entry!($prefix, "swap", "", Swap, 1, $base),
+            atomic_entry!($prefix, "swap", "_x2", Swap, 2, $base),
+            atomic_entry!($prefix, "cmpswap", "", CompareSwap, 1, $base),
+            atomic_entry!($prefix, "cmpswap", "_x2", CompareSwap, 2, $base),
+            atomic_entry!($prefix, "add", "", Add, 1, $base),
+            atomic_entry!($prefix, "add", "_x2", Add, 2, $base),
+            atomic_entry!($prefix, "sub", "", Sub, 1, $base),
+            atomic_entry!($prefix, "sub", "_x2", Sub, 2, $base),
+            atomic_entry!($prefix, "smin", "", SignedMin, 1, $base),
+            atomic_entry!($prefix, "smin", "_x2", SignedMin, 2, $base),
+            atomic_entry!($prefix, "umin", "", UnsignedMin, 1, $base),
+            atomic_entry!($prefix, "umin", "_x2", UnsignedMin, 2, $base),
+            atomic_entry!($prefix, "smax", "", SignedMax, 1, $base),
+            atomic_entry!($prefix, "smax", "_x2", SignedMax, 2, $base),
+            atomic_entry!($prefix, "umax", "", UnsignedMax, 1, $base),
+            atomic_entry!($prefix, "umax", "_x2", UnsignedMax, 2, $base),
+            atomic_entry!($prefix, "and", "", And, 1, $base),
+            atomic_entry!($prefix, "and", "_x2", And, 2, $base),
+            atomic_entry!($prefix, "or", "", Or, 1, $base),
+            atomic_entry!($prefix, "or", "_x2", Or, 2, $base),
+            atomic_entry!($prefix, "xor", "", Xor, 1, $base),
+            atomic_entry!($prefix, "xor", "_x2", Xor, 2, $base),
+            atomic_entry!($prefix, "inc", "", Increment, 1, $base),
+            atomic_entry!($prefix, "inc", "_x2", Increment, 2, $base),
+            atomic_entry!($prefix, "dec", "", Decrement, 1, $base),
+            atomic_entry!($prefix, "dec", "_x2", Decrement, 2, $base),
+        ]
+    };
+}
+
+pub(super) const TABLES: [Table; 3] = [
+    accesses!("s_", Base::Address),
+    accesses!("s_buffer_", Base::Buffer),
+    &[("s_memtime", clock(CYCLES)), ("s_memrealtime", clock(1))],
 ];
 
 impl ScalarMemoryOperation {
@@ -38,36 +134,153 @@ impl ScalarMemoryOperation {
         surroundings: &mut Surroundings<'_>,
     ) -> Result<(), Fault> {
         match self {
-            Self::Clock => {
-                wave.set_pair(instruction.dst, surroundings.instructions);
+            Self::Clock(cycles) => {
+                let now = (surroundings.clock)().wrapping_mul(cycles);
+                wave.set_pair(instruction.dst, now);
                 Ok(())
             }
-            Self::Load(dwords) => {
+            Self::Access { action, base } => {
                 surroundings.memory.refresh();
                 let mut offset = i64::from(instruction.immediate);
                 if !instruction.src[1].is_none() {
                     offset += scalar_source(instruction, 1, Kind::B32, wave)? as i64;
                 }
-                // Hardware ignores the two low address bits.
-                let base = wave.pair(instruction.src[0]).wrapping_add_signed(offset) & !3;
-                for place in 0..u16::from(dwords) {
-                    let address = base.wrapping_add(u64::from(place) * 4);
-                    let value =
-                        surroundings
-                            .memory
-                            .load(address, 4)
-                            .map_err(|_| Fault::OutOfBounds {
-                                mnemonic: instruction.mnemonic,
-                                space: Space::Global,
-                                access: Access::Read,
-                                size: 4,
-                                address,
-                                limit: None,
-                            })?;
-                    wave.set_word(Operand(instruction.dst.0 + place), value as u32);
+                let range = Range::new(base, instruction.src[0], offset, wave);
+                match action {
+                    Action::Load(dwords) => load(instruction, wave, surroundings, range, dwords),
+                    Action::Store(dwords) => store(instruction, wave, surroundings, range, dwords),
+                    Action::Atomic(function, dwords) => {
+                        atomic(instruction, wave, surroundings, range, (function, dwords))
+                    }
                 }
-                Ok(())
             }
         }
     }
+}
+
+/// The memory from the accessed address on.
+#[derive(Clone, Copy)]
+struct Range {
+    start: u64,
+    /// The bytes behind `start` that belong to the buffer.
+    size: u64,
+}
+
+impl Range {
+    fn new(base: Base, operand: Operand, offset: i64, wave: &Wave) -> Self {
+        // Hardware ignores the two low bits of an address.
+        match base {
+            Base::Address => Self {
+                start: wave.pair(operand).wrapping_add_signed(offset) & !3,
+                size: u64::MAX,
+            },
+            Base::Buffer => {
+                let words = std::array::from_fn(|n| wave.word(Operand(operand.0 + n as u16)));
+                let resource = BufferResource::new(words);
+                let offset = offset & !3;
+                Self {
+                    start: resource.base.wrapping_add_signed(offset) & !3,
+                    size: match u64::try_from(offset) {
+                        Ok(offset) => resource.size().saturating_sub(offset),
+                        Err(_) => 0,
+                    },
+                }
+            }
+        }
+    }
+
+    /// The address of a dword; `None` beyond the buffer.
+    fn dword(self, place: u16) -> Option<u64> {
+        let offset = 4 * u64::from(place);
+        (offset + 4 <= self.size).then(|| self.start.wrapping_add(offset))
+    }
+}
+
+fn outside(instruction: &Instruction, access: Access, size: u64, address: u64) -> Fault {
+    Fault::OutOfBounds {
+        mnemonic: instruction.mnemonic,
+        space: Space::Global,
+        access,
+        size,
+        address,
+        limit: None,
+        lane: None,
+    }
+}
+
+fn load(
+    instruction: &Instruction,
+    wave: &mut Wave,
+    surroundings: &mut Surroundings<'_>,
+    range: Range,
+    dwords: u8,
+) -> Result<(), Fault> {
+    for place in 0..dwords.into() {
+        let value = match range.dword(place) {
+            Some(address) => surroundings
+                .memory
+                .load(address, 4)
+                .map_err(|_| outside(instruction, Access::Read, 4, address))?,
+            None => 0,
+        };
+        wave.set_word(Operand(instruction.dst.0 + place), value as u32);
+    }
+    Ok(())
+}
+
+fn store(
+    instruction: &Instruction,
+    wave: &Wave,
+    surroundings: &mut Surroundings<'_>,
+    range: Range,
+    dwords: u8,
+) -> Result<(), Fault> {
+    for place in 0..dwords.into() {
+        let value = wave.word(Operand(instruction.dst.0 + place));
+        if let Some(address) = range.dword(place) {
+            surroundings
+                .memory
+                .store(address, 4, value.into())
+                .map_err(|_| outside(instruction, Access::Write, 4, address))?;
+        }
+    }
+    Ok(())
+}
+
+fn atomic(
+    instruction: &Instruction,
+    wave: &mut Wave,
+    surroundings: &mut Surroundings<'_>,
+    range: Range,
+    (function, dwords): (AtomicFunction, u8),
+) -> Result<(), Fault> {
+    let size = 4 * u64::from(dwords);
+    let read = |register: Operand| match dwords {
+        1 => u64::from(wave.word(register)),
+        _ => wave.pair(register),
+    };
+    let operand = read(instruction.dst);
+    let compared = read(Operand(instruction.dst.0 + u16::from(dwords)));
+    let old = match range.dword(u16::from(dwords) - 1) {
+        None => 0,
+        Some(_) => surroundings
+            .memory
+            .atomic(range.start, size, |old| {
+                function.apply(4 * dwords, old, operand, compared)
+            })
+            .map_err(|failure| match failure {
+                AtomicFailure::Unmapped => outside(instruction, Access::Atomic, size, range.start),
+                AtomicFailure::Misaligned => Fault::MisalignedAtomic {
+                    mnemonic: instruction.mnemonic,
+                    size,
+                    address: range.start,
+                    lane: None,
+                },
+            })?,
+    };
+    if instruction.returns {
+        let kind = if dwords == 1 { Kind::B32 } else { Kind::B64 };
+        wave.set_scalar(instruction.dst, kind, old);
+    }
+    Ok(())
 }

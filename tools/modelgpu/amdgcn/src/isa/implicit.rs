@@ -2,7 +2,7 @@
 //! rest of their encoding.
 
 use super::operand::Operand;
-use super::{Instruction, Modifiers};
+use super::{Instruction, MatrixControl, Modifiers, Sdwa, SdwaSource, Selection, Unused};
 
 /// Completes a decoded instruction, which begins with the first of `words`.
 pub(super) fn complete(instruction: &mut Instruction, words: [u32; 2]) {
@@ -22,7 +22,10 @@ pub(super) fn complete(instruction: &mut Instruction, words: [u32; 2]) {
             instruction.dst = instruction.dst.to_agpr();
         }
     } else if long_vector {
-        complete_long_vector(instruction, first);
+        complete_long_vector(instruction, words);
+    }
+    if name.starts_with("global_load_lds_") {
+        instruction.buffer.to_lds = true;
     }
     if name.starts_with("v_div_fmas") {
         instruction.sdst = Operand::VCC;
@@ -86,8 +89,13 @@ fn complete_scalar(instruction: &mut Instruction) {
     }
 }
 
-fn complete_long_vector(instruction: &mut Instruction, first: u32) {
+fn complete_long_vector(instruction: &mut Instruction, words: [u32; 2]) {
     let name = instruction.mnemonic;
+    let first = words[0];
+    if name.starts_with("v_mfma_") || name.starts_with("v_smfmac_") {
+        complete_matrix(instruction, words);
+        return;
+    }
     if name.starts_with("v_cmp") {
         instruction.sdst = Operand::scalar(first & 0xff);
         instruction.dst = Operand::NONE;
@@ -110,10 +118,23 @@ fn complete_long_vector(instruction: &mut Instruction, first: u32) {
         "v_mad_u16"
             | "v_mad_i16"
             | "v_fma_f16"
+            | "v_mad_f16"
             | "v_div_fixup_f16"
             | "v_cvt_pk_fp8_f32"
             | "v_cvt_pk_bf8_f32"
     );
+    if name == "v_cvt_pkaccum_u8_f32" {
+        instruction.src[2] = instruction.dst;
+    }
+    if name.starts_with("v_cvt_sr_") {
+        // The result is the byte that op_sel names; the others stay.
+        instruction.sdwa = Some(Sdwa {
+            src: [SdwaSource::WHOLE; 2],
+            dst: Selection::Byte(instruction.modifiers.op_sel >> 2),
+            unused: Unused::Preserve,
+        });
+        instruction.modifiers.op_sel = 0;
+    }
     if name.starts_with("v_readlane") {
         instruction.dst = instruction.dst.to_scalar();
     }
@@ -128,4 +149,34 @@ fn complete_long_vector(instruction: &mut Instruction, first: u32) {
         instruction.src[2] = Operand::NONE;
         instruction.modifiers = Modifiers::default();
     }
+}
+
+/// VOP3P-MAI: the fields of other modifiers tell the matrices' registers and arrangement.
+fn complete_matrix(instruction: &mut Instruction, [first, second]: [u32; 2]) {
+    let file = |operand: Operand, accumulation: u32| {
+        if accumulation & 1 == 1 && operand.vector_index().is_some() {
+            operand.to_agpr()
+        } else {
+            operand
+        }
+    };
+    let [a, b, c] = instruction.src;
+    // The third source of a sparse product has places of numbers. They are in a plain register.
+    let addend_file = if instruction.mnemonic.starts_with("v_smfmac_") {
+        0
+    } else {
+        first >> 15
+    };
+    instruction.src = [
+        file(a, second >> 27),
+        file(b, second >> 28),
+        file(c, addend_file),
+    ];
+    instruction.dst = file(instruction.dst, first >> 15);
+    instruction.modifiers = Modifiers::default();
+    instruction.matrix = MatrixControl {
+        broadcast: (first >> 8 & 7) as u8,
+        block: (first >> 11 & 15) as u8,
+        lanes: (second >> 29) as u8,
+    };
 }

@@ -9,8 +9,19 @@ mod opcode;
 mod operand;
 mod tables;
 
+use crate::target::Target;
+
 pub(crate) use decode::decode;
 pub(crate) use operand::{FloatFormat, Operand, inline_constant};
+
+/// The opcodes of a target: the encoding's name, the number in the encoding, and the mnemonic.
+pub(crate) fn opcodes(target: Target) -> impl Iterator<Item = (&'static str, u16, &'static str)> {
+    tables::ALL.iter().flat_map(move |(encoding, table)| {
+        table
+            .opcodes(target)
+            .map(move |(number, mnemonic)| (*encoding, number, mnemonic))
+    })
+}
 
 /// One decoded instruction.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +43,8 @@ pub(crate) struct Instruction {
     pub modifiers: Modifiers,
     pub sdwa: Option<Sdwa>,
     pub dpp: Option<Dpp>,
+    pub matrix: MatrixControl,
+    pub buffer: BufferControl,
     /// The instruction is an atomic that returns the old value.
     pub returns: bool,
     /// Scratch and buffer accesses: the instruction adds the vector address.
@@ -55,6 +68,28 @@ pub(crate) struct Modifiers {
     pub output: u8,
 }
 
+/// The modifiers of a matrix product.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MatrixControl {
+    /// CBSZ: 2 to this power blocks of B share a block of A.
+    pub broadcast: u8,
+    /// ABID: the block among them that they share; the set of places in a sparse product.
+    pub block: u8,
+    /// BLGP: the pattern that moves B's lanes; the signs of doubles on gfx942.
+    pub lanes: u8,
+}
+
+/// The fields of buffer instructions, and of other loads to LDS.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BufferControl {
+    /// The instruction adds an index register.
+    pub indexed: bool,
+    /// The result goes to LDS.
+    pub to_lds: bool,
+    /// DATA_FORMAT and NUM_FORMAT, if the instruction has its own.
+    pub format: Option<(u8, u8)>,
+}
+
 /// Sub-dword addressing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sdwa {
@@ -67,6 +102,14 @@ pub(crate) struct Sdwa {
 pub(crate) struct SdwaSource {
     pub selection: Selection,
     pub sign_extend: bool,
+}
+
+impl SdwaSource {
+    /// A register without a selection.
+    pub(crate) const WHOLE: Self = Self {
+        selection: Selection::Dword,
+        sign_extend: false,
+    };
 }
 
 /// A part of a 32-bit register.

@@ -11,17 +11,28 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The mnemonic of an opcode number.
-    pub(super) fn mnemonic(&self, opcode: u32, target: Target) -> Option<&'static str> {
-        let own = match target {
+    /// The target's opcode numbers and mnemonics.
+    pub(super) fn opcodes(&self, target: Target) -> impl Iterator<Item = (u16, &'static str)> {
+        self.common.iter().chain(self.own(target)).copied()
+    }
+
+    /// The opcodes that only this target has.
+    fn own(&self, target: Target) -> &'static [(u16, &'static str)] {
+        match target {
             Target::Gfx90a => self.gfx90a,
             Target::Gfx942 => self.gfx942,
-        };
-        [self.common, own].into_iter().find_map(|list| {
-            let place = list
-                .binary_search_by_key(&opcode, |entry| entry.0.into())
-                .ok()?;
-            Some(list[place].1)
-        })
+        }
+    }
+
+    /// The mnemonic of an opcode number.
+    pub(super) fn mnemonic(&self, opcode: u32, target: Target) -> Option<&'static str> {
+        [self.common, self.own(target)]
+            .into_iter()
+            .find_map(|list| {
+                let place = list
+                    .binary_search_by_key(&opcode, |entry| entry.0.into())
+                    .ok()?;
+                Some(list[place].1)
+            })
     }
 }

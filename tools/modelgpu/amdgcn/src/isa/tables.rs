@@ -1356,6 +1356,9 @@ pub(super) static DS: Table = Table {
         (120, "ds_read2st64_b64"),
         (124, "ds_add_rtn_f64"),
         (126, "ds_condxchg32_rtn_b64"),
+        (153, "ds_gws_init"),
+        (155, "ds_gws_sema_br"),
+        (157, "ds_gws_barrier"),
         (182, "ds_read_addtid_b32"),
         (189, "ds_consume"),
         (190, "ds_append"),
@@ -1461,7 +1464,13 @@ pub(super) static SCRATCH: Table = Table {
         (37, "scratch_load_short_d16_hi"),
     ],
     gfx90a: &[],
-    gfx942: &[],
+    gfx942: &[
+        (38, "scratch_load_lds_ubyte"),
+        (39, "scratch_load_lds_sbyte"),
+        (40, "scratch_load_lds_ushort"),
+        (41, "scratch_load_lds_sshort"),
+        (42, "scratch_load_lds_dword"),
+    ],
 };
 
 pub(super) static GLOBAL: Table = Table {
@@ -1521,7 +1530,14 @@ pub(super) static GLOBAL: Table = Table {
         (108, "global_atomic_dec_x2"),
     ],
     gfx90a: &[],
-    gfx942: &[(82, "global_atomic_pk_add_bf16")],
+    gfx942: &[
+        (38, "global_load_lds_ubyte"),
+        (39, "global_load_lds_sbyte"),
+        (40, "global_load_lds_ushort"),
+        (41, "global_load_lds_sshort"),
+        (42, "global_load_lds_dword"),
+        (82, "global_atomic_pk_add_bf16"),
+    ],
 };
 
 pub(super) static MUBUF: Table = Table {
@@ -1606,3 +1622,80 @@ pub(super) static MUBUF: Table = Table {
     ],
     gfx942: &[(41, "buffer_inv")],
 };
+
+pub(super) static MTBUF: Table = Table {
+    common: &[
+        (0, "tbuffer_load_format_x"),
+        (1, "tbuffer_load_format_xy"),
+        (2, "tbuffer_load_format_xyz"),
+        (3, "tbuffer_load_format_xyzw"),
+        (4, "tbuffer_store_format_x"),
+        (5, "tbuffer_store_format_xy"),
+        (6, "tbuffer_store_format_xyz"),
+        (7, "tbuffer_store_format_xyzw"),
+        (8, "tbuffer_load_format_d16_x"),
+        (9, "tbuffer_load_format_d16_xy"),
+        (10, "tbuffer_load_format_d16_xyz"),
+        (11, "tbuffer_load_format_d16_xyzw"),
+        (12, "tbuffer_store_format_d16_x"),
+        (13, "tbuffer_store_format_d16_xy"),
+        (14, "tbuffer_store_format_d16_xyz"),
+        (15, "tbuffer_store_format_d16_xyzw"),
+    ],
+    gfx90a: &[],
+    gfx942: &[],
+};
+
+pub(super) static MIMG: Table = Table {
+    common: &[],
+    gfx90a: &[
+        (0, "image_load"),
+        (1, "image_load_mip"),
+        (2, "image_load_pck"),
+        (3, "image_load_pck_sgn"),
+        (4, "image_load_mip_pck"),
+        (5, "image_load_mip_pck_sgn"),
+        (8, "image_store"),
+        (9, "image_store_mip"),
+        (10, "image_store_pck"),
+        (11, "image_store_mip_pck"),
+        (14, "image_get_resinfo"),
+        (16, "image_atomic_swap"),
+        (17, "image_atomic_cmpswap"),
+        (18, "image_atomic_add"),
+        (19, "image_atomic_sub"),
+        (20, "image_atomic_smin"),
+        (21, "image_atomic_umin"),
+        (22, "image_atomic_smax"),
+        (23, "image_atomic_umax"),
+        (24, "image_atomic_and"),
+        (25, "image_atomic_or"),
+        (26, "image_atomic_xor"),
+        (27, "image_atomic_inc"),
+        (28, "image_atomic_dec"),
+        (32, "image_sample"),
+    ],
+    gfx942: &[],
+};
+
+/// All tables, with the names of their encodings.
+pub(super) static ALL: &[(&str, &Table)] = &[
+    ("SOP2", &SOP2),
+    ("SOPK", &SOPK),
+    ("SOP1", &SOP1),
+    ("SOPC", &SOPC),
+    ("SOPP", &SOPP),
+    ("SMEM", &SMEM),
+    ("VOP2", &VOP2),
+    ("VOP1", &VOP1),
+    ("VOPC", &VOPC),
+    ("VOP3", &VOP3),
+    ("VOP3P", &VOP3P),
+    ("DS", &DS),
+    ("FLAT", &FLAT),
+    ("SCRATCH", &SCRATCH),
+    ("GLOBAL", &GLOBAL),
+    ("MUBUF", &MUBUF),
+    ("MTBUF", &MTBUF),
+    ("MIMG", &MIMG),
+];

@@ -4,6 +4,8 @@
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::{AddressSpace, Region};
+use crate::execute::Span;
+use crate::wave::{LANES, Words};
 
 /// The number of regions in the cache: a kernel uses a handful of buffers in turn.
 const KEPT_REGIONS: usize = 8;
@@ -94,6 +96,149 @@ impl<'a> View<'a> {
                 _ => AtomicU64::from_ptr(host.cast()).load(Ordering::Relaxed),
             }
         })
+    }
+
+    /// The region of a wave's addresses, if `size` bytes from each on are mapped there, and aligned to
+    /// 4 bytes or to their size.
+    fn lanes(&mut self, span: &Span, size: u64) -> Option<Region> {
+        let len = (span.highest - span.lowest).checked_add(size)?;
+        let region = self.region(span.lowest, len).ok()?;
+        let shift = (region.host.addr() as u64).wrapping_sub(region.base);
+        let is_aligned = (span.bits | shift) & (size.min(4) - 1) == 0;
+        is_aligned.then_some(region)
+    }
+
+    /// Loads 1, 2, 4, 8, 12 or 16 bytes for each lane, zero-extended. Returns `false` if it cannot
+    /// load all lanes in one way.
+    pub(crate) fn load_lanes(&mut self, span: &Span, size: u64, results: &mut [Words; 4]) -> bool {
+        let Some(region) = self.lanes(span, size) else {
+            return false;
+        };
+        let host = |address: u64| {
+            region
+                .host
+                .wrapping_add(address.wrapping_sub(region.base) as usize)
+        };
+        let first = host(span.lowest);
+        if size == 4 && span.rises && first.addr().is_multiple_of(8) {
+            for (pair, results) in results[0].as_chunks_mut::<2>().0.iter_mut().enumerate() {
+                // SAFETY: `lanes` has checked that the bytes are mapped, so that they are valid for
+                // reads and writes from any thread (AddressSpace). The code above has checked the
+                // alignment. Relaxed atomics make races defined.
+                let value = unsafe {
+                    AtomicU64::from_ptr(first.add(8 * pair).cast()).load(Ordering::Relaxed)
+                };
+                *results = [value as u32, (value >> 32) as u32];
+            }
+            return true;
+        }
+        match size {
+            1 => {
+                for (result, address) in results[0].iter_mut().zip(&span.addresses) {
+                    // SAFETY: see above.
+                    let value =
+                        unsafe { AtomicU8::from_ptr(host(*address)).load(Ordering::Relaxed) };
+                    *result = value.into();
+                }
+            }
+            2 => {
+                for (result, address) in results[0].iter_mut().zip(&span.addresses) {
+                    let host = host(*address).cast();
+                    // SAFETY: see above; `lanes` has checked the alignment.
+                    let value = unsafe { AtomicU16::from_ptr(host).load(Ordering::Relaxed) };
+                    *result = value.into();
+                }
+            }
+            _ => {
+                let words = size as usize / 4;
+                for (word, results) in results.iter_mut().enumerate().take(words) {
+                    for (result, address) in results.iter_mut().zip(&span.addresses) {
+                        let host = host(*address).wrapping_add(4 * word).cast();
+                        // SAFETY: see above; `lanes` has checked the alignment.
+                        *result = unsafe { AtomicU32::from_ptr(host).load(Ordering::Relaxed) };
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// Stores the low 1 or 2 bytes of a register, or 1 to 4 registers, for each of `lanes`. Returns
+    /// `false`, without an effect, if it cannot store all lanes in one way.
+    pub(crate) fn store_lanes(
+        &mut self,
+        span: &Span,
+        lanes: u64,
+        size: u64,
+        values: &[Words],
+    ) -> bool {
+        let Some(region) = self.lanes(span, size) else {
+            return false;
+        };
+        let host = |address: u64| {
+            region
+                .host
+                .wrapping_add(address.wrapping_sub(region.base) as usize)
+        };
+        let first = host(span.lowest);
+        if size == 4 && span.rises && first.addr().is_multiple_of(8) {
+            for (pair, values) in values[0].as_chunks::<2>().0.iter().enumerate() {
+                let value = u64::from(values[0]) | u64::from(values[1]) << 32;
+                // SAFETY: see `load_lanes`.
+                unsafe {
+                    AtomicU64::from_ptr(first.add(8 * pair).cast()).store(value, Ordering::Relaxed);
+                }
+            }
+            return true;
+        }
+        let mut left = lanes;
+        while left != 0 {
+            let lane = left.trailing_zeros() as usize % LANES;
+            left &= left - 1;
+            let host = host(span.addresses[lane]);
+            // SAFETY: see `load_lanes`.
+            unsafe {
+                match size {
+                    1 => {
+                        AtomicU8::from_ptr(host).store(values[0][lane] as u8, Ordering::Relaxed);
+                    }
+                    2 => AtomicU16::from_ptr(host.cast())
+                        .store(values[0][lane] as u16, Ordering::Relaxed),
+                    _ => {
+                        for (word, values) in values.iter().enumerate() {
+                            AtomicU32::from_ptr(host.wrapping_add(4 * word).cast())
+                                .store(values[lane], Ordering::Relaxed);
+                        }
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// Adds a word to memory for each of `lanes`. Returns `false`, without an effect, if it cannot
+    /// add all in one way.
+    pub(crate) fn add_lanes(&mut self, span: &Span, lanes: u64, values: &Words) -> bool {
+        // A misaligned atomic is an error.
+        let region = match span.bits & 3 {
+            0 => self.lanes(span, 4),
+            _ => None,
+        };
+        let Some(region) = region else {
+            return false;
+        };
+        let mut left = lanes;
+        while left != 0 {
+            let lane = left.trailing_zeros() as usize % LANES;
+            left &= left - 1;
+            let offset = span.addresses[lane].wrapping_sub(region.base) as usize;
+            // SAFETY: see `load_lanes`.
+            unsafe {
+                AtomicU32::from_ptr(region.host.wrapping_add(offset).cast())
+                    .fetch_add(values[lane], Ordering::SeqCst);
+            }
+        }
+        true
     }
 
     /// A copy of `len` bytes from `address` on.

@@ -10,7 +10,7 @@ use crate::memory::{KEPT, SETUP, registers};
 const GFX942: &[Target] = &[Target::Gfx942];
 
 /// Maps the old value and the operand, numbers of `bits` bits, to the new value.
-type Function = fn(old: u64, operand: u64, bits: u32) -> u64;
+pub(crate) type Function = fn(old: u64, operand: u64, bits: u32) -> u64;
 
 /// The name of a vector memory atomic without `_x2`, and of an LDS atomic without its type; the
 /// types of the LDS atomic; the function.
@@ -55,6 +55,15 @@ const ATOMICS: &[Atomic] = &[
     }),
 ];
 
+/// The integer atomics that scalar memory has. A comparison finds the compared value.
+pub(crate) fn scalar_functions() -> Vec<(&'static str, Function)> {
+    let swap: (&'static str, Function) = ("cmpswap", |_, x, _| x);
+    let named = ATOMICS
+        .iter()
+        .filter_map(|(name, _, _, function)| Some(((*name)?, *function)));
+    named.chain([swap]).collect()
+}
+
 fn as_f32(function: fn(f32, f32) -> f32, a: u64, b: u64) -> u64 {
     function(f32::from_bits(a as u32), f32::from_bits(b as u32))
         .to_bits()
@@ -69,6 +78,18 @@ fn as_f64(function: fn(f64, f64) -> f64, a: u64, b: u64) -> u64 {
 const FLOAT_ATOMICS: &[(&str, usize, &[Target], Function)] = &[
     ("global_atomic_add_f32", 4, &Target::ALL, |old, x, _| {
         as_f32(|a, b| a + b, old, x)
+    }),
+    ("buffer_atomic_add_f32", 4, &Target::ALL, |old, x, _| {
+        as_f32(|a, b| a + b, old, x)
+    }),
+    ("buffer_atomic_add_f64", 8, &Target::ALL, |old, x, _| {
+        as_f64(|a, b| a + b, old, x)
+    }),
+    ("buffer_atomic_min_f64", 8, &Target::ALL, |old, x, _| {
+        as_f64(f64::min, old, x)
+    }),
+    ("buffer_atomic_max_f64", 8, &Target::ALL, |old, x, _| {
+        as_f64(f64::max, old, x)
     }),
     ("flat_atomic_add_f32", 4, GFX942, |old, x, _| {
         as_f32(|a, b| a + b, old, x)
@@ -158,7 +179,10 @@ pub(crate) fn cases() -> Vec<Case> {
     for (global, lds, kind, function) in ATOMICS.iter().copied() {
         for (bytes, suffix) in [(4, ""), (8, "_x2")] {
             let bits = 8 * bytes as u32;
-            for segment in ["global", "flat"].into_iter().filter(|_| global.is_some()) {
+            for segment in ["global", "flat", "buffer"]
+                .into_iter()
+                .filter(|_| global.is_some())
+            {
                 let name = format!("{segment}_atomic_{}{suffix}", global.unwrap_or_default());
                 for returns in [false, true] {
                     cases.push(atomic(name.clone(), bytes, returns, integers(), function));
@@ -248,6 +272,8 @@ fn packed_sums() -> Vec<Case> {
             })
         });
         for (name, returns) in [
+            ("buffer_atomic_pk_add_", false),
+            ("buffer_atomic_pk_add_", true),
             ("global_atomic_pk_add_", false),
             ("global_atomic_pk_add_", true),
             ("flat_atomic_pk_add_", false),
@@ -255,7 +281,10 @@ fn packed_sums() -> Vec<Case> {
             ("ds_pk_add_", false),
             ("ds_pk_add_rtn_", true),
         ] {
-            let on_both = name.starts_with("global") && kind == "f16";
+            if name.starts_with("buffer") && kind == "bf16" {
+                continue;
+            }
+            let on_both = name.starts_with("buffer") || name.starts_with("global") && kind == "f16";
             let targets = if on_both { &Target::ALL[..] } else { GFX942 };
             let case = atomic(format!("{name}{kind}"), 4, returns, inputs, function);
             cases.push(case.only(targets));
@@ -323,6 +352,41 @@ fn atomic_body(mnemonic: &str, bytes: usize, returns: bool, data: &str, before: 
             format!("{mnemonic} {result}v[60:61], {data} offset:16 {flag}"),
             "flat_load_dwordx2 v[12:13], v[60:61] offset:16",
         ),
+        // A buffer's result lies in its data.
+        Some("buffer") => {
+            let old = if returns {
+                let count = bytes / 4;
+                let moves = (0..count).map(|n| format!("v_mov_b32 v{}, v{}", 10 + n, 20 + n));
+                moves.collect::<Vec<_>>().join("\n")
+            } else {
+                String::new()
+            };
+            let first: usize = data
+                .trim_start_matches("v")
+                .trim_start_matches('[')
+                .split(':')
+                .next()
+                .and_then(|number| number.parse().ok())
+                .expect("a register");
+            let count = data.split_once(':').map_or(1, |(_, last)| {
+                last.trim_end_matches(']')
+                    .parse::<usize>()
+                    .expect("a register")
+                    - first
+                    + 1
+            });
+            let copies = (0..count).map(|n| format!("v_mov_b32 v{}, v{}", 20 + n, first + n));
+            let copies = copies.collect::<Vec<_>>().join("\n");
+            let place = registers(20, 4 * count);
+            return format!(
+                "{SETUP}
+                 {copies}
+                 buffer_store_dwordx2 {before}, v14, s[28:31], 0 offen offset:16
+                 {mnemonic} {place}, v14, s[28:31], 0 offen offset:16 {flag}
+                 {old}
+                 buffer_load_dwordx2 v[12:13], v14, s[28:31], 0 offen offset:16"
+            );
+        }
         _ => (
             format!("global_store_dwordx2 v14, {before}, s[12:13] offset:16"),
             format!("{mnemonic} {result}v14, {data}, s[12:13] offset:16 {flag}"),
@@ -367,7 +431,7 @@ fn compare_swaps() -> Vec<Case> {
                 if old == compared { a } else { old }
             })
         };
-        for segment in ["global", "flat"] {
+        for segment in ["global", "flat", "buffer"] {
             for returns in [false, true] {
                 let name: &'static str = format!("{segment}_atomic_cmpswap{suffix}").leak();
                 let data = registers(2, 2 * bytes);

@@ -34,6 +34,38 @@ fn nothing() -> Vec<Case> {
         ("s_waitcnt", "s_waitcnt vmcnt(0)", both),
         ("s_sleep", "s_sleep 1", both),
         ("s_setprio", "s_setprio 2", both),
+        ("s_wakeup", "s_wakeup", both),
+        ("s_incperflevel", "s_incperflevel 1", both),
+        ("s_decperflevel", "s_decperflevel 1", both),
+        ("s_ttracedata", "s_ttracedata", both),
+        ("v_clrexcp", "v_clrexcp", both),
+        ("ds_nop", "ds_nop", both),
+        ("s_dcache_inv_vol", "s_dcache_inv_vol", both),
+        ("s_dcache_wb_vol", "s_dcache_wb_vol", both),
+        ("s_dcache_discard", "s_dcache_discard s[12:13], 0", both),
+        (
+            "s_dcache_discard_x2",
+            "s_dcache_discard_x2 s[12:13], 0",
+            both,
+        ),
+        ("s_atc_probe", "s_atc_probe 0, s[12:13], 0", both),
+        (
+            "s_atc_probe_buffer",
+            "s_atc_probe_buffer 0, s[12:15], 0",
+            both,
+        ),
+        ("s_cbranch_cdbgsys", "s_cbranch_cdbgsys 1000", both),
+        ("s_cbranch_cdbguser", "s_cbranch_cdbguser 1000", both),
+        (
+            "s_cbranch_cdbgsys_or_user",
+            "s_cbranch_cdbgsys_or_user 1000",
+            both,
+        ),
+        (
+            "s_cbranch_cdbgsys_and_user",
+            "s_cbranch_cdbgsys_and_user 1000",
+            both,
+        ),
         ("s_barrier", "s_barrier", both),
         ("s_icache_inv", "s_icache_inv", both),
         ("s_dcache_inv", "s_dcache_inv", both),
@@ -251,6 +283,57 @@ fn registers() -> Vec<Case> {
             // v4 + 2 is v6, c.
             |all, lane| Want::Word((all[lane][0] as u32).wrapping_sub(all[lane][2] as u32)),
         ),
+        Case::new(
+            "s_set_gpr_idx_mode",
+            "s_mov_b32 s20, 3
+             s_set_gpr_idx_on s20, gpr_idx(SRC0)
+             s_set_gpr_idx_mode gpr_idx(SRC1)
+             v_sub_u32 v10, v2, v4
+             s_set_gpr_idx_off
+             s_set_gpr_idx_mode gpr_idx(SRC0)
+             v_mov_b32 v11, v2",
+            integers(),
+            // v4 + 3 is v7, the high half of c.
+            |all, lane| {
+                let [a, _, c, _] = all[lane];
+                let difference = (a as u32).wrapping_sub((c >> 32) as u32);
+                Want::Long(u64::from(difference) | a << 32)
+            },
+        ),
+        uniform(
+            "s_movrels_b32",
+            "s_mov_b32 s23, 17
+             s_mov_b32 m0, 3
+             s_movrels_b32 s30, s20
+             v_mov_b32 v10, s30",
+            [17, KEPT],
+        ),
+        uniform(
+            "s_movrels_b64",
+            "s_mov_b32 s22, 18
+             s_mov_b32 s23, 19
+             s_mov_b32 m0, 2
+             s_movrels_b64 s[30:31], s[20:21]
+             v_mov_b32 v10, s30
+             v_mov_b32 v11, s31",
+            [18, 19],
+        ),
+        uniform(
+            "s_movreld_b32",
+            "s_mov_b32 s20, 20
+             s_mov_b32 m0, 1
+             s_movreld_b32 s30, s20
+             v_mov_b32 v10, s31",
+            [20, KEPT],
+        ),
+        uniform(
+            "s_movreld_b64",
+            "s_mov_b32 m0, 4
+             s_movreld_b64 s[30:31], 21
+             v_mov_b32 v10, s34
+             v_mov_b32 v11, s35",
+            [21, 0],
+        ),
         uniform(
             "s_memtime",
             "s_memtime s[20:21]
@@ -326,5 +409,183 @@ fn scalar_memory() -> Vec<Case> {
          v_mov_b32 v10, s22",
         [dword(0xf8), KEPT],
     ));
+    cases.extend(scalar_buffers());
+    cases.extend(scalar_stores());
+    cases.extend(scalar_atomics());
+    cases
+}
+
+/// A buffer of 64 bytes in s[16:19], from byte 0x100 of the memory on.
+const BUFFER: &str = "s_add_u32 s16, s12, 0x100
+    s_addc_u32 s17, s13, 0
+    s_mov_b32 s18, 64
+    s_mov_b32 s19, 0x00020000";
+
+/// Loads from a buffer. What lies beyond it reads as 0.
+fn scalar_buffers() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (mnemonic, count) in [
+        ("s_buffer_load_dword", 1),
+        ("s_buffer_load_dwordx2", 2),
+        ("s_buffer_load_dwordx4", 4),
+        ("s_buffer_load_dwordx8", 8),
+        ("s_buffer_load_dwordx16", 16),
+    ] {
+        let registers = match count {
+            1 => "s32".to_owned(),
+            _ => format!("s[32:{}]", 31 + count),
+        };
+        for offset in [0, 0x14, 0x3c, 0x40] {
+            let body = format!(
+                "{BUFFER}
+                 s_mov_b32 s20, {offset}
+                 {mnemonic} {registers}, s[16:19], s20
+                 s_waitcnt lgkmcnt(0)
+                 v_mov_b32 v10, s32
+                 v_mov_b32 v11, s{}",
+                31 + count
+            );
+            let want = |place: u32| match offset + 4 * place {
+                inside @ 0..64 => dword(0x100 + inside),
+                _ => 0,
+            };
+            cases.push(uniform(mnemonic, &body, [want(0), want(count - 1)]));
+        }
+    }
+    // With a stride, the buffer has as many records.
+    cases.push(uniform(
+        "s_buffer_load_dword",
+        "s_mov_b32 s16, s12
+         s_or_b32 s17, s13, 0x00080000
+         s_mov_b32 s18, 4
+         s_mov_b32 s19, 0x00020000
+         s_buffer_load_dword s20, s[16:19], 0x1c
+         s_buffer_load_dword s21, s[16:19], 0x20
+         s_waitcnt lgkmcnt(0)
+         v_mov_b32 v10, s20
+         v_mov_b32 v11, s21",
+        [dword(0x1c), 0],
+    ));
+    cases
+}
+
+/// Stores of 1, 2 or 4 dwords, read back with what lies behind them.
+fn scalar_stores() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (suffix, count) in [("dword", 1), ("dwordx2", 2), ("dwordx4", 4)] {
+        let registers = match count {
+            1 => "s32".to_owned(),
+            _ => format!("s[32:{}]", 31 + count),
+        };
+        let setup = format!(
+            "{BUFFER}
+             s_mov_b32 s32, 71
+             s_mov_b32 s33, 72
+             s_mov_b32 s34, 73
+             s_mov_b32 s35, 74"
+        );
+        let read = "s_dcache_wb
+             s_load_dwordx4 s[40:43], s[12:13], 0x130
+             s_load_dword s44, s[12:13], 0x140
+             s_waitcnt lgkmcnt(0)
+             v_mov_b32 v10, s40
+             v_mov_b32 v11, s41
+             v_mov_b32 v12, s43
+             v_mov_b32 v13, s44";
+        let stored = |first: u32, end: u32| {
+            [0, 1, 3, 4].map(|place: u32| match place.checked_sub(first) {
+                Some(number) if number < count && place < end => 71 + number,
+                _ => dword(0x130 + 4 * place),
+            })
+        };
+        // Behind the buffer's end at 0x140, a store is dropped.
+        for (instruction, first, end) in [
+            (
+                format!("s_store_{suffix} {registers}, s[12:13], 0x130"),
+                0,
+                99,
+            ),
+            (
+                format!("s_buffer_store_{suffix} {registers}, s[16:19], 0x34"),
+                1,
+                4,
+            ),
+        ] {
+            let name = instruction
+                .split(' ')
+                .next()
+                .expect("a mnemonic")
+                .to_owned();
+            let name: &'static str = name.leak();
+            let want = stored(first, end);
+            cases.push(Case::new(
+                name,
+                format!("{setup}\n{instruction}\n{read}"),
+                integers(),
+                move |_, _| Want::All(want),
+            ));
+        }
+    }
+    cases
+}
+
+/// Atomics of a scalar operand on a dword or two. The old value is in v[10:11] if the atomic returns
+/// it, the new one in v[12:13].
+fn scalar_atomics() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (name, function) in crate::atomics::scalar_functions() {
+        for (suffix, bytes) in [("", 4), ("_x2", 8)] {
+            for (prefix, place) in [("s_", "s[12:13], 0x108"), ("s_buffer_", "s[16:19], 0x8")] {
+                for returns in [false, true] {
+                    let mnemonic: &'static str = format!("{prefix}atomic_{name}{suffix}").leak();
+                    let data = match (bytes, name) {
+                        (4, "cmpswap") => "s[32:33]",
+                        (4, _) => "s32",
+                        (_, "cmpswap") => "s[32:35]",
+                        _ => "s[32:33]",
+                    };
+                    // The compared value is equal to the old one.
+                    let body = format!(
+                        "{BUFFER}
+                         s_mov_b32 s32, 0x89abcdef
+                         s_mov_b32 s33, 0x12345678
+                         s_load_dwordx2 s[34:35], s[12:13], 0x108
+                         s_waitcnt lgkmcnt(0)
+                         {}
+                         {mnemonic} {data}, {place} {}
+                         s_waitcnt lgkmcnt(0)
+                         s_load_dwordx2 s[40:41], s[12:13], 0x108
+                         s_waitcnt lgkmcnt(0)
+                         v_mov_b32 v10, s32
+                         v_mov_b32 v11, s33
+                         v_mov_b32 v12, s40
+                         v_mov_b32 v13, s41",
+                        if bytes == 4 && name == "cmpswap" {
+                            "s_mov_b32 s33, s34"
+                        } else {
+                            ""
+                        },
+                        if returns { "glc" } else { "" },
+                    );
+                    let old = u64::from(dword(0x108)) | u64::from(dword(0x10c)) << 32;
+                    let mut data = 0x1234_5678_89ab_cdefu64;
+                    if bytes == 4 && name == "cmpswap" {
+                        data = 0x89ab_cdef | old << 32;
+                    }
+                    let mask = u64::MAX >> (64 - 8 * bytes);
+                    let new = function(old & mask, data & mask, 8 * bytes) & mask | old & !mask;
+                    let told = if returns {
+                        old & mask | data & !mask
+                    } else {
+                        data
+                    };
+                    let want = [told, told >> 32, new, new >> 32].map(|word| word as u32);
+                    cases.push(Case::new(mnemonic, body, integers(), move |_, _| {
+                        Want::All(want)
+                    }));
+                }
+            }
+        }
+    }
     cases
 }

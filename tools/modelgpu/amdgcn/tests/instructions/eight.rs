@@ -114,5 +114,50 @@ pub(crate) fn cases() -> Vec<Case> {
             }
         }
     }
+    cases.extend(random_roundings());
     cases.into_iter().map(|case| case.only(GFX942)).collect()
+}
+
+/// Rounding by a random number. Without one, numbers go towards zero; with the largest one, away from
+/// zero unless nothing that counts is lost. One half of all random numbers round an odd half up.
+fn random_roundings() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for format in FORMATS {
+        let name: &'static str = format!("v_cvt_sr_{}_f32", format.0).leak();
+        for (random, byte) in [("0", 0), ("-1", 1), ("0x7fffffff", 2), ("0x80000000", 3)] {
+            let select = [
+                "",
+                " op_sel:[0,0,1,0]",
+                " op_sel:[0,0,0,1]",
+                " op_sel:[0,0,1,1]",
+            ][byte];
+            // Numbers with four bits of a fraction: 16 to 31 and 1.0 to 1.9375, in eights and ones.
+            let body = format!(
+                "v_and_b32 v14, 31, v0
+                 v_add_u32 v14, 32, v14
+                 v_cvt_f32_u32 v14, v14
+                 v_mul_f32 v14, 0x3d000000, v14
+                 v_mov_b32 v15, {random}
+                 {name} v10, v14, v15{select}"
+            );
+            cases.push(Case::new(name, body, integers(), move |_, lane| {
+                let number = (32 + lane % 32) as f32 / 32.0;
+                // The neighbours below and above.
+                let below = (0..0x7f)
+                    .rfind(|bits| value(format, *bits) <= number.into())
+                    .expect("zero at least");
+                let (low, high) = (value(format, below), value(format, below + 1));
+                let part = (f64::from(number) - low) / (high - low);
+                let up = match byte {
+                    0 => false,
+                    1 => part > 0.0,
+                    2 => part > 0.5,
+                    _ => part >= 0.5,
+                };
+                let bits = below + u32::from(up);
+                Want::Word(0x5a5a_5a5a & !(0xff << (8 * byte)) | bits << (8 * byte))
+            }));
+        }
+    }
+    cases
 }

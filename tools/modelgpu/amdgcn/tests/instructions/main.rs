@@ -5,6 +5,7 @@
 mod common;
 
 mod atomics;
+mod buffer;
 mod compare;
 mod control;
 mod convert;
@@ -12,14 +13,18 @@ mod divide;
 mod dot;
 mod eight;
 mod float;
+mod forms;
 mod half;
 mod half_functions;
 mod harness;
 mod inputs;
 mod integer;
 mod lanes;
+mod matrix;
+mod media;
 mod memory;
 mod packed;
+mod rounding;
 mod saturate;
 mod scalar;
 mod trigonometry;
@@ -27,6 +32,7 @@ mod trigonometry;
 use std::collections::BTreeSet;
 
 use harness::{Case, check};
+use modelgpu_amdgcn::{Standing, Target};
 
 macro_rules! families {
     ($($family:ident),* $(,)?) => {
@@ -50,6 +56,7 @@ mod tests {
 
     families![
         atomics,
+        buffer,
         compare,
         control,
         convert,
@@ -57,36 +64,78 @@ mod tests {
         dot,
         eight,
         float,
+        forms,
         half,
         half_functions,
         integer,
         lanes,
+        matrix,
+        media,
         memory,
         packed,
+        rounding,
         saturate,
         scalar,
         trigonometry,
     ];
 
-    /// Every accepted instruction must have a case that executes it on a target.
+    /// Every instruction that a target's tables have must be refused, or have a case that executes
+    /// it on this target.
     #[test]
     fn every_modelled_instruction_has_a_case() {
-        // tests/faults.rs covers instructions that end the kernel or send a message to the host.
-        let ending = ["s_trap", "s_sendmsg"];
-        let tested: BTreeSet<&str> = all_cases()
-            .iter()
-            .map(|case| case.mnemonic)
-            .chain(ending)
-            .collect();
-        let modelled: BTreeSet<&str> = modelgpu_amdgcn::modelled_instructions()
+        // tests/faults.rs covers instructions that end the kernel or send a message to the host,
+        // tests/waiting those of barriers of a grid.
+        let ending = ["s_trap", "s_sendmsg", "ds_gws_init", "ds_gws_barrier"];
+        let cases = all_cases();
+        for target in Target::ALL {
+            let tested: BTreeSet<&str> = cases
+                .iter()
+                .filter(|case| case.targets.contains(&target))
+                .map(|case| case.mnemonic)
+                .chain(ending)
+                .collect();
+            let modelled: BTreeSet<&str> = modelgpu_amdgcn::opcodes(target)
+                .into_iter()
+                .filter(|opcode| opcode.standing == Standing::Executed)
+                .map(|opcode| opcode.mnemonic)
+                .collect();
+            let untested: Vec<_> = modelled.difference(&tested).collect();
+            assert!(
+                untested.is_empty(),
+                "{target}: modelled, but never tested: {untested:?}"
+            );
+            let unknown: Vec<_> = tested.difference(&modelled).collect();
+            assert!(
+                unknown.is_empty(),
+                "{target}: tested, but not modelled: {unknown:?}"
+            );
+        }
+    }
+
+    /// The interpreter executes or refuses every opcode that LLVM knows.
+    #[test]
+    fn no_opcode_is_unknown() {
+        for target in Target::ALL {
+            let unknown: Vec<_> = modelgpu_amdgcn::opcodes(target)
+                .into_iter()
+                .filter(|opcode| opcode.standing == Standing::Unknown)
+                .collect();
+            assert!(unknown.is_empty(), "{target}: {unknown:?}");
+        }
+    }
+
+    /// No table of the interpreter has an instruction that no target has.
+    #[test]
+    fn every_modelled_instruction_is_in_a_target() {
+        let known: BTreeSet<&str> = Target::ALL
             .into_iter()
+            .flat_map(modelgpu_amdgcn::opcodes)
+            .map(|opcode| opcode.mnemonic)
             .collect();
-        let untested: Vec<_> = modelled.difference(&tested).collect();
-        assert!(
-            untested.is_empty(),
-            "modelled, but never tested: {untested:?}"
-        );
-        let unknown: Vec<_> = tested.difference(&modelled).collect();
-        assert!(unknown.is_empty(), "tested, but not modelled: {unknown:?}");
+        let strange: Vec<_> = modelgpu_amdgcn::modelled_instructions()
+            .into_iter()
+            .filter(|mnemonic| !known.contains(mnemonic))
+            .collect();
+        assert!(strange.is_empty(), "on no target: {strange:?}");
     }
 }

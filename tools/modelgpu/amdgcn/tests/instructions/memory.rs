@@ -76,6 +76,19 @@ const SEGMENTS: &[Segment] = &[
         load: |offset| format!("off, s[0:3], s25 offset:{offset}"),
         store: |data, offset| format!("{data}, off, s[0:3], s25 offset:{offset}"),
     },
+    // A buffer with a resource: an offset for each lane, and an index.
+    Segment {
+        prefix: "buffer",
+        targets: &Target::ALL,
+        load: |offset| format!("v14, s[28:31], 0 offen offset:{offset}"),
+        store: |data, offset| format!("{data}, v14, s[28:31], 0 offen offset:{offset}"),
+    },
+    Segment {
+        prefix: "buffer",
+        targets: &Target::ALL,
+        load: |offset| format!("v0, s[32:35], 0 idxen offset:{offset}"),
+        store: |data, offset| format!("{data}, v0, s[32:35], 0 idxen offset:{offset}"),
+    },
     Segment {
         prefix: "ds",
         targets: &Target::ALL,
@@ -101,6 +114,14 @@ pub(crate) const SETUP: &str = "
     s_mov_b64 s[26:27], src_private_base
     v_mov_b32 v56, 64
     v_mov_b32 v57, s27
+    s_mov_b32 s28, s12
+    s_mov_b32 s29, s13
+    s_movk_i32 s30, 4096
+    s_mov_b32 s31, 0x00027000
+    s_mov_b32 s32, s12
+    s_or_b32 s33, s13, 0x00400000
+    s_mov_b32 s34, 64
+    s_mov_b32 s35, 0x00027000
     global_load_dwordx4 v[16:19], v14, s[12:13]
     global_load_dwordx4 v[20:23], v14, s[12:13] offset:16
     global_load_dwordx4 v[24:27], v14, s[12:13] offset:32

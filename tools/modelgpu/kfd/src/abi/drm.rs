@@ -16,7 +16,9 @@ pub(crate) mod nr {
     pub(crate) const PRIME_FD_TO_HANDLE: u32 = 0x2e;
     pub(crate) const AMDGPU_GEM_MMAP: u32 = 0x41;
     pub(crate) const AMDGPU_INFO: u32 = 0x45;
+    pub(crate) const AMDGPU_GEM_METADATA: u32 = 0x46;
     pub(crate) const AMDGPU_GEM_VA: u32 = 0x48;
+    pub(crate) const AMDGPU_GEM_OP: u32 = 0x50;
 }
 
 /// `query` of AMDGPU_INFO.
@@ -27,6 +29,21 @@ pub(crate) mod query {
     pub(crate) const READ_MMR_REG: u32 = 0x15;
     pub(crate) const DEV_INFO: u32 = 0x16;
     pub(crate) const MEMORY: u32 = 0x19;
+}
+
+/// `operation` of AMDGPU_GEM_METADATA.
+pub(crate) mod metadata_operation {
+    pub(crate) const SET: u32 = 1;
+    pub(crate) const GET: u32 = 2;
+}
+
+/// `operation` of AMDGPU_GEM_OP: how the buffer was created.
+pub(crate) const GEM_CREATE_INFO: u32 = 0;
+
+/// `domains` of a buffer.
+pub(crate) mod domain {
+    pub(crate) const SYSTEM: u64 = 2;
+    pub(crate) const VRAM: u64 = 4;
 }
 
 /// `operation` of AMDGPU_GEM_VA.
@@ -106,6 +123,17 @@ abi_structs! {
     GemClose: 8 { handle: u32, pad: u32, }
     /// A union: the handle goes in, the mmap offset comes out.
     GemMmap: 8 { handle: u32, high: u32, }
+    /// What a program attaches to a buffer for those that import it: up to 256 bytes.
+    Metadata: 280 {
+        flags: u64,
+        tiling: u64,
+        size: u32,
+        data: [u32; 64],
+        pad: u32,
+    }
+    GemMetadata: 288 { handle: u32, operation: u32, metadata: Metadata, }
+    GemOp: 16 { handle: u32, operation: u32, value: u64, }
+    GemCreateInfo: 32 { size: u64, alignment: u64, domains: u64, flags: u64, }
     GemVa: 40 {
         handle: u32,
         pad: u32,

@@ -1,6 +1,6 @@
 //! `/dev/kfd`: interface version 1.x (`linux/kfd_ioctl.h`).
 
-use super::abi_structs;
+use super::{Counted, abi_structs};
 
 /// The ioctl type of `/dev/kfd`.
 pub(crate) const TYPE: u32 = b'K' as u32;
@@ -34,10 +34,15 @@ pub(crate) mod nr {
     pub(crate) const SET_CU_MASK: u32 = 0x1a;
     pub(crate) const GET_DMABUF_INFO: u32 = 0x1c;
     pub(crate) const IMPORT_DMABUF: u32 = 0x1d;
+    pub(crate) const ALLOC_QUEUE_GWS: u32 = 0x1e;
+    pub(crate) const SVM: u32 = 0x20;
     pub(crate) const SET_XNACK_MODE: u32 = 0x21;
     pub(crate) const AVAILABLE_MEMORY: u32 = 0x23;
     pub(crate) const EXPORT_DMABUF: u32 = 0x24;
     pub(crate) const RUNTIME_ENABLE: u32 = 0x25;
+    /// Memory between processes, in AMD's releases of the driver.
+    pub(crate) const IPC_IMPORT_HANDLE: u32 = 0x80;
+    pub(crate) const IPC_EXPORT_HANDLE: u32 = 0x81;
     /// Streaming performance monitor; ROCr releases it at exit without an acquire.
     pub(crate) const RLC_SPM: u32 = 0x84;
     /// `RLC_SPM` under the number of older out-of-tree drivers.
@@ -72,6 +77,38 @@ pub(crate) mod memory_flag {
     pub(crate) const USERPTR: u32 = 1 << 2;
     pub(crate) const DOORBELL: u32 = 1 << 3;
     pub(crate) const MMIO_REMAP: u32 = 1 << 4;
+}
+
+/// `op` of SVM.
+pub(crate) mod svm_operation {
+    pub(crate) const SET: u32 = 0;
+    pub(crate) const GET: u32 = 1;
+}
+
+/// `type` of an attribute of SVM. Those of access name a GPU; on output the type tells its access.
+pub(crate) mod svm_attribute {
+    pub(crate) const PREFERRED_LOCATION: u32 = 0;
+    pub(crate) const PREFETCH_LOCATION: u32 = 1;
+    pub(crate) const ACCESS: u32 = 2;
+    pub(crate) const ACCESS_IN_PLACE: u32 = 3;
+    pub(crate) const NO_ACCESS: u32 = 4;
+    pub(crate) const SET_FLAGS: u32 = 5;
+    pub(crate) const CLEAR_FLAGS: u32 = 6;
+    pub(crate) const GRANULARITY: u32 = 7;
+}
+
+/// A location of SVM that is no GPU.
+pub(crate) mod svm_location {
+    pub(crate) const SYSTEM: u32 = 0;
+    pub(crate) const UNDEFINED: u32 = u32::MAX;
+}
+
+/// Flags of SVM.
+pub(crate) mod svm_flag {
+    pub(crate) const HOST_ACCESS: u32 = 1 << 0;
+    pub(crate) const COHERENT: u32 = 1 << 1;
+    #[cfg(test)]
+    pub(crate) const READ_MOSTLY: u32 = 1 << 5;
 }
 
 /// `ErrorType` of a memory exception: a GPU hang without a known access.
@@ -192,7 +229,26 @@ abi_structs! {
     }
     ImportDmabuf: 24 { va: u64, handle: u64, gpu_id: u32, fd: u32, }
     ExportDmabuf: 16 { handle: u64, flags: u32, fd: u32, }
+    AllocQueueGws: 16 { queue_id: u32, count: u32, first: u32, pad: u32, }
+    /// The attributes follow.
+    Svm: 24 { start: u64, size: u64, operation: u32, count: u32, }
+    SvmAttribute: 8 { kind: u32, value: u32, }
+    ExportHandle: 32 { handle: u64, share: [u32; 4], gpu_id: u32, flags: u32, }
+    ImportHandle: 48 {
+        handle: u64,
+        va: u64,
+        mmap_offset: u64,
+        share: [u32; 4],
+        gpu_id: u32,
+        flags: u32,
+    }
     SetXnackMode: 4 { enabled: i32, }
     AvailableMemory: 16 { available: u64, gpu_id: u32, pad: u32, }
     RuntimeEnable: 16 { r_debug: u64, mode: u32, capabilities: u32, }
+}
+
+impl Counted for Svm {
+    fn count(&self) -> u32 {
+        self.count
+    }
 }

@@ -15,6 +15,12 @@ mod tests;
 /// The type must be `repr(C)`, valid for every bit pattern and free of padding.
 pub(crate) unsafe trait Abi: Copy {}
 
+/// A struct with an array behind it.
+pub(crate) trait Counted: Abi {
+    /// The array's length.
+    fn count(&self) -> u32;
+}
+
 /// Declares structs of the interface with their sizes in the public header.
 macro_rules! abi_structs {
     ($($(#[$meta:meta])* $name:ident: $size:literal { $($(#[$field_meta:meta])* $field:ident: $type:ty,)* })*) => {

@@ -67,13 +67,18 @@ fn mirrors() -> Vec<Mirror> {
             fd = "dmabuf_fd"),
         mirror!(ImportDmabuf, "kfd_ioctl_import_dmabuf_args":
             va = "va_addr", handle = "handle", fd = "dmabuf_fd"),
+        mirror!(AllocQueueGws, "kfd_ioctl_alloc_queue_gws_args":
+            queue_id = "queue_id", count = "num_gws", first = "first_gws"),
+        mirror!(Svm, "kfd_ioctl_svm_args":
+            start = "start_addr", size = "size", operation = "op", count = "nattr"),
+        mirror!(SvmAttribute, "kfd_ioctl_svm_attribute": kind = "type", value = "value"),
         mirror!(AvailableMemory, "kfd_ioctl_get_available_memory_args":
             available = "available", gpu_id = "gpu_id"),
     ]
 }
 
 /// Requests with a known number: `(C request, our number)`.
-const REQUESTS: [(&str, u32); 8] = [
+const REQUESTS: [(&str, u32); 10] = [
     ("AMDKFD_IOC_GET_VERSION", kfd::nr::GET_VERSION),
     ("AMDKFD_IOC_CREATE_QUEUE", kfd::nr::CREATE_QUEUE),
     ("AMDKFD_IOC_WAIT_EVENTS", kfd::nr::WAIT_EVENTS),
@@ -81,7 +86,49 @@ const REQUESTS: [(&str, u32); 8] = [
     ("AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU", kfd::nr::UNMAP_MEMORY),
     ("AMDKFD_IOC_IMPORT_DMABUF", kfd::nr::IMPORT_DMABUF),
     ("AMDKFD_IOC_SET_XNACK_MODE", kfd::nr::SET_XNACK_MODE),
+    ("AMDKFD_IOC_ALLOC_QUEUE_GWS", kfd::nr::ALLOC_QUEUE_GWS),
+    ("AMDKFD_IOC_SVM", kfd::nr::SVM),
     ("AMDKFD_IOC_AVAILABLE_MEMORY", kfd::nr::AVAILABLE_MEMORY),
+];
+
+/// Constants of enumerations and macros: `(C name, our value)`.
+const CONSTANTS: [(&str, u32); 12] = [
+    ("KFD_IOCTL_SVM_OP_SET_ATTR", kfd::svm_operation::SET),
+    ("KFD_IOCTL_SVM_OP_GET_ATTR", kfd::svm_operation::GET),
+    (
+        "KFD_IOCTL_SVM_ATTR_PREFERRED_LOC",
+        kfd::svm_attribute::PREFERRED_LOCATION,
+    ),
+    (
+        "KFD_IOCTL_SVM_ATTR_PREFETCH_LOC",
+        kfd::svm_attribute::PREFETCH_LOCATION,
+    ),
+    ("KFD_IOCTL_SVM_ATTR_ACCESS", kfd::svm_attribute::ACCESS),
+    (
+        "KFD_IOCTL_SVM_ATTR_ACCESS_IN_PLACE",
+        kfd::svm_attribute::ACCESS_IN_PLACE,
+    ),
+    (
+        "KFD_IOCTL_SVM_ATTR_NO_ACCESS",
+        kfd::svm_attribute::NO_ACCESS,
+    ),
+    (
+        "KFD_IOCTL_SVM_ATTR_SET_FLAGS",
+        kfd::svm_attribute::SET_FLAGS,
+    ),
+    (
+        "KFD_IOCTL_SVM_ATTR_CLR_FLAGS",
+        kfd::svm_attribute::CLEAR_FLAGS,
+    ),
+    (
+        "KFD_IOCTL_SVM_ATTR_GRANULARITY",
+        kfd::svm_attribute::GRANULARITY,
+    ),
+    ("KFD_IOCTL_SVM_FLAG_COHERENT", kfd::svm_flag::COHERENT),
+    (
+        "KFD_IOCTL_SVM_FLAG_GPU_READ_MOSTLY",
+        kfd::svm_flag::READ_MOSTLY,
+    ),
 ];
 
 #[test]
@@ -102,6 +149,9 @@ fn structs_and_numbers_agree_with_the_installed_header() {
             "_Static_assert(_IOC_NR({request}) == {number}, \"{request}\");"
         )
         .unwrap();
+    }
+    for (name, value) in CONSTANTS {
+        writeln!(source, "_Static_assert({name} == {value}, \"{name}\");").unwrap();
     }
     let directory = env::temp_dir().join(format!("rocov-modelgpu-abi-{}", process::id()));
     fs::create_dir_all(directory.join("drm")).unwrap();

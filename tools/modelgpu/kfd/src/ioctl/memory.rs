@@ -6,7 +6,7 @@ use crate::abi::kfd::{
     AllocMemory, AvailableMemory, ExportDmabuf, FreeMemory, GetDmabufInfo, ImportDmabuf, MapMemory,
     memory_flag,
 };
-use crate::dmabuf;
+use crate::dmabuf::{self, Buffer};
 use crate::gpu::gpu_id;
 use crate::memory::HostAddress;
 use crate::model::Model;
@@ -76,25 +76,38 @@ pub(super) fn available(model: &Model, arguments: &mut AvailableMemory) -> Resul
 }
 
 pub(super) fn dmabuf_info(model: &Model, arguments: &mut GetDmabufInfo) -> Result<(), Errno> {
-    let allocation = dmabuf::import(&model.memory, arguments.fd as i32)?;
-    arguments.size = allocation.size;
-    arguments.gpu_id = gpu_id(allocation.gpu);
+    let (size, gpu, metadata) = match dmabuf::import(model, arguments.fd as i32)? {
+        Buffer::Own(own) => (own.size, own.gpu, model.memory.attached(own.handle)),
+        Buffer::Foreign(foreign) => (foreign.size, foreign.gpu, foreign.metadata),
+    };
+    let contents: Vec<u8> = (metadata.data.iter())
+        .flat_map(|word| word.to_le_bytes())
+        .take(metadata.size as usize)
+        .collect();
+    user::write_bytes(
+        arguments.metadata,
+        arguments.metadata_size.into(),
+        &contents,
+    );
+    arguments.size = size;
+    arguments.gpu_id = gpu_id(gpu);
     arguments.flags = memory_flag::VRAM;
-    arguments.metadata_size = 0;
+    arguments.metadata_size = metadata.size;
     Ok(())
 }
 
 pub(super) fn import_dmabuf(model: &Model, arguments: &mut ImportDmabuf) -> Result<(), Errno> {
-    let source = dmabuf::import(&model.memory, arguments.fd as i32)?;
-    let alias = model
-        .memory
-        .alias(source.handle, arguments.va, 0, source.size, None)?;
-    arguments.handle = alias.handle;
+    let (memory, va) = (&model.memory, arguments.va);
+    let imported = match dmabuf::import(model, arguments.fd as i32)? {
+        Buffer::Own(source) => memory.alias(source.handle, va, 0, source.size, None)?,
+        Buffer::Foreign(buffer) => model.import(&buffer, va)?,
+    };
+    arguments.handle = imported.handle;
     Ok(())
 }
 
 pub(super) fn export_dmabuf(model: &Model, arguments: &mut ExportDmabuf) -> Result<(), Errno> {
     let allocation = model.memory.get(arguments.handle)?;
-    arguments.fd = dmabuf::export(&allocation)?.into_raw_fd() as u32;
+    arguments.fd = dmabuf::export(model, &allocation)?.into_raw_fd() as u32;
     Ok(())
 }

@@ -78,12 +78,19 @@ pub(super) fn get_tile_config(arguments: &mut GetTileConfig) -> Result<(), Errno
     Ok(())
 }
 
-/// XNACK (retrying page faults) is off and cannot be switched on.
-pub(super) fn set_xnack_mode(arguments: &mut SetXnackMode) -> Result<(), Errno> {
-    if arguments.enabled > 0 {
-        return Err(Errno(libc::EPERM));
+/// XNACK (retrying page faults) is off until a process switches it on. Both targets let each process
+/// choose, but only before its first queue. A negative value asks.
+pub(super) fn set_xnack_mode(model: &Model, arguments: &mut SetXnackMode) -> Result<(), Errno> {
+    let svm = model.memory.svm();
+    if arguments.enabled >= 0 {
+        let wanted = arguments.enabled > 0;
+        if wanted != svm.has_xnack() && model.has_queues() {
+            return Err(Errno(libc::EBUSY));
+        }
+        svm.set_xnack(wanted);
+        model.memory.changed();
     }
-    arguments.enabled = 0;
+    arguments.enabled = svm.has_xnack().into();
     Ok(())
 }
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use modelgpu_queue::{Processor, QueueKind, QueueLayout};
 
-use crate::abi::kfd::{CreateQueue, DestroyQueue, UpdateQueue, queue_type};
+use crate::abi::kfd::{AllocQueueGws, CreateQueue, DestroyQueue, UpdateQueue, queue_type};
 use crate::device::Device;
+use crate::gpu;
 use crate::model::Model;
 use crate::paths;
 use crate::sys::Errno;
@@ -67,4 +68,14 @@ pub(super) fn destroy(model: &Model, arguments: &mut DestroyQueue) -> Result<(),
 /// A queue at 0 percent is suspended; ring and priority never change under ROCr.
 pub(super) fn update(model: &Model, arguments: &mut UpdateQueue) -> Result<(), Errno> {
     model.suspend_queue(arguments.queue_id, arguments.percentage == 0)
+}
+
+/// Gives a queue resources of the global wave sync. Each queue has its own in the model, so they never
+/// run out.
+pub(super) fn allocate_gws(model: &Model, arguments: &mut AllocQueueGws) -> Result<(), Errno> {
+    if !model.has_queue(arguments.queue_id) || arguments.count > gpu::GWS_RESOURCES {
+        return Err(Errno(libc::EINVAL));
+    }
+    arguments.first = 0;
+    Ok(())
 }

@@ -1,12 +1,14 @@
 //! The model reports each GPU fault, the program ends as on a real GPU, and nothing hangs.
 
-use crate::harness::{Ended, FINISHED, Run, hip_program};
+use crate::harness::{Ended, FINISHED, HIP_5_2, Run, hip_program, hip_program_with};
 
 const ABORTED: i32 = 128 + 6;
 const SEGMENTATION_FAULT: i32 = 128 + 11;
 
 fn fault(what: &str) -> Ended {
-    Run::new(&hip_program("faults")).arg(what).output()
+    let flags = [&HIP_5_2[..], &["-gline-tables-only"]].concat();
+    let program = hip_program_with("faults", "faults.lines", &["gfx90a"], &flags);
+    Run::new(&program).arg(what).output()
 }
 
 /// Asserts that the model's own message holds all parts.
@@ -30,7 +32,10 @@ fn an_access_out_of_bounds_is_a_memory_fault() {
             "workgroup (0, 0, 0)",
             "wave 0",
             "pc 0x",
+            // The line is in the debug information of the fat binary.
+            "/faults.hip:",
             "out-of-bounds write of 4 bytes",
+            " by lane 0",
         ],
     );
     // ROCr's message, with this address too.

@@ -9,4 +9,5 @@ mod files;
 mod harness;
 mod hostcall;
 mod programs;
+mod services;
 mod stacks;

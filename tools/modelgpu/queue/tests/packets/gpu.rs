@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use modelgpu_amdgcn::Statistics;
+use modelgpu_amdgcn::code_object::Files;
 use modelgpu_amdgcn::memory::{AddressSpace, Region};
 use modelgpu_queue::gpu::{Gpu, Launch};
 use modelgpu_queue::{Fault, Processor, QueueError, QueueKind, QueueLayout};
@@ -132,7 +133,15 @@ impl FakeGpu {
     }
 }
 
+impl Files for FakeGpu {
+    fn visit(&self, _: &mut dyn FnMut(&[u8]) -> bool) {}
+}
+
 impl Gpu for FakeGpu {
+    fn files(&self) -> &dyn Files {
+        self
+    }
+
     fn memory(&self) -> &dyn AddressSpace {
         &self.memory
     }

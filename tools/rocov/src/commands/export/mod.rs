@@ -24,6 +24,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> CommandResult {
     for error in &registry.unread {
         print::message(format_args!("left out: {}", explained(error)));
     }
+    print::warn(registry.about_groups().as_slice());
     let is_partial = !registry.unread.is_empty();
     let document = &registry.document;
     let output = arguments.output.clone();

@@ -54,7 +54,7 @@ impl KernelColumn {
                 Cell::Number(u64::from(kernel.sgpr_spills) + u64::from(kernel.vgpr_spills))
             }
             Self::Wavefront => number(kernel.wavefront_size),
-            Self::Loads => Cell::Number(row.loads as u64),
+            Self::Loads => Cell::Number(row.loads),
             Self::Instrumented => {
                 Cell::Text(if kernel.instrumented { "yes" } else { "no" }.to_owned())
             }

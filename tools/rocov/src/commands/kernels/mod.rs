@@ -44,6 +44,7 @@ pub(crate) fn kernels(arguments: &KernelsArguments) -> CommandResult {
     }
     let is_partial = !registry.unread.is_empty();
     if !arguments.address.is_empty() {
+        print::warn(registry.about_groups().as_slice());
         let all_are_known = address::print(&registry.document, arguments)?;
         return Ok(status(is_partial || !all_are_known));
     }

@@ -25,7 +25,7 @@ pub(super) struct Row {
     #[serde(flatten)]
     pub(super) kernel: Kernel,
     /// The number of loads of its code object, in all processes.
-    pub(super) loads: usize,
+    pub(super) loads: u64,
     /// The number of work-items that entered it; `None` without a profile.
     pub(super) count: Option<u64>,
     /// Its lines; `None` without a profile.
@@ -34,14 +34,17 @@ pub(super) struct Row {
 
 /// The kernels of all code objects.
 pub(super) fn rows(document: Document, measured: &Measured) -> Vec<Row> {
-    let mut loads: BTreeMap<String, usize> = BTreeMap::new();
-    for process in document.processes {
-        for identity in process
-            .loads
-            .into_iter()
-            .filter_map(|load| load.code_object)
-        {
-            *loads.entry(identity).or_default() += 1;
+    let processes = document.processes.into_iter();
+    let of_processes = processes.flat_map(|process| process.loads);
+    let of_processes = of_processes.map(|load| (load.code_object, 1));
+    let groups = document.groups.into_iter();
+    let of_groups = groups.flat_map(|group| group.loads);
+    let of_groups = of_groups.map(|load| (load.code_object, load.times));
+    let mut loads: BTreeMap<String, u64> = BTreeMap::new();
+    for (identity, times) in of_processes.chain(of_groups) {
+        if let Some(identity) = identity {
+            let all = loads.entry(identity).or_default();
+            *all = all.saturating_add(times);
         }
     }
     let mut rows = Vec::new();

@@ -14,6 +14,8 @@ mod outputs;
 mod pgo;
 mod pooled;
 mod progress;
+mod repeats;
+mod shard;
 mod sums;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,21 +25,23 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use anyhow::{Context, Error, Result, anyhow};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use rocov::format::registry::Merged;
 use rocov::format::registry::model::Document;
 use tempfile::TempDir;
 
-use crate::cli::{FailureMode, MergeArguments};
-use crate::data::{DataDirectory, is_missing, profile_header};
+use crate::cli::{FailureMode, IfExists, MergeArguments};
+use crate::data::{DataDirectory, ProcessPlaces, is_missing, profile_header};
 use crate::llvm::{LlvmTools, clang_releases};
 use crate::support::mmap;
+use crate::support::paths::{below, here};
 use crate::term::exit_status::CommandResult;
 use crate::term::plural::count;
 use crate::term::print;
 use crate::term::warnings::Warnings;
 use inputs::MergeInputs;
 use progress::Progress;
+use shard::Shard;
 use sums::{CodeObjectKey, Sums};
 
 /// The name of host code in the place of an architecture.
@@ -68,6 +72,8 @@ struct Gathered {
     registry: Merged,
     /// True if files in an output that is no pooled directory would be found as inputs, or replace one.
     overlaps: bool,
+    /// The directories that were left out because others have their runs, each with one of those others.
+    repeated: BTreeMap<PathBuf, PathBuf>,
     /// Saved sections, which nothing here reads: their number and the first.
     sections: Option<(usize, PathBuf)>,
     /// Architectures of all profiles, also of those that `--arch` leaves out.
@@ -79,6 +85,9 @@ struct Gathered {
 
 /// Merges the inputs.
 pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
+    if keeps_output(arguments)? {
+        return Ok(0);
+    }
     if let Some(directory) = &arguments.pooled {
         pooled::check_free(directory)?;
     }
@@ -89,7 +98,7 @@ pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
     let installed = tools(&mut gathered, arguments)?;
     gathered.say_unread();
     gathered.say_damaged(arguments.failure_mode)?;
-    if gathered.is_empty() {
+    if gathered.is_empty() && !gathered.may_be_empty(arguments) {
         let error = gathered.nothing_to_merge(arguments.arch.as_deref());
         if arguments.failure_mode == FailureMode::Warn {
             print::message(format_args!("{error:#}"));
@@ -99,6 +108,30 @@ pub(crate) fn merge(arguments: &MergeArguments) -> CommandResult {
     }
     outputs::write(arguments, &gathered, installed.as_ref())?;
     Ok(0)
+}
+
+/// Returns whether an output is there already, and stays as it is.
+///
+/// # Errors
+///
+/// Fails if an output is there that must not be.
+fn keeps_output(arguments: &MergeArguments) -> Result<bool> {
+    if arguments.if_exists == IfExists::Replace {
+        return Ok(false);
+    }
+    let Some(output) = outputs::existing(arguments) else {
+        return Ok(false);
+    };
+    let output = output.display();
+    if arguments.if_exists == IfExists::Fail {
+        bail!("{output} exists: remove it, or give --if-exists=replace or --if-exists=keep");
+    }
+    if !arguments.quiet {
+        print::message(format_args!(
+            "{output} exists, and stays as it is: give --if-exists=replace to merge again"
+        ));
+    }
+    Ok(true)
 }
 
 /// The installed tools, if the user chose them, or if rocov cannot write a profile itself.
@@ -135,9 +168,21 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
     }
     let mut gathered = Gathered {
         overlaps: arguments.data().is_some_and(|it| inputs.overlap(it)),
+        registry: match arguments.processes {
+            true => Merged::default(),
+            false => Merged::of_groups(),
+        },
         ..Gathered::default()
     };
-    gathered.add_kept(&inputs.data, arguments);
+    let repeated = repeats::repeated(&inputs.data)?;
+    let mut places = ProcessPlaces::default();
+    let mut shard = arguments.shard.map(Shard::new);
+    let mut is_wanted = |path: &Path| {
+        shard.as_mut().is_none_or(|shard| shard.has(path))
+            && (repeated.is_empty() || !repeated.contains_key(&places.of(path).data))
+    };
+    gathered.add_kept(&inputs.data, arguments, &mut is_wanted);
+    gathered.repeated = repeated.clone();
     gathered.zeros = std::mem::take(&mut inputs.data.zeros);
     let damaged = std::mem::take(&mut inputs.data.damaged).into_iter();
     let damaged = damaged.map(|(path, error)| Damaged { path, error });
@@ -163,14 +208,16 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
                 }
                 // clang would optimize code for size that was not launched in one run.
                 let is_left_out = arguments.pgo.is_some() && profile.is_of_zeros;
-                if wanted(&profile.arch) && !is_left_out {
+                // Zeros may be in a temporary directory, and each share can have them.
+                let is_wanted = profile.is_of_zeros || is_wanted(&profile.path);
+                if wanted(&profile.arch) && !is_left_out && is_wanted {
                     let build = builds.tag_of(&profile);
                     adder.add(profile, build);
                 }
             }
             for path in host {
                 gathered.archs.insert(HOST.to_owned());
-                if wanted(HOST) && adder.is_new(&path) {
+                if wanted(HOST) && is_wanted(&path) && adder.is_new(&path) {
                     gathered.host.push(path);
                 }
             }
@@ -196,7 +243,12 @@ fn add_registry(merged: &mut Merged, path: &Path, data: &DataDirectory) -> Resul
 
 impl Gathered {
     /// Adds the files beside profiles.
-    fn add_kept(&mut self, data: &DataDirectory, arguments: &MergeArguments) {
+    fn add_kept(
+        &mut self,
+        data: &DataDirectory,
+        arguments: &MergeArguments,
+        mut is_wanted: impl FnMut(&Path) -> bool,
+    ) {
         for (identity, path) in data.elf_paths() {
             self.kept.insert(identity.to_owned(), path.to_owned());
         }
@@ -207,7 +259,7 @@ impl Gathered {
         if arguments.pooled.is_none() && arguments.data().is_none() {
             return;
         }
-        for path in data.named_registry_paths() {
+        for path in data.named_registry_paths().filter(|path| is_wanted(path)) {
             let Err(error) = add_registry(&mut self.registry, path, data) else {
                 continue;
             };
@@ -224,6 +276,13 @@ impl Gathered {
 
     fn is_empty(&self) -> bool {
         self.sums.code_objects.is_empty() && self.host.is_empty()
+    }
+
+    /// Returns whether the merge may be written without a profile: the user allows that, and all inputs are there
+    /// and whole, or --failure-mode lets them be left out.
+    fn may_be_empty(&self, arguments: &MergeArguments) -> bool {
+        arguments.allow_empty
+            && (self.damaged.is_empty() || arguments.failure_mode == FailureMode::Warn)
     }
 
     /// Number of the profiles that can be merged.
@@ -285,6 +344,14 @@ impl Gathered {
             print::message(format_args!(
                 "left out: {files} of saved sections (see `rocov show`), such as {}",
                 first.display()
+            ));
+        }
+        for (directory, other) in &self.repeated {
+            let here = here();
+            print::message(format_args!(
+                "{} has only runs of {}, which count once: leave it out",
+                below(&directory.to_string_lossy(), &here),
+                below(&other.to_string_lossy(), &here)
             ));
         }
         if let Some((number, first)) = &self.sums.repeated {
@@ -350,7 +417,8 @@ impl Gathered {
             ),
             _ => anyhow!(
                 "nothing written: no profile in the inputs: give the directories that `rocov run` wrote to; it \
-                 writes none if no GPU code that counts ran"
+                 writes none if no GPU code that counts ran (--allow-empty lets a task write a pooled directory \
+                 without any)"
             ),
         }
     }

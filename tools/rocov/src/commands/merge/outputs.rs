@@ -33,6 +33,15 @@ pub(super) struct Indexed<'a> {
     pub(super) path: PathBuf,
 }
 
+/// The first of the requested outputs that is there already. An empty directory is not.
+pub(super) fn existing(arguments: &MergeArguments) -> Option<&Path> {
+    let outputs = [arguments.pooled.as_deref(), arguments.indexed()];
+    outputs.into_iter().flatten().find(|path| {
+        let entries = fs::read_dir(path);
+        entries.map_or_else(|_| path.exists(), |mut entries| entries.next().is_some())
+    })
+}
+
 /// Writes the requested outputs, and prints their paths: on standard output, unless flags
 /// are printed there.
 ///

@@ -2,6 +2,7 @@
 //! `rocov report` reads them, and the next merge takes them as inputs.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -138,6 +139,13 @@ impl Pool {
     /// Fails if something else has come there meanwhile.
     pub(super) fn put(self, path: &Path) -> Result<()> {
         if path.is_dir() && is_pooled(path)? {
+            // The earlier merge then goes with the temporary directory.
+            let made = self.directory.path.path();
+            if has_only_a_merge(path)
+                && atomic::exchange(made, path).with_context(|| cannot_write(path))?
+            {
+                return Ok(());
+            }
             return self.put_into(path);
         }
         fs::rename(self.directory.path.path(), path).with_context(|| cannot_write(path))?;
@@ -176,6 +184,14 @@ impl Pool {
 /// Fails if it cannot be read.
 fn is_pooled(path: &Path) -> Result<bool> {
     Ok(path.join(PROFRAW).is_dir() && is_of_merges(path)?)
+}
+
+/// Returns whether nothing is in the directory at `path` but the folders that a merge makes.
+fn has_only_a_merge(path: &Path) -> bool {
+    let is_of_merge = |name: &OsStr| [OBJECTS, REGISTRIES, PROFRAW].iter().any(|it| name == *it);
+    fs::read_dir(path).is_ok_and(|mut entries| {
+        entries.all(|entry| entry.is_ok_and(|entry| is_of_merge(&entry.file_name())))
+    })
 }
 
 /// Returns whether the directory at `path` has no files of runs: only raw profiles and registries of

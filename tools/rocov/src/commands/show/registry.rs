@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use rocov::format::codeobject::Identity;
-use rocov::format::registry::model::{CodeObjectRecord, Document, LoadRecord, ProcessRecord};
+use rocov::format::registry::model::{
+    CodeObjectRecord, Document, GroupRecord, LoadRecord, ProcessRecord,
+};
 
 use super::Description;
+use crate::data::paths_start;
 use crate::support::mmap::map;
 use crate::term::plural::count;
 
@@ -28,7 +31,7 @@ pub(super) fn describe(path: &Path, file: &[u8]) -> Description {
             count(document.processes.len(), "process record"),
         ),
     );
-    let directory = path.parent().unwrap_or(Path::new(""));
+    let directory = &paths_start(path);
     for code_object in &document.code_objects {
         describe_code_object(&mut description, code_object, directory);
     }
@@ -36,6 +39,9 @@ pub(super) fn describe(path: &Path, file: &[u8]) -> Description {
     let identities: BTreeSet<_> = identities.map(|it| it.identity.as_str()).collect();
     for process in &document.processes {
         describe_process(&mut description, process, &identities, directory);
+    }
+    for group in &document.groups {
+        describe_group(&mut description, group, &identities);
     }
     description
 }
@@ -137,6 +143,38 @@ fn describe_process(
             description.damaged(format_args!(
                 "{profile}, the profile of load {} of process {pid}, does not exist",
                 load.generation
+            ));
+        }
+    }
+}
+
+fn describe_group(description: &mut Description, group: &GroupRecord, identities: &BTreeSet<&str>) {
+    let processes = group.processes.iter().map(|it| it.runs.len()).sum();
+    let command = group.command.join(" ");
+    description.line(
+        1,
+        format_args!(
+            "{} on {}: {}",
+            count(processes, "process"),
+            count(group.processes.len(), "host"),
+            command.escape_debug()
+        ),
+    );
+    for load in &group.loads {
+        let code_object = load.code_object.as_deref().unwrap_or("unknown");
+        description.line(
+            2,
+            format_args!(
+                "code object {code_object} on GPU {}: {}",
+                load.agent,
+                count(usize::try_from(load.times).unwrap_or(usize::MAX), "load")
+            ),
+        );
+        if let Some(identity) = &load.code_object
+            && !identities.contains(identity.as_str())
+        {
+            description.damaged(format_args!(
+                "a group has loads of code object {identity}, which is not listed"
             ));
         }
     }

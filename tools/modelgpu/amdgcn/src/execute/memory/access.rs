@@ -11,6 +11,8 @@ use crate::wave::Wave;
 /// The access of one lane of an instruction.
 pub(super) struct LaneAccess<'a, 'space> {
     pub instruction: &'a Instruction,
+    /// The instruction is one of the LDS unit.
+    pub is_lds: bool,
     pub lane: usize,
     pub space: Space,
     pub surroundings: &'a mut Surroundings<'space>,
@@ -112,7 +114,7 @@ impl LaneAccess<'_, '_> {
             4 => u64::from(wave.lane(register, lane)),
             _ => wave.lane_pair(register, lane),
         };
-        let (operand, compared) = match (function, self.is_lds_instruction()) {
+        let (operand, compared) = match (function, self.is_lds) {
             // LDS compares with the first data operand; other memory has both operands in one
             // tuple.
             (AtomicFunction::CompareSwap, true) => (read(self.instruction.src[2]), read(data)),
@@ -135,6 +137,7 @@ impl LaneAccess<'_, '_> {
                         mnemonic: self.instruction.mnemonic,
                         size,
                         address,
+                        lane: Some(self.lane as u8),
                     },
                 })?,
             // Only this wave or workgroup sees this memory, and it runs on one thread.
@@ -257,7 +260,7 @@ impl LaneAccess<'_, '_> {
     /// Adds the offset of an LDS instruction, whose addresses wrap at 32 bits. Addresses of other
     /// segments already contain the offset.
     fn with_offset(&self, address: u64) -> u64 {
-        if self.is_lds_instruction() {
+        if self.is_lds {
             address.wrapping_add(self.instruction.immediate as u64) & 0xffff_ffff
         } else {
             address
@@ -270,10 +273,6 @@ impl LaneAccess<'_, '_> {
         [(offsets & 0xff) * unit, (offsets >> 8 & 0xff) * unit]
     }
 
-    fn is_lds_instruction(&self) -> bool {
-        self.instruction.mnemonic.starts_with("ds_")
-    }
-
     fn out_of_bounds(&self, access: Access, address: u64, size: u64, limit: Option<u64>) -> Fault {
         Fault::OutOfBounds {
             mnemonic: self.instruction.mnemonic,
@@ -282,6 +281,7 @@ impl LaneAccess<'_, '_> {
             size,
             address,
             limit,
+            lane: Some(self.lane as u8),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::super::float;
 use super::super::value::Half;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AtomicFunction {
+pub(crate) enum AtomicFunction {
     Swap,
     CompareSwap,
     Add,
@@ -32,7 +32,7 @@ pub(super) enum AtomicFunction {
 
 impl AtomicFunction {
     /// The new value. `bytes` is 4 or 8; values of 4 bytes are zero-extended.
-    pub(super) fn apply(self, bytes: u8, old: u64, operand: u64, compared: u64) -> u64 {
+    pub(crate) fn apply(self, bytes: u8, old: u64, operand: u64, compared: u64) -> u64 {
         let signed = |value: u64| match bytes {
             4 => i64::from(value as i32),
             _ => value as i64,

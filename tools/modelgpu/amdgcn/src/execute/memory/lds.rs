@@ -1,10 +1,11 @@
 //! Local data share instructions, and the permutations between lanes that the LDS unit does without
 //! an access to memory.
 
-use super::super::Operation;
+use super::super::{LdsAccess, Operation, Surroundings};
 use super::atomic::AtomicFunction as Function;
 use super::segment::Segment;
 use super::{Action, MemoryOperation, Part};
+use crate::error::Access;
 use crate::isa::Instruction;
 use crate::wave::{LANES, Wave, Words};
 
@@ -220,6 +221,47 @@ const RETURNING_ATOMICS: &[(&str, Operation)] = returning_atomics! {
 };
 
 pub(super) const TABLES: [super::Table; 3] = [ACCESSES, ATOMICS, RETURNING_ATOMICS];
+
+/// Bytes of LDS. Returns `None` beyond it, with a warning: reads there give 0, and hardware drops
+/// writes.
+pub(super) fn words_at<'m>(
+    instruction: &Instruction,
+    wave: &Wave,
+    surroundings: &'m mut Surroundings<'_>,
+    access: Access,
+    address: u32,
+    size: usize,
+) -> Option<&'m mut [u8]> {
+    let start = address as usize;
+    if start + size > surroundings.lds.len() {
+        (surroundings.beyond_lds)(LdsAccess {
+            pc: wave.pc.wrapping_sub(instruction.size.into()),
+            mnemonic: instruction.mnemonic,
+            access,
+            size: size as u64,
+            address: address.into(),
+        });
+        return None;
+    }
+    Some(&mut surroundings.lds[start..start + size])
+}
+
+/// Stores the result of a load that goes to LDS: a dword for each lane, from M0 and the instruction's
+/// offset on.
+pub(super) fn copy(
+    instruction: &Instruction,
+    wave: &Wave,
+    surroundings: &mut Surroundings<'_>,
+    lane: usize,
+    value: u32,
+) {
+    let address = (wave.m0() & 0xffff)
+        .wrapping_add_signed(instruction.immediate)
+        .wrapping_add(4 * lane as u32);
+    if let Some(place) = words_at(instruction, wave, surroundings, Access::Write, address, 4) {
+        place.copy_from_slice(&value.to_le_bytes());
+    }
+}
 
 /// A way to move a register's values between lanes.
 #[derive(Clone, Copy)]

@@ -2,18 +2,26 @@
 
 mod access;
 mod atomic;
+mod buffer;
+mod copy;
+mod format;
 mod lds;
+mod local;
+mod resource;
 mod segment;
+mod whole;
 
-use super::{Surroundings, Table, unmodelled};
+use super::{Operation, Surroundings, Table, unmodelled};
 use crate::error::Fault;
 use crate::isa::Instruction;
 use crate::wave::{LANES, Wave};
 use access::LaneAccess;
-use atomic::AtomicFunction;
+pub(crate) use atomic::AtomicFunction;
+pub(super) use resource::BufferResource;
 use segment::Segment;
 
 pub(crate) use segment::PRIVATE_SEGMENT_BUFFER;
+pub(crate) use whole::Span;
 
 /// The semantics of a vector memory instruction.
 #[derive(Clone, Copy)]
@@ -49,6 +57,10 @@ enum Action {
         stride: u8,
     },
     Permute(lds::Permutation),
+    /// Elements of a typed buffer.
+    Typed(buffer::Typed),
+    /// An LDS access of another kind.
+    Local(local::Local),
 }
 
 /// The part of a register that a smaller access uses.
@@ -63,7 +75,11 @@ enum Part {
 }
 
 pub(super) fn tables() -> impl Iterator<Item = Table> {
-    segment::TABLES.into_iter().chain(lds::TABLES)
+    segment::TABLES
+        .into_iter()
+        .chain(buffer::TABLES)
+        .chain(lds::TABLES)
+        .chain([copy::OPERATIONS, local::OPERATIONS])
 }
 
 impl MemoryOperation {
@@ -78,7 +94,22 @@ impl MemoryOperation {
             return Ok(());
         }
         surroundings.memory.refresh();
+        if self.segment == Segment::Buffer
+            && let Some(buffer) = buffer::Buffer::of(instruction, wave)?
+        {
+            return buffer.execute(self.action, instruction, wave, surroundings);
+        }
+        if instruction.buffer.to_lds {
+            return copy::execute(self, instruction, wave, surroundings);
+        }
+        if let Action::Local(local) = self.action {
+            local.execute(instruction, wave, surroundings);
+            return Ok(());
+        }
         let addresses = self.segment.addresses(instruction, wave)?;
+        if whole::execute(self.action, &addresses, instruction, wave, surroundings) {
+            return Ok(());
+        }
         let mut left = wave.exec();
         while left != 0 {
             let lane = left.trailing_zeros() as usize % LANES;
@@ -86,6 +117,7 @@ impl MemoryOperation {
             let (space, address) = addresses.of(lane, instruction, wave);
             let mut target = LaneAccess {
                 instruction,
+                is_lds: self.segment == Segment::Lds,
                 lane,
                 space,
                 surroundings,
@@ -113,7 +145,8 @@ impl MemoryOperation {
                 Action::StoreTwo { bytes, stride } => {
                     target.store_two(wave, address, bytes, stride)?;
                 }
-                Action::Permute(_) => {}
+                Action::Typed(_) => return Err(unmodelled(instruction, "the scratch buffer")),
+                Action::Permute(_) | Action::Local(_) => {}
             }
         }
         Ok(())

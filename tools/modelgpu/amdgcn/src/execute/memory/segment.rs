@@ -1,15 +1,15 @@
 //! Flat, global, scratch and buffer instructions: their mnemonics and their addresses.
 //!
 //! A flat address in an aperture points at LDS or scratch. On gfx90a, LLVM uses buffer instructions
-//! for scratch only. Their resource is the private segment buffer in the kernel's first SGPRs.
+//! for scratch. Their resource is the private segment buffer in the kernel's first SGPRs.
 //! [`PRIVATE_SEGMENT_BUFFER`] holds its contents here.
 
 use super::super::value::Kind;
 use super::super::{Operation, scalar_source};
 use super::atomic::AtomicFunction as Function;
-use super::{Action, MemoryOperation, Part, Table, unmodelled};
+use super::{Action, MemoryOperation, Part, Table};
 use crate::error::{Fault, Space};
-use crate::isa::{Instruction, Operand};
+use crate::isa::Instruction;
 use crate::wave::{LANES, Wave};
 
 /// A buffer resource for scratch: all of memory, swizzled, from base 0, to which a kernel's
@@ -261,10 +261,6 @@ macro_rules! atomics {
                 atomic($segment, Function::PackedHalfAdd, 4),
             ),
             (
-                concat!($prefix, "_atomic_pk_add_bf16"),
-                atomic($segment, Function::PackedBrainAdd, 4),
-            ),
-            (
                 concat!($prefix, "_atomic_add_f64"),
                 atomic($segment, Function::FloatAdd, 8),
             ),
@@ -280,25 +276,36 @@ macro_rules! atomics {
     };
 }
 
-pub(super) const TABLES: [Table; 6] = [
+pub(super) const TABLES: [Table; 8] = [
     loads_and_stores!("flat", Segment::Flat),
     loads_and_stores!("global", Segment::Global),
     loads_and_stores!("scratch", Segment::Scratch),
     loads_and_stores!("buffer", Segment::Buffer),
     atomics!("flat", Segment::Flat),
     atomics!("global", Segment::Global),
+    atomics!("buffer", Segment::Buffer),
+    &[
+        (
+            "flat_atomic_pk_add_bf16",
+            atomic(Segment::Flat, Function::PackedBrainAdd, 4),
+        ),
+        (
+            "global_atomic_pk_add_bf16",
+            atomic(Segment::Global, Function::PackedBrainAdd, 4),
+        ),
+    ],
 ];
 
 /// The part of one instruction's addresses that all lanes share.
 pub(super) struct Addresses {
-    segment: Segment,
+    pub segment: Segment,
     /// Added to each lane's own part.
-    base: u64,
+    pub base: u64,
     /// The width of the lane's part: 64 bits, 32 bits, or none.
-    vector: VectorPart,
+    pub vector: VectorPart,
 }
 
-enum VectorPart {
+pub(super) enum VectorPart {
     Absent,
     Word,
     Pair,
@@ -330,16 +337,7 @@ impl Segment {
             }
             Self::Scratch => (offset, optional_vector),
             Self::Buffer => {
-                let resource: [u32; 4] = std::array::from_fn(|place| {
-                    wave.word(Operand(instruction.sdst.0 + place as u16))
-                });
-                if resource != PRIVATE_SEGMENT_BUFFER {
-                    return Err(unmodelled(
-                        instruction,
-                        "a buffer other than the scratch buffer",
-                    ));
-                }
-                // The scalar offset is not swizzled: it counts bytes of the whole wave.
+                // `buffer.rs` has all buffers other than the scratch buffer. The scalar offset is not swizzled: it counts bytes of the whole wave.
                 let scalar = scalar_source(instruction, 2, Kind::B32, wave)? / LANES as u64;
                 (scalar.wrapping_add(offset), optional_vector)
             }

@@ -75,6 +75,31 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("s_bitset0_b64", set_bit(false, Kind::B64)),
     ("s_bitset1_b32", set_bit(true, Kind::B32)),
     ("s_bitset1_b64", set_bit(true, Kind::B64)),
+    // Masks of four pixels' lanes: bits of a four, and fours.
+    (
+        "s_wqm_b32",
+        scalar!(Nonzero, |a: u32| -> u32 { whole_fours(a.into()) as u32 }),
+    ),
+    (
+        "s_wqm_b64",
+        scalar!(Nonzero, |a: u64| -> u64 { whole_fours(a) }),
+    ),
+    (
+        "s_quadmask_b32",
+        scalar!(Nonzero, |a: u32| -> u32 { fours(a.into()) as u32 }),
+    ),
+    (
+        "s_quadmask_b64",
+        scalar!(Nonzero, |a: u64| -> u64 { fours(a) }),
+    ),
+    (
+        "s_bitreplicate_b64_b32",
+        scalar!(Keep, |a: u32| -> u64 {
+            (0..32).fold(0, |bits, place| {
+                bits | (u64::from(a >> place & 1) * 3) << (2 * place)
+            })
+        }),
+    ),
     (
         "s_brev_b32",
         scalar!(Keep, |a: u32| -> u32 { a.reverse_bits() }),
@@ -109,6 +134,10 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         scalar!(Keep, |a: u32| -> u32 { found(a.trailing_zeros(), 32) }),
     ),
     (
+        "s_ff0_i32_b64",
+        scalar!(Keep, |a: u64| -> u32 { found(a.trailing_ones(), 64) }),
+    ),
+    (
         "s_ff1_i32_b64",
         scalar!(Keep, |a: u64| -> u32 { found(a.trailing_zeros(), 64) }),
     ),
@@ -119,6 +148,12 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
         "s_flbit_i32_b64",
         scalar!(Keep, |a: u64| -> u32 { found(a.leading_zeros(), 64) }),
+    ),
+    (
+        "s_flbit_i32_i64",
+        scalar!(Keep, |a: i64| -> u32 {
+            found((a ^ a >> 63).leading_zeros(), 64)
+        }),
     ),
     (
         "s_flbit_i32",
@@ -149,4 +184,18 @@ fn signed_field(value: i64, width: u32) -> i64 {
 /// The position of a bit that a search found; -1 if it found none.
 fn found(place: u32, size: u32) -> u32 {
     if place == size { u32::MAX } else { place }
+}
+
+/// A bit for each four bits that are not all 0.
+fn fours(bits: u64) -> u64 {
+    (0..16)
+        .filter(|place| bits >> (4 * place) & 15 != 0)
+        .fold(0, |mask, place| mask | 1 << place)
+}
+
+/// All four bits of each such four.
+fn whole_fours(bits: u64) -> u64 {
+    (0..16)
+        .filter(|place| bits >> (4 * place) & 15 != 0)
+        .fold(0, |mask, place| mask | 15 << (4 * place))
 }

@@ -21,6 +21,10 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         "s_cmovk_i32",
         Operation::Scalar(ScalarOperation::ConditionalMove(Kind::B32)),
     ),
+    ("s_movrels_b32", relative(Kind::B32, true)),
+    ("s_movrels_b64", relative(Kind::B64, true)),
+    ("s_movreld_b32", relative(Kind::B32, false)),
+    ("s_movreld_b64", relative(Kind::B64, false)),
     (
         "s_cselect_b32",
         scalar!(Select, |a: u32, b: u32, scc: bool| -> u32 {
@@ -141,6 +145,10 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         new_exec(|source, exec| source & !exec),
     ),
 ];
+
+const fn relative(kind: Kind, source: bool) -> Operation {
+    Operation::Scalar(ScalarOperation::MoveRelative { kind, source })
+}
 
 const fn old_exec(run: fn(u64, u64) -> u64) -> Operation {
     Operation::Scalar(ScalarOperation::UpdateExec {

@@ -4,12 +4,15 @@ mod arithmetic;
 mod bits;
 mod compare;
 mod logic;
+mod prepared;
 
 use super::value::Kind;
 use super::{Table, scalar_source};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
 use crate::wave::Wave;
+
+pub(crate) use prepared::ScalarStep;
 
 #[derive(Clone, Copy)]
 pub(crate) enum ScalarOperation {
@@ -22,6 +25,8 @@ pub(crate) enum ScalarOperation {
     },
     /// Writes the result only if SCC is set.
     ConditionalMove(Kind),
+    /// Moves between registers, of which M0 is added to the source's or the result's number.
+    MoveRelative { kind: Kind, source: bool },
     /// Sets or clears one bit of the result registers.
     SetBit { set: bool, result: Kind },
     /// Combines EXEC with the source and writes EXEC; the result is the old or the new EXEC.
@@ -144,6 +149,17 @@ impl ScalarOperation {
                 if wave.scc {
                     wave.set_scalar(instruction.dst, kind, value);
                 }
+            }
+            Self::MoveRelative { kind, source } => {
+                let moved = |operand: Operand| Operand(operand.0.wrapping_add(wave.m0() as u16));
+                let mut instruction = *instruction;
+                if source {
+                    instruction.src[0] = moved(instruction.src[0]);
+                } else {
+                    instruction.dst = moved(instruction.dst);
+                }
+                let value = scalar_source(&instruction, 0, kind, wave)?;
+                wave.set_scalar(instruction.dst, kind, value);
             }
             Self::SetBit { set, result } => {
                 let place = scalar_source(instruction, 0, Kind::B32, wave)?;

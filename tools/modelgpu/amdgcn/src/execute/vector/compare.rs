@@ -1,31 +1,29 @@
 //! Comparisons write a bit per lane to a scalar register pair; v_cmpx also writes EXEC.
 
-use std::cmp::Ordering;
-
+use super::super::simd::{CompareFunction, Leveled, Wide, leveled};
 use super::super::value::{Half, Kind};
-use super::super::{Operation, Table, float};
+use super::super::{Operation, Table};
 use super::gather::Gather;
-use super::{VectorOperation, write_mask};
+use super::{VectorOperation, wide, write_mask};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
-use crate::wave::{LANES, Longs, Wave};
+use crate::wave::{LANES, Wave, Words};
 
 #[derive(Clone, Copy)]
-pub(crate) struct Comparison {
-    test: Test,
-    writes_exec: bool,
-}
-
-#[derive(Clone, Copy)]
-enum Test {
+pub(crate) enum Comparison {
     /// True for the relations whose bits are set, among [`LESS`] and the others.
     Relation {
         accepted: u8,
-        run: fn(&[Longs; 3], u8) -> u64,
+        run: Leveled<CompareFunction>,
         kind: Kind,
+        writes_exec: bool,
     },
     /// Compares the class of the first source with the mask in the second.
-    Class(Kind),
+    Class {
+        run: Leveled<CompareFunction>,
+        kind: Kind,
+        writes_exec: bool,
+    },
 }
 
 const LESS: u8 = 1;
@@ -36,20 +34,28 @@ const UNORDERED: u8 = 8;
 /// Compares lane by lane after a conversion of the bits.
 macro_rules! mask_by {
     ($convert:expr) => {
-        |sources, accepted| {
-            let mut mask = 0;
-            for lane in 0..LANES {
-                let (a, b) = ($convert(sources[0][lane]), $convert(sources[1][lane]));
-                let relation = match a.partial_cmp(&b) {
-                    Some(Ordering::Less) => LESS,
-                    Some(Ordering::Equal) => EQUAL,
-                    Some(Ordering::Greater) => GREATER,
-                    None => UNORDERED,
-                };
-                mask |= u64::from(accepted & relation != 0) << lane;
+        leveled!(
+            |first: Wide<'_>, second: Wide<'_>, accepted: u8, flags: &mut Words| -> () {
+                let accepts = |relation| 0u32.wrapping_sub((accepted & relation != 0).into());
+                let less = accepts(LESS);
+                let equal = accepts(EQUAL);
+                let greater = accepts(GREATER);
+                let unordered = accepts(UNORDERED);
+                for lane in 0..LANES {
+                    let (a, b) = ($convert(first.bits(lane)), $convert(second.bits(lane)));
+                    let flag = if a < b {
+                        less
+                    } else if a > b {
+                        greater
+                    } else if a == b {
+                        equal
+                    } else {
+                        unordered
+                    };
+                    flags[lane] = flag;
+                }
             }
-            mask
-        }
+        )
     };
 }
 
@@ -104,21 +110,24 @@ macro_rules! integer_relations {
 
 const fn relation(
     accepted: u8,
-    run: fn(&[Longs; 3], u8) -> u64,
+    run: Leveled<CompareFunction>,
     kind: Kind,
     writes_exec: bool,
 ) -> Operation {
-    let test = Test::Relation {
+    Operation::Vector(VectorOperation::Compare(Comparison::Relation {
         accepted,
         run,
         kind,
-    };
-    Operation::Vector(VectorOperation::Compare(Comparison { test, writes_exec }))
+        writes_exec,
+    }))
 }
 
-const fn class(kind: Kind, writes_exec: bool) -> Operation {
-    let test = Test::Class(kind);
-    Operation::Vector(VectorOperation::Compare(Comparison { test, writes_exec }))
+const fn class(run: Leveled<CompareFunction>, kind: Kind, writes_exec: bool) -> Operation {
+    Operation::Vector(VectorOperation::Compare(Comparison::Class {
+        run,
+        kind,
+        writes_exec,
+    }))
 }
 
 /// One table per type.
@@ -141,12 +150,12 @@ pub(super) const TABLES: [Table; 10] = [
     integer_relations!("i64", mask_by!(|bits| bits as i64), Kind::I64),
     integer_relations!("u64", mask_by!(|bits| bits), Kind::B64),
     &[
-        ("v_cmp_class_f16", class(Kind::F16, false)),
-        ("v_cmpx_class_f16", class(Kind::F16, true)),
-        ("v_cmp_class_f32", class(Kind::F32, false)),
-        ("v_cmpx_class_f32", class(Kind::F32, true)),
-        ("v_cmp_class_f64", class(Kind::F64, false)),
-        ("v_cmpx_class_f64", class(Kind::F64, true)),
+        ("v_cmp_class_f16", class(HALF_CLASS, Kind::F16, false)),
+        ("v_cmpx_class_f16", class(HALF_CLASS, Kind::F16, true)),
+        ("v_cmp_class_f32", class(SINGLE_CLASS, Kind::F32, false)),
+        ("v_cmpx_class_f32", class(SINGLE_CLASS, Kind::F32, true)),
+        ("v_cmp_class_f64", class(DOUBLE_CLASS, Kind::F64, false)),
+        ("v_cmpx_class_f64", class(DOUBLE_CLASS, Kind::F64, true)),
     ],
 ];
 
@@ -154,36 +163,68 @@ impl Comparison {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
         let gather = Gather::new(instruction, wave)?;
         let lanes = gather.lanes();
-        let mask = match self.test {
-            Test::Relation {
+        let (mask, writes_exec) = match self {
+            Self::Relation {
                 accepted,
                 run,
                 kind,
-            } => run(&gather.all_longs([kind, kind, Kind::None])?, accepted),
-            Test::Class(kind) => {
-                let [values, masks, _] = gather.all_longs([kind, Kind::B32, Kind::None])?;
-                (0..LANES)
-                    .filter(|lane| masks[*lane] >> class_of(kind, values[*lane]) & 1 == 1)
-                    .fold(0, |mask, lane| mask | 1 << lane)
+                writes_exec,
+            } => {
+                let sources = gather.all_halves([kind, kind, Kind::None])?;
+                let [a, b, _] = wide(&sources);
+                let mut flags = [0; LANES];
+                run.select(wave.simd).call([a, b], accepted, &mut flags);
+                (wave.simd.pack(&flags), writes_exec)
+            }
+            Self::Class {
+                run,
+                kind,
+                writes_exec,
+            } => {
+                let sources = gather.all_halves([kind, Kind::B32, Kind::None])?;
+                let [values, masks, _] = wide(&sources);
+                let mut flags = [0; LANES];
+                run.select(wave.simd).call([values, masks], 0, &mut flags);
+                (wave.simd.pack(&flags), writes_exec)
             }
         };
         write_mask(instruction, wave, mask & lanes);
-        if self.writes_exec {
+        if writes_exec {
             wave.set_pair(Operand::EXEC, mask & lanes);
         }
         Ok(())
     }
 }
 
-fn class_of(kind: Kind, bits: u64) -> u32 {
-    let quiet_bit = match kind {
-        Kind::F16 => 9,
-        Kind::F32 => 22,
-        _ => 51,
+/// Tests the class of a number, 0 to 9 as v_cmp_class numbers them, against a mask of classes.
+macro_rules! class_by {
+    ($Bits:ident, $bits:literal, fraction: $fraction:literal) => {
+        leveled!(
+            |values: Wide<'_>, masks: Wide<'_>, accepted: u8, flags: &mut Words| -> () {
+                const SIGN: $Bits = 1 << ($bits - 1);
+                const NORMAL: $Bits = 1 << $fraction;
+                const INFINITY: $Bits = SIGN - NORMAL;
+                for lane in 0..LANES {
+                    let bits = values.bits(lane) as $Bits & (SIGN | (SIGN - 1));
+                    let magnitude = bits & !SIGN;
+                    // From 0: zero, denormal, normal, infinity.
+                    let distance = u32::from(magnitude != 0)
+                        + u32::from(magnitude >= NORMAL)
+                        + u32::from(magnitude >= INFINITY);
+                    let number = if bits & SIGN == 0 {
+                        6 + distance
+                    } else {
+                        5 - distance
+                    };
+                    let quiet = (bits >> ($fraction - 1)) as u32 & 1;
+                    let class = if magnitude > INFINITY { quiet } else { number };
+                    flags[lane] = 0u32.wrapping_sub(masks.low[lane] >> class & 1);
+                }
+            }
+        )
     };
-    float::class(
-        kind.decode_float(bits),
-        bits >> quiet_bit & 1 == 1,
-        kind.is_denormal(bits),
-    )
 }
+
+const HALF_CLASS: Leveled<CompareFunction> = class_by!(u32, 16, fraction: 10);
+const SINGLE_CLASS: Leveled<CompareFunction> = class_by!(u32, 32, fraction: 23);
+const DOUBLE_CLASS: Leveled<CompareFunction> = class_by!(u64, 64, fraction: 52);

@@ -2,9 +2,11 @@
 //! the pseudocode in the instruction set guides. v_div_scale brings denominator and numerator into
 //! a range in which the iteration neither overflows nor loses bits. v_div_fmas undoes the scaling
 //! in the last step. v_div_fixup handles zeros, infinities and NaNs.
+//!
+//! The functions choose between values instead of branching, so that the host's vectors run them.
 
+use super::super::Operation;
 use super::super::value::{Half, Value};
-use super::super::{Operation, float};
 use super::{CarryDirection, VectorOperation, carry, kinds, vector};
 use crate::wave::LANES;
 
@@ -15,10 +17,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
                      b: f32,
                      c: f32,
                      _unused: bool|
-         -> (f32, bool) {
-            let (scaled, flag) = SINGLE.scale(a.into(), b.into(), c.into());
-            (scaled as f32, flag)
-        }),
+         -> (f32, bool) { single::scale(a, b, c) }),
     ),
     (
         "v_div_scale_f64",
@@ -26,46 +25,31 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
                      b: f64,
                      c: f64,
                      _unused: bool|
-         -> (f64, bool) { DOUBLE.scale(a, b, c) }),
+         -> (f64, bool) { double::scale(a, b, c) }),
     ),
     (
         "v_div_fmas_f32",
         carry!(In, |a: f32, b: f32, c: f32, scaled: bool| -> (f32, bool) {
-            let sum = a.mul_add(b, c);
-            let unscale = SINGLE.unscale_exponent(c.into());
-            (
-                if scaled {
-                    float::ldexp(sum.into(), unscale) as f32
-                } else {
-                    sum
-                },
-                false,
-            )
+            (single::unscale(a.mul_add(b, c), c, scaled), false)
         }),
     ),
     (
         "v_div_fmas_f64",
         carry!(In, |a: f64, b: f64, c: f64, scaled: bool| -> (f64, bool) {
-            let sum = a.mul_add(b, c);
-            (
-                if scaled {
-                    float::ldexp(sum, DOUBLE.unscale_exponent(c))
-                } else {
-                    sum
-                },
-                false,
-            )
+            (double::unscale(a.mul_add(b, c), c, scaled), false)
         }),
     ),
     (
         "v_div_fixup_f32",
         vector!(Word, |a: f32, b: f32, c: f32| -> f32 {
-            fixup(a.into(), b.into(), c.into()) as f32
+            single::fixup(a, b, c)
         }),
     ),
     (
         "v_div_fixup_f64",
-        vector!(Long, |a: f64, b: f64, c: f64| -> f64 { fixup(a, b, c) }),
+        vector!(Long, |a: f64, b: f64, c: f64| -> f64 {
+            double::fixup(a, b, c)
+        }),
     ),
     (
         "v_div_fixup_f16",
@@ -83,116 +67,152 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
 
 fn fixup_half(a: Half, b: Half, c: Half) -> Half {
     let [a, b, c] = [a, b, c].map(|half| half.to_f32().into());
-    Half::from_f64(fixup(a, b, c))
+    Half::from_f64(double::fixup(a, b, c))
 }
 
-/// The constants of a format. Single precision is computed in double, which holds its denormals and
-/// the scaled values exactly.
-struct Format {
-    /// Unbiased exponent of the smallest normal number.
-    min_exponent: i32,
-    /// v_div_scale scales up a numerator with at most this biased exponent.
-    tiny_numerator: i32,
-    /// With at least this difference of the exponents, the quotient may overflow.
-    large_quotient: i32,
-    /// The power of two of the scaling.
-    scale: i32,
-}
+macro_rules! division {
+    (
+        $name:ident, $Float:ident, $Bits:ident,
+        // Bits of the fraction, and the exponent field of 1.
+        fraction: $fraction:literal, bias: $bias:literal,
+        // v_div_scale scales up a numerator with at most this biased exponent.
+        tiny: $tiny:literal,
+        // With at least this difference of the exponents, the quotient may overflow.
+        large: $large:literal,
+        // The power of two of the scaling, and its inverse.
+        scale: $scale:expr, $inverse:expr,
+        // Tells whether the quotient of two numbers is denormal.
+        denormal: $denormal:ident
+    ) => {
+        mod $name {
+            const SIGN: $Bits = 1 << ($Bits::BITS - 1);
+            const EXPONENTS: i32 = 2 * $bias + 1;
 
-const SINGLE: Format = Format {
-    min_exponent: -126,
-    tiny_numerator: 23,
-    large_quotient: 96,
-    scale: 64,
-};
-const DOUBLE: Format = Format {
-    min_exponent: -1022,
-    tiny_numerator: 53,
-    large_quotient: 768,
-    scale: 128,
-};
-
-impl Format {
-    /// Scales `value`, which is the denominator or the numerator. The flag says that v_div_fmas
-    /// must scale the quotient back.
-    fn scale(&self, value: f64, denominator: f64, numerator: f64) -> (f64, bool) {
-        if denominator == 0.0 || numerator == 0.0 {
-            return (f64::NAN, false);
-        }
-        let scaled_up = float::ldexp(value, self.scale);
-        let difference = self.biased_exponent(numerator) - self.biased_exponent(denominator);
-        let scale_if = |wanted: bool| (if wanted { scaled_up } else { value }, true);
-        if difference >= self.large_quotient {
-            return scale_if(value == denominator);
-        }
-        if self.is_denormal(denominator) {
-            return (scaled_up, false);
-        }
-        match (
-            self.is_denormal(1.0 / denominator),
-            self.is_denormal(numerator / denominator),
-        ) {
-            (true, true) => scale_if(value == denominator),
-            (true, false) => (float::ldexp(value, -self.scale), false),
-            (false, true) => scale_if(value == numerator),
-            (false, false) if self.biased_exponent(numerator) <= self.tiny_numerator => {
-                (scaled_up, false)
+            /// The exponent field.
+            #[inline(always)]
+            fn exponent(value: $Float) -> i32 {
+                (value.to_bits() >> $fraction) as i32 & EXPONENTS
             }
-            (false, false) => (value, false),
-        }
-    }
 
-    /// The power of two that v_div_fmas applies. A large addend shows that the quotient was scaled
-    /// down.
-    fn unscale_exponent(&self, addend: f64) -> i32 {
-        let bias = 1 - self.min_exponent;
-        if self.biased_exponent(addend) > bias {
-            self.scale
-        } else {
-            -self.scale
-        }
-    }
+            /// Scales `value`, which is the denominator or the numerator. The flag says that
+            /// v_div_fmas must scale the quotient back.
+            #[inline(always)]
+            pub(super) fn scale(
+                value: $Float,
+                denominator: $Float,
+                numerator: $Float,
+            ) -> ($Float, bool) {
+                // 2 to $bias - 1, whose reciprocal is the smallest normal number.
+                const LARGE_DENOMINATOR: $Float = 1.0 / $Float::MIN_POSITIVE;
+                let is_large = exponent(numerator) - exponent(denominator) >= $large;
+                let is_denormal = exponent(denominator) == 0;
+                let reciprocal_is_denormal = (denominator.abs() > LARGE_DENOMINATOR)
+                    & (denominator.abs() < $Float::INFINITY);
+                let quotient_is_denormal = super::$denormal(denominator, numerator);
+                let is_denominator = value == denominator;
+                let is_numerator = value == numerator;
+                let is_usual = !is_large & !is_denormal;
+                let up = (is_large & is_denominator)
+                    | (!is_large & is_denormal)
+                    | (is_usual & reciprocal_is_denormal & quotient_is_denormal & is_denominator)
+                    | (is_usual & !reciprocal_is_denormal & quotient_is_denormal & is_numerator)
+                    | (is_usual
+                        & !reciprocal_is_denormal
+                        & !quotient_is_denormal
+                        & (exponent(numerator) <= $tiny));
+                let down = is_usual & reciprocal_is_denormal & !quotient_is_denormal;
+                let factor = if up {
+                    $scale
+                } else if down {
+                    $inverse
+                } else {
+                    1.0
+                };
+                let is_zero = (denominator == 0.0) | (numerator == 0.0);
+                let scaled = if is_zero { $Float::NAN } else { value * factor };
+                (
+                    scaled,
+                    !is_zero & (is_large | is_usual & quotient_is_denormal),
+                )
+            }
 
-    /// The exponent field in the format.
-    fn biased_exponent(&self, value: f64) -> i32 {
-        if value == 0.0 || self.is_denormal(value) {
-            return 0;
-        }
-        if !value.is_finite() {
-            return 2 * (1 - self.min_exponent) + 1;
-        }
-        float::frexp(value).1 - self.min_exponent
-    }
+            /// Undoes the scaling of a quotient. A large addend shows that it was scaled down.
+            #[inline(always)]
+            pub(super) fn unscale(sum: $Float, addend: $Float, scaled: bool) -> $Float {
+                let factor = if exponent(addend) > $bias {
+                    $scale
+                } else {
+                    $inverse
+                };
+                sum * if scaled { factor } else { 1.0 }
+            }
 
-    fn is_denormal(&self, value: f64) -> bool {
-        // Before rounding, a single-precision quotient is below its smallest normal number.
-        value != 0.0 && value.abs() < float::ldexp(1.0, self.min_exponent)
-    }
-}
-
-/// The quotient, with the special cases put right.
-fn fixup(quotient: f64, denominator: f64, numerator: f64) -> f64 {
-    if numerator.is_nan() {
-        return numerator;
-    }
-    if denominator.is_nan() {
-        return denominator;
-    }
-    if denominator == 0.0 && numerator == 0.0
-        || denominator.is_infinite() && numerator.is_infinite()
-    {
-        return -f64::NAN;
-    }
-    let magnitude = if denominator == 0.0 || numerator.is_infinite() {
-        f64::INFINITY
-    } else if denominator.is_infinite() || numerator == 0.0 {
-        0.0
-    } else if !quotient.is_finite() {
-        // The iteration overflowed on the way. The published pseudocode would lose the quotient.
-        (numerator / denominator).abs()
-    } else {
-        quotient.abs()
+            /// The quotient, with the special cases put right.
+            #[inline(always)]
+            pub(super) fn fixup(
+                quotient: $Float,
+                denominator: $Float,
+                numerator: $Float,
+            ) -> $Float {
+                const QUIET: $Bits = 1 << ($fraction - 1);
+                let infinity = $Float::INFINITY;
+                let (over, under) = (numerator.abs(), denominator.abs());
+                let quiet = |nan: $Float| $Float::from_bits(nan.to_bits() | QUIET);
+                let is_undefined =
+                    (under == 0.0) & (over == 0.0) | (under == infinity) & (over == infinity);
+                // If the iteration overflowed on the way, the published pseudocode would lose the
+                // quotient.
+                let usual = if quotient.abs() < infinity {
+                    quotient.abs()
+                } else {
+                    (numerator / denominator).abs()
+                };
+                let magnitude = if (under == 0.0) | (over == infinity) {
+                    infinity
+                } else if (under == infinity) | (over == 0.0) {
+                    0.0
+                } else {
+                    usual
+                };
+                let sign = (denominator.to_bits() ^ numerator.to_bits()) & SIGN;
+                let signed = $Float::from_bits(magnitude.to_bits() & !SIGN | sign);
+                if numerator.is_nan() {
+                    quiet(numerator)
+                } else if denominator.is_nan() {
+                    quiet(denominator)
+                } else if is_undefined {
+                    -$Float::NAN
+                } else {
+                    signed
+                }
+            }
+        }
     };
-    let negative = denominator.is_sign_negative() != numerator.is_sign_negative();
-    if negative { -magnitude } else { magnitude }
 }
+
+/// Double precision holds the product of a denominator and a power of two exactly, so no quotient
+/// needs to be rounded.
+#[inline(always)]
+fn is_denormal_single(denominator: f32, numerator: f32) -> bool {
+    let limit = f64::from(denominator.abs()) * f64::from(f32::MIN_POSITIVE);
+    (f64::from(numerator.abs()) < limit) & (denominator.abs() < f32::INFINITY) & (numerator != 0.0)
+}
+
+#[inline(always)]
+fn is_denormal_double(denominator: f64, numerator: f64) -> bool {
+    let quotient = (numerator / denominator).abs();
+    (quotient != 0.0) & (quotient < f64::MIN_POSITIVE)
+}
+
+division!(
+    single, f32, u32,
+    fraction: 23, bias: 127, tiny: 23, large: 96,
+    scale: f32::from_bits((127 + 64) << 23), f32::from_bits((127 - 64) << 23),
+    denormal: is_denormal_single
+);
+division!(
+    double, f64, u64,
+    fraction: 52, bias: 1023, tiny: 53, large: 768,
+    scale: f64::from_bits((1023 + 128) << 52), f64::from_bits((1023 - 128) << 52),
+    denormal: is_denormal_double
+);

@@ -31,27 +31,41 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         "v_cvt_pk_bf8_f32",
         vector!(Word, |a: f32, b: f32| -> u16 { BF8.encode_two(a, b) }),
     ),
+    // The second source is a random number.
+    (
+        "v_cvt_sr_fp8_f32",
+        vector!(Word, |a: f32, b: u32| -> u32 {
+            FP8.encode_randomly(a, b).into()
+        }),
+    ),
+    (
+        "v_cvt_sr_bf8_f32",
+        vector!(Word, |a: f32, b: u32| -> u32 {
+            BF8.encode_randomly(a, b).into()
+        }),
+    ),
 ];
 
 const NAN: u8 = 0x80;
 
 /// The use of the 7 bits behind the sign.
-struct Format {
+#[derive(Clone, Copy)]
+pub(super) struct Format {
     fraction: u32,
     bias: i32,
 }
 
-const FP8: Format = Format {
+pub(super) const FP8: Format = Format {
     fraction: 3,
     bias: 8,
 };
-const BF8: Format = Format {
+pub(super) const BF8: Format = Format {
     fraction: 2,
     bias: 16,
 };
 
 impl Format {
-    fn decode(&self, byte: u8) -> f32 {
+    pub(super) fn decode(&self, byte: u8) -> f32 {
         if byte == NAN {
             return f32::NAN;
         }
@@ -75,17 +89,42 @@ impl Format {
         // The distance between neighbouring numbers.
         let unit = exponent.max(1 - self.bias) - self.fraction as i32;
         let units = float::ldexp(magnitude, -unit).round_ties_even();
+        if value.is_nan() {
+            return NAN;
+        }
+        self.pack(unit, units, value.is_sign_negative())
+    }
+
+    /// The bits of `units` times 2 to the power `unit`, NaN if that is too large.
+    fn pack(&self, unit: i32, units: f64, negative: bool) -> u8 {
         // Counted in units, a normal number has its leading 1 above the fraction. So the addition
         // carries into the exponent.
         let exponent = (unit + self.fraction as i32 + self.bias - 1) << self.fraction;
         let bits = f64::from(exponent) + units;
-        if value.is_nan() || bits > 127.0 {
+        if bits > 127.0 {
             return NAN;
         }
         if units == 0.0 {
             return 0;
         }
-        bits as u8 | u8::from(value.is_sign_negative()) << 7
+        bits as u8 | u8::from(negative) << 7
+    }
+
+    /// Adds the high bits of a random number below the fraction's last bit, and truncates. In front
+    /// of that, a number in the range of denormal ones loses the bits that a normal one lacks.
+    fn encode_randomly(&self, value: f32, random: u32) -> u8 {
+        if !value.is_finite() {
+            return NAN;
+        }
+        /// Fraction bits of single precision.
+        const FRACTION: u32 = 23;
+        let dropped = FRACTION - self.fraction;
+        let magnitude = f64::from(value.abs());
+        let exponent = float::frexp(magnitude).1 - 1;
+        let unit = exponent.max(1 - self.bias) - self.fraction as i32;
+        let parts = float::ldexp(magnitude, dropped as i32 - unit) as u64;
+        let units = (parts + u64::from(random >> (32 - dropped))) >> dropped;
+        self.pack(unit, units as f64, value.is_sign_negative())
     }
 
     fn decode_two(&self, word: u32) -> u64 {

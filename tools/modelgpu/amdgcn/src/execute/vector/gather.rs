@@ -95,6 +95,16 @@ impl<'a> Gather<'a> {
         Ok(longs)
     }
 
+    /// All sources, as low and high halves.
+    pub(super) fn all_halves(&self, kinds: [Kind; 3]) -> Result<[[Words; 2]; 3], Fault> {
+        Ok(self.all_longs(kinds)?.map(|longs| {
+            [
+                longs.map(|long| long as u32),
+                longs.map(|long| (long >> 32) as u32),
+            ]
+        }))
+    }
+
     fn longs(&self, place: usize, kind: Kind, longs: &mut Longs) -> Result<(), Fault> {
         if !kind.is_long() {
             let mut words = [0; LANES];

@@ -141,6 +141,37 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
             rounded(float::min(real(a), real(b)))
         }),
     ),
+    // Multiply-adds that round twice.
+    (
+        "v_mad_f16",
+        vector!(Word, |a: Half, b: Half, c: Half| -> Half {
+            multiply_add(a, b, c)
+        }),
+    ),
+    (
+        "v_mad_legacy_f16",
+        vector!(Word, |a: Half, b: Half, c: Half| -> Half {
+            multiply_add(a, b, c)
+        }),
+    ),
+    (
+        "v_mac_f16",
+        vector!(Word, |a: Half, b: Half, c: Half| -> Half {
+            multiply_add(a, b, c)
+        }),
+    ),
+    (
+        "v_madmk_f16",
+        vector!(Word, |a: Half, b: Half, c: Half| -> Half {
+            multiply_add(a, b, c)
+        }),
+    ),
+    (
+        "v_madak_f16",
+        vector!(Word, |a: Half, b: Half, c: Half| -> Half {
+            multiply_add(a, b, c)
+        }),
+    ),
     (
         "v_fma_f16",
         vector!(Word, |a: Half, b: Half, c: Half| -> Half {
@@ -283,6 +314,10 @@ fn real(half: Half) -> f64 {
 /// that it only decides the direction from a number that is no tie.
 fn rounded(value: f64) -> Half {
     Half::from_f64(value)
+}
+
+fn multiply_add(a: Half, b: Half, c: Half) -> Half {
+    rounded(real(rounded(real(a) * real(b))) + real(c))
 }
 
 /// The hardware counts angles in full turns; only the fraction of a turn matters.

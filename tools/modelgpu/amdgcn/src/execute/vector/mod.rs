@@ -10,12 +10,17 @@ mod eight;
 mod gather;
 mod half;
 mod integer;
+mod matrix;
+mod media;
 mod mixed;
 mod packed;
+mod prepared;
 mod real;
+mod rounding;
 mod scatter;
 mod trigonometry;
 
+use super::simd::{CarryFunction, Leveled, LongsFunction, Wide, WordsFunction};
 use super::value::Kind;
 use super::{Table, unmodelled};
 use crate::error::Fault;
@@ -23,34 +28,30 @@ use crate::isa::{Instruction, Operand};
 use crate::wave::{LANES, Longs, Wave, Words};
 use gather::Gather;
 
-/// Maps all lanes' sources to their results.
-type RunWords = fn(&[Words; 3], &mut Words);
-type RunLongs = fn(&[Longs; 3], &mut Longs);
-/// Maps all lanes' sources, with one carry bit in and one out per lane.
-type RunCarry = fn(&[Longs; 3], u64, &mut Longs) -> u64;
+pub(crate) use prepared::VectorStep;
 
 /// The semantics of a vector instruction, for one whole wave.
 #[derive(Clone, Copy)]
 pub(crate) enum VectorOperation {
     /// Sources and result of at most 32 bits.
     Words {
-        run: RunWords,
+        run: Leveled<WordsFunction>,
         /// The saturating form, for an integer operation with the clamp modifier.
-        clamped: Option<RunWords>,
+        clamped: Option<Leveled<WordsFunction>>,
         sources: [Kind; 3],
         result: Kind,
     },
     /// At least one source or the result has 64 bits.
     Longs {
-        run: RunLongs,
+        run: Leveled<LongsFunction>,
         sources: [Kind; 3],
         result: Kind,
     },
     /// Has a carry bit per lane in a scalar register pair.
     Carry {
-        run: RunCarry,
+        run: Leveled<CarryFunction>,
         /// The saturating form, for the clamp modifier.
-        clamped: Option<RunCarry>,
+        clamped: Option<Leveled<CarryFunction>>,
         sources: [Kind; 3],
         result: Kind,
         direction: CarryDirection,
@@ -59,8 +60,11 @@ pub(crate) enum VectorOperation {
     Packed(packed::Packed),
     Mixed(mixed::MixedResult),
     Dot(dot::Dot),
+    Matrix(matrix::Matrix),
     /// v_swap_b32: exchanges two registers.
     Swap,
+    /// v_mqsad_u32_u8: has a result and a source of four registers.
+    FourSums,
 }
 
 /// The direction of the carry bit per lane.
@@ -79,6 +83,7 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
         eight::OPERATIONS,
         half::OPERATIONS,
         integer::OPERATIONS,
+        media::OPERATIONS,
         mixed::OPERATIONS,
         packed::OPERATIONS,
         real::OPERATIONS,
@@ -86,55 +91,99 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
     ]
     .into_iter()
     .chain(compare::TABLES)
+    .chain(matrix::TABLES)
 }
 
 /// Makes a vector operation from a closure over one lane. The types give the kinds of the operands.
 /// `Word` if nothing is wider than 32 bits, `Long` otherwise.
 macro_rules! vector {
     ($size:ident, |$a:ident: $A:ty| -> $R:ty $body:block) => {
-        vector!(@ $size, [$A], $R, |sources, lane| {
-            let $a = <$A as Value>::from_bits(sources[0][lane].into());
+        vector!(@ $size, [$A], $R, |first, second, third, lane| {
+            let $a = <$A as Value>::from_bits($crate::execute::vector::bits!($size, first, lane));
             $body
         })
     };
     ($size:ident, |$a:ident: $A:ty, $b:ident: $B:ty| -> $R:ty $body:block) => {
-        vector!(@ $size, [$A, $B], $R, |sources, lane| {
-            let $a = <$A as Value>::from_bits(sources[0][lane].into());
-            let $b = <$B as Value>::from_bits(sources[1][lane].into());
+        vector!(@ $size, [$A, $B], $R, |first, second, third, lane| {
+            let $a = <$A as Value>::from_bits($crate::execute::vector::bits!($size, first, lane));
+            let $b = <$B as Value>::from_bits($crate::execute::vector::bits!($size, second, lane));
             $body
         })
     };
     ($size:ident, |$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty| -> $R:ty $body:block) => {
-        vector!(@ $size, [$A, $B, $C], $R, |sources, lane| {
-            let $a = <$A as Value>::from_bits(sources[0][lane].into());
-            let $b = <$B as Value>::from_bits(sources[1][lane].into());
-            let $c = <$C as Value>::from_bits(sources[2][lane].into());
+        vector!(@ $size, [$A, $B, $C], $R, |first, second, third, lane| {
+            let $a = <$A as Value>::from_bits($crate::execute::vector::bits!($size, first, lane));
+            let $b = <$B as Value>::from_bits($crate::execute::vector::bits!($size, second, lane));
+            let $c = <$C as Value>::from_bits($crate::execute::vector::bits!($size, third, lane));
             $body
         })
     };
-    (@ Word, $types:tt, $R:ty, |$sources:ident, $lane:ident| $body:block) => {
+    (
+        @ Word, $types:tt, $R:ty,
+        |$first:ident, $second:ident, $third:ident, $lane:ident| $body:block
+    ) => {
         Operation::Vector(VectorOperation::Words {
-            run: |$sources, results| {
-                for $lane in 0..LANES {
-                    let result: $R = $body;
-                    results[$lane] = <$R as Value>::to_bits(result) as u32;
-                }
-            },
+            run: $crate::execute::vector::words!($R, |$first, $second, $third, $lane| $body),
             clamped: None,
             sources: kinds!($types),
             result: <$R as Value>::KIND,
         })
     };
-    (@ Long, $types:tt, $R:ty, |$sources:ident, $lane:ident| $body:block) => {
+    (
+        @ Long, $types:tt, $R:ty,
+        |$first:ident, $second:ident, $third:ident, $lane:ident| $body:block
+    ) => {
         Operation::Vector(VectorOperation::Longs {
-            run: |$sources, results| {
+            run: $crate::execute::simd::leveled!(|
+                $first: $crate::execute::simd::Wide<'_>,
+                $second: $crate::execute::simd::Wide<'_>,
+                $third: $crate::execute::simd::Wide<'_>,
+                results: &mut [$crate::wave::Words; 4]
+            | -> () {
                 for $lane in 0..LANES {
                     let result: $R = $body;
-                    results[$lane] = <$R as Value>::to_bits(result);
+                    $crate::execute::vector::put_bits!($R, results, $lane, result);
                 }
-            },
+            }),
             sources: kinds!($types),
             result: <$R as Value>::KIND,
+        })
+    };
+}
+
+/// The bits of a source in a lane.
+macro_rules! bits {
+    (Word, $source:ident, $lane:ident) => {
+        u64::from($source[$lane])
+    };
+    (Long, $source:ident, $lane:ident) => {
+        $source.bits($lane)
+    };
+}
+
+/// Sets a result of up to 64 bits in a lane.
+macro_rules! put_bits {
+    ($R:ty, $results:ident, $lane:ident, $result:expr) => {
+        let bits = <$R as Value>::to_bits($result);
+        $results[0][$lane] = bits as u32;
+        if const { <$R as Value>::KIND.is_long() } {
+            $results[1][$lane] = (bits >> 32) as u32;
+        }
+    };
+}
+
+/// A function of words from a block over one lane.
+macro_rules! words {
+    ($R:ty, |$first:ident, $second:ident, $third:ident, $lane:ident| $body:block) => {
+        $crate::execute::simd::leveled!(|$first: &$crate::wave::Words,
+                                         $second: &$crate::wave::Words,
+                                         $third: &$crate::wave::Words,
+                                         results: &mut $crate::wave::Words|
+         -> () {
+            for $lane in 0..LANES {
+                let result: $R = $body;
+                results[$lane] = <$R as Value>::to_bits(result) as u32;
+            }
         })
     };
 }
@@ -146,9 +195,9 @@ macro_rules! carry {
         $direction:ident,
         |$a:ident: $A:ty, $b:ident: $B:ty, $in:ident: bool| -> ($R:ty, bool) $body:block
     ) => {
-        carry!(@ $direction, [$A, $B], $R, |sources, lane, $in| {
-            let $a = <$A as Value>::from_bits(sources[0][lane]);
-            let $b = <$B as Value>::from_bits(sources[1][lane]);
+        carry!(@ $direction, [$A, $B], $R, |first, second, third, lane, $in| {
+            let $a = <$A as Value>::from_bits(first.bits(lane));
+            let $b = <$B as Value>::from_bits(second.bits(lane));
             $body
         })
     };
@@ -157,28 +206,19 @@ macro_rules! carry {
         |$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty, $in:ident: bool|
             -> ($R:ty, bool) $body:block
     ) => {
-        carry!(@ $direction, [$A, $B, $C], $R, |sources, lane, $in| {
-            let $a = <$A as Value>::from_bits(sources[0][lane]);
-            let $b = <$B as Value>::from_bits(sources[1][lane]);
-            let $c = <$C as Value>::from_bits(sources[2][lane]);
+        carry!(@ $direction, [$A, $B, $C], $R, |first, second, third, lane, $in| {
+            let $a = <$A as Value>::from_bits(first.bits(lane));
+            let $b = <$B as Value>::from_bits(second.bits(lane));
+            let $c = <$C as Value>::from_bits(third.bits(lane));
             $body
         })
     };
     (
         @ $direction:ident, $types:tt, $R:ty,
-        |$sources:ident, $lane:ident, $in:ident| $body:block
+        |$first:ident, $second:ident, $third:ident, $lane:ident, $in:ident| $body:block
     ) => {
         Operation::Vector(VectorOperation::Carry {
-            run: |$sources, mask, results| {
-                let mut out = 0;
-                for $lane in 0..LANES {
-                    let $in = mask >> $lane & 1 == 1;
-                    let (result, carry): ($R, bool) = $body;
-                    results[$lane] = <$R as Value>::to_bits(result);
-                    out |= u64::from(carry) << $lane;
-                }
-                out
-            },
+            run: $crate::execute::vector::carries!($R, |$first, $second, $third, $lane, $in| $body),
             clamped: None,
             sources: kinds!($types),
             result: <$R as Value>::KIND,
@@ -187,39 +227,59 @@ macro_rules! carry {
     };
 }
 
+/// A function with a carry from a block over one lane, which gives the result and the carry.
+macro_rules! carries {
+    (
+        $R:ty, |$first:ident, $second:ident, $third:ident, $lane:ident, $in:ident| $body:block
+    ) => {
+        $crate::execute::simd::leveled!(|$first: $crate::execute::simd::Wide<'_>,
+                                         $second: $crate::execute::simd::Wide<'_>,
+                                         $third: $crate::execute::simd::Wide<'_>,
+                                         carry: &$crate::wave::Words,
+                                         results: &mut [$crate::wave::Words; 4],
+                                         out: &mut $crate::wave::Words|
+         -> () {
+            for $lane in 0..LANES {
+                let $in = carry[$lane] != 0;
+                let (result, carry): ($R, bool) = $body;
+                $crate::execute::vector::put_bits!($R, results, $lane, result);
+                out[$lane] = 0u32.wrapping_sub(carry.into());
+            }
+        })
+    };
+}
+
 /// Makes an integer operation of at most 32 bits from a closure that gives the exact result. The
 /// result wraps to its type, or saturates with the clamp modifier.
 macro_rules! exact {
     (|$a:ident: $A:ty, $b:ident: $B:ty| -> $R:ty $body:block) => {
-        exact!(@ [$A, $B], $R, |sources, lane| {
-            let $a = <$A as Value>::from_bits(sources[0][lane].into());
-            let $b = <$B as Value>::from_bits(sources[1][lane].into());
+        exact!(@ [$A, $B], $R, |first, second, third, lane| {
+            let $a = <$A as Value>::from_bits(first[lane].into());
+            let $b = <$B as Value>::from_bits(second[lane].into());
             $body
         })
     };
     (|$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty| -> $R:ty $body:block) => {
-        exact!(@ [$A, $B, $C], $R, |sources, lane| {
-            let $a = <$A as Value>::from_bits(sources[0][lane].into());
-            let $b = <$B as Value>::from_bits(sources[1][lane].into());
-            let $c = <$C as Value>::from_bits(sources[2][lane].into());
+        exact!(@ [$A, $B, $C], $R, |first, second, third, lane| {
+            let $a = <$A as Value>::from_bits(first[lane].into());
+            let $b = <$B as Value>::from_bits(second[lane].into());
+            let $c = <$C as Value>::from_bits(third[lane].into());
             $body
         })
     };
-    (@ $types:tt, $R:ty, |$sources:ident, $lane:ident| $body:block) => {
+    (
+        @ $types:tt, $R:ty,
+        |$first:ident, $second:ident, $third:ident, $lane:ident| $body:block
+    ) => {
         Operation::Vector(VectorOperation::Words {
-            run: |$sources, results| {
-                for $lane in 0..LANES {
-                    let exact: i64 = $body;
-                    results[$lane] = <$R as Value>::to_bits(exact as $R) as u32;
-                }
-            },
-            clamped: Some(|$sources, results| {
-                for $lane in 0..LANES {
-                    let exact: i64 = $body;
-                    let limited = exact.clamp(<$R>::MIN.into(), <$R>::MAX.into());
-                    results[$lane] = <$R as Value>::to_bits(limited as $R) as u32;
-                }
+            run: $crate::execute::vector::words!($R, |$first, $second, $third, $lane| {
+                let exact: i64 = $body;
+                exact as $R
             }),
+            clamped: Some($crate::execute::vector::words!($R, |$first, $second, $third, $lane| {
+                let exact: i64 = $body;
+                exact.clamp(<$R>::MIN.into(), <$R>::MAX.into()) as $R
+            })),
             sources: kinds!($types),
             result: <$R as Value>::KIND,
         })
@@ -233,55 +293,49 @@ macro_rules! exact_carry {
         $direction:ident, $exact:ty,
         |$a:ident: $A:ty, $b:ident: $B:ty, $in:ident: bool| -> $R:ty $body:block
     ) => {
-        exact_carry!(@operation $direction, $exact, [$A, $B], $R, |sources, lane, $in| {
-            let $a = <$A as Value>::from_bits(sources[0][lane]);
-            let $b = <$B as Value>::from_bits(sources[1][lane]);
-            $body
-        })
+        exact_carry!(
+            @operation $direction, $exact, [$A, $B], $R,
+            |first, second, third, lane, $in| {
+                let $a = <$A as Value>::from_bits(first.bits(lane));
+                let $b = <$B as Value>::from_bits(second.bits(lane));
+                $body
+            }
+        )
     };
     (
         $direction:ident, $exact:ty,
         |$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty| -> $R:ty $body:block
     ) => {
-        exact_carry!(@operation $direction, $exact, [$A, $B, $C], $R, |sources, lane, _carry| {
-            let $a = <$A as Value>::from_bits(sources[0][lane]);
-            let $b = <$B as Value>::from_bits(sources[1][lane]);
-            let $c = <$C as Value>::from_bits(sources[2][lane]);
-            $body
-        })
+        exact_carry!(
+            @operation $direction, $exact, [$A, $B, $C], $R,
+            |first, second, third, lane, _carry| {
+                let $a = <$A as Value>::from_bits(first.bits(lane));
+                let $b = <$B as Value>::from_bits(second.bits(lane));
+                let $c = <$C as Value>::from_bits(third.bits(lane));
+                $body
+            }
+        )
     };
     (
         @operation $direction:ident, $exact:ty, $types:tt, $R:ty,
-        |$sources:ident, $lane:ident, $in:ident| $body:block
+        |$first:ident, $second:ident, $third:ident, $lane:ident, $in:ident| $body:block
     ) => {
         Operation::Vector(VectorOperation::Carry {
-            run: |$sources, mask, results| {
-                exact_carry!(@lanes $exact, $R, $lane, $in, mask, results, $body, |exact| exact)
-            },
-            clamped: Some(|$sources, mask, results| {
-                exact_carry!(@lanes $exact, $R, $lane, $in, mask, results, $body, |exact| {
-                    exact.clamp(<$R>::MIN.into(), <$R>::MAX.into())
-                })
+            run: $crate::execute::vector::carries!($R, |$first, $second, $third, $lane, $in| {
+                let exact: $exact = $body;
+                let fits = exact >= <$R>::MIN.into() && exact <= <$R>::MAX.into();
+                (exact as $R, !fits)
             }),
+            clamped: Some($crate::execute::vector::carries!($R, |$first, $second, $third, $lane, $in| {
+                let exact: $exact = $body;
+                let fits = exact >= <$R>::MIN.into() && exact <= <$R>::MAX.into();
+                (exact.clamp(<$R>::MIN.into(), <$R>::MAX.into()) as $R, !fits)
+            })),
             sources: kinds!($types),
             result: <$R as Value>::KIND,
             direction: CarryDirection::$direction,
         })
     };
-    (
-        @lanes $exact:ty, $R:ty, $lane:ident, $in:ident, $mask:ident, $results:ident, $body:block,
-        |$number:ident| $limited:expr
-    ) => {{
-        let mut out = 0;
-        for $lane in 0..LANES {
-            let $in = $mask >> $lane & 1 == 1;
-            let $number: $exact = $body;
-            let fits = (<$exact>::from(<$R>::MIN)..=<$R>::MAX.into()).contains(&$number);
-            $results[$lane] = <$R as Value>::to_bits($limited as $R);
-            out |= u64::from(!fits) << $lane;
-        }
-        out
-    }};
 }
 
 /// The operand kinds of one to three types.
@@ -301,10 +355,15 @@ macro_rules! kinds {
     };
 }
 
-use {carry, exact, exact_carry, kinds, vector};
+use {bits, carries, carry, exact, exact_carry, kinds, put_bits, vector, words};
 
 impl VectorOperation {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+        if !wave.mode.rounds_to_nearest()
+            && let Some(done) = rounding::execute(instruction, wave)
+        {
+            return done;
+        }
         match self {
             Self::Words {
                 run,
@@ -320,7 +379,8 @@ impl VectorOperation {
                 }
                 let lanes = gather.lanes();
                 let mut results = [0; LANES];
-                run(&gathered, &mut results);
+                run.select(wave.simd)
+                    .call(gathered.each_ref(), &mut results);
                 scatter::words(instruction, wave, lanes, result, &mut results)
             }
             Self::Longs {
@@ -330,11 +390,11 @@ impl VectorOperation {
             } => {
                 let run = saturating(instruction, result, run, None)?;
                 let gather = Gather::new(instruction, wave)?;
-                let gathered = gather.all_longs(sources)?;
+                let gathered = gather.all_halves(sources)?;
                 let lanes = gather.lanes();
-                let mut results = [0; LANES];
-                run(&gathered, &mut results);
-                scatter::longs(instruction, wave, lanes, result, &mut results)
+                let mut results = [[0; LANES]; 4];
+                run.select(wave.simd).call(wide(&gathered), &mut results);
+                scatter::longs(instruction, wave, lanes, result, &mut join(&results))
             }
             Self::Carry {
                 run,
@@ -345,7 +405,7 @@ impl VectorOperation {
             } => {
                 let run = saturating(instruction, result, run, clamped)?;
                 let gather = Gather::new(instruction, wave)?;
-                let gathered = gather.all_longs(sources)?;
+                let gathered = gather.all_halves(sources)?;
                 let lanes = gather.lanes();
                 let carry_in = match direction {
                     CarryDirection::Out => 0,
@@ -353,9 +413,13 @@ impl VectorOperation {
                     _ if sources[2] != Kind::None => wave.pair(instruction.sdst),
                     _ => wave.pair(instruction.src[2]),
                 };
-                let mut results = [0; LANES];
-                let carry_out = run(&gathered, carry_in, &mut results);
-                scatter::longs(instruction, wave, lanes, result, &mut results)?;
+                let (mut carry, mut out) = ([0; LANES], [0; LANES]);
+                wave.simd.spread(carry_in, &mut carry);
+                let mut results = [[0; LANES]; 4];
+                run.select(wave.simd)
+                    .call(wide(&gathered), &carry, &mut results, &mut out);
+                let carry_out = wave.simd.pack(&out);
+                scatter::longs(instruction, wave, lanes, result, &mut join(&results))?;
                 if direction != CarryDirection::In {
                     write_mask(instruction, wave, carry_out & lanes);
                 }
@@ -365,9 +429,20 @@ impl VectorOperation {
             Self::Packed(packed) => packed.execute(instruction, wave),
             Self::Mixed(result) => result.execute(instruction, wave),
             Self::Dot(dot) => dot.execute(instruction, wave),
+            Self::Matrix(matrix) => matrix.execute(instruction, wave),
             Self::Swap => swap(instruction, wave),
+            Self::FourSums => media::four_wide_sums(instruction, wave),
         }
     }
+}
+
+/// Sources of two registers each.
+fn wide(halves: &[[Words; 2]; 3]) -> [Wide<'_>; 3] {
+    halves.each_ref().map(|[low, high]| Wide { low, high })
+}
+
+fn join(halves: &[Words; 4]) -> Longs {
+    std::array::from_fn(|lane| u64::from(halves[0][lane]) | u64::from(halves[1][lane]) << 32)
 }
 
 /// The function that an instruction needs: `clamped` if it has the clamp modifier and an integer

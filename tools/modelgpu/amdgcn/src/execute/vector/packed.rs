@@ -1,10 +1,12 @@
 //! Packed arithmetic (VOP3P) computes two results from two halves of each source. The op_sel
 //! modifiers select each half. Halves are 32 bits of a register pair, or 16 bits of a register.
 
+use super::super::simd::{Leveled, WordsFunction, leveled};
 use super::super::value::{Half, Kind};
 use super::super::{Operation, float, unmodelled};
 use super::VectorOperation;
 use super::gather::Gather;
+use super::rounding::PackedRounding;
 use super::scatter::{self, Output};
 use crate::error::Fault;
 use crate::isa::Instruction;
@@ -15,6 +17,8 @@ pub(crate) struct Packed {
     run: Run,
     sources: u8,
     half: HalfKind,
+    /// The function of all lanes' halves, for halves of 32 bits.
+    function: Option<Leveled<WordsFunction>>,
 }
 
 /// Computes one half of the result from a half of each source.
@@ -36,11 +40,33 @@ enum HalfKind {
 }
 
 const fn packed(half: HalfKind, sources: u8, run: Run) -> Operation {
-    Operation::Vector(VectorOperation::Packed(Packed { run, sources, half }))
+    Operation::Vector(VectorOperation::Packed(Packed {
+        run,
+        sources,
+        half,
+        function: None,
+    }))
 }
 
-const fn single(sources: u8, run: fn([u32; 3]) -> u32) -> Operation {
-    packed(HalfKind::Single, sources, Run::Bits(run))
+/// Makes an operation on two words from a closure over the bits of one.
+macro_rules! two_words {
+    ($half:ident, $sources:literal, |$a:ident, $b:ident, $c:ident| $body:expr) => {
+        Operation::Vector(VectorOperation::Packed(Packed {
+            run: Run::Bits(|[$a, $b, $c]| $body),
+            sources: $sources,
+            half: HalfKind::$half,
+            function: Some(leveled!(|first: &Words,
+                                     second: &Words,
+                                     third: &Words,
+                                     results: &mut Words|
+             -> () {
+                for lane in 0..LANES {
+                    let ($a, $b, $c) = (first[lane], second[lane], third[lane]);
+                    results[lane] = $body;
+                }
+            })),
+        }))
+    };
 }
 
 const fn unsigned(sources: u8, run: fn([i64; 3]) -> i64) -> Operation {
@@ -58,21 +84,18 @@ const fn half(sources: u8, run: fn([u32; 3]) -> u32) -> Operation {
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
         "v_pk_add_f32",
-        single(2, |[a, b, _]| (f(a) + f(b)).to_bits()),
+        two_words!(Single, 2, |a, b, _c| (f(a) + f(b)).to_bits()),
     ),
     (
         "v_pk_mul_f32",
-        single(2, |[a, b, _]| (f(a) * f(b)).to_bits()),
+        two_words!(Single, 2, |a, b, _c| (f(a) * f(b)).to_bits()),
     ),
     (
         "v_pk_fma_f32",
-        single(3, |[a, b, c]| f(a).mul_add(f(b), f(c)).to_bits()),
+        two_words!(Single, 3, |a, b, c| f(a).mul_add(f(b), f(c)).to_bits()),
     ),
     // The low half of the result comes from the first source, the high half from the second.
-    (
-        "v_pk_mov_b32",
-        packed(HalfKind::Word, 2, Run::Bits(|[a, _, _]| a)),
-    ),
+    ("v_pk_mov_b32", two_words!(Word, 2, |a, _b, _c| a)),
     ("v_pk_add_u16", unsigned(2, |[a, b, _]| a + b)),
     ("v_pk_sub_u16", unsigned(2, |[a, b, _]| a - b)),
     ("v_pk_add_i16", signed(2, |[a, b, _]| a + b)),
@@ -125,6 +148,7 @@ impl Packed {
         if clamp && self.half == HalfKind::Word {
             return Err(unmodelled(instruction, "the clamp modifier"));
         }
+        let rounding = PackedRounding::new(instruction, wave.mode);
         let output = Output::new(instruction, wave, self.kind());
         let gather = Gather::new(instruction, wave)?;
         let lanes = gather.lanes();
@@ -154,7 +178,13 @@ impl Packed {
                     (HalfKind::Word, _) => {
                         sources[high][usize::from(modifiers.op_sel >> high & 1)][lane]
                     }
-                    _ => self.half_result([source(0), source(1), source(2)], clamp),
+                    _ => {
+                        let sources = [source(0), source(1), source(2)];
+                        match &rounding {
+                            Some(rounding) => rounding.result(sources),
+                            None => self.half_result(sources, clamp),
+                        }
+                    }
                 };
                 if let Some(output) = &output {
                     *value = output.apply((*value).into()) as u32;
@@ -171,6 +201,13 @@ impl Packed {
                 std::array::from_fn(|lane| low[lane] & 0xffff | high[lane] << 16);
             scatter::words(&plain(instruction), wave, lanes, Kind::B32, &mut joined)
         }
+    }
+
+    /// For packed single precision and for moves: the function of one half, its number of sources,
+    /// and whether each half of the result has a source of its own.
+    pub(super) fn single(self) -> Option<(Leveled<WordsFunction>, usize, bool)> {
+        let function = self.function?;
+        Some((function, self.sources.into(), self.half == HalfKind::Word))
     }
 
     fn is_wide(self) -> bool {

@@ -1,4 +1,4 @@
-//! DS, FLAT (with GLOBAL and SCRATCH) and MUBUF.
+//! DS, FLAT (with GLOBAL and SCRATCH), MUBUF, MTBUF and MIMG.
 
 use super::{Fields, Words, sign_extend};
 use crate::isa::operand::Operand;
@@ -48,6 +48,7 @@ pub(super) fn decode_flat(words: Words) -> Fields {
         sign_extend(words.first(12, 0), 13)
     };
     instruction.returns = words.first_bit(16);
+    instruction.buffer.to_lds = words.target == Target::Gfx90a && words.first_bit(13);
     instruction.has_vector_address = match words.target {
         // Scratch takes a vector or a scalar address; gfx942 has a bit for the vector address.
         Target::Gfx90a => instruction.src[2].is_none(),
@@ -59,12 +60,28 @@ pub(super) fn decode_flat(words: Words) -> Fields {
     fields
 }
 
-/// Returns `None` for the indexed form, which LLVM does not use on these targets.
-pub(super) fn decode_buffer(words: Words) -> Option<Fields> {
-    if words.first_bit(13) {
-        return None;
-    }
+pub(super) fn decode_buffer(words: Words) -> Fields {
     let mut fields = Fields::new(&tables::MUBUF, words.first(24, 18), 8);
+    fields.instruction.buffer.to_lds = words.first_bit(16);
+    complete_buffer(words, &mut fields);
+    fields
+}
+
+pub(super) fn decode_typed_buffer(words: Words) -> Fields {
+    let mut fields = Fields::new(&tables::MTBUF, words.first(18, 15), 8);
+    let format = (words.first(22, 19) as u8, words.first(25, 23) as u8);
+    fields.instruction.buffer.format = Some(format);
+    complete_buffer(words, &mut fields);
+    fields
+}
+
+/// Images have no operands here: the interpreter refuses them.
+pub(super) fn decode_image(words: Words) -> Fields {
+    Fields::new(&tables::MIMG, words.first(24, 18), 8)
+}
+
+/// The fields that typed and other buffer instructions share.
+fn complete_buffer(words: Words, fields: &mut Fields) {
     let instruction = &mut fields.instruction;
     instruction.src[0] = Operand::vgpr(words.second(7, 0));
     instruction.src[1] = Operand::vgpr(words.second(15, 8));
@@ -75,10 +92,10 @@ pub(super) fn decode_buffer(words: Words) -> Option<Fields> {
     instruction.immediate = words.first(11, 0) as i32;
     instruction.returns = words.first_bit(14);
     instruction.has_vector_address = words.first_bit(12);
+    instruction.buffer.indexed = words.first_bit(13);
     if words.second_bit(23) {
-        use_agpr_data(&mut fields);
+        use_agpr_data(fields);
     }
-    Some(fields)
 }
 
 /// The ACC bit: the data are in accumulation registers.

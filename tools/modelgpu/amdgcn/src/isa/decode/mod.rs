@@ -7,7 +7,7 @@ mod vector;
 
 use super::opcode::Table;
 use super::operand::Operand;
-use super::{Instruction, Modifiers, implicit};
+use super::{BufferControl, Instruction, MatrixControl, Modifiers, implicit};
 use crate::target::Target;
 
 /// The bytes do not encode an instruction of the target.
@@ -77,6 +77,8 @@ impl Fields {
                 modifiers: Modifiers::default(),
                 sdwa: None,
                 dpp: None,
+                matrix: MatrixControl::default(),
+                buffer: BufferControl::default(),
                 returns: false,
                 has_vector_address: false,
             },
@@ -99,12 +101,19 @@ pub(crate) fn decode(words: [u32; 2], target: Target) -> Result<Instruction, Dec
             0x34 => vector::decode_long(words),
             0x36 => memory::decode_lds(words),
             0x37 => memory::decode_flat(words),
-            0x38 => memory::decode_buffer(words).ok_or(error)?,
+            0x38 => memory::decode_buffer(words),
+            0x3a => memory::decode_typed_buffer(words),
+            0x3c => memory::decode_image(words),
             _ => return Err(error),
         }
     };
     let mut instruction = fields.instruction;
     instruction.mnemonic = fields.table.mnemonic(fields.opcode, target).ok_or(error)?;
+    // Of the instructions on data that all workgroups share, these targets have barriers only.
+    const GLOBAL_DATA: u32 = 0xd801_0000;
+    if first & 0xfc01_0000 == GLOBAL_DATA && !instruction.mnemonic.starts_with("ds_gws_") {
+        return Err(error);
+    }
     implicit::complete(&mut instruction, words.words);
     Ok(instruction)
 }

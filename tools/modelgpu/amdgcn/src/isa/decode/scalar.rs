@@ -38,6 +38,7 @@ pub(super) fn decode_memory(words: Words) -> Fields {
     let mut fields = Fields::new(&tables::SMEM, words.first(25, 18), 8);
     let instruction = &mut fields.instruction;
     instruction.dst = Operand::scalar(words.first(12, 6));
+    instruction.returns = words.first_bit(16);
     // SBASE counts pairs of registers.
     instruction.src[0] = Operand::scalar(words.first(5, 0) * 2);
     if words.first_bit(17) {

@@ -1,0 +1,382 @@
+//! The GitHub Action on a sample repository, its scripts run as the service runs them: by the commands, inputs and
+//! defaults of action.yml, with the service's variables and files. Summary, annotations and outputs are compared with
+//! files in testdata/action/. `ROCOV_UPDATE=1` writes these anew.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::support::artifacts::{built, names, repository};
+use crate::support::command::{Ended, limited, run};
+
+/// action.yml, as far as the tests need it.
+struct Action {
+    /// The defaults of the inputs.
+    inputs: BTreeMap<String, String>,
+    steps: Vec<Step>,
+}
+
+/// A step with a command.
+struct Step {
+    command: String,
+    /// Variables, and the inputs that are their values.
+    variables: Vec<(String, String)>,
+}
+
+impl Action {
+    fn read() -> Self {
+        let text = fs::read_to_string(repository("tools/action/action.yml")).expect("a file");
+        let (head, steps) = text.split_once("\n  steps:\n").expect("steps");
+        let inputs = head.split_once("\ninputs:\n").expect("inputs").1;
+        let inputs = inputs.split_once("\noutputs:\n").expect("outputs").0;
+        let mut defaults = BTreeMap::new();
+        let mut input = "";
+        for line in inputs.lines() {
+            if let Some(name) = line.strip_prefix("  ").filter(|it| !it.starts_with(' ')) {
+                input = name.trim_end_matches(':');
+                defaults.insert(input.to_owned(), String::new());
+            } else if let Some(value) = line.trim().strip_prefix("default: ") {
+                let value = value.trim_matches('"').to_owned();
+                defaults.insert(input.to_owned(), value);
+            }
+        }
+        let steps = steps.split("    - name: ").skip(1);
+        Self {
+            inputs: defaults,
+            steps: steps.filter_map(Step::of).collect(),
+        }
+    }
+}
+
+impl Step {
+    /// Reads a step. `None` if it is another action.
+    fn of(text: &str) -> Option<Self> {
+        let lines = || text.lines().map(str::trim);
+        let command = lines().find_map(|line| line.strip_prefix("run: "))?;
+        assert!(lines().any(|line| line == "shell: sh"), "{text}");
+        let variable = |line: &str| {
+            let (name, value) = line.split_once(": ${{ inputs.")?;
+            let input = value.strip_suffix(" }}").expect("an input only");
+            Some((name.to_owned(), input.to_owned()))
+        };
+        Some(Self {
+            command: command.trim_matches('\'').to_owned(),
+            variables: lines().filter_map(variable).collect(),
+        })
+    }
+}
+
+/// A runner with a checked-out repository of one program.
+pub(crate) struct Runner {
+    directory: TempDir,
+}
+
+/// The results of a job.
+struct Job {
+    /// The last step that was run.
+    ended: Ended,
+    summary: String,
+    outputs: String,
+}
+
+impl Job {
+    /// The workflow commands of the last step.
+    fn commands(&self) -> String {
+        let lines = self.ended.stdout.lines();
+        let commands = lines.filter(|line| line.starts_with("::"));
+        commands.map(|line| format!("{line}\n")).collect()
+    }
+}
+
+impl Runner {
+    /// Two commits: the program, and a change to its kernel. The program is compiled for coverage.
+    pub(crate) fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let runner = Self { directory };
+        let workspace = runner.path("work");
+        fs::create_dir(&workspace).expect("a new directory");
+        runner.git(&["init", "--quiet", "--initial-branch=main"]);
+        let program = fs::read(repository("examples/cmake/scale.hip")).expect("a source");
+        fs::write(workspace.join("scale.hip"), program).expect("a file can be written");
+        runner.commit("The program");
+        let change = repository("testdata/action/change.diff");
+        runner.git(&["apply", &change.to_string_lossy()]);
+        runner.commit("A change");
+
+        let mut flags = limited(built("rocov"));
+        let flags = run(flags.args(["flags", "--clang", "clang++-22"])).success();
+        let mut clang = limited("clang++-22");
+        clang.current_dir(&workspace);
+        clang.args(flags.stdout.split_whitespace());
+        let config = repository("testdata/sample/debian12.cfg");
+        clang.arg(format!("--config={}", config.display()));
+        run(clang.args(["-O1", "scale.hip", "-o", "scale"])).success();
+        runner
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        let mut git = limited("git");
+        for who in ["AUTHOR", "COMMITTER"] {
+            git.env(format!("GIT_{who}_NAME"), "A");
+            git.env(format!("GIT_{who}_EMAIL"), "a@example.org");
+            git.env(format!("GIT_{who}_DATE"), "2026-01-01T00:00:00Z");
+        }
+        let git = git.arg("-C").arg(self.path("work")).args(arguments);
+        run(git).success().stdout.trim().to_owned()
+    }
+
+    fn commit(&self, message: &str) {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "-m", message]);
+    }
+
+    /// A release, whose command is this build's.
+    fn release(&self) {
+        let version = env!("CARGO_PKG_VERSION");
+        let name = format!("rocov-{version}-x86_64-linux");
+        let releases = self.path(&format!("o/rocov/releases/download/v{version}"));
+        let command = self.path(&name).join("bin/rocov");
+        fs::create_dir_all(&releases).expect("a new directory");
+        fs::create_dir_all(self.path(&name).join("bin")).expect("a new directory");
+        let script = format!("#!/bin/sh\nexec '{}' \"$@\"\n", built("rocov").display());
+        fs::write(&command, script).expect("a file can be written");
+        fs::set_permissions(&command, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        let mut tar = limited("tar");
+        tar.arg("-C").arg(self.directory.path()).arg("-czf");
+        run(tar.arg(releases.join(format!("{name}.tar.gz"))).arg(&name)).success();
+        let mut sums = limited("sh");
+        sums.current_dir(&releases);
+        run(sums.args(["-c", "sha256sum rocov-* > SHA256SUMS"])).success();
+    }
+
+    /// Runs the steps of the action in `workspace`, for an event with this JSON. Stops at a step that fails.
+    fn job(&self, workspace: &Path, event: &str, inputs: &[(&str, &str)]) -> Job {
+        let action = Action::read();
+        let mut given = action.inputs;
+        for (input, value) in inputs {
+            let known = given.insert((*input).to_owned(), (*value).to_owned());
+            assert!(known.is_some(), "action.yml has no input {input}");
+        }
+        let files = ["event.json", "summary", "outputs", "path"].map(|name| self.path(name));
+        let [event_file, summary, outputs, path_file] = &files;
+        fs::write(event_file, event).expect("a file can be written");
+        for file in &files[1..] {
+            fs::write(file, "").expect("a file can be written");
+        }
+        let mut last = None;
+        for step in &action.steps {
+            // The service's shell is `sh -e FILE`.
+            let script = self.path("script");
+            fs::write(&script, &step.command).expect("a file can be written");
+            let added = fs::read_to_string(path_file).expect("a file");
+            let usual = "/usr/local/bin:/usr/bin:/bin";
+            let path = added.lines().rev().chain([usual]).collect::<Vec<_>>();
+            let value = |name: &str| given.get(name).expect("an input").clone();
+            let mut variables: Vec<(String, String)> = step
+                .variables
+                .iter()
+                .map(|(name, input)| (name.clone(), value(input)))
+                .collect();
+            let mut set = |name: &str, value: String| variables.push((name.to_owned(), value));
+            set("PATH", path.join(":"));
+            set("HOME", self.path("").display().to_string());
+            set(
+                "GITHUB_ACTION_PATH",
+                repository("tools/action").display().to_string(),
+            );
+            set("GITHUB_ACTION_REPOSITORY", "o/rocov".to_owned());
+            set(
+                "GITHUB_SERVER_URL",
+                format!("file://{}", self.path("").display()),
+            );
+            set("GITHUB_WORKSPACE", workspace.display().to_string());
+            set("GITHUB_EVENT_PATH", event_file.display().to_string());
+            set("GITHUB_STEP_SUMMARY", summary.display().to_string());
+            set("GITHUB_OUTPUT", outputs.display().to_string());
+            set("GITHUB_PATH", path_file.display().to_string());
+            set("RUNNER_TEMP", self.path("temp").display().to_string());
+            set(
+                "RUNNER_TOOL_CACHE",
+                self.path("tools").display().to_string(),
+            );
+            // Nothing of the tests' own environment.
+            let mut shell = limited("env");
+            shell.arg("-i").current_dir(workspace);
+            shell.args(
+                variables
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value}")),
+            );
+            let ended = run(shell.args(["sh", "-e"]).arg(&script));
+            let is_over = !ended.status.success();
+            last = Some(ended);
+            if is_over {
+                break;
+            }
+        }
+        let read = |path: &Path| fs::read_to_string(path).expect("a file");
+        Job {
+            ended: last.expect("the action has steps"),
+            summary: read(summary),
+            outputs: read(outputs),
+        }
+    }
+}
+
+/// Compares a text with a file in testdata/action/, or writes it there.
+fn as_recorded(name: &str, text: &str) {
+    let path = repository("testdata/action").join(name);
+    if std::env::var_os("ROCOV_UPDATE").is_some() {
+        fs::write(&path, text).expect("a file can be written");
+    }
+    let recorded = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(
+        text,
+        recorded,
+        "{} (ROCOV_UPDATE=1 writes it)",
+        path.display()
+    );
+}
+
+#[test]
+fn a_pull_request_has_a_summary_annotations_and_a_gate() {
+    let runner = Runner::new();
+    runner.release();
+    let workspace = runner.path("work");
+    let base = runner.git(&["rev-parse", "HEAD~1"]);
+    let event = format!("{{\"pull_request\": {{\"base\": {{\"sha\": \"{base}\"}}}}}}");
+    let inputs = [
+        ("run", "./scale 256"),
+        ("gpu", "model"),
+        ("fail-under-lines", "50"),
+        ("fail-under-changed-lines", "80"),
+    ];
+    let job = runner.job(&workspace, &event, &inputs);
+    assert_eq!(job.ended.status.code(), Some(3), "{}", job.ended);
+    as_recorded("summary.md", &job.summary);
+    as_recorded("annotations.txt", &job.commands());
+    as_recorded("outputs.txt", &job.outputs);
+    let reports = names(&workspace.join("rocov-report"));
+    let expected = [
+        "cobertura.xml",
+        "html",
+        "lcov.info",
+        "report.txt",
+        "summary.md",
+    ];
+    assert_eq!(reports, expected);
+    assert!(workspace.join("rocov-report/html/index.html").is_file());
+
+    // Gates that hold, and fewer annotations.
+    let inputs = [("fail-under-changed-lines", "50"), ("annotations", "1")];
+    let job = runner.job(&workspace, &event, &inputs);
+    assert_eq!(job.ended.status.code(), Some(0), "{}", job.ended);
+    let commands = job.commands();
+    assert_eq!(commands.matches("::warning ").count(), 1, "{commands}");
+    let rest = "::notice title=rocov::1 more places did not run: see the summary of the run\n";
+    assert!(commands.ends_with(rest), "{commands}");
+}
+
+#[test]
+fn tests_that_fail_are_reported_and_end_the_step_with_their_status() {
+    let runner = Runner::new();
+    runner.release();
+    let inputs = [("run", "sh -c './scale 100; exit 7'"), ("gpu", "model")];
+    let job = runner.job(&runner.path("work"), "{}", &inputs);
+    assert_eq!(job.ended.status.code(), Some(7), "{}", job.ended);
+    let error = "::error title=Tests::`sh -c './scale 100; exit 7'` ended with 7\n";
+    assert_eq!(job.commands(), error);
+    assert!(job.summary.contains("| gfx90a | 7"), "{}", job.summary);
+    assert!(job.outputs.contains("changed-lines=\n"), "{}", job.outputs);
+
+    // Nothing is reported, and the status is that of `rocov report`.
+    let inputs = [("data", "empty"), ("run", "true"), ("gpu", "model")];
+    let job = runner.job(&runner.path("work"), "{}", &inputs);
+    assert_eq!(job.ended.status.code(), Some(1), "{}", job.ended);
+    assert!(
+        job.commands()
+            .contains("::error title=rocov::nothing is reported"),
+        "{}",
+        job.ended
+    );
+}
+
+/// The runner's clone has only the last commit, and lies in a folder of the workspace.
+#[test]
+fn a_push_is_compared_with_the_commit_before_it() {
+    let runner = Runner::new();
+    runner.release();
+    let base = runner.git(&["rev-parse", "HEAD~1"]);
+    let workspace = runner.path("shallow");
+    let clone = workspace.join("sources");
+    let mut git = limited("git");
+    git.args(["clone", "--quiet", "--depth=1"]);
+    git.arg(format!("file://{}", runner.path("work").display()));
+    run(git.arg(&clone)).success();
+    let event = format!("{{\"before\": \"{base}\"}}");
+    let data = runner.path("work/rocov-data");
+    let program = runner.path("work/scale");
+    let command = format!("{} 256", program.display());
+    let inputs = [
+        ("working-directory", "sources"),
+        ("run", command.as_str()),
+        ("gpu", "model"),
+        ("data", &data.to_string_lossy()),
+    ];
+    let job = runner.job(&workspace, &event, &inputs);
+    assert_eq!(job.ended.status.code(), Some(0), "{}", job.ended);
+    let recorded = |name: &str| {
+        let path = repository("testdata/action").join(name);
+        fs::read_to_string(path).expect("a file")
+    };
+    let within = |text: &str| text.replace("=rocov-report", "=sources/rocov-report");
+    assert_eq!(
+        job.outputs,
+        within(&recorded("outputs.txt")),
+        "{}",
+        job.ended
+    );
+    let annotations = recorded("annotations.txt").replace("=scale.hip", "=sources/scale.hip");
+    let (annotations, _) = annotations.split_once("::error ").expect("a gate");
+    assert_eq!(job.commands(), annotations);
+    assert!(clone.join("rocov-report/lcov.info").is_file());
+
+    let first = "{\"before\": \"0000000000000000000000000000000000000000\"}";
+    let inputs = [("data", &*data.to_string_lossy())];
+    let job = runner.job(&clone, first, &inputs);
+    assert_eq!(job.ended.status.code(), Some(0), "{}", job.ended);
+    assert!(job.outputs.contains("changed-lines=\n"), "{}", job.outputs);
+}
+
+#[test]
+fn a_release_is_installed_only_if_it_is_what_its_sums_say() {
+    let runner = Runner::new();
+    let workspace = runner.path("work");
+    let job = runner.job(&workspace, "{}", &[("version", "v9.9.9")]);
+    assert_eq!(job.ended.status.code(), Some(1), "{}", job.ended);
+    let part = "/v9.9.9/rocov-9.9.9-x86_64-linux.tar.gz: check the input `version`, 9.9.9\n";
+    assert!(job.commands().ends_with(part), "{}", job.ended);
+
+    runner.release();
+    let version = env!("CARGO_PKG_VERSION");
+    let releases = runner.path(&format!("o/rocov/releases/download/v{version}"));
+    let archive = releases.join(format!("rocov-{version}-x86_64-linux.tar.gz"));
+    let mut bytes = fs::read(&archive).expect("an archive");
+    bytes[20] ^= 1;
+    fs::write(&archive, bytes).expect("a file can be written");
+    let job = runner.job(&workspace, "{}", &[]);
+    assert_eq!(job.ended.status.code(), Some(1), "{}", job.ended);
+    assert!(
+        job.commands().contains("is not what SHA256SUMS says"),
+        "{}",
+        job.ended
+    );
+    assert!(!runner.path("tools").exists());
+}

@@ -1,0 +1,394 @@
+//! The speed of kernels on the model beside the speed of their source on the host: `cargo bench -p
+//! modelgpu-amdgcn`, or `tools/dev/bench model`. benches/README.md explains the table.
+
+#[path = "../../tests/common/mod.rs"]
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use modelgpu_amdgcn::{Argument, Launch, Program, Target};
+use rustix::time::{ClockId, clock_gettime};
+
+use common::{text, tool};
+
+/// Runs of each kernel, on the host and on the model in turn.
+const ROUNDS: usize = 5;
+/// Runs of the host's program for a round: the fastest one counts.
+const HOST_RUNS: usize = 3;
+
+/// An argument of a kernel.
+#[derive(Clone, Copy)]
+enum Value {
+    /// A buffer of floats between two numbers.
+    Floats(usize, f32, f32),
+    Doubles(usize),
+    /// A buffer of arbitrary words.
+    Words(usize),
+    /// A buffer of zeros, in bytes.
+    Zeros(usize),
+    Word(u32),
+    Float(f32),
+}
+
+use Value::{Doubles, Float, Floats, Word, Words, Zeros};
+
+/// The elements of a result, for its comparison.
+#[derive(Clone, Copy)]
+enum Elements {
+    Exact,
+    Single,
+    Double,
+}
+
+use Elements::{Double, Exact, Single};
+
+struct Kernel {
+    name: &'static str,
+    /// Workgroups, and work-items of each, in two dimensions.
+    grid: [u32; 2],
+    block: [u32; 2],
+    arguments: &'static [Value],
+    /// The buffer with the result.
+    result: usize,
+    elements: Elements,
+}
+
+const fn kernel(
+    name: &'static str,
+    grid: [u32; 2],
+    block: [u32; 2],
+    arguments: &'static [Value],
+    result: usize,
+    elements: Elements,
+) -> Kernel {
+    Kernel {
+        name,
+        grid,
+        block,
+        arguments,
+        result,
+        elements,
+    }
+}
+
+const MI: usize = 1 << 20;
+
+#[rustfmt::skip]
+const KERNELS: [Kernel; 12] = [
+    kernel("saxpy", [8192, 1], [256, 1], &[Floats(2 * MI, -1., 1.), Floats(2 * MI, -1., 1.), Word(2 << 20), Float(0.7)], 1, Single),
+    kernel("heat", [64, 64], [16, 16], &[Doubles(MI), Doubles(MI), Word(1024)], 1, Double),
+    kernel("matmul", [16, 16], [16, 16], &[Floats(MI / 16, -1., 1.), Floats(MI / 16, -1., 1.), Zeros(MI / 4), Word(256)], 2, Single),
+    kernel("reduce", [1024, 1], [256, 1], &[Floats(2 * MI, -1., 1.), Zeros(4096), Word(2 << 20)], 1, Single),
+    kernel("histogram", [512, 1], [256, 1], &[Words(2 * MI), Zeros(1024), Word(2 << 20)], 1, Exact),
+    kernel("mandelbrot", [32, 32], [16, 16], &[Zeros(MI), Word(512), Word(200)], 0, Exact),
+    kernel("bitonic", [256, 1], [256, 1], &[Words(MI / 8)], 0, Exact),
+    kernel("hash", [1024, 1], [256, 1], &[Words(MI / 4), Zeros(MI), Word(64)], 1, Exact),
+    kernel("black_scholes", [2048, 1], [256, 1], &[Floats(MI / 2, 5., 30.), Floats(MI / 2, 1., 100.), Floats(MI / 2, 0.25, 10.), Zeros(2 * MI), Word(1 << 19)], 3, Single),
+    kernel("scan", [2048, 1], [256, 1], &[Words(MI / 2), Zeros(2 * MI)], 1, Exact),
+    kernel("transpose", [64, 64], [16, 16], &[Floats(MI, -1., 1.), Zeros(4 * MI), Word(1024)], 1, Exact),
+    kernel("nbody", [16, 1], [256, 1], &[Floats(16384, 0.1, 1.), Zeros(65536), Word(4096)], 1, Single),
+];
+
+/// The figures of a kernel.
+struct Measured {
+    host: Duration,
+    model: Duration,
+    instructions: u64,
+}
+
+fn main() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let directory = directory.path();
+    let host = compile_host(directory);
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|it| !it.starts_with("--"))
+        .collect();
+    for target in Target::ALL {
+        let object = compile_device(directory, target);
+        println!("\n{target}, one thread; CPU time, medians of {ROUNDS} rounds");
+        println!("kernel           host ms  model ms   ratio  instructions  million/s");
+        let (mut ratios, mut rates) = (0.0, 0.0);
+        let kernels = KERNELS
+            .iter()
+            .filter(|it| wanted.is_empty() || wanted.iter().any(|name| name == it.name));
+        let mut count = 0.0;
+        for kernel in kernels {
+            let measured = measure(kernel, &host, &object, directory);
+            let ratio = measured.model.as_secs_f64() / measured.host.as_secs_f64();
+            let rate = measured.instructions as f64 / measured.model.as_secs_f64() / 1e6;
+            println!(
+                "{:15} {:8.2} {:9.2} {ratio:7.2} {:13} {rate:10.1}",
+                kernel.name,
+                measured.host.as_secs_f64() * 1e3,
+                measured.model.as_secs_f64() * 1e3,
+                measured.instructions,
+            );
+            ratios += ratio.ln();
+            rates += rate.ln();
+            count += 1.0;
+        }
+        println!(
+            "geometric means of the ratio and of the rate: {:.2}, {:.1}",
+            (ratios / count).exp(),
+            (rates / count).exp(),
+        );
+    }
+    let threads = std::thread::available_parallelism().map_or(1, |it| it.get());
+    let target = Target::ALL[0];
+    println!("\n{target}, wall time on 1 and on {threads} threads");
+    println!("kernel            one ms    all ms   gain");
+    let object = compile_device(directory, target);
+    let (mut gains, mut count) = (0.0, 0.0);
+    for kernel in KERNELS
+        .iter()
+        .filter(|it| wanted.is_empty() || wanted.iter().any(|name| name == it.name))
+    {
+        let mut times = [Vec::new(), Vec::new()];
+        for _ in 0..ROUNDS {
+            for (times, threads) in times.iter_mut().zip([1, threads]) {
+                let mut device = Device::new(kernel, &object, threads);
+                device.run(kernel);
+                let start = Instant::now();
+                device.run(kernel);
+                times.push(start.elapsed());
+            }
+        }
+        let [one, all] = times.map(|times| median(times).as_secs_f64());
+        println!(
+            "{:15} {:8.2} {:9.2} {:6.2}",
+            kernel.name,
+            one * 1e3,
+            all * 1e3,
+            one / all
+        );
+        gains += (one / all).ln();
+        count += 1.0;
+    }
+    println!("geometric mean of the gain: {:.2}", (gains / count).exp());
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("benches/speed")
+        .join(name)
+}
+
+fn compile_host(directory: &Path) -> PathBuf {
+    let program = directory.join("host");
+    let source = source("host.cpp");
+    tool(
+        "clang++-22",
+        &["-O2", "-std=c++20", text(&source), "-o", text(&program)],
+    );
+    program
+}
+
+fn compile_device(directory: &Path, target: Target) -> Vec<u8> {
+    let object = directory.join(format!("{target}.co"));
+    let source = source("kernels.hip");
+    let arch = format!("--offload-arch={target}");
+    let how = [
+        "-x",
+        "hip",
+        "--cuda-device-only",
+        "--no-gpu-bundle-output",
+        "-nogpuinc",
+        "-nogpulib",
+    ];
+    let files = [text(&source), "-o", text(&object)];
+    tool(
+        "clang++-22",
+        &[&how[..], &[&arch, "-O2", "-std=c++20"], &files].concat(),
+    );
+    fs::read(&object).expect("clang's output")
+}
+
+/// A program with a kernel's buffers.
+struct Device {
+    program: Program,
+    launch: Launch,
+    buffers: Vec<(u64, Vec<u8>)>,
+}
+
+impl Device {
+    fn new(kernel: &Kernel, object: &[u8], threads: usize) -> Self {
+        let mut program = Program::load(object).expect("an object that was just linked");
+        program.set_threads(threads);
+        let mut buffers = Vec::new();
+        let arguments = kernel
+            .arguments
+            .iter()
+            .enumerate()
+            .map(|(number, argument)| match *argument {
+                Word(word) => Argument::Bytes(word.to_le_bytes().into()),
+                Float(number) => Argument::Bytes(number.to_le_bytes().into()),
+                buffer => {
+                    let contents = contents(buffer, number as u64);
+                    let address = program.arena_mut().allocate(&contents);
+                    buffers.push((address, contents));
+                    Argument::Pointer(address)
+                }
+            })
+            .collect();
+        let [x, y] = kernel.block;
+        let launch = Launch {
+            kernel: kernel.name.into(),
+            grid: [kernel.grid[0] * x, kernel.grid[1] * y, 1],
+            block: [x, y, 1],
+            dynamic_lds: 0,
+            arguments,
+        };
+        Self {
+            program,
+            launch,
+            buffers,
+        }
+    }
+
+    /// Runs the kernel on fresh buffers, and returns the CPU time of this thread and the executed
+    /// instructions.
+    fn run(&mut self, kernel: &Kernel) -> (Duration, u64) {
+        for (address, contents) in &self.buffers {
+            let written = self.program.arena_mut().write(*address, contents);
+            written.expect("a mapped buffer");
+        }
+        let start = cpu_time();
+        let done = self.program.launch(&self.launch);
+        let time = cpu_time() - start;
+        let done = done.unwrap_or_else(|error| panic!("{}: {error}", kernel.name));
+        (time, done.instructions)
+    }
+
+    fn result(&self, kernel: &Kernel) -> Vec<u8> {
+        let (address, contents) = &self.buffers[kernel.result];
+        let result = self.program.arena().read(*address, contents.len() as u64);
+        result.expect("a mapped buffer")
+    }
+}
+
+fn measure(kernel: &Kernel, host: &Path, object: &[u8], directory: &Path) -> Measured {
+    let mut device = Device::new(kernel, object, 1);
+    let path = |number: usize| directory.join(format!("{}-{number}", kernel.name));
+    let result = directory.join("result");
+    let mut words: Vec<String> = [kernel.grid, kernel.block]
+        .concat()
+        .iter()
+        .map(u32::to_string)
+        .collect();
+    words.insert(0, kernel.name.into());
+    words.extend([HOST_RUNS.to_string(), kernel.result.to_string()]);
+    let mut buffers = device.buffers.iter().enumerate();
+    for argument in kernel.arguments {
+        words.push(match argument {
+            Word(word) => format!("u:{word}"),
+            Float(number) => format!("x:{number}"),
+            _ => {
+                let (number, (_, contents)) = buffers.next().expect("as many buffers");
+                fs::write(path(number), contents).expect("a writable file");
+                format!("f:{}", text(&path(number)))
+            }
+        });
+    }
+    let (mut on_host, mut on_model) = (Vec::new(), Vec::new());
+    let mut instructions = 0;
+    // The first run decodes the code.
+    device.run(kernel);
+    for _ in 0..ROUNDS {
+        let output = Command::new(host)
+            .args(&words)
+            .env("HOST_RESULT", &result)
+            .output();
+        let output = output.expect("the host's program starts");
+        assert!(output.status.success(), "{words:?}: {}", output.status);
+        let time = String::from_utf8_lossy(&output.stdout);
+        on_host.push(Duration::from_nanos(time.trim().parse().expect("a time")));
+        let (time, count) = device.run(kernel);
+        on_model.push(time);
+        instructions = count;
+    }
+    compare(
+        kernel,
+        &device.result(kernel),
+        &fs::read(&result).expect("a result"),
+    );
+    Measured {
+        host: median(on_host),
+        model: median(on_model),
+        instructions,
+    }
+}
+
+/// Floats may differ in the last bits: the device has other functions, and fused multiply-adds.
+fn compare(kernel: &Kernel, model: &[u8], host: &[u8]) {
+    let numbers = |bytes: &[u8]| -> Vec<f64> {
+        match kernel.elements {
+            Exact => bytes.iter().map(|byte| f64::from(*byte)).collect(),
+            Single => bytes
+                .chunks_exact(4)
+                .map(|it| f32::from_le_bytes(it.try_into().expect("four bytes")).into())
+                .collect(),
+            Double => bytes
+                .chunks_exact(8)
+                .map(|it| f64::from_le_bytes(it.try_into().expect("eight bytes")))
+                .collect(),
+        }
+    };
+    let (model, host) = (numbers(model), numbers(host));
+    assert_eq!(model.len(), host.len(), "{}", kernel.name);
+    let largest = host.iter().fold(0f64, |largest, it| largest.max(it.abs()));
+    // An exact result has a tolerance of 0, but mandelbrot, whose loops end by a comparison of floats.
+    let differing = model
+        .iter()
+        .zip(&host)
+        .filter(|(a, b)| match kernel.elements {
+            Exact => a != b,
+            _ => (*a - *b).abs() > 1e-4 * largest,
+        });
+    let count = differing.count();
+    let allowed = if kernel.name == "mandelbrot" {
+        host.len() / 100
+    } else {
+        0
+    };
+    assert!(
+        count <= allowed,
+        "{}: {count} of {} differ",
+        kernel.name,
+        host.len()
+    );
+}
+
+fn cpu_time() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+/// A buffer's contents, equal on every run (Knuth's MMIX generator).
+fn contents(buffer: Value, seed: u64) -> Vec<u8> {
+    let mut state = seed + 1;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 32) as u32
+    };
+    let mut unit = || f64::from(next()) / f64::from(u32::MAX);
+    match buffer {
+        Floats(count, low, high) => (0..count)
+            .flat_map(|_| (low + (high - low) * unit() as f32).to_le_bytes())
+            .collect(),
+        Doubles(count) => (0..count).flat_map(|_| unit().to_le_bytes()).collect(),
+        Words(count) => (0..count).flat_map(|_| next().to_le_bytes()).collect(),
+        Zeros(bytes) => vec![0; bytes],
+        Word(_) | Float(_) => Vec::new(),
+    }
+}

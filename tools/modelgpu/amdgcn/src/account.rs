@@ -1,0 +1,47 @@
+//! What the interpreter does with each opcode of a target.
+
+use crate::execute::{Operation, resolve};
+use crate::isa;
+use crate::target::Target;
+
+/// What the interpreter does with an opcode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Standing {
+    /// Executes it.
+    Executed,
+    /// Ends the kernel with a message that names it and has this reason.
+    Refused(&'static str),
+    /// Ends the kernel with a message that names it.
+    Unknown,
+}
+
+/// An opcode of an encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opcode {
+    /// The encoding in the words of AMD's instruction set guides, such as `VOP3P`. The three
+    /// segments of FLAT count as encodings.
+    pub encoding: &'static str,
+    /// The number in the encoding.
+    pub number: u16,
+    /// The mnemonic without an encoding suffix such as `_e64`.
+    pub mnemonic: &'static str,
+    /// What the interpreter does.
+    pub standing: Standing,
+}
+
+/// The opcodes that LLVM knows on a target, by encoding.
+pub fn opcodes(target: Target) -> Vec<Opcode> {
+    isa::opcodes(target)
+        .map(|(encoding, number, mnemonic)| Opcode {
+            encoding,
+            number,
+            mnemonic,
+            standing: match resolve(mnemonic) {
+                Some(Operation::Refused(reason)) => Standing::Refused(reason),
+                Some(_) => Standing::Executed,
+                None => Standing::Unknown,
+            },
+        })
+        .collect()
+}

@@ -1,0 +1,453 @@
+//! Buffers with a resource of their own, not the scratch buffer: loads, stores, atomics, typed
+//! elements.
+
+use super::super::value::Kind;
+use super::super::{Surroundings, scalar_source, unmodelled};
+use super::format::{Format, Precision, chunks};
+use super::resource::{BufferPlace, BufferResource};
+use super::segment::{PRIVATE_SEGMENT_BUFFER, Segment};
+use super::{Action, MemoryOperation, Operation, Part, lds};
+use crate::error::{Access, Fault, Space};
+use crate::isa::{Instruction, Operand};
+use crate::memory::AtomicFailure;
+use crate::wave::{LANES, Wave};
+
+/// The registers of typed elements.
+#[derive(Clone, Copy)]
+pub(super) struct Typed {
+    components: u8,
+    halves: Halves,
+    stores: bool,
+}
+
+/// The use of registers by components.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Halves {
+    /// A component in each register.
+    None,
+    /// Two components in each register.
+    Packed,
+    /// One component in the high half.
+    High,
+}
+
+const fn typed(components: u8, halves: Halves, stores: bool) -> Operation {
+    Operation::Memory(MemoryOperation {
+        segment: Segment::Buffer,
+        action: Action::Typed(Typed {
+            components,
+            halves,
+            stores,
+        }),
+    })
+}
+
+macro_rules! typed_accesses {
+    ($prefix:literal) => {
+        &[
+            (
+                concat!($prefix, "load_format_x"),
+                typed(1, Halves::None, false),
+            ),
+            (
+                concat!($prefix, "load_format_xy"),
+                typed(2, Halves::None, false),
+            ),
+            (
+                concat!($prefix, "load_format_xyz"),
+                typed(3, Halves::None, false),
+            ),
+            (
+                concat!($prefix, "load_format_xyzw"),
+                typed(4, Halves::None, false),
+            ),
+            (
+                concat!($prefix, "store_format_x"),
+                typed(1, Halves::None, true),
+            ),
+            (
+                concat!($prefix, "store_format_xy"),
+                typed(2, Halves::None, true),
+            ),
+            (
+                concat!($prefix, "store_format_xyz"),
+                typed(3, Halves::None, true),
+            ),
+            (
+                concat!($prefix, "store_format_xyzw"),
+                typed(4, Halves::None, true),
+            ),
+            (
+                concat!($prefix, "load_format_d16_x"),
+                typed(1, Halves::Packed, false),
+            ),
+            (
+                concat!($prefix, "load_format_d16_xy"),
+                typed(2, Halves::Packed, false),
+            ),
+            (
+                concat!($prefix, "load_format_d16_xyz"),
+                typed(3, Halves::Packed, false),
+            ),
+            (
+                concat!($prefix, "load_format_d16_xyzw"),
+                typed(4, Halves::Packed, false),
+            ),
+            (
+                concat!($prefix, "store_format_d16_x"),
+                typed(1, Halves::Packed, true),
+            ),
+            (
+                concat!($prefix, "store_format_d16_xy"),
+                typed(2, Halves::Packed, true),
+            ),
+            (
+                concat!($prefix, "store_format_d16_xyz"),
+                typed(3, Halves::Packed, true),
+            ),
+            (
+                concat!($prefix, "store_format_d16_xyzw"),
+                typed(4, Halves::Packed, true),
+            ),
+        ]
+    };
+}
+
+pub(super) const TABLES: [super::Table; 3] = [
+    typed_accesses!("buffer_"),
+    typed_accesses!("tbuffer_"),
+    &[
+        ("buffer_load_format_d16_hi_x", typed(1, Halves::High, false)),
+        ("buffer_store_format_d16_hi_x", typed(1, Halves::High, true)),
+    ],
+];
+
+/// A buffer and the parts of an instruction's addresses that all lanes share.
+pub(super) struct Buffer {
+    resource: BufferResource,
+    scalar: u32,
+}
+
+impl Buffer {
+    /// Returns `None` for the scratch buffer.
+    pub(super) fn of(instruction: &Instruction, wave: &Wave) -> Result<Option<Self>, Fault> {
+        let words: [u32; 4] =
+            std::array::from_fn(|place| wave.word(Operand(instruction.sdst.0 + place as u16)));
+        if words == PRIVATE_SEGMENT_BUFFER {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            resource: BufferResource::new(words),
+            scalar: scalar_source(instruction, 2, Kind::B32, wave)? as u32,
+        }))
+    }
+
+    pub(super) fn execute(
+        &self,
+        action: Action,
+        instruction: &Instruction,
+        wave: &mut Wave,
+        surroundings: &mut Surroundings<'_>,
+    ) -> Result<(), Fault> {
+        let typed = match action {
+            Action::Typed(_) => Some(self.format(instruction)?),
+            _ => None,
+        };
+        let exec = wave.exec();
+        for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
+            let mut access = BufferAccess {
+                buffer: self,
+                instruction,
+                lane,
+                place: self.place(instruction, lane, wave),
+                surroundings,
+            };
+            match action {
+                Action::Load {
+                    bytes,
+                    sign_extend,
+                    part,
+                } => access.load(wave, bytes, sign_extend, part)?,
+                Action::Store { bytes, part } => access.store(wave, bytes, part)?,
+                Action::Atomic {
+                    function, bytes, ..
+                } => access.atomic(wave, function, bytes)?,
+                Action::Typed(registers) => {
+                    if let Some(Some(format)) = typed {
+                        if registers.stores {
+                            access.store_typed(wave, registers, format)?;
+                        } else {
+                            access.load_typed(wave, registers, format)?;
+                        }
+                    }
+                }
+                _ => return Err(unmodelled(instruction, "a buffer")),
+            }
+        }
+        Ok(())
+    }
+
+    fn place(&self, instruction: &Instruction, lane: usize, wave: &Wave) -> BufferPlace {
+        let address = instruction.src[0];
+        let control = instruction.buffer;
+        // The index comes first if the instruction has both registers.
+        let index = if control.indexed {
+            wave.lane(address, lane)
+        } else {
+            0
+        };
+        let offset = match (instruction.has_vector_address, control.indexed) {
+            (false, _) => 0,
+            (true, false) => wave.lane(address, lane),
+            (true, true) => wave.lane_at(address, 1, lane),
+        };
+        let own = if self.resource.adds_lane {
+            lane as u32
+        } else {
+            0
+        };
+        BufferPlace {
+            index: index.wrapping_add(own),
+            offset: offset.wrapping_add(instruction.immediate as u32),
+            scalar: self.scalar,
+            indexed: control.indexed,
+        }
+    }
+
+    /// The format of typed elements: the instruction's own, or the resource's.
+    fn format(&self, instruction: &Instruction) -> Result<Option<Format>, Fault> {
+        let resource = &self.resource;
+        let (data, number) = instruction
+            .buffer
+            .format
+            .unwrap_or((resource.data_format, resource.number_format));
+        // A resource without a format is no buffer: loads give 0, stores do nothing.
+        let data = if resource.data_format == 0 { 0 } else { data };
+        Format::new(data, number)
+            .map(Some)
+            .ok_or_else(|| unmodelled(instruction, "this format"))
+    }
+}
+
+/// The access of one lane.
+struct BufferAccess<'a, 'space> {
+    buffer: &'a Buffer,
+    instruction: &'a Instruction,
+    lane: usize,
+    place: BufferPlace,
+    surroundings: &'a mut Surroundings<'space>,
+}
+
+impl BufferAccess<'_, '_> {
+    fn load(
+        &mut self,
+        wave: &mut Wave,
+        bytes: u8,
+        sign_extend: bool,
+        part: Part,
+    ) -> Result<(), Fault> {
+        let register = self.instruction.dst;
+        for (start, size) in chunks(bytes.into()) {
+            let value = self.read(start, size)?;
+            let unused = 32 - 8 * size;
+            let value = if sign_extend {
+                ((value << unused) as i32 >> unused) as u32
+            } else {
+                value
+            };
+            if self.instruction.buffer.to_lds {
+                lds::copy(self.instruction, wave, self.surroundings, self.lane, value);
+                continue;
+            }
+            let place = (start / 4) as usize;
+            let old = wave.lane_at(register, place, self.lane);
+            let value = match part {
+                Part::Whole => value,
+                Part::Low => old & 0xffff_0000 | value & 0xffff,
+                Part::High => old & 0xffff | value << 16,
+            };
+            wave.set_lane_at(register, place, self.lane, value);
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, wave: &Wave, bytes: u8, part: Part) -> Result<(), Fault> {
+        for (start, size) in chunks(bytes.into()) {
+            let place = (start / 4) as usize;
+            let value = wave.lane_at(self.instruction.src[1], place, self.lane);
+            let value = if part == Part::High {
+                value >> 16
+            } else {
+                value
+            };
+            self.write(start, size, value)?;
+        }
+        Ok(())
+    }
+
+    fn atomic(
+        &mut self,
+        wave: &mut Wave,
+        function: super::AtomicFunction,
+        bytes: u8,
+    ) -> Result<(), Fault> {
+        let (register, lane) = (self.instruction.src[1], self.lane);
+        let read = |register| match bytes {
+            4 => u64::from(wave.lane(register, lane)),
+            _ => wave.lane_pair(register, lane),
+        };
+        let operand = read(register);
+        let compared = read(Operand(register.0 + u16::from(bytes / 4)));
+        let size = u32::from(bytes);
+        let old = match self.buffer.resource.address(self.place, size) {
+            None => 0,
+            Some(address) => self
+                .surroundings
+                .memory
+                .atomic(address, size.into(), |old| {
+                    function.apply(bytes, old, operand, compared)
+                })
+                .map_err(|failure| match failure {
+                    AtomicFailure::Unmapped => self.unmapped(Access::Atomic, size, address),
+                    AtomicFailure::Misaligned => Fault::MisalignedAtomic {
+                        mnemonic: self.instruction.mnemonic,
+                        size: size.into(),
+                        address,
+                        lane: Some(self.lane as u8),
+                    },
+                })?,
+        };
+        if self.instruction.returns {
+            let result = self.instruction.dst;
+            wave.set_lane_at(result, 0, lane, old as u32);
+            if bytes == 8 {
+                wave.set_lane_at(result, 1, lane, (old >> 32) as u32);
+            }
+        }
+        Ok(())
+    }
+
+    fn load_typed(&mut self, wave: &mut Wave, typed: Typed, format: Format) -> Result<(), Fault> {
+        let mut element = 0u128;
+        for (start, size) in chunks(format.size()) {
+            element |= u128::from(self.read(start, size)?) << (8 * start);
+        }
+        let precision = typed.precision();
+        let components = format.decode(element, precision);
+        let selection = match self.instruction.buffer.format {
+            Some(_) => [4, 5, 6, 7],
+            None => self.buffer.resource.selection,
+        };
+        let selected = selection.map(|source| match source {
+            1 => format.one(precision),
+            4..=7 => components[usize::from(source - 4)],
+            _ => 0,
+        });
+        if self.instruction.buffer.to_lds {
+            lds::copy(
+                self.instruction,
+                wave,
+                self.surroundings,
+                self.lane,
+                selected[0],
+            );
+            return Ok(());
+        }
+        for (number, component) in selected
+            .into_iter()
+            .enumerate()
+            .take(typed.components.into())
+        {
+            let (place, shift) = typed.register(number);
+            let old = wave.lane_at(self.instruction.dst, place, self.lane);
+            let value = match typed.halves {
+                Halves::None => component,
+                _ => old & !(0xffff << shift) | (component & 0xffff) << shift,
+            };
+            wave.set_lane_at(self.instruction.dst, place, self.lane, value);
+        }
+        Ok(())
+    }
+
+    fn store_typed(&mut self, wave: &Wave, typed: Typed, format: Format) -> Result<(), Fault> {
+        // A component that the instruction lacks is its first one.
+        let components: [u32; 4] = std::array::from_fn(|number| {
+            let number = if number < typed.components.into() {
+                number
+            } else {
+                0
+            };
+            let (place, shift) = typed.register(number);
+            let word = wave.lane_at(self.instruction.src[1], place, self.lane) >> shift;
+            match typed.halves {
+                Halves::None => word,
+                _ => word & 0xffff,
+            }
+        });
+        let element = format
+            .encode(components, typed.precision())
+            .ok_or_else(|| unmodelled(self.instruction, "a store to this format"))?;
+        for (start, size) in chunks(format.size()) {
+            self.write(start, size, (element >> (8 * start)) as u32)?;
+        }
+        Ok(())
+    }
+
+    fn at(&self, offset: u32) -> BufferPlace {
+        BufferPlace {
+            offset: self.place.offset.wrapping_add(offset),
+            ..self.place
+        }
+    }
+
+    fn read(&mut self, offset: u32, size: u32) -> Result<u32, Fault> {
+        match self.buffer.resource.address(self.at(offset), size) {
+            None => Ok(0),
+            Some(address) => match self.surroundings.memory.load(address, size.into()) {
+                Ok(value) => Ok(value as u32),
+                Err(_) => Err(self.unmapped(Access::Read, size, address)),
+            },
+        }
+    }
+
+    fn write(&mut self, offset: u32, size: u32, value: u32) -> Result<(), Fault> {
+        match self.buffer.resource.address(self.at(offset), size) {
+            None => Ok(()),
+            Some(address) => self
+                .surroundings
+                .memory
+                .store(address, size.into(), value.into())
+                .map_err(|_| self.unmapped(Access::Write, size, address)),
+        }
+    }
+
+    fn unmapped(&self, access: Access, size: u32, address: u64) -> Fault {
+        Fault::OutOfBounds {
+            mnemonic: self.instruction.mnemonic,
+            space: Space::Global,
+            access,
+            size: size.into(),
+            address,
+            limit: None,
+            lane: Some(self.lane as u8),
+        }
+    }
+}
+
+impl Typed {
+    fn precision(self) -> Precision {
+        match self.halves {
+            Halves::None => Precision::Full,
+            _ => Precision::Half,
+        }
+    }
+
+    /// The register of a component, and its first bit there.
+    fn register(self, number: usize) -> (usize, u32) {
+        match self.halves {
+            Halves::None => (number, 0),
+            Halves::Packed => (number / 2, number as u32 % 2 * 16),
+            Halves::High => (0, 16),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Loads from global memory whose result goes to LDS, not to a register.
+
+use super::super::{Operation, Surroundings, unmodelled};
+use super::segment::Segment;
+use super::{Action, MemoryOperation, Part, lds};
+use crate::error::{Access, Fault, Space};
+use crate::isa::Instruction;
+use crate::wave::{LANES, Wave};
+
+const fn load(bytes: u8, sign_extend: bool) -> Operation {
+    Operation::Memory(MemoryOperation {
+        segment: Segment::Global,
+        action: Action::Load {
+            bytes,
+            sign_extend,
+            part: Part::Whole,
+        },
+    })
+}
+
+/// gfx942's names. On gfx90a, a bit of a plain load says the same.
+pub(super) const OPERATIONS: &[(&str, Operation)] = &[
+    ("global_load_lds_ubyte", load(1, false)),
+    ("global_load_lds_sbyte", load(1, true)),
+    ("global_load_lds_ushort", load(2, false)),
+    ("global_load_lds_sshort", load(2, true)),
+    ("global_load_lds_dword", load(4, false)),
+];
+
+/// Copies a number for each active lane.
+pub(super) fn execute(
+    operation: MemoryOperation,
+    instruction: &Instruction,
+    wave: &Wave,
+    surroundings: &mut Surroundings<'_>,
+) -> Result<(), Fault> {
+    let MemoryOperation {
+        segment: Segment::Global,
+        action:
+            Action::Load {
+                bytes,
+                sign_extend,
+                part: Part::Whole,
+            },
+    } = operation
+    else {
+        return Err(unmodelled(instruction, "a copy to LDS"));
+    };
+    let addresses = operation.segment.addresses(instruction, wave)?;
+    let exec = wave.exec();
+    for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
+        let (_, address) = addresses.of(lane, instruction, wave);
+        let size = u64::from(bytes);
+        let value = surroundings
+            .memory
+            .load(address, size)
+            .map_err(|_| Fault::OutOfBounds {
+                mnemonic: instruction.mnemonic,
+                space: Space::Global,
+                access: Access::Read,
+                size,
+                address,
+                limit: None,
+                lane: Some(lane as u8),
+            })? as u32;
+        let unused = 32 - 8 * u32::from(bytes);
+        let value = if sign_extend {
+            ((value << unused) as i32 >> unused) as u32
+        } else {
+            value
+        };
+        lds::copy(instruction, wave, surroundings, lane, value);
+    }
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! Formats of elements in typed buffers.
+//!
+//! Sources: AMD's CDNA3 instruction set guide, "Buffer Data Formats", for the numbers; AMD's emulator
+//! rocjitsu (ROCm/rocm-systems) for the order of packed components and for roundings.
+
+use super::super::value::Half;
+
+/// An element: up to four components, the first in the low bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Format {
+    /// Bits of each component; 0 for one that the format lacks.
+    widths: [u8; 4],
+    number: Number,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Number {
+    UnsignedNorm,
+    SignedNorm,
+    UnsignedScaled,
+    SignedScaled,
+    Unsigned,
+    Signed,
+    Float,
+}
+
+/// Components in registers have 32 bits, or 16.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Precision {
+    Full,
+    Half,
+}
+
+impl Format {
+    /// The format of DATA_FORMAT and NUM_FORMAT. Returns `None` for a reserved number, and a format
+    /// without components for the invalid one.
+    pub(super) fn new(data: u8, number: u8) -> Option<Self> {
+        let widths = match data {
+            0 => [0; 4],
+            1 => [8, 0, 0, 0],
+            2 => [16, 0, 0, 0],
+            3 => [8, 8, 0, 0],
+            4 => [32, 0, 0, 0],
+            5 => [16, 16, 0, 0],
+            6 => [11, 11, 10, 0],
+            7 => [10, 11, 11, 0],
+            8 => [2, 10, 10, 10],
+            9 => [10, 10, 10, 2],
+            10 => [8; 4],
+            11 => [32, 32, 0, 0],
+            12 => [16; 4],
+            13 => [32, 32, 32, 0],
+            14 => [32; 4],
+            _ => return None,
+        };
+        let number = match number {
+            0 => Number::UnsignedNorm,
+            1 => Number::SignedNorm,
+            2 => Number::UnsignedScaled,
+            3 => Number::SignedScaled,
+            4 => Number::Unsigned,
+            5 => Number::Signed,
+            7 => Number::Float,
+            _ => return None,
+        };
+        Some(Self { widths, number })
+    }
+
+    /// Bytes of an element; 0 for the invalid format.
+    pub(super) fn size(self) -> u32 {
+        self.widths
+            .iter()
+            .map(|width| u32::from(*width))
+            .sum::<u32>()
+            / 8
+    }
+
+    fn has_floats(self) -> bool {
+        !matches!(self.number, Number::Unsigned | Number::Signed)
+    }
+
+    /// The bits of the number 1 in a register.
+    pub(super) fn one(self, precision: Precision) -> u32 {
+        match (self.has_floats(), precision) {
+            (false, _) => 1,
+            (true, Precision::Full) => 1f32.to_bits(),
+            (true, Precision::Half) => Half::from_f64(1.0).0.into(),
+        }
+    }
+
+    /// The components of an element as registers hold them; 0 for one that the format lacks.
+    pub(super) fn decode(self, element: u128, precision: Precision) -> [u32; 4] {
+        let mut bit = 0;
+        self.widths.map(|width| {
+            let bits = (element >> bit) as u32 & mask(width);
+            bit += width;
+            if width == 0 {
+                return 0;
+            }
+            let component = self.decode_component(bits, width);
+            if precision == Precision::Full || !self.has_floats() {
+                return component;
+            }
+            let value = f32::from_bits(component);
+            // Only single precision is truncated.
+            let half = if self.number == Number::Float && width == 32 {
+                Half::truncated(value)
+            } else {
+                Half::from_f64(value.into())
+            };
+            half.0.into()
+        })
+    }
+
+    fn decode_component(self, bits: u32, width: u8) -> u32 {
+        let unused = 32 - u32::from(width);
+        let signed = (bits << unused) as i32 >> unused;
+        let value = match self.number {
+            Number::Unsigned => return bits,
+            Number::Signed => return signed as u32,
+            Number::Float => return small_float(bits, width),
+            Number::UnsignedNorm => f64::from(bits) / f64::from(mask(width)),
+            Number::SignedNorm => (f64::from(signed) / f64::from(mask(width - 1))).max(-1.0),
+            Number::UnsignedScaled => bits.into(),
+            Number::SignedScaled => signed.into(),
+        };
+        (value as f32).to_bits()
+    }
+
+    /// The element with these components. Returns `None` for a format to which the model has no
+    /// conversion.
+    pub(super) fn encode(self, components: [u32; 4], precision: Precision) -> Option<u128> {
+        let (mut element, mut bit) = (0, 0);
+        for (width, component) in self.widths.into_iter().zip(components) {
+            if width != 0 {
+                let bits = self.encode_component(component, width, precision)?;
+                element |= u128::from(bits & mask(width)) << bit;
+                bit += width;
+            }
+        }
+        Some(element)
+    }
+
+    fn encode_component(self, component: u32, width: u8, precision: Precision) -> Option<u32> {
+        if !self.has_floats() {
+            return Some(match (precision, self.number) {
+                (Precision::Half, Number::Signed) => component as i16 as u32,
+                _ => component,
+            });
+        }
+        let value = match precision {
+            Precision::Full => f32::from_bits(component),
+            Precision::Half => Half(component as u16).to_f32(),
+        };
+        let number = if value.is_nan() {
+            0.0
+        } else {
+            f64::from(value)
+        };
+        let (unsigned, signed) = (f64::from(mask(width)), f64::from(mask(width - 1)));
+        Some(match (self.number, width) {
+            (Number::Float, 32) => value.to_bits(),
+            (Number::Float, 16) => Half::from_f64(value.into()).0.into(),
+            (Number::UnsignedNorm, _) => {
+                (number.clamp(0.0, 1.0) * unsigned).round_ties_even() as u32
+            }
+            (Number::SignedNorm, _) => {
+                (number.clamp(-1.0, 1.0) * signed).round_ties_even() as i32 as u32
+            }
+            (Number::UnsignedScaled, _) => number.clamp(0.0, unsigned) as u32,
+            (Number::SignedScaled, _) => number.clamp(-signed - 1.0, signed) as i32 as u32,
+            _ => return None,
+        })
+    }
+}
+
+fn mask(width: u8) -> u32 {
+    u32::MAX.checked_shr(32 - u32::from(width)).unwrap_or(0)
+}
+
+/// Single precision from 32, 16, 11 or 10 bits. The last two have no sign, and an exponent like that
+/// of a half.
+fn small_float(bits: u32, width: u8) -> u32 {
+    match width {
+        32 => bits,
+        16 => Half(bits as u16).to_f32().to_bits(),
+        _ => {
+            let fraction = u32::from(width) - 5;
+            Half((bits << (10 - fraction)) as u16).to_f32().to_bits()
+        }
+    }
+}
+
+/// Bytes of a number in memory, the lowest first.
+pub(super) fn chunks(size: u32) -> impl Iterator<Item = (u32, u32)> {
+    // At most a dword at once: hardware checks the range of each.
+    (0..size)
+        .step_by(4)
+        .map(move |start| (start, (size - start).min(4)))
+}

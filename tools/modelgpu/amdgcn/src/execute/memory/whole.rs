@@ -1,0 +1,436 @@
+//! Accesses of all active lanes at once, if their addresses lie in one piece of memory and need no
+//! special care. The other module, `access.rs`, executes every access, lane by lane.
+
+use super::super::Surroundings;
+use super::super::simd::{Leveled, Simd, SpanFunction, leveled};
+use super::atomic::AtomicFunction;
+use super::segment::{Addresses, Segment, VectorPart};
+use super::{Action, Part};
+use crate::isa::Instruction;
+use crate::registers::Registers;
+use crate::wave::{LANES, Longs, Wave, Words};
+
+/// The addresses of a wave. Inactive lanes have that of an active one.
+pub(crate) struct Span {
+    pub addresses: Longs,
+    pub lowest: u64,
+    pub highest: u64,
+    /// All bits that are set in an address.
+    pub bits: u64,
+    /// The addresses rise by 4 from lane to lane.
+    pub rises: bool,
+}
+
+const ZEROS: Words = [0; LANES];
+
+const SPAN: Leveled<SpanFunction> =
+    leveled!(
+        |low: &Words, high: &Words, base: u64, lanes: u64, span: &mut Span| -> () {
+            let first = lanes.trailing_zeros() as usize % LANES;
+            let address = |lane: usize| {
+                (u64::from(low[lane]) | u64::from(high[lane]) << 32).wrapping_add(base)
+            };
+            let usual = address(first);
+            if lanes == u64::MAX {
+                for lane in 0..LANES {
+                    span.addresses[lane] = address(lane);
+                }
+            } else {
+                for lane in 0..LANES {
+                    let active = 0u64.wrapping_sub(lanes >> lane & 1);
+                    span.addresses[lane] = address(lane) & active | usual & !active;
+                }
+            }
+            let (mut lowest, mut highest, mut bits, mut differs) = (u64::MAX, 0, 0, 0);
+            for lane in 0..LANES {
+                let address = span.addresses[lane];
+                lowest = lowest.min(address);
+                highest = highest.max(address);
+                bits |= address;
+                differs |= address ^ usual.wrapping_add(4 * lane as u64);
+            }
+            span.lowest = lowest;
+            span.highest = highest;
+            span.bits = bits;
+            span.rises = lanes == u64::MAX && differs == 0;
+        }
+    );
+
+impl Span {
+    /// The addresses of the active lanes, of which there is one at least.
+    fn new(addresses: &Addresses, instruction: &Instruction, wave: &Wave, simd: Simd) -> Self {
+        let mut span = Self {
+            addresses: [0; LANES],
+            lowest: 0,
+            highest: 0,
+            bits: 0,
+            rises: false,
+        };
+        let register = instruction.src[0].vector_index().unwrap_or_default();
+        let vectors = &wave.vectors;
+        let [low, high] = match addresses.vector {
+            VectorPart::Absent => [&ZEROS, &ZEROS],
+            VectorPart::Word => [&vectors[register], &ZEROS],
+            VectorPart::Pair => [&vectors[register], &vectors[register + 1]],
+        };
+        SPAN.select(simd)
+            .call(low, high, addresses.base, wave.exec(), &mut span);
+        span
+    }
+
+    /// Returns whether `bytes` from each address on lie in `len` bytes.
+    fn fits(&self, bytes: u64, len: usize) -> bool {
+        self.highest.saturating_add(bytes) <= len as u64
+    }
+}
+
+/// Executes the access of all active lanes. Returns `false`, without an effect, if it cannot.
+pub(super) fn execute(
+    action: Action,
+    addresses: &Addresses,
+    instruction: &Instruction,
+    wave: &mut Wave,
+    surroundings: &mut Surroundings<'_>,
+) -> bool {
+    let lanes = wave.exec();
+    if lanes == 0 {
+        return true;
+    }
+    // One lane is no faster here.
+    if lanes & (lanes - 1) == 0 {
+        return false;
+    }
+    match addresses.segment {
+        Segment::Lds => lds(action, addresses, instruction, wave, surroundings),
+        Segment::Global | Segment::Flat => {
+            global(action, addresses, instruction, wave, surroundings)
+        }
+        Segment::Scratch | Segment::Buffer => scratch(action, addresses, instruction, wave),
+    }
+}
+
+/// The registers that a load writes, or whose values a store has.
+fn data(action: Action, instruction: &Instruction) -> Option<usize> {
+    match action {
+        Action::Load { .. } | Action::LoadTwo { .. } => instruction.dst.vector_index(),
+        _ => instruction.src[1].vector_index(),
+    }
+}
+
+fn global(
+    action: Action,
+    addresses: &Addresses,
+    instruction: &Instruction,
+    wave: &mut Wave,
+    surroundings: &mut Surroundings<'_>,
+) -> bool {
+    let Some(register) = data(action, instruction) else {
+        return false;
+    };
+    let (simd, lanes) = (wave.simd, wave.exec());
+    let memory = &mut surroundings.memory;
+    let span = Span::new(addresses, instruction, wave, simd);
+    match action {
+        Action::Load {
+            bytes,
+            sign_extend,
+            part: Part::Whole,
+        } => {
+            let Registers {
+                vectors, results, ..
+            } = &mut *wave.vectors;
+            if !memory.load_lanes(&span, bytes.into(), results) {
+                return false;
+            }
+            if bytes < 4 {
+                extend(&mut results[0], bytes, sign_extend);
+            }
+            for (word, results) in results.iter().enumerate().take(words_of(bytes)) {
+                write(simd, &mut vectors[register + word], results, lanes);
+            }
+            true
+        }
+        Action::Store {
+            bytes,
+            part: Part::Whole,
+        } => {
+            let values = &wave.vectors[register..register + words_of(bytes)];
+            memory.store_lanes(&span, lanes, bytes.into(), values)
+        }
+        Action::Atomic {
+            function: AtomicFunction::Add,
+            bytes: 4,
+            returns: false,
+        } if !instruction.returns => memory.add_lanes(&span, lanes, &wave.vectors[register]),
+        _ => false,
+    }
+}
+
+fn words_of(bytes: u8) -> usize {
+    usize::from(bytes.div_ceil(4))
+}
+
+fn extend(words: &mut Words, bytes: u8, sign_extend: bool) {
+    let unused = 32 - 8 * u32::from(bytes);
+    for word in words {
+        *word = match sign_extend {
+            true => ((*word << unused) as i32 >> unused) as u32,
+            false => *word << unused >> unused,
+        };
+    }
+}
+
+fn write(simd: Simd, register: &mut Words, results: &Words, lanes: u64) {
+    if lanes == u64::MAX {
+        *register = *results;
+    } else {
+        simd.blend(register, results, lanes);
+    }
+}
+
+/// The active lanes by number.
+fn active(lanes: u64) -> impl Iterator<Item = usize> {
+    let mut left = lanes;
+    std::iter::from_fn(move || {
+        let lane = left.trailing_zeros() as usize;
+        left &= left.wrapping_sub(1);
+        (lane < LANES).then_some(lane)
+    })
+}
+
+fn lds(
+    action: Action,
+    addresses: &Addresses,
+    instruction: &Instruction,
+    wave: &mut Wave,
+    surroundings: &mut Surroundings<'_>,
+) -> bool {
+    let Some(register) = data(action, instruction) else {
+        return false;
+    };
+    let (simd, lanes) = (wave.simd, wave.exec());
+    let lds = &mut surroundings.lds[..];
+    let span = Span::new(addresses, instruction, wave, simd);
+    let offset = instruction.immediate as u64;
+    match action {
+        Action::Load {
+            bytes,
+            sign_extend,
+            part: Part::Whole,
+        } => {
+            if !span.fits(offset + u64::from(bytes), lds.len()) {
+                return false;
+            }
+            for word in 0..words_of(bytes) {
+                let Registers {
+                    vectors, results, ..
+                } = &mut *wave.vectors;
+                let results = &mut results[0];
+                let offset = offset as usize + 4 * word;
+                if bytes < 4 {
+                    for (result, address) in results.iter_mut().zip(span.addresses) {
+                        let place = address as usize + offset;
+                        let low = u32::from(lds[place]);
+                        let high = if bytes == 2 {
+                            lds[place + 1].into()
+                        } else {
+                            0u32
+                        };
+                        *result = low | high << 8;
+                    }
+                    extend(results, bytes, sign_extend);
+                } else {
+                    load_words(lds, &span, offset, results);
+                }
+                write(simd, &mut vectors[register + word], results, lanes);
+            }
+            true
+        }
+        Action::Store {
+            bytes,
+            part: Part::Whole,
+        } => {
+            if !span.fits(offset + u64::from(bytes), lds.len()) {
+                return false;
+            }
+            let values = &wave.vectors[register..register + words_of(bytes)];
+            if bytes < 4 {
+                for lane in active(lanes) {
+                    let place = (span.addresses[lane] + offset) as usize;
+                    let value = values[0][lane].to_le_bytes();
+                    lds[place..place + usize::from(bytes)]
+                        .copy_from_slice(&value[..usize::from(bytes)]);
+                }
+            } else {
+                store_words(lds, &span, lanes, offset as usize, values);
+            }
+            true
+        }
+        Action::LoadTwo { bytes, stride } => {
+            let offsets = two_offsets(instruction, bytes, stride);
+            let last = offsets[0].max(offsets[1]);
+            if !span.fits(last + u64::from(bytes), lds.len()) {
+                return false;
+            }
+            for (number, offset) in offsets.into_iter().enumerate() {
+                for word in 0..words_of(bytes) {
+                    let Registers {
+                        vectors, results, ..
+                    } = &mut *wave.vectors;
+                    load_words(lds, &span, offset as usize + 4 * word, &mut results[0]);
+                    let place = register + number * words_of(bytes) + word;
+                    write(simd, &mut vectors[place], &results[0], lanes);
+                }
+            }
+            true
+        }
+        Action::StoreTwo { bytes, stride } => {
+            let offsets = two_offsets(instruction, bytes, stride);
+            let last = offsets[0].max(offsets[1]);
+            // Overlapping elements take effect lane by lane.
+            let overlap = offsets[0].abs_diff(offsets[1]) < u64::from(bytes);
+            let Some(second) = instruction.src[2].vector_index() else {
+                return false;
+            };
+            if overlap || !span.fits(last + u64::from(bytes), lds.len()) {
+                return false;
+            }
+            let count = words_of(bytes);
+            for lane in active(lanes) {
+                for (offset, register) in offsets.into_iter().zip([register, second]) {
+                    let place = (span.addresses[lane] + offset) as usize;
+                    for word in 0..count {
+                        let value = wave.vectors[register + word][lane].to_le_bytes();
+                        lds[place + 4 * word..place + 4 * word + 4].copy_from_slice(&value);
+                    }
+                }
+            }
+            true
+        }
+        Action::Atomic {
+            function,
+            bytes: 4,
+            returns,
+        } if function != AtomicFunction::CompareSwap => {
+            if !span.fits(offset + 4, lds.len()) {
+                return false;
+            }
+            let target = instruction.dst.vector_index().filter(|_| returns);
+            for lane in active(lanes) {
+                let place = (span.addresses[lane] + offset) as usize;
+                let Some(word) = lds[place..].first_chunk_mut::<4>() else {
+                    continue;
+                };
+                let old = u32::from_le_bytes(*word);
+                let operand = wave.vectors[register][lane];
+                let new = match function {
+                    AtomicFunction::Add => old.wrapping_add(operand),
+                    _ => function.apply(4, old.into(), operand.into(), 0) as u32,
+                };
+                *word = new.to_le_bytes();
+                if let Some(target) = target {
+                    wave.vectors[target][lane] = old;
+                }
+            }
+            true
+        }
+        _ => false,
+    }
+}
+
+fn two_offsets(instruction: &Instruction, bytes: u8, stride: u8) -> [u64; 2] {
+    let unit = u64::from(bytes) * u64::from(stride);
+    let offsets = instruction.immediate as u64;
+    [(offsets & 0xff) * unit, (offsets >> 8 & 0xff) * unit]
+}
+
+/// Loads a word for each lane, at an offset from its address.
+fn load_words(memory: &[u8], span: &Span, offset: usize, results: &mut Words) {
+    let word = |place: usize| {
+        memory[place..]
+            .first_chunk()
+            .map_or(0, |bytes| u32::from_le_bytes(*bytes))
+    };
+    if span.rises {
+        let first = span.lowest as usize + offset;
+        let bytes = memory[first..first + 4 * LANES].as_chunks().0;
+        for (result, bytes) in results.iter_mut().zip(bytes) {
+            *result = u32::from_le_bytes(*bytes);
+        }
+    } else if span.lowest == span.highest {
+        results.fill(word(span.lowest as usize + offset));
+    } else {
+        for (result, address) in results.iter_mut().zip(span.addresses) {
+            *result = word(address as usize + offset);
+        }
+    }
+}
+
+fn store_words(memory: &mut [u8], span: &Span, lanes: u64, offset: usize, values: &[Words]) {
+    if let ([values], true) = (values, span.rises) {
+        let first = span.lowest as usize + offset;
+        let places = memory[first..first + 4 * LANES].as_chunks_mut().0;
+        for (place, value) in places.iter_mut().zip(values) {
+            *place = value.to_le_bytes();
+        }
+        return;
+    }
+    for lane in active(lanes) {
+        let place = span.addresses[lane] as usize + offset;
+        for (word, values) in values.iter().enumerate() {
+            memory[place + 4 * word..place + 4 * word + 4]
+                .copy_from_slice(&values[lane].to_le_bytes());
+        }
+    }
+}
+
+/// Scratch: each lane has its own share, and most accesses are at one address.
+fn scratch(
+    action: Action,
+    addresses: &Addresses,
+    instruction: &Instruction,
+    wave: &mut Wave,
+) -> bool {
+    let Some(register) = data(action, instruction) else {
+        return false;
+    };
+    let (simd, lanes) = (wave.simd, wave.exec());
+    let span = Span::new(addresses, instruction, wave, simd);
+    let share = wave.scratch.per_lane;
+    match action {
+        Action::Load {
+            bytes,
+            part: Part::Whole,
+            ..
+        } if bytes >= 4 => {
+            if !span.fits(bytes.into(), share) {
+                return false;
+            }
+            for lane in active(lanes) {
+                let place = lane * share + span.addresses[lane] as usize;
+                let bytes = &wave.scratch.bytes[place..place + usize::from(bytes)];
+                for (word, bytes) in bytes.as_chunks().0.iter().enumerate() {
+                    wave.vectors[register + word][lane] = u32::from_le_bytes(*bytes);
+                }
+            }
+            true
+        }
+        Action::Store {
+            bytes,
+            part: Part::Whole,
+        } if bytes >= 4 => {
+            if !span.fits(bytes.into(), share) {
+                return false;
+            }
+            for lane in active(lanes) {
+                let place = lane * share + span.addresses[lane] as usize;
+                let bytes = &mut wave.scratch.bytes[place..place + usize::from(bytes)];
+                for (word, bytes) in bytes.as_chunks_mut().0.iter_mut().enumerate() {
+                    *bytes = wave.vectors[register + word][lane].to_le_bytes();
+                }
+            }
+            true
+        }
+        _ => false,
+    }
+}

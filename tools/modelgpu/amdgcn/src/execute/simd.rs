@@ -1,0 +1,435 @@
+//! The host's vector instructions. A loop over lanes is compiled three times, and the best form that
+//! the processor has runs. Unsafe because a function with instructions that a processor lacks must
+//! not run there.
+//!
+//! Native loops over lanes are faster than code from a translator such as Cranelift, which has no
+//! vectors of 256 or 512 bits for x86-64.
+
+use super::Span;
+use crate::wave::{LANES, Words};
+
+/// The vector instructions that this processor has: a value is the proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Simd(Level);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    /// Those of every processor of the architecture.
+    Baseline,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Simd {
+    /// All levels of this processor, the best one last, with their names.
+    pub fn available() -> Vec<(&'static str, Self)> {
+        #[allow(unused_mut, reason = "other architectures have one level")]
+        let mut levels = vec![("baseline", Self(Level::Baseline))];
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("lzcnt")
+                && is_x86_feature_detected!("popcnt");
+            let avx512 = avx2
+                && is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512cd")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl");
+            if avx2 {
+                levels.push(("avx2", Self(Level::Avx2)));
+            }
+            if avx512 {
+                levels.push(("avx512", Self(Level::Avx512)));
+            }
+        }
+        levels
+    }
+
+    /// The best level of this processor.
+    pub fn best() -> Self {
+        let levels = Self::available();
+        levels[levels.len() - 1].1
+    }
+}
+
+/// One function, compiled for each level by [`leveled`], which alone makes these values. `F` is an
+/// unsafe function pointer.
+#[derive(Clone, Copy)]
+pub(crate) struct Leveled<F> {
+    pub baseline: F,
+    #[cfg(target_arch = "x86_64")]
+    pub avx2: F,
+    #[cfg(target_arch = "x86_64")]
+    pub avx512: F,
+}
+
+/// Compiles a function for each level.
+macro_rules! leveled {
+    (|$($name:ident: $type:ty),*| -> $result:ty $body:block) => {{
+        #[inline(always)]
+        #[allow(unused_variables, reason = "an operation with fewer sources")]
+        #[allow(clippy::too_many_arguments, reason = "in registers")]
+        fn baseline($($name: $type),*) -> $result $body
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+        fn avx2($($name: $type),*) -> $result {
+            baseline($($name),*)
+        }
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(
+            enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl"
+        )]
+        fn avx512($($name: $type),*) -> $result {
+            baseline($($name),*)
+        }
+        $crate::execute::simd::Leveled {
+            baseline,
+            #[cfg(target_arch = "x86_64")]
+            avx2,
+            #[cfg(target_arch = "x86_64")]
+            avx512,
+        }
+    }};
+}
+
+pub(crate) use leveled;
+
+/// A function for the level of this processor.
+#[derive(Clone, Copy)]
+pub(crate) struct Selected<F>(F);
+
+impl<F: Copy> Leveled<F> {
+    pub(crate) fn select(&self, simd: Simd) -> Selected<F> {
+        Selected(match simd.0 {
+            Level::Baseline => self.baseline,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => self.avx2,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => self.avx512,
+        })
+    }
+}
+
+/// A source of up to 64 bits in each lane: two registers.
+#[derive(Clone, Copy)]
+pub(crate) struct Wide<'a> {
+    pub low: &'a Words,
+    pub high: &'a Words,
+}
+
+impl Wide<'_> {
+    #[inline(always)]
+    pub(crate) fn bits(self, lane: usize) -> u64 {
+        u64::from(self.low[lane]) | u64::from(self.high[lane]) << 32
+    }
+}
+
+/// Maps three sources to a result. An operation with fewer sources ignores the others.
+pub(crate) type WordsFunction = unsafe fn(&Words, &Words, &Words, &mut Words);
+pub(crate) type LongsFunction = unsafe fn(Wide<'_>, Wide<'_>, Wide<'_>, &mut [Words; 4]);
+/// The fourth argument is the carry in: a word of zeros or ones per lane. The last one is the carry
+/// out.
+pub(crate) type CarryFunction =
+    unsafe fn(Wide<'_>, Wide<'_>, Wide<'_>, &Words, &mut [Words; 4], &mut Words);
+/// Compares two sources. The third argument has the accepted relations, and the result is a word of
+/// zeros or ones per lane.
+pub(crate) type CompareFunction = unsafe fn(Wide<'_>, Wide<'_>, u8, &mut Words);
+
+/// Computes the addresses of lanes: low and high parts, a base and the active lanes.
+pub(crate) type SpanFunction = unsafe fn(&Words, &Words, u64, u64, &mut Span);
+
+impl Selected<SpanFunction> {
+    #[inline(always)]
+    pub(crate) fn call(self, low: &Words, high: &Words, base: u64, lanes: u64, span: &mut Span) {
+        // SAFETY: the function is for a level that the processor has (`Simd`).
+        unsafe { (self.0)(low, high, base, lanes, span) }
+    }
+}
+
+impl Selected<WordsFunction> {
+    #[inline(always)]
+    pub(crate) fn call(self, sources: [&Words; 3], results: &mut Words) {
+        let [a, b, c] = sources;
+        // SAFETY: the function is for a level that the processor has (`Simd`).
+        unsafe { (self.0)(a, b, c, results) }
+    }
+}
+
+impl Selected<LongsFunction> {
+    #[inline(always)]
+    pub(crate) fn call(self, sources: [Wide<'_>; 3], results: &mut [Words; 4]) {
+        let [a, b, c] = sources;
+        // SAFETY: the function is for a level that the processor has (`Simd`).
+        unsafe { (self.0)(a, b, c, results) }
+    }
+}
+
+impl Selected<CarryFunction> {
+    #[inline(always)]
+    pub(crate) fn call(
+        self,
+        sources: [Wide<'_>; 3],
+        carry: &Words,
+        results: &mut [Words; 4],
+        out: &mut Words,
+    ) {
+        let [a, b, c] = sources;
+        // SAFETY: the function is for a level that the processor has (`Simd`).
+        unsafe { (self.0)(a, b, c, carry, results, out) }
+    }
+}
+
+impl Selected<CompareFunction> {
+    #[inline(always)]
+    pub(crate) fn call(self, sources: [Wide<'_>; 2], accepted: u8, flags: &mut Words) {
+        let [a, b] = sources;
+        // SAFETY: the function is for a level that the processor has (`Simd`).
+        unsafe { (self.0)(a, b, accepted, flags) }
+    }
+}
+
+impl Simd {
+    /// Fills all lanes with one word.
+    #[inline(always)]
+    pub(crate) fn fill(self, words: &mut Words, value: u32) {
+        match self.0 {
+            Level::Baseline => words.fill(value),
+            // SAFETY: the processor has the level (`Simd`).
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => unsafe { avx2::fill(words, value) },
+            // SAFETY: the processor has the level (`Simd`).
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => unsafe { avx512::fill(words, value) },
+        }
+    }
+
+    /// Clears and then flips bits of all lanes.
+    #[inline(always)]
+    pub(crate) fn change_bits(self, from: &Words, clear: u32, flip: u32, to: &mut Words) {
+        match self.0 {
+            Level::Baseline => change_bits(from, clear, flip, to),
+            // SAFETY: the processor has the level (`Simd`).
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => unsafe { avx2::change_bits(from, clear, flip, to) },
+            // SAFETY: the processor has the level (`Simd`).
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => unsafe { avx512::change_bits(from, clear, flip, to) },
+        }
+    }
+
+    /// Copies the lanes whose bits are set.
+    #[inline(always)]
+    pub(crate) fn blend(self, to: &mut Words, from: &Words, lanes: u64) {
+        match self.0 {
+            Level::Baseline => blend(to, from, lanes),
+            // SAFETY: the processor has the level (`Simd`).
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => unsafe { avx2::blend(to, from, lanes) },
+            // SAFETY: the processor has the level (`Simd`).
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => unsafe { avx512::blend(to, from, lanes) },
+        }
+    }
+
+    /// A bit per lane to a word of zeros or ones.
+    #[inline(always)]
+    pub(crate) fn spread(self, bits: u64, flags: &mut Words) {
+        match self.0 {
+            Level::Baseline => spread(bits, flags),
+            // SAFETY: the processor has the level (`Simd`).
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => unsafe { avx2::spread(bits, flags) },
+            // SAFETY: the processor has the level (`Simd`).
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => unsafe { avx512::spread(bits, flags) },
+        }
+    }
+
+    /// The highest bits of all lanes: the inverse of [`Simd::spread`].
+    #[inline(always)]
+    pub(crate) fn pack(self, flags: &Words) -> u64 {
+        match self.0 {
+            Level::Baseline => pack(flags),
+            // SAFETY: the processor has the level (`Simd`).
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => unsafe { avx2::pack(flags) },
+            // SAFETY: the processor has the level (`Simd`).
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => unsafe { avx512::pack(flags) },
+        }
+    }
+}
+
+#[inline(always)]
+fn change_bits(from: &Words, clear: u32, flip: u32, to: &mut Words) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = from & !clear ^ flip;
+    }
+}
+
+fn blend(to: &mut Words, from: &Words, lanes: u64) {
+    let mut left = lanes;
+    while left != 0 {
+        let lane = left.trailing_zeros() as usize % LANES;
+        to[lane] = from[lane];
+        left &= left - 1;
+    }
+}
+
+fn spread(bits: u64, flags: &mut Words) {
+    for half in 0..2 {
+        let bits = (bits >> (32 * half)) as u32;
+        for lane in 0..32 {
+            flags[32 * half + lane] = 0u32.wrapping_sub(bits >> lane & 1);
+        }
+    }
+}
+
+fn pack(flags: &Words) -> u64 {
+    let mut bits = [0u32; 2];
+    for half in 0..2 {
+        for lane in 0..32 {
+            bits[half] |= flags[32 * half + lane] >> 31 << lane;
+        }
+    }
+    u64::from(bits[0]) | u64::from(bits[1]) << 32
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use std::arch::x86_64::{
+        __m256i, _mm256_and_si256, _mm256_blendv_epi8, _mm256_castsi256_ps, _mm256_cmpeq_epi32,
+        _mm256_loadu_si256, _mm256_movemask_ps, _mm256_set1_epi32, _mm256_setr_epi32,
+        _mm256_storeu_si256,
+    };
+
+    use crate::wave::Words;
+
+    /// Lanes of a vector.
+    const WIDTH: usize = 8;
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn fill(words: &mut Words, value: u32) {
+        words.fill(value);
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn change_bits(from: &Words, clear: u32, flip: u32, to: &mut Words) {
+        super::change_bits(from, clear, flip, to);
+    }
+
+    /// Zeros or ones for eight bits.
+    #[target_feature(enable = "avx2")]
+    fn flags(bits: u64) -> __m256i {
+        let places = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+        let bits = _mm256_set1_epi32(bits as u8 as i32);
+        _mm256_cmpeq_epi32(_mm256_and_si256(bits, places), places)
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn blend(to: &mut Words, from: &Words, lanes: u64) {
+        for (number, (to, from)) in to
+            .as_chunks_mut::<WIDTH>()
+            .0
+            .iter_mut()
+            .zip(from.as_chunks::<WIDTH>().0)
+            .enumerate()
+        {
+            let flags = flags(lanes >> (WIDTH * number));
+            // SAFETY: both arrays have 32 bytes, and the accesses need no alignment.
+            unsafe {
+                let old = _mm256_loadu_si256(to.as_ptr().cast());
+                let new = _mm256_loadu_si256(from.as_ptr().cast());
+                _mm256_storeu_si256(to.as_mut_ptr().cast(), _mm256_blendv_epi8(old, new, flags));
+            }
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn spread(bits: u64, words: &mut Words) {
+        for (number, words) in words.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
+            let flags = flags(bits >> (WIDTH * number));
+            // SAFETY: the array has 32 bytes, and the access needs no alignment.
+            unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), flags) };
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn pack(flags: &Words) -> u64 {
+        let mut bits = 0;
+        for (number, words) in flags.as_chunks::<WIDTH>().0.iter().enumerate() {
+            // SAFETY: the array has 32 bytes, and the access needs no alignment.
+            let words = unsafe { _mm256_loadu_si256(words.as_ptr().cast()) };
+            let eight = _mm256_movemask_ps(_mm256_castsi256_ps(words)) as u32;
+            bits |= u64::from(eight) << (WIDTH * number);
+        }
+        bits
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    use std::arch::x86_64::{
+        _mm512_loadu_epi32, _mm512_mask_storeu_epi32, _mm512_movepi32_mask, _mm512_movm_epi32,
+        _mm512_storeu_epi32,
+    };
+
+    use crate::wave::Words;
+
+    /// Lanes of a vector.
+    const WIDTH: usize = 16;
+
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn fill(words: &mut Words, value: u32) {
+        words.fill(value);
+    }
+
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn change_bits(from: &Words, clear: u32, flip: u32, to: &mut Words) {
+        super::change_bits(from, clear, flip, to);
+    }
+
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn blend(to: &mut Words, from: &Words, lanes: u64) {
+        for (number, (to, from)) in to
+            .as_chunks_mut::<WIDTH>()
+            .0
+            .iter_mut()
+            .zip(from.as_chunks::<WIDTH>().0)
+            .enumerate()
+        {
+            let lanes = (lanes >> (WIDTH * number)) as u16;
+            // SAFETY: both arrays have 64 bytes, and the accesses need no alignment.
+            unsafe {
+                let new = _mm512_loadu_epi32(from.as_ptr().cast());
+                _mm512_mask_storeu_epi32(to.as_mut_ptr().cast(), lanes, new);
+            }
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512dq")]
+    pub(super) fn spread(bits: u64, words: &mut Words) {
+        for (number, words) in words.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
+            let flags = _mm512_movm_epi32((bits >> (WIDTH * number)) as u16);
+            // SAFETY: the array has 64 bytes, and the access needs no alignment.
+            unsafe { _mm512_storeu_epi32(words.as_mut_ptr().cast(), flags) };
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512dq")]
+    pub(super) fn pack(flags: &Words) -> u64 {
+        let mut bits = 0;
+        for (number, words) in flags.as_chunks::<WIDTH>().0.iter().enumerate() {
+            // SAFETY: the array has 64 bytes, and the access needs no alignment.
+            let words = unsafe { _mm512_loadu_epi32(words.as_ptr().cast()) };
+            bits |= u64::from(_mm512_movepi32_mask(words)) << (WIDTH * number);
+        }
+        bits
+    }
+}

@@ -1,0 +1,578 @@
+//! Matrix products: D = A * B + C for one or more blocks of matrices that lie across the lanes of a
+//! wave. EXEC does not matter.
+//!
+//! Sources of the layouts: the register tables of AMD's CDNA2 and CDNA3 instruction set guides and
+//! AMD's matrix instruction calculator. A lane group is as many lanes as a block has rows. The order
+//! in which hardware adds products is not documented; the model adds them in the order of k and
+//! rounds each sum to nearest even.
+
+use super::super::value::{Half, Kind};
+use super::super::{Operation, scalar_source, unmodelled};
+use super::VectorOperation;
+use super::eight::{self, Format};
+use super::gather::flush;
+use crate::error::Fault;
+use crate::isa::{Instruction, MatrixControl, Operand};
+use crate::wave::{LANES, Wave};
+
+#[derive(Clone, Copy)]
+pub(crate) struct Matrix {
+    /// Rows of A and columns of B in a block.
+    size: usize,
+    /// Columns of A and rows of B.
+    depth: usize,
+    blocks: usize,
+    element: Element,
+    /// Two of each four numbers in a row of A are zero, and A's registers lack them. Src2 has the
+    /// places of the others instead of C, which is D.
+    sparse: bool,
+}
+
+/// The elements of A and B. Sums have single precision, except for integers and doubles.
+#[derive(Clone, Copy)]
+enum Element {
+    Single,
+    /// Single precision, of which 10 bits of the fraction count.
+    Short,
+    Half,
+    Brain,
+    /// Denormal numbers count as zero, in sources and in results.
+    FlushedHalf,
+    FlushedBrain,
+    /// The 8-bit formats of A and of B.
+    Eight(Format, Format),
+    Byte,
+    Double,
+    /// The field that other instructions use to move B's lanes negates A, B and C.
+    NegatedDouble,
+}
+
+use Element::{
+    Brain, Byte, Double, Eight, FlushedBrain, FlushedHalf, Half as Halves, NegatedDouble, Short,
+    Single,
+};
+use eight::{BF8, FP8};
+
+const fn dense(size: usize, depth: usize, blocks: usize, element: Element) -> Operation {
+    Operation::Vector(VectorOperation::Matrix(Matrix {
+        size,
+        depth,
+        blocks,
+        element,
+        sparse: false,
+    }))
+}
+
+const fn sparse(size: usize, depth: usize, element: Element) -> Operation {
+    Operation::Vector(VectorOperation::Matrix(Matrix {
+        size,
+        depth,
+        blocks: 1,
+        element,
+        sparse: true,
+    }))
+}
+
+/// On gfx90a, names have no number of blocks, and 16-bit formats have no denormal numbers.
+const GFX90A: &[(&str, Operation)] = &[
+    ("v_mfma_f32_32x32x1f32", dense(32, 1, 2, Single)),
+    ("v_mfma_f32_16x16x1f32", dense(16, 1, 4, Single)),
+    ("v_mfma_f32_4x4x1f32", dense(4, 1, 16, Single)),
+    ("v_mfma_f32_32x32x2f32", dense(32, 2, 1, Single)),
+    ("v_mfma_f32_16x16x4f32", dense(16, 4, 1, Single)),
+    ("v_mfma_f32_32x32x4f16", dense(32, 4, 2, FlushedHalf)),
+    ("v_mfma_f32_16x16x4f16", dense(16, 4, 4, FlushedHalf)),
+    ("v_mfma_f32_4x4x4f16", dense(4, 4, 16, FlushedHalf)),
+    ("v_mfma_f32_32x32x8f16", dense(32, 8, 1, FlushedHalf)),
+    ("v_mfma_f32_16x16x16f16", dense(16, 16, 1, FlushedHalf)),
+    ("v_mfma_i32_32x32x4i8", dense(32, 4, 2, Byte)),
+    ("v_mfma_i32_16x16x4i8", dense(16, 4, 4, Byte)),
+    ("v_mfma_i32_4x4x4i8", dense(4, 4, 16, Byte)),
+    ("v_mfma_i32_32x32x8i8", dense(32, 8, 1, Byte)),
+    ("v_mfma_i32_16x16x16i8", dense(16, 16, 1, Byte)),
+    ("v_mfma_f32_32x32x4bf16_1k", dense(32, 4, 2, FlushedBrain)),
+    ("v_mfma_f32_16x16x4bf16_1k", dense(16, 4, 4, FlushedBrain)),
+    ("v_mfma_f32_4x4x4bf16_1k", dense(4, 4, 16, FlushedBrain)),
+    ("v_mfma_f32_32x32x8bf16_1k", dense(32, 8, 1, FlushedBrain)),
+    ("v_mfma_f32_16x16x16bf16_1k", dense(16, 16, 1, FlushedBrain)),
+    ("v_mfma_f32_32x32x2bf16", dense(32, 2, 2, FlushedBrain)),
+    ("v_mfma_f32_16x16x2bf16", dense(16, 2, 4, FlushedBrain)),
+    ("v_mfma_f32_4x4x2bf16", dense(4, 2, 16, FlushedBrain)),
+    ("v_mfma_f32_32x32x4bf16", dense(32, 4, 1, FlushedBrain)),
+    ("v_mfma_f32_16x16x8bf16", dense(16, 8, 1, FlushedBrain)),
+    ("v_mfma_f64_16x16x4f64", dense(16, 4, 1, Double)),
+    ("v_mfma_f64_4x4x4f64", dense(4, 4, 4, Double)),
+];
+
+const GFX942: &[(&str, Operation)] = &[
+    ("v_mfma_f32_16x16x8_xf32", dense(16, 8, 1, Short)),
+    ("v_mfma_f32_32x32x4_xf32", dense(32, 4, 1, Short)),
+    ("v_mfma_f32_32x32x1_2b_f32", dense(32, 1, 2, Single)),
+    ("v_mfma_f32_16x16x1_4b_f32", dense(16, 1, 4, Single)),
+    ("v_mfma_f32_4x4x1_16b_f32", dense(4, 1, 16, Single)),
+    ("v_mfma_f32_32x32x2_f32", dense(32, 2, 1, Single)),
+    ("v_mfma_f32_16x16x4_f32", dense(16, 4, 1, Single)),
+    ("v_mfma_f32_32x32x4_2b_f16", dense(32, 4, 2, Halves)),
+    ("v_mfma_f32_16x16x4_4b_f16", dense(16, 4, 4, Halves)),
+    ("v_mfma_f32_4x4x4_16b_f16", dense(4, 4, 16, Halves)),
+    ("v_mfma_f32_32x32x8_f16", dense(32, 8, 1, Halves)),
+    ("v_mfma_f32_16x16x16_f16", dense(16, 16, 1, Halves)),
+    ("v_mfma_i32_32x32x4_2b_i8", dense(32, 4, 2, Byte)),
+    ("v_mfma_i32_16x16x4_4b_i8", dense(16, 4, 4, Byte)),
+    ("v_mfma_i32_4x4x4_16b_i8", dense(4, 4, 16, Byte)),
+    ("v_mfma_i32_32x32x16_i8", dense(32, 16, 1, Byte)),
+    ("v_mfma_i32_16x16x32_i8", dense(16, 32, 1, Byte)),
+    ("v_mfma_f32_32x32x4_2b_bf16", dense(32, 4, 2, Brain)),
+    ("v_mfma_f32_16x16x4_4b_bf16", dense(16, 4, 4, Brain)),
+    ("v_mfma_f32_4x4x4_16b_bf16", dense(4, 4, 16, Brain)),
+    ("v_mfma_f32_32x32x8_bf16", dense(32, 8, 1, Brain)),
+    ("v_mfma_f32_16x16x16_bf16", dense(16, 16, 1, Brain)),
+    ("v_mfma_f64_16x16x4_f64", dense(16, 4, 1, NegatedDouble)),
+    ("v_mfma_f64_4x4x4_4b_f64", dense(4, 4, 4, NegatedDouble)),
+    (
+        "v_mfma_f32_16x16x32_bf8_bf8",
+        dense(16, 32, 1, Eight(BF8, BF8)),
+    ),
+    (
+        "v_mfma_f32_16x16x32_bf8_fp8",
+        dense(16, 32, 1, Eight(BF8, FP8)),
+    ),
+    (
+        "v_mfma_f32_16x16x32_fp8_bf8",
+        dense(16, 32, 1, Eight(FP8, BF8)),
+    ),
+    (
+        "v_mfma_f32_16x16x32_fp8_fp8",
+        dense(16, 32, 1, Eight(FP8, FP8)),
+    ),
+    (
+        "v_mfma_f32_32x32x16_bf8_bf8",
+        dense(32, 16, 1, Eight(BF8, BF8)),
+    ),
+    (
+        "v_mfma_f32_32x32x16_bf8_fp8",
+        dense(32, 16, 1, Eight(BF8, FP8)),
+    ),
+    (
+        "v_mfma_f32_32x32x16_fp8_bf8",
+        dense(32, 16, 1, Eight(FP8, BF8)),
+    ),
+    (
+        "v_mfma_f32_32x32x16_fp8_fp8",
+        dense(32, 16, 1, Eight(FP8, FP8)),
+    ),
+    ("v_smfmac_f32_16x16x32_f16", sparse(16, 32, Halves)),
+    ("v_smfmac_f32_32x32x16_f16", sparse(32, 16, Halves)),
+    ("v_smfmac_f32_16x16x32_bf16", sparse(16, 32, Brain)),
+    ("v_smfmac_f32_32x32x16_bf16", sparse(32, 16, Brain)),
+    ("v_smfmac_i32_16x16x64_i8", sparse(16, 64, Byte)),
+    ("v_smfmac_i32_32x32x32_i8", sparse(32, 32, Byte)),
+    (
+        "v_smfmac_f32_16x16x64_bf8_bf8",
+        sparse(16, 64, Eight(BF8, BF8)),
+    ),
+    (
+        "v_smfmac_f32_16x16x64_bf8_fp8",
+        sparse(16, 64, Eight(BF8, FP8)),
+    ),
+    (
+        "v_smfmac_f32_16x16x64_fp8_bf8",
+        sparse(16, 64, Eight(FP8, BF8)),
+    ),
+    (
+        "v_smfmac_f32_16x16x64_fp8_fp8",
+        sparse(16, 64, Eight(FP8, FP8)),
+    ),
+    (
+        "v_smfmac_f32_32x32x32_bf8_bf8",
+        sparse(32, 32, Eight(BF8, BF8)),
+    ),
+    (
+        "v_smfmac_f32_32x32x32_bf8_fp8",
+        sparse(32, 32, Eight(BF8, FP8)),
+    ),
+    (
+        "v_smfmac_f32_32x32x32_fp8_bf8",
+        sparse(32, 32, Eight(FP8, BF8)),
+    ),
+    (
+        "v_smfmac_f32_32x32x32_fp8_fp8",
+        sparse(32, 32, Eight(FP8, FP8)),
+    ),
+];
+
+pub(super) const TABLES: [super::Table; 2] = [GFX90A, GFX942];
+
+/// One factor: a row of `width` numbers for each block and row of A, or block and row of B.
+struct Factor<T> {
+    width: usize,
+    numbers: Vec<T>,
+}
+
+impl Matrix {
+    pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+        self.check(instruction)?;
+        match self.element {
+            Single => self.singles(
+                instruction,
+                wave,
+                f32::from_bits,
+                f32::from_bits,
+                f32::mul_add,
+            ),
+            Short => self.singles(instruction, wave, short, short, f32::mul_add),
+            // Products of such numbers are exact in single precision.
+            Halves => self.singles(instruction, wave, half, half, |a, b, c| a * b + c),
+            Eight(a, b) => self.singles(
+                instruction,
+                wave,
+                |bits| a.decode(bits as u8),
+                |bits| b.decode(bits as u8),
+                |a, b, c| a * b + c,
+            ),
+            Brain => self.singles(instruction, wave, brain, brain, f32::mul_add),
+            FlushedHalf => {
+                let half = |bits| half(flush(Kind::F16, u64::from(bits)) as u32);
+                self.singles(instruction, wave, half, half, |a, b, c| a * b + c)
+            }
+            FlushedBrain => {
+                let brain = |bits| flushed(brain(bits));
+                self.singles(instruction, wave, brain, brain, f32::mul_add)
+            }
+            Byte => {
+                let byte = |bits| i32::from(bits as i8);
+                let (a, places) = self.left(instruction, wave, byte);
+                let b = self.right(instruction, wave, byte);
+                let mut sums = self.addend(instruction, wave, Kind::B32, |bits| bits as i32)?;
+                self.multiply(&a, &places, &b, &mut sums, |a, b, c| c.wrapping_add(a * b));
+                self.write(instruction, wave, &sums, |sum| u64::from(sum as u32));
+                Ok(())
+            }
+            Double | NegatedDouble => {
+                let signs = match self.element {
+                    NegatedDouble => instruction.matrix.lanes,
+                    _ => 0,
+                };
+                let signed = |place: u8, value: f64| match signs >> place & 1 {
+                    1 => -value,
+                    _ => value,
+                };
+                let double =
+                    |wave: &Wave, operand, lane| f64::from_bits(wave.lane_pair(operand, lane));
+                let [a, b, _] = instruction.src;
+                let (rows, groups) = (self.size * self.blocks, self.groups());
+                let mut left = vec![0.0; rows * groups];
+                let mut right = vec![0.0; rows * groups];
+                for lane in 0..LANES {
+                    let (k, row) = (lane / rows, lane % rows);
+                    left[row * groups + k] = signed(0, double(wave, a, lane));
+                    let (block, column) = (row / self.size, row % self.size);
+                    right[(block * groups + k) * self.size + column] =
+                        signed(1, double(wave, b, lane));
+                }
+                let a = Factor {
+                    width: groups,
+                    numbers: left,
+                };
+                let b = Factor {
+                    width: self.size,
+                    numbers: right,
+                };
+                let places: Vec<usize> = (0..groups).collect::<Vec<_>>().repeat(rows);
+                let mut sums = self.addend(instruction, wave, Kind::F64, |bits| {
+                    signed(2, f64::from_bits(bits))
+                })?;
+                self.multiply(&a, &places, &b, &mut sums, f64::mul_add);
+                self.write(instruction, wave, &sums, f64::to_bits);
+                Ok(())
+            }
+        }
+    }
+
+    /// Refuses modifiers that the instruction lacks.
+    fn check(self, instruction: &Instruction) -> Result<(), Fault> {
+        let MatrixControl {
+            broadcast,
+            block,
+            lanes,
+        } = instruction.matrix;
+        let copies = 1usize << broadcast;
+        // A sparse instruction selects a set of places with these fields.
+        if !self.sparse && (copies > self.blocks || usize::from(block) >= copies) {
+            return Err(unmodelled(instruction, "this cbsz and abid"));
+        }
+        let moves_lanes = !self.sparse
+            && match self.element {
+                Single | Halves | Brain | FlushedHalf | FlushedBrain | NegatedDouble => true,
+                // gfx942's large shapes have none.
+                Byte => self.depth * self.size <= 256,
+                _ => false,
+            };
+        if lanes != 0 && !moves_lanes {
+            return Err(unmodelled(instruction, "blgp"));
+        }
+        Ok(())
+    }
+
+    fn singles(
+        self,
+        instruction: &Instruction,
+        wave: &mut Wave,
+        left: impl Fn(u32) -> f32,
+        right: impl Fn(u32) -> f32,
+        add: impl Fn(f32, f32, f32) -> f32,
+    ) -> Result<(), Fault> {
+        let flushes = matches!(self.element, FlushedHalf | FlushedBrain);
+        let kept = |value: f32| if flushes { flushed(value) } else { value };
+        let (a, places) = self.left(instruction, wave, left);
+        let b = self.right(instruction, wave, right);
+        let mut sums = self.addend(instruction, wave, Kind::F32, |bits| {
+            kept(f32::from_bits(bits as u32))
+        })?;
+        self.multiply(&a, &places, &b, &mut sums, add);
+        self.write(instruction, wave, &sums, |sum| kept(sum).to_bits().into());
+        Ok(())
+    }
+
+    /// The number of groups of lanes that share the depth of a block.
+    fn groups(self) -> usize {
+        LANES / (self.size * self.blocks)
+    }
+
+    /// The bits of an element of at most 32 bits.
+    fn width(self) -> usize {
+        match self.element {
+            Single | Short => 32,
+            Halves | Brain | FlushedHalf | FlushedBrain => 16,
+            Eight(..) | Byte => 8,
+            Double | NegatedDouble => 64,
+        }
+    }
+
+    /// A, and the place in the row of each of its numbers. Row and block give a lane of each group;
+    /// the groups hold parts of the row, one behind the other.
+    fn left<T: Copy + Default>(
+        self,
+        instruction: &Instruction,
+        wave: &Wave,
+        decode: impl Fn(u32) -> T,
+    ) -> (Factor<T>, Vec<usize>) {
+        let MatrixControl {
+            broadcast, block, ..
+        } = instruction.matrix;
+        let groups = self.groups();
+        let depth_per_lane = self.depth / groups;
+        let count = if self.sparse {
+            depth_per_lane / 2
+        } else {
+            depth_per_lane
+        };
+        let mut numbers = Vec::with_capacity(self.blocks * self.size * groups * count);
+        let mut places = Vec::with_capacity(numbers.capacity());
+        for target in 0..self.blocks {
+            let source = if self.sparse {
+                target
+            } else {
+                target >> broadcast << broadcast | usize::from(block)
+            };
+            for row in 0..self.size {
+                for group in 0..groups {
+                    let lane = row + self.size * (source + self.blocks * group);
+                    for number in 0..count {
+                        let bits = element(wave, instruction.src[0], lane, number, self.width());
+                        numbers.push(decode(bits));
+                        let place = if self.sparse {
+                            number / 2 * 4 + self.sparse_place(instruction, wave, lane, number)
+                        } else {
+                            number
+                        };
+                        places.push(group * depth_per_lane + place);
+                    }
+                }
+            }
+        }
+        let factor = Factor {
+            width: groups * count,
+            numbers,
+        };
+        (factor, places)
+    }
+
+    /// The place of a number among its four: two bits of Src2, of which an instruction uses a set.
+    fn sparse_place(
+        self,
+        instruction: &Instruction,
+        wave: &Wave,
+        lane: usize,
+        number: usize,
+    ) -> usize {
+        let MatrixControl {
+            broadcast, block, ..
+        } = instruction.matrix;
+        let set_bits = 64 / self.width() * 2;
+        let set = if broadcast == 0 {
+            usize::from(block) % (32 / set_bits)
+        } else {
+            0
+        };
+        let all = wave.lane(instruction.src[2], lane);
+        (all >> (set * set_bits + 2 * number) & 3) as usize
+    }
+
+    /// B, whose columns lie in lanes as A's rows do.
+    fn right<T: Copy + Default>(
+        self,
+        instruction: &Instruction,
+        wave: &Wave,
+        decode: impl Fn(u32) -> T,
+    ) -> Factor<T> {
+        let groups = self.groups();
+        let count = self.depth / groups;
+        let mut numbers = vec![T::default(); self.blocks * self.depth * self.size];
+        for lane in 0..LANES {
+            let (column, block) = (lane % self.size, lane / self.size % self.blocks);
+            let group = lane / self.size / self.blocks;
+            let source = source_lane(instruction.matrix.lanes, lane);
+            for number in 0..count {
+                let bits = element(wave, instruction.src[1], source, number, self.width());
+                let k = group * count + number;
+                numbers[(block * self.depth + k) * self.size + column] = decode(bits);
+            }
+        }
+        Factor {
+            width: self.size,
+            numbers,
+        }
+    }
+
+    /// C by block, row and column.
+    fn addend<T: Copy>(
+        self,
+        instruction: &Instruction,
+        wave: &Wave,
+        kind: Kind,
+        decode: impl Fn(u64) -> T,
+    ) -> Result<Vec<T>, Fault> {
+        let operand = if self.sparse {
+            instruction.dst
+        } else {
+            instruction.src[2]
+        };
+        let count = self.blocks * self.size * self.size;
+        if operand.vector_index().is_none() {
+            let constant = decode(scalar_source(instruction, 2, kind, wave)?);
+            return Ok(vec![constant; count]);
+        }
+        let value = |place: usize| {
+            let (register, lane) = self.result_place(place);
+            decode(if kind.is_long() {
+                wave.lane_pair(Operand(operand.0 + register as u16), lane)
+            } else {
+                wave.lane_at(operand, register, lane).into()
+            })
+        };
+        Ok((0..count).map(value).collect())
+    }
+
+    fn write<T: Copy>(
+        self,
+        instruction: &Instruction,
+        wave: &mut Wave,
+        sums: &[T],
+        encode: impl Fn(T) -> u64,
+    ) {
+        for (place, sum) in sums.iter().enumerate() {
+            let (register, lane) = self.result_place(place);
+            let bits = encode(*sum);
+            wave.set_lane_at(instruction.dst, register, lane, bits as u32);
+            if self.width() == 64 {
+                wave.set_lane_at(instruction.dst, register + 1, lane, (bits >> 32) as u32);
+            }
+        }
+    }
+
+    /// The register and the lane of an element of C and D, which are counted by block, row and
+    /// column. Doubles have four consecutive rows in four groups of lanes. Others have them in four
+    /// registers; the next four rows are in the next group of lanes.
+    fn result_place(self, place: usize) -> (usize, usize) {
+        let column = place % self.size;
+        let row = place / self.size % self.size;
+        let block = place / self.size / self.size;
+        if self.width() == 64 {
+            let lane = column + self.size * (block + self.blocks * (row % 4));
+            return (2 * (row / 4), lane);
+        }
+        if self.size == 4 {
+            return (row, column + 4 * block);
+        }
+        let groups = LANES / self.size;
+        let (four, registers) = (row / 4, self.size * self.size / LANES);
+        let register = row % 4 + 4 * (four / groups) + registers * block;
+        (register, column + self.size * (four % groups))
+    }
+
+    /// Adds the products to the sums.
+    fn multiply<T: Copy>(
+        self,
+        a: &Factor<T>,
+        places: &[usize],
+        b: &Factor<T>,
+        sums: &mut [T],
+        add: impl Fn(T, T, T) -> T,
+    ) {
+        let rows = a.numbers.chunks_exact(a.width);
+        let places = places.chunks_exact(a.width);
+        let sums = sums.chunks_exact_mut(self.size);
+        for (line, ((row, places), sums)) in rows.zip(places).zip(sums).enumerate() {
+            let first = line / self.size * self.depth;
+            for (number, place) in row.iter().zip(places) {
+                let other = &b.numbers[(first + place) * b.width..][..b.width];
+                for (sum, factor) in sums.iter_mut().zip(other) {
+                    *sum = add(*number, *factor, *sum);
+                }
+            }
+        }
+    }
+}
+
+/// An element of at most 32 bits. Elements fill registers from the low bits on.
+fn element(wave: &Wave, operand: Operand, lane: usize, number: usize, width: usize) -> u32 {
+    let bit = number * width;
+    let word = wave.lane_at(operand, bit / 32, lane) >> (bit % 32);
+    word & u32::MAX >> (32 - width)
+}
+
+/// The lane whose part of B a lane multiplies with.
+fn source_lane(pattern: u8, lane: usize) -> usize {
+    match pattern {
+        1 => lane % 32,
+        2 => lane % 32 + 32,
+        3 => (lane + 16) % LANES,
+        4..=7 => lane % 16 + 16 * usize::from(pattern - 4),
+        _ => lane,
+    }
+}
+
+fn half(bits: u32) -> f32 {
+    Half(bits as u16).to_f32()
+}
+
+fn brain(bits: u32) -> f32 {
+    f32::from_bits(bits << 16)
+}
+
+fn flushed(value: f32) -> f32 {
+    f32::from_bits(flush(Kind::F32, value.to_bits().into()) as u32)
+}
+
+/// Rounds the fraction to 10 bits, to nearest even.
+fn short(bits: u32) -> f32 {
+    const DROPPED: u32 = 13;
+    let value = f32::from_bits(bits);
+    if !value.is_finite() {
+        return value;
+    }
+    let odd = bits >> DROPPED & 1;
+    let rounded = bits + (1 << (DROPPED - 1)) - 1 + odd;
+    f32::from_bits(rounded >> DROPPED << DROPPED)
+}

@@ -1,0 +1,469 @@
+//! The frequent forms of vector instructions, with operands that are resolved when the instruction
+//! is decoded: no SDWA, no DPP, no output modifiers, whole registers. [`super::VectorOperation`]
+//! executes all forms.
+
+use super::super::simd::{
+    CarryFunction, CompareFunction, Leveled, LongsFunction, Selected, Simd, Wide, WordsFunction,
+    leveled,
+};
+use super::super::value::Kind;
+use super::compare::Comparison;
+use super::{CarryDirection, VectorOperation};
+use crate::isa::{Instruction, Operand};
+use crate::registers::{BUFFERS, Registers};
+use crate::wave::{LANES, Wave, Words, constant};
+
+/// A vector instruction that is ready to run.
+#[derive(Clone, Copy)]
+pub(crate) struct VectorStep {
+    run: Run,
+    sources: [Source; 3],
+    /// The first register of the result.
+    target: usize,
+    /// The mode of denormal numbers matters.
+    is_float: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Run {
+    Words(Selected<WordsFunction>),
+    /// Two results of 32 bits, each with sources of its own.
+    Twice(Selected<WordsFunction>, [Source; 3]),
+    Longs {
+        run: Selected<LongsFunction>,
+        wide: bool,
+    },
+    Carry {
+        run: Selected<CarryFunction>,
+        wide: bool,
+        carry_in: Option<Operand>,
+        carry_out: Option<Operand>,
+    },
+    Compare {
+        run: Selected<CompareFunction>,
+        accepted: u8,
+        target: Operand,
+        writes_exec: bool,
+    },
+}
+
+#[derive(Clone, Copy)]
+struct Source {
+    place: Place,
+    /// Both halves of a value of 64 bits.
+    wide: bool,
+    /// Bits to clear and to flip in the last word.
+    signs: Option<(u32, u32)>,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Vector(usize),
+    Scalar(Operand),
+    Constant(u64),
+}
+
+/// A source that the function does not read.
+const UNUSED: Source = Source {
+    place: Place::Vector(0),
+    wide: false,
+    signs: None,
+};
+
+impl VectorStep {
+    /// Prepares an instruction; `None` if it has another form.
+    pub(crate) fn new(
+        operation: &VectorOperation,
+        instruction: &Instruction,
+        simd: Simd,
+    ) -> Option<Self> {
+        let modifiers = &instruction.modifiers;
+        if instruction.sdwa.is_some() || instruction.dpp.is_some() || modifiers.output != 0 {
+            return None;
+        }
+        let source = |place: usize, kind| Source::new(instruction, place, kind);
+        let sources_of = |kinds: [Kind; 3]| {
+            Some([
+                source(0, kinds[0])?,
+                source(1, kinds[1])?,
+                source(2, kinds[2])?,
+            ])
+        };
+        let step = |run, kinds: [Kind; 3], result: Kind| {
+            let is_whole = !result.is_half() || modifiers.op_sel & 8 == 0 && !modifiers.keeps_half;
+            let target = match result {
+                Kind::None => Some(0),
+                _ => instruction.dst.vector_index().filter(|_| is_whole),
+            };
+            Some(Self {
+                run,
+                sources: sources_of(kinds)?,
+                target: target?,
+                is_float: result.is_float() || kinds.iter().any(|kind| kind.is_float()),
+            })
+        };
+        let saturates = |result: Kind| modifiers.clamp && !result.is_float();
+        let is_clamped_float = |result: Kind| modifiers.clamp && result.is_float();
+        match *operation {
+            VectorOperation::Words {
+                run,
+                clamped,
+                sources,
+                result,
+            } if !is_clamped_float(result) => {
+                let run = if saturates(result) { clamped? } else { run };
+                step(Run::Words(run.select(simd)), sources, result)
+            }
+            VectorOperation::Longs {
+                run,
+                sources,
+                result,
+            } if !modifiers.clamp => {
+                let (run, wide) = (run.select(simd), result.is_long());
+                step(Run::Longs { run, wide }, sources, result)
+            }
+            VectorOperation::Carry {
+                run,
+                clamped,
+                sources,
+                result,
+                direction,
+            } if !is_clamped_float(result) => {
+                let run = if saturates(result) { clamped? } else { run };
+                let carry_in = match direction {
+                    CarryDirection::Out => None,
+                    _ if sources[2] != Kind::None => Some(instruction.sdst),
+                    _ => Some(instruction.src[2]),
+                };
+                if carry_in.is_some_and(|operand| operand.scalar_index().is_none()) {
+                    return None;
+                }
+                let run = Run::Carry {
+                    run: run.select(simd),
+                    wide: result.is_long(),
+                    carry_in,
+                    carry_out: (direction != CarryDirection::In).then_some(instruction.sdst),
+                };
+                step(run, sources, result)
+            }
+            VectorOperation::Compare(comparison) => {
+                let (run, accepted, kinds, writes_exec) = match comparison {
+                    Comparison::Relation {
+                        accepted,
+                        run,
+                        kind,
+                        writes_exec,
+                    } => (run, accepted, [kind, kind, Kind::None], writes_exec),
+                    Comparison::Class {
+                        run,
+                        kind,
+                        writes_exec,
+                    } => (run, 0, [kind, Kind::B32, Kind::None], writes_exec),
+                };
+                let run = Run::Compare {
+                    run: run.select(simd),
+                    accepted,
+                    target: instruction.sdst,
+                    writes_exec,
+                };
+                step(run, kinds, Kind::None)
+            }
+            VectorOperation::Packed(packed) if !modifiers.clamp => {
+                let (run, count, picks) = packed.single()?;
+                let half = |high: usize| -> Option<[Source; 3]> {
+                    let mut sources = [UNUSED; 3];
+                    for (place, source) in sources.iter_mut().enumerate().take(count) {
+                        *source = Source::half(instruction, place, high)?;
+                    }
+                    if picks {
+                        // Each half of the result has its own source.
+                        sources[0] = Source::half_of(instruction, high, modifiers.op_sel, 0)?;
+                    }
+                    Some(sources)
+                };
+                Some(Self {
+                    run: Run::Twice(run.select(simd), half(1)?),
+                    sources: half(0)?,
+                    target: instruction.dst.vector_index()?,
+                    is_float: !picks,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// A step for counts of the set bits below each lane in a mask.
+    pub(crate) fn count_below(high: bool, instruction: &Instruction, simd: Simd) -> Option<Self> {
+        if instruction.sdwa.is_some() || instruction.dpp.is_some() {
+            return None;
+        }
+        let run = if high { COUNT_HIGH } else { COUNT_LOW };
+        Some(Self {
+            run: Run::Words(run.select(simd)),
+            sources: [
+                Source::new(instruction, 0, Kind::B32)?,
+                Source::new(instruction, 1, Kind::B32)?,
+                UNUSED,
+            ],
+            target: instruction.dst.vector_index()?,
+            is_float: false,
+        })
+    }
+
+    /// Executes the instruction. Returns `false`, without an effect, if the wave is in a mode that
+    /// makes it another form.
+    #[inline(always)]
+    pub(crate) fn execute(&self, wave: &mut Wave) -> bool {
+        if wave.indexed != 0 || self.is_float && !wave.mode.keeps_denormals() {
+            return false;
+        }
+        let (simd, lanes) = (wave.simd, wave.exec());
+        match &self.run {
+            Run::Words(run) => {
+                let places = self.places(wave);
+                let Registers {
+                    vectors, results, ..
+                } = &mut *wave.vectors;
+                run.call(places.map(|place| &vectors[place]), &mut results[0]);
+                write(simd, &mut vectors[self.target], &results[0], lanes);
+            }
+            Run::Twice(run, second) => {
+                for (number, sources) in [&self.sources, second].into_iter().enumerate() {
+                    let places = places_of(sources, wave);
+                    let Registers {
+                        vectors, results, ..
+                    } = &mut *wave.vectors;
+                    run.call(places.map(|place| &vectors[place]), &mut results[number]);
+                }
+                let Registers {
+                    vectors, results, ..
+                } = &mut *wave.vectors;
+                for (number, results) in results.iter().enumerate().take(2) {
+                    write(simd, &mut vectors[self.target + number], results, lanes);
+                }
+            }
+            Run::Longs { run, wide } => {
+                let places = self.places(wave);
+                let Registers {
+                    vectors, results, ..
+                } = &mut *wave.vectors;
+                run.call(places.map(|place| both(vectors, place)), results);
+                write(simd, &mut vectors[self.target], &results[0], lanes);
+                if *wide {
+                    write(simd, &mut vectors[self.target + 1], &results[1], lanes);
+                }
+            }
+            Run::Carry {
+                run,
+                wide,
+                carry_in,
+                carry_out,
+            } => {
+                let carry = carry_in.map(|operand| wave.pair(operand));
+                let places = self.places(wave);
+                let Registers {
+                    vectors,
+                    results,
+                    carries: [incoming, outgoing],
+                } = &mut *wave.vectors;
+                if let Some(carry) = carry {
+                    simd.spread(carry, incoming);
+                }
+                let sources = places.map(|place| both(vectors, place));
+                run.call(sources, incoming, results, outgoing);
+                write(simd, &mut vectors[self.target], &results[0], lanes);
+                if *wide {
+                    write(simd, &mut vectors[self.target + 1], &results[1], lanes);
+                }
+                if let Some(operand) = *carry_out {
+                    let carry = simd.pack(outgoing);
+                    wave.set_pair(operand, carry & lanes);
+                }
+            }
+            Run::Compare {
+                run,
+                accepted,
+                target,
+                writes_exec,
+            } => {
+                let places = self.places(wave);
+                let Registers {
+                    vectors, results, ..
+                } = &mut *wave.vectors;
+                let [a, b, _] = places.map(|place| both(vectors, place));
+                run.call([a, b], *accepted, &mut results[0]);
+                let mask = simd.pack(&results[0]) & lanes;
+                wave.set_pair(*target, mask);
+                if *writes_exec {
+                    wave.set_pair(Operand::EXEC, mask);
+                }
+            }
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn places(&self, wave: &mut Wave) -> [usize; 3] {
+        places_of(&self.sources, wave)
+    }
+}
+
+/// The registers that hold the sources. Those that are no vector registers, or that change their
+/// signs, go to buffers behind the registers.
+#[inline(always)]
+fn places_of(sources: &[Source; 3], wave: &mut Wave) -> [usize; 3] {
+    let mut places = [0; 3];
+    for (number, source) in sources.iter().enumerate() {
+        places[number] = match source {
+            Source {
+                place: Place::Vector(index),
+                signs: None,
+                ..
+            } => *index,
+            _ => {
+                source.fill(BUFFERS + 2 * number, wave);
+                BUFFERS + 2 * number
+            }
+        };
+    }
+    places
+}
+
+#[inline(always)]
+fn both(vectors: &[Words], place: usize) -> Wide<'_> {
+    Wide {
+        low: &vectors[place],
+        high: &vectors[place + 1],
+    }
+}
+
+#[inline(always)]
+fn write(simd: Simd, register: &mut Words, results: &Words, lanes: u64) {
+    if lanes == u64::MAX {
+        *register = *results;
+    } else {
+        simd.blend(register, results, lanes);
+    }
+}
+
+impl Source {
+    fn new(instruction: &Instruction, place: usize, kind: Kind) -> Option<Self> {
+        let modifiers = &instruction.modifiers;
+        if kind == Kind::None {
+            return Some(UNUSED);
+        }
+        if kind.is_half() && modifiers.op_sel >> place & 1 == 1 {
+            return None;
+        }
+        let sign = |mask: u8| match mask >> place & 1 {
+            1 => (kind.sign_bit() >> if kind.is_long() { 32 } else { 0 }) as u32,
+            _ => 0,
+        };
+        let signs = (sign(modifiers.abs), sign(modifiers.neg));
+        Some(Self {
+            place: Place::new(instruction.src[place], kind, instruction.literal)?,
+            wide: kind.is_long(),
+            signs: (signs != (0, 0)).then_some(signs),
+        })
+    }
+
+    /// The source of one half of a packed result.
+    fn half(instruction: &Instruction, place: usize, high: usize) -> Option<Self> {
+        let modifiers = &instruction.modifiers;
+        let (select, negate) = match high {
+            0 => (modifiers.op_sel, modifiers.neg),
+            _ => (modifiers.op_sel_hi, modifiers.neg_hi),
+        };
+        Self::half_of(instruction, place, select, negate)
+    }
+
+    fn half_of(instruction: &Instruction, place: usize, select: u8, negate: u8) -> Option<Self> {
+        let half = select >> place & 1;
+        let operand = instruction.src[place];
+        let is_register = operand.vector_index().is_some() || operand.scalar_index().is_some();
+        let place_of_half = match half {
+            // A constant fills the low half.
+            1 if !is_register => Place::Constant(0),
+            1 => Place::new(Operand(operand.0 + 1), Kind::F32, 0)?,
+            _ => Place::new(operand, Kind::F32, instruction.literal)?,
+        };
+        Some(Self {
+            place: place_of_half,
+            wide: false,
+            signs: (negate >> place & 1 == 1).then_some((0, 1 << 31)),
+        })
+    }
+
+    /// Writes the source's value to a buffer.
+    fn fill(&self, buffer: usize, wave: &mut Wave) {
+        let simd = wave.simd;
+        let value = match self.place {
+            Place::Vector(index) => {
+                let last = usize::from(self.wide);
+                let vectors = &mut wave.vectors.vectors;
+                if self.wide {
+                    vectors[buffer] = vectors[index];
+                }
+                let (clear, flip) = self.signs.unwrap_or_default();
+                let (registers, buffers) = vectors.split_at_mut(BUFFERS);
+                let to = &mut buffers[buffer - BUFFERS + last];
+                simd.change_bits(&registers[index + last], clear, flip, to);
+                return;
+            }
+            Place::Scalar(operand) if self.wide => wave.pair(operand),
+            Place::Scalar(operand) => wave.word(operand).into(),
+            Place::Constant(value) => value,
+        };
+        let value = match (self.signs, self.wide) {
+            (None, _) => value,
+            (Some((clear, flip)), true) => {
+                value & !(u64::from(clear) << 32) ^ u64::from(flip) << 32
+            }
+            (Some((clear, flip)), false) => value & !u64::from(clear) ^ u64::from(flip),
+        };
+        let vectors = &mut wave.vectors.vectors;
+        simd.fill(&mut vectors[buffer], value as u32);
+        if self.wide {
+            simd.fill(&mut vectors[buffer + 1], (value >> 32) as u32);
+        }
+    }
+}
+
+impl Place {
+    fn new(operand: Operand, kind: Kind, literal: u32) -> Option<Self> {
+        if let Some(index) = operand.vector_index() {
+            return Some(Self::Vector(index));
+        }
+        if operand.scalar_index().is_some() {
+            return Some(Self::Scalar(operand));
+        }
+        constant(operand, kind, literal).map(Self::Constant)
+    }
+}
+
+const COUNT_LOW: Leveled<WordsFunction> =
+    leveled!(
+        |masks: &Words, addends: &Words, unused: &Words, results: &mut Words| -> () {
+            for lane in 0..LANES {
+                let below = if lane < 32 {
+                    (1u32 << lane) - 1
+                } else {
+                    u32::MAX
+                };
+                results[lane] = addends[lane].wrapping_add((masks[lane] & below).count_ones());
+            }
+        }
+    );
+const COUNT_HIGH: Leveled<WordsFunction> =
+    leveled!(
+        |masks: &Words, addends: &Words, unused: &Words, results: &mut Words| -> () {
+            for lane in 0..LANES {
+                let below = if lane < 32 {
+                    0
+                } else {
+                    (1u32 << (lane - 32)) - 1
+                };
+                results[lane] = addends[lane].wrapping_add((masks[lane] & below).count_ones());
+            }
+        }
+    );

@@ -1,0 +1,224 @@
+//! The order in which a dispatch's workgroups run, and the threads that run them.
+//!
+//! Workgroups start by number. A thread runs a workgroup to its end, and then takes the next one. A
+//! workgroup that seems to wait, perhaps for a later one, gives way: the thread keeps it, and starts the next one. Once the modelled GPU is full, or all
+//! workgroups have started, those that a thread keeps take turns.
+//!
+//! A dispatch begins on the calling thread. Further threads join after some milliseconds
+//! ([`Workers::alone`]).
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::code::{Code, Core};
+use crate::dispatch::{Dispatch, Statistics};
+use crate::error::DispatchError;
+use crate::execute::{LdsAccess, Surroundings};
+use crate::memory::View;
+use crate::wave::Wave;
+use crate::workers::Workers;
+use crate::workgroup::{Interruption, Progress, Workgroup};
+
+/// The most waves that a thread keeps between dispatches. Each has some 140 KiB.
+const KEPT_WAVES: usize = 64;
+
+/// The state that the threads of a dispatch share.
+struct Shared<'a> {
+    dispatch: &'a Dispatch<'a>,
+    cancelled: &'a AtomicBool,
+    workgroups: u64,
+    capacity: u64,
+    /// The number of the next workgroup to start.
+    next: AtomicU64,
+    /// Workgroups that have started and not ended.
+    resident: AtomicU64,
+    /// A workgroup was interrupted: the others end too.
+    failed: AtomicBool,
+    /// The interrupted workgroup with the lowest number.
+    failure: Mutex<Option<(u64, DispatchError)>>,
+    /// A thread has told of an access beyond LDS.
+    told: AtomicBool,
+}
+
+/// One thread's part of a dispatch.
+struct Worker<'a> {
+    core: &'a mut Core,
+    /// Workgroups that have given way.
+    paused: VecDeque<Workgroup>,
+    /// Turns in a row after which the workgroup seemed to wait.
+    idle: usize,
+    statistics: Statistics,
+}
+
+/// Runs all workgroups of a dispatch.
+pub(crate) fn run(
+    dispatch: &Dispatch<'_>,
+    code: &mut Code,
+    workers: &dyn Workers,
+    cancelled: &AtomicBool,
+) -> Result<Statistics, DispatchError> {
+    let shared = Shared {
+        dispatch,
+        cancelled,
+        workgroups: dispatch.workgroups(),
+        capacity: dispatch.capacity(),
+        next: AtomicU64::new(0),
+        resident: AtomicU64::new(0),
+        failed: AtomicBool::new(false),
+        failure: Mutex::new(None),
+        told: AtomicBool::new(false),
+    };
+    let threads = shared.workgroups.min(workers.count() as u64).max(1) as usize;
+    let parts: Vec<_> = code
+        .begin_dispatch(threads)
+        .iter_mut()
+        .map(|core| Mutex::new(Worker::new(core)))
+        .collect();
+    let work = |number: usize, limit| {
+        let mut worker = parts[number].lock().unwrap_or_else(PoisonError::into_inner);
+        worker.run(&shared, limit)
+    };
+    let alone = if threads == 1 {
+        u64::MAX
+    } else {
+        workers.alone()
+    };
+    if !work(0, alone) {
+        workers.run(threads, &|number| {
+            work(number, u64::MAX);
+        });
+    }
+    let mut statistics = Statistics::default();
+    for part in parts {
+        let mut worker = part.into_inner().unwrap_or_else(PoisonError::into_inner);
+        worker.release();
+        statistics.instructions += worker.statistics.instructions;
+        statistics.waves += worker.statistics.waves;
+        statistics.workgroups += worker.statistics.workgroups;
+    }
+    let failure = shared.failure.into_inner();
+    match failure.unwrap_or_else(PoisonError::into_inner) {
+        Some((_, error)) => Err(error),
+        None => Ok(statistics),
+    }
+}
+
+impl Shared<'_> {
+    /// Begins the next workgroup; `None` if all have started or the GPU is full.
+    fn begin(&self, spare: &mut Vec<Wave>) -> Option<Workgroup> {
+        if self.resident.fetch_add(1, Ordering::Relaxed) < self.capacity {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number < self.workgroups {
+                return Some(self.dispatch.begin(number, spare));
+            }
+        }
+        self.resident.fetch_sub(1, Ordering::Relaxed);
+        None
+    }
+
+    fn fail(&self, workgroup: &Workgroup, interruption: Interruption) {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        // A cancelled workgroup shows nothing if another one has failed.
+        let told_to_end = self.failed.load(Ordering::Relaxed);
+        if told_to_end && matches!(interruption, Interruption::Cancelled) {
+            return;
+        }
+        let is_first = failure
+            .as_ref()
+            .is_none_or(|(number, _)| workgroup.number < *number);
+        if is_first {
+            let error = self.dispatch.error(workgroup.id, interruption);
+            *failure = Some((workgroup.number, error));
+        }
+        self.failed.store(true, Ordering::Relaxed);
+    }
+}
+
+impl<'a> Worker<'a> {
+    fn new(core: &'a mut Core) -> Self {
+        Self {
+            core,
+            paused: VecDeque::new(),
+            idle: 0,
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// Runs workgroups until none is left, or this thread has executed `limit` instructions. Returns
+    /// whether none is left for it.
+    fn run(&mut self, shared: &Shared<'_>, limit: u64) -> bool {
+        let dispatch = shared.dispatch;
+        let (workgroup_id, wave) = (Cell::new([0; 3]), Cell::new(0));
+        let beyond_lds = |access: LdsAccess| {
+            if !shared.told.swap(true, Ordering::Relaxed) {
+                let warning = dispatch.beyond_lds(workgroup_id.get(), wave.get(), access);
+                (dispatch.context.beyond_lds)(warning);
+            }
+        };
+        let mut surroundings = Surroundings {
+            memory: View::new(dispatch.memory),
+            lds: Vec::new(),
+            beyond_lds: &beyond_lds,
+            interrupt: dispatch.context.interrupt,
+            clock: dispatch.context.clock,
+            barriers: &dispatch.barriers,
+            target: dispatch.target,
+            instructions: self.statistics.instructions,
+        };
+        let ended = loop {
+            if surroundings.instructions >= limit {
+                break false;
+            }
+            let Some(mut workgroup) = self.take(shared) else {
+                break true;
+            };
+            workgroup_id.set(workgroup.id);
+            let progress = workgroup.run(
+                &mut self.core.decoder,
+                &mut surroundings,
+                &wave,
+                &[shared.cancelled, &shared.failed],
+            );
+            match progress {
+                Ok(Progress::Ended) => self.end(shared, workgroup),
+                Ok(Progress::Paused { waits }) => {
+                    self.paused.push_back(workgroup);
+                    self.idle = if waits { self.idle + 1 } else { 0 };
+                    if self.idle > self.paused.len() {
+                        // All wait, for another thread or for the host.
+                        self.idle = 0;
+                        std::thread::yield_now();
+                    }
+                }
+                Err(interruption) => {
+                    shared.fail(&workgroup, interruption);
+                    break true;
+                }
+            }
+        };
+        self.statistics.instructions = surroundings.instructions;
+        ended
+    }
+
+    /// The workgroup that has its turn: a new one, or the one that has waited longest.
+    fn take(&mut self, shared: &Shared<'_>) -> Option<Workgroup> {
+        shared
+            .begin(&mut self.core.waves)
+            .or_else(|| self.paused.pop_front())
+    }
+
+    fn end(&mut self, shared: &Shared<'_>, workgroup: Workgroup) {
+        self.idle = 0;
+        self.statistics.workgroups += 1;
+        self.statistics.waves += workgroup.waves.len() as u64;
+        self.core.waves.extend(workgroup.waves);
+        shared.resident.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Keeps some waves for the next dispatch.
+    fn release(&mut self) {
+        self.core.waves.truncate(KEPT_WAVES);
+    }
+}

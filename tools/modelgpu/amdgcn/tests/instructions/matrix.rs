@@ -1,0 +1,810 @@
+//! Matrix products. Each case makes whole matrices, puts their elements into registers by the
+//! layout tables of AMD's instruction set guides, and expects the plain product of the matrices,
+//! computed in double precision or with 64-bit integers. The elements are such that every sum is
+//! exact in the result's format. So the order of additions, which is not documented, has no effect.
+//!
+//! The tables agree with AMD's matrix instruction calculator for every element of every instruction.
+
+use modelgpu_amdgcn::Target;
+
+use crate::half::f64_to_half;
+use crate::harness::{Case, Inputs, LANES, Want};
+
+const GFX90A: &[Target] = &[Target::Gfx90a];
+const GFX942: &[Target] = &[Target::Gfx942];
+
+/// The format of elements: its name in mnemonics, its bits, and an element's bits and its value, made
+/// from a random number.
+#[derive(Clone, Copy)]
+struct Format {
+    bits: usize,
+    make: fn(u64) -> (u64, f64),
+}
+
+/// Multiples of a quarter from -8 to 8.
+fn quarters(random: u64) -> f64 {
+    f64::from((random % 65) as i32 - 32) / 4.0
+}
+
+const SINGLE: Format = Format {
+    bits: 32,
+    make: |random| {
+        let value = quarters(random);
+        ((value as f32).to_bits().into(), value)
+    },
+};
+/// The other bits decide the rounding: up from an odd multiple and from beyond the middle.
+const SHORT: Format = Format {
+    bits: 32,
+    make: |random| {
+        let value = f64::from((random % 32) as i32 + 32);
+        // The last bit that counts is worth 1/32.
+        let (more, rounded) = [
+            (0.0, value),
+            (0.015, value),
+            (0.016, value + 1.0 / 32.0),
+            (1.0 / 64.0, value),
+            (3.0 / 64.0, value + 1.0 / 16.0),
+        ][(random >> 8) as usize % 5];
+        (((value + more) as f32).to_bits().into(), rounded)
+    },
+};
+const HALF: Format = Format {
+    bits: 16,
+    make: |random| {
+        let value = quarters(random);
+        (f64_to_half(value).into(), value)
+    },
+};
+const BRAIN: Format = Format {
+    bits: 16,
+    make: |random| {
+        let value = quarters(random);
+        (u64::from((value as f32).to_bits() >> 16), value)
+    },
+};
+const BYTE: Format = Format {
+    bits: 8,
+    make: |random| (random & 0xff, f64::from(random as u8 as i8)),
+};
+const DOUBLE: Format = Format {
+    bits: 64,
+    make: |random| {
+        let value = ((random >> 16) as i32 >> 8) as f64 / 256.0;
+        (value.to_bits(), value)
+    },
+};
+/// A sign, an exponent from 2 below the bias to 3 above it, and a fraction.
+const FP8: Format = Format {
+    bits: 8,
+    make: |random| eight(random, 3, 8),
+};
+const BF8: Format = Format {
+    bits: 8,
+    make: |random| eight(random, 2, 16),
+};
+
+fn eight(random: u64, width: u32, bias: u64) -> (u64, f64) {
+    let (negative, exponent) = (random & 1, random >> 1 & 7);
+    let fraction = random >> 4 & ((1 << width) - 1);
+    if exponent >= 6 {
+        return (0, 0.0);
+    }
+    let bits = negative << 7 | (bias - 2 + exponent) << width | fraction;
+    let magnitude =
+        (1.0 + fraction as f64 / f64::from(1 << width)) * 2f64.powi(exponent as i32 - 2);
+    (bits, if negative == 1 { -magnitude } else { magnitude })
+}
+
+/// An instruction's shape and formats.
+#[derive(Clone, Copy)]
+struct Shape {
+    name: &'static str,
+    targets: &'static [Target],
+    size: usize,
+    depth: usize,
+    blocks: usize,
+    formats: [Format; 2],
+    sparse: bool,
+}
+
+/// The kind of numbers in C and D.
+#[derive(Clone, Copy, PartialEq)]
+enum Sum {
+    Single,
+    Integer,
+    Double,
+}
+
+impl Shape {
+    fn sum(self) -> Sum {
+        match self.formats[0].bits {
+            64 => Sum::Double,
+            8 if self.name.contains("_i32_") => Sum::Integer,
+            _ => Sum::Single,
+        }
+    }
+
+    /// The registers of C and D.
+    fn registers(self) -> usize {
+        let doubled = if self.sum() == Sum::Double { 2 } else { 1 };
+        self.size * self.size * self.blocks / LANES * doubled
+    }
+
+    /// The lane that has element [line][k] of a block of A, or [k][line] of B, and its number there.
+    fn source(self, block: usize, line: usize, k: usize) -> (usize, usize) {
+        let per_lane = self.depth * self.size * self.blocks / LANES;
+        (
+            line + self.size * block + self.size * self.blocks * (k / per_lane),
+            k % per_lane,
+        )
+    }
+
+    /// The block, row and column that a register of D has in a lane.
+    fn result(self, register: usize, lane: usize) -> (usize, usize, usize) {
+        match (self.sum(), self.size) {
+            (Sum::Double, 4) => (lane / 4 % 4, lane / 16, lane % 4),
+            (Sum::Double, _) => (0, 4 * (register / 2) + lane / 16, lane % 16),
+            (_, 4) => (lane / 4, register, lane % 4),
+            (_, 16) => (register / 4, 4 * (lane / 16) + register % 4, lane % 16),
+            _ => {
+                let row = 8 * (register % 16 / 4) + 4 * (lane / 32) + register % 4;
+                (register / 16, row, lane % 32)
+            }
+        }
+    }
+}
+
+/// Repeatable numbers for elements.
+fn random(seed: u64, block: usize, line: usize, k: usize) -> u64 {
+    let place = (block * 64 + line) * 128 + k;
+    let mut mixed = (place as u64 + (seed << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ mixed >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed ^ mixed >> 29
+}
+
+/// The modifiers of a case.
+#[derive(Clone, Copy, Default)]
+struct Modifiers {
+    cbsz: usize,
+    abid: usize,
+    blgp: usize,
+    accumulates: bool,
+}
+
+/// The places of the two numbers among four, for a sparse row.
+fn pair_of_places(random: u64) -> [usize; 2] {
+    [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]][random as usize % 6]
+}
+
+/// The lane of B that a lane's products use.
+fn moved(blgp: usize, lane: usize) -> usize {
+    match blgp {
+        1 if lane >= 32 => lane - 32,
+        2 if lane < 32 => lane + 32,
+        3 if lane >= 48 => lane - 48,
+        3 => lane + 16,
+        4 => lane % 16,
+        5 => 16 + lane % 16,
+        6 => 32 + lane % 16,
+        7 => 48 + lane % 16,
+        _ => lane,
+    }
+}
+
+/// The registers of A (v2 and v3), B (v4 to v7) and the places of a sparse A (v8), and the matrices
+/// A and B in them as D sees them.
+struct Matrices {
+    inputs: Inputs,
+    a: Vec<f64>,
+    b: Vec<f64>,
+}
+
+impl Matrices {
+    fn new(shape: Shape, modifiers: Modifiers) -> Self {
+        let Shape {
+            size,
+            depth,
+            blocks,
+            formats,
+            ..
+        } = shape;
+        let index = |block: usize, line: usize, k: usize| (block * size + line) * depth + k;
+        let mut inputs: Inputs = [[0; 4]; LANES];
+        let mut put = |first: usize, lane: usize, number: usize, format: Format, bits: u64| {
+            let bit = number * format.bits;
+            inputs[lane][first + bit / 64] |= bits << (bit % 64);
+        };
+        // As the registers have them, before the modifiers move blocks and lanes.
+        let mut a = vec![0.0; blocks * size * depth];
+        let mut b = vec![0.0; LANES * depth];
+        for block in 0..blocks {
+            for line in 0..size {
+                for k in 0..depth {
+                    let (lane, number) = shape.source(block, line, k);
+                    let (bits, value) = (formats[1].make)(random(2, block, line, k));
+                    put(1, lane, number, formats[1], bits);
+                    b[lane * depth + number] = value;
+                    let (bits, value) = (formats[0].make)(random(1, block, line, k));
+                    if !shape.sparse {
+                        put(0, lane, number, formats[0], bits);
+                        a[index(block, line, k)] = value;
+                        continue;
+                    }
+                    let places = pair_of_places(random(3, block, line, k / 4));
+                    if let Some(which) = places.iter().position(|place| *place == k % 4) {
+                        let kept = number / 4 * 2 + which;
+                        put(0, lane, kept, formats[0], bits);
+                        a[index(block, line, k)] = value;
+                        // The set of places that the instruction uses.
+                        let sets = formats[0].bits / 4;
+                        let set = if modifiers.cbsz == 0 {
+                            modifiers.abid % sets
+                        } else {
+                            0
+                        };
+                        let place = set * (32 / sets) + 2 * kept;
+                        inputs_place(&mut put, lane, place, k % 4);
+                    }
+                }
+            }
+        }
+        let shared = |block: usize| {
+            if shape.sparse {
+                return block;
+            }
+            let group = 1 << modifiers.cbsz;
+            block / group * group + modifiers.abid
+        };
+        let mut seen_a = vec![0.0; a.len()];
+        let mut seen_b = vec![0.0; a.len()];
+        for block in 0..blocks {
+            for line in 0..size {
+                for k in 0..depth {
+                    seen_a[index(block, line, k)] = a[index(shared(block), line, k)];
+                    let (lane, number) = shape.source(block, line, k);
+                    seen_b[index(block, line, k)] = b[moved(modifiers.blgp, lane) * depth + number];
+                }
+            }
+        }
+        Self {
+            inputs,
+            a: seen_a,
+            b: seen_b,
+        }
+    }
+}
+
+/// Puts the place of a number into v8.
+fn inputs_place(
+    put: &mut impl FnMut(usize, usize, usize, Format, u64),
+    lane: usize,
+    bit: usize,
+    place: usize,
+) {
+    let bits = Format {
+        bits: 2,
+        make: |_| (0, 0.0),
+    };
+    put(3, lane, bit / 2, bits, place as u64);
+}
+
+/// C in a register: small numbers that differ.
+fn addend(register: usize, lane: usize) -> u32 {
+    (3 * lane + 5 * register) as u32
+}
+
+fn range(file: char, first: usize, count: usize) -> String {
+    match count {
+        1 => format!("{file}{first}"),
+        _ => format!("{file}[{first}:{}]", first + count - 1),
+    }
+}
+
+/// The registers that C and D begin at.
+const SUMS: usize = 16;
+
+/// Makes C, and copies A and B if the case has them in accumulation registers.
+fn setup(shape: Shape, accumulates: bool) -> String {
+    let mut body = String::new();
+    let (step, convert) = match shape.sum() {
+        Sum::Single => (1, "v_cvt_f32_u32"),
+        Sum::Integer => (1, "v_mov_b32"),
+        Sum::Double => (2, "v_cvt_f64_u32"),
+    };
+    for register in (0..shape.registers()).step_by(step) {
+        let target = range('v', SUMS + register, step);
+        body += &format!(
+            "v_mul_u32_u24 v15, 3, v0
+             v_add_u32 v15, {}, v15
+             {convert} {target}, v15\n",
+            5 * register
+        );
+    }
+    if accumulates {
+        for register in (2..8).chain(SUMS..SUMS + shape.registers()) {
+            body += &format!("v_accvgpr_write_b32 a{register}, v{register}\n");
+        }
+    }
+    body
+}
+
+/// The cases of a shape with modifiers: one for each four registers of D. `constant` is C, if it is
+/// no register.
+fn product(shape: Shape, modifiers: Modifiers, constant: Option<f64>) -> Vec<Case> {
+    let Modifiers {
+        cbsz,
+        abid,
+        blgp,
+        accumulates,
+    } = modifiers;
+    let Matrices { inputs, a, b } = Matrices::new(shape, modifiers);
+    let file = if accumulates { 'a' } else { 'v' };
+    let per_lane = shape.depth * shape.size * shape.blocks / LANES;
+    let count = |format: Format, numbers: usize| numbers * format.bits / 32;
+    let kept = if shape.sparse { per_lane / 2 } else { per_lane };
+    let sums = range(file, SUMS, shape.registers());
+    let third = match (shape.sparse, constant) {
+        (true, _) => "v8".to_owned(),
+        (_, Some(value)) if shape.sum() == Sum::Integer => format!("{value}"),
+        (_, Some(value)) => format!("{value:?}"),
+        _ => sums.clone(),
+    };
+    let mut instruction = format!(
+        "{} {sums}, {}, {}, {third}",
+        shape.name,
+        range(file, 2, count(shape.formats[0], kept)),
+        range(file, 4, count(shape.formats[1], per_lane)),
+    );
+    for (name, value) in [("cbsz", cbsz), ("abid", abid), ("blgp", blgp)] {
+        if value != 0 {
+            instruction += &format!(" {name}:{value}");
+        }
+    }
+    // EXEC does not matter.
+    let head = format!(
+        "{}s_mov_b64 exec, 0x50\n{instruction}\ns_nop 15\ns_mov_b64 exec, -1\n",
+        setup(shape, accumulates)
+    );
+    let sum = move |register: usize, lane: usize| {
+        let (block, row, column) = shape.result(register, lane);
+        let c = constant.unwrap_or_else(|| addend(register, lane).into());
+        (0..shape.depth).fold(c, |sum, k| {
+            let a = a[(block * shape.size + row) * shape.depth + k];
+            let b = b[(block * shape.size + column) * shape.depth + k];
+            sum + a * b
+        })
+    };
+    let word = move |register: usize, lane: usize| match shape.sum() {
+        Sum::Single => (sum(register, lane) as f32).to_bits(),
+        Sum::Integer => sum(register, lane) as i64 as u32,
+        Sum::Double => {
+            let bits = sum(register / 2 * 2, lane).to_bits();
+            (bits >> (register % 2 * 32)) as u32
+        }
+    };
+    let word = std::rc::Rc::new(word);
+    (0..shape.registers())
+        .step_by(4)
+        .map(|first| {
+            let left = (shape.registers() - first).min(4);
+            let mut body = head.clone();
+            for place in 0..left {
+                let (target, source) = (10 + place, SUMS + first + place);
+                body += &match accumulates {
+                    true => format!("v_accvgpr_read_b32 v{target}, a{source}\n"),
+                    false => format!("v_mov_b32 v{target}, v{source}\n"),
+                };
+            }
+            let word = std::rc::Rc::clone(&word);
+            Case::new(shape.name, body, inputs, move |_, lane| {
+                Want::All(std::array::from_fn(|place| match place < left {
+                    true => word(first + place, lane),
+                    false => 0x5a5a_5a5a,
+                }))
+            })
+            .only(shape.targets)
+        })
+        .collect()
+}
+
+const fn shape(
+    name: &'static str,
+    targets: &'static [Target],
+    [size, depth, blocks]: [usize; 3],
+    formats: [Format; 2],
+) -> Shape {
+    Shape {
+        name,
+        targets,
+        size,
+        depth,
+        blocks,
+        formats,
+        sparse: false,
+    }
+}
+
+const fn sparse(name: &'static str, [size, depth]: [usize; 2], formats: [Format; 2]) -> Shape {
+    Shape {
+        name,
+        targets: GFX942,
+        size,
+        depth,
+        blocks: 1,
+        formats,
+        sparse: true,
+    }
+}
+
+/// The instructions that can share blocks of A or move lanes of B: for each, the names on gfx90a and
+/// on gfx942, the shape, and the format.
+const MOVING: &[(&str, &str, [usize; 3], Format)] = &[
+    (
+        "v_mfma_f32_32x32x1f32",
+        "v_mfma_f32_32x32x1_2b_f32",
+        [32, 1, 2],
+        SINGLE,
+    ),
+    (
+        "v_mfma_f32_16x16x1f32",
+        "v_mfma_f32_16x16x1_4b_f32",
+        [16, 1, 4],
+        SINGLE,
+    ),
+    (
+        "v_mfma_f32_4x4x1f32",
+        "v_mfma_f32_4x4x1_16b_f32",
+        [4, 1, 16],
+        SINGLE,
+    ),
+    (
+        "v_mfma_f32_32x32x2f32",
+        "v_mfma_f32_32x32x2_f32",
+        [32, 2, 1],
+        SINGLE,
+    ),
+    (
+        "v_mfma_f32_16x16x4f32",
+        "v_mfma_f32_16x16x4_f32",
+        [16, 4, 1],
+        SINGLE,
+    ),
+    (
+        "v_mfma_f32_32x32x4f16",
+        "v_mfma_f32_32x32x4_2b_f16",
+        [32, 4, 2],
+        HALF,
+    ),
+    (
+        "v_mfma_f32_16x16x4f16",
+        "v_mfma_f32_16x16x4_4b_f16",
+        [16, 4, 4],
+        HALF,
+    ),
+    (
+        "v_mfma_f32_4x4x4f16",
+        "v_mfma_f32_4x4x4_16b_f16",
+        [4, 4, 16],
+        HALF,
+    ),
+    (
+        "v_mfma_f32_32x32x8f16",
+        "v_mfma_f32_32x32x8_f16",
+        [32, 8, 1],
+        HALF,
+    ),
+    (
+        "v_mfma_f32_16x16x16f16",
+        "v_mfma_f32_16x16x16_f16",
+        [16, 16, 1],
+        HALF,
+    ),
+    (
+        "v_mfma_i32_32x32x4i8",
+        "v_mfma_i32_32x32x4_2b_i8",
+        [32, 4, 2],
+        BYTE,
+    ),
+    (
+        "v_mfma_i32_16x16x4i8",
+        "v_mfma_i32_16x16x4_4b_i8",
+        [16, 4, 4],
+        BYTE,
+    ),
+    (
+        "v_mfma_i32_4x4x4i8",
+        "v_mfma_i32_4x4x4_16b_i8",
+        [4, 4, 16],
+        BYTE,
+    ),
+    ("v_mfma_i32_32x32x8i8", "", [32, 8, 1], BYTE),
+    ("v_mfma_i32_16x16x16i8", "", [16, 16, 1], BYTE),
+    (
+        "v_mfma_f32_32x32x4bf16_1k",
+        "v_mfma_f32_32x32x4_2b_bf16",
+        [32, 4, 2],
+        BRAIN,
+    ),
+    (
+        "v_mfma_f32_16x16x4bf16_1k",
+        "v_mfma_f32_16x16x4_4b_bf16",
+        [16, 4, 4],
+        BRAIN,
+    ),
+    (
+        "v_mfma_f32_4x4x4bf16_1k",
+        "v_mfma_f32_4x4x4_16b_bf16",
+        [4, 4, 16],
+        BRAIN,
+    ),
+    (
+        "v_mfma_f32_32x32x8bf16_1k",
+        "v_mfma_f32_32x32x8_bf16",
+        [32, 8, 1],
+        BRAIN,
+    ),
+    (
+        "v_mfma_f32_16x16x16bf16_1k",
+        "v_mfma_f32_16x16x16_bf16",
+        [16, 16, 1],
+        BRAIN,
+    ),
+    ("v_mfma_f32_32x32x2bf16", "", [32, 2, 2], BRAIN),
+    ("v_mfma_f32_16x16x2bf16", "", [16, 2, 4], BRAIN),
+    ("v_mfma_f32_4x4x2bf16", "", [4, 2, 16], BRAIN),
+    ("v_mfma_f32_32x32x4bf16", "", [32, 4, 1], BRAIN),
+    ("v_mfma_f32_16x16x8bf16", "", [16, 8, 1], BRAIN),
+];
+
+const FIXED: &[Shape] = &[
+    shape(
+        "v_mfma_f64_16x16x4f64",
+        GFX90A,
+        [16, 4, 1],
+        [DOUBLE, DOUBLE],
+    ),
+    shape("v_mfma_f64_4x4x4f64", GFX90A, [4, 4, 4], [DOUBLE, DOUBLE]),
+    shape(
+        "v_mfma_f64_16x16x4_f64",
+        GFX942,
+        [16, 4, 1],
+        [DOUBLE, DOUBLE],
+    ),
+    shape(
+        "v_mfma_f64_4x4x4_4b_f64",
+        GFX942,
+        [4, 4, 4],
+        [DOUBLE, DOUBLE],
+    ),
+    shape(
+        "v_mfma_f32_16x16x8_xf32",
+        GFX942,
+        [16, 8, 1],
+        [SHORT, SINGLE],
+    ),
+    shape(
+        "v_mfma_f32_16x16x8_xf32",
+        GFX942,
+        [16, 8, 1],
+        [SINGLE, SHORT],
+    ),
+    shape(
+        "v_mfma_f32_32x32x4_xf32",
+        GFX942,
+        [32, 4, 1],
+        [SHORT, SINGLE],
+    ),
+    shape(
+        "v_mfma_f32_32x32x4_xf32",
+        GFX942,
+        [32, 4, 1],
+        [SINGLE, SHORT],
+    ),
+    shape("v_mfma_i32_32x32x16_i8", GFX942, [32, 16, 1], [BYTE, BYTE]),
+    shape("v_mfma_i32_16x16x32_i8", GFX942, [16, 32, 1], [BYTE, BYTE]),
+    shape(
+        "v_mfma_f32_16x16x32_bf8_bf8",
+        GFX942,
+        [16, 32, 1],
+        [BF8, BF8],
+    ),
+    shape(
+        "v_mfma_f32_16x16x32_bf8_fp8",
+        GFX942,
+        [16, 32, 1],
+        [BF8, FP8],
+    ),
+    shape(
+        "v_mfma_f32_16x16x32_fp8_bf8",
+        GFX942,
+        [16, 32, 1],
+        [FP8, BF8],
+    ),
+    shape(
+        "v_mfma_f32_16x16x32_fp8_fp8",
+        GFX942,
+        [16, 32, 1],
+        [FP8, FP8],
+    ),
+    shape(
+        "v_mfma_f32_32x32x16_bf8_bf8",
+        GFX942,
+        [32, 16, 1],
+        [BF8, BF8],
+    ),
+    shape(
+        "v_mfma_f32_32x32x16_bf8_fp8",
+        GFX942,
+        [32, 16, 1],
+        [BF8, FP8],
+    ),
+    shape(
+        "v_mfma_f32_32x32x16_fp8_bf8",
+        GFX942,
+        [32, 16, 1],
+        [FP8, BF8],
+    ),
+    shape(
+        "v_mfma_f32_32x32x16_fp8_fp8",
+        GFX942,
+        [32, 16, 1],
+        [FP8, FP8],
+    ),
+    sparse("v_smfmac_f32_16x16x32_f16", [16, 32], [HALF, HALF]),
+    sparse("v_smfmac_f32_32x32x16_f16", [32, 16], [HALF, HALF]),
+    sparse("v_smfmac_f32_16x16x32_bf16", [16, 32], [BRAIN, BRAIN]),
+    sparse("v_smfmac_f32_32x32x16_bf16", [32, 16], [BRAIN, BRAIN]),
+    sparse("v_smfmac_i32_16x16x64_i8", [16, 64], [BYTE, BYTE]),
+    sparse("v_smfmac_i32_32x32x32_i8", [32, 32], [BYTE, BYTE]),
+    sparse("v_smfmac_f32_16x16x64_bf8_bf8", [16, 64], [BF8, BF8]),
+    sparse("v_smfmac_f32_16x16x64_bf8_fp8", [16, 64], [BF8, FP8]),
+    sparse("v_smfmac_f32_16x16x64_fp8_bf8", [16, 64], [FP8, BF8]),
+    sparse("v_smfmac_f32_16x16x64_fp8_fp8", [16, 64], [FP8, FP8]),
+    sparse("v_smfmac_f32_32x32x32_bf8_bf8", [32, 32], [BF8, BF8]),
+    sparse("v_smfmac_f32_32x32x32_bf8_fp8", [32, 32], [BF8, FP8]),
+    sparse("v_smfmac_f32_32x32x32_fp8_bf8", [32, 32], [FP8, BF8]),
+    sparse("v_smfmac_f32_32x32x32_fp8_fp8", [32, 32], [FP8, FP8]),
+];
+
+pub(crate) fn cases() -> Vec<Case> {
+    let plain = Modifiers::default();
+    let mut cases = Vec::new();
+    for (number, (gfx90a, gfx942, sizes, format)) in MOVING.iter().copied().enumerate() {
+        for (name, targets) in [(gfx90a, GFX90A), (gfx942, GFX942)] {
+            if name.is_empty() {
+                continue;
+            }
+            let shape = shape(name, targets, sizes, [format; 2]);
+            cases.extend(product(shape, plain, None));
+            // Each instruction has a pattern, and each pattern has several instructions.
+            let blgp = Modifiers {
+                blgp: number % 7 + 1,
+                accumulates: true,
+                ..plain
+            };
+            cases.extend(product(shape, blgp, None));
+            let most = shape.blocks.trailing_zeros() as usize;
+            for cbsz in 1..=most {
+                let broadcast = Modifiers {
+                    cbsz,
+                    abid: (number + 1) % (1 << cbsz),
+                    ..plain
+                };
+                cases.extend(product(shape, broadcast, None));
+            }
+        }
+    }
+    for (number, shape) in FIXED.iter().copied().enumerate() {
+        cases.extend(product(shape, plain, None));
+        let others = Modifiers {
+            accumulates: true,
+            cbsz: if shape.sparse { number % 2 } else { 0 },
+            abid: if shape.sparse { number % 4 } else { 0 },
+            ..plain
+        };
+        cases.extend(product(shape, others, None));
+        if shape.sparse {
+            for abid in 1..4 {
+                cases.extend(product(shape, Modifiers { abid, ..plain }, None));
+            }
+        }
+    }
+    // Constants.
+    for (name, targets, sizes, format, constant) in [
+        ("v_mfma_f32_4x4x1f32", GFX90A, [4, 1, 16], SINGLE, 1.0),
+        ("v_mfma_i32_4x4x4i8", GFX90A, [4, 4, 16], BYTE, 7.0),
+        ("v_mfma_f64_4x4x4f64", GFX90A, [4, 4, 4], DOUBLE, 4.0),
+    ] {
+        let shape = shape(name, targets, sizes, [format; 2]);
+        cases.extend(product(shape, plain, Some(constant)));
+    }
+    cases.extend(numbers());
+    cases
+}
+
+/// Products of a few numbers: signs, denormal numbers, rounding.
+fn numbers() -> Vec<Case> {
+    let mut cases = Vec::new();
+    // All rows and columns are equal, so that any element of D serves. On gfx90a, denormal numbers
+    // of 16 bits, and results in single precision, count as zero; on gfx942 they do not.
+    for (name, targets, a, c, want) in [
+        ("v_mfma_f32_4x4x4f16", GFX90A, "0x02000200", "0", 0.0),
+        (
+            "v_mfma_f32_4x4x4_16b_f16",
+            GFX942,
+            "0x02000200",
+            "0",
+            2f32.powi(-13),
+        ),
+        ("v_mfma_f32_4x4x4f16", GFX90A, "0", "0x00000300", 0.0),
+        (
+            "v_mfma_f32_4x4x4_16b_f16",
+            GFX942,
+            "0",
+            "0x00000300",
+            f32::from_bits(0x300),
+        ),
+    ] {
+        let body = format!(
+            "v_mov_b32 v2, {a}
+             v_mov_b32 v3, {a}
+             v_mov_b32 v4, 0x3c003c00
+             v_mov_b32 v5, 0x3c003c00
+             v_mov_b32 v16, {c}
+             v_mov_b32 v17, {c}
+             v_mov_b32 v18, {c}
+             v_mov_b32 v19, {c}
+             {name} v[16:19], v[2:3], v[4:5], v[16:19]
+             s_nop 15
+             v_mov_b32 v10, v18"
+        );
+        let case = Case::new(name, body, [[0; 4]; LANES], move |_, _| Want::Single(want));
+        cases.push(case.only(targets));
+    }
+    // One product of any numbers, rounded once. Column and row of D's first element are the lanes of
+    // the block's first row.
+    for (name, targets) in [
+        ("v_mfma_f32_4x4x1f32", GFX90A),
+        ("v_mfma_f32_4x4x1_16b_f32", GFX942),
+    ] {
+        let body = format!(
+            "v_mov_b32 v16, v6
+             v_mov_b32 v17, v6
+             v_mov_b32 v18, v6
+             v_mov_b32 v19, v6
+             {name} v[16:19], v2, v4, v[16:19]
+             s_nop 15
+             v_mov_b32 v10, v17"
+        );
+        let case = Case::new(name, body, crate::inputs::singles(), |all, lane| {
+            let f = crate::float::f;
+            let row = lane / 4 * 4 + 1;
+            Want::Single(f(all[row][0]).mul_add(f(all[lane][1]), f(all[lane][2])))
+        });
+        cases.push(case.only(targets));
+    }
+    // gfx942 negates A, B and C of doubles.
+    for (signs, factor) in [
+        ("[1,0,0]", [-1.0, 1.0]),
+        ("[0,1,1]", [-1.0, -1.0]),
+        ("[1,1,1]", [1.0, -1.0]),
+    ] {
+        let name = "v_mfma_f64_4x4x4_4b_f64";
+        let body = format!(
+            "v_cvt_f64_u32 v[2:3], v0
+             v_mov_b32 v4, 0
+             v_mov_b32 v5, 0x3ff00000
+             v_cvt_f64_i32 v[16:17], 7
+             {name} v[10:11], v[2:3], v[4:5], v[16:17] neg:{signs}"
+        );
+        let case = Case::new(name, body, [[0; 4]; LANES], move |_, lane| {
+            // Row lane / 16 of block lane / 4 % 4: lanes of A that are 16 apart.
+            let row = lane / 16 + lane / 4 % 4 * 4;
+            let sum: usize = (0..4).map(|k| row + 16 * k).sum();
+            Want::Double(factor[0] * sum as f64 + factor[1] * 7.0)
+        });
+        cases.push(case.only(GFX942));
+    }
+    cases
+}

@@ -1,0 +1,91 @@
+// Workgroups that wait for each other in memory.
+typedef unsigned u32;
+#define __global__ extern "C" __attribute__((global))
+#define __shared__ __attribute__((shared))
+#define DEVICE static inline __attribute__((device, always_inline))
+
+DEVICE u32 item() { return __builtin_amdgcn_workitem_id_x(); }
+DEVICE u32 group() { return __builtin_amdgcn_workgroup_id_x(); }
+DEVICE u32 load(u32 *place) {
+  return __hip_atomic_load(place, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT);
+}
+DEVICE void store(u32 *place, u32 value) {
+  __hip_atomic_store(place, value, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);
+}
+DEVICE u32 add(u32 *place, u32 value) {
+  return __hip_atomic_fetch_add(place, value, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);
+}
+
+// Barriers of the whole grid. In each round, a workgroup reads what the next one wrote.
+__global__ void grid_barrier(u32 *arrived, u32 *values, u32 *out, u32 groups, u32 rounds) {
+  u32 sum = 0;
+  for (u32 round = 0; round < rounds; ++round) {
+    if (item() == 0)
+      values[group()] = group() * (round + 1);
+    for (u32 half = 1; half <= 2; ++half) {
+      __builtin_amdgcn_s_barrier();
+      if (item() == 0) {
+        add(arrived, 1);
+        while (load(arrived) < groups * (2 * round + half))
+          ;
+      }
+      __builtin_amdgcn_s_barrier();
+      __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+      if (half == 1)
+        sum += load(&values[(group() + 1) % groups]);
+    }
+  }
+  out[group() * 128 + item()] = sum;
+}
+
+// A lock around an addition that is not atomic.
+__global__ void spin_lock(u32 *lock, u32 *sum) {
+  if (item() != 0)
+    return;
+  u32 open = 0;
+  while (!__hip_atomic_compare_exchange_strong(lock, &open, 1u, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED,
+                                               __HIP_MEMORY_SCOPE_AGENT))
+    open = 0;
+  volatile u32 *place = sum;
+  u32 old = *place;
+  __builtin_amdgcn_s_sleep(1);
+  *place = old + group();
+  store(lock, 0);
+}
+
+// Each workgroup waits for the next one, by loads that nothing marks as shared.
+__global__ void chain(u32 *done, u32 groups) {
+  if (item() != 0)
+    return;
+  if (group() + 1 < groups) {
+    u32 *next = &done[group() + 1], value;
+    do {
+      asm volatile("global_load_dword %0, %1, off\n\ts_waitcnt vmcnt(0)" : "=v"(value) : "v"(next) : "memory");
+    } while (value == 0);
+  }
+  store(&done[group()], 1);
+}
+
+// Initialises barrier 5 of the queue for the next kernel.
+extern "C" __attribute__((global, target("gws"))) void begin_barriers(unsigned groups) {
+  __builtin_amdgcn_ds_gws_init(groups - 1, 5);
+}
+
+// Each round, each workgroup reads what the next one wrote in this round.
+extern "C" __attribute__((global, target("gws"))) void grid_barriers(unsigned *values, unsigned *out, unsigned groups,
+                                                                     unsigned rounds) {
+  unsigned group = __builtin_amdgcn_workgroup_id_x(), item = __builtin_amdgcn_workitem_id_x();
+  unsigned sum = 0;
+  for (unsigned round = 1; round <= rounds; round++) {
+    if (item == 0) {
+      __hip_atomic_store(values + group, group * round, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+      __builtin_amdgcn_ds_gws_barrier(groups - 1, 5);
+    }
+    __builtin_amdgcn_s_barrier();
+    sum += __hip_atomic_load(values + (group + 1) % groups, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    __builtin_amdgcn_s_barrier();
+    if (item == 0) __builtin_amdgcn_ds_gws_barrier(groups - 1, 5);
+    __builtin_amdgcn_s_barrier();
+  }
+  out[group * 128 + item] = sum;
+}

@@ -1,0 +1,150 @@
+//! Workgroups that wait for each other come to their ends, on one thread and on several.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+use std::path::Path;
+
+use modelgpu_amdgcn::{Argument, Launch, LaunchError, Program, Statistics, Target};
+
+use common::{text, tool};
+
+const BLOCK: u32 = 128;
+const THREADS: [usize; 3] = [1, 2, 5];
+
+fn word(value: u32) -> Argument {
+    Argument::Bytes(value.to_le_bytes().into())
+}
+
+fn compile(target: Target) -> Vec<u8> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let object = directory.path().join("kernels.co");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/waiting/kernels.hip");
+    let arch = format!("--offload-arch={target}");
+    let how = [
+        "-x",
+        "hip",
+        "--cuda-device-only",
+        "--no-gpu-bundle-output",
+        "-nogpuinc",
+        "-nogpulib",
+        "-O2",
+    ];
+    let files = [&arch, text(&source), "-o", text(&object)];
+    tool("clang++-22", &[&how[..], &files].concat());
+    std::fs::read(object).expect("clang's output")
+}
+
+/// A program on each target and each number of threads.
+fn programs() -> impl Iterator<Item = Program> {
+    Target::ALL.into_iter().flat_map(|target| {
+        let object = compile(target);
+        THREADS.into_iter().map(move |threads| {
+            let mut program = Program::load(&object).expect("an object that was just linked");
+            program.set_threads(threads);
+            program
+        })
+    })
+}
+
+fn launch(
+    program: &mut Program,
+    kernel: &str,
+    groups: u32,
+    arguments: Vec<Argument>,
+) -> Result<Statistics, LaunchError> {
+    program.launch(&Launch {
+        kernel: kernel.into(),
+        grid: [groups * BLOCK, 1, 1],
+        block: [BLOCK, 1, 1],
+        dynamic_lds: 0,
+        arguments,
+    })
+}
+
+fn words(program: &Program, address: u64, count: u32) -> Vec<u32> {
+    let bytes = program.arena().read(address, 4 * u64::from(count));
+    let bytes = bytes.expect("a mapped buffer");
+    let word = |it: &[u8]| u32::from_le_bytes(it.try_into().expect("four bytes"));
+    bytes.chunks_exact(4).map(word).collect()
+}
+
+#[test]
+fn a_barrier_of_the_grid_ends() {
+    /// As many as fill a modelled MI210 with two waves each, which HIP lets a program ask for.
+    const GROUPS: u32 = 104 * 16;
+    const ROUNDS: u32 = 2;
+    for mut program in programs() {
+        let arrived = program.arena_mut().allocate(&[0; 4]);
+        let values = program.arena_mut().allocate(&[0; 4 * GROUPS as usize]);
+        let out = program
+            .arena_mut()
+            .allocate(&vec![0; (4 * GROUPS * BLOCK) as usize]);
+        let arguments = vec![
+            Argument::Pointer(arrived),
+            Argument::Pointer(values),
+            Argument::Pointer(out),
+            word(GROUPS),
+            word(ROUNDS),
+        ];
+        let done = launch(&mut program, "grid_barrier", GROUPS, arguments).expect("an end");
+        assert_eq!(done.workgroups, GROUPS.into());
+        assert_eq!(done.waves, u64::from(2 * GROUPS));
+        // The sum over the rounds of the next workgroup's number times 1, 2, and so on.
+        let wanted = |item: u32| (item / BLOCK + 1) % GROUPS * (ROUNDS * (ROUNDS + 1) / 2);
+        let wanted: Vec<u32> = (0..GROUPS * BLOCK).map(wanted).collect();
+        assert!(words(&program, out, GROUPS * BLOCK) == wanted);
+    }
+}
+
+#[test]
+fn a_lock_excludes_other_workgroups() {
+    const GROUPS: u32 = 300;
+    for mut program in programs() {
+        let lock = program.arena_mut().allocate(&[0; 4]);
+        let sum = program.arena_mut().allocate(&[0; 4]);
+        let arguments = vec![Argument::Pointer(lock), Argument::Pointer(sum)];
+        launch(&mut program, "spin_lock", GROUPS, arguments).expect("an end");
+        assert_eq!(words(&program, sum, 1), [GROUPS * (GROUPS - 1) / 2]);
+        assert_eq!(words(&program, lock, 1), [0]);
+    }
+}
+
+#[test]
+fn a_workgroup_may_wait_for_a_later_one() {
+    // Each link of the chain takes a whole slice of instructions before it gives way.
+    const GROUPS: u32 = 3;
+    for mut program in programs() {
+        let done = program.arena_mut().allocate(&[0; 4 * GROUPS as usize]);
+        let arguments = vec![Argument::Pointer(done), word(GROUPS)];
+        launch(&mut program, "chain", GROUPS, arguments).expect("an end");
+        assert_eq!(words(&program, done, GROUPS), [1; GROUPS as usize]);
+    }
+}
+
+/// A kernel initialises a barrier, and the next one on the queue waits there, as the runtime does it.
+#[test]
+fn a_barrier_of_global_wave_sync_ends() {
+    const GROUPS: u32 = 50;
+    const ROUNDS: u32 = 3;
+    for mut program in programs() {
+        let begin = Launch {
+            kernel: "begin_barriers".into(),
+            grid: [1; 3],
+            block: [1; 3],
+            dynamic_lds: 0,
+            arguments: vec![word(GROUPS)],
+        };
+        program.launch(&begin).expect("an end");
+        let values = program.arena_mut().allocate(&[0; 4 * GROUPS as usize]);
+        let out = program
+            .arena_mut()
+            .allocate(&vec![0; (4 * GROUPS * BLOCK) as usize]);
+        let pointers = [values, out].map(Argument::Pointer);
+        let arguments = [&pointers[..], &[word(GROUPS), word(ROUNDS)]].concat();
+        launch(&mut program, "grid_barriers", GROUPS, arguments).expect("an end");
+        let wanted = |item: u32| (item / BLOCK + 1) % GROUPS * (ROUNDS * (ROUNDS + 1) / 2);
+        let wanted: Vec<u32> = (0..GROUPS * BLOCK).map(wanted).collect();
+        assert_eq!(words(&program, out, GROUPS * BLOCK), wanted);
+    }
+}

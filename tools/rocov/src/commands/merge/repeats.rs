@@ -1,0 +1,53 @@
+//! Inputs that have the runs of others: a data directory and a copy of it, or a merge that was done twice.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use rocov::format::registry::Runs;
+
+use crate::data::{DataDirectory, ProcessPlaces};
+use crate::term::plural::count;
+
+/// The data directories whose runs are all in others, each with one of those others.
+///
+/// # Errors
+///
+/// Fails if only a part of the runs of a directory is in others: their counts cannot be told apart.
+pub(super) fn repeated(data: &DataDirectory) -> Result<BTreeMap<PathBuf, PathBuf>> {
+    let mut places = ProcessPlaces::default();
+    let mut directories: BTreeMap<PathBuf, Runs> = BTreeMap::new();
+    for (registry, process) in data.registries().processes().filter(|(it, _)| it.is_named) {
+        let directory = places.of(&registry.path).data;
+        directories.entry(directory).or_default().add(&process.runs);
+    }
+    // A registry without profiles counts nothing.
+    let profiles = data.device.iter().map(|it| &it.path).chain(&data.host);
+    let with_profiles: BTreeSet<_> = profiles.map(|path| places.of(path).data).collect();
+    directories.retain(|directory, _| with_profiles.contains(directory));
+    // Directories with more runs come first, as the others may be parts of them.
+    let mut directories: Vec<_> = directories.into_iter().collect();
+    directories.sort_by_key(|(_, runs)| Reverse(runs.len()));
+    let (mut known, mut repeated) = (Runs::default(), BTreeMap::new());
+    for (place, (directory, runs)) in directories.iter().enumerate() {
+        let shared = runs.shared_with(&known);
+        if shared > 0 {
+            let mut others = directories[..place].iter();
+            let other = others.find(|(_, others)| runs.shared_with(others) > 0);
+            let other = other.map_or(directory, |(other, _)| other);
+            if shared < runs.len() {
+                bail!(
+                    "{} and {} have {} in common, whose counts cannot be told from the others: merge directories of \
+                     different runs",
+                    other.display(),
+                    directory.display(),
+                    count(shared, "run")
+                );
+            }
+            repeated.insert(directory.clone(), other.clone());
+        }
+        known.add(runs);
+    }
+    Ok(repeated)
+}
