@@ -84,6 +84,7 @@ fn an_installed_tree_is_complete_and_goes_again() {
         "include/rocov_device.h",
         "libexec/rocov/rdc/openmp/ld.lld",
         "share/rocov/pass/CMakeLists.txt",
+        "share/cmake/rocov/rocov-config.cmake",
         "share/man/man1/rocov-report.1",
         "share/bash-completion/completions/rocov",
         "share/doc/rocov/LICENSE-MIT",
