@@ -13,15 +13,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::code::{Code, Core};
-use crate::dispatch::{Dispatch, Statistics};
+use crate::dispatch::{Dispatch, STUCK, Statistics};
 use crate::error::DispatchError;
-use crate::execute::{LdsAccess, Surroundings};
+use crate::execute::{LdsAccess, Span, Surroundings};
 use crate::memory::View;
-use crate::wave::Wave;
+use crate::warning::Stuck;
+use crate::wave::{State, Wave};
 use crate::workers::Workers;
 use crate::workgroup::{Interruption, Progress, Workgroup};
 
-/// The most waves that a thread keeps between dispatches. Each has some 140 KiB.
+/// The most waves that a thread keeps between dispatches. Each has up to 140 KiB.
 const KEPT_WAVES: usize = 64;
 
 /// The state that the threads of a dispatch share.
@@ -40,6 +41,10 @@ struct Shared<'a> {
     failure: Mutex<Option<(u64, DispatchError)>>,
     /// A thread has told of an access beyond LDS.
     told: AtomicBool,
+    /// Turns after which a workgroup did not wait.
+    progress: AtomicU64,
+    /// A thread has told that the dispatch is stuck.
+    is_stuck: AtomicBool,
 }
 
 /// One thread's part of a dispatch.
@@ -49,6 +54,8 @@ struct Worker<'a> {
     paused: VecDeque<Workgroup>,
     /// Turns in a row after which the workgroup seemed to wait.
     idle: usize,
+    /// The dispatch's progress at this thread's last look, and instructions since then.
+    since: (u64, u64),
     statistics: Statistics,
 }
 
@@ -69,6 +76,8 @@ pub(crate) fn run(
         failed: AtomicBool::new(false),
         failure: Mutex::new(None),
         told: AtomicBool::new(false),
+        progress: AtomicU64::new(0),
+        is_stuck: AtomicBool::new(false),
     };
     let threads = shared.workgroups.min(workers.count() as u64).max(1) as usize;
     let parts: Vec<_> = code
@@ -107,11 +116,13 @@ pub(crate) fn run(
 
 impl Shared<'_> {
     /// Begins the next workgroup; `None` if all have started or the GPU is full.
-    fn begin(&self, spare: &mut Vec<Wave>) -> Option<Workgroup> {
+    fn begin(&self, spare: &mut Vec<Workgroup>) -> Option<Workgroup> {
         if self.resident.fetch_add(1, Ordering::Relaxed) < self.capacity {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number < self.workgroups {
-                return Some(self.dispatch.begin(number, spare));
+                let mut workgroup = spare.pop().unwrap_or_default();
+                self.dispatch.begin(number, &mut workgroup);
+                return Some(workgroup);
             }
         }
         self.resident.fetch_sub(1, Ordering::Relaxed);
@@ -142,6 +153,7 @@ impl<'a> Worker<'a> {
             core,
             paused: VecDeque::new(),
             idle: 0,
+            since: (0, 0),
             statistics: Statistics::default(),
         }
     }
@@ -159,6 +171,7 @@ impl<'a> Worker<'a> {
         };
         let mut surroundings = Surroundings {
             memory: View::new(dispatch.memory),
+            span: Box::new(Span::new()),
             lds: Vec::new(),
             beyond_lds: &beyond_lds,
             interrupt: dispatch.context.interrupt,
@@ -175,6 +188,7 @@ impl<'a> Worker<'a> {
                 break true;
             };
             workgroup_id.set(workgroup.id);
+            let before = surroundings.instructions;
             let progress = workgroup.run(
                 &mut self.core.decoder,
                 &mut surroundings,
@@ -184,6 +198,12 @@ impl<'a> Worker<'a> {
             match progress {
                 Ok(Progress::Ended) => self.end(shared, workgroup),
                 Ok(Progress::Paused { waits }) => {
+                    if waits {
+                        let executed = surroundings.instructions - before;
+                        self.wait(shared, &workgroup, executed);
+                    } else {
+                        shared.progress.fetch_add(1, Ordering::Relaxed);
+                    }
                     self.paused.push_back(workgroup);
                     self.idle = if waits { self.idle + 1 } else { 0 };
                     if self.idle > self.paused.len() {
@@ -205,20 +225,57 @@ impl<'a> Worker<'a> {
     /// The workgroup that has its turn: a new one, or the one that has waited longest.
     fn take(&mut self, shared: &Shared<'_>) -> Option<Workgroup> {
         shared
-            .begin(&mut self.core.waves)
+            .begin(&mut self.core.spare)
             .or_else(|| self.paused.pop_front())
+    }
+
+    /// Counts a turn in which the workgroup only waited. Tells if the dispatch is stuck.
+    fn wait(&mut self, shared: &Shared<'_>, workgroup: &Workgroup, instructions: u64) {
+        /// A turn at a barrier of the grid executes nothing.
+        const LEAST: u64 = 64;
+        let progress = shared.progress.load(Ordering::Relaxed);
+        if self.since.0 != progress {
+            self.since = (progress, 0);
+        }
+        self.since.1 += instructions.max(LEAST);
+        if self.since.1 < STUCK || shared.is_stuck.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let waits = |wave: &&Wave| wave.state == State::Running;
+        let Some(wave) = workgroup.waves.iter().position(|wave| waits(&wave)) else {
+            return;
+        };
+        let count = |state| {
+            workgroup
+                .waves
+                .iter()
+                .filter(|it| it.state == state)
+                .count()
+        };
+        let pc = workgroup.waves[wave].pc;
+        (shared.dispatch.context.stuck)(Stuck {
+            site: Box::new(shared.dispatch.site(workgroup.id, wave, pc)),
+            workgroups: shared.resident.load(Ordering::Relaxed),
+            at_barrier: count(State::AtBarrier),
+            waves: count(State::AtBarrier) + count(State::Running),
+        });
     }
 
     fn end(&mut self, shared: &Shared<'_>, workgroup: Workgroup) {
         self.idle = 0;
+        shared.progress.fetch_add(1, Ordering::Relaxed);
         self.statistics.workgroups += 1;
         self.statistics.waves += workgroup.waves.len() as u64;
-        self.core.waves.extend(workgroup.waves);
+        self.core.spare.push(workgroup);
         shared.resident.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Keeps some waves for the next dispatch.
+    /// Keeps some workgroups for the next dispatch.
     fn release(&mut self) {
-        self.core.waves.truncate(KEPT_WAVES);
+        let mut waves = 0;
+        self.core.spare.retain(|workgroup| {
+            waves += workgroup.waves.len();
+            waves <= KEPT_WAVES
+        });
     }
 }

@@ -110,7 +110,7 @@ pub(crate) fn decode(words: [u32; 2], target: Target) -> Result<Instruction, Dec
     };
     let mut instruction = fields.instruction;
     instruction.mnemonic = fields.table.mnemonic(fields.opcode, target).ok_or(error)?;
-    // Of the instructions on data that all workgroups share, these targets have barriers only.
+    // These targets have barriers only of the instructions on data that all workgroups share.
     const GLOBAL_DATA: u32 = 0xd801_0000;
     if first & 0xfc01_0000 == GLOBAL_DATA && !instruction.mnemonic.starts_with("ds_gws_") {
         return Err(error);
