@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::support::artifacts::repository;
 use crate::support::command::{Ended, limited, run};
 use crate::support::compile::code_object_of;
-use crate::support::gpu::Stack;
+use crate::support::data::Data;
+use crate::support::gpu::{Stack, data};
+use crate::support::program::{Program, TARGET, counts};
 
 const TARGETS: [&str; 2] = ["gfx90a", "gfx942"];
 
@@ -120,5 +122,23 @@ fn an_unmodelled_instruction_is_named() {
         if has_runtime(target) {
             ended.says(&["HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"]);
         }
+    }
+}
+
+/// HIP up to release 6 ends the program at the fault. Its counts before the fault are there.
+#[test]
+fn a_fault_keeps_what_was_counted_before() {
+    for stack in Stack::of_programs() {
+        let program = Program::build(stack, &["stopped/stopped.hip"], &[], &[]);
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let data = data(directory.path());
+        let mut command = program.under_rocov(TARGET, &data);
+        // HIP 7 goes on, but never completes the stopped kernel.
+        let ended = run(command.env("ROCOV_WAIT", "1"));
+        assert!(!ended.status.success(), "{ended}");
+        let ended = ended.says(&["kernel broken, workgroup (0, 0, 0)", "out-of-bounds write"]);
+        let profiles = Data::of(&data).profiles;
+        assert_eq!(profiles.len(), 1, "{ended}");
+        assert_eq!(counts(&profiles[0], "counted"), (256, vec![64]), "{ended}");
     }
 }

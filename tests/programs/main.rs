@@ -8,6 +8,7 @@ mod agents;
 mod archs_differ;
 mod builds;
 mod copies;
+mod corpus;
 mod cuda;
 mod endings;
 mod faults;

@@ -13,7 +13,7 @@ use crate::memory::{AddressSpace, View};
 use crate::packet::DispatchPacket;
 use crate::schedule;
 use crate::target::Target;
-use crate::warning::BeyondLds;
+use crate::warning::{BeyondLds, Stuck};
 use crate::wave::{Apertures, LANES, Mode, State, Wave, Words};
 use crate::workers::Workers;
 use crate::workgroup::{Interruption, Workgroup};
@@ -33,6 +33,9 @@ const WAVES_OF_UNIT: u32 = 32;
 /// The initial contents of LDS. A kernel that reads LDS before it writes there sees this pattern.
 const LDS_GARBAGE: u8 = 0xa5;
 
+/// Instructions of a thread without any progress of the dispatch after which it is called stuck.
+pub const STUCK: u64 = 1 << 24;
+
 /// The inputs of a dispatch beyond its packet.
 #[derive(Clone, Copy)]
 pub struct DispatchContext<'a> {
@@ -48,6 +51,9 @@ pub struct DispatchContext<'a> {
     pub dispatch_id: u64,
     /// The interpreter calls this once per dispatch, at the first access beyond the dispatch's LDS.
     pub beyond_lds: &'a (dyn Fn(BeyondLds) + Sync),
+    /// The interpreter calls this once per dispatch, if no workgroup has made progress for
+    /// [`STUCK`] instructions.
+    pub stuck: &'a (dyn Fn(Stuck) + Sync),
     /// The interpreter calls this when a wave sends the host an interrupt. The argument is M0: the
     /// low bits of an event's id.
     pub interrupt: &'a (dyn Fn(u32) + Sync),
@@ -344,7 +350,7 @@ impl Dispatch<'_> {
         }
     }
 
-    fn site(&self, workgroup: [u32; 3], wave: usize, pc: u64) -> Site {
+    pub(crate) fn site(&self, workgroup: [u32; 3], wave: usize, pc: u64) -> Site {
         let identity = KernelIdentity::find(self.memory, self.packet.kernel_object);
         Site {
             offset: identity.offset(pc),

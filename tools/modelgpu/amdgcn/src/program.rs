@@ -16,7 +16,7 @@ use crate::isa::decode;
 use crate::listing::Listed;
 use crate::memory::{Arena, View};
 use crate::packet::DispatchPacket;
-use crate::warning::BeyondLds;
+use crate::warning::{BeyondLds, Stuck};
 use crate::workers::ScopedWorkers;
 
 /// The apertures that the Linux driver gives these processors.
@@ -31,6 +31,7 @@ pub struct Program {
     code: Code,
     mnemonics: BTreeSet<&'static str>,
     warnings: Vec<BeyondLds>,
+    stuck: Vec<Stuck>,
     interrupts: Vec<u32>,
     launches: u64,
     threads: usize,
@@ -137,6 +138,7 @@ impl Program {
             code,
             mnemonics: BTreeSet::new(),
             warnings: Vec::new(),
+            stuck: Vec::new(),
             interrupts: Vec::new(),
             launches: 0,
             threads: 1,
@@ -177,6 +179,11 @@ impl Program {
     /// The warnings of all launches so far.
     pub fn warnings(&self) -> &[BeyondLds] {
         &self.warnings
+    }
+
+    /// The launches so far that were stuck for a while.
+    pub fn stuck(&self) -> &[Stuck] {
+        &self.stuck
     }
 
     /// The interrupts of all launches so far: the values of M0.
@@ -234,6 +241,7 @@ impl Program {
             completion_signal: 0,
         };
         let warnings = Mutex::new(Vec::new());
+        let stucks = Mutex::new(Vec::new());
         let interrupts = Mutex::new(Vec::new());
         let ticks = AtomicU64::new(1);
         let context = DispatchContext {
@@ -244,6 +252,7 @@ impl Program {
             private_aperture: PRIVATE_APERTURE,
             dispatch_id: self.launches,
             beyond_lds: &|warning| push(&warnings, warning),
+            stuck: &|stuck| push(&stucks, stuck),
             interrupt: &|data| push(&interrupts, data),
             // Each look takes a tick, so that results repeat.
             clock: &|| ticks.fetch_add(1, Ordering::Relaxed),
@@ -261,6 +270,11 @@ impl Program {
         self.warnings
             .extend(warnings.into_inner().unwrap_or_else(all));
         let all = PoisonError::into_inner;
+        self.stuck.extend(
+            stucks
+                .into_inner()
+                .unwrap_or_else(|stucks| stucks.into_inner()),
+        );
         self.interrupts
             .extend(interrupts.into_inner().unwrap_or_else(all));
         Ok(result?)

@@ -13,10 +13,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::code::{Code, Core};
-use crate::dispatch::{Dispatch, Statistics};
+use crate::dispatch::{Dispatch, STUCK, Statistics};
 use crate::error::DispatchError;
 use crate::execute::{LdsAccess, Span, Surroundings};
 use crate::memory::View;
+use crate::warning::Stuck;
+use crate::wave::{State, Wave};
 use crate::workers::Workers;
 use crate::workgroup::{Interruption, Progress, Workgroup};
 
@@ -39,6 +41,10 @@ struct Shared<'a> {
     failure: Mutex<Option<(u64, DispatchError)>>,
     /// A thread has told of an access beyond LDS.
     told: AtomicBool,
+    /// Turns after which a workgroup did not wait.
+    progress: AtomicU64,
+    /// A thread has told that the dispatch is stuck.
+    is_stuck: AtomicBool,
 }
 
 /// One thread's part of a dispatch.
@@ -48,6 +54,8 @@ struct Worker<'a> {
     paused: VecDeque<Workgroup>,
     /// Turns in a row after which the workgroup seemed to wait.
     idle: usize,
+    /// The dispatch's progress at this thread's last look, and instructions since then.
+    since: (u64, u64),
     statistics: Statistics,
 }
 
@@ -79,6 +87,8 @@ pub(crate) fn run(
         failed: AtomicBool::new(false),
         failure: Mutex::new(None),
         told: AtomicBool::new(false),
+        progress: AtomicU64::new(0),
+        is_stuck: AtomicBool::new(false),
     };
     let threads = shared.workgroups.min(workers.count() as u64).max(1) as usize;
     let parts: Vec<_> = code
@@ -158,6 +168,7 @@ impl<'a> Worker<'a> {
             core,
             paused: VecDeque::new(),
             idle: 0,
+            since: (0, 0),
             statistics: Statistics::default(),
         }
     }
@@ -192,6 +203,7 @@ impl<'a> Worker<'a> {
                 break true;
             };
             workgroup_id.set(workgroup.id);
+            let before = surroundings.instructions;
             let progress = workgroup.run(
                 &mut self.core.decoder,
                 &mut surroundings,
@@ -201,6 +213,12 @@ impl<'a> Worker<'a> {
             match progress {
                 Ok(Progress::Ended) => self.end(shared, workgroup),
                 Ok(Progress::Paused { waits }) => {
+                    if waits {
+                        let executed = surroundings.instructions - before;
+                        self.wait(shared, &workgroup, executed);
+                    } else {
+                        shared.progress.fetch_add(1, Ordering::Relaxed);
+                    }
                     self.paused.push_back(workgroup);
                     self.idle = if waits { self.idle + 1 } else { 0 };
                     if self.idle > self.paused.len() {
@@ -226,8 +244,41 @@ impl<'a> Worker<'a> {
             .or_else(|| self.paused.pop_front())
     }
 
+    /// Counts a turn in which the workgroup only waited. Tells if the dispatch is stuck.
+    fn wait(&mut self, shared: &Shared<'_>, workgroup: &Workgroup, instructions: u64) {
+        /// A turn at a barrier of the grid executes nothing.
+        const LEAST: u64 = 64;
+        let progress = shared.progress.load(Ordering::Relaxed);
+        if self.since.0 != progress {
+            self.since = (progress, 0);
+        }
+        self.since.1 += instructions.max(LEAST);
+        if self.since.1 < STUCK || shared.is_stuck.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let waits = |wave: &&Wave| wave.state == State::Running;
+        let Some(wave) = workgroup.waves.iter().position(|wave| waits(&wave)) else {
+            return;
+        };
+        let count = |state| {
+            workgroup
+                .waves
+                .iter()
+                .filter(|it| it.state == state)
+                .count()
+        };
+        let pc = workgroup.waves[wave].pc;
+        (shared.dispatch.context.stuck)(Stuck {
+            site: Box::new(shared.dispatch.site(workgroup.id, wave, pc)),
+            workgroups: shared.resident.load(Ordering::Relaxed),
+            at_barrier: count(State::AtBarrier),
+            waves: count(State::AtBarrier) + count(State::Running),
+        });
+    }
+
     fn end(&mut self, shared: &Shared<'_>, workgroup: Workgroup) {
         self.idle = 0;
+        shared.progress.fetch_add(1, Ordering::Relaxed);
         self.statistics.workgroups += 1;
         self.statistics.waves += workgroup.waves.len() as u64;
         self.core.spare.push(workgroup);

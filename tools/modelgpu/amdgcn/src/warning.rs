@@ -45,3 +45,36 @@ impl fmt::Display for BeyondLds {
         )
     }
 }
+
+/// A dispatch in which no workgroup makes progress: each waits for memory or for a barrier of the grid.
+/// It may wait for the host or for another kernel, so it goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stuck {
+    /// The place of a wave that waits.
+    pub site: Box<Site>,
+    /// Workgroups that have begun and not ended.
+    pub workgroups: u64,
+    /// Waves of the workgroup in `site` that have reached a barrier.
+    pub at_barrier: usize,
+    /// Waves of the workgroup in `site` that have not ended.
+    pub waves: usize,
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            site,
+            workgroups,
+            at_barrier,
+            waves,
+        } = self;
+        write!(
+            f,
+            "{site}: no progress: the {workgroups} workgroups that have begun wait for a value in memory or \
+             for a barrier that some never reach (in this one, {at_barrier} of {waves} waves have reached \
+             theirs). The kernel goes on: if neither the host nor another kernel will end the wait, it is a \
+             deadlock"
+        )
+    }
+}

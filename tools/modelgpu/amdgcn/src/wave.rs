@@ -254,14 +254,15 @@ impl Mode {
         Self(float | dx10_clamp << 8 | ieee << 9)
     }
 
-    /// Returns whether all rounding is to nearest even, the only modelled mode.
+    /// Returns whether all rounding is to nearest even.
     pub(crate) fn rounds_to_nearest(self) -> bool {
         self.0 & 0xf == 0
     }
 
-    /// Returns whether denormal numbers of all kinds stay as they are.
-    pub(crate) fn keeps_denormals(self) -> bool {
-        self.0 >> 4 & 0xf == 0xf
+    /// Returns whether numbers of all kinds round to nearest even, and denormal ones stay as they
+    /// are.
+    pub(crate) fn is_plain(self) -> bool {
+        self.0 & 0xff == 0xf0
     }
 
     /// Returns whether denormal sources of a kind read as zero.

@@ -10,6 +10,7 @@ use modelgpu_queue::gpu::{Gpu, Launch};
 use modelgpu_queue::{DispatchThreads, Fault, kernel};
 
 use crate::code::ProgramMemory;
+use crate::drain;
 use crate::gpu::{NS_PER_TICK, PRIVATE_APERTURE, SHARED_APERTURE, gpu_id};
 use crate::log;
 use crate::memory::GpuMemory;
@@ -86,6 +87,10 @@ impl Gpu for Device {
             instructions.add(self.target.name(), symbol, done);
         }
         Ok(done)
+    }
+
+    fn stopped(&self) {
+        drain::drain();
     }
 
     fn memory_fault(&self, address: u64) {

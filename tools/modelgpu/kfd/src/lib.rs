@@ -11,13 +11,14 @@
 //! which files are the driver's. [`topology`] and [`tree`] make the files, [`node`] the devices.
 //! [`ioctl`] and [`drm`] answer requests from [`model`], which owns [`memory`], [`event`] and the
 //! queues. [`device`] is a queue's view of a GPU, [`instructions`] counts for it. Unsafe code is in `interpose`, `sys`, `user`,
-//! `node`, `memory` (the promise about mapped regions), `dmabuf`, `model` and `runtime`.
+//! `node`, `memory` (the promise about mapped regions), `dmabuf`, `drain`, `model` and `runtime`.
 
 mod abi;
 mod code;
 mod config;
 mod device;
 mod dmabuf;
+mod drain;
 mod drm;
 mod event;
 mod gpu;

@@ -249,7 +249,7 @@ impl Memory {
         self.lock().metadata.insert(handle, metadata);
     }
 
-    /// What a program has attached to an allocation; zeros if it has attached nothing.
+    /// Returns what a program has attached to an allocation; zeros if it has attached nothing.
     pub(crate) fn attached(&self, handle: u64) -> Metadata {
         let attached = self.lock().metadata.get(&handle).copied();
         attached.unwrap_or(Metadata {

@@ -107,7 +107,7 @@ impl Svm {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether page faults of kernels are retried, so that every address of the program is valid.
+    /// Returns whether page faults of kernels are retried, so that every address of the program is valid.
     pub(crate) fn has_xnack(&self) -> bool {
         self.lock().has_xnack
     }

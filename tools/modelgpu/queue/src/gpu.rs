@@ -33,6 +33,9 @@ pub trait Gpu: Send + Sync {
     /// Fails if the kernel cannot start, or fails while it runs.
     fn run_kernel(&self, launch: &Launch<'_>) -> Result<Statistics, Fault>;
 
+    /// The queue has stopped at a fault that the program does not know yet. It may end the program.
+    fn stopped(&self);
+
     /// Reports a page fault at `address`, which the queue or a kernel accessed.
     fn memory_fault(&self, address: u64);
 

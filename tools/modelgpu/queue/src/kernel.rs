@@ -55,6 +55,7 @@ pub fn run(
                 gpu.message(&warning.to_string());
             }
         },
+        stuck: &|stuck| gpu.message(&stuck.to_string()),
         interrupt: &|data| gpu.interrupt(data as u8),
         clock: &|| gpu.clock(),
         files: gpu.files(),

@@ -21,4 +21,4 @@ mod thread;
 pub use fault::{Fault, QueueError};
 pub use gpu::Gpu;
 pub use processor::{Processor, QueueKind, QueueLayout};
-pub use thread::DispatchThreads;
+pub use thread::{DispatchThreads, run_within};

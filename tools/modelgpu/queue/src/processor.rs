@@ -200,6 +200,7 @@ impl Shared {
             Fault::Cancelled => return,
             fault => self.gpu.message(&fault.to_string()),
         }
+        self.gpu.stopped();
         let error = match fault {
             Fault::Unmapped { address, .. } | Fault::KernelMemory { address, .. } => {
                 self.gpu.memory_fault(*address);

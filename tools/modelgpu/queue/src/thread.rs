@@ -12,6 +12,9 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use modelgpu_amdgcn::Workers;
 
@@ -57,6 +60,27 @@ impl Thread {
         Ok(Self(thread))
     }
 
+    /// Does `work` on another thread and waits for its end, at most for `limit`.
+    fn run_within(limit: Duration, work: impl FnOnce() + Send + 'static) {
+        let ended = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&ended);
+        let started = Self::start("modelgpu aside", move || {
+            work();
+            told.store(true, Ordering::Release);
+        });
+        let Ok(thread) = started else {
+            return;
+        };
+        let end = Instant::now() + limit;
+        while !ended.load(Ordering::Acquire) {
+            if Instant::now() > end {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        thread.join();
+    }
+
     /// Waits for the thread's end.
     pub(crate) fn join(self) {
         // SAFETY: a thread from `start`, which nobody else joins.
@@ -97,6 +121,12 @@ impl Workers for DispatchThreads {
         }
         work(0);
     }
+}
+
+/// Does `work` on another thread and waits for its end, at most for `limit`: a queue's own thread must
+/// not wait for ever for somebody who may wait for the queue.
+pub fn run_within(limit: Duration, work: impl FnOnce() + Send + 'static) {
+    Thread::run_within(limit, work);
 }
 
 extern "C" fn run(work: *mut c_void) -> *mut c_void {

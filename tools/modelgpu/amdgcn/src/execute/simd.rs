@@ -141,6 +141,17 @@ pub(crate) type CarryFunction =
 /// zeros or ones per lane.
 pub(crate) type CompareFunction = unsafe fn(Wide<'_>, Wide<'_>, u8, &mut Words);
 
+/// Adds the products of one number and each of some others to sums.
+pub(crate) type ProductsFunction<T> = unsafe fn(T, &[T], &mut [T]);
+
+impl<T> Selected<ProductsFunction<T>> {
+    #[inline(always)]
+    pub(crate) fn call(self, number: T, others: &[T], sums: &mut [T]) {
+        // SAFETY: the function is for a level that the processor has (`Simd`).
+        unsafe { (self.0)(number, others, sums) }
+    }
+}
+
 /// Computes the addresses of lanes: low and high parts, a base and the active lanes.
 pub(crate) type SpanFunction = unsafe fn(&Words, &Words, u64, u64, &mut Span);
 

@@ -89,3 +89,11 @@ extern "C" __attribute__((global, target("gws"))) void grid_barriers(unsigned *v
   }
   out[group * 128 + item] = sum;
 }
+
+// The first wave looks at a flag that nobody sets until it gives up. The second wave waits for it.
+__global__ void give_up(u32 *flag, u32 looks) {
+  if (item() < 64)
+    for (u32 look = 0; look < looks && load(flag) == 0; ++look)
+      __builtin_amdgcn_s_sleep(1);
+  __builtin_amdgcn_s_barrier();
+}

@@ -148,3 +148,26 @@ fn a_barrier_of_global_wave_sync_ends() {
         assert_eq!(words(&program, out, GROUPS * BLOCK), wanted);
     }
 }
+
+#[test]
+fn a_dispatch_without_progress_is_told_once() {
+    const GROUPS: u32 = 2;
+    let mut program = programs().next().expect("a program");
+    let flag = program.arena_mut().allocate(&[0; 4]);
+    for (looks, stuck) in [(1_000, 0), (300_000, 1)] {
+        let arguments = vec![Argument::Pointer(flag), word(looks)];
+        launch(&mut program, "give_up", GROUPS, arguments).expect("an end");
+        assert_eq!(program.stuck().len(), stuck, "{looks} looks");
+    }
+    let told = &program.stuck()[0];
+    assert_eq!((told.workgroups, told.at_barrier, told.waves), (2, 1, 2));
+    let message = told.to_string();
+    for part in [
+        "kernel give_up, workgroup (",
+        "wave 0, pc 0x",
+        "no progress: the 2 workgroups that have begun wait",
+        "in this one, 1 of 2 waves have reached theirs",
+    ] {
+        assert!(message.contains(part), "{message:?} lacks {part:?}");
+    }
+}

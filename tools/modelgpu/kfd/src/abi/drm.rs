@@ -123,7 +123,7 @@ abi_structs! {
     GemClose: 8 { handle: u32, pad: u32, }
     /// A union: the handle goes in, the mmap offset comes out.
     GemMmap: 8 { handle: u32, high: u32, }
-    /// What a program attaches to a buffer for those that import it: up to 256 bytes.
+    /// A program attaches this to a buffer for those that import it: up to 256 bytes.
     Metadata: 280 {
         flags: u64,
         tiling: u64,

@@ -138,6 +138,8 @@ impl Files for FakeGpu {
 }
 
 impl Gpu for FakeGpu {
+    fn stopped(&self) {}
+
     fn files(&self) -> &dyn Files {
         self
     }

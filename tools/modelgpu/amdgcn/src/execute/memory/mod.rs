@@ -5,6 +5,7 @@ mod atomic;
 mod buffer;
 mod copy;
 mod format;
+mod image;
 mod lds;
 mod local;
 mod resource;
@@ -16,10 +17,10 @@ use crate::error::Fault;
 use crate::isa::Instruction;
 use crate::wave::{LANES, Wave};
 use access::LaneAccess;
-pub(crate) use atomic::AtomicFunction;
-pub(super) use resource::BufferResource;
 use segment::Segment;
 
+pub(crate) use atomic::AtomicFunction;
+pub(super) use resource::BufferResource;
 pub(crate) use segment::PRIVATE_SEGMENT_BUFFER;
 pub(crate) use whole::Span;
 
@@ -59,6 +60,7 @@ enum Action {
     Permute(lds::Permutation),
     /// Elements of a typed buffer.
     Typed(buffer::Typed),
+    Image(image::Image),
     /// An LDS access of another kind.
     Local(local::Local),
 }
@@ -79,7 +81,7 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
         .into_iter()
         .chain(buffer::TABLES)
         .chain(lds::TABLES)
-        .chain([copy::OPERATIONS, local::OPERATIONS])
+        .chain([copy::OPERATIONS, image::OPERATIONS, local::OPERATIONS])
 }
 
 impl MemoryOperation {
@@ -101,6 +103,9 @@ impl MemoryOperation {
         }
         if instruction.buffer.to_lds {
             return copy::execute(self, instruction, wave, surroundings);
+        }
+        if let Action::Image(image) = self.action {
+            return image.execute(instruction, wave, surroundings);
         }
         if let Action::Local(local) = self.action {
             local.execute(instruction, wave, surroundings);
@@ -146,7 +151,7 @@ impl MemoryOperation {
                     target.store_two(wave, address, bytes, stride)?;
                 }
                 Action::Typed(_) => return Err(unmodelled(instruction, "the scratch buffer")),
-                Action::Permute(_) | Action::Local(_) => {}
+                Action::Permute(_) | Action::Local(_) | Action::Image(_) => {}
             }
         }
         Ok(())

@@ -20,7 +20,7 @@ pub(crate) struct VectorStep {
     sources: [Source; 3],
     /// The first register of the result.
     target: usize,
-    /// The mode of denormal numbers matters.
+    /// The modes of denormal numbers and of rounding matter.
     is_float: bool,
     /// The result's register is none of the sources.
     is_apart: bool,
@@ -233,7 +233,7 @@ impl VectorStep {
     /// makes it another form.
     #[inline(always)]
     pub(crate) fn execute(&self, wave: &mut Wave) -> bool {
-        if wave.indexed != 0 || self.is_float && !wave.mode.keeps_denormals() {
+        if wave.indexed != 0 || self.is_float && !wave.mode.is_plain() {
             return false;
         }
         let (simd, lanes) = (wave.simd, wave.exec());

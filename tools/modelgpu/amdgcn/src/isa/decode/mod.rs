@@ -7,7 +7,7 @@ mod vector;
 
 use super::opcode::Table;
 use super::operand::Operand;
-use super::{BufferControl, Instruction, MatrixControl, Modifiers, implicit};
+use super::{BufferControl, ImageControl, Instruction, MatrixControl, Modifiers, implicit};
 use crate::target::Target;
 
 /// The bytes do not encode an instruction of the target.
@@ -79,6 +79,7 @@ impl Fields {
                 dpp: None,
                 matrix: MatrixControl::default(),
                 buffer: BufferControl::default(),
+                image: ImageControl::default(),
                 returns: false,
                 has_vector_address: false,
             },
@@ -109,7 +110,7 @@ pub(crate) fn decode(words: [u32; 2], target: Target) -> Result<Instruction, Dec
     };
     let mut instruction = fields.instruction;
     instruction.mnemonic = fields.table.mnemonic(fields.opcode, target).ok_or(error)?;
-    // Of the instructions on data that all workgroups share, these targets have barriers only.
+    // These targets have barriers only of the instructions on data that all workgroups share.
     const GLOBAL_DATA: u32 = 0xd801_0000;
     if first & 0xfc01_0000 == GLOBAL_DATA && !instruction.mnemonic.starts_with("ds_gws_") {
         return Err(error);
