@@ -59,6 +59,17 @@ struct Worker<'a> {
     statistics: Statistics,
 }
 
+/// Ends the other threads of a dispatch if this one panics: they may wait for it.
+struct EndOthers<'a>(&'a AtomicBool);
+
+impl Drop for EndOthers<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Runs all workgroups of a dispatch.
 pub(crate) fn run(
     dispatch: &Dispatch<'_>,
@@ -86,6 +97,7 @@ pub(crate) fn run(
         .map(|core| Mutex::new(Worker::new(core)))
         .collect();
     let work = |number: usize, limit| {
+        let _guard = EndOthers(&shared.failed);
         let mut worker = parts[number].lock().unwrap_or_else(PoisonError::into_inner);
         worker.run(&shared, limit)
     };
@@ -101,7 +113,10 @@ pub(crate) fn run(
     }
     let mut statistics = Statistics::default();
     for part in parts {
-        let mut worker = part.into_inner().unwrap_or_else(PoisonError::into_inner);
+        // A thread that has panicked leaves workgroups that nobody ends.
+        let mut worker = part
+            .into_inner()
+            .unwrap_or_else(|_| panic!("a thread of this dispatch has panicked"));
         worker.release();
         statistics.instructions += worker.statistics.instructions;
         statistics.waves += worker.statistics.waves;

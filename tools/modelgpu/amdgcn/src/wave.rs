@@ -4,7 +4,7 @@ use crate::compute_units::Place;
 use crate::execute::value::Kind;
 use crate::execute::{GridWait, Simd};
 use crate::isa::{Operand, inline_constant};
-use crate::registers::Registers;
+use crate::registers::RegisterFile;
 
 /// Work-items of a wave. Both targets run wave64 only.
 pub(crate) const LANES: usize = 64;
@@ -77,7 +77,7 @@ impl Scratch {
 
 pub(crate) struct Wave {
     pub scalars: [u32; SCALARS],
-    pub vectors: Box<Registers>,
+    pub vectors: RegisterFile,
     pub scc: bool,
     pub pc: u64,
     pub state: State,
@@ -98,7 +98,7 @@ impl Wave {
     pub(crate) fn new(simd: Simd) -> Self {
         Self {
             scalars: [0; SCALARS],
-            vectors: Registers::zeroed(),
+            vectors: RegisterFile::zeroed(),
             scc: false,
             pc: 0,
             state: State::Running,
