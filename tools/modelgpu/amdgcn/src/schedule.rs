@@ -170,6 +170,7 @@ impl<'a> Worker<'a> {
         let mut surroundings = Surroundings {
             memory: View::new(dispatch.memory),
             lds: Vec::new(),
+            watch: None,
             beyond_lds: &beyond_lds,
             interrupt: dispatch.context.interrupt,
             clock: dispatch.context.clock,
@@ -192,6 +193,7 @@ impl<'a> Worker<'a> {
                 &wave,
                 &[shared.cancelled, &shared.failed],
             );
+            dispatch.tell_mistakes(&mut workgroup);
             match progress {
                 Ok(Progress::Ended) => self.end(shared, workgroup),
                 Ok(Progress::Paused { waits }) => {

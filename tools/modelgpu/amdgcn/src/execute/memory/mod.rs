@@ -9,6 +9,7 @@ mod lds;
 mod local;
 mod resource;
 mod segment;
+mod watch;
 mod whole;
 
 use super::{Operation, Surroundings, Table, unmodelled};
@@ -21,6 +22,7 @@ pub(super) use resource::BufferResource;
 use segment::Segment;
 
 pub(crate) use segment::PRIVATE_SEGMENT_BUFFER;
+pub(crate) use watch::{LdsWatch, Sighting};
 pub(crate) use whole::Span;
 
 /// The semantics of a vector memory instruction.
@@ -107,6 +109,9 @@ impl MemoryOperation {
             return Ok(());
         }
         let addresses = self.segment.addresses(instruction, wave)?;
+        if let Some(watch) = &mut surroundings.watch {
+            watch.look(self.action, &addresses, instruction, wave);
+        }
         if whole::execute(self.action, &addresses, instruction, wave, surroundings) {
             return Ok(());
         }
