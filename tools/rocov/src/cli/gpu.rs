@@ -139,6 +139,8 @@ mod tests {
         for (value, environment) in [
             ("model", "gfx90a"),
             ("model:gfx942", "gfx942"),
+            ("model,race", "gfx90a,race"),
+            ("model:gfx942x2,race", "gfx942x2,race"),
             ("model:gfx90ax1", "gfx90a"),
             ("model:gfx90ax8", "gfx90ax8"),
             ("model:gfx90ax2,gfx942", "gfx90ax2,gfx942"),
