@@ -1,9 +1,10 @@
 //! The options that targets get, and what the package rejects. Nothing is built.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use super::{Prefix, Project};
-use crate::support::command::{Ended, run};
+use crate::support::command::{Ended, limited, run};
 use crate::support::json::json;
 
 /// The words of the commands that compile these sources.
@@ -90,6 +91,54 @@ fn an_interface_library_hands_the_flags_on() {
     let commands = Commands::of(&text, &[]);
     assert_eq!(commands.rocovs("one.dir/a.cpp.o"), [""; 0]);
     assert_eq!(commands.rocovs("two.dir/a.cpp.o").len(), 1);
+}
+
+#[test]
+fn an_installed_target_has_no_flags() {
+    let project = Project::with(&format!(
+        "{PROJECT}rocov_add_coverage(one HOST)\n\
+         install(TARGETS one EXPORT targets)\n\
+         install(EXPORT targets DESTINATION lib)\n"
+    ));
+    for source in ["a.cpp", "b.cpp", "c.c"] {
+        fs::write(project.path(source), "").expect("a file can be written");
+    }
+    let mut cmake = project.configuration();
+    cmake.args([
+        "-DCMAKE_CXX_COMPILER=clang++-22",
+        "-DCMAKE_C_COMPILER=clang-22",
+    ]);
+    run(&mut cmake).success();
+    // The folder's name has a hash in later releases of CMake.
+    let mut find = limited("find");
+    find.arg(project.path("build/CMakeFiles/Export"));
+    let found = run(find.args(["-name", "targets.cmake"])).success().stdout;
+    let exported = fs::read_to_string(found.trim()).expect("the exported targets");
+    assert!(
+        exported.contains("add_library(one STATIC IMPORTED)"),
+        "{exported}"
+    );
+    assert!(!exported.contains("rocov"), "{exported}");
+}
+
+/// hipcc is no clang, but says which clang it calls.
+#[test]
+fn the_clang_that_hipcc_calls_is_asked_for_its_flags() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let hipcc = directory.path().join("hipcc");
+    // It would compile for the GPU of the machine, so it must not be the compiler that `rocov flags` asks.
+    let script = "#!/bin/sh\n\
+                  case \"$*\" in\n\
+                    --version) echo 'HIP version: 7.0'; /usr/lib/llvm-22/bin/clang++ --version ;;\n\
+                    *cuda-device-only*) exit 1 ;;\n\
+                    *) exec clang++-22 \"$@\" ;;\n\
+                  esac\n";
+    fs::write(&hipcc, script).expect("a file can be written");
+    fs::set_permissions(&hipcc, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let text = format!("{PROJECT}rocov_add_coverage(one)\n");
+    let compiler = format!("-DCMAKE_CXX_COMPILER={}", hipcc.display());
+    let commands = Commands::of(&text, &[&compiler]);
+    assert_eq!(commands.rocovs("one.dir/a.cpp.o").len(), 1);
 }
 
 #[test]

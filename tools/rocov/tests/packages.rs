@@ -84,6 +84,7 @@ fn an_installed_tree_is_complete_and_goes_again() {
         "include/rocov_device.h",
         "libexec/rocov/rdc/openmp/ld.lld",
         "share/rocov/pass/CMakeLists.txt",
+        "share/cmake/rocov/rocov-config.cmake",
         "share/man/man1/rocov-report.1",
         "share/bash-completion/completions/rocov",
         "share/doc/rocov/LICENSE-MIT",
@@ -267,4 +268,84 @@ fn scripts_of_packages_can_be_executed() {
             }
         }
     }
+}
+
+/// A librocov that prints its calls. The status of each is the number at the end of the label, or 0.
+const LIBRARY: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static int called(const char *name, const char *label) {
+  printf("%s %s\n", name, label ? label : "-");
+  fflush(stdout);
+  return label ? atoi(label + strlen(label) - 1) : 0;
+}
+const char *rocov_version(void) { return "7.8.9"; }
+int rocov_start(void) { return called("start", 0); }
+int rocov_stop(void) { return called("stop", 0); }
+int rocov_reset(void) { return called("reset", 0); }
+int rocov_dump(const char *label) { return called("dump", label); }
+int rocov_label_push(const char *label) { return called("push", label); }
+int rocov_label_pop(void) { return called("pop", 0); }
+"#;
+
+/// Uses the module as a program would.
+const PROGRAM: &str = r#"
+import warnings
+import rocov
+
+warnings.simplefilter("error", rocov.LostCounts)
+
+@rocov.scope("decorated")
+def function(argument):
+    print("in", argument)
+
+assert rocov.version() == "7.8.9"
+assert rocov.start() and rocov.stop() and rocov.reset() and rocov.dump()
+assert not rocov.dump("nothing-1")
+with rocov.scope("outer"):
+    function(argument=42)
+for label, error in (("lost-2", rocov.LostCounts), ("invalid-3", ValueError), ("internal-4", RuntimeError)):
+    try:
+        with rocov.scope(label):
+            print("in", label)
+    except error as caught:
+        print(type(caught).__name__)
+try:
+    with rocov.scope("raises"):
+        raise KeyError
+except KeyError:
+    print("KeyError")
+"#;
+
+#[test]
+fn the_python_module_calls_librocov() {
+    let directory = tempfile::tempdir().unwrap();
+    let library = directory.path().join("library.so");
+    let source = directory.path().join("library.c");
+    fs::write(&source, LIBRARY).unwrap();
+    let mut compile = Command::new("cc");
+    compile.args(["-shared", "-fPIC", "-o"]).arg(&library);
+    run(compile.arg(&source));
+    let python = |program: &str| {
+        let mut python = Command::new("python3");
+        python.args(["-u", "-B", "-c", program]);
+        python.env("PYTHONPATH", repository().join("tools/packaging/wheel"));
+        python.env_remove("ROCOV_LIBRARY");
+        python
+    };
+    let output = run(python(PROGRAM).env("ROCOV_LIBRARY", &library));
+    let wanted = "start -\nstop -\nreset -\ndump -\ndump nothing-1\n\
+        push outer\npush decorated\nin 42\npop -\npop -\n\
+        push lost-2\npop -\nLostCounts\n\
+        push invalid-3\npop -\nValueError\n\
+        push internal-4\npop -\nRuntimeError\n\
+        push raises\npop -\nKeyError\n";
+    assert_eq!(stdout(&output), wanted);
+
+    // Without librocov, a program runs as before.
+    let without = "import rocov\n\
+        with rocov.scope('a'): print(rocov.stop(), rocov.dump(), rocov.reset(), rocov.version())\n";
+    let output = run(&mut python(without));
+    assert_eq!(stdout(&output), "False False False None\n");
 }

@@ -1,10 +1,10 @@
-//! What the interpreter does with each opcode of a target.
+//! The account of opcodes: those that the interpreter executes, and those that it refuses.
 
 use crate::execute::{Operation, resolve};
 use crate::isa;
 use crate::target::Target;
 
-/// What the interpreter does with an opcode.
+/// The interpreter's treatment of an opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Standing {
@@ -26,7 +26,7 @@ pub struct Opcode {
     pub number: u16,
     /// The mnemonic without an encoding suffix such as `_e64`.
     pub mnemonic: &'static str,
-    /// What the interpreter does.
+    /// The interpreter's treatment.
     pub standing: Standing,
 }
 

@@ -12,7 +12,7 @@ use crate::execute::{GridBarriers, Operation, Simd, Step, resolve};
 use crate::isa::{Instruction, decode};
 use crate::memory::View;
 use crate::target::Target;
-use crate::wave::Wave;
+use crate::workgroup::Workgroup;
 
 /// Instructions per page of the index: 4 KiB of code.
 const PAGE: usize = 1024;
@@ -34,8 +34,8 @@ pub struct Code {
 /// One thread's part of them.
 pub(crate) struct Core {
     pub decoder: Decoder,
-    /// Waves that no workgroup uses.
-    pub waves: Vec<Wave>,
+    /// Workgroups that have ended, for their memory.
+    pub spare: Vec<Workgroup>,
 }
 
 /// A cache of decoded instructions.
@@ -114,7 +114,7 @@ impl Code {
         while self.cores.len() < threads {
             self.cores.push(Core {
                 decoder: Decoder::new(target, simd),
-                waves: Vec::new(),
+                spare: Vec::new(),
             });
         }
         for core in &mut self.cores {
@@ -240,14 +240,17 @@ impl Decoder {
                 target: self.target.name(),
             })?;
         let operation = resolve(instruction.mnemonic);
+        let sleeps = matches!(instruction.mnemonic, "s_sleep" | "ds_gws_barrier");
         let decoded = Decoded {
-            step: operation.map_or(Step::Other, |operation| {
-                Step::new(operation, &instruction, self.simd)
-            }),
+            step: operation
+                .filter(|_| !sleeps)
+                .map_or(Step::Other, |operation| {
+                    Step::new(operation, &instruction, self.simd)
+                }),
             instruction,
             operation,
             polls: polls(first, self.target),
-            sleeps: matches!(instruction.mnemonic, "s_sleep" | "ds_gws_barrier"),
+            sleeps,
         };
         self.entries.push(Entry {
             words,

@@ -14,7 +14,7 @@ use crate::packet::DispatchPacket;
 use crate::schedule;
 use crate::target::Target;
 use crate::warning::{BeyondLds, LdsMistake, Stuck};
-use crate::wave::{Apertures, LANES, Mode, State, Wave};
+use crate::wave::{Apertures, LANES, Mode, State, Wave, Words};
 use crate::workers::Workers;
 use crate::workgroup::{Interruption, Workgroup};
 
@@ -107,6 +107,7 @@ pub fn dispatch(
             })
         })?;
     check(packet, &descriptor).map_err(launch_error)?;
+    let items: u32 = packet.workgroup_size.iter().product();
     let dispatch = Dispatch {
         target: code.target(),
         packet,
@@ -116,6 +117,10 @@ pub fn dispatch(
         barriers: code.barriers(),
         allotted: packet.group_segment_size.next_multiple_of(LDS_GRANULE),
         simd: code.simd(),
+        items: (0..items as usize)
+            .step_by(LANES)
+            .map(|first| item_ids(packet.workgroup_size, first))
+            .collect(),
     };
     schedule::run(&dispatch, code, context.workers, context.cancelled)
 }
@@ -164,6 +169,21 @@ pub(crate) struct Dispatch<'a> {
     /// Bytes of LDS of a workgroup.
     allotted: u32,
     simd: Simd,
+    /// The ids of the work-items of each wave of a whole workgroup.
+    items: Vec<Words>,
+}
+
+/// The ids of a wave's work-items in a workgroup. Both targets pack the three into one register.
+fn item_ids(size: [u32; 3], first: usize) -> Words {
+    std::array::from_fn(|lane| {
+        let item = (first + lane) as u32;
+        let (x, y, z) = (
+            item % size[0],
+            item / size[0] % size[1],
+            item / size[0] / size[1],
+        );
+        x | y << 10 | z << 20
+    })
 }
 
 impl Dispatch<'_> {
@@ -189,22 +209,23 @@ impl Dispatch<'_> {
         u64::from(units) * u64::from(by_waves.min(by_lds).max(1))
     }
 
-    /// Begins the workgroup with a number. Takes its waves from `spare`, or makes them.
-    pub(crate) fn begin(&self, number: u64, spare: &mut Vec<Wave>) -> Workgroup {
+    /// Makes a workgroup the one with a number, before its first instructions. Uses its memory again.
+    pub(crate) fn begin(&self, number: u64, workgroup: &mut Workgroup) {
         let groups = self.groups().map(u64::from);
-        let id = [
+        workgroup.number = number;
+        workgroup.id = [
             number % groups[0],
             number / groups[0] % groups[1],
             number / groups[0] / groups[1],
         ]
         .map(|place| place as u32);
-        Workgroup {
-            number,
-            id,
-            waves: self.prepare(id, number, spare),
-            lds: vec![LDS_GARBAGE; self.allotted as usize],
-            watch: (self.context.mistakes).map(|_| Box::new(LdsWatch::new(self.allotted as usize))),
-        }
+        workgroup.lds.clear();
+        workgroup.lds.resize(self.allotted as usize, LDS_GARBAGE);
+        workgroup.watch = self
+            .context
+            .mistakes
+            .map(|_| Box::new(LdsWatch::new(self.allotted as usize)));
+        self.prepare(workgroup);
     }
 
     /// Describes an access beyond LDS.
@@ -235,20 +256,18 @@ impl Dispatch<'_> {
         })
     }
 
-    /// The waves of a workgroup, before their first instructions. `group_number` is the workgroup's
-    /// number in the dispatch.
-    fn prepare(&self, group: [u32; 3], group_number: u64, spare: &mut Vec<Wave>) -> Vec<Wave> {
-        let size = self.size(group);
+    /// Sets up the waves of a workgroup.
+    fn prepare(&self, workgroup: &mut Workgroup) {
+        let size = self.size(workgroup.id);
         let items = size.iter().product::<u32>() as usize;
-        let count = items.div_ceil(LANES);
         let scratch = scratch_size(self.packet, &self.descriptor) as usize;
         let apertures = Apertures {
             shared: self.context.shared_aperture,
             private: self.context.private_aperture,
         };
         let units = self.target.compute_units();
-        let mut waves = spare.split_off(spare.len() - count.min(spare.len()));
-        waves.resize_with(count, || Wave::new(self.simd));
+        let waves = &mut workgroup.waves;
+        waves.resize_with(items.div_ceil(LANES), || Wave::new(self.simd));
         for (number, wave) in waves.iter_mut().enumerate() {
             let first = number * LANES;
             wave.state = State::Running;
@@ -258,31 +277,31 @@ impl Dispatch<'_> {
             wave.scratch.resize(scratch);
             wave.indexed = 0;
             wave.grid_wait = None;
-            wave.place = units.place(group_number, number as u32);
+            wave.place = units.place(workgroup.number, number as u32);
             wave.mode = Mode::from_rsrc1(self.descriptor.rsrc1);
             wave.pc = self
                 .packet
                 .kernel_object
                 .wrapping_add_signed(self.descriptor.entry_offset);
-            self.set_scalars(group, wave);
             let active = (items - first).min(LANES);
             wave.set_pair(Operand::EXEC, u64::MAX >> (LANES - active));
-            for lane in 0..active {
-                // Both targets pack the three work-item ids into v0.
-                let item = (first + lane) as u32;
-                let (x, y, z) = (
-                    item % size[0],
-                    item / size[0] % size[1],
-                    item / size[0] / size[1],
-                );
-                wave.set_lane_at(Operand::vgpr(0), 0, lane, x | y << 10 | z << 20);
+            // Most workgroups are whole.
+            wave.vectors[0] = match self.items.get(number) {
+                Some(ids) if size == self.packet.workgroup_size => *ids,
+                _ => item_ids(size, first),
+            };
+        }
+        // All waves have the values of the first one.
+        if let Some((first, others)) = waves.split_first_mut() {
+            let count = self.set_scalars(workgroup.id, first);
+            for wave in others {
+                wave.scalars[..count].copy_from_slice(&first.scalars[..count]);
             }
         }
-        waves
     }
 
-    /// Sets the user SGPRs that the descriptor enables, then the system SGPRs.
-    fn set_scalars(&self, group: [u32; 3], wave: &mut Wave) {
+    /// Sets the user SGPRs that the descriptor enables, then the system SGPRs. Returns their number.
+    fn set_scalars(&self, group: [u32; 3], wave: &mut Wave) -> usize {
         let descriptor = &self.descriptor;
         let mut next = 0;
         let mut push = |enabled: bool, words: &[u32]| {
@@ -324,6 +343,7 @@ impl Dispatch<'_> {
         let has_wave_offset =
             descriptor.private_segment() && !self.target.has_architected_flat_scratch();
         push(has_wave_offset, &[0]);
+        next as usize
     }
 
     /// Tells of the mistakes with LDS that the workgroup's watch has seen since the last call.

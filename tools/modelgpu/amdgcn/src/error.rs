@@ -104,7 +104,7 @@ pub enum Fault {
     Refused {
         /// The instruction's mnemonic, without an encoding suffix such as `_e64`.
         mnemonic: &'static str,
-        /// What the instruction does that the model lacks, as the end of a sentence.
+        /// The ability that the model lacks, as the end of a sentence about the instruction.
         reason: &'static str,
     },
     /// The bytes do not encode an instruction of this processor.

@@ -25,7 +25,8 @@ pub struct Listed {
 impl From<Instruction> for Listed {
     fn from(instruction: Instruction) -> Self {
         let Instruction { dst, sdst, src, .. } = instruction;
-        let operands = match instruction.mnemonic.contains("buffer_")
+        let operands = match (instruction.mnemonic.contains("buffer_")
+            || instruction.mnemonic.starts_with("image_"))
             && !instruction.mnemonic.starts_with("s_")
         {
             // A store's data are also its result operand.

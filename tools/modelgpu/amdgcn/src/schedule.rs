@@ -15,14 +15,14 @@ use std::sync::{Mutex, PoisonError};
 use crate::code::{Code, Core};
 use crate::dispatch::{Dispatch, STUCK, Statistics};
 use crate::error::DispatchError;
-use crate::execute::{LdsAccess, Surroundings};
+use crate::execute::{LdsAccess, Span, Surroundings};
 use crate::memory::View;
 use crate::warning::Stuck;
 use crate::wave::{State, Wave};
 use crate::workers::Workers;
 use crate::workgroup::{Interruption, Progress, Workgroup};
 
-/// The most waves that a thread keeps between dispatches. Each has some 140 KiB.
+/// The most waves that a thread keeps between dispatches. Each has up to 140 KiB.
 const KEPT_WAVES: usize = 64;
 
 /// The state that the threads of a dispatch share.
@@ -116,11 +116,13 @@ pub(crate) fn run(
 
 impl Shared<'_> {
     /// Begins the next workgroup; `None` if all have started or the GPU is full.
-    fn begin(&self, spare: &mut Vec<Wave>) -> Option<Workgroup> {
+    fn begin(&self, spare: &mut Vec<Workgroup>) -> Option<Workgroup> {
         if self.resident.fetch_add(1, Ordering::Relaxed) < self.capacity {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number < self.workgroups {
-                return Some(self.dispatch.begin(number, spare));
+                let mut workgroup = spare.pop().unwrap_or_default();
+                self.dispatch.begin(number, &mut workgroup);
+                return Some(workgroup);
             }
         }
         self.resident.fetch_sub(1, Ordering::Relaxed);
@@ -169,6 +171,7 @@ impl<'a> Worker<'a> {
         };
         let mut surroundings = Surroundings {
             memory: View::new(dispatch.memory),
+            span: Box::new(Span::new()),
             lds: Vec::new(),
             watch: None,
             beyond_lds: &beyond_lds,
@@ -224,7 +227,7 @@ impl<'a> Worker<'a> {
     /// The workgroup that has its turn: a new one, or the one that has waited longest.
     fn take(&mut self, shared: &Shared<'_>) -> Option<Workgroup> {
         shared
-            .begin(&mut self.core.waves)
+            .begin(&mut self.core.spare)
             .or_else(|| self.paused.pop_front())
     }
 
@@ -265,12 +268,16 @@ impl<'a> Worker<'a> {
         shared.progress.fetch_add(1, Ordering::Relaxed);
         self.statistics.workgroups += 1;
         self.statistics.waves += workgroup.waves.len() as u64;
-        self.core.waves.extend(workgroup.waves);
+        self.core.spare.push(workgroup);
         shared.resident.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Keeps some waves for the next dispatch.
+    /// Keeps some workgroups for the next dispatch.
     fn release(&mut self) {
-        self.core.waves.truncate(KEPT_WAVES);
+        let mut waves = 0;
+        self.core.spare.retain(|workgroup| {
+            waves += workgroup.waves.len();
+            waves <= KEPT_WAVES
+        });
     }
 }

@@ -43,6 +43,27 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
+    /// The place of a lane's byte. Dwords of all lanes lie side by side, as on the hardware, because
+    /// most accesses are at one address.
+    pub(crate) fn place(&self, lane: usize, address: usize) -> usize {
+        (address & !3) * LANES + 4 * lane + (address & 3)
+    }
+
+    /// Reads up to 8 bytes of a lane's share, zero-extended.
+    pub(crate) fn read(&self, lane: usize, address: usize, size: usize) -> u64 {
+        (0..size).rev().fold(0, |value, byte| {
+            value << 8 | u64::from(self.bytes[self.place(lane, address + byte)])
+        })
+    }
+
+    /// Writes the low `size` bytes of a value to a lane's share.
+    pub(crate) fn write(&mut self, lane: usize, address: usize, size: usize, value: u64) {
+        for byte in 0..size {
+            let place = self.place(lane, address + byte);
+            self.bytes[place] = (value >> (8 * byte)) as u8;
+        }
+    }
+
     /// Gives each lane a share of `per_lane` bytes. Contents are arbitrary afterwards.
     pub(crate) fn resize(&mut self, per_lane: usize) {
         let bytes = per_lane * LANES;
@@ -233,14 +254,15 @@ impl Mode {
         Self(float | dx10_clamp << 8 | ieee << 9)
     }
 
-    /// Returns whether all rounding is to nearest even, the only modelled mode.
+    /// Returns whether all rounding is to nearest even.
     pub(crate) fn rounds_to_nearest(self) -> bool {
         self.0 & 0xf == 0
     }
 
-    /// Returns whether denormal numbers of all kinds stay as they are.
-    pub(crate) fn keeps_denormals(self) -> bool {
-        self.0 >> 4 & 0xf == 0xf
+    /// Returns whether numbers of all kinds round to nearest even, and denormal ones stay as they
+    /// are.
+    pub(crate) fn is_plain(self) -> bool {
+        self.0 & 0xff == 0xf0
     }
 
     /// Returns whether denormal sources of a kind read as zero.

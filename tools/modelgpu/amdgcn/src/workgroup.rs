@@ -17,7 +17,8 @@ const POLLS: u32 = 16;
 /// to wait: a kernel may wait in a way that `Poll` does not recognise.
 const SLICE: u64 = 1 << 22;
 
-/// A workgroup that has begun.
+/// A workgroup.
+#[derive(Default)]
 pub(crate) struct Workgroup {
     /// Its number in the dispatch.
     pub number: u64,

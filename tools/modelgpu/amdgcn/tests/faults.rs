@@ -160,18 +160,6 @@ fn unmodelled_instructions_are_named() {
 }
 
 #[test]
-fn images_are_refused() {
-    let wanted = Fault::Refused {
-        mnemonic: "image_store",
-        reason: "accesses an image, of which the model lacks the layouts",
-    };
-    assert_eq!(
-        fault("image_store v[0:3], v4, s[0:7] dmask:0xf unorm da"),
-        wanted
-    );
-}
-
-#[test]
 fn unmodelled_forms_are_named() {
     for (body, mnemonic, form) in [
         (

@@ -139,36 +139,47 @@ fn main() {
     }
     let threads = std::thread::available_parallelism().map_or(1, |it| it.get());
     let target = Target::ALL[0];
-    println!("\n{target}, wall time on 1 and on {threads} threads");
-    println!("kernel            one ms    all ms   gain");
+    println!("\n{target}, times on 1 and on {threads} threads; CPU time of all threads");
+    println!("kernel            one ms    all ms   gain  one cpu ms  all cpu ms   more");
     let object = compile_device(directory, target);
-    let (mut gains, mut count) = (0.0, 0.0);
+    let (mut gains, mut more, mut count) = (0.0, 0.0, 0.0);
     for kernel in KERNELS
         .iter()
         .filter(|it| wanted.is_empty() || wanted.iter().any(|name| name == it.name))
     {
         let mut times = [Vec::new(), Vec::new()];
+        let mut cpu_times = [Vec::new(), Vec::new()];
         for _ in 0..ROUNDS {
-            for (times, threads) in times.iter_mut().zip([1, threads]) {
+            for (number, threads) in [1, threads].into_iter().enumerate() {
                 let mut device = Device::new(kernel, &object, threads);
                 device.run(kernel);
-                let start = Instant::now();
+                let (start, cpu_start) = (Instant::now(), cpu_time(ClockId::ProcessCPUTime));
                 device.run(kernel);
-                times.push(start.elapsed());
+                times[number].push(start.elapsed());
+                cpu_times[number].push(cpu_time(ClockId::ProcessCPUTime) - cpu_start);
             }
         }
         let [one, all] = times.map(|times| median(times).as_secs_f64());
+        let [one_cpu, all_cpu] = cpu_times.map(|times| median(times).as_secs_f64());
         println!(
-            "{:15} {:8.2} {:9.2} {:6.2}",
+            "{:15} {:8.2} {:9.2} {:6.2} {:11.2} {:11.2} {:6.2}",
             kernel.name,
             one * 1e3,
             all * 1e3,
-            one / all
+            one / all,
+            one_cpu * 1e3,
+            all_cpu * 1e3,
+            all_cpu / one_cpu
         );
         gains += (one / all).ln();
+        more += (all_cpu / one_cpu).ln();
         count += 1.0;
     }
-    println!("geometric mean of the gain: {:.2}", (gains / count).exp());
+    println!(
+        "geometric means of the gain and of the CPU time's growth: {:.2}, {:.2}",
+        (gains / count).exp(),
+        (more / count).exp()
+    );
 }
 
 fn source(name: &str) -> PathBuf {
@@ -256,9 +267,9 @@ impl Device {
             let written = self.program.arena_mut().write(*address, contents);
             written.expect("a mapped buffer");
         }
-        let start = cpu_time();
+        let start = cpu_time(ClockId::ThreadCPUTime);
         let done = self.program.launch(&self.launch);
-        let time = cpu_time() - start;
+        let time = cpu_time(ClockId::ThreadCPUTime) - start;
         let done = done.unwrap_or_else(|error| panic!("{}: {error}", kernel.name));
         (time, done.instructions)
     }
@@ -362,8 +373,8 @@ fn compare(kernel: &Kernel, model: &[u8], host: &[u8]) {
     );
 }
 
-fn cpu_time() -> Duration {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
+fn cpu_time(clock: ClockId) -> Duration {
+    let now = clock_gettime(clock);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 

@@ -104,7 +104,41 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("s_set_gpr_idx_mode", control(Control::IndexOperands)),
 ];
 
+/// A control instruction that touches the wave alone.
+#[derive(Clone, Copy)]
+pub(crate) enum ControlStep {
+    Nothing,
+    Branch {
+        condition: Condition,
+        /// From the next instruction, in bytes.
+        offset: i64,
+    },
+}
+
+impl ControlStep {
+    #[inline(always)]
+    pub(super) fn execute(self, wave: &mut Wave) {
+        if let Self::Branch { condition, offset } = self
+            && condition.holds(wave)
+        {
+            wave.pc = wave.pc.wrapping_add_signed(offset);
+        }
+    }
+}
+
 impl Control {
+    /// The instruction with resolved operands; `None` if it touches more than the wave.
+    pub(super) fn step(self, instruction: &Instruction) -> Option<ControlStep> {
+        match self {
+            Self::Nothing => Some(ControlStep::Nothing),
+            Self::Branch(condition) => Some(ControlStep::Branch {
+                condition,
+                offset: i64::from(instruction.immediate) * 4,
+            }),
+            _ => None,
+        }
+    }
+
     pub(super) fn execute(
         self,
         instruction: &Instruction,

@@ -85,6 +85,7 @@ pub(crate) fn resolve(mnemonic: &str) -> Option<&'static Operation> {
 pub(crate) enum Step {
     Vector(vector::VectorStep),
     Scalar(scalar::ScalarStep),
+    Control(control::ControlStep),
     /// [`execute`] resolves the operands each time.
     Other,
 }
@@ -96,6 +97,7 @@ impl Step {
                 vector::VectorStep::new(vector, instruction, simd).map(Self::Vector)
             }
             Operation::Lane(lane) => lane.step(instruction, simd).map(Self::Vector),
+            Operation::Control(control) => control.step(instruction).map(Self::Control),
             Operation::Scalar(scalar) => {
                 scalar::ScalarStep::new(scalar, instruction).map(Self::Scalar)
             }
@@ -113,6 +115,10 @@ impl Step {
                 step.execute(wave);
                 true
             }
+            Self::Control(step) => {
+                step.execute(wave);
+                true
+            }
             Self::Other => false,
         }
     }
@@ -121,6 +127,8 @@ impl Step {
 /// The state that a wave shares with other waves while it executes.
 pub(crate) struct Surroundings<'a> {
     pub memory: View<'a>,
+    /// A buffer for the addresses of a wave.
+    pub span: Box<Span>,
     /// The workgroup's local data share.
     pub lds: Vec<u8>,
     /// Looks for mistakes with `lds`, if the user asks for it.

@@ -6,7 +6,7 @@
 //! vectors of 256 or 512 bits for x86-64.
 
 use super::Span;
-use crate::wave::{LANES, Words};
+use crate::wave::{LANES, Longs, Words};
 
 /// The vector instructions that this processor has: a value is the proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +141,17 @@ pub(crate) type CarryFunction =
 /// zeros or ones per lane.
 pub(crate) type CompareFunction = unsafe fn(Wide<'_>, Wide<'_>, u8, &mut Words);
 
+/// Adds the products of one number and each of some others to sums.
+pub(crate) type ProductsFunction<T> = unsafe fn(T, &[T], &mut [T]);
+
+impl<T> Selected<ProductsFunction<T>> {
+    #[inline(always)]
+    pub(crate) fn call(self, number: T, others: &[T], sums: &mut [T]) {
+        // SAFETY: the function is for a level that the processor has (`Simd`).
+        unsafe { (self.0)(number, others, sums) }
+    }
+}
+
 /// Computes the addresses of lanes: low and high parts, a base and the active lanes.
 pub(crate) type SpanFunction = unsafe fn(&Words, &Words, u64, u64, &mut Span);
 
@@ -209,17 +220,24 @@ impl Simd {
         }
     }
 
-    /// Clears and then flips bits of all lanes.
+    /// Selects a part of all lanes by [`select`], and clears and then flips bits.
     #[inline(always)]
-    pub(crate) fn change_bits(self, from: &Words, clear: u32, flip: u32, to: &mut Words) {
+    pub(crate) fn change_bits(
+        self,
+        from: &Words,
+        clear: u32,
+        flip: u32,
+        to: &mut Words,
+        shifts: (u32, u32, bool),
+    ) {
         match self.0 {
-            Level::Baseline => change_bits(from, clear, flip, to),
+            Level::Baseline => change_bits(from, clear, flip, to, shifts),
             // SAFETY: the processor has the level (`Simd`).
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => unsafe { avx2::change_bits(from, clear, flip, to) },
+            Level::Avx2 => unsafe { avx2::change_bits(from, clear, flip, to, shifts) },
             // SAFETY: the processor has the level (`Simd`).
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => unsafe { avx512::change_bits(from, clear, flip, to) },
+            Level::Avx512 => unsafe { avx512::change_bits(from, clear, flip, to, shifts) },
         }
     }
 
@@ -234,6 +252,23 @@ impl Simd {
             // SAFETY: the processor has the level (`Simd`).
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => unsafe { avx512::blend(to, from, lanes) },
+        }
+    }
+
+    /// Loads a word from each offset in `bytes`, plus `shift`; 0 for one outside.
+    #[inline(always)]
+    pub(crate) fn gather(self, bytes: &[u8], offsets: &Longs, shift: usize, words: &mut Words) {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the processor has the level (`Simd`).
+            Level::Avx512 => unsafe { avx512::gather(bytes, offsets, shift, words) },
+            _ => {
+                for (word, offset) in words.iter_mut().zip(offsets) {
+                    let place = *offset as usize + shift;
+                    let found = bytes.get(place..).and_then(|bytes| bytes.first_chunk());
+                    *word = found.map_or(0, |bytes| u32::from_le_bytes(*bytes));
+                }
+            }
         }
     }
 
@@ -266,10 +301,27 @@ impl Simd {
     }
 }
 
+/// A part of a word: shifted to the left, then to the right, with its sign or with zeros.
 #[inline(always)]
-fn change_bits(from: &Words, clear: u32, flip: u32, to: &mut Words) {
-    for (to, from) in to.iter_mut().zip(from) {
-        *to = from & !clear ^ flip;
+pub(crate) fn select(word: u32, (left, right, signed): (u32, u32, bool)) -> u32 {
+    let high = word << left;
+    if signed {
+        (high as i32 >> right) as u32
+    } else {
+        high >> right
+    }
+}
+
+#[inline(always)]
+fn change_bits(from: &Words, clear: u32, flip: u32, to: &mut Words, shifts: (u32, u32, bool)) {
+    if shifts == (0, 0, false) {
+        for (to, from) in to.iter_mut().zip(from) {
+            *to = from & !clear ^ flip;
+        }
+    } else {
+        for (to, from) in to.iter_mut().zip(from) {
+            *to = select(*from, shifts) & !clear ^ flip;
+        }
     }
 }
 
@@ -320,8 +372,14 @@ mod avx2 {
     }
 
     #[target_feature(enable = "avx2")]
-    pub(super) fn change_bits(from: &Words, clear: u32, flip: u32, to: &mut Words) {
-        super::change_bits(from, clear, flip, to);
+    pub(super) fn change_bits(
+        from: &Words,
+        clear: u32,
+        flip: u32,
+        to: &mut Words,
+        shifts: (u32, u32, bool),
+    ) {
+        super::change_bits(from, clear, flip, to, shifts);
     }
 
     /// Zeros or ones for eight bits.
@@ -376,11 +434,13 @@ mod avx2 {
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use std::arch::x86_64::{
-        _mm512_loadu_epi32, _mm512_mask_storeu_epi32, _mm512_movepi32_mask, _mm512_movm_epi32,
-        _mm512_storeu_epi32,
+        _mm256_setzero_si256, _mm256_storeu_si256, _mm512_add_epi64, _mm512_cmpge_epi64_mask,
+        _mm512_cmple_epi64_mask, _mm512_loadu_epi32, _mm512_loadu_epi64,
+        _mm512_mask_i64gather_epi32, _mm512_mask_storeu_epi32, _mm512_movepi32_mask,
+        _mm512_movm_epi32, _mm512_set1_epi64, _mm512_setzero_si512, _mm512_storeu_epi32,
     };
 
-    use crate::wave::Words;
+    use crate::wave::{Longs, Words};
 
     /// Lanes of a vector.
     const WIDTH: usize = 16;
@@ -391,8 +451,14 @@ mod avx512 {
     }
 
     #[target_feature(enable = "avx512f")]
-    pub(super) fn change_bits(from: &Words, clear: u32, flip: u32, to: &mut Words) {
-        super::change_bits(from, clear, flip, to);
+    pub(super) fn change_bits(
+        from: &Words,
+        clear: u32,
+        flip: u32,
+        to: &mut Words,
+        shifts: (u32, u32, bool),
+    ) {
+        super::change_bits(from, clear, flip, to, shifts);
     }
 
     #[target_feature(enable = "avx512f")]
@@ -409,6 +475,30 @@ mod avx512 {
             unsafe {
                 let new = _mm512_loadu_epi32(from.as_ptr().cast());
                 _mm512_mask_storeu_epi32(to.as_mut_ptr().cast(), lanes, new);
+            }
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512vl")]
+    pub(super) fn gather(bytes: &[u8], offsets: &Longs, shift: usize, words: &mut Words) {
+        let last = _mm512_set1_epi64(bytes.len() as i64 - 4);
+        let shift = _mm512_set1_epi64(shift as i64);
+        let words = words.as_chunks_mut::<8>().0.iter_mut();
+        for (words, offsets) in words.zip(offsets.as_chunks::<8>().0) {
+            // SAFETY: the arrays have 32 and 64 bytes, and the accesses need no alignment. The mask
+            // has the lanes whose four bytes lie in `bytes`; others are not loaded.
+            unsafe {
+                let offsets = _mm512_loadu_epi64(offsets.as_ptr().cast());
+                let places = _mm512_add_epi64(offsets, shift);
+                let inside = _mm512_cmple_epi64_mask(places, last)
+                    & _mm512_cmpge_epi64_mask(places, _mm512_setzero_si512());
+                let loaded = _mm512_mask_i64gather_epi32::<1>(
+                    _mm256_setzero_si256(),
+                    inside,
+                    places,
+                    bytes.as_ptr().cast(),
+                );
+                _mm256_storeu_si256(words.as_mut_ptr().cast(), loaded);
             }
         }
     }

@@ -45,6 +45,7 @@ pub(crate) struct Instruction {
     pub dpp: Option<Dpp>,
     pub matrix: MatrixControl,
     pub buffer: BufferControl,
+    pub image: ImageControl,
     /// The instruction is an atomic that returns the old value.
     pub returns: bool,
     /// Scratch and buffer accesses: the instruction adds the vector address.
@@ -88,6 +89,21 @@ pub(crate) struct BufferControl {
     pub to_lds: bool,
     /// DATA_FORMAT and NUM_FORMAT, if the instruction has its own.
     pub format: Option<(u8, u8)>,
+}
+
+/// The fields of image instructions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ImageControl {
+    /// DMASK: the components that have registers.
+    pub mask: u8,
+    /// Coordinates count texels.
+    pub in_texels: bool,
+    /// The coordinates have one of a layer.
+    pub has_layer: bool,
+    /// Coordinates have 16 bits.
+    pub short_coordinates: bool,
+    /// Components have 16 bits.
+    pub halves: bool,
 }
 
 /// Sub-dword addressing.

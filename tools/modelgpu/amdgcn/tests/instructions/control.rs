@@ -421,7 +421,7 @@ const BUFFER: &str = "s_add_u32 s16, s12, 0x100
     s_mov_b32 s18, 64
     s_mov_b32 s19, 0x00020000";
 
-/// Loads from a buffer. What lies beyond it reads as 0.
+/// Loads from a buffer. Dwords beyond it read as 0.
 fn scalar_buffers() -> Vec<Case> {
     let mut cases = Vec::new();
     for (mnemonic, count) in [

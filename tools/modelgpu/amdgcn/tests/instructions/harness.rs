@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use modelgpu_amdgcn::{Argument, Launch, Program, Target};
+use modelgpu_amdgcn::{Argument, Launch, Program, Simd, Target};
 
 use crate::common::{AssemblyKernel, assemble};
 
@@ -93,9 +93,14 @@ pub(crate) fn check(cases: &[Case]) {
             .collect();
         let object = assemble(target, &kernels, 3, "");
         let mut failures = Vec::new();
-        for (case, kernel) in cases.iter().zip(&kernels) {
+        let simd = Simd::available();
+        let runs = cases.iter().zip(&kernels);
+        for ((case, kernel), (level, simd)) in
+            runs.flat_map(|run| simd.iter().map(move |level| (run, *level)))
+        {
             // A program for each case shows which instructions the case executes.
             let mut program = Program::load(&object).expect("an object that was just linked");
+            program.set_simd(simd);
             let results = run(&mut program, &kernel.name, &case.inputs);
             let executed: &BTreeSet<&str> = program.executed_mnemonics();
             assert!(
@@ -108,7 +113,7 @@ pub(crate) fn check(cases: &[Case]) {
                 let want = (case.expected)(&case.inputs, lane);
                 if !want.accepts(result) {
                     failures.push(format!(
-                        "{target} {}\n  lane {lane}, inputs {:x?}\n  result {result:x?}, wanted {want:x?}",
+                        "{target} {level} {}\n  lane {lane}, inputs {:x?}\n  result {result:x?}, wanted {want:x?}",
                         case.body, case.inputs[lane]
                     ));
                     break;

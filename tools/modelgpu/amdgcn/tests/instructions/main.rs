@@ -17,6 +17,7 @@ mod forms;
 mod half;
 mod half_functions;
 mod harness;
+mod image;
 mod inputs;
 mod integer;
 mod lanes;
@@ -31,8 +32,9 @@ mod trigonometry;
 
 use std::collections::BTreeSet;
 
-use harness::{Case, check};
 use modelgpu_amdgcn::{Standing, Target};
+
+use harness::{Case, check};
 
 macro_rules! families {
     ($($family:ident),* $(,)?) => {
@@ -67,6 +69,7 @@ mod tests {
         forms,
         half,
         half_functions,
+        image,
         integer,
         lanes,
         matrix,

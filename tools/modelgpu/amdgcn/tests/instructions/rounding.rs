@@ -1,9 +1,8 @@
 //! Roundings other than to nearest even, against rustc_apfloat, a port of LLVM's own soft floats.
 
+use modelgpu_amdgcn::Target;
 use rustc_apfloat::ieee::{Double, Half, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};
-
-use modelgpu_amdgcn::Target;
 
 use crate::harness::{Case, Want};
 use crate::inputs::{doubles, halves, integers, singles};

@@ -65,6 +65,15 @@ fn hip_features_on_two_gpus() {
     }
 }
 
+#[test]
+fn hip_textures() {
+    let program = hip_program("textures");
+    for (name, value) in WAYS {
+        let run = Run::new(&program).env(name, value);
+        run.output().assert_finished();
+    }
+}
+
 /// Does not apply to ROCr 6.4.3, which rejects a second start before it calls the driver.
 #[test]
 fn hsa_can_be_started_again() {

@@ -142,10 +142,10 @@ impl LaneAccess<'_, '_> {
                 })?,
             // Only this wave or workgroup sees this memory, and it runs on one thread.
             Space::Lds | Space::Scratch => {
-                match self.local_bytes(wave, Access::Atomic, address, size)? {
-                    Some(place) => {
-                        let old = from_bytes(place);
-                        to_bytes(place, update(old));
+                match self.local(wave, Access::Atomic, address, size)? {
+                    Some(local) => {
+                        let old = self.read_local(wave, local, size);
+                        self.write_local(wave, local, size, update(old));
                         old
                     }
                     None => 0,
@@ -203,8 +203,8 @@ impl LaneAccess<'_, '_> {
                 .load(address, size)
                 .map_err(|_| self.out_of_bounds(Access::Read, address, size, None));
         }
-        let place = self.local_bytes(wave, Access::Read, address, size)?;
-        Ok(place.map_or(0, |place| from_bytes(place)))
+        let local = self.local(wave, Access::Read, address, size)?;
+        Ok(local.map_or(0, |local| self.read_local(wave, local, size)))
     }
 
     fn write(&mut self, wave: &mut Wave, address: u64, size: u64, value: u64) -> Result<(), Fault> {
@@ -215,21 +215,21 @@ impl LaneAccess<'_, '_> {
                 .store(address, size, value)
                 .map_err(|_| self.out_of_bounds(Access::Write, address, size, None));
         }
-        if let Some(place) = self.local_bytes(wave, Access::Write, address, size)? {
-            to_bytes(place, value);
+        if let Some(local) = self.local(wave, Access::Write, address, size)? {
+            self.write_local(wave, local, size, value);
         }
         Ok(())
     }
 
-    /// Bytes of LDS, or of this lane's scratch. Returns `None` beyond LDS: AMD's instruction set
+    /// An offset in LDS, or in this lane's scratch. Returns `None` beyond LDS: AMD's instruction set
     /// guides say that reads there give 0 and that hardware drops writes.
-    fn local_bytes<'m>(
-        &'m mut self,
-        wave: &'m mut Wave,
+    fn local(
+        &self,
+        wave: &Wave,
         access: Access,
         address: u64,
         size: u64,
-    ) -> Result<Option<&'m mut [u8]>, Fault> {
+    ) -> Result<Option<usize>, Fault> {
         let limit = match self.space {
             Space::Scratch => wave.scratch.per_lane,
             _ => self.surroundings.lds.len(),
@@ -250,11 +250,24 @@ impl LaneAccess<'_, '_> {
             }
             return Err(self.out_of_bounds(access, address, size, Some(limit as u64)));
         }
-        let (start, size) = (address as usize, size as usize);
-        Ok(Some(match self.space {
-            Space::Scratch => &mut wave.scratch.bytes[self.lane * limit + start..][..size],
-            _ => &mut self.surroundings.lds[start..][..size],
-        }))
+        Ok(Some(address as usize))
+    }
+
+    fn read_local(&self, wave: &Wave, address: usize, size: u64) -> u64 {
+        match self.space {
+            Space::Scratch => wave.scratch.read(self.lane, address, size as usize),
+            _ => from_bytes(&self.surroundings.lds[address..][..size as usize]),
+        }
+    }
+
+    fn write_local(&mut self, wave: &mut Wave, address: usize, size: u64, value: u64) {
+        match self.space {
+            Space::Scratch => wave.scratch.write(self.lane, address, size as usize, value),
+            _ => to_bytes(
+                &mut self.surroundings.lds[address..][..size as usize],
+                value,
+            ),
+        }
     }
 
     /// Adds the offset of an LDS instruction, whose addresses wrap at 32 bits. Addresses of other

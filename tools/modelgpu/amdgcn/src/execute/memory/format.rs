@@ -75,7 +75,8 @@ impl Format {
             / 8
     }
 
-    fn has_floats(self) -> bool {
+    /// Returns whether registers hold floats.
+    pub(super) fn has_floats(self) -> bool {
         !matches!(self.number, Number::Unsigned | Number::Signed)
     }
 

@@ -5,6 +5,7 @@ mod atomic;
 mod buffer;
 mod copy;
 mod format;
+mod image;
 mod lds;
 mod local;
 mod resource;
@@ -17,10 +18,10 @@ use crate::error::Fault;
 use crate::isa::Instruction;
 use crate::wave::{LANES, Wave};
 use access::LaneAccess;
-pub(crate) use atomic::AtomicFunction;
-pub(super) use resource::BufferResource;
 use segment::Segment;
 
+pub(crate) use atomic::AtomicFunction;
+pub(super) use resource::BufferResource;
 pub(crate) use segment::PRIVATE_SEGMENT_BUFFER;
 pub(crate) use watch::{LdsWatch, Sighting};
 pub(crate) use whole::Span;
@@ -61,6 +62,7 @@ enum Action {
     Permute(lds::Permutation),
     /// Elements of a typed buffer.
     Typed(buffer::Typed),
+    Image(image::Image),
     /// An LDS access of another kind.
     Local(local::Local),
 }
@@ -81,7 +83,7 @@ pub(super) fn tables() -> impl Iterator<Item = Table> {
         .into_iter()
         .chain(buffer::TABLES)
         .chain(lds::TABLES)
-        .chain([copy::OPERATIONS, local::OPERATIONS])
+        .chain([copy::OPERATIONS, image::OPERATIONS, local::OPERATIONS])
 }
 
 impl MemoryOperation {
@@ -103,6 +105,9 @@ impl MemoryOperation {
         }
         if instruction.buffer.to_lds {
             return copy::execute(self, instruction, wave, surroundings);
+        }
+        if let Action::Image(image) = self.action {
+            return image.execute(instruction, wave, surroundings);
         }
         if let Action::Local(local) = self.action {
             local.execute(instruction, wave, surroundings);
@@ -151,7 +156,7 @@ impl MemoryOperation {
                     target.store_two(wave, address, bytes, stride)?;
                 }
                 Action::Typed(_) => return Err(unmodelled(instruction, "the scratch buffer")),
-                Action::Permute(_) | Action::Local(_) => {}
+                Action::Permute(_) | Action::Local(_) | Action::Image(_) => {}
             }
         }
         Ok(())

@@ -57,15 +57,18 @@ const SPAN: Leveled<SpanFunction> =
     );
 
 impl Span {
-    /// The addresses of the active lanes, of which there is one at least.
-    fn new(addresses: &Addresses, instruction: &Instruction, wave: &Wave, simd: Simd) -> Self {
-        let mut span = Self {
+    pub(crate) fn new() -> Self {
+        Self {
             addresses: [0; LANES],
             lowest: 0,
             highest: 0,
             bits: 0,
             rises: false,
-        };
+        }
+    }
+
+    /// Computes the addresses of the active lanes, of which there is one at least.
+    fn set(&mut self, addresses: &Addresses, instruction: &Instruction, wave: &Wave) {
         let register = instruction.src[0].vector_index().unwrap_or_default();
         let vectors = &wave.vectors;
         let [low, high] = match addresses.vector {
@@ -73,9 +76,22 @@ impl Span {
             VectorPart::Word => [&vectors[register], &ZEROS],
             VectorPart::Pair => [&vectors[register], &vectors[register + 1]],
         };
-        SPAN.select(simd)
-            .call(low, high, addresses.base, wave.exec(), &mut span);
-        span
+        SPAN.select(wave.simd)
+            .call(low, high, addresses.base, wave.exec(), self);
+    }
+
+    /// If all addresses lie in an aperture, makes them offsets in it and returns `true`.
+    fn leave(&mut self, aperture: u64) -> bool {
+        let is_inside = |address: u64| address & !0xffff_ffff == aperture;
+        if !is_inside(self.lowest) || !is_inside(self.highest) {
+            return false;
+        }
+        for address in &mut self.addresses {
+            *address &= 0xffff_ffff;
+        }
+        self.lowest &= 0xffff_ffff;
+        self.highest &= 0xffff_ffff;
+        true
     }
 
     /// Returns whether `bytes` from each address on lie in `len` bytes.
@@ -100,12 +116,23 @@ pub(super) fn execute(
     if lanes & (lanes - 1) == 0 {
         return false;
     }
+    let span = &mut surroundings.span;
+    span.set(addresses, instruction, wave);
     match addresses.segment {
-        Segment::Lds => lds(action, addresses, instruction, wave, surroundings),
-        Segment::Global | Segment::Flat => {
-            global(action, addresses, instruction, wave, surroundings)
+        Segment::Lds => {
+            let offset = instruction.immediate as u64;
+            lds(action, offset, instruction, wave, surroundings)
         }
-        Segment::Scratch | Segment::Buffer => scratch(action, addresses, instruction, wave),
+        Segment::Flat if span.leave(wave.apertures.private) => {
+            scratch(action, instruction, wave, span)
+        }
+        Segment::Flat if span.leave(wave.apertures.shared) => {
+            lds(action, 0, instruction, wave, surroundings)
+        }
+        Segment::Global | Segment::Flat => global(action, instruction, wave, surroundings),
+        Segment::Scratch | Segment::Buffer => {
+            scratch(action, instruction, wave, &surroundings.span)
+        }
     }
 }
 
@@ -119,7 +146,6 @@ fn data(action: Action, instruction: &Instruction) -> Option<usize> {
 
 fn global(
     action: Action,
-    addresses: &Addresses,
     instruction: &Instruction,
     wave: &mut Wave,
     surroundings: &mut Surroundings<'_>,
@@ -128,8 +154,7 @@ fn global(
         return false;
     };
     let (simd, lanes) = (wave.simd, wave.exec());
-    let memory = &mut surroundings.memory;
-    let span = Span::new(addresses, instruction, wave, simd);
+    let Surroundings { memory, span, .. } = surroundings;
     match action {
         Action::Load {
             bytes,
@@ -139,14 +164,14 @@ fn global(
             let Registers {
                 vectors, results, ..
             } = &mut *wave.vectors;
-            if !memory.load_lanes(&span, bytes.into(), results) {
+            if !memory.load_lanes(span, bytes.into(), results) {
                 return false;
             }
             if bytes < 4 {
                 extend(&mut results[0], bytes, sign_extend);
             }
             for (word, results) in results.iter().enumerate().take(words_of(bytes)) {
-                write(simd, &mut vectors[register + word], results, lanes);
+                simd.blend(&mut vectors[register + word], results, lanes);
             }
             true
         }
@@ -155,13 +180,13 @@ fn global(
             part: Part::Whole,
         } => {
             let values = &wave.vectors[register..register + words_of(bytes)];
-            memory.store_lanes(&span, lanes, bytes.into(), values)
+            memory.store_lanes(span, lanes, bytes.into(), values)
         }
         Action::Atomic {
             function: AtomicFunction::Add,
             bytes: 4,
             returns: false,
-        } if !instruction.returns => memory.add_lanes(&span, lanes, &wave.vectors[register]),
+        } if !instruction.returns => memory.add_lanes(span, lanes, &wave.vectors[register]),
         _ => false,
     }
 }
@@ -180,14 +205,6 @@ fn extend(words: &mut Words, bytes: u8, sign_extend: bool) {
     }
 }
 
-fn write(simd: Simd, register: &mut Words, results: &Words, lanes: u64) {
-    if lanes == u64::MAX {
-        *register = *results;
-    } else {
-        simd.blend(register, results, lanes);
-    }
-}
-
 /// The active lanes by number.
 fn active(lanes: u64) -> impl Iterator<Item = usize> {
     let mut left = lanes;
@@ -200,7 +217,7 @@ fn active(lanes: u64) -> impl Iterator<Item = usize> {
 
 fn lds(
     action: Action,
-    addresses: &Addresses,
+    offset: u64,
     instruction: &Instruction,
     wave: &mut Wave,
     surroundings: &mut Surroundings<'_>,
@@ -209,9 +226,8 @@ fn lds(
         return false;
     };
     let (simd, lanes) = (wave.simd, wave.exec());
-    let lds = &mut surroundings.lds[..];
-    let span = Span::new(addresses, instruction, wave, simd);
-    let offset = instruction.immediate as u64;
+    let Surroundings { lds, span, .. } = surroundings;
+    let span = &**span;
     match action {
         Action::Load {
             bytes,
@@ -240,9 +256,9 @@ fn lds(
                     }
                     extend(results, bytes, sign_extend);
                 } else {
-                    load_words(lds, &span, offset, results);
+                    load_words(lds, span, offset, simd, results);
                 }
-                write(simd, &mut vectors[register + word], results, lanes);
+                simd.blend(&mut vectors[register + word], results, lanes);
             }
             true
         }
@@ -262,7 +278,7 @@ fn lds(
                         .copy_from_slice(&value[..usize::from(bytes)]);
                 }
             } else {
-                store_words(lds, &span, lanes, offset as usize, values);
+                store_words(lds, span, lanes, offset as usize, values);
             }
             true
         }
@@ -277,9 +293,9 @@ fn lds(
                     let Registers {
                         vectors, results, ..
                     } = &mut *wave.vectors;
-                    load_words(lds, &span, offset as usize + 4 * word, &mut results[0]);
+                    load_words(lds, span, offset as usize + 4 * word, simd, &mut results[0]);
                     let place = register + number * words_of(bytes) + word;
-                    write(simd, &mut vectors[place], &results[0], lanes);
+                    simd.blend(&mut vectors[place], &results[0], lanes);
                 }
             }
             true
@@ -345,12 +361,7 @@ fn two_offsets(instruction: &Instruction, bytes: u8, stride: u8) -> [u64; 2] {
 }
 
 /// Loads a word for each lane, at an offset from its address.
-fn load_words(memory: &[u8], span: &Span, offset: usize, results: &mut Words) {
-    let word = |place: usize| {
-        memory[place..]
-            .first_chunk()
-            .map_or(0, |bytes| u32::from_le_bytes(*bytes))
-    };
+fn load_words(memory: &[u8], span: &Span, offset: usize, simd: Simd, results: &mut Words) {
     if span.rises {
         let first = span.lowest as usize + offset;
         let bytes = memory[first..first + 4 * LANES].as_chunks().0;
@@ -358,11 +369,10 @@ fn load_words(memory: &[u8], span: &Span, offset: usize, results: &mut Words) {
             *result = u32::from_le_bytes(*bytes);
         }
     } else if span.lowest == span.highest {
-        results.fill(word(span.lowest as usize + offset));
+        let bytes = memory[span.lowest as usize + offset..].first_chunk();
+        simd.fill(results, bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes)));
     } else {
-        for (result, address) in results.iter_mut().zip(span.addresses) {
-            *result = word(address as usize + offset);
-        }
+        simd.gather(memory, &span.addresses, offset, results);
     }
 }
 
@@ -385,48 +395,68 @@ fn store_words(memory: &mut [u8], span: &Span, lanes: u64, offset: usize, values
 }
 
 /// Scratch: each lane has its own share, and most accesses are at one address.
-fn scratch(
-    action: Action,
-    addresses: &Addresses,
-    instruction: &Instruction,
-    wave: &mut Wave,
-) -> bool {
+fn scratch(action: Action, instruction: &Instruction, wave: &mut Wave, span: &Span) -> bool {
     let Some(register) = data(action, instruction) else {
         return false;
     };
     let (simd, lanes) = (wave.simd, wave.exec());
-    let span = Span::new(addresses, instruction, wave, simd);
     let share = wave.scratch.per_lane;
+    // The dwords of all lanes at one address lie side by side.
+    let row = |word: usize| (span.lowest as usize + 4 * word) * LANES;
+    let is_row = span.lowest == span.highest && span.lowest.is_multiple_of(4);
     match action {
         Action::Load {
             bytes,
+            sign_extend,
             part: Part::Whole,
-            ..
-        } if bytes >= 4 => {
+        } => {
             if !span.fits(bytes.into(), share) {
                 return false;
             }
-            for lane in active(lanes) {
-                let place = lane * share + span.addresses[lane] as usize;
-                let bytes = &wave.scratch.bytes[place..place + usize::from(bytes)];
-                for (word, bytes) in bytes.as_chunks().0.iter().enumerate() {
-                    wave.vectors[register + word][lane] = u32::from_le_bytes(*bytes);
+            for word in 0..words_of(bytes) {
+                let Registers {
+                    vectors, results, ..
+                } = &mut *wave.vectors;
+                let results = &mut results[0];
+                if is_row && bytes >= 4 {
+                    let row = &wave.scratch.bytes[row(word)..][..4 * LANES];
+                    for (result, bytes) in results.iter_mut().zip(row.as_chunks().0) {
+                        *result = u32::from_le_bytes(*bytes);
+                    }
+                } else {
+                    for lane in active(lanes) {
+                        let address = span.addresses[lane] as usize + 4 * word;
+                        let size = usize::from(bytes).min(4);
+                        results[lane] = wave.scratch.read(lane, address, size) as u32;
+                    }
                 }
+                if bytes < 4 {
+                    extend(results, bytes, sign_extend);
+                }
+                simd.blend(&mut vectors[register + word], results, lanes);
             }
             true
         }
         Action::Store {
             bytes,
             part: Part::Whole,
-        } if bytes >= 4 => {
+        } => {
             if !span.fits(bytes.into(), share) {
                 return false;
             }
-            for lane in active(lanes) {
-                let place = lane * share + span.addresses[lane] as usize;
-                let bytes = &mut wave.scratch.bytes[place..place + usize::from(bytes)];
-                for (word, bytes) in bytes.as_chunks_mut().0.iter_mut().enumerate() {
-                    *bytes = wave.vectors[register + word][lane].to_le_bytes();
+            for word in 0..words_of(bytes) {
+                let values = &wave.vectors[register + word];
+                if is_row && bytes >= 4 && lanes == u64::MAX {
+                    let row = &mut wave.scratch.bytes[row(word)..][..4 * LANES];
+                    for (bytes, value) in row.as_chunks_mut().0.iter_mut().zip(values) {
+                        *bytes = value.to_le_bytes();
+                    }
+                    continue;
+                }
+                for lane in active(lanes) {
+                    let address = span.addresses[lane] as usize + 4 * word;
+                    let size = usize::from(bytes).min(4);
+                    wave.scratch.write(lane, address, size, values[lane].into());
                 }
             }
             true

@@ -1,22 +1,31 @@
 //! Scalar arithmetic with operands that are resolved when the instruction is decoded.
 
 use super::super::value::Kind;
-use super::ScalarOperation;
+use super::{ExecResult, ScalarOperation};
 use crate::isa::{Instruction, Operand};
 use crate::wave::{Wave, constant};
 
 /// A scalar instruction that is ready to run.
 #[derive(Clone, Copy)]
-pub(crate) struct ScalarStep {
-    run: fn(u64, u64, bool) -> (u64, bool),
-    sources: [Source; 2],
-    result: Operand,
-    kind: Kind,
-    writes_scc: bool,
+pub(crate) enum ScalarStep {
+    Compute {
+        run: fn(u64, u64, bool) -> (u64, bool),
+        sources: [ScalarSource; 2],
+        result: Operand,
+        kind: Kind,
+        writes_scc: bool,
+    },
+    /// Combines EXEC with a source.
+    UpdateExec {
+        run: fn(u64, u64) -> u64,
+        source: ScalarSource,
+        result: Operand,
+        keeps_old: bool,
+    },
 }
 
 #[derive(Clone, Copy)]
-enum Source {
+pub(crate) enum ScalarSource {
     Word(Operand),
     Pair(Operand),
     Constant(u64),
@@ -25,37 +34,64 @@ enum Source {
 impl ScalarStep {
     /// Prepares an instruction; `None` if it has another form.
     pub(crate) fn new(operation: &ScalarOperation, instruction: &Instruction) -> Option<Self> {
-        let ScalarOperation::Compute {
-            run,
-            sources,
-            result,
-            writes_scc,
-        } = *operation
-        else {
-            return None;
-        };
-        let source = |place: usize| Source::new(instruction, place, sources[place]);
-        Some(Self {
-            run,
-            sources: [source(0)?, source(1)?],
-            result: instruction.dst,
-            kind: result,
-            writes_scc,
-        })
+        let source = |place: usize, kind| ScalarSource::new(instruction, place, kind);
+        match *operation {
+            ScalarOperation::Compute {
+                run,
+                sources,
+                result,
+                writes_scc,
+            } => Some(Self::Compute {
+                run,
+                sources: [source(0, sources[0])?, source(1, sources[1])?],
+                result: instruction.dst,
+                kind: result,
+                writes_scc,
+            }),
+            ScalarOperation::UpdateExec { run, result } => Some(Self::UpdateExec {
+                run,
+                source: source(0, Kind::B64)?,
+                result: instruction.dst,
+                keeps_old: matches!(result, ExecResult::Old),
+            }),
+            _ => None,
+        }
     }
 
     #[inline(always)]
     pub(crate) fn execute(&self, wave: &mut Wave) {
-        let [a, b] = self.sources.map(|source| source.value(wave));
-        let (value, scc) = (self.run)(a, b, wave.scc);
-        wave.set_scalar(self.result, self.kind, value);
-        if self.writes_scc {
-            wave.scc = scc;
+        match *self {
+            Self::Compute {
+                run,
+                sources,
+                result,
+                kind,
+                writes_scc,
+            } => {
+                let [a, b] = sources.map(|source| source.value(wave));
+                let (value, scc) = run(a, b, wave.scc);
+                wave.set_scalar(result, kind, value);
+                if writes_scc {
+                    wave.scc = scc;
+                }
+            }
+            Self::UpdateExec {
+                run,
+                source,
+                result,
+                keeps_old,
+            } => {
+                let old = wave.exec();
+                let new = run(source.value(wave), old);
+                wave.set_pair(result, if keeps_old { old } else { new });
+                wave.set_pair(Operand::EXEC, new);
+                wave.scc = new != 0;
+            }
         }
     }
 }
 
-impl Source {
+impl ScalarSource {
     fn new(instruction: &Instruction, place: usize, kind: Kind) -> Option<Self> {
         let operand = instruction.src[place];
         if kind == Kind::None {

@@ -2,7 +2,7 @@
 
 use super::super::Operation;
 use super::super::value::{Kind, Value};
-use super::{CarryDirection, VectorOperation, carry, exact, exact_carry, kinds, vector};
+use super::{CarryDirection, VectorOperation, carry, exact, exact_carry, kinds, vector, wide_sum};
 use crate::wave::LANES;
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
@@ -78,7 +78,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     (
         "v_alignbit_b32",
         vector!(Word, |a: u32, b: u32, c: u32| -> u32 {
-            (join(a, b) >> (c & 31)) as u32
+            b >> (c & 31) | a << 1 << (31 - (c & 31))
         }),
     ),
     (
@@ -292,14 +292,19 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ),
     (
         "v_mad_u64_u32",
-        exact_carry!(Out, i128, |a: u32, b: u32, c: u64| -> u64 {
-            i128::from(a) * i128::from(b) + i128::from(c)
+        wide_sum!(|a: u32, b: u32, c: u64| -> (u64, bool, u64) {
+            let sum = (u64::from(a) * u64::from(b)).wrapping_add(c);
+            (sum, sum < c, u64::MAX)
         }),
     ),
     (
         "v_mad_i64_i32",
-        exact_carry!(Out, i128, |a: i32, b: i32, c: i64| -> i64 {
-            i128::from(a) * i128::from(b) + i128::from(c)
+        wide_sum!(|a: i32, b: i32, c: i64| -> (i64, bool, i64) {
+            let product = i64::from(a) * i64::from(b);
+            let sum = product.wrapping_add(c);
+            // The sum of two numbers of one sign has the other one.
+            let overflows = (product ^ sum) & (c ^ sum) < 0;
+            (sum, overflows, if c < 0 { i64::MIN } else { i64::MAX })
         }),
     ),
     // Minimum, maximum, median.

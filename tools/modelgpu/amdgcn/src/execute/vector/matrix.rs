@@ -6,10 +6,11 @@
 //! in which hardware adds products is not documented; the model adds them in the order of k and
 //! rounds each sum to nearest even.
 
+use super::super::simd::{Leveled, ProductsFunction, Selected, leveled};
 use super::super::value::{Half, Kind};
 use super::super::{Operation, scalar_source, unmodelled};
 use super::VectorOperation;
-use super::eight::{self, Format};
+use super::eight::{BF8, FP8, Format};
 use super::gather::flush;
 use crate::error::Fault;
 use crate::isa::{Instruction, MatrixControl, Operand};
@@ -47,11 +48,10 @@ enum Element {
     NegatedDouble,
 }
 
-use Element::{
+use self::Element::{
     Brain, Byte, Double, Eight, FlushedBrain, FlushedHalf, Half as Halves, NegatedDouble, Short,
     Single,
 };
-use eight::{BF8, FP8};
 
 const fn dense(size: usize, depth: usize, blocks: usize, element: Element) -> Operation {
     Operation::Vector(VectorOperation::Matrix(Matrix {
@@ -203,6 +203,28 @@ const GFX942: &[(&str, Operation)] = &[
 
 pub(super) const TABLES: [super::Table; 2] = [GFX90A, GFX942];
 
+/// Defines products that are added to sums, compiled for each level of the processor.
+macro_rules! products {
+    ($type:ty, |$a:ident, $b:ident, $sum:ident| $result:expr) => {
+        leveled!(
+            |number: $type, others: &[$type], sums: &mut [$type]| -> () {
+                for (sum, other) in sums.iter_mut().zip(others) {
+                    let ($a, $b, $sum) = (number, *other, *sum);
+                    *sum = $result;
+                }
+            }
+        )
+    };
+}
+
+/// Rounded once.
+const FUSED: Leveled<ProductsFunction<f32>> = products!(f32, |a, b, sum| a.mul_add(b, sum));
+/// Products of such numbers are exact in single precision.
+const OF_EXACT: Leveled<ProductsFunction<f32>> = products!(f32, |a, b, sum| a * b + sum);
+const OF_DOUBLES: Leveled<ProductsFunction<f64>> = products!(f64, |a, b, sum| a.mul_add(b, sum));
+const OF_INTEGERS: Leveled<ProductsFunction<i32>> =
+    products!(i32, |a, b, sum| a.wrapping_mul(b).wrapping_add(sum));
+
 /// One factor: a row of `width` numbers for each block and row of A, or block and row of B.
 struct Factor<T> {
     width: usize,
@@ -213,38 +235,31 @@ impl Matrix {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
         self.check(instruction)?;
         match self.element {
-            Single => self.singles(
-                instruction,
-                wave,
-                f32::from_bits,
-                f32::from_bits,
-                f32::mul_add,
-            ),
-            Short => self.singles(instruction, wave, short, short, f32::mul_add),
-            // Products of such numbers are exact in single precision.
-            Halves => self.singles(instruction, wave, half, half, |a, b, c| a * b + c),
+            Single => self.singles(instruction, wave, f32::from_bits, f32::from_bits, FUSED),
+            Short => self.singles(instruction, wave, short, short, FUSED),
+            Halves => self.singles(instruction, wave, half, half, OF_EXACT),
             Eight(a, b) => self.singles(
                 instruction,
                 wave,
                 |bits| a.decode(bits as u8),
                 |bits| b.decode(bits as u8),
-                |a, b, c| a * b + c,
+                OF_EXACT,
             ),
-            Brain => self.singles(instruction, wave, brain, brain, f32::mul_add),
+            Brain => self.singles(instruction, wave, brain, brain, FUSED),
             FlushedHalf => {
                 let half = |bits| half(flush(Kind::F16, u64::from(bits)) as u32);
-                self.singles(instruction, wave, half, half, |a, b, c| a * b + c)
+                self.singles(instruction, wave, half, half, OF_EXACT)
             }
             FlushedBrain => {
                 let brain = |bits| flushed(brain(bits));
-                self.singles(instruction, wave, brain, brain, f32::mul_add)
+                self.singles(instruction, wave, brain, brain, FUSED)
             }
             Byte => {
                 let byte = |bits| i32::from(bits as i8);
                 let (a, places) = self.left(instruction, wave, byte);
                 let b = self.right(instruction, wave, byte);
                 let mut sums = self.addend(instruction, wave, Kind::B32, |bits| bits as i32)?;
-                self.multiply(&a, &places, &b, &mut sums, |a, b, c| c.wrapping_add(a * b));
+                self.multiply(&a, &places, &b, &mut sums, OF_INTEGERS.select(wave.simd));
                 self.write(instruction, wave, &sums, |sum| u64::from(sum as u32));
                 Ok(())
             }
@@ -282,7 +297,7 @@ impl Matrix {
                 let mut sums = self.addend(instruction, wave, Kind::F64, |bits| {
                     signed(2, f64::from_bits(bits))
                 })?;
-                self.multiply(&a, &places, &b, &mut sums, f64::mul_add);
+                self.multiply(&a, &places, &b, &mut sums, OF_DOUBLES.select(wave.simd));
                 self.write(instruction, wave, &sums, f64::to_bits);
                 Ok(())
             }
@@ -320,7 +335,7 @@ impl Matrix {
         wave: &mut Wave,
         left: impl Fn(u32) -> f32,
         right: impl Fn(u32) -> f32,
-        add: impl Fn(f32, f32, f32) -> f32,
+        products: Leveled<ProductsFunction<f32>>,
     ) -> Result<(), Fault> {
         let flushes = matches!(self.element, FlushedHalf | FlushedBrain);
         let kept = |value: f32| if flushes { flushed(value) } else { value };
@@ -329,7 +344,7 @@ impl Matrix {
         let mut sums = self.addend(instruction, wave, Kind::F32, |bits| {
             kept(f32::from_bits(bits as u32))
         })?;
-        self.multiply(&a, &places, &b, &mut sums, add);
+        self.multiply(&a, &places, &b, &mut sums, products.select(wave.simd));
         self.write(instruction, wave, &sums, |sum| kept(sum).to_bits().into());
         Ok(())
     }
@@ -463,15 +478,21 @@ impl Matrix {
             let constant = decode(scalar_source(instruction, 2, kind, wave)?);
             return Ok(vec![constant; count]);
         }
-        let value = |place: usize| {
-            let (register, lane) = self.result_place(place);
-            decode(if kind.is_long() {
-                wave.lane_pair(Operand(operand.0 + register as u16), lane)
-            } else {
-                wave.lane_at(operand, register, lane).into()
-            })
-        };
-        Ok((0..count).map(value).collect())
+        let index = operand.vector_index().unwrap_or_default();
+        let mut sums = Vec::with_capacity(count);
+        for row in 0..self.blocks * self.size {
+            let (register, first) = self.result_row(row);
+            let low = &wave.vectors[index + register][first..first + self.size];
+            let high = &wave.vectors[index + register + 1][first..first + self.size];
+            sums.extend(low.iter().zip(high).map(|(low, high)| {
+                decode(if kind.is_long() {
+                    u64::from(*low) | u64::from(*high) << 32
+                } else {
+                    u64::from(*low)
+                })
+            }));
+        }
+        Ok(sums)
     }
 
     fn write<T: Copy>(
@@ -481,34 +502,36 @@ impl Matrix {
         sums: &[T],
         encode: impl Fn(T) -> u64,
     ) {
-        for (place, sum) in sums.iter().enumerate() {
-            let (register, lane) = self.result_place(place);
-            let bits = encode(*sum);
-            wave.set_lane_at(instruction.dst, register, lane, bits as u32);
-            if self.width() == 64 {
-                wave.set_lane_at(instruction.dst, register + 1, lane, (bits >> 32) as u32);
+        let Some(index) = instruction.dst.vector_index() else {
+            return;
+        };
+        for (row, sums) in sums.chunks_exact(self.size).enumerate() {
+            let (register, first) = self.result_row(row);
+            for (column, sum) in sums.iter().enumerate() {
+                let bits = encode(*sum);
+                wave.vectors[index + register][first + column] = bits as u32;
+                if self.width() == 64 {
+                    wave.vectors[index + register + 1][first + column] = (bits >> 32) as u32;
+                }
             }
         }
     }
 
-    /// The register and the lane of an element of C and D, which are counted by block, row and
-    /// column. Doubles have four consecutive rows in four groups of lanes. Others have them in four
-    /// registers; the next four rows are in the next group of lanes.
-    fn result_place(self, place: usize) -> (usize, usize) {
-        let column = place % self.size;
-        let row = place / self.size % self.size;
-        let block = place / self.size / self.size;
+    /// The register of a row of C and D, and the lane of its first column. The rows of all blocks
+    /// are counted. Doubles have four consecutive rows in four groups of lanes. Others have them in
+    /// four registers; the next four rows are in the next group of lanes.
+    fn result_row(self, row: usize) -> (usize, usize) {
+        let (block, row) = (row / self.size, row % self.size);
         if self.width() == 64 {
-            let lane = column + self.size * (block + self.blocks * (row % 4));
-            return (2 * (row / 4), lane);
+            return (2 * (row / 4), self.size * (block + self.blocks * (row % 4)));
         }
         if self.size == 4 {
-            return (row, column + 4 * block);
+            return (row, 4 * block);
         }
         let groups = LANES / self.size;
         let (four, registers) = (row / 4, self.size * self.size / LANES);
         let register = row % 4 + 4 * (four / groups) + registers * block;
-        (register, column + self.size * (four % groups))
+        (register, self.size * (four % groups))
     }
 
     /// Adds the products to the sums.
@@ -518,7 +541,7 @@ impl Matrix {
         places: &[usize],
         b: &Factor<T>,
         sums: &mut [T],
-        add: impl Fn(T, T, T) -> T,
+        products: Selected<ProductsFunction<T>>,
     ) {
         let rows = a.numbers.chunks_exact(a.width);
         let places = places.chunks_exact(a.width);
@@ -527,9 +550,7 @@ impl Matrix {
             let first = line / self.size * self.depth;
             for (number, place) in row.iter().zip(places) {
                 let other = &b.numbers[(first + place) * b.width..][..b.width];
-                for (sum, factor) in sums.iter_mut().zip(other) {
-                    *sum = add(*number, *factor, *sum);
-                }
+                products.call(*number, other, sums);
             }
         }
     }

@@ -73,7 +73,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         "v_cvt_pkaccum_u8_f32",
         vector!(Word, |a: f32, b: u32, c: u32| -> u32 { with_byte(a, b, c) }),
     ),
-    // The faces of a cube: +x, -x, +y, -y, +z, -z. Of equal magnitudes, z wins, then y.
+    // The faces of a cube: +x, -x, +y, -y, +z, -z. Among equal magnitudes z wins, then y.
     (
         "v_cubeid_f32",
         vector!(Word, |x: f32, y: f32, z: f32| -> f32 {

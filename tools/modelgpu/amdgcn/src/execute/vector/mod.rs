@@ -338,6 +338,43 @@ macro_rules! exact_carry {
     };
 }
 
+/// Makes a multiply-add of 64 bits from a closure that gives the sum, whether it overflows, and its
+/// limit then: the result with the clamp modifier.
+macro_rules! wide_sum {
+    (|$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty| -> ($R:ty, bool, $L:ty) $body:block) => {
+        wide_sum!(@ [$A, $B, $C], $R, |first, second, third, lane| {
+            let $a = <$A as Value>::from_bits(first.bits(lane));
+            let $b = <$B as Value>::from_bits(second.bits(lane));
+            let $c = <$C as Value>::from_bits(third.bits(lane));
+            $body
+        })
+    };
+    (
+        @ $types:tt, $R:ty,
+        |$first:ident, $second:ident, $third:ident, $lane:ident| $body:block
+    ) => {
+        Operation::Vector(VectorOperation::Carry {
+            run: $crate::execute::vector::carries!(
+                $R,
+                |$first, $second, $third, $lane, _carry| {
+                    let (sum, overflows, _) = $body;
+                    (sum, overflows)
+                }
+            ),
+            clamped: Some($crate::execute::vector::carries!(
+                $R,
+                |$first, $second, $third, $lane, _carry| {
+                    let (sum, overflows, limit) = $body;
+                    (if overflows { limit } else { sum }, overflows)
+                }
+            )),
+            sources: kinds!($types),
+            result: <$R as Value>::KIND,
+            direction: CarryDirection::Out,
+        })
+    };
+}
+
 /// The operand kinds of one to three types.
 macro_rules! kinds {
     ([$A:ty]) => {
@@ -355,7 +392,7 @@ macro_rules! kinds {
     };
 }
 
-use {bits, carries, carry, exact, exact_carry, kinds, put_bits, vector, words};
+use {bits, carries, carry, exact, exact_carry, kinds, put_bits, vector, wide_sum, words};
 
 impl VectorOperation {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {

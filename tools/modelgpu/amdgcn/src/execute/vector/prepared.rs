@@ -4,12 +4,12 @@
 
 use super::super::simd::{
     CarryFunction, CompareFunction, Leveled, LongsFunction, Selected, Simd, Wide, WordsFunction,
-    leveled,
+    leveled, select,
 };
 use super::super::value::Kind;
 use super::compare::Comparison;
 use super::{CarryDirection, VectorOperation};
-use crate::isa::{Instruction, Operand};
+use crate::isa::{Instruction, Operand, Sdwa, SdwaSource, Selection};
 use crate::registers::{BUFFERS, Registers};
 use crate::wave::{LANES, Wave, Words, constant};
 
@@ -20,13 +20,17 @@ pub(crate) struct VectorStep {
     sources: [Source; 3],
     /// The first register of the result.
     target: usize,
-    /// The mode of denormal numbers matters.
+    /// The modes of denormal numbers and of rounding matter.
     is_float: bool,
+    /// The result's register is none of the sources.
+    is_apart: bool,
 }
 
 #[derive(Clone, Copy)]
 enum Run {
     Words(Selected<WordsFunction>),
+    /// v_cndmask_b32: the second source in the lanes of a mask, the first one in the others.
+    Select(Operand),
     /// Two results of 32 bits, each with sources of its own.
     Twice(Selected<WordsFunction>, [Source; 3]),
     Longs {
@@ -52,6 +56,8 @@ struct Source {
     place: Place,
     /// Both halves of a value of 64 bits.
     wide: bool,
+    /// SDWA: the part of the word.
+    part: Option<SdwaSource>,
     /// Bits to clear and to flip in the last word.
     signs: Option<(u32, u32)>,
 }
@@ -67,6 +73,7 @@ enum Place {
 const UNUSED: Source = Source {
     place: Place::Vector(0),
     wide: false,
+    part: None,
     signs: None,
 };
 
@@ -78,7 +85,11 @@ impl VectorStep {
         simd: Simd,
     ) -> Option<Self> {
         let modifiers = &instruction.modifiers;
-        if instruction.sdwa.is_some() || instruction.dpp.is_some() || modifiers.output != 0 {
+        let is_part = |sdwa: &Sdwa| sdwa.dst != Selection::Dword;
+        if instruction.sdwa.as_ref().is_some_and(is_part)
+            || instruction.dpp.is_some()
+            || modifiers.output != 0
+        {
             return None;
         }
         let source = |place: usize, kind| Source::new(instruction, place, kind);
@@ -95,10 +106,13 @@ impl VectorStep {
                 Kind::None => Some(0),
                 _ => instruction.dst.vector_index().filter(|_| is_whole),
             };
+            let (sources, target) = (sources_of(kinds)?, target?);
+            let is_target = |source: &Source| source.place.is(target);
             Some(Self {
                 run,
-                sources: sources_of(kinds)?,
-                target: target?,
+                is_apart: !sources.iter().any(is_target),
+                sources,
+                target,
                 is_float: result.is_float() || kinds.iter().any(|kind| kind.is_float()),
             })
         };
@@ -137,6 +151,9 @@ impl VectorStep {
                 };
                 if carry_in.is_some_and(|operand| operand.scalar_index().is_none()) {
                     return None;
+                }
+                if instruction.mnemonic == "v_cndmask_b32" {
+                    return step(Run::Select(carry_in?), sources, result);
                 }
                 let run = Run::Carry {
                     run: run.select(simd),
@@ -186,6 +203,7 @@ impl VectorStep {
                     sources: half(0)?,
                     target: instruction.dst.vector_index()?,
                     is_float: !picks,
+                    is_apart: false,
                 })
             }
             _ => None,
@@ -199,6 +217,7 @@ impl VectorStep {
         }
         let run = if high { COUNT_HIGH } else { COUNT_LOW };
         Some(Self {
+            is_apart: false,
             run: Run::Words(run.select(simd)),
             sources: [
                 Source::new(instruction, 0, Kind::B32)?,
@@ -214,18 +233,41 @@ impl VectorStep {
     /// makes it another form.
     #[inline(always)]
     pub(crate) fn execute(&self, wave: &mut Wave) -> bool {
-        if wave.indexed != 0 || self.is_float && !wave.mode.keeps_denormals() {
+        if wave.indexed != 0 || self.is_float && !wave.mode.is_plain() {
             return false;
         }
         let (simd, lanes) = (wave.simd, wave.exec());
         match &self.run {
+            Run::Words(run) if self.is_apart && lanes == u64::MAX => {
+                let places = self.places(wave);
+                let (before, rest) = wave.vectors.split_at_mut(self.target);
+                let Some((target, behind)) = rest.split_first_mut() else {
+                    return false;
+                };
+                let sources = places.map(|place| match place.checked_sub(self.target + 1) {
+                    Some(place) => &behind[place],
+                    None => &before[place],
+                });
+                run.call(sources, target);
+            }
+            Run::Select(mask) => {
+                let mask = wave.pair(*mask);
+                let [first, second, _] = self.places(wave);
+                let Registers {
+                    vectors, results, ..
+                } = &mut *wave.vectors;
+                let results = &mut results[0];
+                simd.blend(results, &vectors[first], lanes & !mask);
+                simd.blend(results, &vectors[second], lanes & mask);
+                simd.blend(&mut vectors[self.target], results, lanes);
+            }
             Run::Words(run) => {
                 let places = self.places(wave);
                 let Registers {
                     vectors, results, ..
                 } = &mut *wave.vectors;
                 run.call(places.map(|place| &vectors[place]), &mut results[0]);
-                write(simd, &mut vectors[self.target], &results[0], lanes);
+                simd.blend(&mut vectors[self.target], &results[0], lanes);
             }
             Run::Twice(run, second) => {
                 for (number, sources) in [&self.sources, second].into_iter().enumerate() {
@@ -239,7 +281,7 @@ impl VectorStep {
                     vectors, results, ..
                 } = &mut *wave.vectors;
                 for (number, results) in results.iter().enumerate().take(2) {
-                    write(simd, &mut vectors[self.target + number], results, lanes);
+                    simd.blend(&mut vectors[self.target + number], results, lanes);
                 }
             }
             Run::Longs { run, wide } => {
@@ -248,9 +290,9 @@ impl VectorStep {
                     vectors, results, ..
                 } = &mut *wave.vectors;
                 run.call(places.map(|place| both(vectors, place)), results);
-                write(simd, &mut vectors[self.target], &results[0], lanes);
+                simd.blend(&mut vectors[self.target], &results[0], lanes);
                 if *wide {
-                    write(simd, &mut vectors[self.target + 1], &results[1], lanes);
+                    simd.blend(&mut vectors[self.target + 1], &results[1], lanes);
                 }
             }
             Run::Carry {
@@ -271,9 +313,9 @@ impl VectorStep {
                 }
                 let sources = places.map(|place| both(vectors, place));
                 run.call(sources, incoming, results, outgoing);
-                write(simd, &mut vectors[self.target], &results[0], lanes);
+                simd.blend(&mut vectors[self.target], &results[0], lanes);
                 if *wide {
-                    write(simd, &mut vectors[self.target + 1], &results[1], lanes);
+                    simd.blend(&mut vectors[self.target + 1], &results[1], lanes);
                 }
                 if let Some(operand) = *carry_out {
                     let carry = simd.pack(outgoing);
@@ -317,6 +359,7 @@ fn places_of(sources: &[Source; 3], wave: &mut Wave) -> [usize; 3] {
         places[number] = match source {
             Source {
                 place: Place::Vector(index),
+                part: None,
                 signs: None,
                 ..
             } => *index,
@@ -337,15 +380,6 @@ fn both(vectors: &[Words], place: usize) -> Wide<'_> {
     }
 }
 
-#[inline(always)]
-fn write(simd: Simd, register: &mut Words, results: &Words, lanes: u64) {
-    if lanes == u64::MAX {
-        *register = *results;
-    } else {
-        simd.blend(register, results, lanes);
-    }
-}
-
 impl Source {
     fn new(instruction: &Instruction, place: usize, kind: Kind) -> Option<Self> {
         let modifiers = &instruction.modifiers;
@@ -360,7 +394,13 @@ impl Source {
             _ => 0,
         };
         let signs = (sign(modifiers.abs), sign(modifiers.neg));
+        let part = match &instruction.sdwa {
+            Some(_) if kind.is_long() => return None,
+            Some(sdwa) if place < 2 => Some(sdwa.src[place]),
+            _ => None,
+        };
         Some(Self {
+            part: part.filter(|part| part.selection != Selection::Dword),
             place: Place::new(instruction.src[place], kind, instruction.literal)?,
             wide: kind.is_long(),
             signs: (signs != (0, 0)).then_some(signs),
@@ -390,8 +430,22 @@ impl Source {
         Some(Self {
             place: place_of_half,
             wide: false,
+            part: None,
             signs: (negate >> place & 1 == 1).then_some((0, 1 << 31)),
         })
+    }
+
+    /// The shifts that select the part of a word: to the left, then to the right, with the sign.
+    fn shifts(&self) -> (u32, u32, bool) {
+        let Some(part) = self.part else {
+            return (0, 0, false);
+        };
+        let (place, size) = match part.selection {
+            Selection::Dword => (0, 32),
+            Selection::Byte(place) => (8 * u32::from(place), 8),
+            Selection::Half(place) => (16 * u32::from(place), 16),
+        };
+        (32 - size - place, 32 - size, part.sign_extend)
     }
 
     /// Writes the source's value to a buffer.
@@ -407,12 +461,16 @@ impl Source {
                 let (clear, flip) = self.signs.unwrap_or_default();
                 let (registers, buffers) = vectors.split_at_mut(BUFFERS);
                 let to = &mut buffers[buffer - BUFFERS + last];
-                simd.change_bits(&registers[index + last], clear, flip, to);
+                simd.change_bits(&registers[index + last], clear, flip, to, self.shifts());
                 return;
             }
             Place::Scalar(operand) if self.wide => wave.pair(operand),
             Place::Scalar(operand) => wave.word(operand).into(),
             Place::Constant(value) => value,
+        };
+        let value = match self.part {
+            Some(_) => select(value as u32, self.shifts()).into(),
+            None => value,
         };
         let value = match (self.signs, self.wide) {
             (None, _) => value,
@@ -430,6 +488,10 @@ impl Source {
 }
 
 impl Place {
+    fn is(self, register: usize) -> bool {
+        matches!(self, Self::Vector(index) if index == register)
+    }
+
     fn new(operand: Operand, kind: Kind, literal: u32) -> Option<Self> {
         if let Some(index) = operand.vector_index() {
             return Some(Self::Vector(index));

@@ -2,7 +2,7 @@
 
 use super::{Fields, Words, sign_extend};
 use crate::isa::operand::Operand;
-use crate::isa::tables;
+use crate::isa::{ImageControl, tables};
 use crate::target::Target;
 
 pub(super) fn decode_lds(words: Words) -> Fields {
@@ -75,9 +75,27 @@ pub(super) fn decode_typed_buffer(words: Words) -> Fields {
     fields
 }
 
-/// Images have no operands here: the interpreter refuses them.
 pub(super) fn decode_image(words: Words) -> Fields {
-    Fields::new(&tables::MIMG, words.first(24, 18), 8)
+    let mut fields = Fields::new(&tables::MIMG, words.first(24, 18), 8);
+    let instruction = &mut fields.instruction;
+    instruction.src[0] = Operand::vgpr(words.second(7, 0));
+    instruction.src[1] = Operand::vgpr(words.second(15, 8));
+    // The resource and the sampler count groups of four registers.
+    instruction.sdst = Operand::scalar(words.second(20, 16) * 4);
+    instruction.src[2] = Operand::scalar(words.second(25, 21) * 4);
+    instruction.dst = instruction.src[1];
+    instruction.returns = words.first_bit(13);
+    instruction.image = ImageControl {
+        mask: words.first(11, 8) as u8,
+        in_texels: words.first_bit(12),
+        has_layer: words.first_bit(14),
+        short_coordinates: words.first_bit(15),
+        halves: words.second_bit(31),
+    };
+    if words.first_bit(16) {
+        use_agpr_data(&mut fields);
+    }
+    fields
 }
 
 /// The fields that typed and other buffer instructions share.

@@ -7,7 +7,7 @@ mod vector;
 
 use super::opcode::Table;
 use super::operand::Operand;
-use super::{BufferControl, Instruction, MatrixControl, Modifiers, implicit};
+use super::{BufferControl, ImageControl, Instruction, MatrixControl, Modifiers, implicit};
 use crate::target::Target;
 
 /// The bytes do not encode an instruction of the target.
@@ -79,6 +79,7 @@ impl Fields {
                 dpp: None,
                 matrix: MatrixControl::default(),
                 buffer: BufferControl::default(),
+                image: ImageControl::default(),
                 returns: false,
                 has_vector_address: false,
             },
