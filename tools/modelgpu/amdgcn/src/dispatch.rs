@@ -7,13 +7,13 @@ use std::sync::atomic::AtomicBool;
 use crate::code::Code;
 use crate::code_object::{Files, KernelDescriptor, KernelIdentity};
 use crate::error::{DispatchError, LaunchProblem, Site};
-use crate::execute::{GridBarriers, LdsAccess, PRIVATE_SEGMENT_BUFFER, Simd};
+use crate::execute::{GridBarriers, LdsAccess, LdsWatch, PRIVATE_SEGMENT_BUFFER, Sighting, Simd};
 use crate::isa::Operand;
 use crate::memory::{AddressSpace, View};
 use crate::packet::DispatchPacket;
 use crate::schedule;
 use crate::target::Target;
-use crate::warning::{BeyondLds, Stuck};
+use crate::warning::{BeyondLds, LdsMistake, Stuck};
 use crate::wave::{Apertures, LANES, Mode, State, Wave, Words};
 use crate::workers::Workers;
 use crate::workgroup::{Interruption, Workgroup};
@@ -51,6 +51,9 @@ pub struct DispatchContext<'a> {
     pub dispatch_id: u64,
     /// The interpreter calls this once per dispatch, at the first access beyond the dispatch's LDS.
     pub beyond_lds: &'a (dyn Fn(BeyondLds) + Sync),
+    /// If it is there, the interpreter looks for mistakes with LDS, and calls this for the first of each
+    /// kind in each workgroup.
+    pub mistakes: Option<&'a (dyn Fn(LdsMistake) + Sync)>,
     /// The interpreter calls this once per dispatch, if no workgroup has made progress for
     /// [`STUCK`] instructions.
     pub stuck: &'a (dyn Fn(Stuck) + Sync),
@@ -218,6 +221,10 @@ impl Dispatch<'_> {
         .map(|place| place as u32);
         workgroup.lds.clear();
         workgroup.lds.resize(self.allotted as usize, LDS_GARBAGE);
+        workgroup.watch = self
+            .context
+            .mistakes
+            .map(|_| Box::new(LdsWatch::new(self.allotted as usize)));
         self.prepare(workgroup);
     }
 
@@ -337,6 +344,29 @@ impl Dispatch<'_> {
             descriptor.private_segment() && !self.target.has_architected_flat_scratch();
         push(has_wave_offset, &[0]);
         next as usize
+    }
+
+    /// Tells of the mistakes with LDS that the workgroup's watch has seen since the last call.
+    pub(crate) fn tell_mistakes(&self, workgroup: &mut Workgroup) {
+        let (Some(tell), Some(watch)) = (self.context.mistakes, &mut workgroup.watch) else {
+            return;
+        };
+        let id = workgroup.id;
+        for sighting in [watch.race.take(), watch.unwritten.take()]
+            .into_iter()
+            .flatten()
+        {
+            let Sighting {
+                wave, pc, other, ..
+            } = sighting;
+            tell(LdsMistake {
+                site: Box::new(self.site(id, wave, pc)),
+                mnemonic: sighting.mnemonic,
+                lane: sighting.lane as u8,
+                address: sighting.address,
+                other: other.map(|(wave, pc)| Box::new(self.site(id, wave, pc))),
+            });
+        }
     }
 
     /// The error for an interruption of a workgroup.

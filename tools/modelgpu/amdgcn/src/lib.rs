@@ -44,7 +44,7 @@ pub use listing::Listed;
 pub use packet::DispatchPacket;
 pub use program::{Argument, Launch, LaunchError, Program};
 pub use target::{Target, UnknownTarget};
-pub use warning::{BeyondLds, Stuck};
+pub use warning::{BeyondLds, LdsMistake, Stuck};
 pub use workers::{ScopedWorkers, Workers};
 
 /// The mnemonics of all modelled instructions, sorted.

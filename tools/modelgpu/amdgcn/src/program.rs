@@ -16,7 +16,7 @@ use crate::isa::decode;
 use crate::listing::Listed;
 use crate::memory::{Arena, View};
 use crate::packet::DispatchPacket;
-use crate::warning::{BeyondLds, Stuck};
+use crate::warning::{BeyondLds, LdsMistake, Stuck};
 use crate::workers::ScopedWorkers;
 
 /// The apertures that the Linux driver gives these processors.
@@ -31,6 +31,8 @@ pub struct Program {
     code: Code,
     mnemonics: BTreeSet<&'static str>,
     warnings: Vec<BeyondLds>,
+    watches_lds: bool,
+    mistakes: Vec<LdsMistake>,
     stuck: Vec<Stuck>,
     interrupts: Vec<u32>,
     launches: u64,
@@ -138,6 +140,8 @@ impl Program {
             code,
             mnemonics: BTreeSet::new(),
             warnings: Vec::new(),
+            watches_lds: false,
+            mistakes: Vec::new(),
             stuck: Vec::new(),
             interrupts: Vec::new(),
             launches: 0,
@@ -179,6 +183,16 @@ impl Program {
     /// The warnings of all launches so far.
     pub fn warnings(&self) -> &[BeyondLds] {
         &self.warnings
+    }
+
+    /// Looks for mistakes with LDS from now on.
+    pub fn watch_lds(&mut self) {
+        self.watches_lds = true;
+    }
+
+    /// The mistakes with LDS so far.
+    pub fn mistakes(&self) -> &[LdsMistake] {
+        &self.mistakes
     }
 
     /// The launches so far that were stuck for a while.
@@ -241,6 +255,8 @@ impl Program {
             completion_signal: 0,
         };
         let warnings = Mutex::new(Vec::new());
+        let mistakes = Mutex::new(Vec::new());
+        let note: &(dyn Fn(LdsMistake) + Sync) = &|mistake| push(&mistakes, mistake);
         let stucks = Mutex::new(Vec::new());
         let interrupts = Mutex::new(Vec::new());
         let ticks = AtomicU64::new(1);
@@ -252,6 +268,7 @@ impl Program {
             private_aperture: PRIVATE_APERTURE,
             dispatch_id: self.launches,
             beyond_lds: &|warning| push(&warnings, warning),
+            mistakes: self.watches_lds.then_some(note),
             stuck: &|stuck| push(&stucks, stuck),
             interrupt: &|data| push(&interrupts, data),
             // Each look takes a tick, so that results repeat.
@@ -270,6 +287,11 @@ impl Program {
         self.warnings
             .extend(warnings.into_inner().unwrap_or_else(all));
         let all = PoisonError::into_inner;
+        self.mistakes.extend(
+            mistakes
+                .into_inner()
+                .unwrap_or_else(|mistakes| mistakes.into_inner()),
+        );
         self.stuck.extend(
             stucks
                 .into_inner()

@@ -188,6 +188,7 @@ impl<'a> Worker<'a> {
             memory: View::new(dispatch.memory),
             span: Box::new(Span::new()),
             lds: Vec::new(),
+            watch: None,
             beyond_lds: &beyond_lds,
             interrupt: dispatch.context.interrupt,
             clock: dispatch.context.clock,
@@ -210,6 +211,7 @@ impl<'a> Worker<'a> {
                 &wave,
                 &[shared.cancelled, &shared.failed],
             );
+            dispatch.tell_mistakes(&mut workgroup);
             match progress {
                 Ok(Progress::Ended) => self.end(shared, workgroup),
                 Ok(Progress::Paused { waits }) => {

@@ -78,3 +78,53 @@ impl fmt::Display for Stuck {
         )
     }
 }
+
+/// A mistake with local memory: a data race between two waves, or a read of a byte that nobody has
+/// written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LdsMistake {
+    /// The place of the access.
+    pub site: Box<Site>,
+    /// The instruction.
+    pub mnemonic: &'static str,
+    /// The lane.
+    pub lane: u8,
+    /// The byte in LDS.
+    pub address: u64,
+    /// The place of the other access of a race; `None` for a read of what nobody has written.
+    pub other: Option<Box<Site>>,
+}
+
+impl fmt::Display for LdsMistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            site,
+            mnemonic,
+            lane,
+            address,
+            other,
+        } = self;
+        write!(
+            f,
+            "{site}: {mnemonic} by lane {lane} at LDS address {address:#x}: "
+        )?;
+        match other {
+            None => f.write_str("a read of local memory that no work-item has written"),
+            Some(other) => {
+                write!(
+                    f,
+                    "a data race with wave {}, which accessed it at pc {:#x}",
+                    other.wave, other.pc
+                )?;
+                if let Some(offset) = other.offset {
+                    write!(f, " (offset {offset:#x})")?;
+                }
+                if let Some(source) = &other.source {
+                    write!(f, ", at {source}")?;
+                }
+                f.write_str(" since the last barrier")
+            }
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::code::Decoder;
 use crate::error::Fault;
-use crate::execute::{Surroundings, execute};
+use crate::execute::{LdsWatch, Surroundings, execute};
 use crate::wave::{State, Wave, Words};
 
 /// Instructions that a wave executes before the next one has its turn. The number is small, so that
@@ -25,6 +25,8 @@ pub(crate) struct Workgroup {
     pub id: [u32; 3],
     pub waves: Vec<Wave>,
     pub lds: Vec<u8>,
+    /// Looks for mistakes with `lds`.
+    pub watch: Option<Box<LdsWatch>>,
 }
 
 /// The state of a workgroup after its turn on a thread.
@@ -57,8 +59,10 @@ impl Workgroup {
         cancelled: &[&AtomicBool],
     ) -> Result<Progress, Interruption> {
         std::mem::swap(&mut self.lds, &mut surroundings.lds);
+        std::mem::swap(&mut self.watch, &mut surroundings.watch);
         let result = self.take_turns(code, surroundings, current, cancelled);
         std::mem::swap(&mut self.lds, &mut surroundings.lds);
+        std::mem::swap(&mut self.watch, &mut surroundings.watch);
         result
     }
 
@@ -77,6 +81,9 @@ impl Workgroup {
                     return Err(Interruption::Cancelled);
                 }
                 current.set(number);
+                if let Some(watch) = &mut surroundings.watch {
+                    watch.wave = number;
+                }
                 waits |= take_turn(wave, code, surroundings).map_err(|(pc, fault)| {
                     Interruption::Fault {
                         wave: number,
@@ -96,6 +103,9 @@ impl Workgroup {
                 }
                 if all_ended {
                     return Ok(Progress::Ended);
+                }
+                if let Some(watch) = &mut surroundings.watch {
+                    watch.barrier();
                 }
                 // The workgroup has made progress.
                 continue;

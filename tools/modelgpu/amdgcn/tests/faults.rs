@@ -4,7 +4,7 @@ mod common;
 
 use modelgpu_amdgcn::code_object::LoadError;
 use modelgpu_amdgcn::{
-    Access, Argument, DispatchError, Fault, Launch, LaunchError, Program, Space, Target,
+    Access, Argument, DispatchError, Fault, Launch, LaunchError, LdsMistake, Program, Space, Target,
 };
 
 use common::{AssemblyKernel, assemble, repository, text, tool};
@@ -486,4 +486,107 @@ fn a_fault_names_its_source_line() {
             }
         }
     }
+}
+
+/// A kernel on one workgroup of two waves: its statements, on `cells` of LDS and `item`.
+fn mistakes(statements: &str, watches: bool) -> Vec<LdsMistake> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let source = directory.path().join("shared.hip");
+    let code = format!(
+        "
+        static __attribute__((shared)) int cells[128];
+        static __attribute__((device)) void barrier() {{
+          __builtin_amdgcn_fence(__ATOMIC_RELEASE, \"workgroup\");
+          __builtin_amdgcn_s_barrier();
+          __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, \"workgroup\");
+        }}
+        extern \"C\" __attribute__((global)) void shared(volatile int *first, int *second) {{
+          int item = __builtin_amdgcn_workitem_id_x();
+          {statements}
+        }}"
+    );
+    std::fs::write(&source, code).expect("a test can write into its directory");
+    let object = directory.path().join("shared.co");
+    let how = [
+        "-x",
+        "hip",
+        "--cuda-device-only",
+        "--no-gpu-bundle-output",
+        "-nogpuinc",
+        "-nogpulib",
+    ];
+    let files = [
+        "-O1",
+        "-gline-tables-only",
+        "--offload-arch=gfx942",
+        text(&source),
+        "-o",
+        text(&object),
+    ];
+    tool("clang++-22", &[&how[..], &files].concat());
+    let file = std::fs::read(&object).expect("clang's output");
+    let mut program = Program::load(&file).expect("an object that was just linked");
+    if watches {
+        program.watch_lds();
+    }
+    let first = program.arena_mut().allocate(&[0; 512]);
+    let launch = Launch {
+        kernel: "shared".into(),
+        grid: [128, 1, 1],
+        block: [128, 1, 1],
+        dynamic_lds: 0,
+        arguments: vec![Argument::Pointer(first), Argument::Pointer(first)],
+    };
+    program.launch(&launch).expect("an end");
+    program.mistakes().to_vec()
+}
+
+#[test]
+fn races_and_unwritten_bytes_of_lds_are_told() {
+    let exchange = "cells[item] = item; BARRIER first[item] = cells[item ^ 64];";
+    let good = exchange.replace("BARRIER", "barrier();");
+    let racing = exchange.replace(
+        "BARRIER",
+        "__builtin_amdgcn_fence(__ATOMIC_SEQ_CST, \"workgroup\");",
+    );
+    assert_eq!(mistakes(&good, true), []);
+    assert_eq!(mistakes(&racing, false), []);
+    let told = mistakes(&racing, true);
+    let race = told
+        .iter()
+        .find(|it| it.other.is_some())
+        .unwrap_or_else(|| panic!("no race: {told:?}"));
+    let message = race.to_string();
+    for part in [
+        "kernel shared, workgroup (0, 0, 0), wave 1, pc 0x",
+        "/shared.hip:10:",
+        " at LDS address 0x",
+        ": a data race with wave 0, which accessed it at pc 0x",
+        " since the last barrier",
+    ] {
+        assert!(message.contains(part), "{message:?} lacks {part:?}");
+    }
+    // Atomics of two waves do not race.
+    let atomic = "if (item == 0) cells[0] = 0; barrier(); \
+        __hip_atomic_fetch_add(cells, item, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP); \
+        barrier(); first[item] = cells[0];";
+    assert_eq!(mistakes(atomic, true), []);
+    // Two waves write a byte without a barrier.
+    let told = mistakes(
+        "cells[item & 63] = item; barrier(); first[item] = cells[item & 63];",
+        true,
+    );
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].other.is_some(), "{told:?}");
+    // Nobody writes the upper half.
+    let half = "if (item < 64) cells[item] = item; barrier(); first[item] = cells[item];";
+    let told = mistakes(half, true);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(
+        (told[0].site.wave, told[0].lane, told[0].address),
+        (1, 0, 256)
+    );
+    let message = told[0].to_string();
+    let part = "a read of local memory that no work-item has written";
+    assert!(message.ends_with(part), "{message}");
 }

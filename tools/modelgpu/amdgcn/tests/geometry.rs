@@ -198,6 +198,7 @@ fn run_entry_point(
         private_aperture: 9 << 32,
         dispatch_id: 0xabc_0000_0001,
         beyond_lds: &|warning| panic!("{warning}"),
+        mistakes: None,
         stuck: &|stuck| panic!("{stuck}"),
         interrupt: &|data| panic!("an interrupt with {data}"),
         clock: &|| 0,

@@ -67,6 +67,8 @@ pub(crate) struct Config {
     pub(crate) xgmi: bool,
     /// Device memory of each GPU in bytes.
     pub(crate) vram_bytes: u64,
+    /// The list of GPUs ends with `,race`: kernels' mistakes with LDS are told.
+    pub(crate) watches_lds: bool,
     /// The most threads that run one dispatch; 1 to [`MAX_THREADS`].
     pub(crate) threads: usize,
     /// The directory of the generated sysfs tree.
@@ -166,11 +168,14 @@ impl Config {
                 }),
             }
         }
-        let gpus = parsed(
+        let (gpus, watches_lds) = parsed(
             "ROCOV_MODELGPU",
             text("ROCOV_MODELGPU")?,
-            Vec::new(),
-            parse_gpus,
+            (Vec::new(), false),
+            |value| match value.strip_suffix(",race") {
+                Some(gpus) => Ok((parse_gpus(gpus)?, true)),
+                None => Ok((parse_gpus(value)?, false)),
+            },
         )?;
         if gpus.is_empty() {
             return Ok(None);
@@ -181,6 +186,7 @@ impl Config {
             .unwrap_or_else(|| "/tmp".into());
         Ok(Some(Self {
             gpus,
+            watches_lds,
             bar: parsed(
                 "ROCOV_MODELGPU_BAR",
                 text("ROCOV_MODELGPU_BAR")?,

@@ -26,6 +26,17 @@ fn no_variable_or_an_empty_one_means_no_model() {
 }
 
 #[test]
+fn races_are_looked_for_behind_the_gpus() {
+    let config = read(&[("ROCOV_MODELGPU", "gfx90ax2,gfx942,race")]);
+    let config = config.unwrap().unwrap();
+    assert_eq!(config.gpus.len(), 3);
+    assert!(config.watches_lds);
+    for alone in ["race", "race,gfx90a", "gfx90a,race,race"] {
+        assert!(read(&[("ROCOV_MODELGPU", alone)]).is_err(), "{alone}");
+    }
+}
+
+#[test]
 fn gpus_are_listed_in_order() {
     use Target::{Gfx90a, Gfx942};
     assert_eq!(gpus("gfx90a"), [Gfx90a]);
@@ -92,6 +103,7 @@ fn companions() {
     assert!(config.xgmi);
     assert_eq!(config.vram_bytes, 64 << 20);
     assert_eq!(config.threads, 3);
+    assert!(!config.watches_lds);
     assert_eq!(config.tmp, PathBuf::from("/var/tmp"));
     let file = Destination::File("a:1".into());
     assert_eq!(config.instructions, Some(file));

@@ -89,6 +89,10 @@ impl Gpu for Device {
         Ok(done)
     }
 
+    fn watches_lds(&self) -> bool {
+        self.model.config.watches_lds
+    }
+
     fn stopped(&self) {
         drain::drain();
     }

@@ -33,6 +33,9 @@ pub trait Gpu: Send + Sync {
     /// Fails if the kernel cannot start, or fails while it runs.
     fn run_kernel(&self, launch: &Launch<'_>) -> Result<Statistics, Fault>;
 
+    /// Returns whether the user asks for mistakes with LDS.
+    fn watches_lds(&self) -> bool;
+
     /// The queue has stopped at a fault that the program does not know yet. It may end the program.
     fn stopped(&self);
 

@@ -5,7 +5,9 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use modelgpu_amdgcn::code_object::KernelIdentity;
-use modelgpu_amdgcn::{Code, DispatchContext, DispatchError, DispatchPacket, Statistics};
+use modelgpu_amdgcn::{
+    Code, DispatchContext, DispatchError, DispatchPacket, LdsMistake, Statistics,
+};
 
 use crate::fault::{Fault, QueueError};
 use crate::gpu::{Gpu, Launch};
@@ -44,6 +46,18 @@ pub fn run(
     launch: &Launch<'_>,
 ) -> Result<Statistics, Fault> {
     let packet = DispatchPacket::parse(launch.packet);
+    let mistakes: &(dyn Fn(LdsMistake) + Sync) = &|mistake| {
+        let kind = if mistake.other.is_some() {
+            "race"
+        } else {
+            "read"
+        };
+        if warned.is_first(&format!("{kind} {}", mistake.site.kernel)) {
+            gpu.message(&format!(
+                "{mistake}. Further ones of this kernel are not shown"
+            ));
+        }
+    };
     let context = DispatchContext {
         packet_address: launch.packet_address,
         queue_address: launch.queue_address,
@@ -55,6 +69,7 @@ pub fn run(
                 gpu.message(&warning.to_string());
             }
         },
+        mistakes: gpu.watches_lds().then_some(mistakes),
         stuck: &|stuck| gpu.message(&stuck.to_string()),
         interrupt: &|data| gpu.interrupt(data as u8),
         clock: &|| gpu.clock(),

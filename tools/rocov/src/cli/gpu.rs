@@ -14,6 +14,8 @@ const DEFAULT_TARGET: &str = TARGETS[0];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ModelGpus {
     groups: Vec<Group>,
+    /// Kernels' mistakes with LDS are told.
+    race: bool,
 }
 
 /// Consecutive GPUs of one target.
@@ -50,6 +52,10 @@ impl FromStr for ModelGpus {
     type Err = ModelGpusError;
 
     fn from_str(value: &str) -> Result<Self, Self::Err> {
+        let (value, race) = match value.strip_suffix(",race") {
+            Some(gpus) => (gpus, true),
+            None => (value, false),
+        };
         let groups = match value.split_once(':') {
             None if value == "model" => vec![Group {
                 target: DEFAULT_TARGET,
@@ -70,7 +76,7 @@ impl FromStr for ModelGpus {
         if total > MAX_GPUS {
             return Err(ModelGpusError::TooMany(total));
         }
-        Ok(Self { groups })
+        Ok(Self { groups, race })
     }
 }
 
@@ -109,6 +115,9 @@ impl fmt::Display for ModelGpus {
                 write!(formatter, "x{}", group.count)?;
             }
         }
+        if self.race {
+            formatter.write_str(",race")?;
+        }
         Ok(())
     }
 }
@@ -130,6 +139,8 @@ mod tests {
         for (value, environment) in [
             ("model", "gfx90a"),
             ("model:gfx942", "gfx942"),
+            ("model,race", "gfx90a,race"),
+            ("model:gfx942x2,race", "gfx942x2,race"),
             ("model:gfx90ax1", "gfx90a"),
             ("model:gfx90ax8", "gfx90ax8"),
             ("model:gfx90ax2,gfx942", "gfx90ax2,gfx942"),

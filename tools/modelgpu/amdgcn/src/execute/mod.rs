@@ -24,7 +24,7 @@ use crate::target::Target;
 use crate::wave::Wave;
 
 pub(crate) use grid::{GridBarriers, GridWait};
-pub(crate) use memory::{PRIVATE_SEGMENT_BUFFER, Span};
+pub(crate) use memory::{LdsWatch, PRIVATE_SEGMENT_BUFFER, Sighting, Span};
 pub use simd::Simd;
 
 /// The semantics of a mnemonic.
@@ -131,6 +131,8 @@ pub(crate) struct Surroundings<'a> {
     pub span: Box<Span>,
     /// The workgroup's local data share.
     pub lds: Vec<u8>,
+    /// Looks for mistakes with `lds`, if the user asks for it.
+    pub watch: Option<Box<LdsWatch>>,
     /// The interpreter calls this when an access goes beyond `lds`.
     pub beyond_lds: &'a dyn Fn(LdsAccess),
     /// The interpreter calls this with M0 when a wave interrupts the host.

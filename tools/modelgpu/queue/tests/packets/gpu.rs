@@ -138,6 +138,10 @@ impl Files for FakeGpu {
 }
 
 impl Gpu for FakeGpu {
+    fn watches_lds(&self) -> bool {
+        false
+    }
+
     fn stopped(&self) {}
 
     fn files(&self) -> &dyn Files {

@@ -10,6 +10,7 @@ mod lds;
 mod local;
 mod resource;
 mod segment;
+mod watch;
 mod whole;
 
 use super::{Operation, Surroundings, Table, unmodelled};
@@ -22,6 +23,7 @@ use segment::Segment;
 pub(crate) use atomic::AtomicFunction;
 pub(super) use resource::BufferResource;
 pub(crate) use segment::PRIVATE_SEGMENT_BUFFER;
+pub(crate) use watch::{LdsWatch, Sighting};
 pub(crate) use whole::Span;
 
 /// The semantics of a vector memory instruction.
@@ -112,6 +114,9 @@ impl MemoryOperation {
             return Ok(());
         }
         let addresses = self.segment.addresses(instruction, wave)?;
+        if let Some(watch) = &mut surroundings.watch {
+            watch.look(self.action, &addresses, instruction, wave);
+        }
         if whole::execute(self.action, &addresses, instruction, wave, surroundings) {
             return Ok(());
         }
