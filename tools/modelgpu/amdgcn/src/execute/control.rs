@@ -183,10 +183,14 @@ impl Control {
                     RegisterField::XCC_ID if surroundings.target.has_xcc_id() => {
                         wave.place.xcc_id()
                     }
+                    RegisterField::SH_MEM_BASES => {
+                        let base = |aperture: u64| (aperture >> 48) as u32;
+                        base(wave.apertures.shared) << 16 | base(wave.apertures.private)
+                    }
                     _ => {
                         return Err(unmodelled(
                             instruction,
-                            "a hardware register other than MODE, HW_ID and, on gfx942, XCC_ID",
+                            "a hardware register other than MODE, HW_ID, SH_MEM_BASES and, on gfx942, XCC_ID",
                         ));
                     }
                 };
@@ -249,6 +253,9 @@ impl RegisterField {
     const MODE: u32 = 1;
     /// The wave's place in its XCC.
     const HW_ID: u32 = 4;
+    /// Bits 63 to 48 of the apertures of scratch (low half) and of LDS (high half). clang before 16 reads them
+    /// here (LLVM's `getSegmentAperture`).
+    const SH_MEM_BASES: u32 = 15;
     /// The wave's XCC, from gfx940 on.
     const XCC_ID: u32 = 20;
 

@@ -230,6 +230,15 @@ fn registers() -> Vec<Case> {
              v_mov_b32 v11, s20",
             [0x3f0, 3],
         ),
+        // The Linux driver puts LDS at 1 << 48 and scratch at 2 << 48.
+        uniform(
+            "s_getreg_b32",
+            "s_getreg_b32 s20, hwreg(HW_REG_SH_MEM_BASES, 16, 16)
+             v_mov_b32 v10, s20
+             s_getreg_b32 s20, hwreg(HW_REG_SH_MEM_BASES, 0, 16)
+             v_mov_b32 v11, s20",
+            [1, 2],
+        ),
         uniform(
             "s_setreg_b32",
             "s_mov_b32 s20, 0xf2
