@@ -6,10 +6,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::format::registry::groups::Groups;
 use crate::format::registry::json;
 use crate::format::registry::json::DocumentError;
-use crate::format::registry::model::{GroupRecord, ProcessRecord, VERSION};
+use crate::format::registry::model::VERSION;
 
 /// The parts of a document that a merge needs.
 #[derive(Serialize, Deserialize)]
@@ -19,8 +18,6 @@ struct Pool<'a> {
     code_objects: Vec<&'a RawValue>,
     #[serde(borrow)]
     processes: Vec<&'a RawValue>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    groups: Vec<GroupRecord>,
 }
 
 /// The parts of a code object record that a merge needs: its key, and the name of its kept ELF.
@@ -33,36 +30,24 @@ struct CodeObjectHead {
 
 /// The key of a process. It also sets the order.
 #[derive(Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
-struct ProcessKey {
+pub(super) struct ProcessKey {
     start: u64,
     pid: u32,
     host: String,
 }
 
-/// Documents of many processes as one. Keeps every record as its writer wrote it, unless it puts processes
-/// together.
+/// Documents of many processes as one. Keeps every record as its writer wrote it. Ignores groups, which only merges of
+/// [`Grouped`](super::Grouped) documents make.
 #[derive(Debug, Default)]
 pub struct Merged {
     /// By identity and target.
-    code_objects: BTreeMap<(String, String), Box<RawValue>>,
-    processes: BTreeMap<ProcessKey, Box<RawValue>>,
-    groups: Groups,
-    /// True if it puts processes together.
-    groups_processes: bool,
+    pub(super) code_objects: BTreeMap<(String, String), Box<RawValue>>,
+    pub(super) processes: BTreeMap<ProcessKey, Box<RawValue>>,
 }
 
 impl Merged {
-    /// An empty document that will have a [`GroupRecord`] in the place of the records of many processes.
-    #[must_use]
-    pub fn of_groups() -> Self {
-        Self {
-            groups_processes: true,
-            ..Self::default()
-        }
-    }
-
     /// Adds everything in the document `text`. Its record of a process replaces an earlier record of that
-    /// process. In a group, the first one counts.
+    /// process.
     ///
     /// # Errors
     /// Fails if `text` is not a document of this version. It then adds nothing.
@@ -70,19 +55,9 @@ impl Merged {
         json::check_version(text)?;
         let document: Pool<'_> = serde_json::from_slice(text)?;
         let code_objects: Vec<CodeObjectHead> = heads(&document.code_objects)?;
-        if self.groups_processes {
-            let processes: Vec<ProcessRecord> = heads(&document.processes)?;
-            for process in processes {
-                self.groups.add_process(process);
-            }
-        } else {
-            let processes: Vec<ProcessKey> = heads(&document.processes)?;
-            for (process, key) in document.processes.into_iter().zip(processes) {
-                self.processes.insert(key, process.to_owned());
-            }
-        }
-        for group in document.groups {
-            self.groups.add_group(group);
+        let processes: Vec<ProcessKey> = heads(&document.processes)?;
+        for (process, key) in document.processes.into_iter().zip(processes) {
+            self.processes.insert(key, process.to_owned());
         }
         for (elf, head) in document.code_objects.into_iter().zip(code_objects) {
             let key = (head.identity, head.target);
@@ -98,7 +73,7 @@ impl Merged {
     /// Returns whether the document is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.code_objects.is_empty() && self.processes.is_empty() && self.groups.is_empty()
+        self.code_objects.is_empty() && self.processes.is_empty()
     }
 
     /// The text of the document.
@@ -108,7 +83,6 @@ impl Merged {
             rocov_registry: VERSION,
             code_objects: self.code_objects.values().map(|it| &**it).collect(),
             processes: self.processes.values().map(|it| &**it).collect(),
-            groups: self.groups.records(),
         })
     }
 }

@@ -4,6 +4,7 @@
 //! known when a code object is loaded. The registry keeps them together. [`model`] has the types of the
 //! document, and [`Merged`] makes one document of many.
 
+mod grouped;
 mod groups;
 mod hex;
 mod json;
@@ -12,6 +13,7 @@ mod merge;
 pub mod model;
 mod runs;
 
+pub use grouped::Grouped;
 pub use json::DocumentError;
 pub use merge::Merged;
 pub(crate) use merge::merge;

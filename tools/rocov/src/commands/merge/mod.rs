@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::{Context, Error, Result, anyhow, bail};
-use rocov::format::registry::Merged;
+use rocov::format::registry::Grouped;
 use rocov::format::registry::model::Document;
 use tempfile::TempDir;
 
@@ -69,7 +69,7 @@ struct Gathered {
     /// Kept device ELFs by identity.
     kept: BTreeMap<String, PathBuf>,
     /// The registries, if they are wanted.
-    registry: Merged,
+    registry: Grouped,
     /// True if files in an output that is no pooled directory would be found as inputs, or replace one.
     overlaps: bool,
     /// The directories that were left out because others have their runs, each with one of those others.
@@ -169,8 +169,8 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
     let mut gathered = Gathered {
         overlaps: arguments.data().is_some_and(|it| inputs.overlap(it)),
         registry: match arguments.processes {
-            true => Merged::default(),
-            false => Merged::of_groups(),
+            true => Grouped::of_processes(),
+            false => Grouped::default(),
         },
         ..Gathered::default()
     };
@@ -229,7 +229,7 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
 }
 
 /// Adds the registry in a file of `data` to others.
-fn add_registry(merged: &mut Merged, path: &Path, data: &DataDirectory) -> Result<()> {
+fn add_registry(merged: &mut Grouped, path: &Path, data: &DataDirectory) -> Result<()> {
     let text = mmap::map(path)?;
     let added = match data.is_incomplete(path) {
         false => merged.add(&text),
