@@ -136,7 +136,8 @@ impl Groups {
             all += runs.len();
             shared += runs.shared_with(&self.runs);
         }
-        if shared > 0 && shared == all {
+        // That is also a group of none.
+        if shared == all {
             return;
         }
         for runs in group.processes.values() {
