@@ -175,13 +175,13 @@ fn unmodelled_forms_are_named() {
         (
             "s_getreg_b32 s0, hwreg(HW_REG_TRAPSTS)",
             "s_getreg_b32",
-            "a hardware register other than MODE, HW_ID and, on gfx942, XCC_ID",
+            "a hardware register other than MODE, HW_ID, SH_MEM_BASES and, on gfx942, XCC_ID",
         ),
         // gfx90a has one XCC, and no register for it.
         (
             "s_getreg_b32 s0, hwreg(20)",
             "s_getreg_b32",
-            "a hardware register other than MODE, HW_ID and, on gfx942, XCC_ID",
+            "a hardware register other than MODE, HW_ID, SH_MEM_BASES and, on gfx942, XCC_ID",
         ),
         (
             "s_setreg_imm32_b32 hwreg(HW_REG_HW_ID, 0, 4), 3",
