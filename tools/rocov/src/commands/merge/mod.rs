@@ -41,7 +41,6 @@ use crate::term::print;
 use crate::term::warnings::Warnings;
 use inputs::MergeInputs;
 use progress::Progress;
-use shard::Shard;
 use sums::{CodeObjectKey, Sums};
 
 /// The name of host code in the place of an architecture.
@@ -176,10 +175,13 @@ fn gather(arguments: &MergeArguments) -> Result<Gathered> {
     };
     let repeated = repeats::repeated(&inputs.data)?;
     let mut places = ProcessPlaces::default();
-    let mut shard = arguments.shard.map(Shard::new);
     let mut is_wanted = |path: &Path| {
-        shard.as_mut().is_none_or(|shard| shard.has(path))
-            && (repeated.is_empty() || !repeated.contains_key(&places.of(path).data))
+        if arguments.shard.is_none() && repeated.is_empty() {
+            return true;
+        }
+        let place = places.of(path);
+        arguments.shard.is_none_or(|it| shard::has(it, &place))
+            && !repeated.contains_key(&place.data)
     };
     gathered.add_kept(&inputs.data, arguments, &mut is_wanted);
     gathered.repeated = repeated.clone();

@@ -22,6 +22,9 @@ pub(super) fn repeated(data: &DataDirectory) -> Result<BTreeMap<PathBuf, PathBuf
         let directory = places.of(&registry.path).data;
         directories.entry(directory).or_default().add(&process.runs);
     }
+    if directories.len() < 2 {
+        return Ok(BTreeMap::new());
+    }
     // A registry without profiles counts nothing.
     let profiles = data.device.iter().map(|it| &it.path).chain(&data.host);
     let with_profiles: BTreeSet<_> = profiles.map(|path| places.of(path).data).collect();
