@@ -7,7 +7,7 @@ use modelgpu_amdgcn::{
     Access, Argument, DispatchError, Fault, Launch, LaunchError, LdsMistake, Program, Space, Target,
 };
 
-use common::{AssemblyKernel, assemble, repository, text, tool};
+use common::{AssemblyKernel, assemble, compile_hip, repository, text, tool};
 
 /// A program with one kernel, `broken`, with this body and two pointers in s[8:11].
 fn program(target: Target, body: &str) -> Program {
@@ -457,18 +457,7 @@ fn a_fault_names_its_source_line() {
             ("-g", "/broken.hip:6:"),
             ("-g0", "with one kernel: global_store_dword"),
         ] {
-            let arch = format!("--offload-arch={target}");
-            let how = [
-                "-x",
-                "hip",
-                "--cuda-device-only",
-                "--no-gpu-bundle-output",
-                "-nogpuinc",
-                "-nogpulib",
-            ];
-            let files = ["-O1", debug, &arch, text(&source), "-o", text(&object)];
-            tool("clang++-22", &[&how[..], &files].concat());
-            let file = std::fs::read(&object).expect("clang's output");
+            let file = compile_hip(&source, target, &["-O1", debug], &object);
             let mut program = Program::load(&file).expect("an object that was just linked");
             let Err(error) = launch(&mut program) else {
                 panic!("the store has no memory")

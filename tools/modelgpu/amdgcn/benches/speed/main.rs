@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use modelgpu_amdgcn::{Argument, Launch, Program, Target};
 use rustix::time::{ClockId, clock_gettime};
 
-use common::{text, tool};
+use common::{compile_hip, text, tool};
 
 /// Runs of each kernel, on the host and on the model in turn.
 const ROUNDS: usize = 5;
@@ -201,21 +201,7 @@ fn compile_host(directory: &Path) -> PathBuf {
 fn compile_device(directory: &Path, target: Target) -> Vec<u8> {
     let object = directory.join(format!("{target}.co"));
     let source = source("kernels.hip");
-    let arch = format!("--offload-arch={target}");
-    let how = [
-        "-x",
-        "hip",
-        "--cuda-device-only",
-        "--no-gpu-bundle-output",
-        "-nogpuinc",
-        "-nogpulib",
-    ];
-    let files = [text(&source), "-o", text(&object)];
-    tool(
-        "clang++-22",
-        &[&how[..], &[&arch, "-O2", "-std=c++20"], &files].concat(),
-    );
-    fs::read(&object).expect("clang's output")
+    compile_hip(&source, target, &["-O2", "-std=c++20"], &object)
 }
 
 /// A program with a kernel's buffers.

@@ -31,6 +31,28 @@ pub(crate) fn tool(name: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("LLVM's tools print UTF-8")
 }
 
+/// Compiles the device code of a HIP source for one target, without HIP's headers and libraries, to `object`.
+pub(crate) fn compile_hip(
+    source: &Path,
+    target: Target,
+    options: &[&str],
+    object: &Path,
+) -> Vec<u8> {
+    let arch = format!("--offload-arch={target}");
+    let how = [
+        "-x",
+        "hip",
+        "--cuda-device-only",
+        "--no-gpu-bundle-output",
+        "-nogpuinc",
+        "-nogpulib",
+        &arch,
+    ];
+    let files = [text(source), "-o", text(object)];
+    tool("clang++-22", &[&how[..], options, &files].concat());
+    std::fs::read(object).expect("clang's output")
+}
+
 /// A path as an argument.
 pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("test paths are UTF-8")

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use modelgpu_amdgcn::{Argument, Launch, LaunchError, Program, Statistics, Target};
 
-use common::{text, tool};
+use common::compile_hip;
 
 const BLOCK: u32 = 128;
 const THREADS: [usize; 3] = [1, 2, 5];
@@ -20,19 +20,7 @@ fn compile(target: Target) -> Vec<u8> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let object = directory.path().join("kernels.co");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/waiting/kernels.hip");
-    let arch = format!("--offload-arch={target}");
-    let how = [
-        "-x",
-        "hip",
-        "--cuda-device-only",
-        "--no-gpu-bundle-output",
-        "-nogpuinc",
-        "-nogpulib",
-        "-O2",
-    ];
-    let files = [&arch, text(&source), "-o", text(&object)];
-    tool("clang++-22", &[&how[..], &files].concat());
-    std::fs::read(object).expect("clang's output")
+    compile_hip(&source, target, &["-O2"], &object)
 }
 
 /// A program on each target and each number of threads.

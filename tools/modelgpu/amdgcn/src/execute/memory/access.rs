@@ -153,11 +153,7 @@ impl LaneAccess<'_, '_> {
             }
         };
         if returns {
-            let register = self.instruction.dst;
-            wave.set_lane_at(register, 0, lane, old as u32);
-            if bytes == 8 {
-                wave.set_lane_at(register, 1, lane, (old >> 32) as u32);
-            }
+            write_old(self.instruction, wave, lane, bytes, old);
         }
         Ok(())
     }
@@ -296,6 +292,61 @@ impl LaneAccess<'_, '_> {
             limit,
             lane: Some(self.lane as u8),
         }
+    }
+}
+
+/// Writes the old value of an atomic to the lane's result.
+fn write_old(instruction: &Instruction, wave: &mut Wave, lane: usize, bytes: u8, old: u64) {
+    let register = instruction.dst;
+    wave.set_lane_at(register, 0, lane, old as u32);
+    if bytes == 8 {
+        wave.set_lane_at(register, 1, lane, (old >> 32) as u32);
+    }
+}
+
+/// Executes one lane's atomic by a resource. Without an `address`, the place lies beyond the resource: nothing
+/// changes there, and the old value is 0.
+pub(super) fn resource_atomic(
+    instruction: &Instruction,
+    lane: usize,
+    (function, bytes): (AtomicFunction, u8),
+    address: Option<u64>,
+    wave: &mut Wave,
+    surroundings: &mut Surroundings<'_>,
+) -> Result<(), Fault> {
+    let returns = instruction.returns;
+    let Some(address) = address else {
+        if returns {
+            write_old(instruction, wave, lane, bytes, 0);
+        }
+        return Ok(());
+    };
+    let mut access = LaneAccess {
+        instruction,
+        is_lds: false,
+        lane,
+        space: Space::Global,
+        surroundings,
+    };
+    access.atomic(wave, address, function, bytes, returns)
+}
+
+/// The fault of one lane's access to global memory that is not mapped.
+pub(super) fn unmapped(
+    instruction: &Instruction,
+    lane: usize,
+    access: Access,
+    size: u32,
+    address: u64,
+) -> Fault {
+    Fault::OutOfBounds {
+        mnemonic: instruction.mnemonic,
+        space: Space::Global,
+        access,
+        size: size.into(),
+        address,
+        limit: None,
+        lane: Some(lane as u8),
     }
 }
 

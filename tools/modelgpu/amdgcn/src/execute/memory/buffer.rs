@@ -3,13 +3,13 @@
 
 use super::super::value::Kind;
 use super::super::{Surroundings, scalar_source, unmodelled};
+use super::access::{resource_atomic, unmapped};
 use super::format::{Format, Precision, chunks};
 use super::resource::{BufferPlace, BufferResource};
 use super::segment::{PRIVATE_SEGMENT_BUFFER, Segment};
 use super::{Action, MemoryOperation, Operation, Part, lds};
-use crate::error::{Access, Fault, Space};
+use crate::error::{Access, Fault};
 use crate::isa::{Instruction, Operand};
-use crate::memory::AtomicFailure;
 use crate::wave::{LANES, Wave};
 
 /// The registers of typed elements.
@@ -291,40 +291,17 @@ impl BufferAccess<'_, '_> {
         function: super::AtomicFunction,
         bytes: u8,
     ) -> Result<(), Fault> {
-        let (register, lane) = (self.instruction.src[1], self.lane);
-        let read = |register| match bytes {
-            4 => u64::from(wave.lane(register, lane)),
-            _ => wave.lane_pair(register, lane),
-        };
-        let operand = read(register);
-        let compared = read(Operand(register.0 + u16::from(bytes / 4)));
-        let size = u32::from(bytes);
-        let old = match self.buffer.resource.address(self.place, size) {
-            None => 0,
-            Some(address) => self
-                .surroundings
-                .memory
-                .atomic(address, size.into(), |old| {
-                    function.apply(bytes, old, operand, compared)
-                })
-                .map_err(|failure| match failure {
-                    AtomicFailure::Unmapped => self.unmapped(Access::Atomic, size, address),
-                    AtomicFailure::Misaligned => Fault::MisalignedAtomic {
-                        mnemonic: self.instruction.mnemonic,
-                        size: size.into(),
-                        address,
-                        lane: Some(self.lane as u8),
-                    },
-                })?,
-        };
-        if self.instruction.returns {
-            let result = self.instruction.dst;
-            wave.set_lane_at(result, 0, lane, old as u32);
-            if bytes == 8 {
-                wave.set_lane_at(result, 1, lane, (old >> 32) as u32);
-            }
-        }
-        Ok(())
+        let address = self.buffer.resource.address(self.place, bytes.into());
+        let (instruction, lane) = (self.instruction, self.lane);
+        let operation = (function, bytes);
+        resource_atomic(
+            instruction,
+            lane,
+            operation,
+            address,
+            wave,
+            self.surroundings,
+        )
     }
 
     fn load_typed(&mut self, wave: &mut Wave, typed: Typed, format: Format) -> Result<(), Fault> {
@@ -405,7 +382,13 @@ impl BufferAccess<'_, '_> {
             None => Ok(0),
             Some(address) => match self.surroundings.memory.load(address, size.into()) {
                 Ok(value) => Ok(value as u32),
-                Err(_) => Err(self.unmapped(Access::Read, size, address)),
+                Err(_) => Err(unmapped(
+                    self.instruction,
+                    self.lane,
+                    Access::Read,
+                    size,
+                    address,
+                )),
             },
         }
     }
@@ -417,19 +400,7 @@ impl BufferAccess<'_, '_> {
                 .surroundings
                 .memory
                 .store(address, size.into(), value.into())
-                .map_err(|_| self.unmapped(Access::Write, size, address)),
-        }
-    }
-
-    fn unmapped(&self, access: Access, size: u32, address: u64) -> Fault {
-        Fault::OutOfBounds {
-            mnemonic: self.instruction.mnemonic,
-            space: Space::Global,
-            access,
-            size: size.into(),
-            address,
-            limit: None,
-            lane: Some(self.lane as u8),
+                .map_err(|_| unmapped(self.instruction, self.lane, Access::Write, size, address)),
         }
     }
 }

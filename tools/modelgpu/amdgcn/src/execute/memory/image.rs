@@ -5,12 +5,12 @@
 //! interleave them: a program sees a texture in an array only through such instructions.
 
 use super::super::{Operation, Surroundings, unmodelled};
+use super::access::{resource_atomic, unmapped};
 use super::format::{Format, Precision, chunks};
 use super::segment::Segment;
 use super::{Action, AtomicFunction, MemoryOperation};
-use crate::error::{Access, Fault, Space};
+use crate::error::{Access, Fault};
 use crate::isa::{ImageControl, Instruction, Operand};
-use crate::memory::AtomicFailure;
 use crate::wave::{LANES, Wave};
 
 #[derive(Clone, Copy)]
@@ -319,7 +319,7 @@ impl ImageAccess<'_, '_> {
                 .surroundings
                 .memory
                 .load(address, size.into())
-                .map_err(|_| self.unmapped(Access::Read, size, address))?;
+                .map_err(|_| unmapped(self.instruction, self.lane, Access::Read, size, address))?;
             element |= u128::from(part) << (8 * start);
         }
         let precision = self.precision();
@@ -395,7 +395,7 @@ impl ImageAccess<'_, '_> {
             self.surroundings
                 .memory
                 .store(address, size.into(), part.into())
-                .map_err(|_| self.unmapped(Access::Write, size, address))?;
+                .map_err(|_| unmapped(self.instruction, self.lane, Access::Write, size, address))?;
         }
         Ok(())
     }
@@ -484,54 +484,20 @@ impl ImageAccess<'_, '_> {
         place: [i64; 3],
         function: AtomicFunction,
     ) -> Result<(), Fault> {
-        let (register, lane) = (self.instruction.src[1], self.lane);
         let size = self.resource.format.size();
         if size != 4 && size != 8 {
             return Err(unmodelled(self.instruction, "this format"));
         }
-        let read = |register: Operand| match size {
-            4 => u64::from(wave.lane(register, lane)),
-            _ => wave.lane_pair(register, lane),
-        };
-        let operand = read(register);
-        let compared = read(Operand(register.0 + size as u16 / 4));
-        let old = match self.resource.address(place) {
-            None => 0,
-            Some(address) => self
-                .surroundings
-                .memory
-                .atomic(address, size.into(), |old| {
-                    function.apply(size as u8, old, operand, compared)
-                })
-                .map_err(|failure| match failure {
-                    AtomicFailure::Unmapped => self.unmapped(Access::Atomic, size, address),
-                    AtomicFailure::Misaligned => Fault::MisalignedAtomic {
-                        mnemonic: self.instruction.mnemonic,
-                        size: size.into(),
-                        address,
-                        lane: Some(lane as u8),
-                    },
-                })?,
-        };
-        if self.instruction.returns {
-            let result = self.instruction.dst;
-            wave.set_lane_at(result, 0, lane, old as u32);
-            if size == 8 {
-                wave.set_lane_at(result, 1, lane, (old >> 32) as u32);
-            }
-        }
-        Ok(())
-    }
-
-    fn unmapped(&self, access: Access, size: u32, address: u64) -> Fault {
-        Fault::OutOfBounds {
-            mnemonic: self.instruction.mnemonic,
-            space: Space::Global,
-            access,
-            size: size.into(),
+        let address = self.resource.address(place);
+        let (instruction, lane) = (self.instruction, self.lane);
+        let operation = (function, size as u8);
+        resource_atomic(
+            instruction,
+            lane,
+            operation,
             address,
-            limit: None,
-            lane: Some(self.lane as u8),
-        }
+            wave,
+            self.surroundings,
+        )
     }
 }
