@@ -67,7 +67,7 @@ pub(crate) struct Config {
     pub(crate) xgmi: bool,
     /// Device memory of each GPU in bytes.
     pub(crate) vram_bytes: u64,
-    /// The list of GPUs ends with `,race`: kernels' mistakes with LDS are told.
+    /// The list of GPUs ends with `,race`: the model reports kernels' mistakes with LDS.
     pub(crate) watches_lds: bool,
     /// The most threads that run one dispatch; 1 to [`MAX_THREADS`].
     pub(crate) threads: usize,

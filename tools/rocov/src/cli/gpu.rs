@@ -14,7 +14,7 @@ const DEFAULT_TARGET: &str = TARGETS[0];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ModelGpus {
     groups: Vec<Group>,
-    /// Kernels' mistakes with LDS are told.
+    /// True if the model reports kernels' mistakes with LDS.
     race: bool,
 }
 
