@@ -10,7 +10,7 @@ use crate::support::command::{Ended, rocov_run, run};
 use crate::support::compile::code_object_of;
 use crate::support::data::Data;
 use crate::support::gpu::{Stack, data};
-use crate::support::profile::merge;
+use crate::support::profile::{merge, raw_profiles};
 use crate::support::program::{Program, TARGET, counts, is_of_zeros};
 
 /// The exit status that the program chooses, if it can.
@@ -255,7 +255,7 @@ fn exit_while_other_threads_launch_for_ever() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut command = program.under_rocov(TARGET, &data(directory.path()));
         let ended = run(command.arg("endless threads"));
-        let profiles = Data::of(&data(directory.path())).profiles;
+        let profiles = raw_profiles(&data(directory.path()));
         assert_eq!(profiles.len(), 1, "{profiles:?} after {ended}");
         let (counted, branches) = counts(&profiles[0], "counted");
         assert_eq!(
