@@ -112,7 +112,8 @@ impl ObjectFile {
         Ok(path)
     }
 
-    fn bytes<'a>(&'a self, elf: &'a DeviceElf) -> &'a [u8] {
+    /// The bytes of a device ELF.
+    pub(crate) fn bytes<'a>(&'a self, elf: &'a DeviceElf) -> &'a [u8] {
         match &elf.bytes {
             Bytes::InFile(range) => &self.contents[range.clone()],
             Bytes::Unpacked(bytes) => bytes,

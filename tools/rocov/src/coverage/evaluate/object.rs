@@ -95,6 +95,11 @@ impl ObjectIndex {
         lines.collect()
     }
 
+    /// The functions, each with the hash of its name and the hash of its structure.
+    pub(crate) fn hashed(&self) -> impl Iterator<Item = ((u64, u64), &Arc<Function>)> {
+        self.functions.iter().map(|it| (it.hashes, &it.description))
+    }
+
     /// The descriptions of the functions, by their numbers.
     pub(crate) fn descriptions(&self) -> impl Iterator<Item = &Arc<Function>> {
         self.functions.iter().map(|it| &it.description)
