@@ -1,16 +1,15 @@
 -- Tests to run for a diff: those that reached one of the lines in `changed`, at the commit `since`, from which the diff
 -- starts. A changed file is the end of a path that was compiled.
 WITH reached AS (
-  SELECT t.test, t.file, t.line, sum(t.count) AS times
+  SELECT DISTINCT t.test, t.file, t.line
   FROM test_line t
   WHERE t.test <> '' AND t.commit IN (SELECT q.since FROM parameter q)
-  GROUP BY t.test, t.file, t.line
 ), paths AS (
   SELECT f.file, c.file AS changed
   FROM (SELECT DISTINCT r.file FROM reached r) f
   JOIN (SELECT DISTINCT d.file FROM changed d) c ON f.file LIKE concat('%', c.file)
 )
-SELECT r.test, count(*) AS lines, CAST(sum(r.times) AS BIGINT) AS times
+SELECT r.test, count(*) AS lines
 FROM reached r
 JOIN paths p ON p.file = r.file
 JOIN changed c ON c.file = p.changed AND c.line = r.line
