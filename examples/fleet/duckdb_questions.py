@@ -34,7 +34,7 @@ def arguments():
     parser.add_argument("--until", default="")
     parser.add_argument("--diff", type=pathlib.Path)
     parser.add_argument("questions", nargs="*")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     known = {path.stem: path.read_text() for path in sorted((HERE / "questions").glob("*.sql"))}
     given.questions = {name: known[name] for name in given.questions or known}
     given.changed = changed_lines(given.diff.read_text()) if given.diff else []

@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
 
 use super::{DEFAULT_DATA_DIRECTORY, usage_error};
-use crate::dataset::Condition;
+use crate::dataset::RunCondition;
 
 /// The most bytes of a commit or of the name of a run.
 const MAX_NAME: usize = 128;
@@ -61,7 +61,7 @@ pub(crate) struct ExportArguments {
     /// profraw: take only runs with this commit, arch, run or date, or from or up to a date (date>=2026-11-01);
     /// can be repeated
     #[arg(long = "where", value_name = "KEY=VALUE")]
-    pub(crate) conditions: Vec<Condition>,
+    pub(crate) conditions: Vec<RunCondition>,
 }
 
 /// A file format of other tools.

@@ -15,7 +15,7 @@ use super::filters::Filters;
 use super::gates::GateArguments;
 use crate::coverage::{By, Change, Gates, SourceTexts};
 use crate::data::labels::LabelPattern;
-use crate::dataset::Condition;
+use crate::dataset::RunCondition;
 use crate::render::Format;
 
 /// The largest number of blocks of which one counts.
@@ -39,10 +39,10 @@ pub(crate) struct ReportArguments {
     #[arg(value_name = "DIR", default_value = DEFAULT_DATA_DIRECTORY)]
     pub(crate) directories: Vec<PathBuf>,
 
-    /// Of a data set, take only runs with this commit, arch, run or date, or from or up to a date
+    /// Take only runs of a data set with this commit, arch, run or date, or from or up to a date
     /// (date>=2026-11-01); can be repeated
     #[arg(long = "where", value_name = "KEY=VALUE")]
-    pub(crate) conditions: Vec<Condition>,
+    pub(crate) conditions: Vec<RunCondition>,
 
     /// Look for device ELFs in these files too: the program, libraries with kernels, or device ELFs
     /// (.hsaco, bundled or not)

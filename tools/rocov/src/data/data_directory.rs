@@ -154,7 +154,7 @@ impl DataDirectory {
     ///
     /// # Errors
     ///
-    /// Fails as [`DataDirectory::for_report`] does.
+    /// Fails if [`DataDirectory::for_report`] does.
     pub(crate) fn for_report_of(
         directories: &[PathBuf],
         names: &[PathBuf],

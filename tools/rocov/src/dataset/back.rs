@@ -11,8 +11,8 @@ use rocov::format::profraw::{CountKind, RecordCount, Sum};
 use rocov::format::registry::Grouped;
 use rocov::store::Label;
 
-use super::condition::{Condition, Key};
-use super::file::TableFile;
+use super::condition::{RunCondition, RunKey};
+use super::file::{TableFile, damaged};
 use super::schema::{CODE_OBJECT, COUNTER, PROFILE, RUN};
 use super::store::{DataSet, PartFile};
 use crate::data::DATA_SET;
@@ -52,7 +52,11 @@ struct Runs {
 /// # Errors
 ///
 /// Fails if there are none, or if a file of the data set is damaged.
-pub(crate) fn pool(set: &DataSet, conditions: &[Condition], place: Option<&Path>) -> Result<Taken> {
+pub(crate) fn pool(
+    set: &DataSet,
+    conditions: &[RunCondition],
+    place: Option<&Path>,
+) -> Result<Taken> {
     let runs = Runs::of(set, conditions)?;
     let mut keys: BTreeMap<CodeObjectKey, bool> = BTreeMap::new();
     let mut profiles = 0;
@@ -109,7 +113,7 @@ pub(crate) fn pool(set: &DataSet, conditions: &[Condition], place: Option<&Path>
 }
 
 impl Runs {
-    fn of(set: &DataSet, conditions: &[Condition]) -> Result<Self> {
+    fn of(set: &DataSet, conditions: &[RunCondition]) -> Result<Self> {
         let mut runs = Self {
             registry: Grouped::default(),
             runs: HashSet::new(),
@@ -121,7 +125,7 @@ impl Runs {
             TableFile::open(&part.path, &RUN)?.read(&["run", "registry"], |rows| {
                 for (run, registry) in rows.bytes(0).iter().zip(rows.bytes(1)) {
                     let name = String::from_utf8_lossy(run.data());
-                    if !Condition::allow(conditions, Key::Run, &name) {
+                    if !RunCondition::allow(conditions, RunKey::Run, &name) {
                         runs.are_whole = false;
                         continue;
                     }
@@ -150,8 +154,8 @@ impl Runs {
     fn parts(
         &self,
         set: &DataSet,
-        conditions: &[Condition],
-        table: &'static super::schema::Table,
+        conditions: &[RunCondition],
+        table: &'static super::schema::DataTable,
     ) -> Result<Vec<PartFile>> {
         let mut parts = set.parts(table, conditions)?;
         parts.retain(|it| {
@@ -239,7 +243,7 @@ fn add_counts(
     let columns = [
         "run", "identity", "build", "label", "kind", "function", "index", "count",
     ];
-    let failed = || format!("{} is damaged", part.path.display());
+    let failed = || damaged(&part.path.display().to_string());
     TableFile::open(&part.path, &COUNTER)?.read(&columns, |rows| {
         let (functions, indices, counts) = (rows.ints(5), rows.ints(6), rows.longs(7));
         let of = |row: usize| [1, 2, 3].map(|it| &rows.bytes(it)[row]);
@@ -267,7 +271,7 @@ fn add_counts(
                 });
                 let count = count.with_context(failed)?;
                 let Some(Summed { sum, .. }) = summed.as_deref_mut() else {
-                    return Err(anyhow!("it has counts without a profile")).with_context(failed);
+                    bail!(failed());
                 };
                 sum.add_count(&count).with_context(failed)?;
             }
@@ -278,12 +282,12 @@ fn add_counts(
 }
 
 /// The error that no run meets the conditions.
-fn nothing(set: &DataSet, conditions: &[Condition]) -> Result<anyhow::Error> {
+fn nothing(set: &DataSet, conditions: &[RunCondition]) -> Result<anyhow::Error> {
     let all = set.parts(&PROFILE, &[])?;
     let path = set.path().display();
     if all.is_empty() {
         return Ok(anyhow!(
-            "{path} has no run: import one with `rocov export DIR --format parquet -o {path}`"
+            "{path} has no run: write one there by `rocov export DIR --format parquet -o {path}`"
         ));
     }
     let conditions: Vec<_> = conditions.iter().map(ToString::to_string).collect();
@@ -299,7 +303,7 @@ fn nothing(set: &DataSet, conditions: &[Condition]) -> Result<anyhow::Error> {
     };
     let dates = all.iter().map(|it| &*it.date);
     Ok(anyhow!(
-        "no run in {path} meets {}: it has runs of {} to {}, of commits {}, on {}",
+        "no run in {path} meets {}: choose among runs of {} to {}, of commits {}, on {}",
         conditions.join(" and "),
         dates.clone().min().unwrap_or_default(),
         dates.max().unwrap_or_default(),
@@ -321,7 +325,10 @@ impl DataSetInputs {
     /// # Errors
     ///
     /// Fails if a data set has none, or is damaged, or if there are conditions and no data set.
-    pub(crate) fn of<P: AsRef<Path>>(directories: &[P], conditions: &[Condition]) -> Result<Self> {
+    pub(crate) fn of<P: AsRef<Path>>(
+        directories: &[P],
+        conditions: &[RunCondition],
+    ) -> Result<Self> {
         let mut inputs = Self {
             directories: Vec::new(),
             pools: Vec::new(),

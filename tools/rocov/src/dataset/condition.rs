@@ -5,15 +5,15 @@ use std::str::FromStr;
 
 /// A condition that runs must meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Condition {
-    key: Key,
+pub(crate) struct RunCondition {
+    key: RunKey,
     relation: Relation,
     value: String,
 }
 
 /// The thing that a condition compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Key {
+pub(crate) enum RunKey {
     Date,
     Commit,
     Arch,
@@ -27,7 +27,7 @@ enum Relation {
     AtMost,
 }
 
-impl Key {
+impl RunKey {
     const ALL: [Self; 4] = [Self::Date, Self::Commit, Self::Arch, Self::Run];
 
     /// Its name, which is that of its partition.
@@ -53,10 +53,10 @@ impl Relation {
     }
 }
 
-impl Condition {
+impl RunCondition {
     /// Returns whether `value` of `key` meets all `conditions` for it: one of those with `=`, if there are some, and
     /// all with `>=` or `<=`.
-    pub(crate) fn allow(conditions: &[Self], key: Key, value: &str) -> bool {
+    pub(crate) fn allow(conditions: &[Self], key: RunKey, value: &str) -> bool {
         let of_key = conditions.iter().filter(|it| it.key == key);
         let (mut has_equal, mut is_equal) = (false, false);
         for condition in of_key {
@@ -74,7 +74,7 @@ impl Condition {
     }
 }
 
-impl FromStr for Condition {
+impl FromStr for RunCondition {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -83,8 +83,8 @@ impl FromStr for Condition {
             Some((key, relation, value))
         });
         let found = split.and_then(|(name, relation, value)| {
-            let key = Key::ALL.into_iter().find(|key| key.name() == name)?;
-            let is_ordered = relation == Relation::Equal || key == Key::Date;
+            let key = RunKey::ALL.into_iter().find(|key| key.name() == name)?;
+            let is_ordered = relation == Relation::Equal || key == RunKey::Date;
             (is_ordered && !value.is_empty()).then(|| Self {
                 key,
                 relation,
@@ -97,7 +97,7 @@ impl FromStr for Condition {
     }
 }
 
-impl fmt::Display for Condition {
+impl fmt::Display for RunCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -113,7 +113,7 @@ impl fmt::Display for Condition {
 mod tests {
     use super::*;
 
-    fn conditions(texts: &[&str]) -> Vec<Condition> {
+    fn conditions(texts: &[&str]) -> Vec<RunCondition> {
         texts.iter().map(|text| text.parse().unwrap()).collect()
     }
 
@@ -125,11 +125,13 @@ mod tests {
             "date>=2026-02-01",
             "date<=2026-02-28",
         ]);
-        let allow = |key, value| Condition::allow(&some, key, value);
-        assert!(allow(Key::Commit, "a") && allow(Key::Commit, "b") && !allow(Key::Commit, "c"));
-        assert!(allow(Key::Date, "2026-02-01") && allow(Key::Date, "2026-02-28"));
-        assert!(!allow(Key::Date, "2026-01-31") && !allow(Key::Date, "2026-03-01"));
-        assert!(allow(Key::Run, "any"));
+        let allow = |key, value| RunCondition::allow(&some, key, value);
+        assert!(
+            allow(RunKey::Commit, "a") && allow(RunKey::Commit, "b") && !allow(RunKey::Commit, "c")
+        );
+        assert!(allow(RunKey::Date, "2026-02-01") && allow(RunKey::Date, "2026-02-28"));
+        assert!(!allow(RunKey::Date, "2026-01-31") && !allow(RunKey::Date, "2026-03-01"));
+        assert!(allow(RunKey::Run, "any"));
     }
 
     #[test]
@@ -143,7 +145,7 @@ mod tests {
             "=a",
             "date>2026",
         ] {
-            let error = text.parse::<Condition>().unwrap_err();
+            let error = text.parse::<RunCondition>().unwrap_err();
             assert!(error.contains("commit=COMMIT"), "{text}");
         }
         let shown = conditions(&["date>=2026-02-01"])[0].to_string();

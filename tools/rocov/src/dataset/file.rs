@@ -14,14 +14,13 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 
-use super::schema::{Kind, Table, VERSION};
+use super::schema::{ColumnKind, DataTable, VERSION};
 
 /// The key of the version in the metadata of a file.
 const VERSION_KEY: &str = "rocov_dataset";
 
 /// The next step for a file that cannot be read.
-const REMEDY: &str = "restore it from a copy, or remove the files of its name in all tables, and import their runs \
-                      again";
+const REMEDY: &str = "take it from a copy, or remove the files of its name in all tables and import their runs again";
 
 /// The values of a column.
 #[derive(Clone, Debug)]
@@ -46,7 +45,7 @@ pub(crate) enum Value {
 /// Rows of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
-    pub(super) table: &'static Table,
+    pub(super) table: &'static DataTable,
     columns: Vec<Values>,
     number: usize,
 }
@@ -97,12 +96,12 @@ impl From<bool> for Value {
 }
 
 impl Values {
-    fn new(kind: Kind) -> Self {
+    fn new(kind: ColumnKind) -> Self {
         match kind {
-            Kind::Text | Kind::Bytes => Self::Bytes(Vec::new()),
-            Kind::Int => Self::Int(Vec::new()),
-            Kind::Long | Kind::Time => Self::Long(Vec::new()),
-            Kind::Flag => Self::Flag(Vec::new()),
+            ColumnKind::Text | ColumnKind::Bytes => Self::Bytes(Vec::new()),
+            ColumnKind::Int => Self::Int(Vec::new()),
+            ColumnKind::Long | ColumnKind::Time => Self::Long(Vec::new()),
+            ColumnKind::Flag => Self::Flag(Vec::new()),
         }
     }
 
@@ -143,7 +142,7 @@ fn put<T: DataType>(column: &mut SerializedColumnWriter<'_>, values: &[T::T]) ->
 
 impl Rows {
     /// No rows.
-    pub(crate) fn new(table: &'static Table) -> Self {
+    pub(crate) fn new(table: &'static DataTable) -> Self {
         Self {
             table,
             columns: table
@@ -214,12 +213,12 @@ fn properties() -> WriterPropertiesPtr {
 /// A file of a table.
 pub(crate) struct TableFile {
     reader: SerializedFileReader<File>,
-    table: &'static Table,
+    table: &'static DataTable,
     name: String,
 }
 
 /// The values of some columns in a part of a file, in the order in which they were asked for.
-pub(crate) struct Part(Vec<Values>);
+pub(crate) struct RowGroup(Vec<Values>);
 
 impl TableFile {
     /// Opens the file at `path`.
@@ -227,7 +226,7 @@ impl TableFile {
     /// # Errors
     ///
     /// Fails if it cannot be read, is damaged, or is of another version.
-    pub(crate) fn open(path: &Path, table: &'static Table) -> Result<Self> {
+    pub(crate) fn open(path: &Path, table: &'static DataTable) -> Result<Self> {
         let name = path.display().to_string();
         let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
         let reader = SerializedFileReader::new(file);
@@ -248,11 +247,7 @@ impl TableFile {
             && (schema.columns().iter().zip(table.columns))
                 .all(|(it, (name, _))| it.name() == *name);
         if !has_all {
-            bail!(
-                "{}: it has other columns than {}",
-                damaged(&name),
-                table.name
-            );
+            bail!("{}: expected the columns of {}", damaged(&name), table.name);
         }
         Ok(Self {
             reader,
@@ -269,7 +264,7 @@ impl TableFile {
     pub(crate) fn read(
         &self,
         columns: &[&str],
-        mut take: impl FnMut(&Part) -> Result<()>,
+        mut take: impl FnMut(&RowGroup) -> Result<()>,
     ) -> Result<()> {
         for group in 0..self.reader.num_row_groups() {
             let part = self.part(group, columns);
@@ -278,22 +273,24 @@ impl TableFile {
         Ok(())
     }
 
-    fn part(&self, group: usize, columns: &[&str]) -> Result<Part> {
+    fn part(&self, group: usize, columns: &[&str]) -> Result<RowGroup> {
         let group = self.reader.get_row_group(group)?;
         let number = usize::try_from(group.metadata().num_rows())?;
         let read = columns.iter().map(|name| {
             let place = self.table.column(name).context("no such column")?;
             let values = match self.table.columns[place].1 {
-                Kind::Text | Kind::Bytes => {
+                ColumnKind::Text | ColumnKind::Bytes => {
                     Values::Bytes(take::<ByteArrayType>(&*group, place, number)?)
                 }
-                Kind::Int => Values::Int(take::<Int32Type>(&*group, place, number)?),
-                Kind::Long | Kind::Time => Values::Long(take::<Int64Type>(&*group, place, number)?),
-                Kind::Flag => Values::Flag(take::<BoolType>(&*group, place, number)?),
+                ColumnKind::Int => Values::Int(take::<Int32Type>(&*group, place, number)?),
+                ColumnKind::Long | ColumnKind::Time => {
+                    Values::Long(take::<Int64Type>(&*group, place, number)?)
+                }
+                ColumnKind::Flag => Values::Flag(take::<BoolType>(&*group, place, number)?),
             };
             Ok(values)
         });
-        Ok(Part(read.collect::<Result<_>>()?))
+        Ok(RowGroup(read.collect::<Result<_>>()?))
     }
 }
 
@@ -303,17 +300,18 @@ fn take<T: DataType>(group: &dyn RowGroupReader, place: usize, number: usize) ->
     while values.len() < number {
         let (records, ..) = reader.read_records(number - values.len(), None, None, &mut values)?;
         if records == 0 {
-            bail!("{} values of {number}", values.len());
+            bail!("expected {number} values, found {}", values.len());
         }
     }
     Ok(values)
 }
 
-fn damaged(name: &str) -> String {
+/// The error that a file is damaged.
+pub(super) fn damaged(name: &str) -> String {
     format!("{name} is damaged: {REMEDY}")
 }
 
-impl Part {
+impl RowGroup {
     /// A column of text or bytes.
     pub(crate) fn bytes(&self, column: usize) -> &[ByteArray] {
         match &self.0[column] {

@@ -235,7 +235,7 @@ fn read(
     let data = DataDirectory::for_report(&[directory], true, options.objects, &[], warnings)?;
     if let Some(path) = data.host.first() {
         warnings.add(format!(
-            "left out: {} of host code in {}, such as {}: a data set has GPU code",
+            "left out: {} of host code in {}, such as {}: a data set has GPU code, see them by `rocov report --host-binary`",
             count(data.host.len(), "profile"),
             directory.display(),
             path.display()

@@ -15,6 +15,6 @@ mod schema;
 mod store;
 
 pub(crate) use self::back::{DataSetInputs, Taken, pool};
-pub(crate) use self::condition::Condition;
+pub(crate) use self::condition::RunCondition;
 pub(crate) use self::import::{ImportOptions, import};
 pub(crate) use self::store::DataSet;

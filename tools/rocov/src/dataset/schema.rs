@@ -6,7 +6,7 @@ pub(crate) const VERSION: u32 = 1;
 
 /// The type of a column. No value is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ColumnKind {
     Text,
     Bytes,
     /// A number of 32 bits.
@@ -30,162 +30,162 @@ pub(crate) enum Partition {
 }
 
 /// A column: its name and type.
-pub(crate) type Column = (&'static str, Kind);
+pub(crate) type TableColumn = (&'static str, ColumnKind);
 
 /// A table.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct DataTable {
     /// Its name, which is that of its directory.
     pub(crate) name: &'static str,
     pub(crate) partition: Partition,
-    pub(crate) columns: &'static [Column],
+    pub(crate) columns: &'static [TableColumn],
 }
 
 /// The runs. It is written last: a file of another table counts if the file of the runs is there.
-pub(crate) static RUN: Table = Table {
+pub(crate) static RUN: DataTable = DataTable {
     name: "run",
     partition: Partition::Run,
     columns: &[
-        ("run", Kind::Text),
-        ("start", Kind::Time),
-        ("end", Kind::Time),
-        ("processes", Kind::Int),
-        ("process_hashes", Kind::Text),
-        ("command", Kind::Text),
-        ("registry", Kind::Text),
+        ("run", ColumnKind::Text),
+        ("start", ColumnKind::Time),
+        ("end", ColumnKind::Time),
+        ("processes", ColumnKind::Int),
+        ("process_hashes", ColumnKind::Text),
+        ("command", ColumnKind::Text),
+        ("registry", ColumnKind::Text),
     ],
 };
 
 /// The raw profiles of runs, those of one code object, build and label as one.
-pub(crate) static PROFILE: Table = Table {
+pub(crate) static PROFILE: DataTable = DataTable {
     name: "profile",
     partition: Partition::RunAndArch,
     columns: &[
-        ("run", Kind::Text),
-        ("identity", Kind::Text),
-        ("build", Kind::Text),
-        ("label", Kind::Text),
-        ("zeros", Kind::Flag),
-        ("files", Kind::Int),
+        ("run", ColumnKind::Text),
+        ("identity", ColumnKind::Text),
+        ("build", ColumnKind::Text),
+        ("label", ColumnKind::Text),
+        ("zeros", ColumnKind::Flag),
+        ("files", ColumnKind::Int),
     ],
 };
 
 /// The counts other than 0.
-pub(crate) static COUNTER: Table = Table {
+pub(crate) static COUNTER: DataTable = DataTable {
     name: "counter",
     partition: Partition::RunAndArch,
     columns: &[
-        ("run", Kind::Text),
-        ("identity", Kind::Text),
-        ("build", Kind::Text),
-        ("label", Kind::Text),
-        ("kind", Kind::Text),
-        ("function", Kind::Int),
-        ("index", Kind::Int),
-        ("count", Kind::Long),
+        ("run", ColumnKind::Text),
+        ("identity", ColumnKind::Text),
+        ("build", ColumnKind::Text),
+        ("label", ColumnKind::Text),
+        ("kind", ColumnKind::Text),
+        ("function", ColumnKind::Int),
+        ("index", ColumnKind::Int),
+        ("count", ColumnKind::Long),
     ],
 };
 
 /// The lines that each test reached.
-pub(crate) static TEST_LINE: Table = Table {
+pub(crate) static TEST_LINE: DataTable = DataTable {
     name: "test_line",
     partition: Partition::RunAndArch,
     columns: &[
-        ("run", Kind::Text),
-        ("test", Kind::Text),
-        ("identity", Kind::Text),
-        ("file", Kind::Text),
-        ("line", Kind::Int),
-        ("count", Kind::Long),
+        ("run", ColumnKind::Text),
+        ("test", ColumnKind::Text),
+        ("identity", ColumnKind::Text),
+        ("file", ColumnKind::Text),
+        ("line", ColumnKind::Int),
+        ("count", ColumnKind::Long),
     ],
 };
 
 /// The code objects. It is the last of the tables of code.
-pub(crate) static CODE_OBJECT: Table = Table {
+pub(crate) static CODE_OBJECT: DataTable = DataTable {
     name: "code_object",
     partition: Partition::Arch,
     columns: &[
-        ("identity", Kind::Text),
-        ("compiler", Kind::Text),
-        ("raw_version", Kind::Int),
-        ("single_byte", Kind::Flag),
-        ("functions", Kind::Int),
-        ("counters", Kind::Int),
-        ("elf_name", Kind::Text),
-        ("elf", Kind::Bytes),
-        ("profile", Kind::Bytes),
+        ("identity", ColumnKind::Text),
+        ("compiler", ColumnKind::Text),
+        ("raw_version", ColumnKind::Int),
+        ("single_byte", ColumnKind::Flag),
+        ("functions", ColumnKind::Int),
+        ("counters", ColumnKind::Int),
+        ("elf_name", ColumnKind::Text),
+        ("elf", ColumnKind::Bytes),
+        ("profile", ColumnKind::Bytes),
     ],
 };
 
 /// The functions of code objects.
-pub(crate) static FUNCTION: Table = Table {
+pub(crate) static FUNCTION: DataTable = DataTable {
     name: "function",
     partition: Partition::Arch,
     columns: &[
-        ("identity", Kind::Text),
-        ("function", Kind::Int),
-        ("name", Kind::Text),
-        ("demangled", Kind::Text),
-        ("kernel", Kind::Flag),
-        ("file", Kind::Text),
-        ("line", Kind::Int),
-        ("counters", Kind::Int),
+        ("identity", ColumnKind::Text),
+        ("function", ColumnKind::Int),
+        ("name", ColumnKind::Text),
+        ("demangled", ColumnKind::Text),
+        ("kernel", ColumnKind::Flag),
+        ("file", ColumnKind::Text),
+        ("line", ColumnKind::Int),
+        ("counters", ColumnKind::Int),
     ],
 };
 
 /// The regions of functions.
-pub(crate) static REGION: Table = Table {
+pub(crate) static REGION: DataTable = DataTable {
     name: "region",
     partition: Partition::Arch,
     columns: &[
-        ("identity", Kind::Text),
-        ("function", Kind::Int),
-        ("region", Kind::Int),
-        ("kind", Kind::Text),
-        ("file", Kind::Text),
-        ("line", Kind::Int),
-        ("column", Kind::Int),
-        ("end_line", Kind::Int),
-        ("end_column", Kind::Int),
+        ("identity", ColumnKind::Text),
+        ("function", ColumnKind::Int),
+        ("region", ColumnKind::Int),
+        ("kind", ColumnKind::Text),
+        ("file", ColumnKind::Text),
+        ("line", ColumnKind::Int),
+        ("column", ColumnKind::Int),
+        ("end_line", ColumnKind::Int),
+        ("end_column", ColumnKind::Int),
     ],
 };
 
 /// The branches of functions.
-pub(crate) static BRANCH: Table = Table {
+pub(crate) static BRANCH: DataTable = DataTable {
     name: "branch",
     partition: Partition::Arch,
     columns: &[
-        ("identity", Kind::Text),
-        ("function", Kind::Int),
-        ("branch", Kind::Int),
-        ("file", Kind::Text),
-        ("line", Kind::Int),
-        ("column", Kind::Int),
-        ("end_line", Kind::Int),
-        ("end_column", Kind::Int),
-        ("folded_true", Kind::Flag),
-        ("folded_false", Kind::Flag),
+        ("identity", ColumnKind::Text),
+        ("function", ColumnKind::Int),
+        ("branch", ColumnKind::Int),
+        ("file", ColumnKind::Text),
+        ("line", ColumnKind::Int),
+        ("column", ColumnKind::Int),
+        ("end_line", ColumnKind::Int),
+        ("end_column", ColumnKind::Int),
+        ("folded_true", ColumnKind::Flag),
+        ("folded_false", ColumnKind::Flag),
     ],
 };
 
 /// The lines with code.
-pub(crate) static LINE: Table = Table {
+pub(crate) static LINE: DataTable = DataTable {
     name: "line",
     partition: Partition::Arch,
     columns: &[
-        ("identity", Kind::Text),
-        ("file", Kind::Text),
-        ("line", Kind::Int),
+        ("identity", ColumnKind::Text),
+        ("file", ColumnKind::Text),
+        ("line", ColumnKind::Int),
     ],
 };
 
 /// The tables of code, in the order in which they are written.
-pub(crate) static OF_CODE: [&Table; 5] = [&FUNCTION, &REGION, &BRANCH, &LINE, &CODE_OBJECT];
+pub(crate) static OF_CODE: [&DataTable; 5] = [&FUNCTION, &REGION, &BRANCH, &LINE, &CODE_OBJECT];
 
 /// The tables of runs, in the order in which they are written.
-pub(crate) static OF_RUNS: [&Table; 4] = [&PROFILE, &COUNTER, &TEST_LINE, &RUN];
+pub(crate) static OF_RUNS: [&DataTable; 4] = [&PROFILE, &COUNTER, &TEST_LINE, &RUN];
 
-impl Kind {
+impl ColumnKind {
     /// Its name in the chapter.
     #[cfg(test)]
     fn name(self) -> &'static str {
@@ -212,7 +212,7 @@ impl Kind {
     }
 }
 
-impl Table {
+impl DataTable {
     /// Its Parquet schema, as text.
     pub(super) fn message(&self) -> String {
         let columns = self.columns.iter().map(|(name, kind)| {

@@ -13,9 +13,9 @@ use rocov::store::write_atomic;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::condition::{Condition, Key};
+use super::condition::{RunCondition, RunKey};
 use super::file::{Rows, TableFile};
-use super::schema::{CODE_OBJECT, OF_CODE, OF_RUNS, Partition, RUN, Table, VERSION};
+use super::schema::{CODE_OBJECT, DataTable, OF_CODE, OF_RUNS, Partition, RUN, VERSION};
 use crate::data::DATA_SET;
 use crate::support::atomic;
 use crate::term::plural::count;
@@ -350,7 +350,7 @@ impl DataSet {
     }
 
     /// Removes the files that killed imports have left in the partition of a date and commit.
-    fn sweep(&self, tables: &[&'static Table], date: &str, commit: &str) -> Result<()> {
+    fn sweep(&self, tables: &[&'static DataTable], date: &str, commit: &str) -> Result<()> {
         let is_whole = |it: &Path| {
             let run = self.directory(&RUN, date, commit, "");
             run.join(it.file_name().unwrap_or_default()).exists()
@@ -376,14 +376,14 @@ impl DataSet {
     }
 
     /// The directory of the files of a table with these partitions. Without `arch` it is the one above.
-    fn directory(&self, table: &Table, date: &str, commit: &str, arch: &str) -> PathBuf {
+    fn directory(&self, table: &DataTable, date: &str, commit: &str, arch: &str) -> PathBuf {
         let mut directory = self.path.join(table.name);
         if table.partition != Partition::Arch {
-            directory.push(format!("{}={date}", Key::Date.name()));
-            directory.push(format!("{}={commit}", Key::Commit.name()));
+            directory.push(format!("{}={date}", RunKey::Date.name()));
+            directory.push(format!("{}={commit}", RunKey::Commit.name()));
         }
         if !arch.is_empty() {
-            directory.push(format!("{}={arch}", Key::Arch.name()));
+            directory.push(format!("{}={arch}", RunKey::Arch.name()));
         }
         directory
     }
@@ -396,13 +396,13 @@ impl DataSet {
     /// Fails if a directory cannot be read.
     pub(crate) fn parts(
         &self,
-        table: &'static Table,
-        conditions: &[Condition],
+        table: &'static DataTable,
+        conditions: &[RunCondition],
     ) -> Result<Vec<PartFile>> {
         let mut keys = match table.partition {
-            Partition::Run => vec![Key::Date, Key::Commit],
-            Partition::RunAndArch => vec![Key::Date, Key::Commit, Key::Arch],
-            Partition::Arch => vec![Key::Arch],
+            Partition::Run => vec![RunKey::Date, RunKey::Commit],
+            Partition::RunAndArch => vec![RunKey::Date, RunKey::Commit, RunKey::Arch],
+            Partition::Arch => vec![RunKey::Arch],
         };
         keys.reverse();
         let mut found = Vec::new();
@@ -426,9 +426,9 @@ impl DataSet {
     fn walk(
         &self,
         directory: &Path,
-        mut keys: Vec<Key>,
-        conditions: &[Condition],
-        values: &mut Vec<(Key, String)>,
+        mut keys: Vec<RunKey>,
+        conditions: &[RunCondition],
+        values: &mut Vec<(RunKey, String)>,
         found: &mut Vec<PartFile>,
     ) -> Result<()> {
         let Some(key) = keys.pop() else {
@@ -438,9 +438,9 @@ impl DataSet {
             };
             found.extend(files(directory)?.into_iter().map(|path| {
                 PartFile {
-                    date: value(Key::Date),
-                    commit: value(Key::Commit),
-                    arch: value(Key::Arch),
+                    date: value(RunKey::Date),
+                    commit: value(RunKey::Commit),
+                    arch: value(RunKey::Arch),
                     name: path
                         .file_stem()
                         .unwrap_or_default()
@@ -456,7 +456,7 @@ impl DataSet {
             let value = name
                 .strip_prefix(key.name())
                 .and_then(|it| it.strip_prefix('='));
-            let Some(value) = value.filter(|it| Condition::allow(conditions, key, it)) else {
+            let Some(value) = value.filter(|it| RunCondition::allow(conditions, key, it)) else {
                 continue;
             };
             values.push((key, value.to_owned()));

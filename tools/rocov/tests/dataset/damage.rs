@@ -30,7 +30,7 @@ fn damage_is_one_line_that_names_the_file() {
             let message = failure(&report(), 1);
             let name = path.strip_prefix(fleet.place.path()).unwrap().display();
             assert!(
-                message.starts_with(&format!("rocov: {name} is damaged: restore it from a copy")),
+                message.starts_with(&format!("rocov: {name} is damaged: take it from a copy")),
                 "{table}: {message}"
             );
             assert_eq!(message.lines().count(), 1, "{message}");
@@ -152,7 +152,7 @@ fn commands_without_data_sets_name_the_way_there() {
     let none = fleet.output(&["report", "set", "--where", "commit=x"]);
     let message = failure(&none, 1);
     assert!(
-        message.contains("no run in set meets commit=x: it has runs of 2026-11-25 to 2026-11-25, of commits 1a2b3c, on gfx90a, gfx942"),
+        message.contains("no run in set meets commit=x: choose among runs of 2026-11-25 to 2026-11-25, of commits 1a2b3c, on gfx90a, gfx942"),
         "{message}"
     );
     fs::create_dir(fleet.path("full")).unwrap();
