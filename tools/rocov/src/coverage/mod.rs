@@ -10,6 +10,7 @@
 //! A [`breakdown`] has the figures of components and tests. A [`comparison`] compares two reports. The
 //! [`provenance`] of a report tells where it comes from.
 
+pub(crate) mod activity;
 pub(crate) mod breakdown;
 pub(crate) mod changed;
 pub(crate) mod collect;

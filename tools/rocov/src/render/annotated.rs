@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::coverage::function::{Place, Span};
 use crate::coverage::model::Record;
-use crate::coverage::segments::{Segment, lines, missed};
+use crate::coverage::segments::{Segment, missed};
 use crate::coverage::view::Column;
 use crate::support::demangle::shown;
 
@@ -60,7 +60,8 @@ impl Page<'_> {
     /// Writes a source, with the instances of its templates.
     fn source(&mut self, column: &Column, source: &AnnotatedSource<'_>) -> io::Result<()> {
         let text = text_lines(&source.text);
-        let counted = CountedLines::of(&column.segments(source.path));
+        let segments = column.segments(source.path);
+        let counted = CountedLines::of(column.lines(source.path, &segments), &segments);
         let mut instances = instances(column, source.path);
         for (number, line) in (1..).zip(&text) {
             self.line("", number, line, &counted)?;
@@ -87,12 +88,13 @@ impl Page<'_> {
         self.styled(NAME, &name)?;
         writeln!(self.out, ":")?;
         let segments = record.segments();
-        let counted = CountedLines::of(&segments);
-        let [Some(first), Some(last)] = [segments.first(), segments.last()] else {
+        let counted = CountedLines::of(record.lines(&segments), &segments);
+        let ends = [counted.counts.first_key_value(), counted.counts.last_key_value()];
+        let [Some((first, _)), Some((last, _))] = ends else {
             return Ok(());
         };
         let lines = (1..).zip(text);
-        let inside = first.place.line..=last.place.line;
+        let inside = *first..=*last;
         for (number, line) in lines.filter(|(number, _)| inside.contains(number)) {
             self.line("  |", number, line, &counted)?;
         }
@@ -139,9 +141,10 @@ struct CountedLines {
 }
 
 impl CountedLines {
-    fn of(segments: &[Segment]) -> Self {
+    /// The lines of `counts`, which have these segments.
+    fn of(counts: Vec<(u32, u64)>, segments: &[Segment]) -> Self {
         Self {
-            counts: lines(segments).into_iter().collect(),
+            counts: counts.into_iter().collect(),
             missed: missed(segments),
         }
     }
