@@ -9,5 +9,6 @@ pub(crate) mod decompress;
 pub mod leb128;
 mod lz4;
 pub mod profraw;
+pub mod ptx;
 pub mod registry;
 pub mod sections;

@@ -1,0 +1,14 @@
+//! PTX, the text that NVIDIA's driver compiles: its basic blocks and their source positions, and counters for them.
+//!
+//! [`Module::parse`] reads a module as nvcc, clang and Triton write it. The grammar is that of NVIDIA's "PTX ISA". A part
+//! of a function that rocov does not know is an error, never a guess.
+
+mod blocks;
+mod error;
+mod lexer;
+mod module;
+mod statements;
+
+pub use error::PtxError;
+pub use module::{Block, CallSite, Function, Module, Position};
+pub use statements::Place;
