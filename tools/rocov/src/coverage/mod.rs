@@ -27,6 +27,7 @@ pub(crate) mod function_groups;
 pub(crate) mod gates;
 pub(crate) mod hiprtc;
 pub(crate) mod instances;
+pub(crate) mod line_table;
 pub(crate) mod line_tests;
 pub(crate) mod llvm_cov;
 pub(crate) mod model;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::activity::Activities;
 use super::function::{Counts, Function, Key};
 use super::hiprtc::Texts;
 
@@ -39,6 +40,8 @@ pub(crate) struct Source {
     pub(crate) records: Vec<Record>,
     /// The texts of its sources that hipRTC compiled.
     pub(crate) texts: Texts,
+    /// The instructions that were executed of its lines, as far as they are counted.
+    pub(crate) activities: Activities,
 }
 
 impl Source {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use super::activity::Activities;
 use super::export;
 use super::hiprtc::Texts;
 use super::model::{SharedFunctions, Side, Source};
@@ -83,6 +84,7 @@ pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<So
             kernels: head.kernels,
             records,
             texts: Texts::new(),
+            activities: Activities::new(),
         })
     });
     sources.collect()

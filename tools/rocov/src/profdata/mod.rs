@@ -6,6 +6,7 @@ mod counts;
 pub(crate) mod index_version;
 pub(crate) mod indexed_profile;
 mod indexed_reader;
+pub(crate) mod kinds;
 pub(crate) mod llvm_profdata;
 pub(crate) mod named_counts;
 pub(crate) mod per_label;
@@ -18,6 +19,7 @@ pub(crate) mod uniformity;
 mod values_tests;
 
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
@@ -34,6 +36,7 @@ use crate::support::{mmap, parallel, temporary};
 use crate::term::warnings::Warnings;
 
 pub(crate) use counts::{BinaryCounts, ProfileCounts};
+pub(crate) use kinds::{CountKind, CountKinds};
 
 /// The first raw version of compilers whose counters may skip blocks (`__llvm_profile_sampling_gpu`).
 const FIRST_SAMPLED: u32 = 11;
@@ -63,6 +66,8 @@ pub(crate) struct MergedObject<'a> {
     /// The path of its device ELF.
     pub(crate) elf: PathBuf,
     pub(crate) counts: BinaryCounts,
+    /// The kinds of its counts.
+    pub(crate) kinds: CountKinds,
     /// The number of its raw profiles, without those of zeros: 0 if it was never launched.
     pub(crate) raw: usize,
 }
@@ -121,10 +126,12 @@ impl<'a> MergedProfiles<'a> {
             };
             let objects = objects.iter().zip(counts);
             let objects = objects.map(|((identity, object), counts)| {
+                let elf = object.file.place(object.elf, name, directory.path())?;
                 Ok(MergedObject {
                     identity,
                     file: object.file,
-                    elf: object.file.place(object.elf, name, directory.path())?,
+                    kinds: kinds::kinds(slice::from_ref(&elf), &counts),
+                    elf,
                     counts,
                     raw: object.counted(),
                 })
@@ -178,6 +185,17 @@ impl<'a> MergedProfiles<'a> {
 }
 
 impl MergedObject<'_> {
+    /// The files with its code: a device ELF, or PTX.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        vec![self.elf.clone()]
+    }
+
+    /// The kinds of its counts in words.
+    pub(crate) fn counted_by(&self) -> String {
+        let kinds = self.kinds.iter().map(|kind| kind.name());
+        kinds.collect::<Vec<_>>().join(", ")
+    }
+
     /// Returns whether the counts may be of some of the blocks. From clang 23 on, LLVM's own device code decides
     /// for each block if it counts, while that of rocov's header counts all.
     pub(crate) fn may_be_sampled(&self) -> bool {

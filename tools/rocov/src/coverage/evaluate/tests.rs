@@ -408,7 +408,7 @@ fn coverage_mappings_above_2_gib() {
     .unwrap();
     let counts = ProfileCounts::of(&[&raw]).unwrap();
     let records = |elf: PathBuf| {
-        ObjectIndex::read(&[elf])
+        ObjectIndex::read(&[elf], &CountKinds::from([CountKind::Mapping]))
             .unwrap()
             .evaluate(&counts)
             .unwrap()

@@ -8,6 +8,7 @@
 //! executed: the other units of the line lie in branches of it. The count of the line is the sum over the copies.
 
 mod dwarf;
+mod ptx;
 mod sections;
 mod trace;
 
@@ -16,13 +17,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rocov::format::blocks::trace::{Executed, WORD_BYTES, at};
-use rocov::format::blocks::{Kind, trace as words};
+use rocov::format::blocks::Kind;
 
-use super::activity::Activities;
+use super::activity::{Activities, Activity};
+use super::hiprtc::Texts;
 use super::function::{Counts, Function, LineTable, Place, TableLine};
 use super::model::Record;
 use crate::profdata::ProfileCounts;
+use crate::support::demangle::shown;
 
+pub(crate) use self::ptx::read as read_ptx;
 pub(crate) use self::trace::read as read_elf;
 
 /// The start of the path of functions whose lines are not known. The identity of their code object follows.
@@ -35,6 +39,8 @@ type RecordKey = (u64, u64);
 #[derive(Debug)]
 pub(crate) struct ListedFunction {
     pub(crate) description: Arc<Function>,
+    /// The number of the function in its index, which gives functions of one key one number.
+    pub(crate) key: usize,
     kind: Kind,
     copies: Vec<FunctionCopy>,
 }
@@ -83,24 +89,78 @@ struct DraftCopy {
     calls: Vec<(SourceLine, Extent)>,
 }
 
+/// The functions of a code object, and warnings.
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    pub(crate) functions: Vec<ListedFunction>,
+    pub(crate) warnings: Vec<String>,
+    /// The texts of files that stand for code without lines: the names of its functions, one a line.
+    pub(crate) texts: Texts,
+}
+
+/// Functions without lines, as drafts in the file that stands for them.
+#[derive(Debug, Default)]
+struct WithoutLines {
+    drafts: Vec<Draft>,
+    text: String,
+}
+
+impl WithoutLines {
+    /// Adds a function with so many units.
+    fn add(&mut self, name: &str, counters: UnitCounters, units: u32) {
+        self.text += &format!("{}\n", shown(name));
+        self.drafts.push(Draft {
+            name: name.into(),
+            path: None,
+            line: u32::try_from(self.drafts.len() + 1).ok(),
+            copies: vec![DraftCopy {
+                counters,
+                extent: Extent {
+                    entry: 0,
+                    units: vec![0..units],
+                },
+                lines: Vec::new(),
+                calls: Vec::new(),
+            }],
+        });
+    }
+
+    /// Adds the functions to those of the code object with this identity.
+    fn finish(mut self, kind: Kind, identity: &str, listed: &mut Listed) {
+        if self.drafts.is_empty() {
+            return;
+        }
+        let path: Arc<str> = format!("{WITHOUT_LINES}{identity}").into();
+        for draft in &mut self.drafts {
+            draft.path = Some(Arc::clone(&path));
+        }
+        listed.functions.extend(ListedFunction::of(kind, self.drafts));
+        listed.texts.insert(path, self.text.into_bytes().into());
+    }
+}
+
 /// A line of a source file.
 type SourceLine = (Arc<str>, u32);
 
 impl ListedFunction {
     /// The functions of these drafts. Drafts of one name that are declared at one place are one function.
     fn of(kind: Kind, drafts: Vec<Draft>) -> Vec<Self> {
-        let mut merged: BTreeMap<(Arc<str>, Arc<str>, u32), Vec<DraftCopy>> = BTreeMap::new();
+        type Key = (Arc<str>, Arc<str>, Option<u32>);
+        let mut merged: BTreeMap<Key, Vec<DraftCopy>> = BTreeMap::new();
         for draft in drafts {
-            let Some((path, line)) = draft.start() else {
-                continue;
-            };
-            let key = (draft.name, path, line);
-            merged.entry(key).or_default().extend(draft.copies);
+            if let Some(path) = draft.main_path() {
+                let key = (draft.name, path, draft.line);
+                merged.entry(key).or_default().extend(draft.copies);
+            }
         }
-        let functions = merged.into_iter();
-        functions
-            .map(|((name, path, line), copies)| Self::new(kind, name, path, line, copies))
-            .collect()
+        let functions = merged.into_iter().map(|((name, path, line), copies)| {
+            let lines = copies.iter().flat_map(|copy| &copy.lines);
+            let here = lines.filter(|((it, _), _)| *it == path);
+            let first = here.map(|((_, line), _)| *line).min();
+            let line = line.or(first).unwrap_or(1);
+            Self::new(kind, name, path, line, copies)
+        });
+        functions.collect()
     }
 
     fn new(kind: Kind, name: Arc<str>, main: Arc<str>, line: u32, copies: Vec<DraftCopy>) -> Self {
@@ -140,6 +200,7 @@ impl ListedFunction {
         };
         Self {
             description: Arc::new(description),
+            key: 0,
             kind,
             copies,
         }
@@ -206,7 +267,7 @@ impl ListedFunction {
                     let path = Arc::clone(self.description.path(line.file));
                     let of_path = activities.entry(path).or_default();
                     let activity = of_path.entry(line.line).or_default();
-                    *activity = activity.plus(super::activity::Activity {
+                    *activity = activity.plus(Activity {
                         instructions: waves,
                         lanes,
                         all_lanes: waves.saturating_mul(copy.counters.lanes),
@@ -258,21 +319,14 @@ impl UnitCounters {
 }
 
 impl Draft {
-    /// The place that it starts at. If no declaration tells that, the first line of the file that it has most lines
-    /// in. `None` if nothing is known of its source.
-    fn start(&self) -> Option<SourceLine> {
-        let lines = || self.copies.iter().flat_map(|it| &it.lines).map(|(line, _)| line);
-        let path = match &self.path {
-            Some(path) => Arc::clone(path),
-            None => {
-                let mut most: BTreeMap<&Arc<str>, usize> = BTreeMap::new();
-                lines().for_each(|(path, _)| *most.entry(path).or_default() += 1);
-                let (path, _) = most.into_iter().max_by_key(|(_, lines)| *lines)?;
-                Arc::clone(path)
-            }
-        };
-        let first = || lines().filter(|(it, _)| *it == path).map(|(_, line)| *line).min();
-        let line = self.line.or_else(first).unwrap_or(1);
-        Some((path, line))
+    /// The file that it is declared in. If no declaration tells that, the file that it has most lines in. `None` if
+    /// nothing is known of its source.
+    fn main_path(&self) -> Option<Arc<str>> {
+        let paths = self.copies.iter().flat_map(|it| &it.lines);
+        let mut most: BTreeMap<&Arc<str>, usize> = BTreeMap::new();
+        paths.for_each(|((path, _), _)| *most.entry(path).or_default() += 1);
+        let most = most.into_iter().max_by_key(|(_, lines)| *lines);
+        let most = || most.map(|(path, _)| Arc::clone(path));
+        self.path.clone().or_else(most)
     }
 }

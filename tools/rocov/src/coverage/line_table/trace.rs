@@ -11,16 +11,7 @@ use rocov::format::blocks::trace::{WORD_BYTES, functions};
 use rocov::format::codeobject::{CodeObject, Function, Identity, name_ref};
 
 use super::dwarf::{DebugInformation, Row, Scope, read as read_dwarf};
-use super::{Draft, DraftCopy, Extent, ListedFunction, SourceLine, UnitCounters, WITHOUT_LINES};
-
-/// The functions of a device ELF, and warnings.
-#[derive(Debug, Default)]
-pub(crate) struct Listed {
-    pub(crate) functions: Vec<ListedFunction>,
-    pub(crate) warnings: Vec<String>,
-    /// The texts of files that stand for code without lines: the names of its functions, one a line.
-    pub(crate) texts: BTreeMap<Arc<str>, Arc<[u8]>>,
-}
+use super::{Draft, DraftCopy, Extent, Listed, ListedFunction, UnitCounters, WithoutLines};
 
 /// Reads the functions of a device ELF. They have no lines if its line table is damaged, which is a warning.
 ///
@@ -44,10 +35,10 @@ pub(crate) fn read(contents: &[u8]) -> Result<Listed> {
     let is_kernel = |name: &str| kernels.iter().any(|kernel| kernel.name == name);
     let has_lines = !information.rows.is_empty();
     let mut drafts = Drafts::new(&information, lanes);
-    let mut without_lines = Vec::new();
+    let mut without_lines = WithoutLines::default();
     for function in &functions {
         if !drafts.add(function)? && (is_kernel(function.name) || !has_lines) {
-            without_lines.push(function);
+            without_lines.add(function.name, counters(function, lanes), words(function));
         }
     }
     let mut listed = Listed {
@@ -55,32 +46,7 @@ pub(crate) fn read(contents: &[u8]) -> Result<Listed> {
         warnings,
         ..Listed::default()
     };
-    if !without_lines.is_empty() {
-        let path: Arc<str> = format!("{WITHOUT_LINES}{}", Identity::of(contents)?).into();
-        let mut text = String::new();
-        let mut drafts = Vec::new();
-        for (function, line) in without_lines.into_iter().zip(1..) {
-            text += &format!("{}\n", crate::support::demangle::shown(function.name));
-            let words = words(function);
-            drafts.push(Draft {
-                name: function.name.into(),
-                path: Some(Arc::clone(&path)),
-                line: Some(line),
-                copies: vec![DraftCopy {
-                    counters: counters(function, lanes),
-                    extent: Extent {
-                        entry: 0,
-                        units: vec![0..words],
-                    },
-                    lines: Vec::new(),
-                    calls: Vec::new(),
-                }],
-            });
-        }
-        let without = ListedFunction::of(Kind::Trace, drafts);
-        listed.functions.extend(without);
-        listed.texts.insert(path, text.into_bytes().into());
-    }
+    without_lines.finish(Kind::Trace, Identity::of(contents)?.as_str(), &mut listed);
     Ok(listed)
 }
 
@@ -243,26 +209,26 @@ impl<'a> Drafts<'a> {
         if place.as_ref().is_some_and(|(path, _)| is_of_system(path)) {
             return;
         }
-        let name = declared.and_then(|it| it.name.clone());
-        let draft = || {
-            let (path, line): (Option<Arc<str>>, Option<u32>) = place.clone().unzip();
-            Draft {
-                name: name.clone().unwrap_or_else(|| "?".into()),
-                path,
-                line,
-                copies: Vec::new(),
-            }
+        let name = match symbol {
+            Some(symbol) => Some(symbol.into()),
+            None => declared.and_then(|it| it.name.clone()),
+        };
+        let Some(name) = name else {
+            return;
+        };
+        let (path, line) = place.unzip();
+        let draft = Draft {
+            name: Arc::clone(&name),
+            path,
+            line,
+            copies: Vec::new(),
         };
         let draft = match number {
-            Some(number) => self.declared.entry(number).or_insert_with(draft),
-            None => {
-                self.others.push(draft());
-                let last = self.others.len() - 1;
-                &mut self.others[last]
-            }
+            Some(number) => self.declared.entry(number).or_insert(draft),
+            None => self.others.push_mut(draft),
         };
-        if let Some(symbol) = symbol {
-            draft.name = symbol.into();
+        if symbol.is_some() {
+            draft.name = name;
         }
         draft.copies.push(copy);
     }
