@@ -190,7 +190,8 @@ impl<'text> Reader<'text> {
         let number = self.lexer.take()?;
         let word = self.lexer.text_of(number);
         let parts = word.split_once('.');
-        let version = parts.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+        let version =
+            parts.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
         let version = version.filter(|_| number.kind == TokenKind::Word);
         self.module.version =
             version.ok_or_else(|| self.lexer.unexpected(number, "a version of PTX"))?;
@@ -314,7 +315,12 @@ impl<'text> Reader<'text> {
     }
 
     /// A function, behind its directive.
-    fn function(&mut self, first: Token, directive: Token, is_kernel: bool) -> Result<(), PtxError> {
+    fn function(
+        &mut self,
+        first: Token,
+        directive: Token,
+        is_kernel: bool,
+    ) -> Result<(), PtxError> {
         // The values that it returns are before the name.
         if self.lexer.take_if(b'(')? {
             self.lexer.skip_to(b')')?;

@@ -20,8 +20,8 @@ use super::llvm_cov::export;
 use super::model::{Record, SharedFunctions, Side, Source};
 use super::uniformity;
 use crate::llvm::{LlvmTools, Tools};
-use crate::profdata::uniformity::UniformityProfiles;
 use crate::profdata::kinds::is_elf;
+use crate::profdata::uniformity::UniformityProfiles;
 use crate::profdata::{BinaryCounts, CountKinds, ProfileCounts};
 use crate::support::demangle::shown;
 use crate::support::{mmap, parallel, temporary};
@@ -77,6 +77,9 @@ pub(crate) fn collect(
     };
     let read = |input: &CountedBinary| {
         let (mut source, warnings) = read(input, installed)?;
+        let activities = source.activities.into_iter();
+        let activities = activities.map(|(path, lines)| (place(&path).into(), lines));
+        source.activities = activities.collect();
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let functions = source.records.iter_mut().map(|it| &mut it.function);
         shared.share(functions, &place);
@@ -117,6 +120,7 @@ fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Str
         records,
         texts,
         activities,
+        kinds: input.kinds.clone(),
     };
     if let Side::Device = input.side {
         match described(&input.objects) {
@@ -298,7 +302,9 @@ fn described(elfs: &[PathBuf]) -> Result<(Vec<String>, Option<String>)> {
 
 /// The names of the kernels in PTX; none if rocov cannot read it.
 fn kernels_of_ptx(text: &[u8]) -> Vec<String> {
-    let module = str::from_utf8(text).ok().and_then(|text| Module::parse(text).ok());
+    let module = str::from_utf8(text)
+        .ok()
+        .and_then(|text| Module::parse(text).ok());
     let functions = module.iter().flat_map(|module| &module.functions);
     let kernels = functions.filter(|function| function.is_kernel);
     kernels.map(|kernel| kernel.symbol.to_owned()).collect()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::function::{Place, Span};
+use super::function::{Kind, Place, Span};
 use super::model::Record;
 use super::segments::{CountedRegion, Segment, lines, missed, segments};
 use super::uniformity::Uniformity;
@@ -137,6 +137,26 @@ impl Column {
         segments(regions)
     }
 
+    /// The segments of a file for programs that only know regions: a line of a line table is a region of one column.
+    pub(crate) fn segments_with_listed(&self, path: &str) -> Vec<Segment> {
+        let listed = self.listed_lines(path);
+        if listed.is_empty() {
+            return self.segments(path);
+        }
+        let all: BTreeMap<u32, u64> = self.lines(path, &self.segments(path)).into_iter().collect();
+        let place = |line, column| Place { line, column };
+        let listed = listed.into_keys().map(|line| CountedRegion {
+            span: Span {
+                start: place(line, 1),
+                end: place(line, 2),
+            },
+            kind: Kind::Code,
+            count: all.get(&line).copied().unwrap_or_default(),
+            uniformity: Uniformity::default(),
+        });
+        segments(self.regions(path).into_iter().chain(listed).collect())
+    }
+
     /// The segments of a file with their uniformity.
     pub(super) fn segments_with_uniformity(&self, path: &str) -> Vec<Segment> {
         segments(self.regions(path))
@@ -222,10 +242,7 @@ impl Record {
     }
 
     /// The lines of its line table in the files that are wanted, with their counts; in order.
-    fn listed_lines(
-        &self,
-        is_wanted: impl Fn(u32) -> bool,
-    ) -> impl Iterator<Item = (u32, u64)> {
+    fn listed_lines(&self, is_wanted: impl Fn(u32) -> bool) -> impl Iterator<Item = (u32, u64)> {
         let table = self.function.line_table.iter();
         let lines = table.flat_map(|table| &table.lines);
         let counted = lines.zip(&self.counts.lines);

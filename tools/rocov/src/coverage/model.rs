@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::activity::Activities;
 use super::function::{Counts, Function, Key};
 use super::hiprtc::Texts;
+use crate::profdata::CountKinds;
 
 /// The side that code runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -42,6 +43,8 @@ pub(crate) struct Source {
     pub(crate) texts: Texts,
     /// The instructions that were executed of its lines, as far as they are counted.
     pub(crate) activities: Activities,
+    /// The kinds of its counts.
+    pub(crate) kinds: CountKinds,
 }
 
 impl Source {

@@ -19,7 +19,9 @@ use crate::data::{DataDirectory, Origins};
 use crate::llvm::LlvmTools;
 use crate::profdata::per_label::TestProfiles;
 use crate::profdata::uniformity::UniformityProfiles;
-use crate::profdata::{BinaryCounts, CountKind, CountKinds, MergedArch, MergedObject, MergedProfiles};
+use crate::profdata::{
+    BinaryCounts, CountKind, CountKinds, MergedArch, MergedObject, MergedProfiles,
+};
 use crate::support::parallel;
 use crate::term::plural::count;
 

@@ -95,6 +95,7 @@ impl<'a> TestedObject<'a> {
             records,
             texts: Texts::new(),
             activities: Activities::new(),
+            kinds: self.binary.kinds.clone(),
         }
     }
 }

@@ -12,9 +12,9 @@ use rocov::validate::for_each_name;
 
 use super::function::IndexedFunction;
 use super::test_vectors::MAX_WAYS;
+use crate::coverage::activity::Activities;
 use crate::coverage::function::{Function, Key};
 use crate::coverage::hiprtc::{RunTimeSources, Texts};
-use crate::coverage::activity::Activities;
 use crate::coverage::line_table::{ListedFunction, read_elf, read_ptx};
 use crate::coverage::model::SharedFunctions;
 use crate::profdata::kinds::is_elf;
@@ -96,7 +96,10 @@ impl ObjectIndex {
             bail!("no coverage mapping in {paths}: compile it with what `rocov flags` prints");
         }
         let mapped = reading.mapped.iter();
-        let mapped: HashSet<_> = mapped.flat_map(|it| &it.description.filenames).cloned().collect();
+        let mapped: HashSet<_> = mapped
+            .flat_map(|it| &it.description.filenames)
+            .cloned()
+            .collect();
         let is_mapped = |it: &ListedFunction| {
             let mut paths = it.description.filenames.iter();
             paths.any(|path| mapped.contains(path))
@@ -214,7 +217,10 @@ impl Reading {
             }
             _ => return Ok(()),
         };
-        let paths = listed.functions.iter().flat_map(|it| &it.description.filenames);
+        let paths = listed
+            .functions
+            .iter()
+            .flat_map(|it| &it.description.filenames);
         let run_time = match object::File::parse(&*contents) {
             Ok(elf) => RunTimeSources::read(&elf, paths.map(|path| &**path)),
             Err(_) => RunTimeSources::default(),

@@ -140,7 +140,10 @@ impl<'a> Reader<'a> {
         // The scopes around the entry, with their depths.
         let mut around: Vec<(isize, usize)> = Vec::new();
         while let Some(entry) = entries.next_dfs()? {
-            while around.pop_if(|(depth, _)| *depth >= entry.depth()).is_some() {}
+            while around
+                .pop_if(|(depth, _)| *depth >= entry.depth())
+                .is_some()
+            {}
             let parent = around.last().map(|(_, scope)| *scope);
             let is_inlined = match entry.tag() {
                 constants::DW_TAG_subprogram => false,
@@ -289,8 +292,8 @@ impl<'a> Reader<'a> {
         let path = match &unit.line_program {
             Some(program) => match program.header().file(file) {
                 Some(entry) => {
-                    let directory = unit.comp_dir.map(|it| it.to_string_lossy().into_owned());
-                    let mut path = PathBuf::from(directory.unwrap_or_default());
+                    let unit = unit.comp_dir.map(|it| it.to_string_lossy());
+                    let mut path = PathBuf::from(&*unit.unwrap_or_default());
                     if let Some(directory) = entry.directory(program.header()) {
                         path.push(&*string(directory)?.to_string_lossy());
                     }
@@ -306,7 +309,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The path without `.` and `..`, as coverage mappings have it.
+/// The path without `.` and `..`, which coverage mappings do not have either.
 fn plain(path: &Path) -> String {
     let mut plain = PathBuf::new();
     for component in path.components() {

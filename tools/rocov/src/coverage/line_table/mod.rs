@@ -16,12 +16,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use rocov::format::blocks::trace::{Executed, WORD_BYTES, at};
 use rocov::format::blocks::Kind;
+use rocov::format::blocks::trace::{Executed, WORD_BYTES, at};
 
 use super::activity::{Activities, Activity};
-use super::hiprtc::Texts;
 use super::function::{Counts, Function, LineTable, Place, TableLine};
+use super::hiprtc::Texts;
 use super::model::Record;
 use crate::profdata::ProfileCounts;
 use crate::support::demangle::shown;
@@ -134,7 +134,9 @@ impl WithoutLines {
         for draft in &mut self.drafts {
             draft.path = Some(Arc::clone(&path));
         }
-        listed.functions.extend(ListedFunction::of(kind, self.drafts));
+        listed
+            .functions
+            .extend(ListedFunction::of(kind, self.drafts));
         listed.texts.insert(path, self.text.into_bytes().into());
     }
 }
@@ -170,7 +172,10 @@ impl ListedFunction {
                 lines.chain(copy.calls.iter().map(|(line, _)| line))
             })
         };
-        let others: BTreeSet<_> = all().map(|(path, _)| path).filter(|it| **it != main).collect();
+        let others: BTreeSet<_> = all()
+            .map(|(path, _)| path)
+            .filter(|it| **it != main)
+            .collect();
         let others = others.into_iter().map(Arc::clone);
         let filenames: Vec<_> = [Arc::clone(&main)].into_iter().chain(others).collect();
         let numbers: BTreeMap<_, _> = filenames.iter().map(Arc::clone).zip(0..).collect();
@@ -308,7 +313,9 @@ fn indexed<T: Clone>(
     index: impl Fn(&SourceLine) -> u32,
 ) -> Vec<(u32, T)> {
     let entries = entries.iter();
-    entries.map(|(line, it)| (index(line), it.clone())).collect()
+    entries
+        .map(|(line, it)| (index(line), it.clone()))
+        .collect()
 }
 
 impl UnitCounters {
@@ -330,3 +337,6 @@ impl Draft {
         self.path.clone().or_else(most)
     }
 }
+
+#[cfg(test)]
+mod tests;

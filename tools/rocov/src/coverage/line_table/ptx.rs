@@ -21,7 +21,9 @@ pub(crate) fn read(contents: &[u8], identity: &str) -> Result<Listed> {
     let text = str::from_utf8(contents).context("not UTF-8")?;
     let module = Module::parse(text)?;
     let files = module.files.iter();
-    let files: BTreeMap<u64, Arc<str>> = files.map(|(file, path)| (*file, path.as_str().into())).collect();
+    let files: BTreeMap<u64, Arc<str>> = files
+        .map(|(file, path)| (*file, path.as_str().into()))
+        .collect();
     let mut drafts: BTreeMap<(Arc<str>, Option<Arc<str>>), Draft> = BTreeMap::new();
     let mut without_lines = WithoutLines::default();
     for function in &module.functions {
@@ -32,12 +34,14 @@ pub(crate) fn read(contents: &[u8], identity: &str) -> Result<Listed> {
         }
         for (name, copy) in copies {
             let path = copy.lines.first().map(|((path, _), _)| Arc::clone(path));
-            let draft = drafts.entry((Arc::clone(&name), path)).or_insert_with(|| Draft {
-                name,
-                path: None,
-                line: None,
-                copies: Vec::new(),
-            });
+            let draft = drafts
+                .entry((Arc::clone(&name), path))
+                .or_insert_with(|| Draft {
+                    name,
+                    path: None,
+                    line: None,
+                    copies: Vec::new(),
+                });
             draft.copies.push(copy);
         }
     }
@@ -73,10 +77,7 @@ struct Inlined {
 }
 
 /// The copies of functions in the text of `function`, each with its name. There are none if the text has no lines.
-fn copies(
-    function: &Function<'_>,
-    files: &BTreeMap<u64, Arc<str>>,
-) -> Vec<(Arc<str>, DraftCopy)> {
+fn copies(function: &Function<'_>, files: &BTreeMap<u64, Arc<str>>) -> Vec<(Arc<str>, DraftCopy)> {
     let mut copies: BTreeMap<Way, Inlined> = BTreeMap::new();
     let line = |place: &Place| Some((Arc::clone(files.get(&place.file)?), place.line));
     for (block, number) in function.blocks.iter().zip(0_u32..) {
@@ -90,7 +91,9 @@ fn copies(
                 name = callee.map_or(name, Arc::from);
             }
             let innermost = visit(&mut copies, &way, &name, number);
-            innermost.lines.extend(line(&position.place).map(|line| (line, number)));
+            innermost
+                .lines
+                .extend(line(&position.place).map(|line| (line, number)));
         }
     }
     let extent = |it: &Inlined| Extent {
@@ -98,12 +101,19 @@ fn copies(
         units: it.blocks.iter().map(|block| *block..block + 1).collect(),
     };
     let copy = |(way, it): (&Way, &Inlined)| {
-        let called = copies.iter().filter(|(inner, _)| inner.starts_with(way) && inner.len() == way.len() + 1);
-        let calls = called.filter_map(|(inner, called)| Some((line(inner.last()?)?, extent(called))));
+        let called = copies
+            .iter()
+            .filter(|(inner, _)| inner.starts_with(way) && inner.len() == way.len() + 1);
+        let calls =
+            called.filter_map(|(inner, called)| Some((line(inner.last()?)?, extent(called))));
         let copy = DraftCopy {
             counters: counters(function),
             extent: extent(it),
-            lines: it.lines.iter().map(|(line, block)| (line.clone(), *block..block + 1)).collect(),
+            lines: it
+                .lines
+                .iter()
+                .map(|(line, block)| (line.clone(), *block..block + 1))
+                .collect(),
             calls: calls.collect(),
         };
         (Arc::clone(&it.name), copy)
@@ -116,7 +126,9 @@ fn calls(position: &Position) -> impl Iterator<Item = (Place, Option<&str>)> {
     let inner = position.inlined_at.iter().map(|call| &call.function);
     let callees = [&position.function].into_iter().chain(inner);
     let calls = position.inlined_at.iter().zip(callees);
-    let calls: Vec<_> = calls.map(|(call, callee)| (call.place, callee.as_deref())).collect();
+    let calls: Vec<_> = calls
+        .map(|(call, callee)| (call.place, callee.as_deref()))
+        .collect();
     calls.into_iter().rev()
 }
 

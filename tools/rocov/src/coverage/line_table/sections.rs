@@ -23,7 +23,10 @@ pub(super) fn contents<'a>(elf: &File<'a>, name: &str) -> Result<Cow<'a, [u8]>, 
     let packed = section.compressed_data().map_err(|it| failed(&it))?;
     let size = packed.uncompressed_size;
     if size > MOST_TIMES.saturating_mul(packed.data.len() as u64) {
-        return Err(failed(&format!("{size} bytes packed into {}", packed.data.len())));
+        return Err(failed(&format!(
+            "{size} bytes packed into {}",
+            packed.data.len()
+        )));
     }
     let mut unpacked = Vec::new();
     // One byte more shows a section that is longer than its header says.
@@ -31,7 +34,9 @@ pub(super) fn contents<'a>(elf: &File<'a>, name: &str) -> Result<Cow<'a, [u8]>, 
     match packed.format {
         CompressionFormat::None => return Ok(Cow::Borrowed(packed.data)),
         CompressionFormat::Zlib => {
-            let read = ZlibDecoder::new(packed.data).take(most).read_to_end(&mut unpacked);
+            let read = ZlibDecoder::new(packed.data)
+                .take(most)
+                .read_to_end(&mut unpacked);
             read.map_err(|it| failed(&it))?;
         }
         CompressionFormat::Zstandard => {
@@ -43,7 +48,10 @@ pub(super) fn contents<'a>(elf: &File<'a>, name: &str) -> Result<Cow<'a, [u8]>, 
         _ => return Err(failed(&"compressed neither by zlib nor by Zstandard")),
     }
     if unpacked.len() as u64 != size {
-        return Err(failed(&format!("{} bytes, and its header says {size}", unpacked.len())));
+        return Err(failed(&format!(
+            "{} bytes, and its header says {size}",
+            unpacked.len()
+        )));
     }
     Ok(Cow::Owned(unpacked))
 }

@@ -30,7 +30,9 @@ pub(crate) fn read(contents: &[u8]) -> Result<Listed> {
         DebugInformation::default()
     });
     let kernels = object.kernels().unwrap_or_default();
-    let lanes = kernels.iter().map(|kernel| u64::from(kernel.wavefront_size));
+    let lanes = kernels
+        .iter()
+        .map(|kernel| u64::from(kernel.wavefront_size));
     let lanes = lanes.max().unwrap_or(0);
     let is_kernel = |name: &str| kernels.iter().any(|kernel| kernel.name == name);
     let has_lines = !information.rows.is_empty();
@@ -59,16 +61,13 @@ fn words(function: &Function<'_>) -> u32 {
 fn counters(function: &Function<'_>, lanes: u64) -> UnitCounters {
     let name = Kind::Trace.record_name(function.name);
     UnitCounters {
-        key: (
-            name_ref(name.as_bytes()),
-            Kind::Trace.hash(function.code),
-        ),
+        key: (name_ref(name.as_bytes()), Kind::Trace.hash(function.code)),
         lanes,
     }
 }
 
 /// Returns whether a file is of a compiler or of a GPU runtime. Coverage mappings leave out system headers, too.
-fn is_of_system(path: &str) -> bool {
+pub(super) fn is_of_system(path: &str) -> bool {
     let starts = ["/usr/include/", "/usr/lib/", "/opt/rocm"];
     let parts = ["/include/hip/", "/lib/clang/", "/include/rocm-core/"];
     starts.iter().any(|start| path.starts_with(start)) || parts.iter().any(|it| path.contains(it))
@@ -128,7 +127,11 @@ impl<'a> Drafts<'a> {
         let counters = counters(function, self.lanes);
         let extent = |scope: &Scope| Extent {
             entry: word(scope.entry),
-            units: scope.addresses.iter().map(|it| word(it.start)..word(it.end)).collect(),
+            units: scope
+                .addresses
+                .iter()
+                .map(|it| word(it.start)..word(it.end))
+                .collect(),
         };
 
         // The innermost scope of each word.
@@ -256,10 +259,7 @@ impl<'a> Drafts<'a> {
 }
 
 /// The parts of `words` that are of one scope each.
-fn runs(
-    innermost: &[Option<usize>],
-    words: Range<u32>,
-) -> Vec<(Option<usize>, Range<u32>)> {
+fn runs(innermost: &[Option<usize>], words: Range<u32>) -> Vec<(Option<usize>, Range<u32>)> {
     let mut runs: Vec<(Option<usize>, Range<u32>)> = Vec::new();
     for word in words {
         let scope = innermost.get(word as usize).copied().flatten();
