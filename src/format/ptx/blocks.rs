@@ -29,8 +29,12 @@ pub(super) struct Blocks {
     pub(super) spans: Vec<Span>,
     /// The loops.
     pub(super) loops: Vec<Loop>,
-    /// For each branch the block that it leads to, by the number of its statement. `None` leads to the end of the body.
-    pub(super) targets: HashMap<usize, Option<usize>>,
+    /// The blocks that a label begins to which a branch leads.
+    pub(super) reached: HashSet<usize>,
+    /// True if a branch leads behind the last instruction.
+    pub(super) reaches_end: bool,
+    /// For each branch to one label the block that it leads to, by the number of its statement.
+    pub(super) targets: HashMap<usize, usize>,
 }
 
 /// Blocks that a backward branch reaches over. A block that is in no loop runs once at most in a call of the function. If
@@ -149,7 +153,7 @@ impl Blocks {
     ///
     /// # Errors
     /// Fails if a branch leads to no label of its scope, or if an instruction that is no branch names a label.
-    pub(super) fn of(statements: &Statements<'_>) -> Result<(Self, Vec<Span>), PtxError> {
+    pub(super) fn of(statements: &Statements<'_>) -> Result<Self, PtxError> {
         let labels = Labels::of(statements)?;
         check_operands(statements, &labels)?;
         let mut branches: Vec<(usize, Vec<usize>)> = Vec::new();
@@ -208,19 +212,22 @@ impl Blocks {
                     *last = from.max(*last);
                 }
             }
-            if let [label] = labels.as_slice() {
-                targets.insert(number, block_behind(*label));
+            if let [label] = labels.as_slice()
+                && let Some(target) = block_behind(*label)
+            {
+                targets.insert(number, target);
             }
         }
         let loops = last_of.into_iter();
         let mut loops: Vec<Loop> = loops.map(|(head, last)| Loop { head, last }).collect();
         loops.sort_unstable_by_key(|it| it.head);
-        let blocks = Self {
-            spans: spans.clone(),
+        Ok(Self {
+            reaches_end: reached.iter().any(|label| block_behind(*label).is_none()),
+            reached: reached.into_iter().filter_map(block_behind).collect(),
+            spans,
             loops,
             targets,
-        };
-        Ok((blocks, spans))
+        })
     }
 }
 

@@ -5,10 +5,15 @@
 
 mod blocks;
 mod error;
+mod flush;
+mod instrument;
 mod lexer;
 mod module;
+mod plan;
+mod records;
 mod statements;
 
 pub use error::PtxError;
+pub use instrument::{Options, instrument};
 pub use module::{Block, CallSite, Function, Module, Position};
 pub use statements::Place;

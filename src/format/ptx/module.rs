@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::format::blocks::Kind;
 use crate::format::ptx::PtxError;
-use crate::format::ptx::blocks::{Blocks, Span};
+use crate::format::ptx::blocks::Blocks;
 use crate::format::ptx::lexer::{Lexer, Token, TokenKind};
 use crate::format::ptx::statements::{self, Loc, Place, StatementKind, Statements};
 
@@ -48,6 +49,8 @@ pub struct Function<'text> {
     pub is_kernel: bool,
     /// The text from the directive to the closing bracket.
     pub text: &'text str,
+    /// The hash of the text, which its record has.
+    pub hash: u64,
     /// The line of the text that has its name, from 1 on.
     pub line: usize,
     /// The basic blocks in the order of the text. Each has a counter of this number.
@@ -122,16 +125,10 @@ impl<'text> Module<'text> {
     }
 }
 
-/// A function before its positions have names.
-struct Raw<'text> {
-    function: Function<'text>,
-    spans: Vec<Span>,
-}
-
 struct Reader<'text> {
     lexer: Lexer<'text>,
     module: Module<'text>,
-    functions: Vec<Raw<'text>>,
+    functions: Vec<Function<'text>>,
     symbols: HashSet<&'text str>,
     /// The bytes of `.debug_str`, and the places of its labels.
     strings: Vec<u8>,
@@ -177,7 +174,7 @@ impl<'text> Reader<'text> {
             }
         }
         let functions = std::mem::take(&mut self.functions);
-        self.module.functions = functions.into_iter().map(|raw| self.named(raw)).collect();
+        self.module.functions = functions.into_iter().map(|it| self.named(it)).collect();
         Ok(self.module)
     }
 
@@ -190,8 +187,7 @@ impl<'text> Reader<'text> {
         let number = self.lexer.take()?;
         let word = self.lexer.text_of(number);
         let parts = word.split_once('.');
-        let version =
-            parts.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+        let version = parts.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
         let version = version.filter(|_| number.kind == TokenKind::Word);
         self.module.version =
             version.ok_or_else(|| self.lexer.unexpected(number, "a version of PTX"))?;
@@ -222,9 +218,9 @@ impl<'text> Reader<'text> {
         match self.lexer.text_of(first) {
             ".file" => self.file(),
             ".section" => self.section(),
-            ".func" => self.function(first, first, false),
-            ".entry" => self.function(first, first, true),
-            ".extern" | ".visible" | ".weak" | ".common" => self.linked(first),
+            ".func" => self.function(first, false),
+            ".entry" => self.function(first, true),
+            ".extern" | ".visible" | ".weak" | ".common" => self.linked(),
             ".global" | ".const" | ".shared" | ".local" | ".tex" | ".texref" | ".samplerref"
             | ".surfref" | ".pragma" | ".alias" | ".param" | ".reg" => self.declaration(),
             _ => Err(self.lexer.unexpected(first, "a directive that rocov knows")),
@@ -232,17 +228,17 @@ impl<'text> Reader<'text> {
     }
 
     /// A variable or a function with its linkage.
-    fn linked(&mut self, first: Token) -> Result<(), PtxError> {
+    fn linked(&mut self) -> Result<(), PtxError> {
         loop {
             let token = self.lexer.peek();
             match self.lexer.text_of(token) {
                 ".func" => {
                     self.lexer.take()?;
-                    return self.function(first, token, false);
+                    return self.function(token, false);
                 }
                 ".entry" => {
                     self.lexer.take()?;
-                    return self.function(first, token, true);
+                    return self.function(token, true);
                 }
                 ".extern" | ".visible" | ".weak" | ".common" => drop(self.lexer.take()?),
                 _ => return self.declaration(),
@@ -315,12 +311,7 @@ impl<'text> Reader<'text> {
     }
 
     /// A function, behind its directive.
-    fn function(
-        &mut self,
-        first: Token,
-        directive: Token,
-        is_kernel: bool,
-    ) -> Result<(), PtxError> {
+    fn function(&mut self, first: Token, is_kernel: bool) -> Result<(), PtxError> {
         // The values that it returns are before the name.
         if self.lexer.take_if(b'(')? {
             self.lexer.skip_to(b')')?;
@@ -339,42 +330,38 @@ impl<'text> Reader<'text> {
                 _ => return Err(self.lexer.unexpected(token, "the body of a function")),
             }
         };
-        debug_assert!(first.start <= directive.start, "the linkage is before");
         if !self.symbols.insert(symbol) {
             let found = symbol.to_owned();
             return Err(PtxError::RepeatedFunction { line, found });
         }
         let statements = statements::read(&mut self.lexer)?;
-        let (blocks, spans) = Blocks::of(&statements)?;
-        let text = &self.module.text[directive.start..=statements.end];
-        self.functions.push(Raw {
-            function: Function {
-                symbol,
-                is_kernel,
-                text,
-                line,
-                blocks: Vec::new(),
-                body: Body {
-                    statements,
-                    blocks,
-                    open: open.start,
-                    is_limited,
-                },
+        let blocks = Blocks::of(&statements)?;
+        let text = &self.module.text[first.start..=statements.end];
+        self.functions.push(Function {
+            symbol,
+            is_kernel,
+            text,
+            hash: Kind::Ptx.hash(text.as_bytes()),
+            line,
+            blocks: Vec::new(),
+            body: Body {
+                statements,
+                blocks,
+                open: open.start,
+                is_limited,
             },
-            spans,
         });
         Ok(())
     }
 
     /// The function with the positions of its blocks.
-    fn named(&self, raw: Raw<'text>) -> Function<'text> {
-        let mut function = raw.function;
+    fn named(&self, mut function: Function<'text>) -> Function<'text> {
         let statements = &function.body.statements.all;
         let mut current: Option<Loc<'text>> = None;
         // The positions so far, and the last one at each place: a call that was inlined is at an earlier one.
         let mut known: HashMap<Loc<'text>, Arc<Position>> = HashMap::new();
         let mut last: HashMap<Place, Arc<Position>> = HashMap::new();
-        let mut spans = raw.spans.iter().peekable();
+        let mut spans = function.body.blocks.spans.iter().peekable();
         for (number, statement) in statements.iter().enumerate() {
             if let StatementKind::Loc(loc) = &statement.kind {
                 // The place may be the call of an inlined function, even if no instruction has it.

@@ -1,0 +1,280 @@
+//! The code that brings counts from registers to memory.
+//!
+//! A warp whose lanes all leave together adds for all of them: lane i adds the sum of block i of 32, so one instruction
+//! adds 32 counters. The bits of the lanes are transposed: then lane i has bit i of all lanes, and counts them. Registers
+//! are summed one by one, by `redux.sync` from sm_80 on, else by five exchanges. If only some lanes leave, the first of
+//! them adds for them.
+
+use std::fmt::Write;
+
+use crate::format::ptx::plan::{Plan, WORD, Way};
+use crate::format::ptx::records::Unit;
+
+/// More bits of a word than these are transposed, and fewer are counted one by one.
+const MAX_VOTES: usize = 5;
+/// The bits of the low part of a count. 32 such parts have 32 bits in all, and no count has more than two parts.
+const PART_BITS: u32 = 27;
+/// The bits of the numbers of lanes, and for each the bits of a word whose number has it not set.
+const SWAPS: [(u32, u32); 5] = [
+    (16, 0x0000_ffff),
+    (8, 0x00ff_00ff),
+    (4, 0x0f0f_0f0f),
+    (2, 0x3333_3333),
+    (1, 0x5555_5555),
+];
+
+/// Writes the code for one function.
+#[derive(Debug)]
+pub(super) struct Flush<'a, 'text> {
+    pub(super) unit: &'a Unit,
+    pub(super) plan: &'a Plan<'text>,
+    /// The number of the function's first counter in the unit.
+    pub(super) first: usize,
+    /// True if the GPU has `redux.sync`.
+    pub(super) has_sums: bool,
+}
+
+impl Flush<'_, '_> {
+    /// The distance of a block's counter from the start of a copy, in bytes.
+    fn offset(&self, block: usize) -> usize {
+        8 * (self.first + block)
+    }
+
+    /// Sets `%rocov_a` to the address of the SM's copy.
+    fn base(&self) -> String {
+        let Unit { name, .. } = self.unit;
+        let mut code = format!("mov.u64 %rocov_a, __rocov_copies_area_{name};\n\t");
+        let copies = self.unit.copies();
+        if copies > 1 {
+            let _ = write!(
+                code,
+                "mov.u32 %rocov_t, %smid;\n\t\
+                 and.b32 %rocov_t, %rocov_t, {};\n\t\
+                 mad.wide.u32 %rocov_a, %rocov_t, {}, %rocov_a;\n\t",
+                copies - 1,
+                self.unit.stride()
+            );
+        }
+        code
+    }
+
+    /// Counts one run of a block in memory, for all active lanes. Has no branch, so that it may be anywhere.
+    pub(super) fn one(&self, block: usize) -> String {
+        format!(
+            "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t, %rocov_m;\n\t.reg .b64 %rocov_a, %rocov_v;\n\t\
+             activemask.b32 %rocov_m;\n\t\
+             {}\
+             mov.u32 %rocov_t, %lanemask_lt;\n\t\
+             and.b32 %rocov_t, %rocov_t, %rocov_m;\n\t\
+             setp.eq.u32 %rocov_p, %rocov_t, 0;\n\t\
+             popc.b32 %rocov_m, %rocov_m;\n\t\
+             cvt.u64.u32 %rocov_v, %rocov_m;\n\t\
+             @%rocov_p red.global.add.u64 [%rocov_a+{}], %rocov_v;\n\t}}\n\t",
+            self.base(),
+            self.offset(block)
+        )
+    }
+
+    /// Each lane adds all its counts, which are zeros then. Has no branch, so that it may be anywhere.
+    pub(super) fn of_lanes(&self) -> String {
+        let mut code = format!(
+            "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t;\n\t.reg .b64 %rocov_a;\n\t{}",
+            self.base()
+        );
+        for (block, way) in self.plan.ways.iter().enumerate() {
+            let offset = self.offset(block);
+            match way {
+                Way::Number(number) => {
+                    let _ = write!(
+                        code,
+                        "setp.ne.u64 %rocov_p, %rocov_n{number}, 0;\n\t\
+                         @%rocov_p red.global.add.u64 [%rocov_a+{offset}], %rocov_n{number};\n\t\
+                         mov.b64 %rocov_n{number}, 0;\n\t"
+                    );
+                }
+                Way::Bit => {
+                    self.test_bit(&mut code, block);
+                    let _ = write!(
+                        code,
+                        "@%rocov_p red.global.add.u64 [%rocov_a+{offset}], 1;\n\t"
+                    );
+                }
+                Way::Direct => {}
+            }
+        }
+        for word in 0..self.plan.words {
+            let _ = write!(code, "mov.b32 %rocov_b{word}, 0;\n\t");
+        }
+        code.push_str("}\n\t");
+        code
+    }
+
+    /// Sets `%rocov_p` to the bit of a block.
+    fn test_bit(&self, code: &mut String, block: usize) {
+        let _ = write!(
+            code,
+            "and.b32 %rocov_t, %rocov_b{}, {:#x};\n\tsetp.ne.u32 %rocov_p, %rocov_t, 0;\n\t",
+            block / WORD,
+            1_u32 << (block % WORD)
+        );
+    }
+
+    /// Adds all counts of the active lanes, and ends with `opcode`.
+    pub(super) fn at_exit(&self, opcode: &str) -> String {
+        let mut code = format!(
+            "{{\n\t.reg .pred %rocov_p, %rocov_r;\n\t\
+             .reg .b32 %rocov_t, %rocov_m, %rocov_l, %rocov_c, %rocov_s;\n\t\
+             .reg .b64 %rocov_a, %rocov_v, %rocov_w, %rocov_d;\n\t\
+             activemask.b32 %rocov_m;\n\t\
+             {}\
+             setp.ne.s32 %rocov_p, %rocov_m, -1;\n\t\
+             @%rocov_p bra $rocov_part;\n\t\
+             mov.u32 %rocov_l, %laneid;\n\t",
+            self.base()
+        );
+        for first in (0..self.plan.ways.len()).step_by(WORD) {
+            self.add_by_lane(&mut code, first);
+        }
+        let _ = write!(code, "{opcode};\n$rocov_part:\n\t");
+        self.add_for_part(&mut code);
+        let _ = write!(code, "{opcode};\n\t}}\n");
+        code
+    }
+
+    /// Lane i of a whole warp adds for block `first` + i.
+    fn add_by_lane(&self, code: &mut String, first: usize) {
+        let end = self.plan.ways.len().min(first + WORD);
+        let ways = &self.plan.ways[first..end];
+        if ways.iter().all(|way| *way == Way::Direct) {
+            return;
+        }
+        let bits = ways.iter().filter(|way| **way == Way::Bit).count();
+        if bits > MAX_VOTES {
+            transpose(code, first / WORD);
+            code.push_str("cvt.u64.u32 %rocov_d, %rocov_c;\n\t");
+        } else {
+            code.push_str("mov.b64 %rocov_d, 0;\n\t");
+        }
+        for (lane, way) in ways.iter().enumerate() {
+            match way {
+                Way::Bit if bits <= MAX_VOTES => self.votes(code, first + lane, "0xffffffff"),
+                Way::Number(number) => self.sum(code, *number, "0xffffffff"),
+                Way::Bit | Way::Direct => continue,
+            }
+            let _ = write!(
+                code,
+                "setp.eq.u32 %rocov_p, %rocov_l, {lane};\n\t\
+                 selp.b64 %rocov_d, %rocov_v, %rocov_d, %rocov_p;\n\t"
+            );
+        }
+        let _ = write!(
+            code,
+            "setp.ne.u64 %rocov_p, %rocov_d, 0;\n\t\
+             mul.wide.u32 %rocov_w, %rocov_l, 8;\n\t\
+             add.u64 %rocov_w, %rocov_w, %rocov_a;\n\t\
+             @%rocov_p red.global.add.u64 [%rocov_w+{}], %rocov_d;\n\t",
+            self.offset(first)
+        );
+    }
+
+    /// Sets `%rocov_v` to the number of lanes of `mask` that have the bit of a block.
+    fn votes(&self, code: &mut String, block: usize, mask: &str) {
+        self.test_bit(code, block);
+        let _ = write!(
+            code,
+            "vote.sync.ballot.b32 %rocov_t, %rocov_p, {mask};\n\t\
+             popc.b32 %rocov_t, %rocov_t;\n\t\
+             cvt.u64.u32 %rocov_v, %rocov_t;\n\t"
+        );
+    }
+
+    /// Sets `%rocov_v` to the sum of a register over the lanes of `mask`, which are all if the GPU has no `redux.sync`. The
+    /// low part and the high part are summed one by one: 32 parts fit in 32 bits.
+    fn sum(&self, code: &mut String, number: usize, mask: &str) {
+        let _ = write!(
+            code,
+            "cvt.u32.u64 %rocov_t, %rocov_n{number};\n\t\
+             and.b32 %rocov_t, %rocov_t, {:#x};\n\t\
+             shr.u64 %rocov_v, %rocov_n{number}, {PART_BITS};\n\t\
+             cvt.u32.u64 %rocov_c, %rocov_v;\n\t",
+            (1 << PART_BITS) - 1
+        );
+        for part in ["%rocov_t", "%rocov_c"] {
+            if self.has_sums {
+                let _ = write!(code, "redux.sync.add.u32 {part}, {part}, {mask};\n\t");
+                continue;
+            }
+            for (distance, _) in SWAPS {
+                let _ = write!(
+                    code,
+                    "shfl.sync.bfly.b32 %rocov_s, {part}, {distance}, 31, {mask};\n\t\
+                     add.u32 {part}, {part}, %rocov_s;\n\t"
+                );
+            }
+        }
+        let _ = write!(
+            code,
+            "cvt.u64.u32 %rocov_v, %rocov_t;\n\t\
+             mad.wide.u32 %rocov_v, %rocov_c, {:#x}, %rocov_v;\n\t",
+            1 << PART_BITS
+        );
+    }
+
+    /// The first of the lanes in `%rocov_m` adds for these.
+    fn add_for_part(&self, code: &mut String) {
+        code.push_str(
+            "mov.u32 %rocov_t, %lanemask_lt;\n\t\
+             and.b32 %rocov_t, %rocov_t, %rocov_m;\n\t\
+             setp.eq.u32 %rocov_r, %rocov_t, 0;\n\t",
+        );
+        for (block, way) in self.plan.ways.iter().enumerate() {
+            let is_summed = match way {
+                Way::Direct => continue,
+                Way::Bit => {
+                    self.votes(code, block, "%rocov_m");
+                    true
+                }
+                Way::Number(number) if self.has_sums => {
+                    self.sum(code, *number, "%rocov_m");
+                    true
+                }
+                // Without sums, each lane adds its own.
+                Way::Number(number) => {
+                    let _ = write!(code, "mov.b64 %rocov_v, %rocov_n{number};\n\t");
+                    false
+                }
+            };
+            code.push_str(match is_summed {
+                true => "setp.ne.and.u64 %rocov_p, %rocov_v, 0, %rocov_r;\n\t",
+                false => "setp.ne.u64 %rocov_p, %rocov_v, 0;\n\t",
+            });
+            let _ = write!(
+                code,
+                "@%rocov_p red.global.add.u64 [%rocov_a+{}], %rocov_v;\n\t",
+                self.offset(block)
+            );
+        }
+    }
+}
+
+/// Sets `%rocov_c` in lane i to the number of lanes that have bit i of the word.
+///
+/// Each step exchanges the halves of the matrix of lanes and bits whose numbers differ in one bit (Warren, "Hacker's
+/// Delight", 7-3).
+fn transpose(code: &mut String, word: usize) {
+    let _ = write!(code, "mov.b32 %rocov_c, %rocov_b{word};\n\t");
+    for (bit, low) in SWAPS {
+        let _ = write!(
+            code,
+            "shfl.sync.bfly.b32 %rocov_t, %rocov_c, {bit}, 31, 0xffffffff;\n\t\
+             and.b32 %rocov_s, %rocov_l, {bit};\n\t\
+             setp.ne.u32 %rocov_p, %rocov_s, 0;\n\t\
+             @%rocov_p shr.u32 %rocov_t, %rocov_t, {bit};\n\t\
+             @!%rocov_p shl.b32 %rocov_t, %rocov_t, {bit};\n\t\
+             selp.b32 %rocov_s, {low:#x}, {:#x}, %rocov_p;\n\t\
+             lop3.b32 %rocov_c, %rocov_t, %rocov_s, %rocov_c, 0xe2;\n\t",
+            !low
+        );
+    }
+    code.push_str("popc.b32 %rocov_c, %rocov_c;\n\t");
+}
