@@ -178,7 +178,8 @@ impl Editor<'_, '_> {
         if self.function.is_kernel && !body.is_limited {
             let known = options.registers.get(self.function.symbol);
             let limit = register_limit(known.copied().unwrap_or(0));
-            self.edits.insert(body.open, format!("\n.maxnreg {limit}\n"));
+            self.edits
+                .insert(body.open, format!("\n.maxnreg {limit}\n"));
         }
         let mut code = String::new();
         let registers = [('b', 32, plan.words), ('n', 64, plan.numbers)];
@@ -275,7 +276,10 @@ fn register_limit(registers: u32) -> u32 {
     const REGISTERS: u32 = 1 << 16;
     const MOST: u32 = 255;
     let limits = THREADS.iter().map(|threads| REGISTERS / threads / 8 * 8);
-    limits.into_iter().find(|it| *it >= registers).unwrap_or(MOST)
+    limits
+        .into_iter()
+        .find(|it| *it >= registers)
+        .unwrap_or(MOST)
 }
 
 #[cfg(test)]

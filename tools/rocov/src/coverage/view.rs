@@ -15,6 +15,7 @@ use super::changed::Changed;
 use super::figures::Figures;
 use super::function::{Function, Place};
 use super::function_coverage::FunctionCoverage;
+use super::line_table::is_without_lines;
 use super::line_tests::LineTests;
 use super::model::{Record, Side, Source, combine};
 use super::source_text::SourceTexts;
@@ -298,6 +299,11 @@ impl View {
             }
             Table { rows, total }
         })
+    }
+
+    /// The source files that have lines, sorted.
+    pub(crate) fn paths_with_lines(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.paths.iter().filter(|path| !is_without_lines(path))
     }
 
     /// The source files with their figures.

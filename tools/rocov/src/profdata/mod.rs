@@ -19,7 +19,6 @@ pub(crate) mod uniformity;
 mod values_tests;
 
 use std::path::{Path, PathBuf};
-use std::slice;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
@@ -65,6 +64,8 @@ pub(crate) struct MergedObject<'a> {
     pub(crate) file: &'a ObjectFile,
     /// The path of its device ELF.
     pub(crate) elf: PathBuf,
+    /// The path of the PTX that its device ELF was made of, if rocov has made that count.
+    ptx: Option<PathBuf>,
     pub(crate) counts: BinaryCounts,
     /// The kinds of its counts.
     pub(crate) kinds: CountKinds,
@@ -127,11 +128,14 @@ impl<'a> MergedProfiles<'a> {
             let objects = objects.iter().zip(counts);
             let objects = objects.map(|((identity, object), counts)| {
                 let elf = object.file.place(object.elf, name, directory.path())?;
+                let ptx = object.file.ptx();
+                let files: Vec<_> = [elf.clone()].into_iter().chain(ptx.clone()).collect();
                 Ok(MergedObject {
                     identity,
                     file: object.file,
-                    kinds: kinds::kinds(slice::from_ref(&elf), &counts),
+                    kinds: kinds::kinds(&files, &counts),
                     elf,
+                    ptx,
                     counts,
                     raw: object.counted(),
                 })
@@ -145,6 +149,29 @@ impl<'a> MergedProfiles<'a> {
         }
         matched.archs.retain(|_, objects| !objects.is_empty());
         Ok(Self { archs, directory })
+    }
+
+    /// Keeps the counts of one kind.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no code object has them.
+    pub(crate) fn select_kind(&mut self, kind: CountKind, data: &DataDirectory) -> Result<()> {
+        for arch in &mut self.archs {
+            arch.objects.retain(|object| object.kinds.contains(&kind));
+            for object in &mut arch.objects {
+                object.kinds = CountKinds::from([kind]);
+            }
+        }
+        self.archs.retain(|arch| !arch.objects.is_empty());
+        if self.archs.is_empty() {
+            bail!(
+                "no code object in {data} has counts of this kind ({}): leave out --counts, or run the program so \
+                 that it has",
+                kind.name()
+            );
+        }
+        Ok(())
     }
 
     /// Multiplies all counts by `factor`.
@@ -185,9 +212,12 @@ impl<'a> MergedProfiles<'a> {
 }
 
 impl MergedObject<'_> {
-    /// The files with its code: a device ELF, or PTX.
+    /// The files with its code: a device ELF, and the PTX that it was made of if rocov has made it count.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
-        vec![self.elf.clone()]
+        [self.elf.clone()]
+            .into_iter()
+            .chain(self.ptx.clone())
+            .collect()
     }
 
     /// The kinds of its counts in words.

@@ -43,7 +43,7 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> Result<()> {
     // Sums stand before their parts. So every file is read twice, and none is kept.
     let mut total = Rates::default();
     let mut packages: BTreeMap<String, (Rates, Vec<&str>)> = BTreeMap::new();
-    for path in &view.paths {
+    for path in view.paths_with_lines() {
         let class = Class::of(view, path, &here);
         let parent = Path::new(&class.path).parent().unwrap_or(Path::new(""));
         let package = packages.entry(parent.display().to_string()).or_default();

@@ -30,7 +30,12 @@ pub(crate) use self::ptx::read as read_ptx;
 pub(crate) use self::trace::read as read_elf;
 
 /// The start of the path of functions whose lines are not known. The identity of their code object follows.
-const WITHOUT_LINES: &str = "without-lines/";
+const WITHOUT_LINES: &str = "without-lines-";
+
+/// Returns whether a source of a report stands for code whose lines are not known.
+pub(crate) fn is_without_lines(path: &str) -> bool {
+    path.starts_with(WITHOUT_LINES)
+}
 
 /// The name and the hash of the record that has the counters of units.
 type RecordKey = (u64, u64);
@@ -156,9 +161,9 @@ impl ListedFunction {
             }
         }
         let functions = merged.into_iter().map(|((name, path, line), copies)| {
-            let lines = copies.iter().flat_map(|copy| &copy.lines);
-            let here = lines.filter(|((it, _), _)| *it == path);
-            let first = here.map(|((_, line), _)| *line).min();
+            let lines = copies.iter().flat_map(DraftCopy::all_lines);
+            let here = lines.filter(|(it, _)| *it == path);
+            let first = here.map(|(_, line)| *line).min();
             let line = line.or(first).unwrap_or(1);
             Self::new(kind, name, path, line, copies)
         });
@@ -166,12 +171,7 @@ impl ListedFunction {
     }
 
     fn new(kind: Kind, name: Arc<str>, main: Arc<str>, line: u32, copies: Vec<DraftCopy>) -> Self {
-        let all = || {
-            copies.iter().flat_map(|copy| {
-                let lines = copy.lines.iter().map(|(line, _)| line);
-                lines.chain(copy.calls.iter().map(|(line, _)| line))
-            })
-        };
+        let all = || copies.iter().flat_map(DraftCopy::all_lines);
         let others: BTreeSet<_> = all()
             .map(|(path, _)| path)
             .filter(|it| **it != main)
@@ -325,13 +325,21 @@ impl UnitCounters {
     }
 }
 
+impl DraftCopy {
+    /// The lines that it has instructions of, or calls inlined functions on.
+    fn all_lines(&self) -> impl Iterator<Item = &SourceLine> {
+        let lines = self.lines.iter().map(|(line, _)| line);
+        lines.chain(self.calls.iter().map(|(line, _)| line))
+    }
+}
+
 impl Draft {
     /// The file that it is declared in. If no declaration tells that, the file that it has most lines in. `None` if
     /// nothing is known of its source.
     fn main_path(&self) -> Option<Arc<str>> {
-        let paths = self.copies.iter().flat_map(|it| &it.lines);
+        let lines = self.copies.iter().flat_map(DraftCopy::all_lines);
         let mut most: BTreeMap<&Arc<str>, usize> = BTreeMap::new();
-        paths.for_each(|((path, _), _)| *most.entry(path).or_default() += 1);
+        lines.for_each(|(path, _)| *most.entry(path).or_default() += 1);
         let most = most.into_iter().max_by_key(|(_, lines)| *lines);
         let most = || most.map(|(path, _)| Arc::clone(path));
         self.path.clone().or_else(most)
