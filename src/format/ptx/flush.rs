@@ -10,6 +10,8 @@ use std::fmt::Write;
 use crate::format::ptx::plan::{Plan, WORD, Way};
 use crate::format::ptx::records::Unit;
 
+/// So many bits of a word are spread over bytes and summed, if the GPU has `redux.sync`.
+const MAX_SPREAD: usize = 12;
 /// More bits of a word than these are transposed, and fewer are counted one by one.
 const MAX_VOTES: usize = 5;
 /// The bits of the low part of a count. 32 such parts have 32 bits in all, and no count has more than two parts.
@@ -148,24 +150,17 @@ impl Flush<'_, '_> {
         if ways.iter().all(|way| *way == Way::Direct) {
             return;
         }
-        let bits = ways.iter().filter(|way| **way == Way::Bit).count();
-        if bits > MAX_VOTES {
-            transpose(code, first / WORD);
-            code.push_str("cvt.u64.u32 %rocov_d, %rocov_c;\n\t");
-        } else {
-            code.push_str("mov.b64 %rocov_d, 0;\n\t");
-        }
+        self.count_bits(code, first, ways);
+        code.push_str("cvt.u64.u32 %rocov_d, %rocov_c;\n\t");
         for (lane, way) in ways.iter().enumerate() {
-            match way {
-                Way::Bit if bits <= MAX_VOTES => self.votes(code, first + lane, "0xffffffff"),
-                Way::Number(number) => self.sum(code, *number, "0xffffffff"),
-                Way::Bit | Way::Direct => continue,
+            if let Way::Number(number) = way {
+                self.sum(code, *number, "0xffffffff");
+                let _ = write!(
+                    code,
+                    "setp.eq.u32 %rocov_p, %rocov_l, {lane};\n\t\
+                     selp.b64 %rocov_d, %rocov_v, %rocov_d, %rocov_p;\n\t"
+                );
             }
-            let _ = write!(
-                code,
-                "setp.eq.u32 %rocov_p, %rocov_l, {lane};\n\t\
-                 selp.b64 %rocov_d, %rocov_v, %rocov_d, %rocov_p;\n\t"
-            );
         }
         let _ = write!(
             code,
@@ -177,14 +172,39 @@ impl Flush<'_, '_> {
         );
     }
 
-    /// Sets `%rocov_v` to the number of lanes of `mask` that have the bit of a block.
-    fn votes(&self, code: &mut String, block: usize, mask: &str) {
+    /// Sets `%rocov_c` in lane i of a whole warp to the number of lanes that have the bit of block `first` + i.
+    fn count_bits(&self, code: &mut String, first: usize, ways: &[Way]) {
+        let bits = ways.iter().filter(|way| **way == Way::Bit).count();
+        let end = ways
+            .iter()
+            .rposition(|way| *way == Way::Bit)
+            .map_or(0, |last| last + 1);
+        if bits > 0 && self.has_sums && end <= MAX_SPREAD {
+            spread(code, first / WORD, end);
+            return;
+        }
+        if bits > MAX_VOTES {
+            transpose(code, first / WORD);
+            return;
+        }
+        code.push_str("mov.b32 %rocov_c, 0;\n\t");
+        for lane in (0..end).filter(|lane| ways[*lane] == Way::Bit) {
+            self.vote(code, first + lane, "0xffffffff");
+            let _ = write!(
+                code,
+                "setp.eq.u32 %rocov_p, %rocov_l, {lane};\n\t\
+                 selp.b32 %rocov_c, %rocov_t, %rocov_c, %rocov_p;\n\t"
+            );
+        }
+    }
+
+    /// Sets `%rocov_t` to the number of lanes of `mask` that have the bit of a block.
+    fn vote(&self, code: &mut String, block: usize, mask: &str) {
         self.test_bit(code, block);
         let _ = write!(
             code,
             "vote.sync.ballot.b32 %rocov_t, %rocov_p, {mask};\n\t\
-             popc.b32 %rocov_t, %rocov_t;\n\t\
-             cvt.u64.u32 %rocov_v, %rocov_t;\n\t"
+             popc.b32 %rocov_t, %rocov_t;\n\t"
         );
     }
 
@@ -231,7 +251,8 @@ impl Flush<'_, '_> {
             let is_summed = match way {
                 Way::Direct => continue,
                 Way::Bit => {
-                    self.votes(code, block, "%rocov_m");
+                    self.vote(code, block, "%rocov_m");
+                    code.push_str("cvt.u64.u32 %rocov_v, %rocov_t;\n\t");
                     true
                 }
                 Way::Number(number) if self.has_sums => {
@@ -255,6 +276,37 @@ impl Flush<'_, '_> {
             );
         }
     }
+}
+
+/// Sets `%rocov_c` in lane i to the number of lanes that have bit i of the word, for the first `end` bits, and to 0 in the
+/// other lanes.
+///
+/// One multiplication spreads four bits over the bytes of a word, and one instruction sums the bytes over the warp.
+fn spread(code: &mut String, word: usize, end: usize) {
+    for first in (0..end).step_by(4) {
+        let _ = write!(
+            code,
+            "shr.u32 %rocov_t, %rocov_b{word}, {first};\n\t\
+             and.b32 %rocov_t, %rocov_t, 0xf;\n\t\
+             mul.lo.u32 %rocov_t, %rocov_t, 0x204081;\n\t\
+             and.b32 %rocov_t, %rocov_t, 0x1010101;\n\t\
+             redux.sync.add.u32 %rocov_t, %rocov_t, 0xffffffff;\n\t\
+             setp.ge.u32 %rocov_p, %rocov_l, {first};\n\t"
+        );
+        code.push_str(match first {
+            0 => "mov.b32 %rocov_c, %rocov_t;\n\t",
+            _ => "selp.b32 %rocov_c, %rocov_t, %rocov_c, %rocov_p;\n\t",
+        });
+    }
+    let _ = write!(
+        code,
+        "and.b32 %rocov_t, %rocov_l, 3;\n\t\
+         shl.b32 %rocov_t, %rocov_t, 3;\n\t\
+         shr.u32 %rocov_c, %rocov_c, %rocov_t;\n\t\
+         and.b32 %rocov_c, %rocov_c, 0xff;\n\t\
+         setp.lt.u32 %rocov_p, %rocov_l, {end};\n\t\
+         selp.b32 %rocov_c, %rocov_c, 0, %rocov_p;\n\t"
+    );
 }
 
 /// Sets `%rocov_c` in lane i to the number of lanes that have bit i of the word.
