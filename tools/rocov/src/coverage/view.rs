@@ -20,7 +20,7 @@ use super::line_tests::LineTests;
 use super::model::{Record, Side, Source, combine};
 use super::source_text::SourceTexts;
 use super::staleness::Misfit;
-use crate::profdata::CountKinds;
+use crate::profdata::{CountKind, CountKinds};
 
 /// The grouping of code objects to columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -92,6 +92,11 @@ impl Column {
             kinds,
             by_path,
         }
+    }
+
+    /// Returns whether regions and branches are known of some of its code. Line tables do not tell them.
+    pub(crate) fn has_regions(&self) -> bool {
+        self.kinds.contains(&CountKind::Mapping)
     }
 
     /// Returns whether any of the code has something in this file.
@@ -299,6 +304,11 @@ impl View {
             }
             Table { rows, total }
         })
+    }
+
+    /// Returns whether regions and branches are known of some code.
+    pub(crate) fn has_regions(&self) -> bool {
+        self.columns.iter().any(Column::has_regions)
     }
 
     /// The source files that have lines, sorted.

@@ -86,12 +86,16 @@ fn add(text: &mut String, object: &MergedObject<'_>, wanted: &str, tools: &Tools
             match address(line) {
                 Some(address) => {
                     let offset = address.wrapping_sub(function.address);
+                    // llvm-objdump goes on up to the next function.
+                    if offset >= function.code.len() as u64 {
+                        break;
+                    }
                     let Executed { waves, lanes } =
                         at(&counts.counters, offset).unwrap_or_default();
                     writeln!(text, "{waves:>9} {lanes:>11}  {}", line.trim())?;
                 }
                 // Before the instructions of a line comes its place in the source.
-                None if line.starts_with("; ") => writeln!(text, "{:>21}  {line}", "")?,
+                None if line.starts_with("; /") => writeln!(text, "{:>21}  {line}", "")?,
                 None => {}
             }
         }
