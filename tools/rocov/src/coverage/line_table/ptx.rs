@@ -56,10 +56,7 @@ pub(crate) fn read(contents: &[u8], identity: &str) -> Result<Listed> {
 fn counters(function: &Function<'_>) -> UnitCounters {
     let name = Kind::Ptx.record_name(function.symbol);
     UnitCounters {
-        key: (
-            name_ref(name.as_bytes()),
-            Kind::Ptx.hash(function.text.as_bytes()),
-        ),
+        key: (name_ref(name.as_bytes()), function.hash),
         lanes: 0,
     }
 }

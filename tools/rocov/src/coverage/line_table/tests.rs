@@ -7,14 +7,18 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use object::{Object, ObjectSection};
 use rocov::format::blocks::Kind;
 use rocov::format::blocks::trace::{WORD_BYTES, functions};
 use rocov::format::codeobject::{CodeObject, name_ref};
+use rocov::format::profraw::{FunctionCounts, Version};
+use rocov::format::ptx::Module;
 use serde::Deserialize;
 use tempfile::TempDir;
 
 use super::trace::is_of_system;
-use super::{Listed, WITHOUT_LINES, read_elf};
+use super::{Listed, WITHOUT_LINES, read_elf, read_ptx};
+use crate::profdata::ProfileCounts;
 use crate::profdata::release::Release;
 use crate::system::command;
 
@@ -249,15 +253,13 @@ fn a_damaged_line_table_is_a_warning() {
     let elf = directory.path().join("device.elf");
     compile(&release, "calls.hip", &["-O2", "-g"], &elf);
     let contents = fs::read(&elf).unwrap();
-    let (start, size) = {
-        use object::{Object, ObjectSection};
+    let section = |name: &str| {
         let file = object::File::parse(&*contents).unwrap();
-        file.section_by_name(".debug_line")
-            .unwrap()
-            .file_range()
-            .unwrap()
+        let section = file.section_by_name(name).unwrap();
+        let (start, size) = section.file_range().unwrap();
+        usize::try_from(start).unwrap()..usize::try_from(start + size).unwrap()
     };
-    let start = usize::try_from(start).unwrap();
+    let start = section(".debug_line").start;
     // The version of the line table, after its length.
     let mut damaged = contents.clone();
     damaged[start + 4..start + 6].fill(0xff);
@@ -268,9 +270,102 @@ fn a_damaged_line_table_is_a_warning() {
     assert!(warning.contains("its line table is damaged"), "{warning}");
     assert!(!table.functions.is_empty());
     // No damage makes the reader panic.
-    for at in 0..usize::try_from(size).unwrap() {
-        let mut damaged = contents.clone();
-        damaged[start + at] ^= 0xff;
-        let _ = read_elf(&damaged);
+    for name in [".debug_line", ".debug_info", ".debug_abbrev"] {
+        for at in section(name) {
+            let mut damaged = contents.clone();
+            damaged[at] ^= 0xff;
+            let _ = read_elf(&damaged);
+        }
     }
+}
+
+/// A kernel of three blocks: line 3, then lines 4 and 5 in a branch, where line 9 of another function is inlined at line
+/// 5, and line 7 at the end. A second function has no lines.
+const PTX: &str = r#"
+.version 8.5
+.target sm_90
+.address_size 64
+.visible .entry kernel(.param .u64 kernel_param_0)
+{
+.reg .pred %p<2>;
+.reg .b32 %r<4>;
+.loc 1 3 1
+mov.u32 %r1, %tid.x;
+setp.gt.u32 %p1, %r1, 7;
+@%p1 bra $L__BB0_2;
+.loc 1 4 1
+mov.u32 %r2, 1;
+.loc 1 9 1, function_name $L__info_string0, inlined_at 1 5 1
+add.u32 %r3, %r2, 1;
+$L__BB0_2:
+.loc 1 7 1
+ret;
+}
+.visible .entry plain()
+{
+ret;
+}
+.file 1 "/src/kernel.cu"
+.section .debug_str
+{
+$L__info_string0:
+.b8 95,90,53,105,110,110,101,114,105,0
+}
+"#;
+
+#[test]
+fn lines_of_ptx_have_the_threads_of_their_blocks() {
+    let table = read_ptx(PTX.as_bytes(), "0f3c").unwrap();
+    let module = Module::parse(PTX).unwrap();
+    let counts = module.functions.iter().map(|function| {
+        let name = Kind::Ptx.record_name(function.symbol);
+        let counters = match function.symbol {
+            "kernel" => vec![64, 48, 64],
+            _ => vec![0],
+        };
+        assert_eq!(function.blocks.len(), counters.len());
+        let counts = FunctionCounts {
+            counters,
+            ..FunctionCounts::default()
+        };
+        ((name_ref(name.as_bytes()), function.hash), counts)
+    });
+    let counts = ProfileCounts {
+        version: Version::of_clang(22).unwrap(),
+        functions: counts.collect(),
+    };
+    let records = table
+        .functions
+        .iter()
+        .map(|function| function.record(&counts));
+    let found: BTreeMap<_, _> = records
+        .map(|record| {
+            let lines = &record.function.line_table.as_ref().unwrap().lines;
+            let lines = lines.iter().map(|it| it.line).zip(record.counts.lines);
+            let path = record.function.main_path().to_string();
+            let name = record.function.name.to_string();
+            (name, (path, record.counts.calls, lines.collect::<Vec<_>>()))
+        })
+        .collect();
+    let source = || "/src/kernel.cu".to_owned();
+    let kernel = vec![(3, 64), (4, 48), (5, 48), (7, 64)];
+    let expected = BTreeMap::from([
+        ("kernel".to_owned(), (source(), 64, kernel)),
+        ("_Z5inneri".to_owned(), (source(), 48, vec![(9, 48)])),
+        (
+            "plain".to_owned(),
+            ("without-lines-0f3c".to_owned(), 0, Vec::new()),
+        ),
+    ]);
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn ptx_that_is_not_known_is_an_error_with_its_line() {
+    let text = PTX.replace("bra $L__BB0_2", "bra $nowhere");
+    let error = read_ptx(text.as_bytes(), "0f3c").unwrap_err().to_string();
+    assert!(
+        error.contains("line 12") && error.contains("$nowhere"),
+        "{error}"
+    );
 }
