@@ -9,6 +9,7 @@ mod damage;
 mod labels;
 mod loads;
 mod names;
+mod ptx;
 mod setup;
 mod tools;
 

@@ -229,6 +229,21 @@ fn code_that_is_unloaded_keeps_its_counts() {
     assert_eq!(first, [(3 + 7, 64 * (3 + 7)), (5 + 13, 64 * (5 + 13))]);
 }
 
+/// A profile has counters of one size.
+#[test]
+fn counters_of_single_bytes_stay_alone() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = directory.path().join("data");
+    let program = Program::build(Stack::usual(), &[KERNELS], &["--counters=reached"], &[]);
+    run(&mut traced(&program.file, &data)).success().says(&[
+        "its executed instructions are not counted: its counters have one byte each",
+        "compile it with counters of 8 bytes",
+    ]);
+    let run = Traced::of(data);
+    assert!(run.counts.keys().all(|name| Kind::split(name).is_none()));
+    assert_eq!(run.counts["_Z8straightPi"].calls, 1);
+}
+
 /// All processes of a pool add to one file.
 #[test]
 fn pools_add_up() {

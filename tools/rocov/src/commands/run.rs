@@ -249,7 +249,7 @@ fn check_trace(arguments: &RunArguments) -> Result<()> {
     let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
     if arguments.gpu.is_none() && !is_set(MODEL_VARIABLE) {
         bail!(
-            "--trace counts what the modelled GPU executes, and this run is on the machine's own GPU: add --gpu model"
+            "--trace counts what the modelled GPU executes, and this run has none: give --gpu model too"
         );
     }
     let is_of_llvm = match arguments.drain {
