@@ -111,6 +111,11 @@ impl Session {
         &self.registry
     }
 
+    /// Records the reason why the GPU has stopped a kernel.
+    pub fn kernel_stopped(&mut self, reason: &str) {
+        self.registry.stopped(reason);
+    }
+
     /// Examines an executable that has just been frozen, and remembers its code objects. Reads nothing from
     /// the device.
     ///
@@ -130,6 +135,23 @@ impl Session {
     /// # Errors
     /// Fails if [`Session::loaded`] would.
     pub fn loaded_by(
+        &mut self,
+        device: &dyn Device,
+        executable: Executable,
+        loader: &dyn Fn() -> Option<PathBuf>,
+    ) -> Result<Outcome, DeviceError> {
+        if let Some(executions) = device.executions() {
+            // Nothing of it has run. The counts are those of other code that was there before.
+            let code_objects = device.code_objects(executable).unwrap_or_default();
+            code_objects
+                .iter()
+                .for_each(|it| executions.forget(it.segment));
+        }
+        self.examine(device, executable, loader)
+    }
+
+    /// Examines an executable that code in the file `loader` has loaded.
+    fn examine(
         &mut self,
         device: &dyn Device,
         executable: Executable,
@@ -501,5 +523,5 @@ fn walk_failed(error: DeviceError) -> Loss {
 
 /// Returns whether LLVM's drain for HIP knows the counters of a load.
 fn is_of_llvm(load: &Load) -> bool {
-    !load.has_copies() && !is_cuda(load.executable.0)
+    load.is_instrumented() && !load.has_copies() && !is_cuda(load.executable.0)
 }

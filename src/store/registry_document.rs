@@ -58,6 +58,7 @@ pub(super) fn document(
         hosts: hosts.iter().map(|it| host(it)).collect(),
         device_code: device_code(registry, layout),
         never_loaded: Vec::new(),
+        stops: registry.stops().iter().map(|it| it.to_string()).collect(),
     };
     Document {
         code_objects: distinct
@@ -94,7 +95,7 @@ pub(crate) fn code_object(elf: &ElfFacts, file: Option<String>) -> CodeObjectRec
         target: elf.target.clone(),
         size: elf.size,
         clang: elf.clang,
-        instrumented: elf.is_instrumented(),
+        instrumented: elf.is_counted(),
         file,
         kernels: elf.kernels.clone(),
         damage: elf.damage.clone(),

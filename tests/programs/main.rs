@@ -36,6 +36,7 @@ mod run_time;
 mod sample_report;
 mod sampled;
 mod settings;
+mod traced;
 mod two_gpus;
 mod uniformity;
 mod uninstrumented;

@@ -81,6 +81,8 @@ pub(crate) enum Event<'a> {
     CodeLoaded,
     /// `rocov_code_unloading`.
     CodeUnloading,
+    /// `rocov_kernel_stopped`, with its argument.
+    KernelStopped(*const c_char),
 }
 
 impl Event<'_> {
@@ -110,6 +112,7 @@ impl Event<'_> {
             Event::RangePop(domain) => (20, domain),
             Event::RangeStart(range) => (21, std::ptr::from_ref(range) as u64),
             Event::RangeEnd(number) => (22, number),
+            Event::KernelStopped(reason) => (23, reason as u64),
         }
     }
 
@@ -181,6 +184,7 @@ impl Event<'_> {
             // SAFETY: as for a queue.
             21 => Event::RangeStart(unsafe { &*(argument as *const NewRange) }),
             22 => Event::RangeEnd(argument),
+            23 => Event::KernelStopped(argument as *const c_char),
             _ => return None,
         })
     }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use modelgpu_amdgcn::code_object::Files;
 use modelgpu_amdgcn::memory::AddressSpace;
-use modelgpu_amdgcn::{Code, Statistics, Target};
+use modelgpu_amdgcn::{Code, Statistics, Target, Trace};
 use modelgpu_queue::gpu::{Gpu, Launch};
 use modelgpu_queue::{DispatchThreads, Fault, kernel};
 
@@ -89,12 +89,16 @@ impl Gpu for Device {
         Ok(done)
     }
 
+    fn trace(&self) -> Option<&Trace> {
+        self.model.trace.as_ref()
+    }
+
     fn watches_lds(&self) -> bool {
         self.model.config.watches_lds
     }
 
-    fn stopped(&self) {
-        drain::drain();
+    fn stopped(&self, reason: &str) {
+        drain::drain_after(&format!("GPU {} ({}): {reason}", self.index, self.target));
     }
 
     fn memory_fault(&self, address: u64) {

@@ -3,9 +3,9 @@
 use std::fmt::Arguments;
 use std::sync::atomic::AtomicBool;
 
-use modelgpu_amdgcn::Statistics;
 use modelgpu_amdgcn::code_object::Files;
 use modelgpu_amdgcn::memory::AddressSpace;
+use modelgpu_amdgcn::{Statistics, Trace};
 
 use crate::fault::Fault;
 
@@ -33,11 +33,16 @@ pub trait Gpu: Send + Sync {
     /// Fails if the kernel cannot start, or fails while it runs.
     fn run_kernel(&self, launch: &Launch<'_>) -> Result<Statistics, Fault>;
 
+    /// The place for the executions of each instruction. `None` if they are not counted.
+    fn trace(&self) -> Option<&Trace> {
+        None
+    }
+
     /// Returns whether the user asks for mistakes with LDS.
     fn watches_lds(&self) -> bool;
 
-    /// The queue has stopped at a fault that the program does not know yet. It may end the program.
-    fn stopped(&self);
+    /// The queue has stopped for this reason, which the program does not know yet. It may end the program.
+    fn stopped(&self, reason: &str);
 
     /// Reports a page fault at `address`, which the queue or a kernel accessed.
     fn memory_fault(&self, address: u64);
