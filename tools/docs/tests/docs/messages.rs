@@ -23,11 +23,14 @@ const SOURCES: [&str; 4] = [
     "tools/rocov/src",
 ];
 
-/// The sources whose texts other tests hold: the chapter on environment variables, and SQL.
-const OTHER_TEXTS: [&str; 3] = [
+/// The sources whose texts other tests hold: the code of counters in PTX, the chapter on environment variables, and SQL.
+const OTHER_TEXTS: [&str; 6] = [
+    "src/format/ptx/flush.rs",
+    "src/format/ptx/instrument.rs",
+    "src/format/ptx/records.rs",
     "src/settings/table.rs",
     "tools/rocov/src/commands/export/rocpd.rs",
-    "tools/rocov/src/commands/export/schema.rs",
+    "tools/rocov/src/commands/export/rocpd_schema.rs",
 ];
 
 /// The folder of the formats of reports: only its errors are messages.
@@ -536,6 +539,7 @@ const WITHOUT_STEP: [(&str, &[&str]); 3] = [
             "the loaded code objects are not known: {}",
             "{} failed ({}): {}",
             "{} has the contents of code object {}, not of the one in its name: {}",
+            "{} is not imported: {}",
             "{} is not on PATH: {}",
             "{} says: {}",
             "{}: {}; rocov ignores it",
