@@ -16,6 +16,7 @@ use super::gates::GateArguments;
 use crate::coverage::{By, Change, Gates, SourceTexts};
 use crate::data::labels::LabelPattern;
 use crate::dataset::RunCondition;
+use crate::profdata::CountKind;
 use crate::render::Format;
 
 /// The largest number of blocks of which one counts.
@@ -57,6 +58,11 @@ pub(crate) struct ReportArguments {
         conflicts_with_all = ["include", "exclude"]
     )]
     pub(crate) show: Option<Vec<PathBuf>>,
+
+    /// Report only counts of this kind: mapping (clang's counters, with a coverage mapping), trace (instructions that
+    /// the modelled GPU executed) or ptx (blocks of PTX)
+    #[arg(long, value_name = "KIND", hide_possible_values = true)]
+    pub(crate) counts: Option<CountKind>,
 
     /// Take the llvm-profdata and llvm-cov of this directory for profiles of a raw version that rocov does not know
     #[arg(long, value_name = "DIR")]

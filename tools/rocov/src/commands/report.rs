@@ -60,6 +60,9 @@ pub(crate) fn report(arguments: &ReportArguments) -> CommandResult {
     let mut merged = Warnings::printing(|warnings| {
         MergedProfiles::of_data(&mut matched, &data, &installed, warnings)
     })?;
+    if let Some(kind) = arguments.counts {
+        merged.select_kind(kind, &data)?;
+    }
     let absent = components.absent(|identity| merged.has(identity));
     print::warn(&absent);
     match options.scale {
