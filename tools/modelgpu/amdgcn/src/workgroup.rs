@@ -147,6 +147,11 @@ fn take_turn(
         if decoded.step.execute(wave) {
             continue;
         }
+        if let Some(dual) = &decoded.second {
+            dual.execute(wave, surroundings)
+                .map_err(|fault| (pc, fault))?;
+            continue;
+        }
         let instruction = &decoded.instruction;
         let Some(operation) = decoded.operation else {
             surroundings.instructions -= 1;
