@@ -283,6 +283,7 @@ impl Dispatch<'_> {
         for (number, wave) in waves.iter_mut().enumerate() {
             let first = number * lanes;
             wave.size = wave_size;
+            wave.all_lanes = wave_size.mask();
             wave.state = State::Running;
             wave.scc = false;
             wave.apertures = apertures;

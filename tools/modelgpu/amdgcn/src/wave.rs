@@ -25,7 +25,7 @@ impl WaveSize {
     }
 
     /// The mask of all lanes.
-    const fn mask(self) -> u64 {
+    pub(crate) const fn mask(self) -> u64 {
         u64::MAX >> (64 - self.lanes())
     }
 }
@@ -109,6 +109,8 @@ pub(crate) struct Wave {
     pub apertures: Apertures,
     pub place: Place,
     pub size: WaveSize,
+    /// The mask of all lanes: [`WaveSize::mask`], which most instructions need.
+    pub all_lanes: u64,
     /// The host's instructions for vector operations.
     pub simd: Simd,
     /// The wave waits at a barrier of the grid.
@@ -130,6 +132,7 @@ impl Wave {
             apertures: Apertures::default(),
             place: Place::default(),
             size: WaveSize::Wave64,
+            all_lanes: WaveSize::Wave64.mask(),
             simd,
             grid_wait: None,
         }
@@ -147,7 +150,7 @@ impl Wave {
     /// A register with a bit for each lane: one of 32 bits, or a pair.
     #[inline(always)]
     pub(crate) fn mask(&self, register: Operand) -> u64 {
-        self.pair(register) & self.size.mask()
+        self.pair(register) & self.all_lanes
     }
 
     /// Sets a register with a bit for each lane.

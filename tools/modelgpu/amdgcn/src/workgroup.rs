@@ -119,6 +119,7 @@ impl Workgroup {
 
 /// Executes until the turn is over, or until the wave waits or ends. Returns whether the wave seems to
 /// wait for another workgroup.
+#[inline(never)]
 fn take_turn(
     wave: &mut Wave,
     code: &mut Decoder,
