@@ -295,7 +295,7 @@ pub const SETTINGS: &[Setting] = &[
             "none: no model",
             "`rocov run --gpu`",
         ],
-        "Lists the modelled GPUs: 1 to 8 of the targets `gfx90a` and `gfx942`.",
+        "Lists the modelled GPUs: 1 to 8 of the targets `gfx90a`, `gfx942`, `gfx950` and `gfx1100`.",
     ),
     setting(
         "ROCOV_MODELGPU_BAR",

@@ -70,7 +70,15 @@ static inline HELPER u32 lane() {
 static inline HELPER u64 ballot(bool predicate) { return __builtin_amdgcn_ballot_w64(predicate); }
 #endif
 static inline HELPER u32 shuffle(u32 value, u32 from) {
+#if defined(__GFX11__) || defined(__GFX12__)
+  // RDNA permutes 32 lanes at a time. In a wave of 64, the value may be in the other half.
+  u32 across = __builtin_amdgcn_permlane64(static_cast<int>(value));
+  u32 here = __builtin_amdgcn_ds_bpermute(static_cast<int>(from * 4), static_cast<int>(value));
+  u32 there = __builtin_amdgcn_ds_bpermute(static_cast<int>(from * 4), static_cast<int>(across));
+  return (lane() ^ from) & 32 ? there : here;
+#else
   return __builtin_amdgcn_ds_bpermute(static_cast<int>(from * 4), static_cast<int>(value));
+#endif
 }
 static inline HELPER u32 first_lane(u32 value) {
   return __builtin_amdgcn_readfirstlane(static_cast<int>(value));

@@ -5,48 +5,9 @@
 typedef short short2_t __attribute__((ext_vector_type(2)));
 typedef u16 ushort2_t __attribute__((ext_vector_type(2)));
 
-#ifdef __AMDGCN__
-
-static inline HELPER int dot2(u32 a, u32 b, int c) {
-  return __builtin_amdgcn_sdot2(__builtin_bit_cast(short2_t, a), __builtin_bit_cast(short2_t, b),
-                                c, false);
-}
-static inline HELPER u32 dot2(u32 a, u32 b, u32 c) {
-  return __builtin_amdgcn_udot2(__builtin_bit_cast(ushort2_t, a), __builtin_bit_cast(ushort2_t, b),
-                                c, false);
-}
-static inline HELPER int dot2_limited(u32 a, u32 b, int c) {
-  return __builtin_amdgcn_sdot2(__builtin_bit_cast(short2_t, a), __builtin_bit_cast(short2_t, b),
-                                c, true);
-}
-static inline HELPER u32 dot2_limited(u32 a, u32 b, u32 c) {
-  return __builtin_amdgcn_udot2(__builtin_bit_cast(ushort2_t, a), __builtin_bit_cast(ushort2_t, b),
-                                c, true);
-}
-static inline HELPER int dot4(u32 a, u32 b, int c) {
-  return __builtin_amdgcn_sdot4(static_cast<int>(a), static_cast<int>(b), c, false);
-}
-static inline HELPER u32 dot4(u32 a, u32 b, u32 c) {
-  return __builtin_amdgcn_udot4(a, b, c, false);
-}
-static inline HELPER int dot4_limited(u32 a, u32 b, int c) {
-  return __builtin_amdgcn_sdot4(static_cast<int>(a), static_cast<int>(b), c, true);
-}
-static inline HELPER u32 dot4_limited(u32 a, u32 b, u32 c) {
-  return __builtin_amdgcn_udot4(a, b, c, true);
-}
-static inline HELPER int dot8(u32 a, u32 b, int c) {
-  return __builtin_amdgcn_sdot8(static_cast<int>(a), static_cast<int>(b), c, false);
-}
-static inline HELPER u32 dot8(u32 a, u32 b, u32 c) {
-  return __builtin_amdgcn_udot8(a, b, c, false);
-}
-static inline HELPER void add_atomically(half2 *place, half2 value) {
-  __builtin_amdgcn_global_atomic_fadd_v2f16(
-      (__attribute__((address_space(1))) half2 *)place, value);
-}
-
-#else
+#if defined(__GFX11__) || defined(__GFX12__)
+#define RDNA
+#endif
 
 // The exact sum of products of numbers with `bits` bits each.
 static inline HELPER i64 products(u32 a, u32 b, int bits, bool with_sign) {
@@ -68,6 +29,29 @@ static inline HELPER int limited(i64 sum) {
 static inline HELPER u32 limited_unsigned(i64 sum) {
   return static_cast<u32>(sum > 0xffffffffll ? 0xffffffffll : sum);
 }
+
+// RDNA has no instruction for the products of two numbers of 16 bits.
+#if defined(__AMDGCN__) && !defined(RDNA)
+
+static inline HELPER int dot2(u32 a, u32 b, int c) {
+  return __builtin_amdgcn_sdot2(__builtin_bit_cast(short2_t, a), __builtin_bit_cast(short2_t, b),
+                                c, false);
+}
+static inline HELPER u32 dot2(u32 a, u32 b, u32 c) {
+  return __builtin_amdgcn_udot2(__builtin_bit_cast(ushort2_t, a), __builtin_bit_cast(ushort2_t, b),
+                                c, false);
+}
+static inline HELPER int dot2_limited(u32 a, u32 b, int c) {
+  return __builtin_amdgcn_sdot2(__builtin_bit_cast(short2_t, a), __builtin_bit_cast(short2_t, b),
+                                c, true);
+}
+static inline HELPER u32 dot2_limited(u32 a, u32 b, u32 c) {
+  return __builtin_amdgcn_udot2(__builtin_bit_cast(ushort2_t, a), __builtin_bit_cast(ushort2_t, b),
+                                c, true);
+}
+
+#else
+
 static inline HELPER int dot2(u32 a, u32 b, int c) {
   return static_cast<int>(products(a, b, 16, true) + c);
 }
@@ -80,6 +64,53 @@ static inline HELPER int dot2_limited(u32 a, u32 b, int c) {
 static inline HELPER u32 dot2_limited(u32 a, u32 b, u32 c) {
   return limited_unsigned(products(a, b, 16, false) + c);
 }
+
+#endif
+
+#if defined(__AMDGCN__) && !defined(RDNA)
+
+static inline HELPER int dot4(u32 a, u32 b, int c) {
+  return __builtin_amdgcn_sdot4(static_cast<int>(a), static_cast<int>(b), c, false);
+}
+static inline HELPER u32 dot4(u32 a, u32 b, u32 c) {
+  return __builtin_amdgcn_udot4(a, b, c, false);
+}
+static inline HELPER int dot4_limited(u32 a, u32 b, int c) {
+  return __builtin_amdgcn_sdot4(static_cast<int>(a), static_cast<int>(b), c, true);
+}
+static inline HELPER u32 dot4_limited(u32 a, u32 b, u32 c) {
+  return __builtin_amdgcn_udot4(a, b, c, true);
+}
+static inline HELPER int dot8(u32 a, u32 b, int c) {
+  return __builtin_amdgcn_sdot8(static_cast<int>(a), static_cast<int>(b), c, false);
+}
+static inline HELPER u32 dot8(u32 a, u32 b, u32 c) {
+  return __builtin_amdgcn_udot8(a, b, c, false);
+}
+
+#elif defined(RDNA)
+
+static inline HELPER int dot4(u32 a, u32 b, int c) {
+  return __builtin_amdgcn_sudot4(true, static_cast<int>(a), true, static_cast<int>(b), c, false);
+}
+static inline HELPER u32 dot4(u32 a, u32 b, u32 c) {
+  return __builtin_amdgcn_udot4(a, b, c, false);
+}
+static inline HELPER int dot4_limited(u32 a, u32 b, int c) {
+  return __builtin_amdgcn_sudot4(true, static_cast<int>(a), true, static_cast<int>(b), c, true);
+}
+static inline HELPER u32 dot4_limited(u32 a, u32 b, u32 c) {
+  return __builtin_amdgcn_udot4(a, b, c, true);
+}
+static inline HELPER int dot8(u32 a, u32 b, int c) {
+  return __builtin_amdgcn_sudot8(true, static_cast<int>(a), true, static_cast<int>(b), c, false);
+}
+static inline HELPER u32 dot8(u32 a, u32 b, u32 c) {
+  return __builtin_amdgcn_udot8(a, b, c, false);
+}
+
+#else
+
 static inline HELPER int dot4(u32 a, u32 b, int c) {
   return static_cast<int>(products(a, b, 8, true) + c);
 }
@@ -98,8 +129,25 @@ static inline HELPER int dot8(u32 a, u32 b, int c) {
 static inline HELPER u32 dot8(u32 a, u32 b, u32 c) {
   return static_cast<u32>(products(a, b, 4, false) + c);
 }
-static inline HELPER void add_atomically(half2 *place, half2 value) { *place += value; }
 
+#endif
+
+#if defined(__AMDGCN__) && !defined(RDNA)
+static inline HELPER void add_atomically(half2 *place, half2 value) {
+  __builtin_amdgcn_global_atomic_fadd_v2f16(
+      (__attribute__((address_space(1))) half2 *)place, value);
+}
+#elif defined(RDNA)
+static inline HELPER void add_atomically(half2 *place, half2 value) {
+  u32 *word = reinterpret_cast<u32 *>(place);
+  u32 old = __atomic_load_n(word, __ATOMIC_RELAXED);
+  u32 sum;
+  do
+    sum = __builtin_bit_cast(u32, __builtin_bit_cast(half2, old) + value);
+  while (!__atomic_compare_exchange_n(word, &old, sum, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
+#else
+static inline HELPER void add_atomically(half2 *place, half2 value) { *place += value; }
 #endif
 
 __global__ void words(const u32 *a, const u32 *b, u32 *out, u32 n) {

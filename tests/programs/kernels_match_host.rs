@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::support::artifacts::{files_with_extension, repository};
 use crate::support::command::{limited, run};
-use crate::support::compile::{Counters, code_object, code_object_counting, host_oracle};
+use crate::support::compile::{
+    Counters, clang, code_object, code_object_counting, device_only, host_oracle, kernel_source,
+};
 use crate::support::gpu::{Stack, the_profile};
 use crate::support::profile::{Functions, functions, merge};
 use crate::support::spec::expand;
@@ -20,6 +22,71 @@ fn targets_of(level: usize) -> Vec<&'static str> {
         Ok("all") => TARGETS.to_vec(),
         _ => vec![TARGETS[level % TARGETS.len()]],
     }
+}
+
+/// A further target, for `amdgcn-run`: its name in messages, its processor, and clang's other flags.
+struct Variant {
+    name: &'static str,
+    processor: &'static str,
+    flags: &'static [&'static str],
+}
+
+const VARIANTS: [Variant; 5] = [
+    variant("gfx950", "gfx950", &[]),
+    variant("gfx9-4-generic", "gfx9-4-generic", &[]),
+    variant("gfx1100", "gfx1100", &[]),
+    variant("gfx1100-wave64", "gfx1100", &["-mwavefrontsize64"]),
+    variant("gfx11-generic", "gfx11-generic", &[]),
+];
+
+const fn variant(
+    name: &'static str,
+    processor: &'static str,
+    flags: &'static [&'static str],
+) -> Variant {
+    Variant {
+        name,
+        processor,
+        flags,
+    }
+}
+
+impl Variant {
+    fn is_rdna(&self) -> bool {
+        self.processor.starts_with("gfx11")
+    }
+
+    /// Returns whether a kernel is for this target: RDNA has no such matrix instructions, and one source
+    /// counts on waves of 64.
+    fn takes(&self, kernel: &str) -> bool {
+        match kernel {
+            "mfma" => !self.is_rdna(),
+            "wave" => !self.is_rdna() || self.name == "gfx1100-wave64",
+            _ => true,
+        }
+    }
+
+    fn object(&self, kernel: &str, level: &str) -> PathBuf {
+        // The first version with generic targets.
+        const VERSION: u8 = 6;
+        device_only(clang(), &[self.processor], VERSION)
+            .arguments([level])
+            .arguments(self.flags.iter().copied())
+            .counting()
+            .source(kernel_source(kernel))
+            .output(&format!("{kernel}.{}{level}", self.name))
+    }
+}
+
+/// The further targets of a kernel at the level with this number: one of them, in turn, unless
+/// `ROCOV_TEST_LEVELS` is `all`.
+fn variants_of(kernel: &str, level: usize) -> Vec<&'static Variant> {
+    let all: Vec<_> = VARIANTS.iter().filter(|it| it.takes(kernel)).collect();
+    if std::env::var("ROCOV_TEST_LEVELS").is_ok_and(|it| it == "all") {
+        return all;
+    }
+    let place = COMPARED.iter().position(|it| *it == kernel);
+    vec![all[(place.unwrap_or_default() + level) % all.len()]]
 }
 
 macro_rules! kernels_match_host {
@@ -101,6 +168,17 @@ fn matches_host(name: &str) {
                 let what = format!("{name} {level} on {target} with {counters:?} counters");
                 assert_same(&what, &device, &host);
             }
+        }
+        for variant in variants_of(name, number) {
+            let directory = fresh(directory.path(), variant.name);
+            let object = variant.object(name, level);
+            let stack = Stack::Interpreter;
+            let device = on_device(&object, variant.name, stack, &spec, &directory);
+            assert_same(
+                &format!("{name} {level} on {}", variant.name),
+                &device,
+                &host,
+            );
         }
     }
 }

@@ -200,7 +200,7 @@ pub(crate) fn device_header() -> PathBuf {
     repository("runtime/device/rocov_device.h")
 }
 
-fn kernel_source(name: &str) -> PathBuf {
+pub(crate) fn kernel_source(name: &str) -> PathBuf {
     repository("testdata/kernels")
         .join(name)
         .with_extension("hip")

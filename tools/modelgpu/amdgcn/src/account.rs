@@ -1,6 +1,8 @@
 //! The account of opcodes: those that the interpreter executes, and those that it refuses.
 
-use crate::execute::{Operation, resolve};
+use std::borrow::Cow;
+
+use crate::execute::{Operation, canonical, resolve};
 use crate::isa;
 use crate::target::Target;
 
@@ -17,7 +19,7 @@ pub enum Standing {
 }
 
 /// An opcode of an encoding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opcode {
     /// The encoding in the words of AMD's instruction set guides, such as `VOP3P`. The three
     /// segments of FLAT count as encodings.
@@ -26,6 +28,8 @@ pub struct Opcode {
     pub number: u16,
     /// The mnemonic without an encoding suffix such as `_e64`.
     pub mnemonic: &'static str,
+    /// The name of the operation: CDNA's mnemonic for what RDNA has under another one.
+    pub operation: Cow<'static, str>,
     /// The interpreter's treatment.
     pub standing: Standing,
 }
@@ -37,6 +41,7 @@ pub fn opcodes(target: Target) -> Vec<Opcode> {
             encoding,
             number,
             mnemonic,
+            operation: canonical(mnemonic),
             standing: match resolve(mnemonic, target) {
                 Some(Operation::Refused(reason)) => Standing::Refused(reason),
                 Some(_) => Standing::Executed,

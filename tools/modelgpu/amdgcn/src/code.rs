@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::error::Fault;
-use crate::execute::{GridBarriers, Operation, Simd, Step, resolve};
+use crate::execute::{Dual, GridBarriers, Operation, Simd, Step, resolve};
 use crate::isa::{Instruction, decode};
 use crate::memory::View;
 use crate::target::Target;
@@ -54,7 +54,7 @@ pub(crate) struct Decoder {
 }
 
 struct Entry {
-    words: [u32; 2],
+    words: [u32; 3],
     /// The dispatch that last compared `words` with memory.
     verified: u64,
     /// The entry of the instruction behind this one, once it is known.
@@ -67,6 +67,8 @@ pub(crate) struct Decoded {
     pub step: Step,
     pub instruction: Instruction,
     pub operation: Option<&'static Operation>,
+    /// The instruction is a dual one: both its parts. The fields above are the first one's.
+    pub second: Option<Box<Dual>>,
     /// The wave looks at memory that other workgroups or the host may write, as one that waits for
     /// them does again and again.
     pub polls: bool,
@@ -135,6 +137,13 @@ impl Code {
     }
 }
 
+impl Decoded {
+    fn mnemonics(&self) -> impl Iterator<Item = &'static str> {
+        let second = self.instruction.second.map(|second| second.mnemonic);
+        std::iter::once(self.instruction.mnemonic).chain(second)
+    }
+}
+
 impl Decoder {
     fn new(target: Target, simd: Simd) -> Self {
         Self {
@@ -177,7 +186,7 @@ impl Decoder {
         self.entries
             .iter()
             .filter(|entry| entry.verified == self.dispatch)
-            .map(|entry| entry.decoded.instruction.mnemonic)
+            .flat_map(|entry| entry.decoded.mnemonics())
     }
 
     /// The instruction with an index that [`Decoder::fetch`] or [`Decoder::following`] returned.
@@ -247,9 +256,9 @@ impl Decoder {
             return Err(fault);
         }
         let first = memory.load(pc, 4).map_err(|_| fault)? as u32;
-        // The last instruction of a region has no second dword.
-        let second = memory.load(pc.wrapping_add(4), 4).unwrap_or(0) as u32;
-        let words = [first, second];
+        // The last instruction of a region may have no further dword.
+        let mut word = |offset| memory.load(pc.wrapping_add(offset), 4).unwrap_or(0) as u32;
+        let words = [first, word(4), word(8)];
         let index = self.pages[page][slot];
         if index != VACANT && self.entries[index as usize].words == words {
             self.entries[index as usize].verified = self.dispatch;
@@ -263,15 +272,19 @@ impl Decoder {
             })?;
         let operation = resolve(instruction.mnemonic, self.target);
         let sleeps = matches!(instruction.mnemonic, "s_sleep" | "ds_gws_barrier");
+        let is_dual = instruction.second.is_some();
         let decoded = Decoded {
             step: operation
-                .filter(|_| !sleeps)
+                .filter(|_| !sleeps && !is_dual)
                 .map_or(Step::Other, |operation| {
                     Step::new(operation, &instruction, self.simd)
                 }),
             instruction,
             operation,
-            polls: polls(first, self.target),
+            polls: instruction.coherent,
+            second: instruction
+                .second()
+                .map(|second| Box::new(Dual::new(instruction, second, self.target, self.simd))),
             sleeps,
         };
         self.entries.push(Entry {
@@ -291,15 +304,4 @@ impl Decoder {
             tally.reach(pc, index);
         }
     }
-}
-
-/// Returns whether an instruction that begins with `word` is a flat or global access that goes
-/// around the caches (a volatile or atomic load), or an atomic that returns the old value.
-fn polls(word: u32, target: Target) -> bool {
-    const FLAT: u32 = 0x37;
-    const SCRATCH: u32 = 1;
-    let is_shared = word >> 26 == FLAT && word >> 14 & 3 != SCRATCH;
-    // GLC, or SC0 on gfx942, which also has SC1.
-    let coherent = word >> 16 & 1 == 1 || target != Target::Gfx90a && word >> 25 & 1 == 1;
-    is_shared && coherent
 }

@@ -9,7 +9,7 @@ use crate::target::Target;
 pub struct ComputeUnits {
     /// Accelerator complexes (XCCs), at least 1.
     pub xccs: u32,
-    /// Shader engines in an XCC, at most 8. Each engine has one shader array.
+    /// Shader arrays in an XCC. On CDNA, a shader engine has one; on RDNA 3, it has two.
     pub engines_per_xcc: u32,
     /// Compute units in an XCC. Engines differ by at most one unit and have at most 16.
     pub units_per_xcc: u32,
@@ -18,7 +18,8 @@ pub struct ComputeUnits {
 }
 
 impl ComputeUnits {
-    /// The parts of an MI210 (gfx90a), of an MI300X (gfx942) and of an MI350X (gfx950).
+    /// The parts of an MI210 (gfx90a), of an MI300X (gfx942), of an MI350X (gfx950) and of an RX 7900 XTX
+    /// (gfx1100).
     pub(crate) const fn of(target: Target) -> Self {
         match target {
             Target::Gfx90a => Self {
@@ -38,6 +39,13 @@ impl ComputeUnits {
                 engines_per_xcc: 4,
                 units_per_xcc: 32,
                 simds_per_unit: 4,
+            },
+            // Six engines have two arrays each. An array counts as an engine here.
+            Target::Gfx1100 => Self {
+                xccs: 1,
+                engines_per_xcc: 12,
+                units_per_xcc: 96,
+                simds_per_unit: 2,
             },
         }
     }
@@ -95,6 +103,17 @@ impl Place {
     /// other fields are 0: there is one pipe, one shader array in an engine and one queue at a time.
     pub(crate) const fn hw_id(self) -> u32 {
         self.slot | self.simd << 4 | self.unit << 8 | self.engine << 13
+    }
+
+    /// HW_ID1 of RDNA 3: WAVE_ID in bits 0 to 4, SIMD_ID in 8 and 9, WGP_ID in 10 to 13, SA_ID in 16,
+    /// SE_ID in 18 to 20. Two units make a workgroup processor, which counts their SIMDs together.
+    pub(crate) const fn hw_id1(self) -> u32 {
+        let simd = self.unit % 2 * 2 + self.simd;
+        self.slot
+            | simd << 8
+            | (self.unit / 2) << 10
+            | (self.engine % 2) << 16
+            | (self.engine / 2) << 18
     }
 
     /// XCC_ID: the XCC in bits 0 to 3. Other bits are 0.

@@ -1,6 +1,7 @@
 //! Runs a kernel dispatch: splits the grid into workgroups and gives each wave the initial
 //! registers of the hardware (LLVM's AMDGPUUsage, "Initial Kernel Execution State").
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -119,7 +120,7 @@ pub fn dispatch(
             .next_multiple_of(code.target().lds_granule()),
         simd: code.simd(),
         items: (0..items as usize)
-            .step_by(LANES)
+            .step_by(descriptor.wave_size().lanes())
             .map(|first| item_ids(packet.workgroup_size, first))
             .collect(),
     };
@@ -210,7 +211,7 @@ impl Dispatch<'_> {
     /// The most workgroups that the hardware holds at once, by waves and LDS.
     pub(crate) fn capacity(&self) -> u64 {
         let items: u32 = self.packet.workgroup_size.iter().product();
-        let waves = items.div_ceil(LANES as u32);
+        let waves = items.div_ceil(self.descriptor.wave_size().lanes() as u32);
         let by_waves = WAVES_OF_UNIT / waves;
         let by_lds = self
             .target
@@ -278,10 +279,14 @@ impl Dispatch<'_> {
             private: self.context.private_aperture,
         };
         let units = self.target.compute_units();
+        let wave_size = self.descriptor.wave_size();
+        let lanes = wave_size.lanes();
         let waves = &mut workgroup.waves;
-        waves.resize_with(items.div_ceil(LANES), || Wave::new(self.simd));
+        waves.resize_with(items.div_ceil(lanes), || Wave::new(self.simd));
         for (number, wave) in waves.iter_mut().enumerate() {
-            let first = number * LANES;
+            let first = number * lanes;
+            wave.size = wave_size;
+            wave.all_lanes = wave_size.mask();
             wave.state = State::Running;
             wave.scc = false;
             wave.apertures = apertures;
@@ -295,8 +300,8 @@ impl Dispatch<'_> {
                 .packet
                 .kernel_object
                 .wrapping_add_signed(self.descriptor.entry_offset);
-            let active = (items - first).min(LANES);
-            wave.set_pair(Operand::EXEC, u64::MAX >> (LANES - active));
+            let active = (items - first).min(lanes);
+            wave.set_mask(Operand::EXEC, u64::MAX >> (LANES - active));
             // Most workgroups are whole.
             wave.vectors[0] = match self.items.get(number) {
                 Some(ids) if size == self.packet.workgroup_size => *ids,
@@ -315,12 +320,12 @@ impl Dispatch<'_> {
     /// Sets the user SGPRs that the descriptor enables, then the system SGPRs. Returns their number.
     fn set_scalars(&self, group: [u32; 3], wave: &mut Wave) -> usize {
         let descriptor = &self.descriptor;
-        let mut next = 0;
+        let next = Cell::new(0);
         let mut push = |enabled: bool, words: &[u32]| {
             if enabled {
                 for word in words {
-                    wave.set_word(Operand::scalar(next), *word);
-                    next += 1;
+                    wave.set_word(Operand::scalar(next.get()), *word);
+                    next.set(next.get() + 1);
                 }
             }
         };
@@ -348,6 +353,9 @@ impl Dispatch<'_> {
         for _ in 0..descriptor.kernarg_preload_length {
             push(true, &[0]);
         }
+        while next.get() < descriptor.user_sgprs() {
+            push(true, &[0]);
+        }
         for (dimension, id) in group.into_iter().enumerate() {
             push(descriptor.workgroup_id(dimension), &[id]);
         }
@@ -355,7 +363,7 @@ impl Dispatch<'_> {
         let has_wave_offset =
             descriptor.private_segment() && !self.target.has_architected_flat_scratch();
         push(has_wave_offset, &[0]);
-        next as usize
+        next.get() as usize
     }
 
     /// Tells of the mistakes with LDS that the workgroup's watch has seen since the last call.

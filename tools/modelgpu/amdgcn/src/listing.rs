@@ -7,6 +7,8 @@ use crate::isa::{Instruction, Operand};
 pub struct Listed {
     /// The mnemonic without an encoding suffix such as `_e64`.
     pub mnemonic: &'static str,
+    /// The mnemonic of the second of a dual instruction, whose operands follow the first one's.
+    pub second: Option<&'static str>,
     /// Size in bytes: 4 or 8.
     pub size: u8,
     /// The operands' codes: result, second result (a carry or a mask), three sources. For buffers:
@@ -33,11 +35,16 @@ impl From<Instruction> for Listed {
             true => [dst, src[0], sdst, src[2], Operand::NONE],
             false => [dst, sdst, src[0], src[1], src[2]],
         };
+        let second = instruction.second.map_or([Operand::NONE; 3], |second| {
+            [second.dst, second.src[0], second.src[1]]
+        });
         Self {
             mnemonic: instruction.mnemonic,
+            second: instruction.second.map(|second| second.mnemonic),
             size: instruction.size,
             operands: operands
                 .into_iter()
+                .chain(second)
                 .filter(|operand| *operand != Operand::NONE)
                 .map(|operand| operand.0)
                 .collect(),

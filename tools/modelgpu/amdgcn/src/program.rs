@@ -227,7 +227,7 @@ impl Program {
         for range in &self.object.code {
             let mut pc = range.start;
             while pc + 4 <= range.end {
-                let decoded = decode([word(pc), word(pc + 4)], self.object.target);
+                let decoded = decode([word(pc), word(pc + 4), word(pc + 8)], self.object.target);
                 let size = decoded.as_ref().map_or(4, |instruction| instruction.size);
                 let result = decoded.map(Listed::from).map_err(|error| error.words);
                 listing.push((pc, result));

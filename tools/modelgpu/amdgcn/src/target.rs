@@ -14,6 +14,8 @@ pub enum Target {
     Gfx942,
     /// MI350 series.
     Gfx950,
+    /// Radeon RX 7900 and PRO W7900 series.
+    Gfx1100,
 }
 
 /// Targets with one set of encodings.
@@ -21,6 +23,8 @@ pub enum Target {
 pub(crate) enum Generation {
     /// GCN 5 and CDNA.
     Gfx9,
+    /// RDNA 3.
+    Gfx11,
 }
 
 /// A processor name that is not among [`Target::ALL`].
@@ -30,7 +34,7 @@ pub struct UnknownTarget(pub String);
 
 impl Target {
     /// Every modelled processor.
-    pub const ALL: [Self; 3] = [Self::Gfx90a, Self::Gfx942, Self::Gfx950];
+    pub const ALL: [Self; 4] = [Self::Gfx90a, Self::Gfx942, Self::Gfx950, Self::Gfx1100];
 
     /// The processor's name as compilers and the HSA runtime spell it.
     pub fn name(self) -> &'static str {
@@ -38,6 +42,7 @@ impl Target {
             Self::Gfx90a => "gfx90a",
             Self::Gfx942 => "gfx942",
             Self::Gfx950 => "gfx950",
+            Self::Gfx1100 => "gfx1100",
         }
     }
 
@@ -53,10 +58,13 @@ impl Target {
     pub fn from_elf_flags(flags: u32) -> Option<Self> {
         /// Code that is common to gfx942 and gfx950.
         const GFX9_4_GENERIC: u32 = 0x5f;
+        /// Code that is common to all of RDNA 3.
+        const GFX11_GENERIC: u32 = 0x54;
         match flags & 0xff {
             0x3f => Some(Self::Gfx90a),
             0x4c | GFX9_4_GENERIC => Some(Self::Gfx942),
             0x4f => Some(Self::Gfx950),
+            0x41 | GFX11_GENERIC => Some(Self::Gfx1100),
             _ => None,
         }
     }
@@ -65,13 +73,14 @@ impl Target {
     pub(crate) fn generation(self) -> Generation {
         match self {
             Self::Gfx90a | Self::Gfx942 | Self::Gfx950 => Generation::Gfx9,
+            Self::Gfx1100 => Generation::Gfx11,
         }
     }
 
     /// The most bytes of LDS of a workgroup.
     pub const fn max_lds(self) -> u32 {
         match self {
-            Self::Gfx90a | Self::Gfx942 => 64 * 1024,
+            Self::Gfx90a | Self::Gfx942 | Self::Gfx1100 => 64 * 1024,
             Self::Gfx950 => 160 * 1024,
         }
     }
@@ -79,7 +88,7 @@ impl Target {
     /// The unit in which the hardware allots LDS, in bytes (LLVM's AMDGPUUsage, GRANULATED_LDS_SIZE).
     pub(crate) const fn lds_granule(self) -> u32 {
         match self {
-            Self::Gfx90a | Self::Gfx942 => 512,
+            Self::Gfx90a | Self::Gfx942 | Self::Gfx1100 => 512,
             Self::Gfx950 => 1280,
         }
     }

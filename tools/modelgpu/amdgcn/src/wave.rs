@@ -1,4 +1,4 @@
-//! A wave of 64 work-items: its registers and its scratch memory.
+//! A wave of up to 64 work-items: its registers and its scratch memory.
 
 use crate::compute_units::Place;
 use crate::execute::value::Kind;
@@ -6,8 +6,29 @@ use crate::execute::{GridWait, Simd};
 use crate::isa::{Operand, inline_constant};
 use crate::registers::RegisterFile;
 
-/// Work-items of a wave. Both targets run wave64 only.
+/// The lanes of every register. In a wave of 32 work-items, the upper half is never active.
 pub(crate) const LANES: usize = 64;
+
+/// The work-items of a wave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaveSize {
+    Wave32,
+    Wave64,
+}
+
+impl WaveSize {
+    pub(crate) const fn lanes(self) -> usize {
+        match self {
+            Self::Wave32 => 32,
+            Self::Wave64 => 64,
+        }
+    }
+
+    /// The mask of all lanes.
+    pub(crate) const fn mask(self) -> u64 {
+        u64::MAX >> (64 - self.lanes())
+    }
+}
 
 /// One vector register: 32 bits for each lane.
 pub(crate) type Words = [u32; LANES];
@@ -87,6 +108,9 @@ pub(crate) struct Wave {
     pub scratch: Scratch,
     pub apertures: Apertures,
     pub place: Place,
+    pub size: WaveSize,
+    /// The mask of all lanes: [`WaveSize::mask`], which most instructions need.
+    pub all_lanes: u64,
     /// The host's instructions for vector operations.
     pub simd: Simd,
     /// The wave waits at a barrier of the grid.
@@ -107,6 +131,8 @@ impl Wave {
             scratch: Scratch::default(),
             apertures: Apertures::default(),
             place: Place::default(),
+            size: WaveSize::Wave64,
+            all_lanes: WaveSize::Wave64.mask(),
             simd,
             grid_wait: None,
         }
@@ -114,11 +140,31 @@ impl Wave {
 
     /// The lanes that execute, bit n for lane n.
     pub(crate) fn exec(&self) -> u64 {
-        self.pair(Operand::EXEC)
+        self.mask(Operand::EXEC)
     }
 
     pub(crate) fn vcc(&self) -> u64 {
-        self.pair(Operand::VCC)
+        self.mask(Operand::VCC)
+    }
+
+    /// A register with a bit for each lane: one of 32 bits, or a pair.
+    #[inline(always)]
+    pub(crate) fn mask(&self, register: Operand) -> u64 {
+        self.pair(register) & self.all_lanes
+    }
+
+    /// Sets a register with a bit for each lane.
+    #[inline(always)]
+    pub(crate) fn set_mask(&mut self, register: Operand, value: u64) {
+        match self.size {
+            WaveSize::Wave32 => self.set_word(register, value as u32),
+            WaveSize::Wave64 => self.set_pair(register, value),
+        }
+    }
+
+    /// The lane with a number, of which as many bits count as the wave's size has.
+    pub(crate) fn lane_number(&self, number: usize) -> usize {
+        number % self.size.lanes()
     }
 
     pub(crate) fn m0(&self) -> u32 {

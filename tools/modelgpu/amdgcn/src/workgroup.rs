@@ -124,6 +124,7 @@ impl Workgroup {
 
 /// Executes until the turn is over, or until the wave waits or ends. Returns whether the wave seems to
 /// wait for another workgroup. Counts the executions if the dispatch is `TRACED`.
+#[inline(never)]
 fn take_turn<const TRACED: bool>(
     wave: &mut Wave,
     code: &mut Decoder,
@@ -155,6 +156,11 @@ fn take_turn<const TRACED: bool>(
         surroundings.instructions += 1;
         wave.pc = next;
         if decoded.step.execute(wave) {
+            continue;
+        }
+        if let Some(dual) = &decoded.second {
+            dual.execute(wave, surroundings)
+                .map_err(|fault| (pc, fault))?;
             continue;
         }
         let instruction = &decoded.instruction;

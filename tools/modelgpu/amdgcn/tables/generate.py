@@ -142,6 +142,99 @@ GFX9 = {
 }
 
 
+GFX11_NULL = 0x7C
+GFX11_VOP3 = 0xD4000000 | 4
+GFX11_VOP3_SDST_VCC = GFX11_VOP3 | VCC << 8
+GFX11_VOP3P = 0xCC000000 | 4
+
+
+def gfx11_flat_probes(segment):
+    """The probes of a segment; scratch also has a bit for a vector address."""
+    base = 0xDC000000 | segment << 16
+    saddr = GFX11_NULL << 16
+    vector = 1 << 23 if segment == 1 else 0
+    return [
+        lambda op: (base | op << 18, 2 | 4 << 8 | saddr | vector | 6 << 24),
+        lambda op: (base | op << 18, 2 | 4 << 8 | saddr | vector),
+        lambda op: (base | op << 18, 2 | saddr | vector | 6 << 24),
+        lambda op: (base | op << 18, saddr | 6 << 24),
+        lambda op: (base | op << 18, saddr | 4 << 8),
+    ]
+
+
+# The encodings of scalar instructions and the 32-bit ones of vector instructions have the layout of
+# gfx9.
+GFX11 = {name: GFX9[name] for name in (
+    "SOP2", "SOPK", "SOP1", "SOPC", "SOPP", "VOP2", "VOP1", "VOPC")}
+GFX11.update({
+    "SMEM": (256, [
+        lambda op: (0xF4000000 | op << 18 | 8 << 6 | 2, GFX11_NULL << 25 | 0x10),
+        lambda op: (0xF4000000 | op << 18, 0),
+        lambda op: (0xF4000000 | op << 18, GFX11_NULL << 25),
+    ]),
+    "VOP3": (1024, [
+        lambda op: (GFX11_VOP3 | op << 16, THREE_V),
+        lambda op: (GFX11_VOP3 | op << 16, TWO_V),
+        lambda op: (GFX11_VOP3 | op << 16, vop3_sources(vgpr(2))),
+        lambda op: (GFX11_VOP3_SDST_VCC | op << 16, THREE_V),
+        lambda op: (GFX11_VOP3_SDST_VCC | op << 16, vop3_sources(vgpr(2), vgpr(4), VCC)),
+        lambda op: (GFX11_VOP3 | op << 16, vop3_sources(vgpr(2), vgpr(4), 4)),
+        lambda op: (GFX11_VOP3 | op << 16, vop3_sources(vgpr(2), 4, 6)),
+        lambda op: (GFX11_VOP3 | op << 16, vop3_sources(2, 4)),
+        lambda op: (GFX11_VOP3 | op << 16, vop3_sources(vgpr(2), 4)),
+        # Comparisons that only write EXEC.
+        lambda op: (0xD4000000 | 0x7E | op << 16, TWO_V),
+        lambda op: (0xD4000000 | op << 16, 0),
+    ]),
+    "VOP3P": (128, [
+        lambda op: (GFX11_VOP3P | 1 << 14 | op << 16, THREE_V | VOP3P_ALL_HI),
+        lambda op: (GFX11_VOP3P | 1 << 14 | op << 16, TWO_V | VOP3P_ALL_HI),
+        lambda op: (GFX11_VOP3P | 1 << 14 | op << 16,
+                    vop3_sources(vgpr(16), vgpr(32), vgpr(48)) | VOP3P_ALL_HI),
+    ]),
+    # The other instruction is a product.
+    "VOPDX": (16, [
+        lambda op, own=own, literal=literal: (0xC8000000 | op << 22 | 3 << 17 | own << 9 | vgpr(2),
+                                              2 << 24 | 1 << 17 | 4 << 9 | vgpr(3)) + literal
+        for own in (1, 0) for literal in ((), (LITERAL,))
+    ]),
+    "VOPDY": (32, [
+        lambda op, own=own, literal=literal: (0xC8000000 | 3 << 22 | op << 17 | 1 << 9 | vgpr(2),
+                                              2 << 24 | 1 << 17 | own << 9 | vgpr(3)) + literal
+        for own in (4, 0) for literal in ((), (LITERAL,))
+    ]),
+    "DS": (256, [
+        lambda op: (0xD8000000 | op << 18, 1 | 2 << 8 | 4 << 16 | 6 << 24),
+        lambda op: (0xD8000000 | op << 18, 1 | 2 << 8),
+        lambda op: (0xD8000000 | op << 18, 1 | 2 << 8 | 4 << 16),
+        lambda op: (0xD8000000 | op << 18, 1 | 6 << 24),
+        lambda op: (0xD8000000 | op << 18, 1 | 2 << 8 | 6 << 24),
+        lambda op: (0xD8000000 | op << 18, 0),
+        lambda op: (0xD8020000 | op << 18, 1),
+        lambda op: (0xD8020000 | op << 18, 1 | 6 << 24),
+    ]),
+    "FLAT": (128, gfx11_flat_probes(0)),
+    "SCRATCH": (128, gfx11_flat_probes(1)),
+    "GLOBAL": (128, gfx11_flat_probes(2)),
+    "MUBUF": (256, [
+        lambda op: (0xE0000000 | op << 18, 2 | 4 << 8 | 1 << 16 | 1 << 22 | CONSTANT_ZERO << 24),
+        lambda op: (0xE0000000 | op << 18, 0),
+        lambda op: (0xE0000000 | op << 18, CONSTANT_ZERO << 24),
+        lambda op: (0xE0000000 | op << 18, 2 | 1 << 16 | 1 << 22 | CONSTANT_ZERO << 24),
+    ]),
+    "MTBUF": (16, [
+        lambda op: (0xE8000000 | 20 << 19 | op << 15,
+                    2 | 4 << 8 | 1 << 16 | 1 << 22 | CONSTANT_ZERO << 24),
+    ]),
+    # Of one, two and three dimensions.
+    "MIMG": (256, [
+        lambda op, dim=dim, mask=mask: (0xF0000000 | op << 18 | mask << 8 | dim << 2,
+                                        4 | 8 << 8 | 2 << 16 | 4 << 26)
+        for dim in (0, 1, 2) for mask in (15, 3, 1)
+    ]),
+})
+
+
 def disassemble(target, instructions):
     """The mnemonic of each instruction (a tuple of dwords), None if LLVM rejects it."""
     encoded = [b"".join(word.to_bytes(4, "little") for word in words) for words in instructions]
@@ -156,28 +249,33 @@ def disassemble(target, instructions):
         match = re.match(r"\s+(\S+).*encoding: \[([^\]]*)\]", line)
         if match:
             code = bytes(int(byte, 16) for byte in match.group(2).split(","))
-            names.setdefault(code, re.sub(r"_e(32|64)$", "", match.group(1)))
+            names.setdefault(code, line.partition(";")[0].strip())
     return [names.get(code) for code in encoded]
 
 
-def mnemonics(target, count, probes):
-    """{opcode: mnemonic} of one encoding."""
+def mnemonic(text):
+    return re.sub(r"_e(32|64)$", "", text.split()[0])
+
+
+def instructions(target, count, probes):
+    """{opcode: instruction} of one encoding."""
     found = {}
     for probe in probes:
         left = [op for op in range(count) if op not in found]
-        for op, name in zip(left, disassemble(target, [probe(op) for op in left])):
-            if name:
-                found[op] = name
+        for op, text in zip(left, disassemble(target, [probe(op) for op in left])):
+            if text:
+                found[op] = text
     return found
 
 
 # The fields of `Tables`.
 NAMES = ("SOP2", "SOPK", "SOP1", "SOPC", "SOPP", "SMEM", "VOP2", "VOP1", "VOPC", "VOP3", "VOP3P",
-         "DS", "FLAT", "SCRATCH", "GLOBAL", "MUBUF", "MTBUF", "MIMG")
+         "VOPDX", "VOPDY", "DS", "FLAT", "SCRATCH", "GLOBAL", "MUBUF", "MTBUF", "MIMG")
 
 # The targets of each generation, and its encodings.
 GENERATIONS = {
     "gfx9": (("gfx90a", "gfx942", "gfx950"), GFX9),
+    "gfx11": (("gfx1100",), GFX11),
 }
 
 
@@ -185,13 +283,44 @@ def rust_list(entries):
     return "&[" + "".join(f'({op}, "{name}"),' for op, name in sorted(entries)) + "]"
 
 
-def rust_table(targets, count, probes):
+def name(encoding, text):
+    """The mnemonic of an instruction in an encoding. A dual one has two plain mnemonics."""
+    halves = text.split(" :: ")
+    if encoding.startswith("VOPD"):
+        return mnemonic(halves[encoding == "VOPDY"]).replace("v_dual_", "v_")
+    return mnemonic(text)
+
+
+def rust_table(encoding, targets, count, probes):
     """The opcodes that all targets share, and those of each target."""
-    entries = [set(mnemonics(target, count, probes).items()) for target in targets]
+    entries = [{(op, name(encoding, text)) for op, text in instructions(target, count, probes).items()}
+               for target in targets]
     common = set.intersection(*entries)
     own = "".join(f"(Target::{target.capitalize()}, {rust_list(list_ - common)}),"
                   for target, list_ in zip(targets, entries) if list_ - common)
     return f"Table {{ common: {rust_list(common)}, own: &[{own}] }}"
+
+
+def halves(text):
+    """The operands that are halves of registers: bit 0 and 1 for sources, bit 3 for the result."""
+    operands = [part.split()[0] for part in text.split(None, 1)[1].split(",")]
+    # Comparisons that write EXEC have no result. Literals are no sources here.
+    result, *sources = [""] * ("_cmpx_" in text) + operands
+    sources = [operand for operand in sources if not re.match("vcc|0x", operand)]
+    is_half = [re.fullmatch(r"v\d+\.[lh]", operand) is not None for operand in [*sources[:2], result]]
+    return is_half[-1] << 3 | sum(half << place for place, half in enumerate(is_half[:-1]))
+
+
+def rust_halves(targets, encodings):
+    """The 32-bit vector instructions with halves of registers as operands: the highest bit of a
+    register's number tells which half."""
+    found = {}
+    for target in targets:
+        for encoding in ("VOP1", "VOP2", "VOPC"):
+            for text in instructions(target, *encodings[encoding]).values():
+                if re.search(r"v\d+\.[lh]", text):
+                    found[mnemonic(text)] = halves(text)
+    return "&[" + "".join(f'("{name}", {mask}),' for name, mask in sorted(found.items())) + "]"
 
 
 def generate():
@@ -205,9 +334,9 @@ def generate():
         for encoding in NAMES:
             table = "Table::EMPTY"
             if encoding in encodings:
-                table = rust_table(targets, *encodings[encoding])
+                table = rust_table(encoding, targets, *encodings[encoding])
             parts.append(f"{encoding.lower()}: {table},\n")
-        parts.append("};\n")
+        parts.append(f"halves: {rust_halves(targets, encodings)},\n}};\n")
     formatted = subprocess.run(["rustfmt", "--edition", "2024"], input="".join(parts),
                                capture_output=True, text=True, check=True)
     return formatted.stdout

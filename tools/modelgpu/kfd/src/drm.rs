@@ -8,7 +8,7 @@ use crate::abi::drm::{
 };
 use crate::config::Bar;
 use crate::dmabuf::{self, Buffer};
-use crate::gpu::{NS_PER_TICK, WAVE_SIZE, identity};
+use crate::gpu::{NS_PER_TICK, identity};
 use crate::memory::{Allocation, Backing};
 use crate::model::Model;
 use crate::sys::{Errno, PAGE};
@@ -115,8 +115,8 @@ fn device(model: &Model, gpu: usize) -> InfoDevice {
         external_rev: 0x3c,
         pci_rev: 1,
         family: identity.family,
-        shader_engines: units.engines_per_xcc,
-        shader_arrays_per_engine: 1,
+        shader_engines: units.engines_per_xcc / identity.arrays_per_engine,
+        shader_arrays_per_engine: identity.arrays_per_engine,
         counter_frequency: (1_000_000 / NS_PER_TICK) as u32,
         max_engine_clock: 1_700_000,
         max_memory_clock: 1_600_000,
@@ -138,7 +138,7 @@ fn device(model: &Model, gpu: usize) -> InfoDevice {
         vram_bit_width: 4096,
         harvest: [0; 2],
         gs_buffers: [0; 6],
-        wave_front_size: WAVE_SIZE,
+        wave_front_size: identity.wave_size,
         shader: [0; 7],
         cu_ao_bitmap: [0; 16],
         high_va_offset: 0xffff_8000_0000_0000,

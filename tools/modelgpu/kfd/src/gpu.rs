@@ -2,8 +2,6 @@
 
 use modelgpu_amdgcn::Target;
 
-/// Work-items in a wave.
-pub(crate) const WAVE_SIZE: u32 = 64;
 /// Resources of the global wave sync, as the driver reports them for a GPU with firmware for them.
 pub(crate) const GWS_RESOURCES: u32 = 64;
 /// The GPU's clock: ticks of 10 ns.
@@ -26,22 +24,60 @@ pub(crate) struct Identity {
     /// PCI device id. It must agree with `gfx_target_version`: the thunk of ROCr 5 has a table of
     /// ids and rejects a known id with another version.
     pub(crate) device_id: u32,
-    /// Family number in DRM's device info: AI, for Vega and all CDNA.
+    /// Family number in DRM's device info: 141 (AI) for Vega and all CDNA, 145 for the first RDNA 3.
     pub(crate) family: u32,
+    /// Work-items in a wave.
+    pub(crate) wave_size: u32,
+    /// Waves that a SIMD holds.
+    pub(crate) waves_per_simd: u32,
+    /// Shader arrays of a shader engine.
+    pub(crate) arrays_per_engine: u32,
+    /// Resources of the global wave sync.
+    pub(crate) gws_resources: u32,
+    /// The memory has error correction.
+    pub(crate) has_ecc: bool,
+    /// The caches from level 1 on, in KiB. A cache of level 2 belongs to an XCC.
+    pub(crate) caches: &'static [u64],
 }
 
-/// The identity of GPUs of this target.
+/// The identity of GPUs of this target: an MI210, MI300X, MI350X and RX 7900 XTX.
 pub(crate) fn identity(target: Target) -> Identity {
-    let (gfx_version, device_id) = match target {
-        // MI210, MI300X, MI350X.
-        Target::Gfx90a => (9_00_10, 0x740f),
-        Target::Gfx942 => (9_04_02, 0x74a1),
-        Target::Gfx950 => (9_05_00, 0x75a0),
-    };
-    Identity {
-        gfx_version,
-        device_id,
+    let cdna = Identity {
+        gfx_version: 9_00_10,
+        device_id: 0x740f,
         family: 141,
+        wave_size: 64,
+        waves_per_simd: 8,
+        arrays_per_engine: 1,
+        gws_resources: GWS_RESOURCES,
+        has_ecc: true,
+        caches: &[16, 8192],
+    };
+    match target {
+        Target::Gfx90a => cdna,
+        Target::Gfx942 => Identity {
+            gfx_version: 9_04_02,
+            device_id: 0x74a1,
+            caches: &[32, 4096, 262_144],
+            ..cdna
+        },
+        Target::Gfx950 => Identity {
+            gfx_version: 9_05_00,
+            device_id: 0x75a0,
+            caches: &[32, 4096, 262_144],
+            ..cdna
+        },
+        Target::Gfx1100 => Identity {
+            gfx_version: 11_00_00,
+            device_id: 0x744c,
+            family: 145,
+            wave_size: 32,
+            waves_per_simd: 16,
+            arrays_per_engine: 2,
+            gws_resources: 0,
+            has_ecc: false,
+            caches: &[32, 6144, 98_304],
+        },
     }
 }
 

@@ -169,8 +169,8 @@ fn cpu_node(tree: &mut Tree, config: &Config, host: Host) {
 
 /// Capability bits of a GPU node (`HSA_CAPABILITY` in the thunk's headers): queue sizes are powers of
 /// two 3, address watch 7, watch points 2^2 in bits 8 to 11, doorbell type 2 in bits 12 and 13,
-/// ASIC revision 1 in bits 22 to 25, SRAM ECC 26, SVM 27.
-const CAPABILITY: u64 = 1 << 3 | 1 << 7 | 2 << 8 | 2 << 12 | 1 << 22 | 1 << 26 | 1 << 27;
+/// ASIC revision 1 in bits 22 to 25, SVM 27. SRAM ECC has 26.
+const CAPABILITY: u64 = 1 << 3 | 1 << 7 | 2 << 8 | 2 << 12 | 1 << 22 | 1 << 27;
 
 fn gpu_node(tree: &mut Tree, config: &Config, index: usize) {
     let number = index + 1;
@@ -190,21 +190,24 @@ fn gpu_node(tree: &mut Tree, config: &Config, index: usize) {
                 u64::from(units.units() * units.simds_per_unit),
             ),
             ("mem_banks_count", 1),
-            ("caches_count", 2),
+            ("caches_count", identity.caches.len() as u64),
             ("io_links_count", peers.len() as u64),
             ("p2p_links_count", 0),
             ("cpu_core_id_base", 0),
             ("simd_id_base", u64::from(simd_id_base(index))),
-            ("max_waves_per_simd", 8),
+            ("max_waves_per_simd", u64::from(identity.waves_per_simd)),
             (
                 "lds_size_in_kb",
                 u64::from(config.gpus[index].max_lds() / 1024),
             ),
             ("gds_size_in_kb", 0),
-            ("num_gws", u64::from(gpu::GWS_RESOURCES)),
-            ("wave_front_size", u64::from(gpu::WAVE_SIZE)),
+            ("num_gws", u64::from(identity.gws_resources)),
+            ("wave_front_size", u64::from(identity.wave_size)),
             ("array_count", u64::from(units.engines())),
-            ("simd_arrays_per_engine", 1),
+            (
+                "simd_arrays_per_engine",
+                u64::from(identity.arrays_per_engine),
+            ),
             ("cu_per_simd_array", u64::from(units.units_per_engine())),
             ("simd_per_cu", u64::from(units.simds_per_unit)),
             ("max_slots_scratch_cu", 32),
@@ -225,7 +228,7 @@ fn gpu_node(tree: &mut Tree, config: &Config, index: usize) {
             ("max_engine_clk_fcompute", 1700),
             ("local_mem_size", 0),
             ("fw_version", 66),
-            ("capability", CAPABILITY),
+            ("capability", CAPABILITY | u64::from(identity.has_ecc) << 26),
             ("capability2", 0),
             ("debug_prop", 0),
             ("sdma_fw_version", 0x1c),
@@ -240,8 +243,8 @@ fn gpu_node(tree: &mut Tree, config: &Config, index: usize) {
     };
     tree.memory_bank(&node, heap, config.vram_bytes, 4096);
     tree.links(&node, number, &peers, config.xgmi);
-    for (number, (level, kib)) in [(1, 16), (2, 8192)].into_iter().enumerate() {
-        caches(tree, &node, index, number, level, kib);
+    for (number, kib) in identity.caches.iter().enumerate() {
+        caches(tree, &node, index, number, number as u64 + 1, *kib);
     }
 }
 
@@ -346,19 +349,22 @@ mod tests {
     }
 
     /// AMD's data sheets: an MI210 has 104 compute units, an MI300X 304 in 8 XCCs, an MI350X 256 in 8
-    /// XCCs, with 160 KiB of LDS. Each unit has 4 SIMDs. The engines are 8 in an MI210, and 4 in each XCC of an MI300X.
+    /// XCCs, with 160 KiB of LDS. Each unit has 4 SIMDs. An RX 7900 XTX has 96 units of 2 SIMDs, in two
+    /// arrays of each of 6 engines. The engines are 8 in an MI210, and 4 in each XCC of an MI300X.
     #[test]
     fn units_are_those_of_the_products() {
-        let files = files(&[("ROCOV_MODELGPU", "gfx90a,gfx942,gfx950")]);
+        let files = files(&[("ROCOV_MODELGPU", "gfx90a,gfx942,gfx950,gfx1100")]);
         for (name, values) in [
-            ("simd_count", [416, 1216, 1024]),
-            ("simd_per_cu", [4, 4, 4]),
-            ("array_count", [8, 32, 32]),
-            ("cu_per_simd_array", [13, 10, 8]),
-            ("num_xcc", [1, 8, 8]),
-            ("lds_size_in_kb", [64, 64, 160]),
+            ("simd_count", [416, 1216, 1024, 192]),
+            ("simd_per_cu", [4, 4, 4, 2]),
+            ("array_count", [8, 32, 32, 12]),
+            ("cu_per_simd_array", [13, 10, 8, 8]),
+            ("num_xcc", [1, 8, 8, 1]),
+            ("lds_size_in_kb", [64, 64, 160, 64]),
+            ("wave_front_size", [64, 64, 64, 32]),
+            ("device_id", [0x740f, 0x74a1, 0x75a0, 0x744c]),
         ] {
-            for (node, value) in ["1", "2", "3"].into_iter().zip(values) {
+            for (node, value) in ["1", "2", "3", "4"].into_iter().zip(values) {
                 assert_eq!(property(&files, node, name), value, "{name} of node {node}");
             }
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Targets the modelled GPU executes.
-const TARGETS: [&str; 3] = ["gfx90a", "gfx942", "gfx950"];
+const TARGETS: [&str; 4] = ["gfx90a", "gfx942", "gfx950", "gfx1100"];
 /// GPUs the modelled topology has room for.
 const MAX_GPUS: u32 = 8;
 /// The target of a plain `--gpu model`.

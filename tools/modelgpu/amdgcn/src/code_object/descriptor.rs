@@ -5,6 +5,7 @@
 //! The fields read here have the offsets of a kernel descriptor in it.
 
 use crate::memory::{Unmapped, View};
+use crate::wave::WaveSize;
 
 /// The fields that affect execution.
 #[derive(Clone, Copy, Debug)]
@@ -67,9 +68,23 @@ impl KernelDescriptor {
         self.property(6)
     }
 
+    /// The work-items of a wave. CDNA has no bit for it.
+    pub(crate) fn wave_size(&self) -> WaveSize {
+        match self.property(10) {
+            true => WaveSize::Wave32,
+            false => WaveSize::Wave64,
+        }
+    }
+
     /// Returns whether the kernel has scratch (COMPUTE_PGM_RSRC2).
     pub(crate) fn private_segment(&self) -> bool {
         self.rsrc2 & 1 == 1
+    }
+
+    /// The number of user SGPRs, behind which the system's begin. On gfx11, compilers ask for some that
+    /// nothing fills (LLVM's `hasUserSGPRInit16Bug`).
+    pub(crate) fn user_sgprs(&self) -> u32 {
+        self.rsrc2 >> 1 & 31
     }
 
     pub(crate) fn workgroup_id(&self, dimension: usize) -> bool {

@@ -1,10 +1,12 @@
 //! Branches, barriers, hardware registers, and instructions that order memory. The interpreter
 //! completes each access before the next instruction, so waits and cache operations do nothing.
 
+use super::scalar_memory::CYCLES;
 use super::value::Kind;
 use super::{Operation, Surroundings, scalar_source, unmodelled};
 use crate::error::Fault;
 use crate::isa::{Instruction, Operand};
+use crate::target::Generation;
 use crate::wave::{Mode, State, Wave};
 
 /// The bit of [`Wave::indexed`] that says that indexing is on.
@@ -17,6 +19,10 @@ pub(crate) enum Control {
     Barrier,
     Trap,
     SendMessage,
+    /// Sends a message and waits for the answer.
+    Ask,
+    /// Sets four bits of MODE, from this one on.
+    SetModeField(u32),
     Branch(Condition),
     GetPc,
     SetPc,
@@ -66,6 +72,21 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("s_dcache_discard_x2", control(Control::Nothing)),
     ("s_atc_probe", control(Control::Nothing)),
     ("s_atc_probe_buffer", control(Control::Nothing)),
+    ("s_clause", control(Control::Nothing)),
+    ("s_delay_alu", control(Control::Nothing)),
+    ("s_gl1_inv", control(Control::Nothing)),
+    ("s_set_inst_prefetch_distance", control(Control::Nothing)),
+    ("s_ttracedata_imm", control(Control::Nothing)),
+    ("s_wait_event", control(Control::Nothing)),
+    ("s_wait_idle", control(Control::Nothing)),
+    ("s_waitcnt_depctr", control(Control::Nothing)),
+    ("s_waitcnt_expcnt", control(Control::Nothing)),
+    ("s_waitcnt_lgkmcnt", control(Control::Nothing)),
+    ("s_waitcnt_vmcnt", control(Control::Nothing)),
+    ("s_waitcnt_vscnt", control(Control::Nothing)),
+    ("v_pipeflush", control(Control::Nothing)),
+    ("buffer_gl0_inv", control(Control::Nothing)),
+    ("buffer_gl1_inv", control(Control::Nothing)),
     ("ds_nop", control(Control::Nothing)),
     ("v_nop", control(Control::Nothing)),
     // The model has no exceptions that an instruction could clear.
@@ -79,6 +100,9 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("s_barrier", control(Control::Barrier)),
     ("s_trap", control(Control::Trap)),
     ("s_sendmsg", control(Control::SendMessage)),
+    ("s_sendmsg_rtn_b64", control(Control::Ask)),
+    ("s_round_mode", control(Control::SetModeField(0))),
+    ("s_denorm_mode", control(Control::SetModeField(4))),
     ("s_branch", branch(Condition::Always)),
     ("s_cbranch_scc0", branch(Condition::SccIs(false))),
     ("s_cbranch_scc1", branch(Condition::SccIs(true))),
@@ -153,12 +177,28 @@ impl Control {
             Self::Barrier => wave.state = State::AtBarrier,
             Self::Trap => return Err(Fault::Trap(instruction.immediate as u16)),
             Self::SendMessage => {
-                const MESSAGE: i32 = 0xf;
                 const INTERRUPT: i32 = 1;
-                if instruction.immediate & MESSAGE != INTERRUPT {
-                    return Err(unmodelled(instruction, "a message other than an interrupt"));
+                /// The wave needs its vector registers no more.
+                const DEALLOC_VGPRS: i32 = 3;
+                let is_rdna = surroundings.target.generation() != Generation::Gfx9;
+                let message = if is_rdna { 0xff } else { 0xf };
+                match instruction.immediate & message {
+                    INTERRUPT => (surroundings.interrupt)(wave.m0()),
+                    DEALLOC_VGPRS if is_rdna => {}
+                    _ => return Err(unmodelled(instruction, "a message other than an interrupt")),
                 }
-                (surroundings.interrupt)(wave.m0());
+            }
+            Self::Ask => {
+                const GET_REALTIME: u16 = 0x83;
+                // The message is in the field of a source.
+                if instruction.src[0].0 != GET_REALTIME {
+                    return Err(unmodelled(instruction, "a message other than for the time"));
+                }
+                wave.set_pair(instruction.dst, (surroundings.clock)());
+            }
+            Self::SetModeField(place) => {
+                let value = (instruction.immediate as u32 & 15) << place;
+                wave.mode = Mode(wave.mode.0 & !(15 << place) | value);
             }
             Self::Branch(condition) => {
                 if condition.holds(wave) {
@@ -177,15 +217,26 @@ impl Control {
             }
             Self::GetRegister => {
                 let field = RegisterField::of(instruction);
+                let is_gfx9 = surroundings.target.generation() == Generation::Gfx9;
                 let value = match field.register {
                     RegisterField::MODE => wave.mode.0,
-                    RegisterField::HW_ID => wave.place.hw_id(),
+                    RegisterField::HW_ID if is_gfx9 => wave.place.hw_id(),
+                    RegisterField::HW_ID1 if !is_gfx9 => wave.place.hw_id1(),
+                    RegisterField::SHADER_CYCLES if !is_gfx9 => {
+                        (surroundings.clock)().wrapping_mul(CYCLES) as u32 & 0xf_ffff
+                    }
                     RegisterField::XCC_ID if surroundings.target.has_xcc_id() => {
                         wave.place.xcc_id()
                     }
                     RegisterField::SH_MEM_BASES => {
                         let base = |aperture: u64| (aperture >> 48) as u32;
                         base(wave.apertures.shared) << 16 | base(wave.apertures.private)
+                    }
+                    _ if !is_gfx9 => {
+                        return Err(unmodelled(
+                            instruction,
+                            "a hardware register other than MODE, HW_ID1, SH_MEM_BASES and SHADER_CYCLES",
+                        ));
                     }
                     _ => {
                         return Err(unmodelled(
@@ -253,6 +304,10 @@ impl RegisterField {
     const MODE: u32 = 1;
     /// The wave's place in its XCC.
     const HW_ID: u32 = 4;
+    /// The wave's place, on RDNA 3.
+    const HW_ID1: u32 = 23;
+    /// The low 20 bits of a counter of cycles, on RDNA 3.
+    const SHADER_CYCLES: u32 = 29;
     /// Bits 63 to 48 of the apertures of scratch (low half) and of LDS (high half). clang before 16 reads them
     /// here (LLVM's `getSegmentAperture`).
     const SH_MEM_BASES: u32 = 15;

@@ -7,7 +7,7 @@ use super::vector::VectorStep;
 use super::{Operation, Simd, scalar_source, unmodelled};
 use crate::error::Fault;
 use crate::isa::Instruction;
-use crate::wave::{LANES, Wave};
+use crate::wave::{LANES, Wave, WaveSize, Words};
 
 #[derive(Clone, Copy)]
 pub(crate) enum LaneOperation {
@@ -17,6 +17,11 @@ pub(crate) enum LaneOperation {
     Read,
     /// Writes a scalar to a numbered lane, active or not.
     Write,
+    /// Each lane reads a lane of its row of 16, or of the other row of two, whose number two scalars
+    /// have.
+    Rows { crosses: bool },
+    /// Exchanges the halves of a wave of 64.
+    Halves,
     /// Counts the set bits below this lane in the low or high half of a mask, and adds to the
     /// count.
     CountBelow { high: bool },
@@ -30,6 +35,15 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("v_readfirstlane_b32", lane(LaneOperation::ReadFirst)),
     ("v_readlane_b32", lane(LaneOperation::Read)),
     ("v_writelane_b32", lane(LaneOperation::Write)),
+    (
+        "v_permlane16_b32",
+        lane(LaneOperation::Rows { crosses: false }),
+    ),
+    (
+        "v_permlanex16_b32",
+        lane(LaneOperation::Rows { crosses: true }),
+    ),
+    ("v_permlane64_b32", lane(LaneOperation::Halves)),
     (
         "v_mbcnt_lo_u32_b32",
         lane(LaneOperation::CountBelow { high: false }),
@@ -68,6 +82,36 @@ impl LaneOperation {
                 let value = scalar_source(instruction, 0, Kind::B32, wave)?;
                 wave.set_lane_at(instruction.dst, 0, lane, value as u32);
             }
+            Self::Rows { crosses } => {
+                let numbers =
+                    [1, 2].map(|place| scalar_source(instruction, place, Kind::B32, wave));
+                let [low, high] = numbers;
+                let numbers = low? & 0xffff_ffff | high? << 32;
+                // The bits of op_sel: inactive lanes are sources, and a lane without a source reads 0.
+                let fetches_inactive = instruction.modifiers.op_sel & 1 == 1;
+                let bound_control = instruction.modifiers.op_sel & 2 == 2;
+                let exec = wave.exec();
+                let values: Words = std::array::from_fn(|l| wave.lane(instruction.src[0], l));
+                for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
+                    let row = if crosses { lane & !15 ^ 16 } else { lane & !15 };
+                    let from = row + (numbers >> (4 * (lane & 15)) & 15) as usize;
+                    if fetches_inactive || exec >> from & 1 == 1 {
+                        wave.set_lane_at(instruction.dst, 0, lane, values[from]);
+                    } else if bound_control {
+                        wave.set_lane_at(instruction.dst, 0, lane, 0);
+                    }
+                }
+            }
+            Self::Halves => {
+                // A wave of 32 has no other half: nothing happens. EXEC counts for the result alone.
+                if wave.size == WaveSize::Wave64 {
+                    let exec = wave.exec();
+                    let values: Words = std::array::from_fn(|l| wave.lane(instruction.src[0], l));
+                    for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
+                        wave.set_lane_at(instruction.dst, 0, lane, values[lane ^ 32]);
+                    }
+                }
+            }
             Self::CountBelow { high } => {
                 for lane in 0..LANES {
                     if wave.exec() >> lane & 1 == 0 {
@@ -86,9 +130,10 @@ impl LaneOperation {
     }
 }
 
-/// The lane number in the second source, which uses 6 bits.
+/// The lane number in the second source, which uses as many bits as the wave needs.
 fn selected_lane(instruction: &Instruction, wave: &Wave) -> Result<usize, Fault> {
-    Ok(scalar_source(instruction, 1, Kind::B32, wave)? as usize % LANES)
+    let number = scalar_source(instruction, 1, Kind::B32, wave)? as usize;
+    Ok(wave.lane_number(number))
 }
 
 /// A 32-bit source in one lane: a vector register or a scalar operand.

@@ -3,10 +3,12 @@
 //! no test executes an entry.
 
 mod control;
+mod dual;
 mod float;
 mod grid;
 mod lane;
 mod memory;
+mod names;
 mod refused;
 mod scalar;
 mod scalar_memory;
@@ -23,8 +25,10 @@ use crate::memory::View;
 use crate::target::Target;
 use crate::wave::Wave;
 
+pub(crate) use dual::Dual;
 pub(crate) use grid::{GridBarriers, GridWait};
 pub(crate) use memory::{LdsWatch, PRIVATE_SEGMENT_BUFFER, Sighting, Span};
+pub(crate) use names::canonical;
 pub use simd::Simd;
 
 /// The semantics of a mnemonic.
@@ -79,7 +83,7 @@ pub(crate) fn resolve(mnemonic: &str, target: Target) -> Option<&'static Operati
                 .map(|(mnemonic, operation)| (*mnemonic, operation))
                 .collect()
         })
-        .get(mnemonic)
+        .get(&*canonical(mnemonic))
         .copied()
 }
 

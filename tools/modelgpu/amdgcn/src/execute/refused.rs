@@ -2,7 +2,7 @@
 //! emits none of them.
 
 use super::Operation;
-use crate::target::Target;
+use crate::target::{Generation, Target};
 
 const FORKS: Operation = Operation::Refused("forks the lanes of a wave, which Clang never does");
 const HANDLER: Operation = Operation::Refused("belongs to trap handlers");
@@ -33,6 +33,31 @@ const TRANSPOSED: Operation =
 const THREE_TO_LDS: Operation =
     Operation::Refused("copies three dwords of each lane to LDS, in a layout that the model lacks");
 
+const RDNA_IMAGE: Operation = Operation::Refused(
+    "accesses an image or a typed buffer in RDNA's formats, which the model lacks",
+);
+const RDNA_BUFFER: Operation =
+    Operation::Refused("accesses a buffer by a resource of RDNA, which the model lacks");
+const RDNA_MATRIX: Operation =
+    Operation::Refused("multiplies matrices in RDNA's layouts, which the model lacks");
+const RDNA_SEMAPHORE: Operation =
+    Operation::Refused("waits for a resource that the driver has on CDNA only");
+const DIRECTX: Operation = Operation::Refused("multiplies by the rules of DirectX 9, for graphics");
+const SATURATES: Operation =
+    Operation::Refused("converts to 16 bits by rules that the model lacks");
+const LANE_ADDRESS: Operation =
+    Operation::Refused("adds the lane's number to an address, which the model lacks");
+const CONDITIONAL: Operation =
+    Operation::Refused("subtracts from memory only down to zero, which the model lacks");
+const FLOAT_SWAP: Operation =
+    Operation::Refused("compares memory as a float before a swap, which the model lacks");
+const LOOP: Operation =
+    Operation::Refused("runs a loop for both halves of a wave, which Clang never does");
+const TWO_RELATIVE: Operation =
+    Operation::Refused("moves between two registers that M0 selects, which the model lacks");
+const ASKS: Operation = Operation::Refused("asks for values of the driver, which Clang never does");
+const PADDING: Operation = Operation::Refused("marks the end of the code");
+
 /// The refusal of a mnemonic that the model executes on other targets, or of a family of mnemonics.
 ///
 /// The 8-bit formats of gfx950 are not those of gfx942, under the same names.
@@ -47,7 +72,24 @@ pub(super) fn on_target(mnemonic: &str, target: Target) -> Option<&'static Opera
     ]
     .iter()
     .any(|part| mnemonic.contains(part));
-    (target == Target::Gfx950 && is_small).then_some(&SMALL_FLOATS)
+    if target.generation() == Generation::Gfx9 {
+        return (target == Target::Gfx950 && is_small).then_some(&SMALL_FLOATS);
+    }
+    let is_inv = mnemonic.ends_with("_inv");
+    let families: [(&[&str], &Operation); 5] = [
+        (&["image_", "tbuffer_"], &RDNA_IMAGE),
+        (&["buffer_", "s_buffer_"], &RDNA_BUFFER),
+        (&["v_wmma_", "v_swmmac_"], &RDNA_MATRIX),
+        (&["ds_gws_"], &RDNA_SEMAPHORE),
+        (
+            &["ds_bvh_", "ds_ordered_", "ds_add_gs_", "ds_sub_gs_"],
+            &GRAPHICS,
+        ),
+    ];
+    families
+        .into_iter()
+        .find(|(prefixes, _)| !is_inv && prefixes.iter().any(|it| mnemonic.starts_with(it)))
+        .map(|(_, refusal)| refusal)
 }
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
@@ -83,6 +125,27 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("ds_read_b64_tr_b16", TRANSPOSED),
     ("ds_read_b96_tr_b6", TRANSPOSED),
     ("global_load_lds_dwordx3", THREE_TO_LDS),
+    ("v_dot2_f16_f16", BRAIN_DOT),
+    ("v_dot2_bf16_bf16", BRAIN_DOT),
+    ("v_dot2acc_f32_bf16", BRAIN_DOT),
+    ("v_fma_dx9_zero_f32", DIRECTX),
+    ("v_fmac_dx9_zero_f32", DIRECTX),
+    ("v_mullit_f32", DIRECTX),
+    ("v_cvt_pk_i16_f32", SATURATES),
+    ("v_cvt_pk_u16_f32", SATURATES),
+    ("global_load_addtid_b32", LANE_ADDRESS),
+    ("global_store_addtid_b32", LANE_ADDRESS),
+    ("global_atomic_csub_u32", CONDITIONAL),
+    ("flat_atomic_cmpswap_f32", FLOAT_SWAP),
+    ("global_atomic_cmpswap_f32", FLOAT_SWAP),
+    ("s_subvector_loop_begin", LOOP),
+    ("s_subvector_loop_end", LOOP),
+    ("s_movrelsd_2_b32", TWO_RELATIVE),
+    ("v_movrelsd_b32", TWO_RELATIVE),
+    ("v_movrelsd_2_b32", TWO_RELATIVE),
+    ("v_swaprel_b32", TWO_RELATIVE),
+    ("s_code_end", PADDING),
+    ("s_sendmsg_rtn_b32", ASKS),
     ("s_setvskip", SKIP),
     ("s_scratch_load_dword", SCALAR_SCRATCH),
     ("s_scratch_load_dwordx2", SCALAR_SCRATCH),

@@ -40,7 +40,7 @@ const fn access(action: Action, base: Base) -> Operation {
 }
 
 /// Cycles in a tick of 10 ns: the driver reports 1700 MHz.
-const CYCLES: u64 = 17;
+pub(super) const CYCLES: u64 = 17;
 
 const fn clock(cycles: u64) -> Operation {
     Operation::ScalarMemory(ScalarMemoryOperation::Clock(cycles))

@@ -30,6 +30,15 @@ impl Kind {
         matches!(self, Self::F16 | Self::F32 | Self::F64)
     }
 
+    /// All bits of a scalar operand.
+    pub(crate) const fn all_bits(self) -> u64 {
+        if self.is_long() {
+            u64::MAX
+        } else {
+            0xffff_ffff
+        }
+    }
+
     /// The bit that the abs and neg modifiers change.
     pub(crate) const fn sign_bit(self) -> u64 {
         match self {

@@ -1,66 +1,176 @@
 //! Operands that the mnemonic implies, and fields that some instructions read differently from the
 //! rest of their encoding.
 
+use super::opcode::Tables;
 use super::operand::Operand;
 use super::{Instruction, MatrixControl, Modifiers, Sdwa, SdwaSource, Selection, Unused};
+use crate::target::{Generation, Target};
+
+/// The size of a vector instruction's encoding.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Vector {
+    /// Not a vector instruction with operands in VGPRs alone.
+    Not,
+    /// VOP1, VOP2 and VOPC.
+    Short,
+    /// VOP3 and VOP3P.
+    Long,
+    /// VOPD.
+    Dual,
+}
 
 /// Completes a decoded instruction, which begins with the first of `words`.
-pub(super) fn complete(instruction: &mut Instruction, words: [u32; 2]) {
+pub(super) fn complete(
+    instruction: &mut Instruction,
+    vector: Vector,
+    words: [u32; 3],
+    target: Target,
+) {
     let name = instruction.mnemonic;
-    let first = words[0];
-    let short_vector = first >> 31 == 0;
-    let long_vector = first >> 26 == 0x34;
+    let is_gfx9 = target.generation() == Generation::Gfx9;
     if name.starts_with("s_") {
         complete_scalar(instruction);
-    } else if short_vector {
-        if name.contains("_co_") || name == "v_cndmask_b32" {
-            instruction.sdst = Operand::VCC;
-            instruction.src[2] = Operand::VCC;
+    }
+    if !is_gfx9 && vector == Vector::Short {
+        select_halves(instruction, target);
+    }
+    if name == "v_accvgpr_mov_b32" && vector == Vector::Short {
+        instruction.src[0] = instruction.src[0].to_agpr();
+        instruction.dst = instruction.dst.to_agpr();
+    }
+    match vector {
+        Vector::Short | Vector::Dual => complete_operands(instruction),
+        Vector::Long => {
+            complete_long_vector(instruction, words);
+            complete_operands_of_all(instruction);
         }
-        if name == "v_accvgpr_mov_b32" {
-            instruction.src[0] = instruction.src[0].to_agpr();
-            instruction.dst = instruction.dst.to_agpr();
-        }
-    } else if long_vector {
-        complete_long_vector(instruction, words);
+        Vector::Not => {}
     }
     if name.starts_with("global_load_lds_") {
         instruction.buffer.to_lds = true;
     }
-    if name.starts_with("v_div_fmas") {
-        instruction.sdst = Operand::VCC;
-    }
     if name == "v_readfirstlane_b32" {
         instruction.dst = instruction.dst.to_scalar();
     }
+    if !is_gfx9 {
+        complete_rdna(instruction);
+    }
+    complete_literal(instruction, vector, words, is_gfx9);
+}
+
+/// The literal constant behind an instruction.
+fn complete_literal(instruction: &mut Instruction, vector: Vector, words: [u32; 3], is_gfx9: bool) {
+    let name = instruction.mnemonic;
+    let second = instruction
+        .second
+        .map_or([Operand::NONE; 3], |second| second.src);
+    let has_literal = instruction.src.contains(&Operand::LITERAL)
+        || second.contains(&Operand::LITERAL)
+        || instruction
+            .second
+            .is_some_and(|second| has_own_constant(second.mnemonic));
+    let may_have_one = match vector {
+        Vector::Dual => true,
+        Vector::Long => !is_gfx9 && instruction.size == 8,
+        _ => instruction.size == 4,
+    };
+    let literal_follows =
+        name == "s_setreg_imm32_b32" || may_have_one && has_literal && !has_short_constant(name);
+    if literal_follows {
+        instruction.literal = words[usize::from(instruction.size / 4)];
+        instruction.size += 4;
+    }
+}
+
+/// The constant of the instruction is the literal behind it.
+fn has_own_constant(name: &str) -> bool {
+    ["v_madmk_", "v_fmamk_", "v_madak_", "v_fmaak_"]
+        .iter()
+        .any(|form| name.starts_with(form))
+}
+
+/// The implied operands of a vector instruction without fields for them.
+pub(super) fn complete_operands(instruction: &mut Instruction) {
+    let name = instruction.mnemonic;
+    if name.contains("_co_") || name == "v_cndmask_b32" {
+        instruction.sdst = Operand::VCC;
+        instruction.src[2] = Operand::VCC;
+    }
+    complete_operands_of_all(instruction);
+}
+
+/// The implied operands of a vector instruction of any size.
+fn complete_operands_of_all(instruction: &mut Instruction) {
+    let name = instruction.mnemonic;
+    if name.starts_with("v_div_fmas") {
+        instruction.sdst = Operand::VCC;
+    }
     // These add to their result. The packed ones cannot select halves.
-    let is_dot = ["v_dot2c_", "v_dot4c_", "v_dot8c_"]
+    let is_dot = ["v_dot2c_", "v_dot4c_", "v_dot8c_", "v_dot2acc_"]
         .iter()
         .any(|form| name.starts_with(form));
     let is_packed = name.starts_with("v_pk_fmac");
     if name.starts_with("v_fmac") || name.starts_with("v_mac_") || is_packed || is_dot {
         instruction.src[2] = instruction.dst;
+        // The result's half is the source's.
+        let half = instruction.modifiers.op_sel >> 3 & 1;
+        if name.ends_with("_f16") {
+            instruction.modifiers.op_sel |= half << 2;
+        }
     }
     if is_packed || is_dot {
         instruction.modifiers.op_sel = 0;
         instruction.modifiers.op_sel_hi = 7;
     }
     // The constant is the literal behind the instruction: a * K + b, and a * b + K.
-    match name {
-        "v_madmk_f32" | "v_fmamk_f32" | "v_madmk_f16" => {
-            instruction.src[2] = instruction.src[1];
-            instruction.src[1] = Operand::LITERAL;
-        }
-        "v_madak_f32" | "v_fmaak_f32" | "v_madak_f16" => instruction.src[2] = Operand::LITERAL,
-        _ => {}
+    if name.starts_with("v_madmk_") || name.starts_with("v_fmamk_") {
+        instruction.src[2] = instruction.src[1];
+        instruction.src[1] = Operand::LITERAL;
+        let select = instruction.modifiers.op_sel;
+        instruction.modifiers.op_sel = select & 0b1001 | (select & 0b10) << 1;
+    } else if has_own_constant(name) {
+        instruction.src[2] = Operand::LITERAL;
     }
-    let literal_follows = name == "s_setreg_imm32_b32"
-        || instruction.size == 4
-            && instruction.src.contains(&Operand::LITERAL)
-            && !has_short_constant(name);
-    if literal_follows {
-        instruction.size = 8;
-        instruction.literal = words[1];
+}
+
+/// A half of a register as an operand of a 32-bit encoding: the highest bit of the register's number
+/// tells which half.
+fn select_halves(instruction: &mut Instruction, target: Target) {
+    const HIGH: u16 = 128;
+    let halves = Tables::of(target).halves_of(instruction.mnemonic);
+    let (first, last) = instruction.src.split_at_mut(1);
+    let operands = [
+        (0, &mut first[0]),
+        (1, &mut last[0]),
+        (3, &mut instruction.dst),
+    ];
+    for (place, operand) in operands {
+        let is_high = operand
+            .vector_index()
+            .is_some_and(|index| index >= HIGH.into());
+        if halves >> place & 1 == 1 && is_high {
+            operand.0 -= HIGH;
+            instruction.modifiers.op_sel |= 1 << place;
+        }
+    }
+}
+
+/// The rules of RDNA that differ from CDNA's.
+fn complete_rdna(instruction: &mut Instruction) {
+    let name = instruction.mnemonic;
+    let Instruction { dst, sdst, src, .. } = instruction;
+    for operand in [dst, sdst].into_iter().chain(src) {
+        *operand = operand.of_rdna();
+    }
+    // Every 16-bit result keeps the other half.
+    instruction.modifiers.keeps_half = true;
+    // These comparisons write EXEC alone.
+    if name.starts_with("v_cmpx_") {
+        instruction.sdst = Operand::NULL;
+    }
+    // The new value comes before the one to compare with.
+    if name.starts_with("ds_cmpstore_") {
+        instruction.src.swap(1, 2);
     }
 }
 
@@ -89,7 +199,7 @@ fn complete_scalar(instruction: &mut Instruction) {
     }
 }
 
-fn complete_long_vector(instruction: &mut Instruction, words: [u32; 2]) {
+fn complete_long_vector(instruction: &mut Instruction, words: [u32; 3]) {
     let name = instruction.mnemonic;
     let first = words[0];
     if name.starts_with("v_mfma_") || name.starts_with("v_smfmac_") {
@@ -167,7 +277,7 @@ fn complete_long_vector(instruction: &mut Instruction, words: [u32; 2]) {
 }
 
 /// VOP3P-MAI: the fields of other modifiers tell the matrices' registers and arrangement.
-fn complete_matrix(instruction: &mut Instruction, [first, second]: [u32; 2]) {
+fn complete_matrix(instruction: &mut Instruction, [first, second, _]: [u32; 3]) {
     let file = |operand: Operand, accumulation: u32| {
         if accumulation & 1 == 1 && operand.vector_index().is_some() {
             operand.to_agpr()

@@ -1,6 +1,6 @@
 //! The instruction set: decodes bytes into an [`Instruction`]. The semantics are in `execute`.
 //!
-//! Sources: AMD's CDNA2 and CDNA3 instruction set guides for the field layouts, and LLVM (through
+//! Sources: AMD's instruction set guides of CDNA 2 to 4 and RDNA 3 for the field layouts, and LLVM (through
 //! `tables/generate.py`) for the opcode numbers.
 
 mod decode;
@@ -29,7 +29,7 @@ pub(crate) fn opcodes(target: Target) -> impl Iterator<Item = (&'static str, u16
 pub(crate) struct Instruction {
     /// The mnemonic without an encoding suffix such as `_e64`.
     pub mnemonic: &'static str,
-    /// Size in bytes: 4 or 8.
+    /// Size in bytes: 4, 8 or 12.
     pub size: u8,
     /// The result, or the data of a store's or atomic's return.
     pub dst: Operand,
@@ -47,10 +47,62 @@ pub(crate) struct Instruction {
     pub matrix: MatrixControl,
     pub buffer: BufferControl,
     pub image: ImageControl,
+    /// The other half of a dual instruction.
+    pub second: Option<SecondInstruction>,
+    /// The access goes around the caches: a volatile or atomic load.
+    pub coherent: bool,
     /// The instruction is an atomic that returns the old value.
     pub returns: bool,
     /// Scratch and buffer accesses: the instruction adds the vector address.
     pub has_vector_address: bool,
+}
+
+/// The second of two vector instructions that one encoding holds. They read their sources before either
+/// writes its result. A literal constant belongs to both.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SecondInstruction {
+    pub mnemonic: &'static str,
+    pub dst: Operand,
+    pub src: [Operand; 3],
+}
+
+impl Instruction {
+    /// An instruction of `size` bytes without operands.
+    fn empty(size: u8) -> Self {
+        Self {
+            mnemonic: "",
+            size,
+            dst: Operand::NONE,
+            sdst: Operand::NONE,
+            src: [Operand::NONE; 3],
+            literal: 0,
+            immediate: 0,
+            modifiers: Modifiers::default(),
+            sdwa: None,
+            dpp: None,
+            matrix: MatrixControl::default(),
+            buffer: BufferControl::default(),
+            image: ImageControl::default(),
+            second: None,
+            coherent: false,
+            returns: false,
+            has_vector_address: false,
+        }
+    }
+
+    /// The second of a dual instruction, alone.
+    pub(crate) fn second(&self) -> Option<Self> {
+        let SecondInstruction { mnemonic, dst, src } = self.second?;
+        let mut second = Self {
+            mnemonic,
+            dst,
+            src,
+            literal: self.literal,
+            ..Self::empty(self.size)
+        };
+        implicit::complete_operands(&mut second);
+        Some(second)
+    }
 }
 
 /// Source and result modifiers of vector instructions. Bit n of a mask belongs to source n.
@@ -148,12 +200,22 @@ pub(crate) enum Unused {
 /// Data-parallel primitives: the first source comes from another lane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dpp {
-    /// The 9-bit DPP_CTRL field.
-    pub control: u16,
+    pub control: DppControl,
     /// The rows of 16 lanes to write.
     pub row_mask: u8,
     /// The banks of 4 lanes in each row to write.
     pub bank_mask: u8,
     /// A lane without a source reads 0 instead of keeping its old result.
     pub bound_control: bool,
+    /// Inactive lanes are sources too.
+    pub fetches_inactive: bool,
+}
+
+/// The source lanes of data-parallel primitives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum DppControl {
+    /// The 9-bit DPP_CTRL field.
+    Pattern(u16),
+    /// Three bits for each lane of eight: the number of its source among them.
+    Eight(u32),
 }

@@ -25,6 +25,9 @@ pub(super) struct Tables {
     pub vopc: Table,
     pub vop3: Table,
     pub vop3p: Table,
+    /// The first and the second instruction of a dual one.
+    pub vopdx: Table,
+    pub vopdy: Table,
     pub ds: Table,
     pub flat: Table,
     pub scratch: Table,
@@ -32,6 +35,9 @@ pub(super) struct Tables {
     pub mubuf: Table,
     pub mtbuf: Table,
     pub mimg: Table,
+    /// The instructions of VOP1, VOP2 and VOPC whose operands are halves of registers: bit 0 and 1 for
+    /// sources, bit 3 for the result. Sorted by name.
+    pub halves: &'static [(&'static str, u8)],
 }
 
 impl Tables {
@@ -39,11 +45,18 @@ impl Tables {
     pub(super) fn of(target: Target) -> &'static Self {
         match target.generation() {
             Generation::Gfx9 => &tables::GFX9,
+            Generation::Gfx11 => &tables::GFX11,
         }
     }
 
+    /// The operands of a mnemonic that are halves of registers, as in [`Tables::halves`].
+    pub(super) fn halves_of(&self, mnemonic: &str) -> u8 {
+        let place = self.halves.binary_search_by_key(&mnemonic, |entry| entry.0);
+        place.map_or(0, |place| self.halves[place].1)
+    }
+
     /// All tables, with the names of their encodings.
-    pub(super) fn all(&self) -> [(&'static str, &Table); 18] {
+    pub(super) fn all(&self) -> [(&'static str, &Table); 20] {
         [
             ("SOP2", &self.sop2),
             ("SOPK", &self.sopk),
@@ -56,6 +69,8 @@ impl Tables {
             ("VOPC", &self.vopc),
             ("VOP3", &self.vop3),
             ("VOP3P", &self.vop3p),
+            ("VOPDX", &self.vopdx),
+            ("VOPDY", &self.vopdy),
             ("DS", &self.ds),
             ("FLAT", &self.flat),
             ("SCRATCH", &self.scratch),
@@ -68,6 +83,11 @@ impl Tables {
 }
 
 impl Table {
+    pub(super) const EMPTY: Self = Self {
+        common: &[],
+        own: &[],
+    };
+
     /// The target's opcode numbers and mnemonics.
     pub(super) fn opcodes(&self, target: Target) -> impl Iterator<Item = (u16, &'static str)> {
         self.common.iter().chain(self.own(target)).copied()

@@ -9,6 +9,8 @@ pub(crate) struct Operand(pub u16);
 impl Operand {
     /// Marks that the instruction lacks this operand.
     pub(crate) const NONE: Self = Self(0xffff);
+    /// A register that reads as 0 and keeps nothing.
+    pub(crate) const NULL: Self = Self(0xfffe);
     pub(crate) const VCC: Self = Self(106);
     pub(crate) const M0: Self = Self(124);
     pub(crate) const EXEC: Self = Self(126);
@@ -40,6 +42,15 @@ impl Operand {
         Self(self.0 - Self::FIRST_VGPR)
     }
 
+    /// The operand for a scalar code of RDNA, which exchanges M0 with the register that CDNA lacks.
+    pub(crate) fn of_rdna(self) -> Self {
+        match self {
+            Self(124) => Self::NULL,
+            Self(125) => Self::M0,
+            other => other,
+        }
+    }
+
     pub(crate) fn is_none(self) -> bool {
         self == Self::NONE
     }
@@ -61,6 +72,7 @@ impl std::fmt::Debug for Operand {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             0xffff => f.write_str("-"),
+            0xfffe => f.write_str("null"),
             code @ 512.. => write!(f, "a{}", code - 512),
             code @ 256.. => write!(f, "v{}", code - 256),
             code => write!(f, "{code}"),
@@ -86,6 +98,7 @@ pub(crate) fn inline_constant(operand: Operand, format: FloatFormat) -> Option<u
         0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118,
     ];
     match operand.0 {
+        _ if operand == Operand::NULL => Some(0),
         code @ 128..=192 => Some(u64::from(code) - 128),
         code @ 193..=208 => Some((192 - i64::from(code)) as u64),
         code @ 240..=248 => {

@@ -2,9 +2,11 @@
 // Each test binary uses only a part of this.
 #![allow(dead_code)]
 
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use modelgpu_amdgcn::Target;
 
@@ -81,23 +83,111 @@ pub(crate) fn assemble(
     let path = |name: &str| directory.path().join(name);
     let (source, object, linked) = (path("kernels.s"), path("kernels.o"), path("kernels.co"));
     std::fs::write(&source, assembly(target, kernels, pointers, more)).expect("a writable file");
-    let cpu = format!("-mcpu={target}");
-    tool(
-        "llvm-mc-22",
-        &[
-            "-triple=amdgcn-amd-amdhsa",
-            &cpu,
-            "-filetype=obj",
-            text(&source),
-            "-o",
-            text(&object),
-        ],
-    );
+    let files = ["-filetype=obj", text(&source), "-o", text(&object)];
+    tool("llvm-mc-22", &[&assembler(target)[..], &files].concat());
     tool(
         "ld.lld-22",
         &["-shared", text(&object), "-o", text(&linked)],
     );
     std::fs::read(&linked).expect("the linker's output")
+}
+
+/// The assembler's options for a target. RDNA's waves have 64 work-items here, and the names of
+/// registers stand for their low halves in 16-bit instructions.
+fn assembler(target: Target) -> Vec<&'static str> {
+    let triple = "-triple=amdgcn-amd-amdhsa";
+    match target {
+        Target::Gfx90a => vec![triple, "-mcpu=gfx90a"],
+        Target::Gfx942 => vec![triple, "-mcpu=gfx942"],
+        Target::Gfx950 => vec![triple, "-mcpu=gfx950"],
+        Target::Gfx1100 => vec![
+            triple,
+            "-mcpu=gfx1100",
+            "-mattr=+wavefrontsize64,-wavefrontsize32,-real-true16",
+        ],
+    }
+}
+
+/// Returns whether a target is of RDNA.
+pub(crate) fn is_rdna(target: Target) -> bool {
+    target == Target::Gfx1100
+}
+
+/// Returns for each body whether the assembler takes it.
+pub(crate) fn can_be_assembled(target: Target, bodies: &[String]) -> Vec<bool> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let source = directory.path().join("bodies.s");
+    let mut lines = Vec::new();
+    for (number, body) in bodies.iter().enumerate() {
+        // A label of a body may be one of another, too.
+        lines.extend(body.lines().map(|line| (number, line)));
+    }
+    let whole: Vec<&str> = lines.iter().map(|(_, line)| *line).collect();
+    std::fs::write(&source, whole.join("\n") + "\n").expect("a writable file");
+    let output = Command::new("llvm-mc-22")
+        .args(assembler(target))
+        .args([text(&source), "-o", "/dev/null"])
+        .output()
+        .expect("llvm-mc-22 can be run");
+    let mut takes = vec![true; bodies.len()];
+    let prefix = format!("{}:", source.display());
+    for line in String::from_utf8_lossy(&output.stderr).lines() {
+        let place = line
+            .strip_prefix(&prefix)
+            .filter(|rest| rest.contains(": error: "));
+        if let Some((number, _)) = place.and_then(|rest| rest.split_once(':')) {
+            let number: usize = number.parse().expect("a line's number");
+            takes[lines[number - 1].0] = false;
+        }
+    }
+    takes
+}
+
+/// A body in CDNA's mnemonics, in those of a target of RDNA.
+pub(crate) fn in_mnemonics_of(target: Target, body: &str) -> String {
+    static NAMES: OnceLock<HashMap<String, &'static str>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| {
+        let opcodes = modelgpu_amdgcn::opcodes(Target::Gfx1100);
+        let own: BTreeSet<&str> = opcodes.iter().map(|opcode| opcode.mnemonic).collect();
+        let entries = opcodes
+            .into_iter()
+            .filter(|opcode| !own.contains(&*opcode.operation));
+        entries
+            .map(|opcode| (opcode.operation.into_owned(), opcode.mnemonic))
+            .collect()
+    });
+    if !is_rdna(target) {
+        return body.to_owned();
+    }
+    let translated = body.lines().map(|line| {
+        let line = line.trim_start();
+        let (first, rest) = line.split_at(line.find(' ').unwrap_or(line.len()));
+        let suffix = ["_e32", "_e64", "_dpp", "_sdwa"]
+            .into_iter()
+            .find(|it| first.ends_with(it));
+        let suffix = suffix.unwrap_or_default();
+        let name = first.strip_suffix(suffix).unwrap_or(first);
+        // The assembler writes the bit itself.
+        let rest = rest.replace("bound_ctrl:0", "bound_ctrl:1");
+        match names.get(name) {
+            Some(rdna) if name.starts_with("ds_cmpst_") => format!("{rdna}{}", exchanged(&rest)),
+            Some(name) => format!("{name}{suffix}{rest}"),
+            None => format!("{first}{rest}"),
+        }
+    });
+    translated.collect::<Vec<_>>().join("\n")
+}
+
+/// Operands with the last two in the other order: RDNA compares with the last one and stores the other.
+fn exchanged(operands: &str) -> String {
+    let (operands, modifiers) = match operands.find(" offset") {
+        Some(place) => operands.split_at(place),
+        None => (operands, ""),
+    };
+    let mut operands: Vec<&str> = operands.split(", ").collect();
+    let count = operands.len();
+    operands.swap(count - 2, count - 1);
+    format!("{}{modifiers}", operands.join(", "))
 }
 
 fn assembly(target: Target, kernels: &[AssemblyKernel], pointers: u64, more: &str) -> String {
@@ -108,13 +198,18 @@ fn assembly(target: Target, kernels: &[AssemblyKernel], pointers: u64, more: &st
             ".amdhsa_user_sgpr_private_segment_buffer 1
              .amdhsa_system_sgpr_private_segment_wavefront_offset 1"
         }
-        Target::Gfx942 | Target::Gfx950 => {
+        _ => {
             ".amdhsa_user_sgpr_dispatch_ptr 1
              .amdhsa_user_sgpr_queue_ptr 1
              .amdhsa_enable_private_segment 1"
         }
     };
+    let registers = match is_rdna(target) {
+        true => ".amdhsa_wavefront_size32 0",
+        false => ".amdhsa_accum_offset 64",
+    };
     for AssemblyKernel { name, body } in kernels {
+        let body = in_mnemonics_of(target, body);
         write!(
             source,
             ".text
@@ -134,7 +229,7 @@ fn assembly(target: Target, kernels: &[AssemblyKernel], pointers: u64, more: &st
              .amdhsa_user_sgpr_kernarg_segment_ptr 1
              .amdhsa_float_denorm_mode_32 3
              .amdhsa_next_free_vgpr 128
-             .amdhsa_accum_offset 64
+             {registers}
              .amdhsa_next_free_sgpr 96
              {own}
              {more}

@@ -1,5 +1,5 @@
 //! Compares the decoder with llvm-objdump. The inputs are the device code of every HIP source that
-//! tests run, for both targets in turn, at -O0 to -O2 (the programs in testdata/programs at -O1).
+//! tests run, for the targets in turn, at -O0 to -O2 (the programs in testdata/programs at -O1).
 //!
 //! The test compares the offsets of all instructions, their sizes and their mnemonics without the
 //! encoding suffix. For a modelled instruction it also compares the operands. Each printed
@@ -46,8 +46,12 @@ fn compare(object: &Object, file: &Path, modelled: &BTreeSet<&str>) -> usize {
         match decoded {
             Ok(listed) => {
                 assert_eq!(
-                    (printed.mnemonic.as_str(), printed.size),
-                    (listed.mnemonic, listed.size.into()),
+                    (
+                        printed.mnemonic.as_str(),
+                        printed.second.as_deref(),
+                        printed.size
+                    ),
+                    (listed.mnemonic, listed.second, listed.size.into()),
                     "{place}"
                 );
                 if modelled.contains(listed.mnemonic) {
@@ -55,7 +59,11 @@ fn compare(object: &Object, file: &Path, modelled: &BTreeSet<&str>) -> usize {
                     assert_eq!(difference, None, "{place}: {printed:?}, {listed:?}");
                 }
             }
-            Err(words) => assert_eq!(printed.mnemonic, ".long", "{place}: {words:x?}"),
+            // llvm-objdump has a name for zeros on RDNA.
+            Err(words) => assert!(
+                [".long", "v_illegal"].contains(&printed.mnemonic.as_str()),
+                "{place}: {words:x?}, {printed:?}"
+            ),
         }
     }
     let missed = expected.first_key_value();

@@ -10,6 +10,8 @@ use crate::common::{text, tool};
 pub(crate) struct Printed {
     /// The mnemonic without its encoding's suffix; `.long` if llvm-objdump sees no instruction.
     pub(crate) mnemonic: String,
+    /// The mnemonic of the second of a dual instruction.
+    pub(crate) second: Option<String>,
     /// The size in bytes.
     pub(crate) size: usize,
     /// The operands without their modifiers.
@@ -38,7 +40,19 @@ fn parse(line: &str) -> (u64, Printed) {
     let is_dword = |word: &&str| word.len() == 8 && u32::from_str_radix(word, 16).is_ok();
     let size = 4 * words.split_whitespace().take_while(is_dword).count();
     let (mnemonic, rest) = instruction.split_once(' ').unwrap_or((instruction, ""));
-    let suffix = ["_e32", "_e64", "_sdwa", "_dpp"]
+    // A dual instruction has the form `v_dual_mul_f32 v0, v1, v2 :: v_dual_mov_b32 v3, v4`.
+    let dual = mnemonic.replace("v_dual_", "v_");
+    let mnemonic = dual.as_str();
+    let halves = rest.split_once(" :: v_dual_").and_then(|(first, second)| {
+        let (mnemonic, operands) = second.split_once(' ')?;
+        Some((format!("v_{mnemonic}"), format!("{first}, {operands}")))
+    });
+    let (second, rest) = match halves {
+        Some((second, rest)) => (Some(second), rest),
+        None => (None, rest.to_owned()),
+    };
+    let rest = rest.as_str();
+    let suffix = ["_e64_dpp", "_e32", "_e64", "_sdwa", "_dpp"]
         .into_iter()
         .find_map(|suffix| mnemonic.strip_suffix(suffix));
     let mut operands = Vec::new();
@@ -50,6 +64,7 @@ fn parse(line: &str) -> (u64, Printed) {
     }
     let printed = Printed {
         mnemonic: suffix.unwrap_or(mnemonic).to_owned(),
+        second,
         size,
         operands,
         modifiers,
@@ -81,5 +96,10 @@ fn bare(operand: &str) -> &str {
     if positive.starts_with(|first: char| first.is_ascii_digit()) {
         return inner;
     }
-    positive.trim_matches('|')
+    let register = positive.trim_matches('|');
+    // A half of a register has its own suffix; the register's number tells the half.
+    let whole = register
+        .strip_suffix(".l")
+        .or_else(|| register.strip_suffix(".h"));
+    whole.unwrap_or(register)
 }

@@ -31,10 +31,10 @@ pub(crate) fn difference(printed: &Printed, listed: &Listed) -> Option<String> {
     (is_memory && offset != Some(listed.immediate)).then(|| format!("offset {offset:?}"))
 }
 
-/// Returns whether the operand has no code: no address register, hardware registers, counters to
+/// Returns whether the operand has no code, or none that the decoder keeps: no address register or offset, hardware registers, counters to
 /// wait for, messages, and the cache policy of instructions without operands.
 fn is_uncompared(operand: &str) -> bool {
-    ["off", "sc0", "sc1"].contains(&operand)
+    ["off", "null", "sc0", "sc1"].contains(&operand)
         // A part of a hardware register has spaces: `hwreg(HW_REG_MODE, 0, 4)`.
         || operand.starts_with("hwreg(")
         || operand.ends_with(')') && !operand.starts_with("lit(")
@@ -51,6 +51,11 @@ fn has_printed_immediate(listed: &Listed) -> bool {
         "s_nop",
         "s_trap",
         "s_sleep",
+        "s_clause",
+        "s_wait",
+        "s_set_inst_prefetch_distance",
+        "s_round_mode",
+        "s_denorm_mode",
     ]
     .iter()
     .any(|family| listed.mnemonic.starts_with(family))
@@ -89,7 +94,10 @@ impl Decoded {
                 value == listed.immediate.into() || value == (listed.immediate & 0xffff).into()
             }),
             Self::Code(LITERAL) => value.is_some_and(|value| {
-                let short = listed.size == 4;
+                let is_half = ["_f16", "_b16", "_i16", "_u16"]
+                    .iter()
+                    .any(|it| listed.mnemonic.ends_with(it));
+                let short = listed.size == 4 || is_half;
                 value == listed.literal.into()
                     || short && value == (listed.literal & SHORT_LITERAL).into()
             }),
@@ -122,6 +130,7 @@ fn code(printed: &str) -> Option<u16> {
         "vcc" | "vcc_lo" => 106,
         "vcc_hi" => 107,
         "m0" => 124,
+        "null" => 0xfffe,
         "exec" | "exec_lo" => 126,
         "exec_hi" => 127,
         "src_shared_base" => 235,

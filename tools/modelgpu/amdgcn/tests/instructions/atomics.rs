@@ -7,6 +7,8 @@ use crate::harness::{Case, Inputs, Want};
 use crate::inputs::{self, doubles, integers, singles};
 use crate::memory::{KEPT, SETUP, registers};
 
+const RDNA: &[Target] = &[Target::Gfx1100];
+const NOT_GFX90A: &[Target] = &[Target::Gfx942, Target::Gfx950, Target::Gfx1100];
 /// gfx942 and its successor.
 const GFX942: &[Target] = &[Target::Gfx942, Target::Gfx950];
 
@@ -92,7 +94,19 @@ const FLOAT_ATOMICS: &[(&str, usize, &[Target], Function)] = &[
     ("buffer_atomic_max_f64", 8, &Target::ALL, |old, x, _| {
         as_f64(f64::max, old, x)
     }),
-    ("flat_atomic_add_f32", 4, GFX942, |old, x, _| {
+    ("global_atomic_min_f32", 4, RDNA, |old, x, _| {
+        as_f32(f32::min, old, x)
+    }),
+    ("global_atomic_max_f32", 4, RDNA, |old, x, _| {
+        as_f32(f32::max, old, x)
+    }),
+    ("flat_atomic_min_f32", 4, RDNA, |old, x, _| {
+        as_f32(f32::min, old, x)
+    }),
+    ("flat_atomic_max_f32", 4, RDNA, |old, x, _| {
+        as_f32(f32::max, old, x)
+    }),
+    ("flat_atomic_add_f32", 4, NOT_GFX90A, |old, x, _| {
         as_f32(|a, b| a + b, old, x)
     }),
     ("global_atomic_add_f64", 8, &Target::ALL, |old, x, _| {

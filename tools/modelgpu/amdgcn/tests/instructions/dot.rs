@@ -64,6 +64,7 @@ const SMALL_HALVES: &str = "v_cvt_f16_u16 v14, v0
      v_lshl_or_b32 v14, v15, 16, v14
      v_bfe_i32 v16, v4, 0, 8
      v_cvt_f16_i16 v16, v16
+     v_and_b32 v16, 0xffff, v16
      v_bfe_i32 v17, v6, 0, 7
      v_cvt_f16_i16 v17, v17
      v_lshl_or_b32 v15, v17, 16, v16

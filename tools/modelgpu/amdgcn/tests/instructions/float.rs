@@ -6,8 +6,8 @@ use crate::harness::{Case, Want};
 use crate::inputs::{doubles, singles};
 
 const GFX90A: &[Target] = &[Target::Gfx90a];
-/// gfx942 and its successor.
-const GFX942: &[Target] = &[Target::Gfx942, Target::Gfx950];
+/// The targets with a fused form of a constant.
+const FUSED_CONSTANTS: &[Target] = &[Target::Gfx942, Target::Gfx950, Target::Gfx1100];
 
 pub(crate) fn f(bits: u64) -> f32 {
     f32::from_bits(bits as u32)
@@ -293,11 +293,11 @@ fn accumulating() -> Vec<Case> {
         single("v_fmamk_f32", "v10, v2, 0x40490fdb, v4", |a, b, _| {
             a.mul_add(f32::from_bits(0x4049_0fdb), b)
         })
-        .only(GFX942),
+        .only(FUSED_CONSTANTS),
         single("v_fmaak_f32", "v10, v2, v4, 0x40490fdb", |a, b, _| {
             a.mul_add(b, f32::from_bits(0x4049_0fdb))
         })
-        .only(GFX942),
+        .only(FUSED_CONSTANTS),
         Case::new(
             "v_fmac_f64",
             "v_mov_b32 v10, v6

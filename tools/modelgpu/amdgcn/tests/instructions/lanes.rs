@@ -1,8 +1,13 @@
 //! Moves between lanes: DPP, SDWA's parts of registers, readlane and similar instructions, LDS
 //! permutations.
 
+use modelgpu_amdgcn::Target;
+
 use crate::harness::{Case, LANES, Want};
 use crate::inputs::integers;
+
+/// RDNA permutes 32 lanes at a time.
+const CDNA: &[Target] = &[Target::Gfx90a, Target::Gfx942, Target::Gfx950];
 
 /// The lane that a DPP control reads; `None` outside of the row or wave.
 type Source = fn(usize) -> Option<usize>;
@@ -268,7 +273,8 @@ fn permutations() -> Vec<Case> {
              ds_bpermute_b32 v10, v14, v2 offset:8",
             integers(),
             |all, lane| Want::Word(all[(7 * lane + 2) % LANES][0] as u32),
-        ),
+        )
+        .only(CDNA),
         Case::new(
             "ds_bpermute_b32",
             "v_xor_b32 v14, 1, v0
@@ -290,7 +296,8 @@ fn permutations() -> Vec<Case> {
             integers(),
             // 5 times 13 is 1 modulo 64.
             |all, lane| Want::Word(all[13 * lane % LANES][0] as u32),
-        ),
+        )
+        .only(CDNA),
         Case::new(
             "ds_swizzle_b32",
             "ds_swizzle_b32 v10, v2 offset:swizzle(QUAD_PERM,2,3,1,0)",

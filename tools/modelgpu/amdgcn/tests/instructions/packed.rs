@@ -85,6 +85,7 @@ fn half_precision() -> Vec<Case> {
             let body = format!(
                 "v_cvt_f32_ubyte0 v14, v2
                  v_cvt_f16_f32 v14, v14
+                 v_and_b32 v14, 0xffff, v14
                  v_cvt_f32_u32 v15, v0
                  v_cvt_f16_f32 v15, v15
                  v_lshl_or_b32 v16, v15, 16, v14

@@ -125,7 +125,9 @@ pub(crate) fn cases() -> Vec<Case> {
             cases.push(case.only(targets));
         }
         for (name, operands, targets, operation) in HALVES.iter().copied() {
-            let body = in_mode(2, mode, &format!("{name} {operands}"));
+            // RDNA keeps the other half.
+            let body = format!("{name} {operands}\nv_and_b32 v10, 0xffff, v10");
+            let body = in_mode(2, mode, &body);
             let case = Case::new(name, body, halves(), move |all, lane| {
                 let [a, b, c, _] = all[lane].map(|bits| bits & 0xffff);
                 apply::<Half>(operation, [a, b, c], round)
@@ -260,7 +262,7 @@ fn conversions(mode: u32, round: Round) -> Vec<Case> {
         ),
         Case::new(
             "v_cvt_f16_f32",
-            in_mode(2, mode, "v_cvt_f16_f32 v10, v2"),
+            in_mode(2, mode, "v_cvt_f16_f32 v10, v2\nv_and_b32 v10, 0xffff, v10"),
             singles(),
             move |all, lane| word(converted::<Single, Half>(all[lane][0] & 0xffff_ffff, round)),
         ),
@@ -284,7 +286,7 @@ fn conversions(mode: u32, round: Round) -> Vec<Case> {
         ),
         Case::new(
             "v_cvt_f16_i16",
-            in_mode(2, mode, "v_cvt_f16_i16 v10, v2"),
+            in_mode(2, mode, "v_cvt_f16_i16 v10, v2\nv_and_b32 v10, 0xffff, v10"),
             integers(),
             move |all, lane| {
                 let value = Half::from_i128_r((all[lane][0] as i16).into(), round).value;
@@ -293,7 +295,7 @@ fn conversions(mode: u32, round: Round) -> Vec<Case> {
         ),
         Case::new(
             "v_cvt_f16_u16",
-            in_mode(2, mode, "v_cvt_f16_u16 v10, v2"),
+            in_mode(2, mode, "v_cvt_f16_u16 v10, v2\nv_and_b32 v10, 0xffff, v10"),
             integers(),
             move |all, lane| {
                 let value = Half::from_u128_r((all[lane][0] as u16).into(), round).value;
@@ -317,7 +319,11 @@ fn conversions(mode: u32, round: Round) -> Vec<Case> {
         ),
         Case::new(
             "v_ldexp_f16",
-            in_mode(2, mode, "v_bfe_i32 v14, v4, 0, 6\nv_ldexp_f16 v10, v2, v14"),
+            in_mode(
+                2,
+                mode,
+                "v_bfe_i32 v14, v4, 0, 6\nv_ldexp_f16 v10, v2, v14\nv_and_b32 v10, 0xffff, v10",
+            ),
             halves(),
             move |all, lane| {
                 let [a, b, ..] = all[lane];

@@ -151,3 +151,30 @@ fn hip_programs_on_both_targets() {
         }
     }
 }
+
+/// Code for a later target, or for a generic one, on the GPUs that run it. HIP 7 is the first with all of
+/// them.
+#[test]
+fn hip_programs_on_later_targets() {
+    for stack in here().iter().filter(|stack| stack.starts_with("rocr-7")) {
+        let flags = output(&["flags", stack]);
+        let flags: Vec<&str> = flags.split_whitespace().collect();
+        for (target, gpus) in [
+            ("gfx950", &["gfx950"][..]),
+            ("gfx1100", &["gfx1100"]),
+            ("gfx9-4-generic", &["gfx942", "gfx950"]),
+            ("gfx11-generic", &["gfx1100"]),
+        ] {
+            for name in ["copies", "features"] {
+                let program = format!("{name}.{target}.{stack}");
+                let program = hip_program_with(name, &program, &[target], &flags);
+                for gpu in gpus {
+                    let ended = run(stack, &program).env("ROCOV_MODELGPU", gpu).output();
+                    ended.assert_finished();
+                    let is_there = name != "features" || ended.stdout.contains(gpu);
+                    assert!(is_there, "{}", ended.text());
+                }
+            }
+        }
+    }
+}

@@ -7,6 +7,7 @@ use super::segment::Segment;
 use super::{Action, MemoryOperation, Part};
 use crate::error::Access;
 use crate::isa::Instruction;
+use crate::target::{Generation, Target};
 use crate::wave::{LANES, Wave, Words};
 
 const fn lds(action: Action) -> Operation {
@@ -277,15 +278,21 @@ pub(super) enum Permutation {
 }
 
 impl Permutation {
-    pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) {
+    pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave, target: Target) {
         let exec = wave.exec();
+        let group = match target.generation() {
+            Generation::Gfx9 => LANES,
+            Generation::Gfx11 => 32,
+        };
         let [first, second, _] = instruction.src;
         let all =
             |operand, wave: &Wave| -> Words { std::array::from_fn(|l| wave.lane(operand, l)) };
         // Addresses count bytes of an imagined row of dwords.
         let lane_of = |address: u32| {
-            (address.wrapping_add(instruction.immediate as u32) >> 2) as usize % LANES
+            (address.wrapping_add(instruction.immediate as u32) >> 2) as usize % group
         };
+        // A wave of RDNA permutes 32 lanes at a time.
+        let half = |lane: usize| lane / group * group;
         let active = |lane: usize| exec >> lane & 1 == 1;
         // An inactive lane's value reads as 0.
         let value = |values: &Words, lane: usize| if active(lane) { values[lane] } else { 0 };
@@ -294,13 +301,13 @@ impl Permutation {
             Self::Push => {
                 let (addresses, data) = (all(first, wave), all(second, wave));
                 for lane in (0..LANES).filter(|lane| active(*lane)) {
-                    results[lane_of(addresses[lane])] = data[lane];
+                    results[half(lane) + lane_of(addresses[lane])] = data[lane];
                 }
             }
             Self::Pull => {
                 let (addresses, data) = (all(first, wave), all(second, wave));
                 for (lane, result) in results.iter_mut().enumerate() {
-                    *result = value(&data, lane_of(addresses[lane]));
+                    *result = value(&data, half(lane) + lane_of(addresses[lane]));
                 }
             }
             Self::Swizzle => {

@@ -94,7 +94,7 @@ impl MemoryOperation {
         surroundings: &mut Surroundings<'_>,
     ) -> Result<(), Fault> {
         if let Action::Permute(permutation) = self.action {
-            permutation.execute(instruction, wave);
+            permutation.execute(instruction, wave, surroundings.target);
             return Ok(());
         }
         surroundings.memory.refresh();

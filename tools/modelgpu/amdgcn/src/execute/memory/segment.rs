@@ -286,6 +286,22 @@ pub(super) const TABLES: [Table; 8] = [
     atomics!("buffer", Segment::Buffer),
     &[
         (
+            "flat_atomic_min_f32",
+            atomic(Segment::Flat, Function::FloatMin, 4),
+        ),
+        (
+            "flat_atomic_max_f32",
+            atomic(Segment::Flat, Function::FloatMax, 4),
+        ),
+        (
+            "global_atomic_min_f32",
+            atomic(Segment::Global, Function::FloatMin, 4),
+        ),
+        (
+            "global_atomic_max_f32",
+            atomic(Segment::Global, Function::FloatMax, 4),
+        ),
+        (
             "flat_atomic_pk_add_bf16",
             atomic(Segment::Flat, Function::PackedBrainAdd, 4),
         ),

@@ -134,6 +134,10 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         scalar!(Keep, |a: u32, b: u32| -> u32 { a & 0xffff | b & !0xffff }),
     ),
     (
+        "s_pack_hl_b32_b16",
+        scalar!(Keep, |a: u32, b: u32| -> u32 { a >> 16 | b << 16 }),
+    ),
+    (
         "s_pack_hh_b32_b16",
         scalar!(Keep, |a: u32, b: u32| -> u32 { a >> 16 | b & !0xffff }),
     ),

@@ -1,7 +1,7 @@
 //! Scalar moves, selections, logic, and updates of EXEC.
 
-use super::super::Operation;
 use super::super::value::{Kind, Value};
+use super::super::{Operation, Table};
 use super::{ExecResult, ScalarOperation, scalar};
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
@@ -104,62 +104,83 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         "s_xnor_b64",
         scalar!(Nonzero, |a: u64, b: u64| -> u64 { !(a ^ b) }),
     ),
-    // EXEC masks.
-    ("s_and_saveexec_b64", old_exec(|source, exec| source & exec)),
-    ("s_or_saveexec_b64", old_exec(|source, exec| source | exec)),
-    ("s_xor_saveexec_b64", old_exec(|source, exec| source ^ exec)),
-    (
-        "s_andn2_saveexec_b64",
-        old_exec(|source, exec| source & !exec),
-    ),
-    (
-        "s_orn2_saveexec_b64",
-        old_exec(|source, exec| source | !exec),
-    ),
-    (
-        "s_nand_saveexec_b64",
-        old_exec(|source, exec| !(source & exec)),
-    ),
-    (
-        "s_nor_saveexec_b64",
-        old_exec(|source, exec| !(source | exec)),
-    ),
-    (
-        "s_xnor_saveexec_b64",
-        old_exec(|source, exec| !(source ^ exec)),
-    ),
-    (
-        "s_andn1_saveexec_b64",
-        old_exec(|source, exec| !source & exec),
-    ),
-    (
-        "s_orn1_saveexec_b64",
-        old_exec(|source, exec| !source | exec),
-    ),
-    (
-        "s_andn1_wrexec_b64",
-        new_exec(|source, exec| !source & exec),
-    ),
-    (
-        "s_andn2_wrexec_b64",
-        new_exec(|source, exec| source & !exec),
-    ),
 ];
+
+/// Updates of EXEC, for waves of 64 work-items or 32.
+macro_rules! exec_updates {
+    ($size:literal, $kind:expr) => {
+        &[
+            (
+                concat!("s_and_saveexec_", $size),
+                old_exec(|source, exec| source & exec, $kind),
+            ),
+            (
+                concat!("s_or_saveexec_", $size),
+                old_exec(|source, exec| source | exec, $kind),
+            ),
+            (
+                concat!("s_xor_saveexec_", $size),
+                old_exec(|source, exec| source ^ exec, $kind),
+            ),
+            (
+                concat!("s_andn2_saveexec_", $size),
+                old_exec(|source, exec| source & !exec, $kind),
+            ),
+            (
+                concat!("s_orn2_saveexec_", $size),
+                old_exec(|source, exec| source | !exec, $kind),
+            ),
+            (
+                concat!("s_nand_saveexec_", $size),
+                old_exec(|source, exec| !(source & exec), $kind),
+            ),
+            (
+                concat!("s_nor_saveexec_", $size),
+                old_exec(|source, exec| !(source | exec), $kind),
+            ),
+            (
+                concat!("s_xnor_saveexec_", $size),
+                old_exec(|source, exec| !(source ^ exec), $kind),
+            ),
+            (
+                concat!("s_andn1_saveexec_", $size),
+                old_exec(|source, exec| !source & exec, $kind),
+            ),
+            (
+                concat!("s_orn1_saveexec_", $size),
+                old_exec(|source, exec| !source | exec, $kind),
+            ),
+            (
+                concat!("s_andn1_wrexec_", $size),
+                new_exec(|source, exec| !source & exec, $kind),
+            ),
+            (
+                concat!("s_andn2_wrexec_", $size),
+                new_exec(|source, exec| source & !exec, $kind),
+            ),
+        ]
+    };
+}
+
+pub(super) const UPDATES_64: Table = exec_updates!("b64", Kind::B64);
+pub(super) const UPDATES_32: Table = exec_updates!("b32", Kind::B32);
 
 const fn relative(kind: Kind, source: bool) -> Operation {
     Operation::Scalar(ScalarOperation::MoveRelative { kind, source })
 }
 
-const fn old_exec(run: fn(u64, u64) -> u64) -> Operation {
+const fn old_exec(run: fn(u64, u64) -> u64, kind: Kind) -> Operation {
     Operation::Scalar(ScalarOperation::UpdateExec {
         run,
         result: ExecResult::Old,
+        kind,
     })
 }
 
-const fn new_exec(run: fn(u64, u64) -> u64) -> Operation {
+const fn new_exec(run: fn(u64, u64) -> u64, kind: Kind) -> Operation {
     Operation::Scalar(ScalarOperation::UpdateExec {
         run,
         result: ExecResult::New,
+        kind,
     })
 }

@@ -33,6 +33,7 @@ pub(crate) enum ScalarOperation {
     UpdateExec {
         run: fn(u64, u64) -> u64,
         result: ExecResult,
+        kind: Kind,
     },
 }
 
@@ -117,11 +118,13 @@ macro_rules! scalar {
 
 use scalar;
 
-pub(super) const TABLES: [Table; 4] = [
+pub(super) const TABLES: [Table; 6] = [
     arithmetic::OPERATIONS,
     bits::OPERATIONS,
     compare::OPERATIONS,
     logic::OPERATIONS,
+    logic::UPDATES_64,
+    logic::UPDATES_32,
 ];
 
 impl ScalarOperation {
@@ -173,15 +176,15 @@ impl ScalarOperation {
                     wave.set_word(instruction.dst, others | u32::from(set) << place);
                 }
             }
-            Self::UpdateExec { run, result } => {
-                let old = wave.exec();
-                let new = run(scalar_source(instruction, 0, Kind::B64, wave)?, old);
+            Self::UpdateExec { run, result, kind } => {
+                let old = wave.scalar(Operand::EXEC, kind, 0).unwrap_or_default();
+                let new = run(scalar_source(instruction, 0, kind, wave)?, old) & kind.all_bits();
                 let value = match result {
                     ExecResult::Old => old,
                     ExecResult::New => new,
                 };
-                wave.set_pair(instruction.dst, value);
-                wave.set_pair(Operand::EXEC, new);
+                wave.set_scalar(instruction.dst, kind, value);
+                wave.set_scalar(Operand::EXEC, kind, new);
                 wave.scc = new != 0;
             }
         }

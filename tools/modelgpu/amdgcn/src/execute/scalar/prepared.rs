@@ -20,6 +20,7 @@ pub(crate) enum ScalarStep {
         run: fn(u64, u64) -> u64,
         source: ScalarSource,
         result: Operand,
+        kind: Kind,
         keeps_old: bool,
     },
 }
@@ -48,10 +49,11 @@ impl ScalarStep {
                 kind: result,
                 writes_scc,
             }),
-            ScalarOperation::UpdateExec { run, result } => Some(Self::UpdateExec {
+            ScalarOperation::UpdateExec { run, result, kind } => Some(Self::UpdateExec {
                 run,
-                source: source(0, Kind::B64)?,
+                source: source(0, kind)?,
                 result: instruction.dst,
+                kind,
                 keeps_old: matches!(result, ExecResult::Old),
             }),
             _ => None,
@@ -79,12 +81,13 @@ impl ScalarStep {
                 run,
                 source,
                 result,
+                kind,
                 keeps_old,
             } => {
-                let old = wave.exec();
-                let new = run(source.value(wave), old);
-                wave.set_pair(result, if keeps_old { old } else { new });
-                wave.set_pair(Operand::EXEC, new);
+                let old = ScalarSource::register(Operand::EXEC, kind).value(wave);
+                let new = run(source.value(wave), old) & kind.all_bits();
+                wave.set_scalar(result, kind, if keeps_old { old } else { new });
+                wave.set_scalar(Operand::EXEC, kind, new);
                 wave.scc = new != 0;
             }
         }
@@ -98,12 +101,17 @@ impl ScalarSource {
             return Some(Self::Constant(0));
         }
         if operand.scalar_index().is_some() {
-            return Some(match kind.is_long() {
-                true => Self::Pair(operand),
-                false => Self::Word(operand),
-            });
+            return Some(Self::register(operand, kind));
         }
         constant(operand, kind, instruction.literal).map(Self::Constant)
+    }
+
+    #[inline(always)]
+    fn register(operand: Operand, kind: Kind) -> Self {
+        match kind.is_long() {
+            true => Self::Pair(operand),
+            false => Self::Word(operand),
+        }
     }
 
     #[inline(always)]

@@ -190,7 +190,7 @@ impl Comparison {
         };
         write_mask(instruction, wave, mask & lanes);
         if writes_exec {
-            wave.set_pair(Operand::EXEC, mask & lanes);
+            wave.set_mask(Operand::EXEC, mask & lanes);
         }
         Ok(())
     }

@@ -17,6 +17,8 @@ pub(crate) enum Dot {
     /// Two, four or eight integers of 16, 8 or 4 bits.
     Signed(u32),
     Unsigned(u32),
+    /// Four or eight integers. The modifier that negates other sources tells that a source has signs.
+    Mixed(u32),
 }
 
 const fn dot(elements: Dot) -> Operation {
@@ -36,12 +38,15 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("v_dot8_i32_i4", dot(Dot::Signed(8))),
     ("v_dot8c_i32_i4", dot(Dot::Signed(8))),
     ("v_dot8_u32_u4", dot(Dot::Unsigned(8))),
+    ("v_dot4_i32_iu8", dot(Dot::Mixed(4))),
+    ("v_dot8_i32_iu4", dot(Dot::Mixed(8))),
 ];
 
 impl Dot {
     pub(super) fn execute(self, instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
         let modifiers = instruction.modifiers;
-        if modifiers.abs != 0 || self != Self::Halves && (modifiers.neg | modifiers.neg_hi) != 0 {
+        let may_negate = matches!(self, Self::Halves | Self::Mixed(_));
+        if modifiers.abs != 0 || !may_negate && (modifiers.neg | modifiers.neg_hi) != 0 {
             return Err(unmodelled(instruction, "a source modifier"));
         }
         // This code selects and negates halves, so it reads the sources unchanged.
@@ -76,15 +81,19 @@ impl Dot {
             match self {
                 Self::Halves => halves(a, b, c[lane]),
                 Self::Signed(count) => {
-                    let exact = products(a, b, count, signed) + i64::from(c[lane] as i32);
-                    (if modifiers.clamp {
-                        exact.clamp(i32::MIN.into(), i32::MAX.into())
-                    } else {
-                        exact
-                    }) as u32
+                    let exact = products(a, b, count, [signed; 2]) + i64::from(c[lane] as i32);
+                    limited(exact, modifiers)
+                }
+                Self::Mixed(count) => {
+                    let elements = [0, 1].map(|place| match modifiers.neg >> place & 1 {
+                        1 => signed as Element,
+                        _ => unsigned,
+                    });
+                    let exact = products(a, b, count, elements) + i64::from(c[lane] as i32);
+                    limited(exact, modifiers)
                 }
                 Self::Unsigned(count) => {
-                    let exact = products(a, b, count, unsigned) + i64::from(c[lane]);
+                    let exact = products(a, b, count, [unsigned; 2]) + i64::from(c[lane]);
                     (if modifiers.clamp {
                         exact.min(u32::MAX.into())
                     } else {
@@ -130,9 +139,21 @@ fn halves(a: u32, b: u32, addend: u32) -> u32 {
         .to_bits()
 }
 
-fn products(a: u32, b: u32, count: u32, element: fn(u32, u32, u32) -> i64) -> i64 {
+/// The signed sum; with the clamp modifier, its limit if it has too many bits.
+fn limited(exact: i64, modifiers: Modifiers) -> u32 {
+    (if modifiers.clamp {
+        exact.clamp(i32::MIN.into(), i32::MAX.into())
+    } else {
+        exact
+    }) as u32
+}
+
+/// Reads an element of a word by its place and its number of bits.
+type Element = fn(u32, u32, u32) -> i64;
+
+fn products(a: u32, b: u32, count: u32, [of_a, of_b]: [Element; 2]) -> i64 {
     (0..count)
-        .map(|place| element(a, place, 32 / count) * element(b, place, 32 / count))
+        .map(|place| of_a(a, place, 32 / count) * of_b(b, place, 32 / count))
         .sum()
 }
 

@@ -2,7 +2,7 @@
 
 use super::unmodelled;
 use crate::error::Fault;
-use crate::isa::{Dpp, Instruction};
+use crate::isa::{Dpp, DppControl, Instruction};
 use crate::wave::{LANES, Words};
 
 const ROW: usize = 16;
@@ -29,7 +29,8 @@ impl Route {
             }
             let source = source_lane(dpp.control, lane)
                 .ok_or_else(|| unmodelled(instruction, "this DPP control"))?;
-            let source = source.filter(|from| exec >> from & 1 == 1);
+            let is_source = |from: &usize| dpp.fetches_inactive || exec >> from & 1 == 1;
+            let source = source.filter(is_source);
             if source.is_some() || dpp.bound_control {
                 route.lanes |= 1 << lane;
                 route.from[lane] = source.map(|from| from as u8);
@@ -48,7 +49,13 @@ impl Route {
 
 /// The lane that `lane` reads. Returns `None` for a control that is not modelled and `Some(None)`
 /// for a place outside of the row or wave.
-fn source_lane(control: u16, lane: usize) -> Option<Option<usize>> {
+fn source_lane(control: DppControl, lane: usize) -> Option<Option<usize>> {
+    let control = match control {
+        DppControl::Pattern(control) => control,
+        DppControl::Eight(lanes) => {
+            return Some(Some(lane & !7 | (lanes >> (3 * (lane & 7)) & 7) as usize));
+        }
+    };
     let row = lane / ROW * ROW;
     let place = lane % ROW;
     let amount = usize::from(control & 15);
@@ -71,8 +78,10 @@ fn source_lane(control: u16, lane: usize) -> Option<Option<usize>> {
         // last lane of row 1 to rows 2 and 3.
         0x142 => row.checked_sub(1),
         0x143 => (lane >= 32).then_some(31),
-        // row_newbcast: copies a lane to its whole row.
+        // row_newbcast, or row_share on RDNA: copies a lane to its whole row.
         0x150..=0x15f => Some(row + amount),
+        // row_xmask.
+        0x160..=0x16f => Some(row + (place ^ amount)),
         _ => return None,
     })
 }

@@ -1,4 +1,4 @@
-//! 16-bit arithmetic. On these targets a 16-bit result clears the register's high half. Exceptions
+//! 16-bit arithmetic. On CDNA a 16-bit result clears the register's high half. Exceptions
 //! are a result whose place is the high half, and instructions that keep it
 //! (`Modifiers::keeps_half`).
 
@@ -254,6 +254,18 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         "v_ldexp_f16",
         vector!(Word, |a: Half, b: i16| -> Half {
             rounded(float::ldexp(real(a), b.into()))
+        }),
+    ),
+    (
+        "v_maxmin_f16",
+        vector!(Word, |a: Half, b: Half, c: Half| -> Half {
+            rounded(float::min(float::max(real(a), real(b)), real(c)))
+        }),
+    ),
+    (
+        "v_minmax_f16",
+        vector!(Word, |a: Half, b: Half, c: Half| -> Half {
+            rounded(float::max(float::min(real(a), real(b)), real(c)))
         }),
     ),
     (

@@ -22,6 +22,54 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         "v_permlane32_swap_b32",
         Operation::Vector(VectorOperation::SwapGroups(32)),
     ),
+    (
+        "v_xor3_b32",
+        vector!(Word, |a: u32, b: u32, c: u32| -> u32 { a ^ b ^ c }),
+    ),
+    (
+        "v_maxmin_i32",
+        vector!(Word, |a: i32, b: i32, c: i32| -> i32 { a.max(b).min(c) }),
+    ),
+    (
+        "v_minmax_i32",
+        vector!(Word, |a: i32, b: i32, c: i32| -> i32 { a.min(b).max(c) }),
+    ),
+    (
+        "v_maxmin_u32",
+        vector!(Word, |a: u32, b: u32, c: u32| -> u32 { a.max(b).min(c) }),
+    ),
+    (
+        "v_minmax_u32",
+        vector!(Word, |a: u32, b: u32, c: u32| -> u32 { a.min(b).max(c) }),
+    ),
+    (
+        "v_and_b16",
+        vector!(Word, |a: u16, b: u16| -> u16 { a & b }),
+    ),
+    ("v_or_b16", vector!(Word, |a: u16, b: u16| -> u16 { a | b })),
+    (
+        "v_xor_b16",
+        vector!(Word, |a: u16, b: u16| -> u16 { a ^ b }),
+    ),
+    ("v_not_b16", vector!(Word, |a: u16| -> u16 { !a })),
+    ("v_mov_b16", vector!(Word, |a: u16| -> u16 { a })),
+    (
+        "v_cndmask_b16",
+        carry!(In, |a: u16, b: u16, selects: bool| -> (u16, bool) {
+            (if selects { b } else { a }, false)
+        }),
+    ),
+    ("v_cvt_i32_i16", vector!(Word, |a: i16| -> i32 { a.into() })),
+    ("v_cvt_u32_u16", vector!(Word, |a: u16| -> u32 { a.into() })),
+    ("v_swap_b16", Operation::Vector(VectorOperation::SwapHalves)),
+    (
+        "v_movrels_b32",
+        Operation::Vector(VectorOperation::MoveRelative { source: true }),
+    ),
+    (
+        "v_movreld_b32",
+        Operation::Vector(VectorOperation::MoveRelative { source: false }),
+    ),
     // A step of a shift register with feedback (AMD's CDNA4 instruction set guide).
     (
         "v_prng_b32",

@@ -63,11 +63,17 @@ pub(crate) enum VectorOperation {
     Matrix(matrix::Matrix),
     /// v_swap_b32: exchanges two registers.
     Swap,
+    /// v_swap_b16: exchanges halves of two registers.
+    SwapHalves,
     /// v_bitop3: a function of three bits for each bit, whose table is the immediate.
     TruthTable(Kind),
     /// Exchanges the odd groups of this many lanes in the first register with the even groups in the
     /// second one.
     SwapGroups(usize),
+    /// Moves between registers, of which M0 is added to the source's or the result's number.
+    MoveRelative {
+        source: bool,
+    },
     /// v_mqsad_u32_u8: has a result and a source of four registers.
     FourSums,
 }
@@ -452,8 +458,8 @@ impl VectorOperation {
                 let carry_in = match direction {
                     CarryDirection::Out => 0,
                     // v_div_fmas has three sources and also reads VCC.
-                    _ if sources[2] != Kind::None => wave.pair(instruction.sdst),
-                    _ => wave.pair(instruction.src[2]),
+                    _ if sources[2] != Kind::None => wave.mask(instruction.sdst),
+                    _ => wave.mask(instruction.src[2]),
                 };
                 let (mut carry, mut out) = ([0; LANES], [0; LANES]);
                 wave.simd.spread(carry_in, &mut carry);
@@ -473,6 +479,8 @@ impl VectorOperation {
             Self::Dot(dot) => dot.execute(instruction, wave),
             Self::Matrix(matrix) => matrix.execute(instruction, wave),
             Self::Swap => swap(instruction, wave),
+            Self::SwapHalves => swap_halves(instruction, wave),
+            Self::MoveRelative { source } => move_relative(instruction, wave, source),
             Self::TruthTable(kind) => truth_table(instruction, wave, kind),
             Self::SwapGroups(lanes) => swap_groups(instruction, wave, lanes),
             Self::FourSums => media::four_wide_sums(instruction, wave),
@@ -522,6 +530,52 @@ fn swap(instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
     Ok(())
 }
 
+fn swap_halves(instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
+    let [first, second] = [instruction.dst, instruction.src[0]].map(Operand::vector_index);
+    let (Some(first), Some(second)) = (first, second) else {
+        return Err(unmodelled(instruction, "this scalar operand"));
+    };
+    let [to, from] = [3, 0].map(|place| 16 * u32::from(instruction.modifiers.op_sel >> place & 1));
+    let exec = wave.exec();
+    for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
+        let half = |word: u32, shift: u32| word >> shift & 0xffff;
+        let a = half(wave.vectors[first][lane], to);
+        let b = half(wave.vectors[second][lane], from);
+        let mut put = |index: usize, shift: u32, value: u32| {
+            let word = &mut wave.vectors[index][lane];
+            *word = *word & !(0xffff << shift) | value << shift;
+        };
+        put(first, to, b);
+        put(second, from, a);
+    }
+    Ok(())
+}
+
+fn move_relative(instruction: &Instruction, wave: &mut Wave, source: bool) -> Result<(), Fault> {
+    /// VGPRs of a wave.
+    const COUNT: u32 = 256;
+    let mut moved = *instruction;
+    let operand = if source {
+        &mut moved.src[0]
+    } else {
+        &mut moved.dst
+    };
+    let number = operand.vector_index().map(|index| index as u32);
+    let number = number.and_then(|index| index.checked_add(wave.m0()));
+    let Some(number) = number.filter(|number| *number < COUNT) else {
+        return Err(unmodelled(
+            instruction,
+            "a register number beyond the last one",
+        ));
+    };
+    *operand = Operand::vgpr(number);
+    let gather = Gather::new(&moved, wave)?;
+    let mut words = [0; LANES];
+    gather.words(0, Kind::B32, &mut words)?;
+    let lanes = gather.lanes();
+    scatter::words(&moved, wave, lanes, Kind::B32, &mut words)
+}
+
 /// Looks up each bit of the result in a table of eight bits.
 fn truth_table(instruction: &Instruction, wave: &mut Wave, kind: Kind) -> Result<(), Fault> {
     let gather = Gather::new(instruction, wave)?;
@@ -562,7 +616,7 @@ fn swap_groups(instruction: &Instruction, wave: &mut Wave, lanes: usize) -> Resu
 
 /// Writes a bit per lane to the instruction's scalar destination; inactive lanes' bits are 0.
 fn write_mask(instruction: &Instruction, wave: &mut Wave, mask: u64) {
-    wave.set_pair(instruction.sdst, mask);
+    wave.set_mask(instruction.sdst, mask);
 }
 
 /// The operand that M0 selects instead while VGPR indexing is on.

@@ -251,7 +251,7 @@ impl VectorStep {
                 run.call(sources, target);
             }
             Run::Select(mask) => {
-                let mask = wave.pair(*mask);
+                let mask = wave.mask(*mask);
                 let [first, second, _] = self.places(wave);
                 let Registers {
                     vectors, results, ..
@@ -301,7 +301,7 @@ impl VectorStep {
                 carry_in,
                 carry_out,
             } => {
-                let carry = carry_in.map(|operand| wave.pair(operand));
+                let carry = carry_in.map(|operand| wave.mask(operand));
                 let places = self.places(wave);
                 let Registers {
                     vectors,
@@ -319,7 +319,7 @@ impl VectorStep {
                 }
                 if let Some(operand) = *carry_out {
                     let carry = simd.pack(outgoing);
-                    wave.set_pair(operand, carry & lanes);
+                    wave.set_mask(operand, carry & lanes);
                 }
             }
             Run::Compare {
@@ -335,9 +335,9 @@ impl VectorStep {
                 let [a, b, _] = places.map(|place| both(vectors, place));
                 run.call([a, b], *accepted, &mut results[0]);
                 let mask = simd.pack(&results[0]) & lanes;
-                wave.set_pair(*target, mask);
+                wave.set_mask(*target, mask);
                 if *writes_exec {
-                    wave.set_pair(Operand::EXEC, mask);
+                    wave.set_mask(Operand::EXEC, mask);
                 }
             }
         }

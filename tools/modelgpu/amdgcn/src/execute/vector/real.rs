@@ -83,6 +83,14 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         vector!(Word, |a: f32, b: f32| -> f32 { max(a, b) }),
     ),
     (
+        "v_maxmin_f32",
+        vector!(Word, |a: f32, b: f32, c: f32| -> f32 { min(max(a, b), c) }),
+    ),
+    (
+        "v_minmax_f32",
+        vector!(Word, |a: f32, b: f32, c: f32| -> f32 { max(min(a, b), c) }),
+    ),
+    (
         "v_minimum3_f32",
         vector!(Word, |a: f32, b: f32, c: f32| -> f32 {
             float::minimum(float::minimum(a.into(), b.into()), c.into()) as f32

@@ -4,6 +4,7 @@
 //! Approximate instructions (reciprocal, roots, exponentials, trigonometry) and exact ones do not
 //! depend on it. The model refuses other instructions that would.
 
+use super::super::names::canonical;
 use super::super::unmodelled;
 use super::super::value::Kind;
 use super::gather::Gather;
@@ -58,11 +59,10 @@ enum Function {
 
 /// Executes an instruction whose result depends on the rounding. Returns `None` if it does not.
 pub(super) fn execute(instruction: &Instruction, wave: &mut Wave) -> Option<Result<(), Fault>> {
-    match rounded(instruction.mnemonic) {
+    let mnemonic = canonical(instruction.mnemonic);
+    match rounded(&mnemonic) {
         Some(rounded) => Some(rounded.execute(instruction, wave)),
-        None if depends(instruction.mnemonic) => {
-            Some(Err(unmodelled(instruction, "this rounding mode")))
-        }
+        None if depends(&mnemonic) => Some(Err(unmodelled(instruction, "this rounding mode"))),
         None => None,
     }
 }

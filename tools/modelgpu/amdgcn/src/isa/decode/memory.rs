@@ -6,7 +6,11 @@ use crate::isa::operand::Operand;
 use crate::target::Target;
 
 pub(super) fn decode_lds(words: Words) -> Fields {
-    let mut fields = Fields::new(&words.tables().ds, words.first(24, 17), 8);
+    let opcode = match words.is_gfx9() {
+        true => words.first(24, 17),
+        false => words.first(25, 18),
+    };
+    let mut fields = Fields::new(&words.tables().ds, opcode, 8);
     let instruction = &mut fields.instruction;
     instruction.src = [
         Operand::vgpr(words.second(7, 0)),
@@ -15,7 +19,7 @@ pub(super) fn decode_lds(words: Words) -> Fields {
     ];
     instruction.dst = Operand::vgpr(words.second(31, 24));
     instruction.immediate = words.first(15, 0) as i32;
-    if words.first_bit(25) {
+    if words.is_gfx9() && words.first_bit(25) {
         instruction.src[2] = instruction.src[2].to_agpr();
         use_agpr_data(&mut fields);
     }
@@ -25,43 +29,61 @@ pub(super) fn decode_lds(words: Words) -> Fields {
 pub(super) fn decode_flat(words: Words) -> Fields {
     const FLAT: u32 = 0;
     const SCRATCH: u32 = 1;
-    /// The saddr field of an instruction without a scalar address.
-    const NO_SADDR: u32 = 0x7f;
-    let segment = words.first(15, 14);
+    let is_gfx9 = words.is_gfx9();
+    let segment = match is_gfx9 {
+        true => words.first(15, 14),
+        false => words.first(17, 16),
+    };
+    let tables = words.tables();
     let table = match segment {
-        FLAT => &words.tables().flat,
-        SCRATCH => &words.tables().scratch,
-        _ => &words.tables().global,
+        FLAT => &tables.flat,
+        SCRATCH => &tables.scratch,
+        _ => &tables.global,
     };
     let mut fields = Fields::new(table, words.first(24, 18), 8);
     let instruction = &mut fields.instruction;
     instruction.src[0] = Operand::vgpr(words.second(7, 0));
     instruction.src[1] = Operand::vgpr(words.second(15, 8));
-    let saddr = words.second(22, 16);
-    if segment != FLAT && saddr != NO_SADDR {
-        instruction.src[2] = Operand::scalar(saddr);
+    // The saddr field of an instruction without a scalar address is NULL, or 0x7f on gfx9.
+    let saddr = match (is_gfx9, Operand::scalar(words.second(22, 16))) {
+        (true, Operand(0x7f)) => Operand::NONE,
+        (true, operand) => operand,
+        (false, operand) if operand.of_rdna() == Operand::NULL => Operand::NONE,
+        (false, operand) => operand,
+    };
+    if segment != FLAT {
+        instruction.src[2] = saddr;
     }
     instruction.dst = Operand::vgpr(words.second(31, 24));
-    instruction.immediate = if segment == FLAT {
+    instruction.immediate = if segment == FLAT && is_gfx9 {
         words.first(11, 0) as i32
     } else {
         sign_extend(words.first(12, 0), 13)
     };
-    instruction.returns = words.first_bit(16);
     instruction.buffer.to_lds = words.target == Target::Gfx90a && words.first_bit(13);
     instruction.has_vector_address = match words.target {
-        // Scratch takes a vector or a scalar address; gfx942 has a bit for the vector address.
+        // Scratch takes a vector or a scalar address; later targets have a bit for the vector address.
         Target::Gfx90a => instruction.src[2].is_none(),
         Target::Gfx942 | Target::Gfx950 => words.first_bit(13),
+        Target::Gfx1100 => words.second_bit(23),
     };
-    if words.second_bit(23) {
+    // GLC. On gfx942, it is SC0, and there also is SC1.
+    instruction.returns = words.first_bit(if is_gfx9 { 16 } else { 14 });
+    let has_sc1 = matches!(words.target, Target::Gfx942 | Target::Gfx950) && words.first_bit(25);
+    instruction.coherent = segment != SCRATCH && (instruction.returns || has_sc1);
+    if is_gfx9 && words.second_bit(23) {
         use_agpr_data(&mut fields);
     }
     fields
 }
 
 pub(super) fn decode_buffer(words: Words) -> Fields {
-    let mut fields = Fields::new(&words.tables().mubuf, words.first(24, 18), 8);
+    let table = &words.tables().mubuf;
+    if !words.is_gfx9() {
+        // The model only executes instructions without operands here.
+        return Fields::new(table, words.first(25, 18), 8);
+    }
+    let mut fields = Fields::new(table, words.first(24, 18), 8);
     fields.instruction.buffer.to_lds = words.first_bit(16);
     complete_buffer(words, &mut fields);
     fields
@@ -76,7 +98,13 @@ pub(super) fn decode_typed_buffer(words: Words) -> Fields {
 }
 
 pub(super) fn decode_image(words: Words) -> Fields {
-    let mut fields = Fields::new(&words.tables().mimg, words.first(24, 18), 8);
+    let table = &words.tables().mimg;
+    if !words.is_gfx9() {
+        // The model refuses these. A bit says that a dword of further addresses follows.
+        let size = if words.first_bit(0) { 12 } else { 8 };
+        return Fields::new(table, words.first(25, 18), size);
+    }
+    let mut fields = Fields::new(table, words.first(24, 18), 8);
     let instruction = &mut fields.instruction;
     instruction.src[0] = Operand::vgpr(words.second(7, 0));
     instruction.src[1] = Operand::vgpr(words.second(15, 8));

@@ -1,14 +1,13 @@
-//! Decodes two dwords into an instruction. This module tells the encodings apart and has one
-//! submodule per group of encodings.
+//! Decodes up to three dwords into an instruction. This module tells the encodings apart and has one
+//! submodule per group of encodings. A generation has its own layout of some of them.
 
 mod memory;
 mod scalar;
 mod vector;
 
 use super::opcode::{Table, Tables};
-use super::operand::Operand;
-use super::{BufferControl, ImageControl, Instruction, MatrixControl, Modifiers, implicit};
-use crate::target::Target;
+use super::{Instruction, implicit};
+use crate::target::{Generation, Target};
 
 /// The bytes do not encode an instruction of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,11 +15,10 @@ pub(crate) struct DecodeError {
     pub words: [u32; 2],
 }
 
-/// The two dwords at the program counter (the second is 0 at the end of the code), and the target
-/// that they are for.
+/// The dwords at the program counter (0 behind the end of the code), and the target that they are for.
 #[derive(Clone, Copy)]
 struct Words {
-    words: [u32; 2],
+    words: [u32; 3],
     target: Target,
 }
 
@@ -28,6 +26,10 @@ impl Words {
     /// The opcodes of the target's generation.
     fn tables(self) -> &'static Tables {
         Tables::of(self.target)
+    }
+
+    fn is_gfx9(self) -> bool {
+        self.target.generation() == Generation::Gfx9
     }
 
     /// Bits `low..=high` of the first dword.
@@ -62,6 +64,8 @@ fn sign_extend(value: u32, count: u32) -> i32 {
 struct Fields {
     table: &'static Table,
     opcode: u32,
+    /// The table and the opcode of a second instruction.
+    second: Option<(&'static Table, u32)>,
     instruction: Instruction,
 }
 
@@ -71,55 +75,103 @@ impl Fields {
         Self {
             table,
             opcode,
-            instruction: Instruction {
-                mnemonic: "",
-                size,
-                dst: Operand::NONE,
-                sdst: Operand::NONE,
-                src: [Operand::NONE; 3],
-                literal: 0,
-                immediate: 0,
-                modifiers: Modifiers::default(),
-                sdwa: None,
-                dpp: None,
-                matrix: MatrixControl::default(),
-                buffer: BufferControl::default(),
-                image: ImageControl::default(),
-                returns: false,
-                has_vector_address: false,
-            },
+            second: None,
+            instruction: Instruction::empty(size),
         }
     }
 }
 
+/// A group of encodings with common fields.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// VOP1, VOP2 and VOPC.
+    ShortVector,
+    /// VOP3.
+    LongVector,
+    /// VOP3P.
+    PackedVector,
+    /// VOPD.
+    DualVector,
+    /// SOP1, SOP2, SOPC, SOPK and SOPP.
+    Scalar,
+    ScalarMemory,
+    Lds,
+    Flat,
+    Buffer,
+    TypedBuffer,
+    Image,
+}
+
+impl Layout {
+    /// The layout of an instruction that begins with a dword.
+    fn of(first: u32, generation: Generation) -> Option<Self> {
+        Some(match (generation, first >> 26) {
+            (_, 0..0x20) => Self::ShortVector,
+            (_, 0x20..0x30) => Self::Scalar,
+            (Generation::Gfx9, 0x30) | (Generation::Gfx11, 0x3d) => Self::ScalarMemory,
+            (Generation::Gfx11, 0x32) => Self::DualVector,
+            (Generation::Gfx11, 0x33) if first >> 24 == 0xcc => Self::PackedVector,
+            (Generation::Gfx9, 0x34) if first >> 23 == 0x1a7 => Self::PackedVector,
+            (Generation::Gfx9, 0x34) | (Generation::Gfx11, 0x35) => Self::LongVector,
+            (_, 0x36) => Self::Lds,
+            (_, 0x37) => Self::Flat,
+            (_, 0x38) => Self::Buffer,
+            (_, 0x3a) => Self::TypedBuffer,
+            (_, 0x3c) => Self::Image,
+            _ => return None,
+        })
+    }
+}
+
 /// Decodes the instruction that begins with `words[0]`.
-pub(crate) fn decode(words: [u32; 2], target: Target) -> Result<Instruction, DecodeError> {
-    let error = DecodeError { words };
+pub(crate) fn decode(words: [u32; 3], target: Target) -> Result<Instruction, DecodeError> {
+    let error = DecodeError {
+        words: [words[0], words[1]],
+    };
     let words = Words { words, target };
     let first = words.words[0];
-    let fields = if first >> 31 == 0 {
-        vector::decode_short(words)
-    } else if first >> 30 == 2 {
-        scalar::decode(words)
-    } else {
-        match first >> 26 {
-            0x30 => scalar::decode_memory(words),
-            0x34 => vector::decode_long(words),
-            0x36 => memory::decode_lds(words),
-            0x37 => memory::decode_flat(words),
-            0x38 => memory::decode_buffer(words),
-            0x3a => memory::decode_typed_buffer(words),
-            0x3c => memory::decode_image(words),
-            _ => return Err(error),
-        }
+    let layout = Layout::of(first, target.generation()).ok_or(error)?;
+    let fields = match layout {
+        Layout::ShortVector => vector::decode_short(words),
+        Layout::LongVector => vector::decode_long(words),
+        Layout::PackedVector => vector::decode_packed(words),
+        Layout::DualVector => vector::decode_dual(words),
+        Layout::Scalar => scalar::decode(words),
+        Layout::ScalarMemory => scalar::decode_memory(words),
+        Layout::Lds => memory::decode_lds(words),
+        Layout::Flat => memory::decode_flat(words),
+        Layout::Buffer => memory::decode_buffer(words),
+        Layout::TypedBuffer => memory::decode_typed_buffer(words),
+        Layout::Image => memory::decode_image(words),
     };
     let mut instruction = fields.instruction;
-    instruction.mnemonic = fields.table.mnemonic(fields.opcode, target).ok_or(error)?;
+    let mnemonic = |(table, opcode): (&Table, u32)| table.mnemonic(opcode, target).ok_or(error);
+    instruction.mnemonic = mnemonic((fields.table, fields.opcode))?;
+    if let (Some(second), Some(opcode)) = (&mut instruction.second, fields.second) {
+        second.mnemonic = mnemonic(opcode)?;
+    }
     // These targets have barriers only of the instructions on data that all workgroups share.
     const GLOBAL_DATA: u32 = 0xd801_0000;
-    if first & 0xfc01_0000 == GLOBAL_DATA && !instruction.mnemonic.starts_with("ds_gws_") {
+    if words.is_gfx9()
+        && first & 0xfc01_0000 == GLOBAL_DATA
+        && !instruction.mnemonic.starts_with("ds_gws_")
+    {
         return Err(error);
     }
-    implicit::complete(&mut instruction, words.words);
+    implicit::complete(
+        &mut instruction,
+        layout_of_vector(layout),
+        words.words,
+        target,
+    );
     Ok(instruction)
+}
+
+fn layout_of_vector(layout: Layout) -> implicit::Vector {
+    match layout {
+        Layout::ShortVector => implicit::Vector::Short,
+        Layout::LongVector | Layout::PackedVector => implicit::Vector::Long,
+        Layout::DualVector => implicit::Vector::Dual,
+        _ => implicit::Vector::Not,
+    }
 }

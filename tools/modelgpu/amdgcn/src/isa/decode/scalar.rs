@@ -37,6 +37,15 @@ pub(super) fn decode_memory(words: Words) -> Fields {
     let mut fields = Fields::new(&words.tables().smem, words.first(25, 18), 8);
     let instruction = &mut fields.instruction;
     instruction.dst = Operand::scalar(words.first(12, 6));
+    if !words.is_gfx9() {
+        instruction.src[0] = Operand::scalar(words.first(5, 0) * 2);
+        let offset = Operand::scalar(words.second(31, 25));
+        if offset.of_rdna() != Operand::NULL {
+            instruction.src[1] = offset;
+        }
+        instruction.immediate = sign_extend(words.second(20, 0), 21);
+        return fields;
+    }
     instruction.returns = words.first_bit(16);
     // SBASE counts pairs of registers.
     instruction.src[0] = Operand::scalar(words.first(5, 0) * 2);

@@ -2,11 +2,15 @@
 
 use super::{Fields, Words};
 use crate::isa::operand::Operand;
-use crate::isa::{Dpp, Sdwa, SdwaSource, Selection, Unused};
+use crate::isa::{Dpp, DppControl, Sdwa, SdwaSource, SecondInstruction, Selection, Unused};
 
-/// With this code or 250 in source 0, the second dword is an SDWA or DPP control word.
+/// With one of these codes in source 0, the next dword is an SDWA or DPP control word.
 const SDWA: u32 = 249;
 const DPP: u32 = 250;
+/// A DPP control word with a source for each of eight lanes. With the second code, inactive lanes are
+/// sources too.
+const DPP8: u32 = 233;
+const DPP8_INACTIVE: u32 = 234;
 
 const VOP1: u32 = 63;
 const VOPC: u32 = 62;
@@ -30,9 +34,8 @@ pub(super) fn decode_short(words: Words) -> Fields {
         instruction.dst = Operand::vgpr(words.first(24, 17));
     }
     match words.first(8, 0) {
-        SDWA => decode_sdwa(words, &mut fields, kind == VOPC),
-        DPP => decode_dpp(words, &mut fields),
-        _ => {}
+        SDWA if words.is_gfx9() => decode_sdwa(words, &mut fields, kind == VOPC),
+        code => decode_dpp(words, &mut fields, code),
     }
     fields
 }
@@ -85,28 +88,67 @@ fn selection(field: u32) -> Selection {
     }
 }
 
-fn decode_dpp(words: Words, fields: &mut Fields) {
+/// Decodes the control word behind the instruction, if the code of source 0 says that there is one.
+fn decode_dpp(words: Words, fields: &mut Fields, code: u32) {
     let instruction = &mut fields.instruction;
-    instruction.size = 8;
-    instruction.src[0] = Operand::vgpr(words.second(7, 0));
-    instruction.modifiers.neg = (words.second(20, 20) | words.second(22, 22) << 1) as u8;
-    instruction.modifiers.abs = (words.second(21, 21) | words.second(23, 23) << 1) as u8;
+    let word = words.words[usize::from(instruction.size / 4).min(2)];
+    let field = |high, low| super::bits(word, high, low);
+    let eight = match code {
+        DPP => false,
+        DPP8 | DPP8_INACTIVE if !words.is_gfx9() => true,
+        _ => return,
+    };
+    // The modifiers of a long encoding are its own.
+    let has_signs = instruction.size == 4;
+    instruction.size += 4;
+    instruction.src[0] = Operand::vgpr(field(7, 0));
+    if eight {
+        instruction.dpp = Some(Dpp {
+            control: DppControl::Eight(field(31, 8)),
+            bound_control: true,
+            bank_mask: 15,
+            row_mask: 15,
+            fetches_inactive: code == DPP8_INACTIVE,
+        });
+        return;
+    }
+    if has_signs {
+        instruction.modifiers.neg = (field(20, 20) | field(22, 22) << 1) as u8;
+        instruction.modifiers.abs = (field(21, 21) | field(23, 23) << 1) as u8;
+    }
     instruction.dpp = Some(Dpp {
-        control: words.second(16, 8) as u16,
-        bound_control: words.second_bit(19),
-        bank_mask: words.second(27, 24) as u8,
-        row_mask: words.second(31, 28) as u8,
+        control: DppControl::Pattern(field(16, 8) as u16),
+        bound_control: field(19, 19) == 1,
+        bank_mask: field(27, 24) as u8,
+        row_mask: field(31, 28) as u8,
+        fetches_inactive: !words.is_gfx9() && field(18, 18) == 1,
     });
 }
 
-/// VOP3 and VOP3P.
+/// VOP3.
 pub(super) fn decode_long(words: Words) -> Fields {
-    let packed = words.first(31, 23) == 0x1a7;
-    let mut fields = if packed {
-        Fields::new(&words.tables().vop3p, words.first(22, 16), 8)
-    } else {
-        Fields::new(&words.tables().vop3, words.first(25, 16), 8)
-    };
+    let mut fields = Fields::new(&words.tables().vop3, words.first(25, 16), 8);
+    let modifiers = &mut fields.instruction.modifiers;
+    modifiers.output = words.second(28, 27) as u8;
+    modifiers.abs = words.first(10, 8) as u8;
+    modifiers.op_sel = words.first(14, 11) as u8;
+    complete_long(words, &mut fields);
+    fields
+}
+
+/// VOP3P.
+pub(super) fn decode_packed(words: Words) -> Fields {
+    let mut fields = Fields::new(&words.tables().vop3p, words.first(22, 16), 8);
+    let modifiers = &mut fields.instruction.modifiers;
+    modifiers.op_sel = words.first(13, 11) as u8;
+    modifiers.op_sel_hi = (words.second(28, 27) | words.first(14, 14) << 2) as u8;
+    modifiers.neg_hi = words.first(10, 8) as u8;
+    complete_long(words, &mut fields);
+    fields
+}
+
+/// The fields that VOP3 and VOP3P share.
+fn complete_long(words: Words, fields: &mut Fields) {
     let instruction = &mut fields.instruction;
     instruction.src = [
         Operand::scalar(words.second(8, 0)),
@@ -114,17 +156,31 @@ pub(super) fn decode_long(words: Words) -> Fields {
         Operand::scalar(words.second(26, 18)),
     ];
     instruction.dst = Operand::vgpr(words.first(7, 0));
-    let modifiers = &mut instruction.modifiers;
-    modifiers.neg = words.second(31, 29) as u8;
-    modifiers.clamp = words.first_bit(15);
-    if packed {
-        modifiers.op_sel = words.first(13, 11) as u8;
-        modifiers.op_sel_hi = (words.second(28, 27) | words.first(14, 14) << 2) as u8;
-        modifiers.neg_hi = words.first(10, 8) as u8;
-    } else {
-        modifiers.output = words.second(28, 27) as u8;
-        modifiers.abs = words.first(10, 8) as u8;
-        modifiers.op_sel = words.first(14, 11) as u8;
+    instruction.modifiers.neg = words.second(31, 29) as u8;
+    instruction.modifiers.clamp = words.first_bit(15);
+    if !words.is_gfx9() {
+        decode_dpp(words, fields, words.second(8, 0));
     }
+}
+
+/// VOPD: two instructions. The numbers of their result registers differ in the lowest bit.
+pub(super) fn decode_dual(words: Words) -> Fields {
+    let tables = words.tables();
+    let mut fields = Fields::new(&tables.vopdx, words.first(25, 22), 8);
+    fields.second = Some((&tables.vopdy, words.first(21, 17)));
+    let instruction = &mut fields.instruction;
+    instruction.src[0] = Operand::scalar(words.first(8, 0));
+    instruction.src[1] = Operand::vgpr(words.first(16, 9));
+    let result = words.second(31, 24);
+    instruction.dst = Operand::vgpr(result);
+    instruction.second = Some(SecondInstruction {
+        mnemonic: "",
+        dst: Operand::vgpr(words.second(23, 17) << 1 | !result & 1),
+        src: [
+            Operand::scalar(words.second(8, 0)).of_rdna(),
+            Operand::vgpr(words.second(16, 9)),
+            Operand::NONE,
+        ],
+    });
     fields
 }

@@ -1,0 +1,156 @@
+//! Executes kernels that Clang compiled for RDNA, in waves of 32 and of 64 work-items, and compares with
+//! values from arithmetic.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+use std::path::Path;
+
+use modelgpu_amdgcn::{Argument, Launch, Program};
+
+use common::{text, tool};
+
+/// The last workgroup has waves of which some lanes are no work-items.
+const WORKGROUP: usize = 96;
+const ITEMS: usize = 4 * WORKGROUP - 11;
+
+const PROCESSORS: [&str; 2] = ["gfx1100", "gfx11-generic"];
+const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
+
+/// The inputs of a wave, the place of a lane among them, and the wave's size, to the lane's output.
+type Expected = fn(&[u64], usize, usize) -> u64;
+
+const KERNELS: [(&str, Expected); 7] = [
+    ("ballots", |wave, lane, _| {
+        let mask = |bit: u64, from: u64| {
+            let lanes = wave.iter().enumerate();
+            lanes.fold(0, |mask, (lane, value)| {
+                mask | u64::from(value & from == from && value & bit != 0) << lane
+            })
+        };
+        let odd = mask(1, 0);
+        if wave[lane] & 2 != 0 {
+            odd ^ mask(4, 2)
+        } else {
+            odd
+        }
+    }),
+    ("sizes", |_, lane, size| (size as u64) << 32 | lane as u64),
+    ("broadcasts", |wave, lane, _| {
+        let chosen = wave[(wave[0] as u32 % 21) as usize] & 0xffff_ffff;
+        let first = wave.iter().find(|value| *value & 2 != 0);
+        match first {
+            Some(first) if wave[lane] & 2 != 0 => chosen << 32 | first & 0xffff_ffff,
+            _ => chosen << 32,
+        }
+    }),
+    ("prefix_sums", |wave, lane, _| {
+        let all = &wave[lane / 32 * 32..=lane];
+        all.iter()
+            .fold(0, |sum: u32, value| sum.wrapping_add(*value as u32))
+            .into()
+    }),
+    ("products", |wave, lane, _| {
+        let byte = |place: u32| f64::from((wave[lane] >> (8 * place)) as u8);
+        let [mut a, mut b, mut c, mut d] = [0, 1, 2, 3].map(byte);
+        for _ in 0..3 {
+            let (x, y, z, w) = (a + b, c - d, a / 2.0, b / 4.0);
+            (a, b, c, d) = (y, x, z + w, z - w);
+        }
+        let word = |value: f64| u64::from((64.0 * value) as i32 as u32);
+        word(a + c) << 32 | word(b - d)
+    }),
+    ("divergent_loops", |wave, lane, _| {
+        let step = |value: &u64| match value {
+            1 => None,
+            _ if value % 2 == 1 => Some(3 * value + 1),
+            _ => Some(value / 2),
+        };
+        std::iter::successors(Some(wave[lane] % 97 + 1), step).count() as u64 - 1
+    }),
+    ("wide_sums", |wave, lane, _| {
+        let value = u128::from(wave[lane]);
+        let start = value.wrapping_mul(0x0123_4567_89ab_cdef);
+        let sum = (0..4).fold(start, |sum, _| sum.wrapping_add(sum << 7 | value));
+        (sum >> 64) as u64 ^ sum as u64
+    }),
+];
+
+/// Arbitrary values of 64 bits, the same on every run (Knuth's MMIX generator).
+fn input() -> Vec<u64> {
+    let mut state = 5u64;
+    let next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        state ^ state >> 32
+    };
+    std::iter::repeat_with(next).take(ITEMS).collect()
+}
+
+fn run(object: &[u8], kernel: &str, input: &[u64]) -> Vec<u64> {
+    let mut program = Program::load(object).expect("an object that was just linked");
+    let bytes: Vec<u8> = input.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let from = program.arena_mut().allocate(&bytes);
+    let to = program.arena_mut().allocate(&[0; 8 * ITEMS]);
+    let launch = Launch {
+        kernel: kernel.into(),
+        grid: [ITEMS as u32, 1, 1],
+        block: [WORKGROUP as u32, 1, 1],
+        dynamic_lds: 0,
+        arguments: vec![Argument::Pointer(from), Argument::Pointer(to)],
+    };
+    program
+        .launch(&launch)
+        .unwrap_or_else(|error| panic!("{kernel}: {error}"));
+    let written = program
+        .arena()
+        .read(to, 8 * ITEMS as u64)
+        .expect("the output");
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    written.chunks_exact(8).map(word).collect()
+}
+
+#[test]
+fn waves_of_both_sizes() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let object = directory.path().join("kernels.co");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wave_sizes/kernels.hip");
+    let input = input();
+    for processor in PROCESSORS {
+        for level in LEVELS {
+            for (size, flags) in [(32, &[][..]), (64, &["-mwavefrontsize64", "-DWAVE64"])] {
+                let arch = format!("--offload-arch={processor}");
+                let how = [
+                    "-x",
+                    "hip",
+                    "--cuda-device-only",
+                    "--no-gpu-bundle-output",
+                    "-nogpuinc",
+                    "-nogpulib",
+                    "-ffp-contract=off",
+                    level,
+                    &arch,
+                ];
+                let files = [text(&source), "-o", text(&object)];
+                tool("clang++-22", &[&how[..], flags, &files].concat());
+                let bytes = std::fs::read(&object).expect("clang's output");
+                for (kernel, expected) in KERNELS {
+                    let found = run(&bytes, kernel, &input);
+                    for (group, items) in input.chunks(WORKGROUP).enumerate() {
+                        for (number, wave) in items.chunks(size).enumerate() {
+                            for lane in 0..wave.len() {
+                                let item = group * WORKGROUP + number * size + lane;
+                                assert_eq!(
+                                    found[item],
+                                    expected(wave, lane, size),
+                                    "{processor} {level} wave{size} {kernel}: item {item}"
+                                );
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
