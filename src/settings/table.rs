@@ -231,6 +231,32 @@ pub const SETTINGS: &[Setting] = &[
         "`1` takes [ROCTx ranges](../guides/roctx.md) as labels, and marks as dumps.",
     ),
     setting(
+        "ROCOV_INSTRUMENT",
+        Reader::Librocov,
+        ["`0`, `1`", markdown::INSTRUMENT, "`rocov run --instrument`"],
+        "`1` has `librocov_instrument.so` put counters into [CUDA code](../guides/instrument.md) while the program \
+         loads it.",
+    ),
+    setting(
+        "ROCOV_CACHE",
+        Reader::Librocov,
+        ["an absolute path", "`$XDG_CACHE_HOME/rocov` or `~/.cache/rocov`", ""],
+        "Names the directory of the [cache](../guides/instrument.md#the-cache) of `--instrument`. A relative path means \
+         no cache.",
+    ),
+    setting(
+        "ROCOV_CACHE_MAX",
+        Reader::Librocov,
+        ["bytes, with `K`, `M` or `G` behind", markdown::CACHE_MAX, ""],
+        "Limits the size of the cache. rocov removes the entries that were not used for the longest time.",
+    ),
+    setting(
+        "XDG_CACHE_HOME",
+        Reader::Librocov,
+        ["a directory", "`~/.cache`", ""],
+        "Holds the directory `rocov` with the cache.",
+    ),
+    setting(
         "XDG_RUNTIME_DIR",
         Reader::Librocov,
         ["a directory", "none", ""],
