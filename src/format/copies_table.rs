@@ -17,7 +17,7 @@ pub const COPIES_VERSION: u32 = 1;
 pub const COPIES_BOUNDS_BYTES: u64 = 16;
 
 /// The first bytes of each table.
-const MAGIC: [u8; 8] = *b"rocovcps";
+pub(crate) const MAGIC: [u8; 8] = *b"rocovcps";
 /// The magic, the version and the size: the part that tables of all versions have.
 const HEAD_BYTES: usize = 16;
 /// The head, and the start and stop of the area.

@@ -1,5 +1,6 @@
 //! File formats: bytes to values and back. Nothing here reads or writes a file, or knows of devices.
 
+pub mod blocks;
 pub mod bounds_table;
 pub mod bundle;
 pub mod codeobject;
@@ -8,5 +9,6 @@ pub(crate) mod decompress;
 pub mod leb128;
 mod lz4;
 pub mod profraw;
+pub mod ptx;
 pub mod registry;
 pub mod sections;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use rocov::format::blocks::trace;
 use rocov::format::codeobject::CodeObject;
 
 use crate::llvm;
@@ -29,6 +30,22 @@ fn instrumented_are_those_with_counters() {
         let uncounted = kernels.filter(|kernel| !kernel.instrumented && is_ours(&kernel.name));
         let names: Vec<String> = uncounted.map(|kernel| kernel.name).collect();
         assert_eq!(names, ["_Z9uncountedPi"], "{}", path.display());
+    }
+}
+
+/// Names, addresses and sizes, in the order of the addresses.
+#[test]
+fn functions_are_those_of_the_symbol_table() {
+    for path in all_sources() {
+        let bytes = std::fs::read(&path).expect("a file");
+        let code_object = CodeObject::parse(bytes.as_slice()).expect("a code object");
+        let functions = trace::functions(&code_object).expect("its functions");
+        let found = functions
+            .iter()
+            .map(|it| (it.address, it.code.len() as u64, it.name.to_owned()));
+        let found: Vec<_> = found.collect();
+        assert!(!found.is_empty());
+        assert_eq!(found, llvm::functions(&path), "{}", path.display());
     }
 }
 

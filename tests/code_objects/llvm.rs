@@ -72,6 +72,22 @@ pub(crate) fn symbols(file: &Path) -> BTreeMap<String, u64> {
     text.lines().filter_map(symbol).collect()
 }
 
+/// Address, size and name of the function symbols with a size, sorted.
+pub(crate) fn functions(file: &Path) -> Vec<(u64, u64, String)> {
+    let text = printed("llvm-readelf-22", &["--symbols", "--wide"], file);
+    let (_, all) = text.split_once("'.symtab'").expect("all symbols");
+    let symbol = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (address, size) = (*words.get(1)?, words.get(2)?.parse().ok()?);
+        let is_function = *words.get(3)? == "FUNC" && size > 0;
+        let address = u64::from_str_radix(address, 16).ok()?;
+        is_function.then(|| (address, size, words[7].to_owned()))
+    };
+    let mut functions: Vec<_> = all.lines().filter_map(symbol).collect();
+    functions.sort_unstable();
+    functions
+}
+
 /// The directives that make each kernel's descriptor, by `llvm-objdump`.
 pub(crate) fn descriptors(file: &Path) -> BTreeMap<String, Fields> {
     let names = symbols(file)

@@ -232,7 +232,7 @@ impl<'data, R: ReadRef<'data>> CodeObject<'data, R> {
     }
 
     /// Rejects parts with these sizes if together they are longer than the file.
-    pub(super) fn check_total(
+    pub(crate) fn check_total(
         &self,
         parts: &'static str,
         sizes: impl Iterator<Item = u64>,

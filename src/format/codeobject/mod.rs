@@ -4,6 +4,7 @@ mod coverage_mapping;
 pub mod cuda;
 mod descriptor;
 mod elf;
+mod functions;
 mod identity;
 mod kernel;
 mod kernel_sources;
@@ -20,6 +21,7 @@ pub use coverage_mapping::{
 };
 pub use descriptor::DescriptorError;
 pub use elf::{CodeObject, CodeObjectError, ElfRange, ElfSection, ProfileSections};
+pub use functions::Function;
 pub use identity::{Identity, sanitize_target};
 pub use kernel::Kernel;
 pub use kernel_sources::name_ref;

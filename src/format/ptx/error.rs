@@ -1,0 +1,95 @@
+//! Errors in PTX text.
+
+use thiserror::Error;
+
+/// The reason why PTX text cannot be read, or cannot be made to count. Lines count from 1.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PtxError {
+    /// The text is not what the grammar has at this place.
+    #[error("line {line} of the PTX: expected {expected}, found {found}")]
+    Syntax {
+        /// The line.
+        line: usize,
+        /// The construct that rocov knows at this place.
+        expected: &'static str,
+        /// The text found.
+        found: String,
+    },
+    /// A branch leads to a label that its scope does not have.
+    #[error("line {line} of the PTX: {found} is no label in this scope")]
+    UnknownLabel {
+        /// The line of the branch.
+        line: usize,
+        /// The name.
+        found: String,
+    },
+    /// A label is there twice in one scope.
+    #[error("line {line} of the PTX: the label {found} is there twice in this scope")]
+    RepeatedLabel {
+        /// The line of the second.
+        line: usize,
+        /// The name.
+        found: String,
+    },
+    /// An instruction names a label and is no known branch: rocov does not know the way of the threads.
+    #[error(
+        "line {line} of the PTX: {opcode} names the label {label}, expected bra, brx.idx or call"
+    )]
+    UnknownBranch {
+        /// The line.
+        line: usize,
+        /// The instruction.
+        opcode: String,
+        /// The label.
+        label: String,
+    },
+    /// Two functions of the module have one name.
+    #[error("line {line} of the PTX: the function {found} has a second body")]
+    RepeatedFunction {
+        /// The line of the second.
+        line: usize,
+        /// The symbol.
+        found: String,
+    },
+    /// The module is for GPUs that rocov cannot make count.
+    #[error("line {line} of the PTX: the target is {found}, expected sm_30 or later")]
+    Target {
+        /// The line.
+        line: usize,
+        /// The target found.
+        found: String,
+    },
+    /// The module has addresses of another size.
+    #[error("line {line} of the PTX: addresses have {found} bits, expected 64")]
+    AddressSize {
+        /// The line.
+        line: usize,
+        /// The size found in bits.
+        found: String,
+    },
+    /// The module counts already: by clang's flags, or by rocov.
+    #[error(
+        "line {line} of the PTX: the module has the name {found}, so it counts already: run it as it is"
+    )]
+    Counts {
+        /// The line.
+        line: usize,
+        /// The name.
+        found: String,
+    },
+    /// The profile's version has no known records.
+    #[error("a raw profile of version {found} has no records that rocov knows, expected 8 to 11")]
+    Version {
+        /// The version found.
+        found: u64,
+    },
+    /// The counters take more memory than a drain accepts.
+    #[error("the module's {found} basic blocks take too many counters, at most {max} are allowed")]
+    TooMany {
+        /// The number of blocks.
+        found: usize,
+        /// The most that are allowed.
+        max: usize,
+    },
+}

@@ -1,0 +1,312 @@
+//! The code that brings counts from registers to memory.
+//!
+//! A warp whose lanes all leave together adds for all of them: lane i adds the sum of block i of 32, so one instruction
+//! adds 32 counters. The bits of the lanes are transposed: then lane i has bit i of all lanes, and counts them. Registers
+//! are summed one by one, by `redux.sync` from sm_80 on, else by five exchanges. If only some lanes leave, the first of
+//! them adds for them.
+
+use std::fmt::Write;
+use std::ops::RangeInclusive;
+
+use crate::format::ptx::plan::{Plan, WORD, Way};
+use crate::format::ptx::records::Unit;
+
+/// More bits of a word than these are transposed, and fewer are counted one by one.
+const MAX_VOTES: usize = 5;
+/// The bits of the numbers of lanes, and for each the bits of a word whose number has it not set.
+const SWAPS: [(u32, u32); 5] = [
+    (16, 0x0000_ffff),
+    (8, 0x00ff_00ff),
+    (4, 0x0f0f_0f0f),
+    (2, 0x3333_3333),
+    (1, 0x5555_5555),
+];
+
+/// Writes the code for one function.
+#[derive(Debug)]
+pub(super) struct Flush<'a, 'text> {
+    pub(super) unit: &'a Unit,
+    pub(super) plan: &'a Plan<'text>,
+    /// The number of the function's first counter in the unit.
+    pub(super) first: usize,
+    /// True if the GPU has `redux.sync`.
+    pub(super) has_sums: bool,
+}
+
+impl Flush<'_, '_> {
+    /// The distance of a block's counter from the start of a copy, in bytes.
+    fn offset(&self, block: usize) -> usize {
+        8 * (self.first + block)
+    }
+
+    /// Sets `%rocov_a` to the address of the SM's copy.
+    fn base(&self) -> String {
+        let Unit { name, .. } = self.unit;
+        let mut code = format!("mov.u64 %rocov_a, __rocov_copies_area_{name};\n\t");
+        let copies = self.unit.copies();
+        if copies > 1 {
+            let _ = write!(
+                code,
+                "mov.u32 %rocov_t, %smid;\n\t\
+                 and.b32 %rocov_t, %rocov_t, {};\n\t\
+                 mad.wide.u32 %rocov_a, %rocov_t, {}, %rocov_a;\n\t",
+                copies - 1,
+                self.unit.stride()
+            );
+        }
+        code
+    }
+
+    /// Counts one run of a block in memory, for all active lanes. Has no branch, so that it may be anywhere.
+    pub(super) fn one(&self, block: usize) -> String {
+        format!(
+            "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t, %rocov_m;\n\t.reg .b64 %rocov_a, %rocov_v;\n\t\
+             activemask.b32 %rocov_m;\n\t\
+             {}\
+             mov.u32 %rocov_t, %lanemask_lt;\n\t\
+             and.b32 %rocov_t, %rocov_t, %rocov_m;\n\t\
+             setp.eq.u32 %rocov_p, %rocov_t, 0;\n\t\
+             popc.b32 %rocov_m, %rocov_m;\n\t\
+             cvt.u64.u32 %rocov_v, %rocov_m;\n\t\
+             @%rocov_p red.global.add.u64 [%rocov_a+{}], %rocov_v;\n\t}}\n\t",
+            self.base(),
+            self.offset(block)
+        )
+    }
+
+    /// Each lane adds the registers of these blocks and all bits, which are zeros then.
+    pub(super) fn of_turns(&self, blocks: RangeInclusive<usize>) -> String {
+        let mut code = self.opened_for_lane();
+        for block in blocks {
+            self.add_number(&mut code, block);
+        }
+        // One bit after the other: most often there is none left.
+        for word in 0..self.plan.words {
+            let _ = write!(
+                code,
+                "{{\n\
+                 $rocov_next:\n\t\
+                 setp.eq.u32 %rocov_p, %rocov_b{word}, 0;\n\t\
+                 @%rocov_p bra $rocov_none;\n\t\
+                 brev.b32 %rocov_t, %rocov_b{word};\n\t\
+                 clz.b32 %rocov_t, %rocov_t;\n\t\
+                 mul.wide.u32 %rocov_v, %rocov_t, 8;\n\t\
+                 add.u64 %rocov_v, %rocov_v, %rocov_a;\n\t\
+                 red.global.add.u64 [%rocov_v+{}], 1;\n\t\
+                 sub.u32 %rocov_t, %rocov_b{word}, 1;\n\t\
+                 and.b32 %rocov_b{word}, %rocov_b{word}, %rocov_t;\n\t\
+                 bra $rocov_next;\n\
+                 $rocov_none:\n\t}}\n\t",
+                self.offset(word * WORD)
+            );
+        }
+        code.push_str("}\n\t");
+        code
+    }
+
+    /// Each lane adds all its counts, which are zeros then. Has no branch, so that it may be anywhere.
+    pub(super) fn of_lanes(&self) -> String {
+        let mut code = self.opened_for_lane();
+        for (block, way) in self.plan.ways.iter().enumerate() {
+            match way {
+                Way::Number(_) => self.add_number(&mut code, block),
+                Way::Bit => {
+                    self.test_bit(&mut code, block);
+                    let _ = write!(
+                        code,
+                        "@%rocov_p red.global.add.u64 [%rocov_a+{}], 1;\n\t",
+                        self.offset(block)
+                    );
+                }
+                Way::Direct => {}
+            }
+        }
+        for word in 0..self.plan.words {
+            let _ = write!(code, "mov.b32 %rocov_b{word}, 0;\n\t");
+        }
+        code.push_str("}\n\t");
+        code
+    }
+
+    fn opened_for_lane(&self) -> String {
+        format!(
+            "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t;\n\t.reg .b64 %rocov_a, %rocov_v;\n\t{}",
+            self.base()
+        )
+    }
+
+    /// Adds the lane's count of a block with a register, and sets it to zero.
+    fn add_number(&self, code: &mut String, block: usize) {
+        if let Way::Number(number) = self.plan.ways[block] {
+            let _ = write!(
+                code,
+                "setp.ne.u32 %rocov_p, %rocov_n{number}, 0;\n\t\
+                 cvt.u64.u32 %rocov_v, %rocov_n{number};\n\t\
+                 @%rocov_p red.global.add.u64 [%rocov_a+{}], %rocov_v;\n\t\
+                 mov.b32 %rocov_n{number}, 0;\n\t",
+                self.offset(block)
+            );
+        }
+    }
+
+    /// Sets `%rocov_p` to the bit of a block.
+    fn test_bit(&self, code: &mut String, block: usize) {
+        let _ = write!(
+            code,
+            "and.b32 %rocov_t, %rocov_b{}, {:#x};\n\tsetp.ne.u32 %rocov_p, %rocov_t, 0;\n\t",
+            block / WORD,
+            1_u32 << (block % WORD)
+        );
+    }
+
+    /// Adds all counts of the active lanes, and ends with `opcode`.
+    pub(super) fn at_exit(&self, opcode: &str) -> String {
+        let mut code = format!(
+            "{{\n\t.reg .pred %rocov_p, %rocov_r;\n\t\
+             .reg .b32 %rocov_t, %rocov_m, %rocov_l, %rocov_c, %rocov_s;\n\t\
+             .reg .b64 %rocov_a, %rocov_v, %rocov_w;\n\t\
+             activemask.b32 %rocov_m;\n\t\
+             {}\
+             setp.ne.s32 %rocov_p, %rocov_m, -1;\n\t\
+             @%rocov_p bra $rocov_part;\n\t\
+             mov.u32 %rocov_l, %laneid;\n\t",
+            self.base()
+        );
+        for first in (0..self.plan.ways.len()).step_by(WORD) {
+            self.add_by_lane(&mut code, first);
+        }
+        let _ = write!(code, "{opcode};\n$rocov_part:\n\t");
+        self.add_for_part(&mut code);
+        let _ = write!(code, "{opcode};\n\t}}\n");
+        code
+    }
+
+    /// Lane i of a whole warp adds for block `first` + i.
+    fn add_by_lane(&self, code: &mut String, first: usize) {
+        let end = self.plan.ways.len().min(first + WORD);
+        let ways = &self.plan.ways[first..end];
+        if ways.iter().all(|way| *way == Way::Direct) {
+            return;
+        }
+        let bits = ways.iter().filter(|way| **way == Way::Bit).count();
+        if bits > MAX_VOTES {
+            transpose(code, first / WORD);
+        } else {
+            code.push_str("mov.b32 %rocov_c, 0;\n\t");
+        }
+        for (lane, way) in ways.iter().enumerate() {
+            match way {
+                Way::Bit if bits <= MAX_VOTES => {
+                    self.test_bit(code, first + lane);
+                    code.push_str(
+                        "vote.sync.ballot.b32 %rocov_t, %rocov_p, 0xffffffff;\n\t\
+                         popc.b32 %rocov_t, %rocov_t;\n\t",
+                    );
+                }
+                Way::Number(number) => self.sum(code, *number),
+                Way::Bit | Way::Direct => continue,
+            }
+            let _ = write!(
+                code,
+                "setp.eq.u32 %rocov_p, %rocov_l, {lane};\n\t\
+                 selp.b32 %rocov_c, %rocov_t, %rocov_c, %rocov_p;\n\t"
+            );
+        }
+        let _ = write!(
+            code,
+            "setp.ne.u32 %rocov_p, %rocov_c, 0;\n\t\
+             mul.wide.u32 %rocov_w, %rocov_l, 8;\n\t\
+             add.u64 %rocov_w, %rocov_w, %rocov_a;\n\t\
+             cvt.u64.u32 %rocov_v, %rocov_c;\n\t\
+             @%rocov_p red.global.add.u64 [%rocov_w+{}], %rocov_v;\n\t",
+            self.offset(first)
+        );
+    }
+
+    /// Sets `%rocov_t` to the sum of a register over a whole warp.
+    fn sum(&self, code: &mut String, number: usize) {
+        if self.has_sums {
+            let _ = write!(
+                code,
+                "redux.sync.add.u32 %rocov_t, %rocov_n{number}, 0xffffffff;\n\t"
+            );
+            return;
+        }
+        let _ = write!(code, "mov.b32 %rocov_t, %rocov_n{number};\n\t");
+        for (distance, _) in SWAPS {
+            let _ = write!(
+                code,
+                "shfl.sync.bfly.b32 %rocov_s, %rocov_t, {distance}, 31, 0xffffffff;\n\t\
+                 add.u32 %rocov_t, %rocov_t, %rocov_s;\n\t"
+            );
+        }
+    }
+
+    /// The first of the lanes in `%rocov_m` adds for these.
+    fn add_for_part(&self, code: &mut String) {
+        code.push_str(
+            "mov.u32 %rocov_t, %lanemask_lt;\n\t\
+             and.b32 %rocov_t, %rocov_t, %rocov_m;\n\t\
+             setp.eq.u32 %rocov_r, %rocov_t, 0;\n\t",
+        );
+        for (block, way) in self.plan.ways.iter().enumerate() {
+            let adding = match way {
+                Way::Direct => continue,
+                Way::Bit => {
+                    self.test_bit(code, block);
+                    code.push_str(
+                        "vote.sync.ballot.b32 %rocov_t, %rocov_p, %rocov_m;\n\t\
+                         popc.b32 %rocov_t, %rocov_t;\n\t",
+                    );
+                    "%rocov_r"
+                }
+                Way::Number(number) if self.has_sums => {
+                    let _ = write!(
+                        code,
+                        "redux.sync.add.u32 %rocov_t, %rocov_n{number}, %rocov_m;\n\t"
+                    );
+                    "%rocov_r"
+                }
+                // Without sums, each lane adds its own.
+                Way::Number(number) => {
+                    let _ = write!(code, "mov.b32 %rocov_t, %rocov_n{number};\n\t");
+                    ""
+                }
+            };
+            match adding {
+                "" => code.push_str("setp.ne.u32 %rocov_p, %rocov_t, 0;\n\t"),
+                lane => {
+                    let _ = write!(code, "setp.ne.and.u32 %rocov_p, %rocov_t, 0, {lane};\n\t");
+                }
+            }
+            let _ = write!(
+                code,
+                "cvt.u64.u32 %rocov_v, %rocov_t;\n\t\
+                 @%rocov_p red.global.add.u64 [%rocov_a+{}], %rocov_v;\n\t",
+                self.offset(block)
+            );
+        }
+    }
+}
+
+/// Sets `%rocov_c` in lane i to the number of lanes that have bit i of the word.
+///
+/// Each step exchanges the halves of the matrix of lanes and bits whose numbers differ in one bit (Warren, "Hacker's
+/// Delight", 7-3).
+fn transpose(code: &mut String, word: usize) {
+    let _ = write!(code, "mov.b32 %rocov_c, %rocov_b{word};\n\t");
+    for (bit, low) in SWAPS {
+        let _ = write!(
+            code,
+            "shfl.sync.bfly.b32 %rocov_t, %rocov_c, {bit}, 31, 0xffffffff;\n\t\
+             and.b32 %rocov_s, %rocov_l, {bit};\n\t\
+             setp.ne.u32 %rocov_p, %rocov_s, 0;\n\t\
+             @%rocov_p shr.u32 %rocov_t, %rocov_t, {bit};\n\t\
+             @!%rocov_p shl.b32 %rocov_t, %rocov_t, {bit};\n\t\
+             selp.b32 %rocov_s, {low:#x}, {:#x}, %rocov_p;\n\t\
+             lop3.b32 %rocov_c, %rocov_t, %rocov_s, %rocov_c, 0xe2;\n\t",
+            !low
+        );
+    }
+    code.push_str("popc.b32 %rocov_c, %rocov_c;\n\t");
+}

@@ -1,0 +1,333 @@
+//! Gives each basic block of a module a counter.
+//!
+//! The text stays as it is but for additions: a count at the start of each block, a flush where a thread leaves a
+//! function, registers with names that begin with `%rocov_`, and variables with the profile's records. A `ret` or `exit`
+//! becomes a branch to its flush, which ends with it. `plan` tells which block is counted in which way.
+//!
+//! The code of a flush is in `flush`, and the variables are in `records`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+
+use crate::format::ptx::PtxError;
+use crate::format::ptx::flush::Flush;
+use crate::format::ptx::module::{Function, Module};
+use crate::format::ptx::plan::{Plan, TURNS, WORD, Way, ending, instructions, may_end};
+use crate::format::ptx::records::Unit;
+use crate::format::ptx::statements::{Flow, StatementKind};
+
+/// The first architecture that has the instructions of counters.
+const FIRST_ARCHITECTURE: u32 = 30;
+/// The first architecture that sums a value over a warp in one instruction (`redux.sync`).
+pub(super) const FIRST_WITH_SUMS: u32 = 80;
+/// The first version of PTX with `activemask` (PTX ISA, "Release Notes").
+const FIRST_VERSION: (u32, u32) = (6, 2);
+/// The first version of PTX with `redux.sync`.
+const FIRST_VERSION_WITH_SUMS: (u32, u32) = (7, 0);
+/// The most blocks of a module: 32 MiB of counters. A drain accepts 256 MiB.
+const MAX_BLOCKS: usize = 1 << 22;
+
+/// The choices of an instrumentation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The version of the raw profile, from 8 to 11, which tells the releases of LLVM that read it. The default, 10, is
+    /// for LLVM 19 to 22.
+    pub version: u64,
+    /// The registers that each kernel takes without counters, by its symbol.
+    ///
+    /// A kernel without `.maxntid`, `.reqntid` or `.maxnreg` gets a limit of registers, so that counters make no launch
+    /// fail that would not fail without them. Such a kernel, with no number here, may use 64 registers: blocks of 1024 threads
+    /// can have that many. If it takes more without counters, the limit is the most that blocks of its size can have.
+    pub registers: BTreeMap<String, u32>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            version: 10,
+            registers: BTreeMap::new(),
+        }
+    }
+}
+
+/// Gives each basic block of `module` a counter, and returns the new text.
+///
+/// The new module has the variables that librocov's drain reads from modules that clang has made count: a record for each
+/// function with a name of [`Kind::Ptx`](crate::format::blocks::Kind), and copies of counters for the SMs. It needs PTX
+/// 6.2, or 7.0 for sm_80 and later, and its `.version` is raised to that.
+///
+/// A module without blocks stays as it is.
+///
+/// # Errors
+/// Fails if the module counts already, is for a GPU before sm_30 or has addresses of 32 bits, or if there are too many
+/// blocks.
+pub fn instrument(module: &Module<'_>, options: &Options) -> Result<String, PtxError> {
+    let target = module.architecture();
+    let architecture = target.filter(|it| *it >= FIRST_ARCHITECTURE);
+    let architecture = architecture.ok_or_else(|| PtxError::Target {
+        line: module.header.target_line,
+        found: module.target.to_owned(),
+    })?;
+    match module.header.address_size {
+        Some((64, _)) => {}
+        // Without the directive, addresses have 32 bits.
+        other => {
+            return Err(PtxError::AddressSize {
+                line: other.map_or(module.header.target_line, |(_, line)| line),
+                found: other.map_or(32, |(size, _)| size).to_string(),
+            });
+        }
+    }
+    if let Some((line, found)) = module.counting {
+        let found = found.to_owned();
+        return Err(PtxError::Counts { line, found });
+    }
+    let blocks: usize = module.functions.iter().map(|it| it.blocks.len()).sum();
+    if blocks > MAX_BLOCKS {
+        return Err(PtxError::TooMany {
+            found: blocks,
+            max: MAX_BLOCKS,
+        });
+    }
+    if blocks == 0 {
+        return Ok(module.text.to_owned());
+    }
+    let unit = Unit::of(module, blocks);
+    let mut edits = Edits::default();
+    let has_sums = architecture >= FIRST_WITH_SUMS;
+    let needed = match has_sums {
+        true => FIRST_VERSION_WITH_SUMS,
+        false => FIRST_VERSION,
+    };
+    if module.version < needed {
+        let (start, end) = module.header.version;
+        edits.replace(start, end, format!("{}.{}", needed.0, needed.1));
+    }
+    edits.insert(module.header.end, unit.variables(module, options.version)?);
+    let ending = ending(&module.functions);
+    let mut first = 0;
+    for function in &module.functions {
+        if function.blocks.is_empty() {
+            continue;
+        }
+        let plan = Plan::of(function);
+        let flush = Flush {
+            unit: &unit,
+            plan: &plan,
+            first,
+            has_sums,
+        };
+        let mut editor = Editor {
+            function,
+            plan: &plan,
+            flush: &flush,
+            edits: &mut edits,
+            after: String::new(),
+        };
+        editor.open(options);
+        editor.count();
+        editor.before_calls(|callee| may_end(&ending, callee));
+        editor.close();
+        first += function.blocks.len();
+    }
+    Ok(edits.applied(module.text))
+}
+
+/// Replacements of parts of a text.
+#[derive(Debug, Default)]
+struct Edits {
+    all: Vec<(usize, usize, String)>,
+}
+
+impl Edits {
+    fn insert(&mut self, at: usize, text: String) {
+        self.all.push((at, at, text));
+    }
+
+    fn replace(&mut self, start: usize, end: usize, text: String) {
+        self.all.push((start, end, text));
+    }
+
+    /// The text with all of them. Those at one place keep their order.
+    fn applied(mut self, text: &str) -> String {
+        self.all.sort_by_key(|(start, _, _)| *start);
+        let added: usize = self.all.iter().map(|(_, _, text)| text.len()).sum();
+        let mut result = String::with_capacity(text.len() + added);
+        let mut at = 0;
+        for (start, end, new) in &self.all {
+            result.push_str(&text[at..*start]);
+            result.push_str(new);
+            at = *end;
+        }
+        result.push_str(&text[at..]);
+        result
+    }
+}
+
+/// Edits a function.
+struct Editor<'a, 'text> {
+    function: &'a Function<'text>,
+    plan: &'a Plan<'text>,
+    flush: &'a Flush<'a, 'text>,
+    edits: &'a mut Edits,
+    /// Code behind the body.
+    after: String,
+}
+
+impl Editor<'_, '_> {
+    /// Limits the registers, and makes those of the counters, with zeros.
+    fn open(&mut self, options: &Options) {
+        let (body, plan) = (&self.function.body, self.plan);
+        if self.function.is_kernel && !body.is_limited {
+            let known = options.registers.get(self.function.symbol);
+            let limit = register_limit(known.copied().unwrap_or(0));
+            self.edits.insert(body.open, format!("\n.maxnreg {limit}\n"));
+        }
+        let mut code = String::new();
+        for (letter, number) in [('b', plan.words), ('n', plan.numbers)] {
+            if number > 0 {
+                let _ = write!(code, "\n\t.reg .b32 %rocov_{letter}<{number}>;");
+            }
+        }
+        code.push_str("\n\t.reg .b32 %rocov_turns;\n\t.reg .pred %rocov_q;");
+        for (letter, number) in [('b', plan.words), ('n', plan.numbers)] {
+            for register in 0..number {
+                let _ = write!(code, "\n\tmov.b32 %rocov_{letter}{register}, 0;");
+            }
+        }
+        code.push_str("\n\tmov.b32 %rocov_turns, 0;");
+        self.edits.insert(body.open + 1, code);
+    }
+
+    /// Counts each block at its start, and the turns of loops.
+    fn count(&mut self) {
+        let function = self.function;
+        let blocks = &function.body.blocks;
+        let loops: HashMap<usize, usize> = blocks.loops.iter().map(|it| (it.head, it.last)).collect();
+        for (block, span) in blocks.spans.iter().enumerate() {
+            let statement = &function.body.statements.all[span.first];
+            let mut code = self.counted(block);
+            if let Some(last) = loops.get(&block)
+                && self.plan.numbers > 0
+            {
+                self.check_turns(&mut code, block, *last, statement.scope > 0);
+            }
+            self.edits.insert(statement.start, code);
+        }
+    }
+
+    /// The code that counts one run of a block.
+    fn counted(&self, block: usize) -> String {
+        match self.plan.ways[block] {
+            Way::Bit => {
+                let (word, bit) = (block / WORD, 1_u32 << (block % WORD));
+                format!("or.b32 %rocov_b{word}, %rocov_b{word}, {bit:#x};\n\t")
+            }
+            Way::Number(number) => {
+                format!("add.u32 %rocov_n{number}, %rocov_n{number}, 1;\n\t")
+            }
+            Way::Direct => self.flush.one(block),
+        }
+    }
+
+    /// Brings the counts of a loop to memory after many turns. The code is behind the body, so that the loop runs past
+    /// it. A scope inside of the body does not see labels there.
+    fn check_turns(&mut self, code: &mut String, head: usize, last: usize, is_inner: bool) {
+        let (turns, numbers) = match self.plan.ways[head] {
+            Way::Number(number) => (format!("%rocov_n{number}"), head..=last),
+            // Loops without a register for their head share one, which may have counted turns of any.
+            _ => {
+                code.push_str("add.u32 %rocov_turns, %rocov_turns, 1;\n\t");
+                ("%rocov_turns".to_owned(), 0..=self.plan.ways.len() - 1)
+            }
+        };
+        let _ = write!(code, "setp.ge.u32 %rocov_q, {turns}, {TURNS};\n\t");
+        let mut flush = self.flush.of_turns(numbers);
+        if turns == "%rocov_turns" {
+            flush.push_str("mov.b32 %rocov_turns, 0;\n\t");
+        }
+        if is_inner {
+            let _ = write!(code, "@!%rocov_q bra $rocov_back{head};\n\t{flush}");
+        } else {
+            let _ = write!(code, "@%rocov_q bra $rocov_full{head};\n");
+            let _ = write!(
+                self.after,
+                "$rocov_full{head}:\n\t{flush}bra $rocov_back{head};\n"
+            );
+        }
+        let _ = write!(code, "$rocov_back{head}:\n\t");
+    }
+
+    /// Brings all counts to memory before calls of functions that may end their threads.
+    fn before_calls(&mut self, may_end: impl Fn(&str) -> bool) {
+        if self.plan.is_direct() {
+            return;
+        }
+        for (_, statement, instruction) in instructions(self.function) {
+            if let Flow::Call { callee } = instruction.flow
+                && may_end(callee)
+            {
+                let code = self.flush.of_lanes();
+                self.edits.insert(statement.start, code);
+            }
+        }
+    }
+
+    /// Leads each way out of the function to a flush.
+    fn close(&mut self) {
+        let statements = &self.function.body.statements;
+        if self.plan.is_direct() {
+            return;
+        }
+        let mut code = String::new();
+        if let Some(end) = self.plan.end {
+            let _ = write!(code, "\n\tbra $rocov_exit{end};\n");
+        }
+        for (number, exit) in self.plan.exits.iter().enumerate() {
+            let label = format!("$rocov_exit{number}");
+            for from in &exit.from {
+                let statement = &statements.all[*from];
+                let StatementKind::Instruction(instruction) = &statement.kind else {
+                    continue;
+                };
+                match instruction.flow {
+                    Flow::Branch { start, end, .. } => {
+                        self.edits.replace(start, end, label.clone());
+                    }
+                    _ => self.edits.replace(
+                        instruction.opcode_start,
+                        statement.end,
+                        format!("bra {label};"),
+                    ),
+                }
+            }
+            let counted = exit.block.map(|block| self.counted(block));
+            let _ = write!(code, "{label}:\n\t{}", counted.unwrap_or_default());
+            code.push_str(&self.flush.at_exit(exit.opcode));
+        }
+        code.push_str(&self.after);
+        self.edits.insert(statements.end, code);
+    }
+}
+
+/// The most registers of a kernel that takes `registers` without counters, such that blocks can have as many threads as
+/// before. An SM has 65,536 registers, and each thread gets a multiple of 8 (CUDA C++ Programming Guide, "Compute
+/// Capabilities").
+fn register_limit(registers: u32) -> u32 {
+    const THREADS: [u32; 8] = [1024, 896, 768, 640, 512, 448, 384, 320];
+    const REGISTERS: u32 = 1 << 16;
+    const MOST: u32 = 255;
+    let limits = THREADS.iter().map(|threads| REGISTERS / threads / 8 * 8);
+    limits.into_iter().find(|it| *it >= registers).unwrap_or(MOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_keep_their_largest_size() {
+        let all = [0, 63, 64, 65, 80, 81, 128, 129, 200, 255].map(register_limit);
+        assert_eq!(all, [64, 64, 64, 72, 80, 96, 128, 144, 200, 255]);
+    }
+}

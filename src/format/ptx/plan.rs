@@ -1,0 +1,254 @@
+//! The way in which each block of a function is counted, and the places where counts go to memory.
+//!
+//! | block | way |
+//! |---|---|
+//! | in no loop | a bit: it runs once at most in a call of the function |
+//! | in a loop | a register |
+//! | beyond [`MAX_WORDS`] words of bits or [`MAX_NUMBERS`] registers, and in kernels that set their registers (`setmaxnreg`) | one atomic addition for the active threads of a warp, at once |
+//!
+//! Registers have 32 bits. The head of each loop compares its count with [`TURNS`], and brings the counts of the loop to
+//! memory then. Between two runs of a block its threads run the head of a loop around it (see [`Loop`]). So a
+//! register is at most 1 + [`TURNS`] times the number of loops around the block. This is less than 2^27 for up to
+//! [`MAX_DEPTH`] loops, and the sum over a warp fits in 32 bits. Blocks in more loops are counted at once.
+//!
+//! [`Loop`]: crate::format::ptx::blocks::Loop
+
+use std::collections::HashSet;
+
+use crate::format::ptx::module::Function;
+use crate::format::ptx::statements::{Flow, Instruction, Statement, StatementKind};
+
+/// The most words of 32 bits for blocks in no loop.
+pub(super) const MAX_WORDS: usize = 16;
+/// The most registers for blocks in loops.
+pub(super) const MAX_NUMBERS: usize = 32;
+/// The turns of a loop after which its counts go to memory.
+pub(super) const TURNS: u32 = 1 << 16;
+/// The most loops around a block with a register.
+const MAX_DEPTH: usize = (1 << 27) / TURNS as usize - 1;
+/// The blocks of a word.
+pub(super) const WORD: usize = 32;
+
+/// The way in which a block is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// In its bit of the word for its 32 blocks.
+    Bit,
+    /// In the register with this number.
+    Number(usize),
+    /// In memory.
+    Direct,
+}
+
+/// The end of a call of a function: counts go to memory before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Exit<'text> {
+    /// The numbers of the statements that lead here.
+    pub(super) from: Vec<usize>,
+    /// The block that is counted here, because its own place is left out.
+    pub(super) block: Option<usize>,
+    /// The instruction that ends the call.
+    pub(super) opcode: &'text str,
+}
+
+/// The plan for a function.
+#[derive(Clone, Debug)]
+pub(super) struct Plan<'text> {
+    pub(super) ways: Vec<Way>,
+    /// The number of words of bits.
+    pub(super) words: usize,
+    /// The number of registers.
+    pub(super) numbers: usize,
+    pub(super) exits: Vec<Exit<'text>>,
+    /// The exit that threads take at the end of the body. `None` if none gets there.
+    pub(super) end: Option<usize>,
+}
+
+impl<'text> Plan<'text> {
+    pub(super) fn of(function: &Function<'text>) -> Self {
+        let ways = ways(function);
+        let numbers = ways.iter().filter(|it| matches!(it, Way::Number(_)));
+        let last_bit = ways.iter().rposition(|it| *it == Way::Bit);
+        let mut plan = Plan {
+            words: last_bit.map_or(0, |last| last / WORD + 1),
+            numbers: numbers.count(),
+            ways,
+            exits: Vec::new(),
+            end: None,
+        };
+        plan.find_exits(function);
+        plan
+    }
+
+    /// Returns whether no count is in a register.
+    pub(super) fn is_direct(&self) -> bool {
+        self.words == 0 && self.numbers == 0
+    }
+
+    /// If some threads of a warp leave early, they must not wait for the others, who may wait for them: at a barrier, or
+    /// to exchange values. So each such branch has an exit of its own then. Otherwise all threads leave by one exit, and
+    /// the compiler brings them together there.
+    fn find_exits(&mut self, function: &Function<'text>) {
+        let is_apart = waits(function);
+        let blocks = &function.body.blocks;
+        for (number, _, instruction) in instructions(function) {
+            match instruction.flow {
+                Flow::Return | Flow::Exit if !is_unreachable(function, number) => {
+                    self.add_exit(is_apart, number, None, instruction.opcode);
+                }
+                Flow::Branch { .. } if is_apart && instruction.is_guarded => {
+                    let target = blocks.targets.get(&number).copied();
+                    let opcode = target.and_then(|target| leaves(function, target));
+                    if let Some(opcode) = opcode {
+                        self.add_exit(true, number, target, opcode);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let last = function.body.blocks.spans.last().map(|span| span.last);
+        let is_over = last.is_some_and(|last| {
+            let StatementKind::Instruction(it) = &function.body.statements.all[last].kind else {
+                return false;
+            };
+            let goes_on = matches!(it.flow, Flow::Next | Flow::Call { .. });
+            !goes_on && !it.is_guarded
+        });
+        if !is_over || blocks.reaches_end {
+            self.end = Some(self.exits.len());
+            self.exits.push(Exit {
+                from: Vec::new(),
+                block: None,
+                opcode: "ret",
+            });
+        }
+    }
+
+    fn add_exit(
+        &mut self,
+        is_apart: bool,
+        number: usize,
+        block: Option<usize>,
+        opcode: &'text str,
+    ) {
+        let shared = self.exits.iter_mut().find(|it| it.opcode == opcode);
+        match shared {
+            Some(exit) if !is_apart => exit.from.push(number),
+            _ => self.exits.push(Exit {
+                from: vec![number],
+                block,
+                opcode,
+            }),
+        }
+    }
+}
+
+/// The instructions of a function, with the numbers of their statements.
+pub(super) fn instructions<'all, 'text>(
+    function: &'all Function<'text>,
+) -> impl Iterator<Item = (usize, &'all Statement<'text>, &'all Instruction<'text>)> {
+    let all = function.body.statements.all.iter().enumerate();
+    all.filter_map(|(number, statement)| match &statement.kind {
+        StatementKind::Instruction(instruction) => Some((number, statement, instruction)),
+        _ => None,
+    })
+}
+
+fn ways(function: &Function<'_>) -> Vec<Way> {
+    let blocks = &function.body.blocks;
+    let count = blocks.spans.len();
+    if instructions(function).any(|(_, _, it)| it.name() == "setmaxnreg") {
+        return vec![Way::Direct; count];
+    }
+    let mut begin = vec![0_usize; count + 1];
+    let mut end = vec![0_usize; count + 1];
+    for it in &blocks.loops {
+        begin[it.head] += 1;
+        end[it.last + 1] += 1;
+    }
+    let mut depth = 0_usize;
+    let depths: Vec<usize> = (0..count)
+        .map(|block| {
+            depth = depth + begin[block] - end[block];
+            depth
+        })
+        .collect();
+    let mut ways: Vec<Way> = depths
+        .iter()
+        .enumerate()
+        .map(|(block, depth)| match depth {
+            0 if block < MAX_WORDS * WORD => Way::Bit,
+            _ => Way::Direct,
+        })
+        .collect();
+    let in_loops = (0..count).filter(|block| (1..=MAX_DEPTH).contains(&depths[*block]));
+    let mut in_loops: Vec<usize> = in_loops.collect();
+    // The innermost ones run most often.
+    in_loops.sort_by_key(|block| std::cmp::Reverse(depths[*block]));
+    in_loops.truncate(MAX_NUMBERS);
+    in_loops.sort_unstable();
+    for (number, block) in in_loops.into_iter().enumerate() {
+        ways[block] = Way::Number(number);
+    }
+    ways
+}
+
+/// Returns whether threads may wait for others of their warp: at a barrier, in an exchange of values, or in a function.
+fn waits(function: &Function<'_>) -> bool {
+    instructions(function).any(|(_, _, it)| {
+        let is_call = matches!(it.flow, Flow::Call { .. });
+        let is_barrier = matches!(it.name(), "bar" | "barrier");
+        is_call || is_barrier || it.opcode.contains(".sync") || it.opcode.contains(".aligned")
+    })
+}
+
+/// The instruction of a block that only ends the call of its function.
+fn leaves<'text>(function: &Function<'text>, block: usize) -> Option<&'text str> {
+    let span = function.body.blocks.spans[block];
+    let StatementKind::Instruction(it) = &function.body.statements.all[span.first].kind else {
+        return None;
+    };
+    let is_end = matches!(it.flow, Flow::Return | Flow::Exit) && !it.is_guarded;
+    (is_end && span.first == span.last).then_some(it.opcode)
+}
+
+/// Returns whether the statement is a block right behind a `trap`, and no branch leads to it. clang writes `exit` there.
+fn is_unreachable(function: &Function<'_>, number: usize) -> bool {
+    let blocks = &function.body.blocks;
+    let block = blocks.spans.partition_point(|span| span.first < number);
+    let begins = blocks.spans.get(block).is_some_and(|span| span.first == number);
+    let before = block.checked_sub(1).map(|before| blocks.spans[before].last);
+    let traps = before.is_some_and(|before| {
+        matches!(
+            &function.body.statements.all[before].kind,
+            StatementKind::Instruction(it) if matches!(it.flow, Flow::Trap) && !it.is_guarded
+        )
+    });
+    begins && traps && !blocks.reached.contains(&block)
+}
+
+/// The functions of a module that may end their threads: those with `exit`, and their callers.
+pub(super) fn ending<'text>(functions: &[Function<'text>]) -> HashSet<&'text str> {
+    let mut ending: HashSet<&'text str> = HashSet::new();
+    loop {
+        let before = ending.len();
+        for function in functions.iter().filter(|it| !it.is_kernel) {
+            let ends = instructions(function).any(|(number, _, it)| match it.flow {
+                Flow::Exit => !is_unreachable(function, number),
+                Flow::Call { callee } => may_end(&ending, callee),
+                _ => false,
+            });
+            if ends {
+                ending.insert(function.symbol);
+            }
+        }
+        if ending.len() == before {
+            return ending;
+        }
+    }
+}
+
+/// Returns whether a call may end its threads. A register may be any of the functions.
+pub(super) fn may_end(ending: &HashSet<&str>, callee: &str) -> bool {
+    ending.contains(callee) || callee.starts_with('%') && !ending.is_empty()
+}
