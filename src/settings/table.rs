@@ -240,14 +240,22 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "ROCOV_CACHE",
         Reader::Librocov,
-        ["an absolute path", "`$XDG_CACHE_HOME/rocov` or `~/.cache/rocov`", ""],
+        [
+            "an absolute path",
+            "`$XDG_CACHE_HOME/rocov` or `~/.cache/rocov`",
+            "",
+        ],
         "Names the directory of the [cache](../guides/instrument.md#the-cache) of `--instrument`. A relative path means \
          no cache.",
     ),
     setting(
         "ROCOV_CACHE_MAX",
         Reader::Librocov,
-        ["bytes, with `K`, `M` or `G` behind", markdown::CACHE_MAX, ""],
+        [
+            "bytes, with `K`, `M` or `G` behind",
+            markdown::CACHE_MAX,
+            "",
+        ],
         "Limits the size of the cache. rocov removes the entries that were not used for the longest time.",
     ),
     setting(

@@ -299,7 +299,10 @@ fn message(log: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(&log[..end]).into_owned();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.clone().next();
-    lines.find(|line| line.contains("error")).or(first).map(str::to_owned)
+    lines
+        .find(|line| line.contains("error"))
+        .or(first)
+        .map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -319,14 +322,20 @@ mod tests {
             assert_eq!(found, expected, "{options}");
         }
         let given = [(0, std::ptr::without_provenance_mut(40))];
-        assert_eq!(Options::of(&given, "-maxrregcount=32").max_registers, Some(40));
+        assert_eq!(
+            Options::of(&given, "-maxrregcount=32").max_registers,
+            Some(40)
+        );
     }
 
     #[test]
     fn the_message_is_the_first_error() {
         let log = b"info    : 0 bytes gmem\nptxas application ptx input, line 4; error : Parsing error\n\0rest";
         let found = message(log).unwrap();
-        assert_eq!(found, "ptxas application ptx input, line 4; error : Parsing error");
+        assert_eq!(
+            found,
+            "ptxas application ptx input, line 4; error : Parsing error"
+        );
         assert_eq!(message(b"\0"), None);
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use rocov::device::cuda::exchange::Answer;
 use rocov::format::codeobject::CodeObject;
 use rocov::format::codeobject::cuda::is_instrumented;
-use rocov::format::ptx;
+use rocov::format::ptx::{self, Module, PtxError};
 use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -17,14 +17,8 @@ use crate::choice::{self, Capability, Chosen};
 use crate::driver::{Driver, Options, Refusal};
 use crate::memory::Code;
 
-/// The registers of a multiprocessor that the threads of a block share (CUDA C++ Programming Guide, "Compute
-/// Capabilities": 64 K on all architectures from 3.0 on).
-const REGISTERS: u32 = 1 << 16;
-/// The threads of a warp, and the most of a block.
-const WARP: u32 = 32;
-const BLOCK: u32 = 1024;
-/// Registers are allocated in so many for each thread.
-const GRANULE: u32 = 8;
+/// The number of what rocov puts into PTX, which is part of the keys of the cache. A change of it needs a new number.
+const INSTRUMENTATION: u32 = 1;
 
 /// Cubins of clang count by variables with this prefix.
 const COUNTED: &str = "__profd_";
@@ -32,30 +26,44 @@ const COUNTED: &str = "__profd_";
 /// The reason why code runs uncounted, and the next step.
 #[derive(Debug, Error)]
 pub(crate) enum Loss {
-    #[error("the CUDA driver lacks a function that rocov needs: update the driver to one of CUDA 12 or later")]
+    #[error(
+        "the CUDA driver lacks a function that rocov needs: update the driver to one of CUDA 12 or later"
+    )]
     NoDriver,
     #[error("the CUDA driver names no GPU: look at nvidia-smi")]
     NoGpu,
-    #[error("the GPUs have several architectures ({0}), and the code is for all: choose GPUs of one with CUDA_VISIBLE_DEVICES")]
+    #[error(
+        "the GPUs have several architectures ({0}), and the code is for all: choose GPUs of one with CUDA_VISIBLE_DEVICES"
+    )]
     SeveralArchitectures(String),
-    #[error("{} has no PTX: compile with -gencode arch=compute_{1}{2},code=compute_{1}{2}, too", .0, .1.0, .1.1)]
-    NoPtx(&'static str, Capability),
-    #[error("its PTX is for {}, and the GPU is sm_{}{}: compile with -gencode arch=compute_{1}{2},code=compute_{1}{2}, too", found.join(", "), gpu.0, gpu.1)]
+    #[error("it has no PTX: {}", with_ptx(*gpu))]
+    NoPtx { gpu: Capability },
+    #[error("its PTX is for {}, and the GPU is sm_{}{}: {}", found.join(", "), gpu.0, gpu.1, with_ptx(*gpu))]
     NoneFits { gpu: Capability, found: Vec<String> },
     #[error("{0}: compile it again")]
     Damaged(String),
     #[error("it starts with bytes {0:02x?}, which are of no known form: report it")]
     Unknown([u8; 4]),
-    #[error("cannot read {}: {1}: make it readable", .0.display())]
-    Unreadable(PathBuf, std::io::Error),
+    #[error("cannot read {}: {source}: make it readable", path.display())]
+    Unreadable {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("rocov cannot make its PTX count: {0}: report it")]
     NotChanged(String),
-    #[error("the driver does not compile its PTX ({0}): compile with a toolkit that is not newer than the driver, or report it")]
+    #[error(
+        "the driver does not compile its PTX ({0}): compile with a toolkit that is not newer than the driver, or report it"
+    )]
     NotCompiled(String),
-    #[error("kernel {0} would need more registers with counters than its largest block has: give it __launch_bounds__")]
-    Registers(String),
     #[error("internal error: report it")]
     Internal,
+}
+
+/// The next step for code that has no PTX for a GPU.
+fn with_ptx((major, minor): Capability) -> String {
+    format!(
+        "compile it with nvcc -gencode arch=compute_{major}{minor},code=compute_{major}{minor}, too"
+    )
 }
 
 /// A cubin that counts, and its PTX without counters. It stays to the end of the process: the driver may read the cubin
@@ -67,11 +75,7 @@ struct Made {
 }
 
 /// The answer to a request for `code`.
-pub(crate) fn answer(
-    code: Code<'_>,
-    options: &[(c_int, *mut c_void)],
-    is_for_all: bool,
-) -> Answer {
+pub(crate) fn answer(code: Code<'_>, options: &[(c_int, *mut c_void)], is_for_all: bool) -> Answer {
     match made_of(code, options, is_for_all) {
         Ok(Outcome::AsItIs) => Answer::NOTHING,
         Ok(Outcome::Counts(made)) => answer_with(made, false),
@@ -147,7 +151,7 @@ fn made_of(
             options: String::new(),
         }],
         Code::Unknown(magic) => return Err(Loss::Unknown(magic)),
-        Code::Unreadable(path, error) => return Err(Loss::Unreadable(path, error)),
+        Code::Unreadable(path, source) => return Err(Loss::Unreadable { path, source }),
         Code::Elf(_) => return Ok(Outcome::AsItIs),
     };
     if chosen.iter().any(|it| it.text.contains(COUNTED)) {
@@ -166,15 +170,20 @@ fn gpu_of(driver: &Driver, is_for_all: bool) -> Result<Capability, Loss> {
         [] => Err(Loss::NoGpu),
         [one] => Ok(*one),
         all => {
-            let names = all.iter().map(|(major, minor)| format!("sm_{major}{minor}"));
-            Err(Loss::SeveralArchitectures(names.collect::<Vec<_>>().join(", ")))
+            let names = all
+                .iter()
+                .map(|(major, minor)| format!("sm_{major}{minor}"));
+            Err(Loss::SeveralArchitectures(
+                names.collect::<Vec<_>>().join(", "),
+            ))
         }
     }
 }
 
 /// A cubin counts if clang has made it so, or the stand-in for ptxas.
 fn of_cubin(cubin: &[u8], driver: &Driver, is_for_all: bool) -> Result<Outcome, Loss> {
-    let damaged = |error: rocov::format::codeobject::CodeObjectError| Loss::Damaged(error.to_string());
+    let damaged =
+        |error: rocov::format::codeobject::CodeObjectError| Loss::Damaged(error.to_string());
     if is_instrumented(cubin).map_err(damaged)? {
         let source = Cache::of_user().and_then(|cache| cache.source(cubin));
         return Ok(source.map_or(Outcome::AsItIs, |source| {
@@ -190,7 +199,8 @@ fn of_cubin(cubin: &[u8], driver: &Driver, is_for_all: bool) -> Result<Outcome, 
     if kernels.is_ok_and(|kernels| kernels.is_empty()) {
         return Ok(Outcome::AsItIs);
     }
-    Err(Loss::NoPtx("a cubin", gpu_of(driver, is_for_all)?))
+    let gpu = gpu_of(driver, is_for_all)?;
+    Err(Loss::NoPtx { gpu })
 }
 
 /// The results of this process, by their keys.
@@ -244,7 +254,7 @@ fn key(driver: c_int, (major, minor): Capability, texts: &[String], options: Opt
     let numbers = format!(
         "{} {} {driver} {major} {minor} {options:?}",
         env!("CARGO_PKG_VERSION"),
-        ptx::VERSION
+        INSTRUMENTATION
     );
     for part in std::iter::once(numbers.as_str()).chain(texts.iter().map(String::as_str)) {
         hash.update(&(part.len() as u64).to_le_bytes());
@@ -253,34 +263,25 @@ fn key(driver: c_int, (major, minor): Capability, texts: &[String], options: Opt
     hash.digest128()
 }
 
-/// Compiles PTX with counters.
+/// Compiles PTX with counters. Without them first, because counters may not make a kernel take so many registers that a
+/// block which the program launches does not fit any more.
 fn compiled(driver: &Driver, texts: &[String], options: Options) -> Result<Vec<u8>, Loss> {
-    let changed = texts.iter().map(|text| ptx::instrument(text));
-    let mut changed: Vec<String> = changed
-        .collect::<Result<_, _>>()
-        .map_err(|error| Loss::NotChanged(error.to_string()))?;
+    let not_changed = |error: PtxError| Loss::NotChanged(error.to_string());
+    let modules = texts.iter().map(|text| Module::parse(text));
+    let modules: Vec<Module<'_>> = modules.collect::<Result<_, _>>().map_err(not_changed)?;
     let compile = |texts: &[String]| driver.compile(texts, options).map_err(not_compiled);
-    let cubin = compile(&changed)?;
-    let crowded = crowded(&cubin)?;
-    if crowded.is_empty() {
-        return Ok(cubin);
-    }
-    // A block that the program launches must still fit.
-    let plain: HashMap<String, u32> = registers(&compile(texts)?)?.into_iter().collect();
-    let mut is_changed = false;
-    for (kernel, own) in crowded {
-        let before = plain.get(&kernel).copied().unwrap_or(own);
-        if warps(own) >= warps(before) {
-            continue;
-        }
-        let most = before.next_multiple_of(GRANULE);
-        let mut limited = changed.iter_mut().map(|text| limit(text, &kernel, most));
-        if !limited.any(|it| it) {
-            return Err(Loss::Registers(kernel));
-        }
-        is_changed = true;
-    }
-    if is_changed { compile(&changed) } else { Ok(cubin) }
+    let plain = compile(texts)?;
+    let kernels = CodeObject::parse(plain.as_slice()).and_then(|it| it.kernels());
+    let kernels = kernels.map_err(|error| Loss::NotCompiled(error.to_string()))?;
+    let choices = ptx::Options {
+        registers: kernels.into_iter().map(|it| (it.name, it.vgprs)).collect(),
+        ..ptx::Options::default()
+    };
+    let changed = modules
+        .iter()
+        .map(|module| ptx::instrument(module, &choices));
+    let changed: Vec<String> = changed.collect::<Result<_, _>>().map_err(not_changed)?;
+    compile(&changed)
 }
 
 fn not_compiled(refusal: Refusal) -> Loss {
@@ -288,66 +289,6 @@ fn not_compiled(refusal: Refusal) -> Loss {
         Refusal::Call(call, status) => format!("{call}: CUDA error {status}"),
         Refusal::Message(message) => message,
     })
-}
-
-/// The kernels with too many registers for the largest block, and these numbers. The compiler heeds the bounds of those
-/// that have some.
-fn crowded(cubin: &[u8]) -> Result<Vec<(String, u32)>, Loss> {
-    let mut all = registers(cubin)?;
-    all.retain(|(_, registers)| warps(*registers) < BLOCK / WARP);
-    Ok(all)
-}
-
-/// The registers of the kernels of a cubin that may have blocks of any size.
-fn registers(cubin: &[u8]) -> Result<Vec<(String, u32)>, Loss> {
-    let kernels = CodeObject::parse(cubin).and_then(|it| it.kernels());
-    let kernels = kernels.map_err(|error| Loss::NotCompiled(error.to_string()))?;
-    let unbound = kernels.into_iter().filter(|it| it.max_workgroup_size == BLOCK);
-    Ok(unbound.map(|it| (it.name, it.vgprs)).collect())
-}
-
-/// The warps of the largest block of threads with so many registers.
-fn warps(registers: u32) -> u32 {
-    let of_warp = registers.next_multiple_of(GRANULE).max(GRANULE) * WARP;
-    (REGISTERS / of_warp).min(BLOCK / WARP)
-}
-
-/// Gives a kernel the directive `.maxnreg`. Returns whether it has it now.
-fn limit(text: &mut String, kernel: &str, registers: u32) -> bool {
-    let Some(after) = end_of_parameters(text, kernel) else {
-        return false;
-    };
-    let directives = &text[after..];
-    let directives = &directives[..directives.find('{').unwrap_or(directives.len())];
-    if directives.contains(".maxnreg") {
-        return false;
-    }
-    text.insert_str(after, &format!("\n.maxnreg {registers}"));
-    true
-}
-
-/// The place behind the parameters of a kernel.
-fn end_of_parameters(text: &str, kernel: &str) -> Option<usize> {
-    let mut from = 0;
-    while let Some(found) = text[from..].find(".entry") {
-        let start = from + found + ".entry".len();
-        from = start;
-        let rest = text[start..].trim_start();
-        let Some(behind) = rest.strip_prefix(kernel) else {
-            continue;
-        };
-        let is_name = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '$' | '%');
-        if behind.starts_with(is_name) {
-            continue;
-        }
-        let at = text.len() - behind.len();
-        let open = behind.trim_start();
-        return match open.starts_with('(') {
-            true => behind.find(')').map(|close| at + close + 1),
-            false => Some(at),
-        };
-    }
-    None
 }
 
 #[cfg(test)]
@@ -375,24 +316,13 @@ mod tests {
         assert_eq!(keys[0], key(13000, (9, 0), &texts(&["ab"]), usual));
     }
 
+    /// If this fails, rocov puts something else into PTX: raise [`INSTRUMENTATION`], and record the new hash.
     #[test]
-    fn a_block_has_the_warps_that_registers_leave() {
-        // The occupancy calculator of NVIDIA, for blocks of up to 1024 threads.
-        for (registers, expected) in [(0, 32), (32, 32), (64, 32), (65, 28), (72, 28), (128, 16), (255, 8)] {
-            assert_eq!(warps(registers), expected, "{registers}");
-        }
-    }
-
-    #[test]
-    fn a_kernel_gets_a_limit_of_registers() {
-        let ptx = ".entry ab(.param .u32 p)\n{ ret; }\n.entry a(\n.param .u32 p,\n.param .u32 q)\n{ ret; }\n.entry c\n{ ret; }\n";
-        let mut text = ptx.to_owned();
-        assert!(limit(&mut text, "a", 64));
-        assert!(text.contains(".param .u32 q)\n.maxnreg 64\n{"), "{text}");
-        assert!(limit(&mut text, "c", 72));
-        assert!(text.contains(".entry c\n.maxnreg 72\n{"), "{text}");
-        assert!(!limit(&mut text, "c", 80), "it has one");
-        assert!(!limit(&mut text, "d", 64), "there is none");
-        assert_eq!(text.replace("\n.maxnreg 64", "").replace("\n.maxnreg 72", ""), ptx);
+    fn a_change_of_what_is_put_in_has_a_new_number() {
+        let text = include_str!("../tests/loop.ptx");
+        let module = Module::parse(text).unwrap();
+        let changed = ptx::instrument(&module, &ptx::Options::default()).unwrap();
+        let hash = xxhash_rust::xxh3::xxh3_64(changed.as_bytes());
+        assert_eq!((INSTRUMENTATION, format!("{hash:016x}")), (1, "0".into()));
     }
 }

@@ -103,7 +103,8 @@ pub(crate) unsafe fn options(request: &Request) -> Vec<(c_int, *mut c_void)> {
 /// The fields of the wrapper are those of code that a program loads.
 unsafe fn of_wrapper(wrapper: &Wrapper) -> Code<'static> {
     // SAFETY: the driver reads the header at this address.
-    let of = |start: *const u8| unsafe { fat_binary(start, start.cast::<[u8; 4]>().read_unaligned()) };
+    let of =
+        |start: *const u8| unsafe { fat_binary(start, start.cast::<[u8; 4]>().read_unaligned()) };
     if wrapper.version == LINKED && !wrapper.units.is_null() {
         let mut units = Vec::new();
         for index in 0..MAX_UNITS {
@@ -172,7 +173,8 @@ fn elf_size(header: &[u8; ELF_HEADER]) -> usize {
     let half = |at: usize| u64::from(u16::from_le_bytes([header[at], header[at + 1]]));
     // e_phoff and e_phentsize, e_phnum; e_shoff and e_shentsize, e_shnum.
     let tables = [(32, 54), (40, 58)];
-    let ends = tables.map(|(start, sizes)| word(start).saturating_add(half(sizes) * half(sizes + 2)));
+    let ends =
+        tables.map(|(start, sizes)| word(start).saturating_add(half(sizes) * half(sizes + 2)));
     let end = ends[0].max(ends[1]).max(ELF_HEADER as u64);
     usize::try_from(end).unwrap_or(ELF_HEADER)
 }

@@ -17,6 +17,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use rocov::device::cuda::exchange::{Answer, FUNCTION, InstrumentFn, LIBRARY, Request};
+use rocov::discover::filter::Filter;
 
 use super::cupti::{CallData, calls};
 use super::send;
@@ -73,7 +74,9 @@ pub(super) unsafe fn exchange(id: u32, data: &CallData) -> Option<Replacement> {
     let mut replacement = None;
     boundary::guest("the exchange of CUDA code", || {
         let origin = origin(&request);
-        if !settings::filter().admits(origin.as_deref()) {
+        static FILTER: OnceLock<Filter> = OnceLock::new();
+        let filter = FILTER.get_or_init(settings::filter);
+        if !filter.admits(origin.as_deref()) {
             return;
         }
         let mut answer = Answer::NOTHING;
@@ -104,7 +107,10 @@ unsafe fn take(
         // SAFETY: a loss is a text with a zero at its end, which stays.
         let loss = unsafe { CStr::from_ptr(answer.loss) };
         let loss = loss.to_string_lossy().into_owned();
-        log::verbose(format_args!("CUDA code of {} runs uncounted: {loss}", name()));
+        log::verbose(format_args!(
+            "CUDA code of {} runs uncounted: {loss}",
+            name()
+        ));
         *losses().entry((name(), loss)).or_default() += 1;
         return None;
     }
@@ -125,7 +131,11 @@ unsafe fn take(
     log::verbose(format_args!(
         "CUDA code of {}: instrumented{}",
         name(),
-        if answer.is_cached { ", from the cache" } else { "" }
+        if answer.is_cached {
+            ", from the cache"
+        } else {
+            ""
+        }
     ));
     if !is_path {
         return Some((answer.cubin as u64, None));
@@ -135,7 +145,13 @@ unsafe fn take(
     match in_a_file(cubin) {
         Ok((path, file)) => {
             let address = path.as_ptr() as u64;
-            Some((address, Some(Replacement { _file: file, _path: path })))
+            Some((
+                address,
+                Some(Replacement {
+                    _file: file,
+                    _path: path,
+                }),
+            ))
         }
         Err(error) => {
             let loss = format!("no file in memory can be made: {error}: free some memory");
@@ -211,8 +227,12 @@ fn losses() -> std::sync::MutexGuard<'static, BTreeMap<(String, String), usize>>
 pub(super) fn report_losses() {
     for ((file, loss), count) in std::mem::take(&mut *losses()) {
         match count {
-            1 => log::warn(format_args!("a CUDA module of {file} runs uncounted: {loss}")),
-            _ => log::warn(format_args!("{count} CUDA modules of {file} run uncounted: {loss}")),
+            1 => log::warn(format_args!(
+                "a CUDA module of {file} runs uncounted: {loss}"
+            )),
+            _ => log::warn(format_args!(
+                "{count} CUDA modules of {file} run uncounted: {loss}"
+            )),
         }
     }
 }

@@ -75,7 +75,9 @@ pub(crate) fn roctx() -> bool {
 
 /// Returns whether CUDA code gets counters while it is loaded: `ROCOV_INSTRUMENT=1`.
 pub(crate) fn instrument() -> bool {
-    flag("ROCOV_INSTRUMENT", defaults::INSTRUMENT, |value| value == "1")
+    flag("ROCOV_INSTRUMENT", defaults::INSTRUMENT, |value| {
+        value == "1"
+    })
 }
 
 /// Returns whether `is_on` accepts the value of a variable, or the default.

@@ -169,8 +169,7 @@ impl Modules {
         cubin: &[u8],
         identity: Option<&Identity>,
     ) -> Result<Option<Arc<LaidOut>>, CodeObjectError> {
-        let known = identity
-            .and_then(|identity| self.inner().layouts.get(identity)?.upgrade());
+        let known = identity.and_then(|identity| self.inner().layouts.get(identity)?.upgrade());
         if known.is_some() {
             return Ok(known);
         }

@@ -238,8 +238,12 @@ fn check_operands(statements: &Statements<'_>, labels: &Labels<'_, '_>) -> Resul
         let StatementKind::Instruction(instruction) = &statement.kind else {
             continue;
         };
-        let names_label = labels.lookup(&labels.labels, statement.scope, word).is_some()
-            || labels.lookup(&labels.lists, statement.scope, word).is_some();
+        let names_label = labels
+            .lookup(&labels.labels, statement.scope, word)
+            .is_some()
+            || labels
+                .lookup(&labels.lists, statement.scope, word)
+                .is_some();
         if names_label {
             return Err(PtxError::UnknownBranch {
                 line: statement.line,

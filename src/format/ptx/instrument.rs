@@ -181,7 +181,8 @@ impl Editor<'_, '_> {
         if self.function.is_kernel && !body.is_limited {
             let known = options.registers.get(self.function.symbol);
             let limit = register_limit(known.copied().unwrap_or(0));
-            self.edits.insert(body.open, format!("\n.maxnreg {limit}\n"));
+            self.edits
+                .insert(body.open, format!("\n.maxnreg {limit}\n"));
         }
         let mut code = String::new();
         for (letter, number) in [('b', plan.words), ('n', plan.numbers)] {
@@ -203,7 +204,8 @@ impl Editor<'_, '_> {
     fn count(&mut self) {
         let function = self.function;
         let blocks = &function.body.blocks;
-        let loops: HashMap<usize, usize> = blocks.loops.iter().map(|it| (it.head, it.last)).collect();
+        let loops: HashMap<usize, usize> =
+            blocks.loops.iter().map(|it| (it.head, it.last)).collect();
         for (block, span) in blocks.spans.iter().enumerate() {
             let statement = &function.body.statements.all[span.first];
             let mut code = self.counted(block);
@@ -318,7 +320,10 @@ fn register_limit(registers: u32) -> u32 {
     const REGISTERS: u32 = 1 << 16;
     const MOST: u32 = 255;
     let limits = THREADS.iter().map(|threads| REGISTERS / threads / 8 * 8);
-    limits.into_iter().find(|it| *it >= registers).unwrap_or(MOST)
+    limits
+        .into_iter()
+        .find(|it| *it >= registers)
+        .unwrap_or(MOST)
 }
 
 #[cfg(test)]

@@ -187,7 +187,8 @@ impl<'text> Reader<'text> {
         let number = self.lexer.take()?;
         let word = self.lexer.text_of(number);
         let parts = word.split_once('.');
-        let version = parts.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+        let version =
+            parts.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
         let version = version.filter(|_| number.kind == TokenKind::Word);
         self.module.version =
             version.ok_or_else(|| self.lexer.unexpected(number, "a version of PTX"))?;

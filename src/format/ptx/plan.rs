@@ -216,7 +216,10 @@ fn leaves<'text>(function: &Function<'text>, block: usize) -> Option<&'text str>
 fn is_unreachable(function: &Function<'_>, number: usize) -> bool {
     let blocks = &function.body.blocks;
     let block = blocks.spans.partition_point(|span| span.first < number);
-    let begins = blocks.spans.get(block).is_some_and(|span| span.first == number);
+    let begins = blocks
+        .spans
+        .get(block)
+        .is_some_and(|span| span.first == number);
     let before = block.checked_sub(1).map(|before| blocks.spans[before].last);
     let traps = before.is_some_and(|before| {
         matches!(

@@ -74,7 +74,10 @@ impl Unit {
             8 * counters
         );
         let counted = module.functions.iter().filter(|it| !it.blocks.is_empty());
-        let names: Vec<String> = counted.clone().map(|it| Kind::Ptx.record_name(it.symbol)).collect();
+        let names: Vec<String> = counted
+            .clone()
+            .map(|it| Kind::Ptx.record_name(it.symbol))
+            .collect();
         self.declare_names(&mut code, &names);
         let mut first = 0;
         for (number, (function, record_name)) in counted.zip(&names).enumerate() {

@@ -188,9 +188,7 @@ fn labelled<'text>(
             let end = lexer.expect(b';', "a comma or a semicolon")?.end;
             Ok((StatementKind::Targets { name, labels }, end))
         }
-        ".callprototype" | ".calltargets" => {
-            Ok((StatementKind::Other, semicolon(lexer)?.end))
-        }
+        ".callprototype" | ".calltargets" => Ok((StatementKind::Other, semicolon(lexer)?.end)),
         _ => Ok((StatementKind::Label(name), colon.end)),
     }
 }

@@ -35,6 +35,7 @@ fn finished() -> TempDir {
         DRAIN,
         "librocov.a",
         MODEL_GPU,
+        "librocov_instrument.so",
         "librocov_rocprofiler.so",
     ] {
         std::os::unix::fs::symlink(build().join(name), built.join(name)).unwrap();
@@ -78,6 +79,7 @@ fn an_installed_tree_is_complete_and_goes_again() {
         "lib/librocov.so.0",
         "lib/librocov.so -> librocov.so.0",
         "lib/librocov_modelgpu.so",
+        "lib/librocov_instrument.so",
         "lib/librocov_rocprofiler.so",
         "lib/rocov/librocov.a",
         "lib/pkgconfig/rocov.pc",

@@ -40,6 +40,7 @@ const EVERY_VARIABLE: &str = "ROCOV_SNAPSHOT_EVERY";
 const SIGNAL_VARIABLE: &str = "ROCOV_SNAPSHOT_SIGNAL";
 const DRAIN_VARIABLE: &str = "ROCOV_DRAIN";
 const ROCTX_VARIABLE: &str = "ROCOV_ROCTX";
+const INSTRUMENT_VARIABLE: &str = "ROCOV_INSTRUMENT";
 const ZERO_VARIABLE: &str = "ROCOV_ZERO";
 /// NVTX in the program loads the library that this variable names.
 const NVTX_VARIABLE: &str = "NVTX_INJECTION64_PATH";
@@ -177,6 +178,10 @@ impl Environment {
             .or_else(|| (!is_chosen()).then_some(Drainer::Rocov))
         {
             variables.push((DRAIN_VARIABLE, drainer.to_string().into()));
+        }
+        if arguments.instrument {
+            installed::find(installed::INSTRUMENT)?;
+            variables.push((INSTRUMENT_VARIABLE, "1".into()));
         }
         if arguments.roctx {
             variables.push((ROCTX_VARIABLE, "1".into()));

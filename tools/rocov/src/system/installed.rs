@@ -17,6 +17,8 @@ use crate::support::paths::of_user;
 pub(crate) const DRAIN: &str = "librocov.so";
 /// The library that stands in for the kernel driver.
 pub(crate) const MODEL_GPU: &str = "librocov_modelgpu.so";
+/// The library that puts counters into CUDA code.
+pub(crate) const INSTRUMENT: &str = "librocov_instrument.so";
 /// The variable that names the library for the CUDA driver to load.
 pub(crate) const INJECTION_VARIABLE: &str = "CUDA_INJECTION64_PATH";
 /// The variable with the directory of the libraries.
@@ -235,7 +237,7 @@ mod tests {
 
     #[test]
     fn the_table_has_all_parts() {
-        let libraries = [DRAIN, MODEL_GPU].map(|name| format!("lib/{name}"));
+        let libraries = [DRAIN, MODEL_GPU, INSTRUMENT].map(|name| format!("lib/{name}"));
         let others = [STATIC_DRAIN, HEADER, LINKER, OPENMP_LINKER];
         for part in libraries.iter().map(String::as_str).chain(others) {
             assert!(source(part).is_some(), "{part}");
