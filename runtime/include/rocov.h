@@ -85,6 +85,14 @@ RocovStatus rocov_label_pop(void);
 // rocprofiler-sdk. Does nothing if librocov's own hooks see loads.
 RocovStatus rocov_code_loaded(void);
 
+// Tells librocov that the GPU has stopped a kernel for good, and why. The reason goes into the registry,
+// and reports show it. No later drain waits for kernels. For simulators and debuggers: a GPU tells no
+// reasons.
+//
+// # Safety
+// `reason` is NUL terminated UTF-8.
+RocovStatus rocov_kernel_stopped(const char *reason);
+
 // Tells librocov that a code object is about to be unloaded. Waits for kernels and drains all loaded
 // code. Does nothing if librocov's own hooks see unloads.
 RocovStatus rocov_code_unloading(void);

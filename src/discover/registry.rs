@@ -8,7 +8,7 @@ use crate::device::cuda::modules::is_cuda;
 use crate::device::{Agent, DeviceRange, Executable};
 use crate::discover::host_files::HostFile;
 use crate::discover::{ElfFacts, Found};
-use crate::format::registry::model::Unload;
+use crate::format::registry::model::{MAX_STOPS, Unload};
 
 /// All code objects that a process has loaded, instrumented or not, with the times of their loads and
 /// unloads.
@@ -28,6 +28,7 @@ pub struct Registry {
     /// Each path once.
     profiles: HashSet<Arc<Path>>,
     device_code: Vec<CodeFile>,
+    stops: Vec<Box<str>>,
     start: Option<u64>,
     is_instrumented: bool,
     generation: u64,
@@ -107,6 +108,12 @@ impl Registry {
         &self.device_code
     }
 
+    /// The reasons why the GPU has stopped kernels, in the order of time: the first [`MAX_STOPS`].
+    #[must_use]
+    pub fn stops(&self) -> &[Box<str>] {
+        &self.stops
+    }
+
     /// Returns whether a code object with counters was loaded.
     #[must_use]
     pub fn is_instrumented(&self) -> bool {
@@ -143,6 +150,14 @@ impl Registry {
         if self.device_code != files {
             self.start.get_or_insert(time);
             self.device_code = files;
+            self.changes += 1;
+        }
+    }
+
+    /// Records the reason why the GPU has stopped a kernel.
+    pub fn stopped(&mut self, reason: &str) {
+        if self.stops.len() < MAX_STOPS {
+            self.stops.push(reason.into());
             self.changes += 1;
         }
     }

@@ -111,6 +111,11 @@ impl Session {
         &self.registry
     }
 
+    /// Records the reason why the GPU has stopped a kernel.
+    pub fn kernel_stopped(&mut self, reason: &str) {
+        self.registry.stopped(reason);
+    }
+
     /// Examines an executable that has just been frozen, and remembers its code objects. Reads nothing from
     /// the device.
     ///

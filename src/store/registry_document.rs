@@ -58,6 +58,7 @@ pub(super) fn document(
         hosts: hosts.iter().map(|it| host(it)).collect(),
         device_code: device_code(registry, layout),
         never_loaded: Vec::new(),
+        stops: registry.stops().iter().map(|it| it.to_string()).collect(),
     };
     Document {
         code_objects: distinct

@@ -81,7 +81,7 @@ static inline HELPER u32 byte_at(i8 value, u32 place) {
 }
 static inline HELPER Int4 bytes16(const i8 *a, const i8 *b, u32 depth, u32 lane) {
   Int4 sums = {0, 0, 0, 0};
-#ifdef __gfx942__
+#if defined(__gfx942__) || defined(__gfx950__) || defined(__gfx9_4_generic__)
   for (u32 k = lane / 16 * 8; k < depth; k += 32) {
     u64 x = 0, y = 0;
     for (u32 n = 0; n < 8; ++n) {

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::artifacts::repository;
+use crate::support::artifacts::{built, repository};
 use crate::support::command::{Ended, limited, run};
 use crate::support::compile::code_object_of;
 use crate::support::data::Data;
@@ -125,7 +125,8 @@ fn an_unmodelled_instruction_is_named() {
     }
 }
 
-/// HIP up to release 6 ends the program at the fault. Its counts before the fault are there.
+/// HIP up to release 6 ends the program at the fault. Its counts before the fault are there, and the report
+/// says why they end.
 #[test]
 fn a_fault_keeps_what_was_counted_before() {
     for stack in Stack::of_programs() {
@@ -133,12 +134,22 @@ fn a_fault_keeps_what_was_counted_before() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let data = data(directory.path());
         let mut command = program.under_rocov(TARGET, &data);
-        // HIP 7 goes on, but never completes the stopped kernel.
-        let ended = run(command.env("ROCOV_WAIT", "1"));
+        // HIP 7 goes on, but never completes the stopped kernel: a wait for it would take longer than a test may.
+        let ended = run(command.env("ROCOV_WAIT", "600"));
         assert!(!ended.status.success(), "{ended}");
         let ended = ended.says(&["kernel broken, workgroup (0, 0, 0)", "out-of-bounds write"]);
-        let profiles = Data::of(&data).profiles;
+        let Data {
+            profiles,
+            registries,
+            ..
+        } = Data::of(&data);
         assert_eq!(profiles.len(), 1, "{ended}");
         assert_eq!(counts(&profiles[0], "counted"), (256, vec![64]), "{ended}");
+        let [stop] = registries[0].processes[0].stops.as_slice() else {
+            panic!("{registries:?} after {ended}");
+        };
+        assert!(ended.stderr.contains(stop), "{stop} is not in {ended}");
+        let report = run(limited(built("rocov")).arg("report").arg(&data)).success();
+        report.says(&["the GPU stopped a kernel", stop, "its counts end there"]);
     }
 }

@@ -97,6 +97,8 @@ pub(crate) enum Event<'a> {
     CodeLoaded,
     /// `rocov_code_unloading`.
     CodeUnloading,
+    /// `rocov_kernel_stopped`, with its argument.
+    KernelStopped(*const c_char),
 }
 
 impl Event<'_> {
@@ -126,7 +128,8 @@ impl Event<'_> {
             Event::RangePop(domain) => (20, domain),
             Event::RangeStart(range) => (21, std::ptr::from_ref(range) as u64),
             Event::RangeEnd(number) => (22, number),
-            Event::CudaSource(source) => (23, std::ptr::from_ref(source) as u64),
+            Event::KernelStopped(reason) => (23, reason as u64),
+            Event::CudaSource(source) => (24, std::ptr::from_ref(source) as u64),
         }
     }
 
@@ -200,8 +203,9 @@ impl Event<'_> {
             // SAFETY: as for a queue.
             21 => Event::RangeStart(unsafe { &*(argument as *const NewRange) }),
             22 => Event::RangeEnd(argument),
+            23 => Event::KernelStopped(argument as *const c_char),
             // SAFETY: as for a queue.
-            23 => Event::CudaSource(unsafe { &*(argument as *const NewSource) }),
+            24 => Event::CudaSource(unsafe { &*(argument as *const NewSource) }),
             _ => return None,
         })
     }

@@ -94,6 +94,17 @@ pub extern "C" fn rocov_code_loaded() -> RocovStatus {
     send(Event::CodeLoaded)
 }
 
+/// Tells librocov that the GPU has stopped a kernel for good, and why. The reason goes into the registry,
+/// and reports show it. No later drain waits for kernels. For simulators and debuggers: a GPU tells no
+/// reasons.
+///
+/// # Safety
+/// `reason` is NUL terminated UTF-8.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rocov_kernel_stopped(reason: *const c_char) -> RocovStatus {
+    send(Event::KernelStopped(reason))
+}
+
 /// Tells librocov that a code object is about to be unloaded. Waits for kernels and drains all loaded
 /// code. Does nothing if librocov's own hooks see unloads.
 #[unsafe(no_mangle)]

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rocov::device::cuda::is_known_at_drain;
 use rocov::device::cuda::modules::is_cuda;
@@ -24,6 +25,22 @@ static SEES_ALL: AtomicBool = AtomicBool::new(false);
 /// Notes that librocov sees all queues: HSA has not started yet, or is just starting.
 pub(crate) fn note_all_seen() {
     SEES_ALL.store(true, Ordering::Relaxed);
+}
+
+/// Set if the GPU has stopped a kernel. Its queue stands still, and a wait for it would last to the end.
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
+/// Notes that the GPU has stopped a kernel.
+pub(super) fn note_stopped() {
+    STOPPED.store(true, Ordering::Relaxed);
+}
+
+/// The longest wait for kernels.
+fn patience() -> Duration {
+    match STOPPED.load(Ordering::Relaxed) {
+        true => Duration::ZERO,
+        false => settings::patience(),
+    }
 }
 
 fn queues() -> MutexGuard<'static, Queues> {
@@ -62,7 +79,7 @@ pub(super) struct Waited {
 }
 
 /// Waits until the known queues of these agents have no kernel left of those that they have now, but no
-/// longer than ROCOV_WAIT. If that is 0, or on a thread of the runtimes, only looks which agents are idle.
+/// longer than ROCOV_WAIT. If that is 0, after a stop, or on a thread of the runtimes, only looks which agents are idle.
 pub(super) fn wait(gpus: &Gpus, agents: &[u64]) -> Waited {
     let (of_cuda, of_hsa): (Vec<u64>, Vec<u64>) = agents.iter().partition(|it| is_cuda(**it));
     let mut waited = match gpus.hsa() {
@@ -74,10 +91,7 @@ pub(super) fn wait(gpus: &Gpus, agents: &[u64]) -> Waited {
     }
     // Before the wait: a launch during it is not part of it.
     let moment = cuda::moment();
-    match gpus
-        .cuda()
-        .map(|it| it.wait(&of_cuda, settings::patience()))
-    {
+    match gpus.cuda().map(|it| it.wait(&of_cuda, patience())) {
         Some(Ok(true)) => waited.idle.extend(
             of_cuda
                 .into_iter()
@@ -108,7 +122,7 @@ fn wait_for_queues(device: &HsaDevice, agents: &[u64]) -> Waited {
     if agents.is_empty() {
         return Waited::default();
     }
-    let patience = settings::patience();
+    let patience = patience();
     if patience.is_zero() || stack::is_runtimes_thread() {
         // Another thread may hold the lock in a wait for this thread.
         let looked = QUEUES.try_lock().map(|queues| waited(&queues, false));

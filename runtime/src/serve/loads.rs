@@ -61,6 +61,16 @@ pub(super) fn look(entrances: &Entrances) -> RocovStatus {
     looked.unwrap_or(RocovStatus::Nothing)
 }
 
+/// Notes that the GPU has stopped a kernel. `None` says no reason, which is a mistake of the caller.
+pub(super) fn kernel_stopped(reason: Option<&str>) -> RocovStatus {
+    let Some(reason) = reason else {
+        return RocovStatus::Invalid;
+    };
+    kernel_wait::note_stopped();
+    with_state(|state| state.session.kernel_stopped(reason));
+    RocovStatus::Ok
+}
+
 /// Prepares the end of code that counts: the early exit drain runs before HIP's destructors, and LLVM's
 /// own drain, if it is there, finds nothing of the code that rocov drains.
 fn came_in(state: &mut State, device: &Gpus, entrances: &Entrances) {

@@ -130,6 +130,10 @@ fn request(event: Event<'_>, entrances: &Entrances) -> RocovStatus {
         Event::CodeLoaded | Event::CodeUnloading if (entrances.see_calls)() => RocovStatus::Nothing,
         Event::CodeLoaded => loads::look(entrances),
         Event::CodeUnloading => drain::ending(),
+        Event::KernelStopped(reason) => {
+            // SAFETY: the argument of `rocov_kernel_stopped` is null or NUL terminated.
+            unsafe { with_text("rocov_kernel_stopped", reason, loads::kernel_stopped) }
+        }
         _ => RocovStatus::Nothing,
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::format::codeobject::FileUri;
 use crate::format::registry::model::{
-    AgentRecord, CodeFileRecord, DeviceCodeRecord, GroupLoad, GroupRecord, HostRecord,
+    AgentRecord, CodeFileRecord, DeviceCodeRecord, GroupLoad, GroupRecord, HostRecord, MAX_STOPS,
     MachineRecord, NeverLoadedRecord, ProcessRecord,
 };
 use crate::format::registry::runs::Runs;
@@ -43,6 +43,7 @@ struct Group {
     code_files: BTreeSet<CodeFileRecord>,
     /// Code objects by file, build and agent.
     never_loaded: BTreeMap<(String, Option<String>, usize), BTreeSet<String>>,
+    stops: BTreeSet<String>,
     processes: BTreeMap<String, Runs>,
 }
 
@@ -82,6 +83,7 @@ impl Groups {
                 loads,
                 code_files: BTreeSet::new(),
                 never_loaded: BTreeMap::new(),
+                stops: process.stops.into_iter().collect(),
                 processes: BTreeMap::from([(process.host, runs)]),
             },
         );
@@ -117,6 +119,7 @@ impl Groups {
                 loads,
                 code_files: BTreeSet::new(),
                 never_loaded: BTreeMap::new(),
+                stops: group.stops.into_iter().collect(),
                 processes,
             },
         );
@@ -188,6 +191,10 @@ impl Group {
         for (key, identities) in other.never_loaded {
             self.never_loaded.entry(key).or_default().extend(identities);
         }
+        self.stops.extend(other.stops);
+        while self.stops.len() > MAX_STOPS {
+            self.stops.pop_last();
+        }
         for (host, runs) in other.processes {
             self.processes.entry(host).or_default().add(&runs);
         }
@@ -241,6 +248,7 @@ impl Group {
                 files: self.code_files.iter().cloned().collect(),
             }),
             never_loaded: never_loaded.collect(),
+            stops: self.stops.iter().cloned().collect(),
             processes: processes.collect(),
         }
     }

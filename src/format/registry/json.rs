@@ -166,6 +166,7 @@ mod tests {
             loads: vec![load],
             device_code: None,
             never_loaded: Vec::new(),
+            stops: Vec::new(),
         };
         Document {
             processes: vec![process],

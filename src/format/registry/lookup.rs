@@ -81,6 +81,7 @@ mod tests {
             loads,
             device_code: None,
             never_loaded: Vec::new(),
+            stops: Vec::new(),
         }
     }
 

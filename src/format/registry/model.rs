@@ -22,6 +22,9 @@ pub struct Document {
     pub groups: Vec<GroupRecord>,
 }
 
+/// The most reasons for stops that a record of one or of many processes has.
+pub const MAX_STOPS: usize = 16;
+
 impl Default for Document {
     /// An empty document of this version.
     fn default() -> Self {
@@ -85,6 +88,10 @@ pub struct ProcessRecord {
     /// The code objects that it could have loaded but did not: it launched none of their kernels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub never_loaded: Vec<NeverLoadedRecord>,
+    /// The reasons why the GPU has stopped kernels, if a tool knows them: the first [`MAX_STOPS`] in the order
+    /// of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stops: Vec<String>,
 }
 
 /// A GPU agent.
@@ -217,6 +224,9 @@ pub struct GroupRecord {
     /// The code objects that some of them could have loaded but did not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub never_loaded: Vec<NeverLoadedRecord>,
+    /// Reasons why GPUs have stopped kernels: the first [`MAX_STOPS`] in the order of the alphabet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stops: Vec<String>,
     /// The processes on each machine, by its name.
     pub processes: Vec<MachineRecord>,
 }

@@ -334,6 +334,7 @@ fn a_registry_is_compared_with_the_files_beside_it() {
                 agent: 0,
                 code_objects: vec!["aa".into(), "bb".into()],
             }],
+            stops: Vec::new(),
         }],
         ..Document::default()
     };

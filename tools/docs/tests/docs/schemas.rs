@@ -128,6 +128,7 @@ fn document() -> Document {
             agent: 0,
             code_objects: vec!["0f3c".into()],
         }],
+        stops: vec!["kernel k: stopped".into()],
     };
     let group = GroupRecord {
         first: 2,
@@ -145,6 +146,7 @@ fn document() -> Document {
         }],
         device_code: process.device_code.clone(),
         never_loaded: process.never_loaded.clone(),
+        stops: process.stops.clone(),
         processes: vec![MachineRecord {
             machine: "node7".into(),
             runs: Runs::of("node7", 1, 1),

@@ -37,7 +37,7 @@ pub fn opcodes(target: Target) -> Vec<Opcode> {
             encoding,
             number,
             mnemonic,
-            standing: match resolve(mnemonic) {
+            standing: match resolve(mnemonic, target) {
                 Some(Operation::Refused(reason)) => Standing::Refused(reason),
                 Some(_) => Standing::Executed,
                 None => Standing::Unknown,

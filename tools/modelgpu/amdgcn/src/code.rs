@@ -239,7 +239,7 @@ impl Decoder {
                 words: error.words,
                 target: self.target.name(),
             })?;
-        let operation = resolve(instruction.mnemonic);
+        let operation = resolve(instruction.mnemonic, self.target);
         let sleeps = matches!(instruction.mnemonic, "s_sleep" | "ds_gws_barrier");
         let decoded = Decoded {
             step: operation
@@ -271,6 +271,6 @@ fn polls(word: u32, target: Target) -> bool {
     const SCRATCH: u32 = 1;
     let is_shared = word >> 26 == FLAT && word >> 14 & 3 != SCRATCH;
     // GLC, or SC0 on gfx942, which also has SC1.
-    let coherent = word >> 16 & 1 == 1 || target == Target::Gfx942 && word >> 25 & 1 == 1;
+    let coherent = word >> 16 & 1 == 1 || target != Target::Gfx90a && word >> 25 & 1 == 1;
     is_shared && coherent
 }

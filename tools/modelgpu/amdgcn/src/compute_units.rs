@@ -18,7 +18,7 @@ pub struct ComputeUnits {
 }
 
 impl ComputeUnits {
-    /// The parts of an MI210 (gfx90a) and of an MI300X (gfx942).
+    /// The parts of an MI210 (gfx90a), of an MI300X (gfx942) and of an MI350X (gfx950).
     pub(crate) const fn of(target: Target) -> Self {
         match target {
             Target::Gfx90a => Self {
@@ -31,6 +31,12 @@ impl ComputeUnits {
                 xccs: 8,
                 engines_per_xcc: 4,
                 units_per_xcc: 38,
+                simds_per_unit: 4,
+            },
+            Target::Gfx950 => Self {
+                xccs: 8,
+                engines_per_xcc: 4,
+                units_per_xcc: 32,
                 simds_per_unit: 4,
             },
         }

@@ -20,14 +20,10 @@ use crate::workgroup::{Interruption, Workgroup};
 
 /// The most work-items of a workgroup.
 pub const MAX_WORKGROUP: u64 = 1024;
-/// The most bytes of LDS of a workgroup.
-pub const MAX_LDS: u32 = 65536;
 /// The most bytes of scratch per work-item that are modelled. A wave's scratch is at most 64 MiB.
 pub const MAX_SCRATCH: u64 = 1 << 20;
 /// Scratch bytes of a kernel with a dynamic stack, for calls whose depth the compiler did not know.
 const DYNAMIC_STACK: u64 = 16 * 1024;
-/// The unit of LDS in bytes: 128 dwords on gfx9 (LLVM's AMDGPUUsage, GRANULATED_LDS_SIZE).
-const LDS_GRANULE: u32 = 512;
 /// Waves that a compute unit holds: 8 for each of its 4 SIMDs (AMD's CDNA3 instruction set guide).
 const WAVES_OF_UNIT: u32 = 32;
 /// The initial contents of LDS. A kernel that reads LDS before it writes there sees this pattern.
@@ -106,7 +102,7 @@ pub fn dispatch(
                 address: packet.kernel_object,
             })
         })?;
-    check(packet, &descriptor).map_err(launch_error)?;
+    check(packet, &descriptor, code.target()).map_err(launch_error)?;
     let items: u32 = packet.workgroup_size.iter().product();
     let dispatch = Dispatch {
         target: code.target(),
@@ -115,7 +111,9 @@ pub fn dispatch(
         context,
         memory,
         barriers: code.barriers(),
-        allotted: packet.group_segment_size.next_multiple_of(LDS_GRANULE),
+        allotted: packet
+            .group_segment_size
+            .next_multiple_of(code.target().lds_granule()),
         simd: code.simd(),
         items: (0..items as usize)
             .step_by(LANES)
@@ -125,7 +123,11 @@ pub fn dispatch(
     schedule::run(&dispatch, code, context.workers, context.cancelled)
 }
 
-fn check(packet: &DispatchPacket, descriptor: &KernelDescriptor) -> Result<(), LaunchProblem> {
+fn check(
+    packet: &DispatchPacket,
+    descriptor: &KernelDescriptor,
+    target: Target,
+) -> Result<(), LaunchProblem> {
     let size = packet.workgroup_size;
     let items: u64 = size.iter().map(|count| u64::from(*count)).product();
     if !(1..=MAX_WORKGROUP).contains(&items) {
@@ -134,8 +136,11 @@ fn check(packet: &DispatchPacket, descriptor: &KernelDescriptor) -> Result<(), L
     if packet.grid_size.contains(&0) {
         return Err(LaunchProblem::GridSize(packet.grid_size));
     }
-    if packet.group_segment_size > MAX_LDS {
-        return Err(LaunchProblem::LdsSize(packet.group_segment_size));
+    if packet.group_segment_size > target.max_lds() {
+        return Err(LaunchProblem::LdsSize {
+            size: packet.group_segment_size,
+            limit: target.max_lds(),
+        });
     }
     let scratch = scratch_size(packet, descriptor);
     if scratch > MAX_SCRATCH {
@@ -204,7 +209,11 @@ impl Dispatch<'_> {
         let items: u32 = self.packet.workgroup_size.iter().product();
         let waves = items.div_ceil(LANES as u32);
         let by_waves = WAVES_OF_UNIT / waves;
-        let by_lds = MAX_LDS.checked_div(self.allotted).unwrap_or(u32::MAX);
+        let by_lds = self
+            .target
+            .max_lds()
+            .checked_div(self.allotted)
+            .unwrap_or(u32::MAX);
         let units = self.target.compute_units().units();
         u64::from(units) * u64::from(by_waves.min(by_lds).max(1))
     }

@@ -239,11 +239,13 @@ pub enum LaunchProblem {
         [u32; 3],
     ),
     /// More LDS than a workgroup can have.
-    #[error("{0} bytes of LDS; at most 65536 are possible")]
-    LdsSize(
-        /// The packet's group segment size.
-        u32,
-    ),
+    #[error("{size} bytes of LDS; at most {limit} are possible")]
+    LdsSize {
+        /// The packet's group segment size in bytes.
+        size: u32,
+        /// The most bytes on the target.
+        limit: u32,
+    },
     /// More scratch than the interpreter models.
     #[error("{0} bytes of scratch per work-item; at most {max} are possible", max = crate::dispatch::MAX_SCRATCH)]
     ScratchSize(

@@ -12,32 +12,75 @@ pub enum Target {
     Gfx90a,
     /// MI300 series.
     Gfx942,
+    /// MI350 series.
+    Gfx950,
+}
+
+/// Targets with one set of encodings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Generation {
+    /// GCN 5 and CDNA.
+    Gfx9,
 }
 
 /// A processor name that is not among [`Target::ALL`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("target {0:?} is not modelled; gfx90a and gfx942 are")]
+#[error("target {0:?} is not modelled; {names} are", names = Target::names())]
 pub struct UnknownTarget(pub String);
 
 impl Target {
     /// Every modelled processor.
-    pub const ALL: [Self; 2] = [Self::Gfx90a, Self::Gfx942];
+    pub const ALL: [Self; 3] = [Self::Gfx90a, Self::Gfx942, Self::Gfx950];
 
     /// The processor's name as compilers and the HSA runtime spell it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gfx90a => "gfx90a",
             Self::Gfx942 => "gfx942",
+            Self::Gfx950 => "gfx950",
         }
     }
 
-    /// The processor in an ELF header's `e_flags`: `EF_AMDGPU_MACH` is the low byte (LLVM's
-    /// AMDGPUUsage, "AMDGPU EF_AMDGPU_MACH Values").
+    /// The names of all processors, for a message.
+    pub fn names() -> String {
+        let [others @ .., last] = Self::ALL.map(Self::name);
+        format!("{} and {last}", others.join(", "))
+    }
+
+    /// A processor that runs code objects with an ELF header's `e_flags`: `EF_AMDGPU_MACH` is the low
+    /// byte (LLVM's AMDGPUUsage, "AMDGPU EF_AMDGPU_MACH Values"). Several processors run the code of a
+    /// generic target; this is the first of them.
     pub fn from_elf_flags(flags: u32) -> Option<Self> {
+        /// Code that is common to gfx942 and gfx950.
+        const GFX9_4_GENERIC: u32 = 0x5f;
         match flags & 0xff {
             0x3f => Some(Self::Gfx90a),
-            0x4c => Some(Self::Gfx942),
+            0x4c | GFX9_4_GENERIC => Some(Self::Gfx942),
+            0x4f => Some(Self::Gfx950),
             _ => None,
+        }
+    }
+
+    /// The encodings of the target's instructions.
+    pub(crate) fn generation(self) -> Generation {
+        match self {
+            Self::Gfx90a | Self::Gfx942 | Self::Gfx950 => Generation::Gfx9,
+        }
+    }
+
+    /// The most bytes of LDS of a workgroup.
+    pub const fn max_lds(self) -> u32 {
+        match self {
+            Self::Gfx90a | Self::Gfx942 => 64 * 1024,
+            Self::Gfx950 => 160 * 1024,
+        }
+    }
+
+    /// The unit in which the hardware allots LDS, in bytes (LLVM's AMDGPUUsage, GRANULATED_LDS_SIZE).
+    pub(crate) const fn lds_granule(self) -> u32 {
+        match self {
+            Self::Gfx90a | Self::Gfx942 => 512,
+            Self::Gfx950 => 1280,
         }
     }
 
@@ -48,13 +91,13 @@ impl Target {
 
     /// Returns whether a GPU has several XCCs, and waves read theirs in the register XCC_ID.
     pub(crate) fn has_xcc_id(self) -> bool {
-        self == Self::Gfx942
+        matches!(self, Self::Gfx942 | Self::Gfx950)
     }
 
     /// Returns whether waves start with an initialised flat scratch address and no private segment
     /// offset ("architected flat scratch" in LLVM's AMDGPUUsage).
     pub(crate) fn has_architected_flat_scratch(self) -> bool {
-        self == Self::Gfx942
+        self != Self::Gfx90a
     }
 }
 

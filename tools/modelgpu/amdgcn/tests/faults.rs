@@ -397,8 +397,9 @@ fn malformed_code_objects() {
     assert_eq!(
         load(&changed(48, 0x2c)).to_string(),
         format!(
-            "e_flags {:#x} name neither gfx90a nor gfx942",
-            u32::from(object[49]) << 8 | 0x2c
+            "e_flags {:#x} name none of {}",
+            u32::from(object[49]) << 8 | 0x2c,
+            Target::names()
         )
     );
     // No truncation and no single wrong byte in the headers may crash.

@@ -46,29 +46,37 @@ fn program(target: Target, body: &str) -> Program {
     Program::load(&assemble(target, &[kernel], 1, "")).expect("an object that was just linked")
 }
 
+/// The unit of LDS in bytes (LLVM's AMDGPUUsage, GRANULATED_LDS_SIZE), and the bytes that the kernel's
+/// own LDS takes.
+fn unit(target: Target) -> (usize, usize) {
+    let unit = if target == Target::Gfx950 { 1280 } else { 512 };
+    (unit, LDS_SIZE.next_multiple_of(unit))
+}
+
 #[test]
-fn allotted_in_units_of_512_bytes() {
-    // The kernel's own LDS is already a multiple. A launch with some more has the whole next unit.
-    let last = LDS_SIZE + 512 - 4;
-    let body = format!(
-        "v_mov_b32 v2, {last}
-         v_mov_b32 v3, 77
-         ds_write_b32 v2, v3
-         s_waitcnt lgkmcnt(0)
-         ds_read_b32 v10, v2
-         ds_read_b32 v11, v2 offset:4"
-    );
+fn allotted_in_the_hardwares_units() {
     for target in Target::ALL {
+        // A launch with some more has the whole next unit.
+        let (unit, own) = unit(target);
+        let body = format!(
+            "v_mov_b32 v2, {}
+             v_mov_b32 v3, 77
+             ds_write_b32 v2, v3
+             s_waitcnt lgkmcnt(0)
+             ds_read_b32 v10, v2
+             ds_read_b32 v11, v2 offset:4",
+            own + unit - 4
+        );
         for (more, wanted) in [
             (0, [0, 0]),
             (1, [77, 0]),
-            (512, [77, 0]),
-            (513, [77, 0xa5a5_a5a5]),
+            (unit, [77, 0]),
+            (unit + 1, [77, 0xa5a5_a5a5]),
         ] {
             let mut program = program(target, &body);
-            let results = run(&mut program, more);
+            let results = run(&mut program, (own - LDS_SIZE + more) as u32);
             assert_eq!(results[5][..2], wanted, "{target}, {more} bytes more");
-            assert_eq!(program.warnings().len(), usize::from(more != 513));
+            assert_eq!(program.warnings().len(), usize::from(more != unit + 1));
         }
     }
 }
@@ -77,19 +85,20 @@ fn allotted_in_units_of_512_bytes() {
 fn reads_beyond_give_zero() {
     // An access that begins inside and ends beyond has its first half. The test tries every size,
     // also through the flat address space.
-    let body = format!(
-        "v_mov_b32 v2, {}
-         v_mov_b32 v3, 0x77
-         ds_write_b32 v2, v3
-         ds_read_b64 v[10:11], v2
-         v_mov_b32 v4, {LDS_SIZE}
-         ds_read_u16 v12, v4
-         s_mov_b64 s[10:11], src_shared_base
-         v_mov_b32 v5, s11
-         flat_load_dword v13, v[4:5]",
-        LDS_SIZE - 4
-    );
     for target in Target::ALL {
+        let (_, own) = unit(target);
+        let body = format!(
+            "v_mov_b32 v2, {}
+             v_mov_b32 v3, 0x77
+             ds_write_b32 v2, v3
+             ds_read_b64 v[10:11], v2
+             v_mov_b32 v4, {own}
+             ds_read_u16 v12, v4
+             s_mov_b64 s[10:11], src_shared_base
+             v_mov_b32 v5, s11
+             flat_load_dword v13, v[4:5]",
+            own - 4
+        );
         let mut program = program(target, &body);
         assert_eq!(run(&mut program, 0), [[0x77, 0, 0, 0]; 64], "{target}");
     }

@@ -16,7 +16,7 @@ type Registers = [u32; 2];
 fn registers(target: Target, groups: usize, waves: usize) -> Vec<Vec<Registers>> {
     let xcc_id = match target {
         Target::Gfx90a => "s_mov_b32 s13, 0",
-        Target::Gfx942 => "s_getreg_b32 s13, hwreg(HW_REG_XCC_ID)",
+        Target::Gfx942 | Target::Gfx950 => "s_getreg_b32 s13, hwreg(HW_REG_XCC_ID)",
     };
     // s6 is the workgroup's number. Lane 0 of a wave stores.
     let body = format!(
@@ -83,6 +83,8 @@ fn workgroups_take_xccs_then_engines_then_units() {
         // An MI210 has 104 units in 8 engines, an MI300X 38 units in 4 engines of each XCC.
         (Target::Gfx90a, units(1, 8, 104)),
         (Target::Gfx942, units(8, 4, 38)),
+        // An MI350X has 32 units in 4 engines of each XCC.
+        (Target::Gfx950, units(8, 4, 32)),
     ] {
         // Two rounds, and a part of a third.
         let groups = 2 * order.len() + 11;
@@ -101,6 +103,7 @@ fn waves_of_a_workgroup_share_a_unit_and_spread_over_its_simds() {
         // Workgroup 1 is in the second engine, or in the second XCC.
         (Target::Gfx90a, [1 << 13, 0]),
         (Target::Gfx942, [0, 1]),
+        (Target::Gfx950, [0, 1]),
     ] {
         let found = registers(target, 2, 16);
         for (group, [hw_id, xcc_id]) in [[0, 0], second].into_iter().enumerate() {

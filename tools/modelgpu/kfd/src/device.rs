@@ -93,8 +93,8 @@ impl Gpu for Device {
         self.model.config.watches_lds
     }
 
-    fn stopped(&self) {
-        drain::drain();
+    fn stopped(&self, reason: &str) {
+        drain::drain_after(&format!("GPU {} ({}): {reason}", self.index, self.target));
     }
 
     fn memory_fault(&self, address: u64) {

@@ -33,8 +33,10 @@ pub(crate) struct Identity {
 /// The identity of GPUs of this target.
 pub(crate) fn identity(target: Target) -> Identity {
     let (gfx_version, device_id) = match target {
+        // MI210, MI300X, MI350X.
         Target::Gfx90a => (9_00_10, 0x740f),
         Target::Gfx942 => (9_04_02, 0x74a1),
+        Target::Gfx950 => (9_05_00, 0x75a0),
     };
     Identity {
         gfx_version,

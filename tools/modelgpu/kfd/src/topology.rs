@@ -196,7 +196,10 @@ fn gpu_node(tree: &mut Tree, config: &Config, index: usize) {
             ("cpu_core_id_base", 0),
             ("simd_id_base", u64::from(simd_id_base(index))),
             ("max_waves_per_simd", 8),
-            ("lds_size_in_kb", 64),
+            (
+                "lds_size_in_kb",
+                u64::from(config.gpus[index].max_lds() / 1024),
+            ),
             ("gds_size_in_kb", 0),
             ("num_gws", u64::from(gpu::GWS_RESOURCES)),
             ("wave_front_size", u64::from(gpu::WAVE_SIZE)),
@@ -342,20 +345,22 @@ mod tests {
         );
     }
 
-    /// AMD's data sheets: an MI210 has 104 compute units, an MI300X 304 in 8 XCCs. Each unit has 4
-    /// SIMDs. The engines are 8 in an MI210, and 4 in each XCC of an MI300X.
+    /// AMD's data sheets: an MI210 has 104 compute units, an MI300X 304 in 8 XCCs, an MI350X 256 in 8
+    /// XCCs, with 160 KiB of LDS. Each unit has 4 SIMDs. The engines are 8 in an MI210, and 4 in each XCC of an MI300X.
     #[test]
     fn units_are_those_of_the_products() {
-        let files = files(&[("ROCOV_MODELGPU", "gfx90a,gfx942")]);
-        for (name, mi210, mi300x) in [
-            ("simd_count", 416, 1216),
-            ("simd_per_cu", 4, 4),
-            ("array_count", 8, 32),
-            ("cu_per_simd_array", 13, 10),
-            ("num_xcc", 1, 8),
+        let files = files(&[("ROCOV_MODELGPU", "gfx90a,gfx942,gfx950")]);
+        for (name, values) in [
+            ("simd_count", [416, 1216, 1024]),
+            ("simd_per_cu", [4, 4, 4]),
+            ("array_count", [8, 32, 32]),
+            ("cu_per_simd_array", [13, 10, 8]),
+            ("num_xcc", [1, 8, 8]),
+            ("lds_size_in_kb", [64, 64, 160]),
         ] {
-            assert_eq!(property(&files, "1", name), mi210, "{name}");
-            assert_eq!(property(&files, "2", name), mi300x, "{name}");
+            for (node, value) in ["1", "2", "3"].into_iter().zip(values) {
+                assert_eq!(property(&files, node, name), value, "{name} of node {node}");
+            }
         }
     }
 

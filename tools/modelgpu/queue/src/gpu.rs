@@ -36,8 +36,8 @@ pub trait Gpu: Send + Sync {
     /// Returns whether the user asks for mistakes with LDS.
     fn watches_lds(&self) -> bool;
 
-    /// The queue has stopped at a fault that the program does not know yet. It may end the program.
-    fn stopped(&self);
+    /// The queue has stopped for this reason, which the program does not know yet. It may end the program.
+    fn stopped(&self, reason: &str);
 
     /// Reports a page fault at `address`, which the queue or a kernel accessed.
     fn memory_fault(&self, address: u64);

@@ -196,11 +196,12 @@ impl Shared {
     /// Reports a fault like the hardware. The queue then stands still; ROCr passes the fault to
     /// waiters for its packets.
     fn raise(&self, fault: &Fault) {
-        match fault {
-            Fault::Cancelled => return,
-            fault => self.gpu.message(&fault.to_string()),
+        if matches!(fault, Fault::Cancelled) {
+            return;
         }
-        self.gpu.stopped();
+        let reason = fault.to_string();
+        self.gpu.message(&reason);
+        self.gpu.stopped(&reason);
         let error = match fault {
             Fault::Unmapped { address, .. } | Fault::KernelMemory { address, .. } => {
                 self.gpu.memory_fault(*address);

@@ -141,6 +141,7 @@ impl DataDirectory {
         data.find_elfs(objects, warnings)?;
         data.add_zeros_of_objects(warnings)?;
         data.check_reportable(archs, warnings)?;
+        warnings.extend(data.registries().stops());
         Ok(data)
     }
 

@@ -75,6 +75,8 @@ struct ProcessPart {
     device_code: Option<DeviceCodeRecord>,
     #[serde(default)]
     never_loaded: Vec<NeverLoadedRecord>,
+    #[serde(default)]
+    stops: Vec<String>,
 }
 
 /// The part of a [`LoadRecord`] that every command needs.
@@ -106,6 +108,8 @@ pub(crate) struct RegistryProcess {
     pub(crate) loads: Vec<RegistryLoad>,
     pub(crate) device_code: Option<DeviceCodeRecord>,
     pub(crate) never_loaded: Vec<NeverLoadedRecord>,
+    /// The reasons why GPUs have stopped kernels, if a tool knew them.
+    pub(crate) stops: Vec<String>,
 }
 
 /// The parts of a record that tell processes and groups of a registry apart.
@@ -184,6 +188,24 @@ impl Registries {
         registries.flat_map(|registry| registry.processes.iter().map(move |it| (registry, it)))
     }
 
+    /// A line for each kernel that the GPU has stopped.
+    pub(super) fn stops(&self) -> Vec<String> {
+        let stops = self.processes().flat_map(|(_, process)| {
+            let who = match &process.key {
+                ProcessKey::Process { pid, .. } => format!("process {pid}"),
+                ProcessKey::Group(_) => "a process".into(),
+            };
+            let program = process.command.first().map(|it| format!(" ({it})")).unwrap_or_default();
+            process.stops.iter().map(move |reason| {
+                format!(
+                    "{who}{program}: the GPU stopped a kernel: {reason}: its counts end there: mend the kernel \
+                     and run the program again"
+                )
+            })
+        });
+        stops.collect()
+    }
+
     /// The files that code objects were loaded from, or could have been.
     pub(super) fn origins(&self) -> Origins {
         let mut origins = Origins::default();
@@ -256,6 +278,7 @@ impl RegistryProcess {
             loads: loads.collect(),
             device_code: group.device_code,
             never_loaded: group.never_loaded,
+            stops: group.stops,
         }
     }
 
@@ -345,6 +368,7 @@ impl From<&ProcessRecord> for ProcessPart {
             loads: process.loads.iter().map(LoadPart::from).collect(),
             device_code: process.device_code.clone(),
             never_loaded: process.never_loaded.clone(),
+            stops: process.stops.clone(),
         }
     }
 }
@@ -380,6 +404,7 @@ impl From<ProcessPart> for RegistryProcess {
             loads: process.loads.into_iter().map(RegistryLoad::from).collect(),
             device_code: process.device_code,
             never_loaded: process.never_loaded,
+            stops: process.stops,
         }
     }
 }

@@ -113,6 +113,7 @@ pub(crate) fn document(pid: u32, objects: &[CodeObjectRecord], loads: Vec<LoadRe
             loads,
             device_code: None,
             never_loaded: Vec::new(),
+            stops: Vec::new(),
         }],
         ..Document::default()
     }

@@ -221,3 +221,46 @@ fn a_damaged_registry_is_named() {
     assert!(failure(&alone, 1).contains("no profile in the inputs"));
     assert!(!names(place.0.path()).contains(&"alone".to_owned()));
 }
+
+/// A group keeps the first 16 reasons by the alphabet, so that the order of merges does not matter. A report
+/// shows them.
+#[test]
+fn stops_of_kernels_are_put_together() {
+    let place = Place::new();
+    let elf = place.elf("gfx90a");
+    let object = code_object_of(&elf, vec![kernel("kernel", 0)]);
+    let reason = |number: u32| format!("kernel k{number:02}: out-of-bounds write");
+    for rank in 1..=RANKS {
+        let directory = format!("rank{rank}");
+        place.profile(&directory, &elf, rank, 1);
+        let loads = vec![load(&object, 0x10000, 1, None)];
+        let mut document = document(rank, std::slice::from_ref(&object), loads);
+        // 24 reasons, each rank with every fourth, the last ones first.
+        document.processes[0].stops = (0..6).rev().map(|it| reason(4 * it + rank)).collect();
+        write(&document, &place.path(&directory));
+    }
+    let merge = |inputs: &[&str], output: &str| {
+        place.merged(&[inputs, &["--pooled", output]].concat());
+        fs::read_to_string(place.path(output).join(POOLED)).unwrap()
+    };
+    let flat = merge(&["rank1", "rank2", "rank3", "rank4"], "flat");
+    merge(&["rank4", "rank2"], "some");
+    assert_eq!(merge(&["rank3", "some", "rank1"], "tree"), flat);
+    let stops: Vec<_> = (1..=16).map(reason).collect();
+    let merged: serde_json::Value = serde_json::from_str(&flat).unwrap();
+    assert_eq!(merged["groups"][0]["stops"], serde_json::json!(stops));
+
+    let mut report = rocov();
+    report
+        .current_dir(place.0.path())
+        .args(["report", "flat", "--object"])
+        .arg(&elf);
+    let warnings = stderr(&run(&mut report));
+    for stop in &stops {
+        let line = format!(
+            "rocov: a process (app): the GPU stopped a kernel: {stop}: its counts end there: mend the kernel \
+             and run the program again\n"
+        );
+        assert!(warnings.contains(&line), "{line} is not in {warnings}");
+    }
+}

@@ -31,7 +31,7 @@ pub enum LoadError {
     #[error("e_machine {0} is not EM_AMDGPU (224)")]
     Machine(u16),
     /// The code object is for a processor that is not modelled.
-    #[error("e_flags {0:#x} name neither gfx90a nor gfx942")]
+    #[error("e_flags {0:#x} name none of {names}", names = Target::names())]
     Target(u32),
     /// A segment or a relocation lies outside of the file or the image.
     #[error("{what} at {offset:#x} of {size:#x} bytes is outside of the {container}")]

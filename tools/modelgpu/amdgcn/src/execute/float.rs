@@ -72,6 +72,20 @@ pub(super) fn max(a: f64, b: f64) -> f64 {
     -min(-a, -b)
 }
 
+/// The smaller number, or a NaN if one of the two is a NaN (IEEE 754-2019, minimum).
+pub(super) fn minimum(a: f64, b: f64) -> f64 {
+    match (a.is_nan(), b.is_nan()) {
+        (true, _) => a,
+        (_, true) => b,
+        _ => min(a, b),
+    }
+}
+
+/// The larger number, or a NaN if one of the two is a NaN (IEEE 754-2019, maximum).
+pub(super) fn maximum(a: f64, b: f64) -> f64 {
+    -minimum(-a, -b)
+}
+
 /// The middle of three numbers; the smallest if one is a NaN.
 pub(super) fn median(a: f64, b: f64, c: f64) -> f64 {
     if a.is_nan() || b.is_nan() || c.is_nan() {

@@ -66,8 +66,11 @@ pub(crate) fn modelled() -> impl Iterator<Item = &'static str> {
         .map(|(mnemonic, _)| *mnemonic)
 }
 
-/// The semantics of a mnemonic; `None` if no table has it.
-pub(crate) fn resolve(mnemonic: &str) -> Option<&'static Operation> {
+/// The semantics of a mnemonic on a target; `None` if no table has it.
+pub(crate) fn resolve(mnemonic: &str, target: Target) -> Option<&'static Operation> {
+    if let Some(refusal) = refused::on_target(mnemonic, target) {
+        return Some(refusal);
+    }
     static OPERATIONS: OnceLock<HashMap<&str, &Operation>> = OnceLock::new();
     OPERATIONS
         .get_or_init(|| {

@@ -123,6 +123,21 @@ fn complete_long_vector(instruction: &mut Instruction, words: [u32; 2]) {
             | "v_cvt_pk_fp8_f32"
             | "v_cvt_pk_bf8_f32"
     );
+    if name.starts_with("v_ashr_pk_") {
+        instruction.modifiers.keeps_half = true;
+    }
+    if name.starts_with("v_bitop3_") {
+        // The table lies in the fields of other modifiers.
+        let Modifiers {
+            output, abs, neg, ..
+        } = instruction.modifiers;
+        instruction.immediate = i32::from(output << 6 | abs << 3 | neg);
+        instruction.modifiers = Modifiers {
+            op_sel: instruction.modifiers.op_sel,
+            keeps_half: name == "v_bitop3_b16",
+            ..Modifiers::default()
+        };
+    }
     if name == "v_cvt_pkaccum_u8_f32" {
         instruction.src[2] = instruction.dst;
     }

@@ -10,16 +10,17 @@ mod operand;
 mod tables;
 
 use crate::target::Target;
+use opcode::Tables;
 
 pub(crate) use decode::decode;
 pub(crate) use operand::{FloatFormat, Operand, inline_constant};
 
 /// The opcodes of a target: the encoding's name, the number in the encoding, and the mnemonic.
 pub(crate) fn opcodes(target: Target) -> impl Iterator<Item = (&'static str, u16, &'static str)> {
-    tables::ALL.iter().flat_map(move |(encoding, table)| {
-        table
-            .opcodes(target)
-            .map(move |(number, mnemonic)| (*encoding, number, mnemonic))
+    let tables = Tables::of(target).all();
+    tables.into_iter().flat_map(move |(encoding, table)| {
+        let opcodes = table.opcodes(target);
+        opcodes.map(move |(number, mnemonic)| (encoding, number, mnemonic))
     })
 }
 

@@ -1,13 +1,70 @@
 //! Lookup in the generated opcode tables.
 
-use crate::target::Target;
+use super::tables;
+use crate::target::{Generation, Target};
 
 /// The opcodes of one encoding, each list sorted by number.
 pub(super) struct Table {
-    /// Opcodes that all modelled targets share.
+    /// Opcodes that all modelled targets of the generation share.
     pub common: &'static [(u16, &'static str)],
-    pub gfx90a: &'static [(u16, &'static str)],
-    pub gfx942: &'static [(u16, &'static str)],
+    /// The other opcodes of each target.
+    pub own: &'static [(Target, &'static [(u16, &'static str)])],
+}
+
+/// The tables of a generation. The three segments of FLAT count as encodings. A table is empty if
+/// the generation lacks its encoding.
+pub(super) struct Tables {
+    pub sop2: Table,
+    pub sopk: Table,
+    pub sop1: Table,
+    pub sopc: Table,
+    pub sopp: Table,
+    pub smem: Table,
+    pub vop2: Table,
+    pub vop1: Table,
+    pub vopc: Table,
+    pub vop3: Table,
+    pub vop3p: Table,
+    pub ds: Table,
+    pub flat: Table,
+    pub scratch: Table,
+    pub global: Table,
+    pub mubuf: Table,
+    pub mtbuf: Table,
+    pub mimg: Table,
+}
+
+impl Tables {
+    /// The tables of a target's generation.
+    pub(super) fn of(target: Target) -> &'static Self {
+        match target.generation() {
+            Generation::Gfx9 => &tables::GFX9,
+        }
+    }
+
+    /// All tables, with the names of their encodings.
+    pub(super) fn all(&self) -> [(&'static str, &Table); 18] {
+        [
+            ("SOP2", &self.sop2),
+            ("SOPK", &self.sopk),
+            ("SOP1", &self.sop1),
+            ("SOPC", &self.sopc),
+            ("SOPP", &self.sopp),
+            ("SMEM", &self.smem),
+            ("VOP2", &self.vop2),
+            ("VOP1", &self.vop1),
+            ("VOPC", &self.vopc),
+            ("VOP3", &self.vop3),
+            ("VOP3P", &self.vop3p),
+            ("DS", &self.ds),
+            ("FLAT", &self.flat),
+            ("SCRATCH", &self.scratch),
+            ("GLOBAL", &self.global),
+            ("MUBUF", &self.mubuf),
+            ("MTBUF", &self.mtbuf),
+            ("MIMG", &self.mimg),
+        ]
+    }
 }
 
 impl Table {
@@ -16,12 +73,10 @@ impl Table {
         self.common.iter().chain(self.own(target)).copied()
     }
 
-    /// The opcodes that only this target has.
+    /// The opcodes that not all targets of the generation have.
     fn own(&self, target: Target) -> &'static [(u16, &'static str)] {
-        match target {
-            Target::Gfx90a => self.gfx90a,
-            Target::Gfx942 => self.gfx942,
-        }
+        let own = self.own.iter().find(|(owner, _)| *owner == target);
+        own.map_or(&[], |(_, list)| *list)
     }
 
     /// The mnemonic of an opcode number.

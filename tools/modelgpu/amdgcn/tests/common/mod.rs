@@ -108,7 +108,7 @@ fn assembly(target: Target, kernels: &[AssemblyKernel], pointers: u64, more: &st
             ".amdhsa_user_sgpr_private_segment_buffer 1
              .amdhsa_system_sgpr_private_segment_wavefront_offset 1"
         }
-        Target::Gfx942 => {
+        Target::Gfx942 | Target::Gfx950 => {
             ".amdhsa_user_sgpr_dispatch_ptr 1
              .amdhsa_user_sgpr_queue_ptr 1
              .amdhsa_enable_private_segment 1"

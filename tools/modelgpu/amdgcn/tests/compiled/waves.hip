@@ -21,7 +21,7 @@ static inline DEVICE u32 lanes_below(u64 mask) {
 
 // The XCC, on a GPU that has several.
 static inline DEVICE u32 xcc_id() {
-#ifdef __gfx942__
+#if defined(__gfx942__) || defined(__gfx950__)
   return __builtin_amdgcn_s_getreg(20 | 31 << 11);
 #else
   return 0;

@@ -7,7 +7,8 @@ use crate::harness::{Case, Inputs, Want};
 use crate::inputs::{self, doubles, integers, singles};
 use crate::memory::{KEPT, SETUP, registers};
 
-const GFX942: &[Target] = &[Target::Gfx942];
+/// gfx942 and its successor.
+const GFX942: &[Target] = &[Target::Gfx942, Target::Gfx950];
 
 /// Maps the old value and the operand, numbers of `bits` bits, to the new value.
 pub(crate) type Function = fn(old: u64, operand: u64, bits: u32) -> u64;
@@ -218,7 +219,7 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 /// The bfloat16 nearest to a value, ties to even, by search among all of them.
-fn f64_to_brain(value: f64) -> u16 {
+pub(crate) fn f64_to_brain(value: f64) -> u16 {
     let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
     let real = |bits: u16| match bits {
         0x7f80 => 2f64.powi(128),
@@ -281,9 +282,6 @@ fn packed_sums() -> Vec<Case> {
             ("ds_pk_add_", false),
             ("ds_pk_add_rtn_", true),
         ] {
-            if name.starts_with("buffer") && kind == "bf16" {
-                continue;
-            }
             let on_both = name.starts_with("buffer") || name.starts_with("global") && kind == "f16";
             let targets = if on_both { &Target::ALL[..] } else { GFX942 };
             let case = atomic(format!("{name}{kind}"), 4, returns, inputs, function);

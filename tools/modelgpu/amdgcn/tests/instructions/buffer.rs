@@ -13,7 +13,8 @@ use crate::media::nearest;
 use crate::memory::{KEPT, SETUP};
 
 const GFX90A: &[Target] = &[Target::Gfx90a];
-const GFX942: &[Target] = &[Target::Gfx942];
+/// gfx942 and its successor.
+const GFX942: &[Target] = &[Target::Gfx942, Target::Gfx950];
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = typed_loads();

@@ -7,7 +7,8 @@ use crate::harness::{Case, Want, memory_byte};
 use crate::inputs::integers;
 
 const GFX90A: &[Target] = &[Target::Gfx90a];
-const GFX942: &[Target] = &[Target::Gfx942];
+/// gfx942 and its successor.
+const GFX942: &[Target] = &[Target::Gfx942, Target::Gfx950];
 
 const KEPT: u32 = 0x5a5a_5a5a;
 

@@ -6,7 +6,8 @@ use crate::float::f;
 use crate::harness::{Case, Want};
 use crate::inputs::{integers, singles};
 
-const GFX942: &[Target] = &[Target::Gfx942];
+/// gfx942 and its successor.
+const GFX942: &[Target] = &[Target::Gfx942, Target::Gfx950];
 
 /// A format: its name, the bits of its fraction, its bias.
 type Format = (&'static str, u32, i32);

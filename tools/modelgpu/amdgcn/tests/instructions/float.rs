@@ -6,7 +6,8 @@ use crate::harness::{Case, Want};
 use crate::inputs::{doubles, singles};
 
 const GFX90A: &[Target] = &[Target::Gfx90a];
-const GFX942: &[Target] = &[Target::Gfx942];
+/// gfx942 and its successor.
+const GFX942: &[Target] = &[Target::Gfx942, Target::Gfx950];
 
 pub(crate) fn f(bits: u64) -> f32 {
     f32::from_bits(bits as u32)

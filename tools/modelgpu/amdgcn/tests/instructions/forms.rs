@@ -64,6 +64,7 @@ pub(crate) fn cases() -> Vec<Case> {
 /// Instructions without a vector result, and those whose forms have tests of their own.
 fn is_special(name: &str) -> bool {
     ["v_nop", "v_clrexcp", "v_readfirstlane_b32", "v_swap_b32"].contains(&name)
+        || name.starts_with("v_permlane")
         || name.starts_with("v_accvgpr")
         || name.ends_with("_fp8")
         || name.ends_with("_bf8")

@@ -254,7 +254,8 @@ pub(crate) fn cases() -> Vec<Case> {
 
 /// 64-bit results, and moves between the register files.
 fn wide() -> Vec<Case> {
-    const GFX942: &[Target] = &[Target::Gfx942];
+    /// gfx942 and its successor.
+    const GFX942: &[Target] = &[Target::Gfx942, Target::Gfx950];
     let long = |mnemonic: &'static str, operands: &str, run: fn([u64; 4]) -> u64| {
         let body = format!("{mnemonic} {operands}");
         Case::new(mnemonic, body, integers(), move |all, lane| {

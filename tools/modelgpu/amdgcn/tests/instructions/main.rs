@@ -6,6 +6,7 @@ mod common;
 
 mod atomics;
 mod buffer;
+mod cdna4;
 mod compare;
 mod control;
 mod convert;
@@ -34,7 +35,7 @@ use std::collections::BTreeSet;
 
 use modelgpu_amdgcn::{Standing, Target};
 
-use harness::{Case, check};
+use harness::{Case, check, executed};
 
 macro_rules! families {
     ($($family:ident),* $(,)?) => {
@@ -59,6 +60,7 @@ mod tests {
     families![
         atomics,
         buffer,
+        cdna4,
         compare,
         control,
         convert,
@@ -93,21 +95,17 @@ mod tests {
         for target in Target::ALL {
             let tested: BTreeSet<&str> = cases
                 .iter()
-                .filter(|case| case.targets.contains(&target))
+                .filter(|case| case.runs_on(target))
                 .map(|case| case.mnemonic)
                 .chain(ending)
                 .collect();
-            let modelled: BTreeSet<&str> = modelgpu_amdgcn::opcodes(target)
-                .into_iter()
-                .filter(|opcode| opcode.standing == Standing::Executed)
-                .map(|opcode| opcode.mnemonic)
-                .collect();
+            let modelled = executed(target);
             let untested: Vec<_> = modelled.difference(&tested).collect();
             assert!(
                 untested.is_empty(),
                 "{target}: modelled, but never tested: {untested:?}"
             );
-            let unknown: Vec<_> = tested.difference(&modelled).collect();
+            let unknown: Vec<_> = tested.difference(modelled).collect();
             assert!(
                 unknown.is_empty(),
                 "{target}: tested, but not modelled: {unknown:?}"

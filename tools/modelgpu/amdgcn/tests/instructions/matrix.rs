@@ -11,7 +11,8 @@ use crate::half::f64_to_half;
 use crate::harness::{Case, Inputs, LANES, Want};
 
 const GFX90A: &[Target] = &[Target::Gfx90a];
-const GFX942: &[Target] = &[Target::Gfx942];
+/// gfx942 and its successor.
+const GFX942: &[Target] = &[Target::Gfx942, Target::Gfx950];
 
 /// The format of elements: its name in mnemonics, its bits, and an element's bits and its value, made
 /// from a random number.
@@ -131,6 +132,16 @@ impl Shape {
         self.size * self.size * self.blocks / LANES * doubled
     }
 
+    /// The register that B begins at: A has the ones in front of it.
+    fn second(self) -> usize {
+        if self.depth * self.size * self.blocks / LANES * self.formats[0].bits > 64 && !self.sparse
+        {
+            6
+        } else {
+            4
+        }
+    }
+
     /// The lane that has element [line][k] of a block of A, or [k][line] of B, and its number there.
     fn source(self, block: usize, line: usize, k: usize) -> (usize, usize) {
         let per_lane = self.depth * self.size * self.blocks / LANES;
@@ -211,6 +222,7 @@ impl Matrices {
         } = shape;
         let index = |block: usize, line: usize, k: usize| (block * size + line) * depth + k;
         let mut inputs: Inputs = [[0; 4]; LANES];
+        let second = (shape.second() - 2) / 2;
         let mut put = |first: usize, lane: usize, number: usize, format: Format, bits: u64| {
             let bit = number * format.bits;
             inputs[lane][first + bit / 64] |= bits << (bit % 64);
@@ -223,7 +235,7 @@ impl Matrices {
                 for k in 0..depth {
                     let (lane, number) = shape.source(block, line, k);
                     let (bits, value) = (formats[1].make)(random(2, block, line, k));
-                    put(1, lane, number, formats[1], bits);
+                    put(second, lane, number, formats[1], bits);
                     b[lane * depth + number] = value;
                     let (bits, value) = (formats[0].make)(random(1, block, line, k));
                     if !shape.sparse {
@@ -322,7 +334,7 @@ fn setup(shape: Shape, accumulates: bool) -> String {
         );
     }
     if accumulates {
-        for register in (2..8).chain(SUMS..SUMS + shape.registers()) {
+        for register in (2..10).chain(SUMS..SUMS + shape.registers()) {
             body += &format!("v_accvgpr_write_b32 a{register}, v{register}\n");
         }
     }
@@ -354,7 +366,7 @@ fn product(shape: Shape, modifiers: Modifiers, constant: Option<f64>) -> Vec<Cas
         "{} {sums}, {}, {}, {third}",
         shape.name,
         range(file, 2, count(shape.formats[0], kept)),
-        range(file, 4, count(shape.formats[1], per_lane)),
+        range(file, shape.second(), count(shape.formats[1], per_lane)),
     );
     for (name, value) in [("cbsz", cbsz), ("abid", abid), ("blgp", blgp)] {
         if value != 0 {
@@ -550,6 +562,10 @@ const MOVING: &[(&str, &str, [usize; 3], Format)] = &[
         [16, 16, 1],
         BRAIN,
     ),
+    ("", "v_mfma_f32_16x16x32_f16", [16, 32, 1], HALF),
+    ("", "v_mfma_f32_32x32x16_f16", [32, 16, 1], HALF),
+    ("", "v_mfma_f32_16x16x32_bf16", [16, 32, 1], BRAIN),
+    ("", "v_mfma_f32_32x32x16_bf16", [32, 16, 1], BRAIN),
     ("v_mfma_f32_32x32x2bf16", "", [32, 2, 2], BRAIN),
     ("v_mfma_f32_16x16x2bf16", "", [16, 2, 4], BRAIN),
     ("v_mfma_f32_4x4x2bf16", "", [4, 2, 16], BRAIN),
@@ -601,6 +617,8 @@ const FIXED: &[Shape] = &[
         [32, 4, 1],
         [SINGLE, SHORT],
     ),
+    shape("v_mfma_i32_16x16x64_i8", GFX942, [16, 64, 1], [BYTE, BYTE]),
+    shape("v_mfma_i32_32x32x32_i8", GFX942, [32, 32, 1], [BYTE, BYTE]),
     shape("v_mfma_i32_32x32x16_i8", GFX942, [32, 16, 1], [BYTE, BYTE]),
     shape("v_mfma_i32_16x16x32_i8", GFX942, [16, 32, 1], [BYTE, BYTE]),
     shape(

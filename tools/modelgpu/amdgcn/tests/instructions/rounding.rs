@@ -8,7 +8,8 @@ use crate::harness::{Case, Want};
 use crate::inputs::{doubles, halves, integers, singles};
 
 const GFX90A: &[Target] = &[Target::Gfx90a];
-const GFX942: &[Target] = &[Target::Gfx942];
+/// gfx942 and its successor.
+const GFX942: &[Target] = &[Target::Gfx942, Target::Gfx950];
 
 /// MODE's numbers of the roundings. The last one leaves single precision, or the others, at nearest.
 const MODES: [(u32, Round); 3] = [

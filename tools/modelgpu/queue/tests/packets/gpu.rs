@@ -142,7 +142,7 @@ impl Gpu for FakeGpu {
         false
     }
 
-    fn stopped(&self) {}
+    fn stopped(&self, _: &str) {}
 
     fn files(&self) -> &dyn Files {
         self

@@ -256,7 +256,15 @@ impl BufferAccess<'_, '_> {
                 value
             };
             if self.instruction.buffer.to_lds {
-                lds::copy(self.instruction, wave, self.surroundings, self.lane, value);
+                let place = (start, u32::from(bytes.max(4)));
+                lds::copy(
+                    self.instruction,
+                    wave,
+                    self.surroundings,
+                    self.lane,
+                    place,
+                    value,
+                );
                 continue;
             }
             let place = (start / 4) as usize;
@@ -326,6 +334,7 @@ impl BufferAccess<'_, '_> {
                 wave,
                 self.surroundings,
                 self.lane,
+                (0, 4),
                 selected[0],
             );
             return Ok(());

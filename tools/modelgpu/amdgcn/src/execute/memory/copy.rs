@@ -1,6 +1,7 @@
 //! Loads from global memory whose result goes to LDS, not to a register.
 
 use super::super::{Operation, Surroundings, unmodelled};
+use super::format::chunks;
 use super::segment::Segment;
 use super::{Action, MemoryOperation, Part, lds};
 use crate::error::{Access, Fault, Space};
@@ -25,6 +26,7 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
     ("global_load_lds_ushort", load(2, false)),
     ("global_load_lds_sshort", load(2, true)),
     ("global_load_lds_dword", load(4, false)),
+    ("global_load_lds_dwordx4", load(16, false)),
 ];
 
 /// Copies a number for each active lane.
@@ -50,26 +52,29 @@ pub(super) fn execute(
     let exec = wave.exec();
     for lane in (0..LANES).filter(|lane| exec >> lane & 1 == 1) {
         let (_, address) = addresses.of(lane, instruction, wave);
-        let size = u64::from(bytes);
-        let value = surroundings
-            .memory
-            .load(address, size)
-            .map_err(|_| Fault::OutOfBounds {
-                mnemonic: instruction.mnemonic,
-                space: Space::Global,
-                access: Access::Read,
-                size,
-                address,
-                limit: None,
-                lane: Some(lane as u8),
-            })? as u32;
-        let unused = 32 - 8 * u32::from(bytes);
-        let value = if sign_extend {
-            ((value << unused) as i32 >> unused) as u32
-        } else {
-            value
-        };
-        lds::copy(instruction, wave, surroundings, lane, value);
+        for (start, size) in chunks(bytes.into()) {
+            let address = address.wrapping_add(start.into());
+            let value = surroundings
+                .memory
+                .load(address, size.into())
+                .map_err(|_| Fault::OutOfBounds {
+                    mnemonic: instruction.mnemonic,
+                    space: Space::Global,
+                    access: Access::Read,
+                    size: size.into(),
+                    address,
+                    limit: None,
+                    lane: Some(lane as u8),
+                })? as u32;
+            let unused = 32 - 8 * size;
+            let value = if sign_extend {
+                ((value << unused) as i32 >> unused) as u32
+            } else {
+                value
+            };
+            let place = (start, u32::from(bytes.max(4)));
+            lds::copy(instruction, wave, surroundings, lane, place, value);
+        }
     }
     Ok(())
 }

@@ -246,18 +246,20 @@ pub(super) fn words_at<'m>(
     Some(&mut surroundings.lds[start..start + size])
 }
 
-/// Stores the result of a load that goes to LDS: a dword for each lane, from M0 and the instruction's
-/// offset on.
+/// Stores a dword of the result of a load that goes to LDS. From M0 and the instruction's offset on,
+/// each lane has a place of `size` bytes; `start` is the dword's offset there.
 pub(super) fn copy(
     instruction: &Instruction,
     wave: &Wave,
     surroundings: &mut Surroundings<'_>,
     lane: usize,
+    (start, size): (u32, u32),
     value: u32,
 ) {
-    let address = (wave.m0() & 0xffff)
+    let base = wave.m0() & (surroundings.target.max_lds().next_power_of_two() - 1);
+    let address = base
         .wrapping_add_signed(instruction.immediate)
-        .wrapping_add(4 * lane as u32);
+        .wrapping_add(size * lane as u32 + start);
     if let Some(place) = words_at(instruction, wave, surroundings, Access::Write, address, 4) {
         place.copy_from_slice(&value.to_le_bytes());
     }

@@ -290,6 +290,10 @@ pub(super) const TABLES: [Table; 8] = [
             atomic(Segment::Flat, Function::PackedBrainAdd, 4),
         ),
         (
+            "buffer_atomic_pk_add_bf16",
+            atomic(Segment::Buffer, Function::PackedBrainAdd, 4),
+        ),
+        (
             "global_atomic_pk_add_bf16",
             atomic(Segment::Global, Function::PackedBrainAdd, 4),
         ),

@@ -24,6 +24,20 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         "v_cvt_f16_f32",
         vector!(Word, |a: f32| -> Half { Half::from_f64(a.into()) }),
     ),
+    (
+        "v_cvt_pk_f16_f32",
+        vector!(Word, |a: f32, b: f32| -> u32 {
+            pair([a, b].map(|value| Half::from_f64(value.into()).0))
+        }),
+    ),
+    (
+        "v_cvt_f32_bf16",
+        vector!(Word, |a: u16| -> f32 { f32::from_bits(u32::from(a) << 16) }),
+    ),
+    (
+        "v_cvt_pk_bf16_f32",
+        vector!(Word, |a: f32, b: f32| -> u32 { pair([a, b].map(brain)) }),
+    ),
     // NaN becomes the limit of its sign, unlike in other conversions.
     (
         "v_cvt_rpi_i32_f32",
@@ -125,4 +139,14 @@ fn unsigned_norm(value: f32) -> u16 {
 
 fn pair([low, high]: [u16; 2]) -> u32 {
     u32::from(low) | u32::from(high) << 16
+}
+
+/// Rounds to bfloat16, to nearest even. A NaN stays one and becomes quiet.
+fn brain(value: f32) -> u16 {
+    let bits = value.to_bits();
+    if value.is_nan() {
+        return (bits >> 16) as u16 | 0x40;
+    }
+    // The sum carries into the exponent, also from the largest number to infinity.
+    ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
 }

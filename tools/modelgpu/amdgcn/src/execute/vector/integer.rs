@@ -6,6 +6,43 @@ use super::{CarryDirection, VectorOperation, carry, exact, exact_carry, kinds, v
 use crate::wave::LANES;
 
 pub(super) const OPERATIONS: &[(&str, Operation)] = &[
+    (
+        "v_bitop3_b32",
+        Operation::Vector(VectorOperation::TruthTable(Kind::B32)),
+    ),
+    (
+        "v_bitop3_b16",
+        Operation::Vector(VectorOperation::TruthTable(Kind::B16)),
+    ),
+    (
+        "v_permlane16_swap_b32",
+        Operation::Vector(VectorOperation::SwapGroups(16)),
+    ),
+    (
+        "v_permlane32_swap_b32",
+        Operation::Vector(VectorOperation::SwapGroups(32)),
+    ),
+    // A step of a shift register with feedback (AMD's CDNA4 instruction set guide).
+    (
+        "v_prng_b32",
+        vector!(Word, |a: u32| -> u32 {
+            a << 1 ^ if a >> 31 == 1 { 197 } else { 0 }
+        }),
+    ),
+    (
+        "v_ashr_pk_i8_i32",
+        vector!(Word, |a: i32, b: i32, c: u32| -> u16 {
+            let byte = |value: i32| (value >> (c & 31)).clamp(-128, 127) as u8;
+            u16::from(byte(a)) | u16::from(byte(b)) << 8
+        }),
+    ),
+    (
+        "v_ashr_pk_u8_i32",
+        vector!(Word, |a: i32, b: i32, c: u32| -> u16 {
+            let byte = |value: i32| (value >> (c & 31)).clamp(0, 255) as u8;
+            u16::from(byte(a)) | u16::from(byte(b)) << 8
+        }),
+    ),
     // Moves. Only the operands' codes tell accumulation registers from others.
     ("v_mov_b32", vector!(Word, |a: u32| -> u32 { a })),
     ("v_mov_b64", vector!(Long, |a: u64| -> u64 { a })),

@@ -201,7 +201,17 @@ const GFX942: &[(&str, Operation)] = &[
     ),
 ];
 
-pub(super) const TABLES: [super::Table; 2] = [GFX90A, GFX942];
+/// gfx950 also has most of gfx942's.
+const GFX950: &[(&str, Operation)] = &[
+    ("v_mfma_f32_16x16x32_f16", dense(16, 32, 1, Halves)),
+    ("v_mfma_f32_32x32x16_f16", dense(32, 16, 1, Halves)),
+    ("v_mfma_f32_16x16x32_bf16", dense(16, 32, 1, Brain)),
+    ("v_mfma_f32_32x32x16_bf16", dense(32, 16, 1, Brain)),
+    ("v_mfma_i32_16x16x64_i8", dense(16, 64, 1, Byte)),
+    ("v_mfma_i32_32x32x32_i8", dense(32, 32, 1, Byte)),
+];
+
+pub(super) const TABLES: [super::Table; 3] = [GFX90A, GFX942, GFX950];
 
 /// Defines products that are added to sums, compiled for each level of the processor.
 macro_rules! products {

@@ -63,6 +63,11 @@ pub(crate) enum VectorOperation {
     Matrix(matrix::Matrix),
     /// v_swap_b32: exchanges two registers.
     Swap,
+    /// v_bitop3: a function of three bits for each bit, whose table is the immediate.
+    TruthTable(Kind),
+    /// Exchanges the odd groups of this many lanes in the first register with the even groups in the
+    /// second one.
+    SwapGroups(usize),
     /// v_mqsad_u32_u8: has a result and a source of four registers.
     FourSums,
 }
@@ -468,6 +473,8 @@ impl VectorOperation {
             Self::Dot(dot) => dot.execute(instruction, wave),
             Self::Matrix(matrix) => matrix.execute(instruction, wave),
             Self::Swap => swap(instruction, wave),
+            Self::TruthTable(kind) => truth_table(instruction, wave, kind),
+            Self::SwapGroups(lanes) => swap_groups(instruction, wave, lanes),
             Self::FourSums => media::four_wide_sums(instruction, wave),
         }
     }
@@ -511,6 +518,44 @@ fn swap(instruction: &Instruction, wave: &mut Wave) -> Result<(), Fault> {
         let kept = wave.vectors[first][lane];
         wave.vectors[first][lane] = wave.vectors[second][lane];
         wave.vectors[second][lane] = kept;
+    }
+    Ok(())
+}
+
+/// Looks up each bit of the result in a table of eight bits.
+fn truth_table(instruction: &Instruction, wave: &mut Wave, kind: Kind) -> Result<(), Fault> {
+    let gather = Gather::new(instruction, wave)?;
+    let mut sources = [[0; LANES]; 3];
+    for (place, words) in sources.iter_mut().enumerate() {
+        gather.words(place, kind, words)?;
+    }
+    let lanes = gather.lanes();
+    let [a, b, c] = sources;
+    let table = instruction.immediate;
+    let mut results: Words = std::array::from_fn(|lane| {
+        (0..8)
+            .filter(|entry| table >> entry & 1 == 1)
+            .fold(0, |bits, entry| {
+                let term =
+                    |place: u32, word: u32| if entry >> place & 1 == 1 { word } else { !word };
+                bits | term(2, a[lane]) & term(1, b[lane]) & term(0, c[lane])
+            })
+    });
+    scatter::words(instruction, wave, lanes, kind, &mut results)
+}
+
+fn swap_groups(instruction: &Instruction, wave: &mut Wave, lanes: usize) -> Result<(), Fault> {
+    let [first, second] = [instruction.dst, instruction.src[0]].map(Operand::vector_index);
+    let (Some(first), Some(second)) = (first, second) else {
+        return Err(unmodelled(instruction, "this scalar operand"));
+    };
+    if wave.exec() != u64::MAX {
+        return Err(unmodelled(instruction, "an inactive lane"));
+    }
+    for lane in (0..LANES).filter(|lane| lane / lanes % 2 == 1) {
+        let kept = wave.vectors[first][lane];
+        wave.vectors[first][lane] = wave.vectors[second][lane - lanes];
+        wave.vectors[second][lane - lanes] = kept;
     }
     Ok(())
 }

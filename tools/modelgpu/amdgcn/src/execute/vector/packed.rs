@@ -121,6 +121,18 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         half(3, |[a, b, c]| h(d(a).mul_add(d(b), d(c)))),
     ),
     (
+        "v_pk_minimum3_f16",
+        half(3, |[a, b, c]| {
+            h(float::minimum(float::minimum(d(a), d(b)), d(c)))
+        }),
+    ),
+    (
+        "v_pk_maximum3_f16",
+        half(3, |[a, b, c]| {
+            h(float::maximum(float::maximum(d(a), d(b)), d(c)))
+        }),
+    ),
+    (
         "v_pk_min_f16",
         half(2, |[a, b, _]| h(float::min(d(a), d(b)))),
     ),

@@ -83,6 +83,18 @@ pub(super) const OPERATIONS: &[(&str, Operation)] = &[
         vector!(Word, |a: f32, b: f32| -> f32 { max(a, b) }),
     ),
     (
+        "v_minimum3_f32",
+        vector!(Word, |a: f32, b: f32, c: f32| -> f32 {
+            float::minimum(float::minimum(a.into(), b.into()), c.into()) as f32
+        }),
+    ),
+    (
+        "v_maximum3_f32",
+        vector!(Word, |a: f32, b: f32, c: f32| -> f32 {
+            float::maximum(float::maximum(a.into(), b.into()), c.into()) as f32
+        }),
+    ),
+    (
         "v_min3_f32",
         vector!(Word, |a: f32, b: f32, c: f32| -> f32 { min(min(a, b), c) }),
     ),

@@ -154,6 +154,8 @@ fn depends(name: &str) -> bool {
         "v_mul_legacy_f32",
         "v_mad_legacy_f32",
         "v_cvt_pk_u8_f32",
+        "v_cvt_pk_f16_f32",
+        "v_cvt_pk_bf16_f32",
         "v_cvt_pkaccum_u8_f32",
     ]
     .contains(&name)

@@ -1,12 +1,12 @@
 //! DS, FLAT (with GLOBAL and SCRATCH), MUBUF, MTBUF and MIMG.
 
 use super::{Fields, Words, sign_extend};
+use crate::isa::ImageControl;
 use crate::isa::operand::Operand;
-use crate::isa::{ImageControl, tables};
 use crate::target::Target;
 
 pub(super) fn decode_lds(words: Words) -> Fields {
-    let mut fields = Fields::new(&tables::DS, words.first(24, 17), 8);
+    let mut fields = Fields::new(&words.tables().ds, words.first(24, 17), 8);
     let instruction = &mut fields.instruction;
     instruction.src = [
         Operand::vgpr(words.second(7, 0)),
@@ -29,9 +29,9 @@ pub(super) fn decode_flat(words: Words) -> Fields {
     const NO_SADDR: u32 = 0x7f;
     let segment = words.first(15, 14);
     let table = match segment {
-        FLAT => &tables::FLAT,
-        SCRATCH => &tables::SCRATCH,
-        _ => &tables::GLOBAL,
+        FLAT => &words.tables().flat,
+        SCRATCH => &words.tables().scratch,
+        _ => &words.tables().global,
     };
     let mut fields = Fields::new(table, words.first(24, 18), 8);
     let instruction = &mut fields.instruction;
@@ -52,7 +52,7 @@ pub(super) fn decode_flat(words: Words) -> Fields {
     instruction.has_vector_address = match words.target {
         // Scratch takes a vector or a scalar address; gfx942 has a bit for the vector address.
         Target::Gfx90a => instruction.src[2].is_none(),
-        Target::Gfx942 => words.first_bit(13),
+        Target::Gfx942 | Target::Gfx950 => words.first_bit(13),
     };
     if words.second_bit(23) {
         use_agpr_data(&mut fields);
@@ -61,14 +61,14 @@ pub(super) fn decode_flat(words: Words) -> Fields {
 }
 
 pub(super) fn decode_buffer(words: Words) -> Fields {
-    let mut fields = Fields::new(&tables::MUBUF, words.first(24, 18), 8);
+    let mut fields = Fields::new(&words.tables().mubuf, words.first(24, 18), 8);
     fields.instruction.buffer.to_lds = words.first_bit(16);
     complete_buffer(words, &mut fields);
     fields
 }
 
 pub(super) fn decode_typed_buffer(words: Words) -> Fields {
-    let mut fields = Fields::new(&tables::MTBUF, words.first(18, 15), 8);
+    let mut fields = Fields::new(&words.tables().mtbuf, words.first(18, 15), 8);
     let format = (words.first(22, 19) as u8, words.first(25, 23) as u8);
     fields.instruction.buffer.format = Some(format);
     complete_buffer(words, &mut fields);
@@ -76,7 +76,7 @@ pub(super) fn decode_typed_buffer(words: Words) -> Fields {
 }
 
 pub(super) fn decode_image(words: Words) -> Fields {
-    let mut fields = Fields::new(&tables::MIMG, words.first(24, 18), 8);
+    let mut fields = Fields::new(&words.tables().mimg, words.first(24, 18), 8);
     let instruction = &mut fields.instruction;
     instruction.src[0] = Operand::vgpr(words.second(7, 0));
     instruction.src[1] = Operand::vgpr(words.second(15, 8));

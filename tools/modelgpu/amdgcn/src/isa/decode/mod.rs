@@ -5,7 +5,7 @@ mod memory;
 mod scalar;
 mod vector;
 
-use super::opcode::Table;
+use super::opcode::{Table, Tables};
 use super::operand::Operand;
 use super::{BufferControl, ImageControl, Instruction, MatrixControl, Modifiers, implicit};
 use crate::target::Target;
@@ -25,6 +25,11 @@ struct Words {
 }
 
 impl Words {
+    /// The opcodes of the target's generation.
+    fn tables(self) -> &'static Tables {
+        Tables::of(self.target)
+    }
+
     /// Bits `low..=high` of the first dword.
     fn first(self, high: u32, low: u32) -> u32 {
         bits(self.words[0], high, low)

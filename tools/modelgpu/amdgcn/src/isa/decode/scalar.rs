@@ -2,7 +2,6 @@
 
 use super::{Fields, Words, sign_extend};
 use crate::isa::operand::Operand;
-use crate::isa::tables;
 
 pub(super) fn decode(words: Words) -> Fields {
     let source0 = Operand::scalar(words.first(7, 0));
@@ -11,21 +10,21 @@ pub(super) fn decode(words: Words) -> Fields {
     let mut fields;
     match (words.first(31, 23), words.first(31, 28)) {
         (0x17d, _) => {
-            fields = Fields::new(&tables::SOP1, words.first(15, 8), 4);
+            fields = Fields::new(&words.tables().sop1, words.first(15, 8), 4);
             fields.instruction.src[0] = source0;
             fields.instruction.dst = destination;
         }
         (0x17e, _) => {
-            fields = Fields::new(&tables::SOPC, words.first(22, 16), 4);
+            fields = Fields::new(&words.tables().sopc, words.first(22, 16), 4);
             fields.instruction.src = [source0, source1, Operand::NONE];
         }
-        (0x17f, _) => fields = Fields::new(&tables::SOPP, words.first(22, 16), 4),
+        (0x17f, _) => fields = Fields::new(&words.tables().sopp, words.first(22, 16), 4),
         (_, 0xb) => {
-            fields = Fields::new(&tables::SOPK, words.first(27, 23), 4);
+            fields = Fields::new(&words.tables().sopk, words.first(27, 23), 4);
             fields.instruction.dst = destination;
         }
         _ => {
-            fields = Fields::new(&tables::SOP2, words.first(29, 23), 4);
+            fields = Fields::new(&words.tables().sop2, words.first(29, 23), 4);
             fields.instruction.src = [source0, source1, Operand::NONE];
             fields.instruction.dst = destination;
         }
@@ -35,7 +34,7 @@ pub(super) fn decode(words: Words) -> Fields {
 }
 
 pub(super) fn decode_memory(words: Words) -> Fields {
-    let mut fields = Fields::new(&tables::SMEM, words.first(25, 18), 8);
+    let mut fields = Fields::new(&words.tables().smem, words.first(25, 18), 8);
     let instruction = &mut fields.instruction;
     instruction.dst = Operand::scalar(words.first(12, 6));
     instruction.returns = words.first_bit(16);

@@ -2,7 +2,7 @@
 
 use super::{Fields, Words};
 use crate::isa::operand::Operand;
-use crate::isa::{Dpp, Sdwa, SdwaSource, Selection, Unused, tables};
+use crate::isa::{Dpp, Sdwa, SdwaSource, Selection, Unused};
 
 /// With this code or 250 in source 0, the second dword is an SDWA or DPP control word.
 const SDWA: u32 = 249;
@@ -15,9 +15,9 @@ const VOPC: u32 = 62;
 pub(super) fn decode_short(words: Words) -> Fields {
     let kind = words.first(30, 25);
     let mut fields = match kind {
-        VOP1 => Fields::new(&tables::VOP1, words.first(16, 9), 4),
-        VOPC => Fields::new(&tables::VOPC, words.first(24, 17), 4),
-        opcode => Fields::new(&tables::VOP2, opcode, 4),
+        VOP1 => Fields::new(&words.tables().vop1, words.first(16, 9), 4),
+        VOPC => Fields::new(&words.tables().vopc, words.first(24, 17), 4),
+        opcode => Fields::new(&words.tables().vop2, opcode, 4),
     };
     let instruction = &mut fields.instruction;
     instruction.src[0] = Operand::scalar(words.first(8, 0));
@@ -103,9 +103,9 @@ fn decode_dpp(words: Words, fields: &mut Fields) {
 pub(super) fn decode_long(words: Words) -> Fields {
     let packed = words.first(31, 23) == 0x1a7;
     let mut fields = if packed {
-        Fields::new(&tables::VOP3P, words.first(22, 16), 8)
+        Fields::new(&words.tables().vop3p, words.first(22, 16), 8)
     } else {
-        Fields::new(&tables::VOP3, words.first(25, 16), 8)
+        Fields::new(&words.tables().vop3, words.first(25, 16), 8)
     };
     let instruction = &mut fields.instruction;
     instruction.src = [
