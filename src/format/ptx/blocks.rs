@@ -37,20 +37,14 @@ pub(super) struct Blocks {
     pub(super) targets: HashMap<usize, usize>,
 }
 
-/// Blocks that a backward branch reaches over. A block that is in no loop runs once at most in a call of the function. If
-/// a block runs again, its threads have run the head of one of its loops meanwhile.
+/// Blocks that a backward branch reaches over. A block that is in no loop runs once at most in a call of the function:
+/// a way back to it has a branch from behind it, or from it, to it or to a block before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Loop {
     /// The block that backward branches lead to.
     pub(super) head: usize,
     /// The last block with such a branch.
     pub(super) last: usize,
-}
-
-impl Loop {
-    pub(super) fn has(&self, block: usize) -> bool {
-        (self.head..=self.last).contains(&block)
-    }
 }
 
 /// The labels of a function, by scope and name: the numbers of their statements.

@@ -6,13 +6,16 @@
 //! them adds for them.
 
 use std::fmt::Write;
-use std::ops::RangeInclusive;
 
 use crate::format::ptx::plan::{Plan, WORD, Way};
 use crate::format::ptx::records::Unit;
 
+/// So many bits of a word are spread over bytes and summed, if the GPU has `redux.sync`.
+const MAX_SPREAD: usize = 12;
 /// More bits of a word than these are transposed, and fewer are counted one by one.
 const MAX_VOTES: usize = 5;
+/// The bits of the low part of a count. 32 such parts have 32 bits in all, and no count has more than two parts.
+const PART_BITS: u32 = 27;
 /// The bits of the numbers of lanes, and for each the bits of a word whose number has it not set.
 const SWAPS: [(u32, u32); 5] = [
     (16, 0x0000_ffff),
@@ -74,48 +77,28 @@ impl Flush<'_, '_> {
         )
     }
 
-    /// Each lane adds the registers of these blocks and all bits, which are zeros then.
-    pub(super) fn of_turns(&self, blocks: RangeInclusive<usize>) -> String {
-        let mut code = self.opened_for_lane();
-        for block in blocks {
-            self.add_number(&mut code, block);
-        }
-        // One bit after the other: most often there is none left.
-        for word in 0..self.plan.words {
-            let _ = write!(
-                code,
-                "{{\n\
-                 $rocov_next:\n\t\
-                 setp.eq.u32 %rocov_p, %rocov_b{word}, 0;\n\t\
-                 @%rocov_p bra $rocov_none;\n\t\
-                 brev.b32 %rocov_t, %rocov_b{word};\n\t\
-                 clz.b32 %rocov_t, %rocov_t;\n\t\
-                 mul.wide.u32 %rocov_v, %rocov_t, 8;\n\t\
-                 add.u64 %rocov_v, %rocov_v, %rocov_a;\n\t\
-                 red.global.add.u64 [%rocov_v+{}], 1;\n\t\
-                 sub.u32 %rocov_t, %rocov_b{word}, 1;\n\t\
-                 and.b32 %rocov_b{word}, %rocov_b{word}, %rocov_t;\n\t\
-                 bra $rocov_next;\n\
-                 $rocov_none:\n\t}}\n\t",
-                self.offset(word * WORD)
-            );
-        }
-        code.push_str("}\n\t");
-        code
-    }
-
     /// Each lane adds all its counts, which are zeros then. Has no branch, so that it may be anywhere.
     pub(super) fn of_lanes(&self) -> String {
-        let mut code = self.opened_for_lane();
+        let mut code = format!(
+            "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t;\n\t.reg .b64 %rocov_a;\n\t{}",
+            self.base()
+        );
         for (block, way) in self.plan.ways.iter().enumerate() {
+            let offset = self.offset(block);
             match way {
-                Way::Number(_) => self.add_number(&mut code, block),
+                Way::Number(number) => {
+                    let _ = write!(
+                        code,
+                        "setp.ne.u64 %rocov_p, %rocov_n{number}, 0;\n\t\
+                         @%rocov_p red.global.add.u64 [%rocov_a+{offset}], %rocov_n{number};\n\t\
+                         mov.b64 %rocov_n{number}, 0;\n\t"
+                    );
+                }
                 Way::Bit => {
                     self.test_bit(&mut code, block);
                     let _ = write!(
                         code,
-                        "@%rocov_p red.global.add.u64 [%rocov_a+{}], 1;\n\t",
-                        self.offset(block)
+                        "@%rocov_p red.global.add.u64 [%rocov_a+{offset}], 1;\n\t"
                     );
                 }
                 Way::Direct => {}
@@ -126,27 +109,6 @@ impl Flush<'_, '_> {
         }
         code.push_str("}\n\t");
         code
-    }
-
-    fn opened_for_lane(&self) -> String {
-        format!(
-            "{{\n\t.reg .pred %rocov_p;\n\t.reg .b32 %rocov_t;\n\t.reg .b64 %rocov_a, %rocov_v;\n\t{}",
-            self.base()
-        )
-    }
-
-    /// Adds the lane's count of a block with a register, and sets it to zero.
-    fn add_number(&self, code: &mut String, block: usize) {
-        if let Way::Number(number) = self.plan.ways[block] {
-            let _ = write!(
-                code,
-                "setp.ne.u32 %rocov_p, %rocov_n{number}, 0;\n\t\
-                 cvt.u64.u32 %rocov_v, %rocov_n{number};\n\t\
-                 @%rocov_p red.global.add.u64 [%rocov_a+{}], %rocov_v;\n\t\
-                 mov.b32 %rocov_n{number}, 0;\n\t",
-                self.offset(block)
-            );
-        }
     }
 
     /// Sets `%rocov_p` to the bit of a block.
@@ -164,7 +126,7 @@ impl Flush<'_, '_> {
         let mut code = format!(
             "{{\n\t.reg .pred %rocov_p, %rocov_r;\n\t\
              .reg .b32 %rocov_t, %rocov_m, %rocov_l, %rocov_c, %rocov_s;\n\t\
-             .reg .b64 %rocov_a, %rocov_v, %rocov_w;\n\t\
+             .reg .b64 %rocov_a, %rocov_v, %rocov_w, %rocov_d;\n\t\
              activemask.b32 %rocov_m;\n\t\
              {}\
              setp.ne.s32 %rocov_p, %rocov_m, -1;\n\t\
@@ -188,58 +150,94 @@ impl Flush<'_, '_> {
         if ways.iter().all(|way| *way == Way::Direct) {
             return;
         }
+        self.count_bits(code, first, ways);
+        code.push_str("cvt.u64.u32 %rocov_d, %rocov_c;\n\t");
+        for (lane, way) in ways.iter().enumerate() {
+            if let Way::Number(number) = way {
+                self.sum(code, *number, "0xffffffff");
+                let _ = write!(
+                    code,
+                    "setp.eq.u32 %rocov_p, %rocov_l, {lane};\n\t\
+                     selp.b64 %rocov_d, %rocov_v, %rocov_d, %rocov_p;\n\t"
+                );
+            }
+        }
+        let _ = write!(
+            code,
+            "setp.ne.u64 %rocov_p, %rocov_d, 0;\n\t\
+             mul.wide.u32 %rocov_w, %rocov_l, 8;\n\t\
+             add.u64 %rocov_w, %rocov_w, %rocov_a;\n\t\
+             @%rocov_p red.global.add.u64 [%rocov_w+{}], %rocov_d;\n\t",
+            self.offset(first)
+        );
+    }
+
+    /// Sets `%rocov_c` in lane i of a whole warp to the number of lanes that have the bit of block `first` + i.
+    fn count_bits(&self, code: &mut String, first: usize, ways: &[Way]) {
         let bits = ways.iter().filter(|way| **way == Way::Bit).count();
+        let end = ways
+            .iter()
+            .rposition(|way| *way == Way::Bit)
+            .map_or(0, |last| last + 1);
+        if bits > 0 && self.has_sums && end <= MAX_SPREAD {
+            spread(code, first / WORD, end);
+            return;
+        }
         if bits > MAX_VOTES {
             transpose(code, first / WORD);
-        } else {
-            code.push_str("mov.b32 %rocov_c, 0;\n\t");
+            return;
         }
-        for (lane, way) in ways.iter().enumerate() {
-            match way {
-                Way::Bit if bits <= MAX_VOTES => {
-                    self.test_bit(code, first + lane);
-                    code.push_str(
-                        "vote.sync.ballot.b32 %rocov_t, %rocov_p, 0xffffffff;\n\t\
-                         popc.b32 %rocov_t, %rocov_t;\n\t",
-                    );
-                }
-                Way::Number(number) => self.sum(code, *number),
-                Way::Bit | Way::Direct => continue,
-            }
+        code.push_str("mov.b32 %rocov_c, 0;\n\t");
+        for lane in (0..end).filter(|lane| ways[*lane] == Way::Bit) {
+            self.vote(code, first + lane, "0xffffffff");
             let _ = write!(
                 code,
                 "setp.eq.u32 %rocov_p, %rocov_l, {lane};\n\t\
                  selp.b32 %rocov_c, %rocov_t, %rocov_c, %rocov_p;\n\t"
             );
         }
+    }
+
+    /// Sets `%rocov_t` to the number of lanes of `mask` that have the bit of a block.
+    fn vote(&self, code: &mut String, block: usize, mask: &str) {
+        self.test_bit(code, block);
         let _ = write!(
             code,
-            "setp.ne.u32 %rocov_p, %rocov_c, 0;\n\t\
-             mul.wide.u32 %rocov_w, %rocov_l, 8;\n\t\
-             add.u64 %rocov_w, %rocov_w, %rocov_a;\n\t\
-             cvt.u64.u32 %rocov_v, %rocov_c;\n\t\
-             @%rocov_p red.global.add.u64 [%rocov_w+{}], %rocov_v;\n\t",
-            self.offset(first)
+            "vote.sync.ballot.b32 %rocov_t, %rocov_p, {mask};\n\t\
+             popc.b32 %rocov_t, %rocov_t;\n\t"
         );
     }
 
-    /// Sets `%rocov_t` to the sum of a register over a whole warp.
-    fn sum(&self, code: &mut String, number: usize) {
-        if self.has_sums {
-            let _ = write!(
-                code,
-                "redux.sync.add.u32 %rocov_t, %rocov_n{number}, 0xffffffff;\n\t"
-            );
-            return;
+    /// Sets `%rocov_v` to the sum of a register over the lanes of `mask`, which are all if the GPU has no `redux.sync`. The
+    /// low part and the high part are summed one by one: 32 parts fit in 32 bits.
+    fn sum(&self, code: &mut String, number: usize, mask: &str) {
+        let _ = write!(
+            code,
+            "cvt.u32.u64 %rocov_t, %rocov_n{number};\n\t\
+             and.b32 %rocov_t, %rocov_t, {:#x};\n\t\
+             shr.u64 %rocov_v, %rocov_n{number}, {PART_BITS};\n\t\
+             cvt.u32.u64 %rocov_c, %rocov_v;\n\t",
+            (1 << PART_BITS) - 1
+        );
+        for part in ["%rocov_t", "%rocov_c"] {
+            if self.has_sums {
+                let _ = write!(code, "redux.sync.add.u32 {part}, {part}, {mask};\n\t");
+                continue;
+            }
+            for (distance, _) in SWAPS {
+                let _ = write!(
+                    code,
+                    "shfl.sync.bfly.b32 %rocov_s, {part}, {distance}, 31, {mask};\n\t\
+                     add.u32 {part}, {part}, %rocov_s;\n\t"
+                );
+            }
         }
-        let _ = write!(code, "mov.b32 %rocov_t, %rocov_n{number};\n\t");
-        for (distance, _) in SWAPS {
-            let _ = write!(
-                code,
-                "shfl.sync.bfly.b32 %rocov_s, %rocov_t, {distance}, 31, 0xffffffff;\n\t\
-                 add.u32 %rocov_t, %rocov_t, %rocov_s;\n\t"
-            );
-        }
+        let _ = write!(
+            code,
+            "cvt.u64.u32 %rocov_v, %rocov_t;\n\t\
+             mad.wide.u32 %rocov_v, %rocov_c, {:#x}, %rocov_v;\n\t",
+            1 << PART_BITS
+        );
     }
 
     /// The first of the lanes in `%rocov_m` adds for these.
@@ -250,43 +248,65 @@ impl Flush<'_, '_> {
              setp.eq.u32 %rocov_r, %rocov_t, 0;\n\t",
         );
         for (block, way) in self.plan.ways.iter().enumerate() {
-            let adding = match way {
+            let is_summed = match way {
                 Way::Direct => continue,
                 Way::Bit => {
-                    self.test_bit(code, block);
-                    code.push_str(
-                        "vote.sync.ballot.b32 %rocov_t, %rocov_p, %rocov_m;\n\t\
-                         popc.b32 %rocov_t, %rocov_t;\n\t",
-                    );
-                    "%rocov_r"
+                    self.vote(code, block, "%rocov_m");
+                    code.push_str("cvt.u64.u32 %rocov_v, %rocov_t;\n\t");
+                    true
                 }
                 Way::Number(number) if self.has_sums => {
-                    let _ = write!(
-                        code,
-                        "redux.sync.add.u32 %rocov_t, %rocov_n{number}, %rocov_m;\n\t"
-                    );
-                    "%rocov_r"
+                    self.sum(code, *number, "%rocov_m");
+                    true
                 }
                 // Without sums, each lane adds its own.
                 Way::Number(number) => {
-                    let _ = write!(code, "mov.b32 %rocov_t, %rocov_n{number};\n\t");
-                    ""
+                    let _ = write!(code, "mov.b64 %rocov_v, %rocov_n{number};\n\t");
+                    false
                 }
             };
-            match adding {
-                "" => code.push_str("setp.ne.u32 %rocov_p, %rocov_t, 0;\n\t"),
-                lane => {
-                    let _ = write!(code, "setp.ne.and.u32 %rocov_p, %rocov_t, 0, {lane};\n\t");
-                }
-            }
+            code.push_str(match is_summed {
+                true => "setp.ne.and.u64 %rocov_p, %rocov_v, 0, %rocov_r;\n\t",
+                false => "setp.ne.u64 %rocov_p, %rocov_v, 0;\n\t",
+            });
             let _ = write!(
                 code,
-                "cvt.u64.u32 %rocov_v, %rocov_t;\n\t\
-                 @%rocov_p red.global.add.u64 [%rocov_a+{}], %rocov_v;\n\t",
+                "@%rocov_p red.global.add.u64 [%rocov_a+{}], %rocov_v;\n\t",
                 self.offset(block)
             );
         }
     }
+}
+
+/// Sets `%rocov_c` in lane i to the number of lanes that have bit i of the word, for the first `end` bits, and to 0 in the
+/// other lanes.
+///
+/// One multiplication spreads four bits over the bytes of a word, and one instruction sums the bytes over the warp.
+fn spread(code: &mut String, word: usize, end: usize) {
+    for first in (0..end).step_by(4) {
+        let _ = write!(
+            code,
+            "shr.u32 %rocov_t, %rocov_b{word}, {first};\n\t\
+             and.b32 %rocov_t, %rocov_t, 0xf;\n\t\
+             mul.lo.u32 %rocov_t, %rocov_t, 0x204081;\n\t\
+             and.b32 %rocov_t, %rocov_t, 0x1010101;\n\t\
+             redux.sync.add.u32 %rocov_t, %rocov_t, 0xffffffff;\n\t\
+             setp.ge.u32 %rocov_p, %rocov_l, {first};\n\t"
+        );
+        code.push_str(match first {
+            0 => "mov.b32 %rocov_c, %rocov_t;\n\t",
+            _ => "selp.b32 %rocov_c, %rocov_t, %rocov_c, %rocov_p;\n\t",
+        });
+    }
+    let _ = write!(
+        code,
+        "and.b32 %rocov_t, %rocov_l, 3;\n\t\
+         shl.b32 %rocov_t, %rocov_t, 3;\n\t\
+         shr.u32 %rocov_c, %rocov_c, %rocov_t;\n\t\
+         and.b32 %rocov_c, %rocov_c, 0xff;\n\t\
+         setp.lt.u32 %rocov_p, %rocov_l, {end};\n\t\
+         selp.b32 %rocov_c, %rocov_c, 0, %rocov_p;\n\t"
+    );
 }
 
 /// Sets `%rocov_c` in lane i to the number of lanes that have bit i of the word.

@@ -6,13 +6,13 @@
 //!
 //! The code of a flush is in `flush`, and the variables are in `records`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::format::ptx::PtxError;
 use crate::format::ptx::flush::Flush;
 use crate::format::ptx::module::{Function, Module};
-use crate::format::ptx::plan::{Plan, TURNS, WORD, Way, ending, instructions, may_end};
+use crate::format::ptx::plan::{Plan, WORD, Way, ending, instructions, may_end};
 use crate::format::ptx::records::Unit;
 use crate::format::ptx::statements::{Flow, StatementKind};
 
@@ -122,7 +122,6 @@ pub fn instrument(module: &Module<'_>, options: &Options) -> Result<String, PtxE
             plan: &plan,
             flush: &flush,
             edits: &mut edits,
-            after: String::new(),
         };
         editor.open(options);
         editor.count();
@@ -170,8 +169,6 @@ struct Editor<'a, 'text> {
     plan: &'a Plan<'text>,
     flush: &'a Flush<'a, 'text>,
     edits: &'a mut Edits,
-    /// Code behind the body.
-    after: String,
 }
 
 impl Editor<'_, '_> {
@@ -185,36 +182,24 @@ impl Editor<'_, '_> {
                 .insert(body.open, format!("\n.maxnreg {limit}\n"));
         }
         let mut code = String::new();
-        for (letter, number) in [('b', plan.words), ('n', plan.numbers)] {
-            if number > 0 {
-                let _ = write!(code, "\n\t.reg .b32 %rocov_{letter}<{number}>;");
-            }
+        let registers = [('b', 32, plan.words), ('n', 64, plan.numbers)];
+        for (letter, bits, number) in registers.iter().filter(|(_, _, number)| *number > 0) {
+            let _ = write!(code, "\n\t.reg .b{bits} %rocov_{letter}<{number}>;");
         }
-        code.push_str("\n\t.reg .b32 %rocov_turns;\n\t.reg .pred %rocov_q;");
-        for (letter, number) in [('b', plan.words), ('n', plan.numbers)] {
+        for (letter, bits, number) in registers {
             for register in 0..number {
-                let _ = write!(code, "\n\tmov.b32 %rocov_{letter}{register}, 0;");
+                let _ = write!(code, "\n\tmov.b{bits} %rocov_{letter}{register}, 0;");
             }
         }
-        code.push_str("\n\tmov.b32 %rocov_turns, 0;");
         self.edits.insert(body.open + 1, code);
     }
 
-    /// Counts each block at its start, and the turns of loops.
+    /// Counts each block at its start.
     fn count(&mut self) {
-        let function = self.function;
-        let blocks = &function.body.blocks;
-        let loops: HashMap<usize, usize> =
-            blocks.loops.iter().map(|it| (it.head, it.last)).collect();
-        for (block, span) in blocks.spans.iter().enumerate() {
-            let statement = &function.body.statements.all[span.first];
-            let mut code = self.counted(block);
-            if let Some(last) = loops.get(&block)
-                && self.plan.numbers > 0
-            {
-                self.check_turns(&mut code, block, *last, statement.scope > 0);
-            }
-            self.edits.insert(statement.start, code);
+        let body = &self.function.body;
+        for (block, span) in body.blocks.spans.iter().enumerate() {
+            let start = body.statements.all[span.first].start;
+            self.edits.insert(start, self.counted(block));
         }
     }
 
@@ -226,38 +211,10 @@ impl Editor<'_, '_> {
                 format!("or.b32 %rocov_b{word}, %rocov_b{word}, {bit:#x};\n\t")
             }
             Way::Number(number) => {
-                format!("add.u32 %rocov_n{number}, %rocov_n{number}, 1;\n\t")
+                format!("add.u64 %rocov_n{number}, %rocov_n{number}, 1;\n\t")
             }
             Way::Direct => self.flush.one(block),
         }
-    }
-
-    /// Brings the counts of a loop to memory after many turns. The code is behind the body, so that the loop runs past
-    /// it. A scope inside of the body does not see labels there.
-    fn check_turns(&mut self, code: &mut String, head: usize, last: usize, is_inner: bool) {
-        let (turns, numbers) = match self.plan.ways[head] {
-            Way::Number(number) => (format!("%rocov_n{number}"), head..=last),
-            // Loops without a register for their head share one, which may have counted turns of any.
-            _ => {
-                code.push_str("add.u32 %rocov_turns, %rocov_turns, 1;\n\t");
-                ("%rocov_turns".to_owned(), 0..=self.plan.ways.len() - 1)
-            }
-        };
-        let _ = write!(code, "setp.ge.u32 %rocov_q, {turns}, {TURNS};\n\t");
-        let mut flush = self.flush.of_turns(numbers);
-        if turns == "%rocov_turns" {
-            flush.push_str("mov.b32 %rocov_turns, 0;\n\t");
-        }
-        if is_inner {
-            let _ = write!(code, "@!%rocov_q bra $rocov_back{head};\n\t{flush}");
-        } else {
-            let _ = write!(code, "@%rocov_q bra $rocov_full{head};\n");
-            let _ = write!(
-                self.after,
-                "$rocov_full{head}:\n\t{flush}bra $rocov_back{head};\n"
-            );
-        }
-        let _ = write!(code, "$rocov_back{head}:\n\t");
     }
 
     /// Brings all counts to memory before calls of functions that may end their threads.
@@ -307,7 +264,6 @@ impl Editor<'_, '_> {
             let _ = write!(code, "{label}:\n\t{}", counted.unwrap_or_default());
             code.push_str(&self.flush.at_exit(exit.opcode));
         }
-        code.push_str(&self.after);
         self.edits.insert(statements.end, code);
     }
 }

@@ -17,3 +17,6 @@ pub use error::PtxError;
 pub use instrument::{Options, instrument};
 pub use module::{Block, CallSite, Function, Module, Position};
 pub use statements::Place;
+
+#[cfg(test)]
+mod tests;

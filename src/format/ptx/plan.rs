@@ -6,12 +6,8 @@
 //! | in a loop | a register |
 //! | beyond [`MAX_WORDS`] words of bits or [`MAX_NUMBERS`] registers, and in kernels that set their registers (`setmaxnreg`) | one atomic addition for the active threads of a warp, at once |
 //!
-//! Registers have 32 bits. The head of each loop compares its count with [`TURNS`], and brings the counts of the loop to
-//! memory then. Between two runs of a block its threads run the head of a loop around it (see [`Loop`]). So a
-//! register is at most 1 + [`TURNS`] times the number of loops around the block. This is less than 2^27 for up to
-//! [`MAX_DEPTH`] loops, and the sum over a warp fits in 32 bits. Blocks in more loops are counted at once.
-//!
-//! [`Loop`]: crate::format::ptx::blocks::Loop
+//! Registers have 64 bits, because a thread may run a loop more than 2^32 times. Counts wait in them until the call of the
+//! function ends.
 
 use std::collections::HashSet;
 
@@ -22,10 +18,6 @@ use crate::format::ptx::statements::{Flow, Instruction, Statement, StatementKind
 pub(super) const MAX_WORDS: usize = 16;
 /// The most registers for blocks in loops.
 pub(super) const MAX_NUMBERS: usize = 32;
-/// The turns of a loop after which its counts go to memory.
-pub(super) const TURNS: u32 = 1 << 16;
-/// The most loops around a block with a register.
-const MAX_DEPTH: usize = (1 << 27) / TURNS as usize - 1;
 /// The blocks of a word.
 pub(super) const WORD: usize = 32;
 
@@ -181,7 +173,7 @@ fn ways(function: &Function<'_>) -> Vec<Way> {
             _ => Way::Direct,
         })
         .collect();
-    let in_loops = (0..count).filter(|block| (1..=MAX_DEPTH).contains(&depths[*block]));
+    let in_loops = (0..count).filter(|block| depths[*block] > 0);
     let mut in_loops: Vec<usize> = in_loops.collect();
     // The innermost ones run most often.
     in_loops.sort_by_key(|block| std::cmp::Reverse(depths[*block]));

@@ -1,0 +1,252 @@
+//! Blocks, lines and errors of texts whose blocks are counted by hand.
+
+use std::fmt::Write;
+
+use super::*;
+
+const HEAD: &str = ".version 8.8\n.target sm_90\n.address_size 64\n";
+
+/// A module of one kernel with this body.
+fn kernel(body: &str) -> String {
+    format!("{HEAD}.visible .entry k(\n.param .u64 p)\n{{\n{body}}}\n")
+}
+
+fn blocks(text: &str) -> Vec<usize> {
+    let module = Module::parse(text).unwrap();
+    let blocks = module.functions[0].blocks.iter();
+    blocks.map(|block| block.line - 7).collect()
+}
+
+fn error(text: &str) -> String {
+    Module::parse(text).unwrap_err().to_string()
+}
+
+#[test]
+fn blocks_begin_where_threads_may_part_or_meet() {
+    for (body, expected) in [
+        ("\tret;\n", &[0][..]),
+        // A loop, and a jump that is the other way out of its block.
+        (
+            "mov.u32 %r1, 0;\n$A:\nadd.s32 %r1, %r1, 1;\n@%p1 bra $B;\nbra.uni $A;\n$B:\nret;\n",
+            &[0, 2, 6],
+        ),
+        // A label between the two, to which another branch leads.
+        (
+            "@%p1 bra $B;\n$A:\nbra.uni $B;\n$B:\n@%p2 bra $A;\nret;\n",
+            &[0, 2, 4, 5],
+        ),
+        // Labels for debug information alone.
+        (
+            "$T0:\nmov.u32 %r1, 0;\n$T1:\nmov.u32 %r2, 0;\n$T2:\nret;\n",
+            &[1],
+        ),
+        // Guarded ends, and a guard that is none of a branch.
+        (
+            "@%p1 ret;\n@!%p1 exit;\n@%p2 trap;\n@%p1 mov.u32 %r1, 0;\nret;\n",
+            &[0, 1, 2, 3],
+        ),
+        // A callee may end the thread.
+        (
+            "call.uni (r), f, (p0);\nld.param.b32 %r1, [r];\ncall f;\nret;\n",
+            &[0, 1, 3],
+        ),
+        // A table of labels, one of them at the end of the body.
+        (
+            "brx.idx %r1, ts;\nts: .branchtargets $A, $B, $E;\n$A: mov.u32 %r1, 0;\n$B: ret;\n$E:\n",
+            &[0, 2, 3],
+        ),
+        // Labels of inner scopes hide those of outer ones.
+        (
+            "{\nL: @%p1 bra D;\nbra L;\nD:\n}\n{\nL: @%p1 bra D;\nbra L;\nD:\n}\nret;\n",
+            &[1, 6, 10],
+        ),
+        ("", &[]),
+    ] {
+        assert_eq!(blocks(&kernel(body)), expected, "{body}");
+    }
+}
+
+#[test]
+fn each_block_has_its_positions() {
+    let text = format!(
+        "{HEAD}.file 1 \"/src/a \\\"b\\\".cu\", 12, 34\n.func f;\n.entry k\n{{\n\
+         .loc 1 4 2\nmov.u32 %r1, 0; /* one\n comment */ .loc 1 5 0 // two\nmov.u32 %r2, 0;\n\
+         .loc 1 4 2\n@%p bra $L;\n.loc 1 0 0\nmov.u32 %r3, 0;\n\
+         .loc 1 20 3, function_name $info+2, inlined_at 1 5 0\nmov.u32 %r4, 0;\n\
+         .loc 1 30 1, function_name $other, inlined_at 1 20 3\n$L:\nret;\n}}\n\
+         .section .debug_str\n{{\n$info:\n.b8 1,2,102,95\n.b8 111\n.b8 0\n$other: .b8 103\n.b8 0\n}}\n"
+    );
+    let module = Module::parse(&text).unwrap();
+    assert_eq!(module.files[&1], "/src/a \"b\".cu");
+    let found = module.functions[0].blocks.iter().map(|block| {
+        let mut all = String::new();
+        for it in &block.positions {
+            let name = it.function.as_deref().unwrap_or("-");
+            let _ = write!(all, "{}:{} {name}", it.place.line, it.place.column);
+            for site in &it.inlined_at {
+                let name = site.function.as_deref().unwrap_or("-");
+                let _ = write!(all, " at {}:{} {name}", site.place.line, site.place.column);
+            }
+            all.push(';');
+        }
+        all
+    });
+    let expected = [
+        "4:2 -;5:0 -;",
+        "20:3 f_o at 5:0 -;",
+        "30:1 g at 20:3 f_o at 5:0 -;",
+    ];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+    assert_eq!(module.functions[0].line, 6);
+}
+
+#[test]
+fn kernels_and_functions_with_a_body_are_found() {
+    let text = format!(
+        "{HEAD}.extern .func (.param .b32 r) printf (.param .b64 a, .param .b64 b);\n\
+         .extern .shared .align 16 .b8 s[];\n.global .align 4 .u32 g[2] = {{1, 2}};\n\
+         .weak .func (.param .b32 r) f(.param .b32 a) .noreturn {{ trap; }}\n\
+         .visible .entry k(.param .u64 .ptr .align 1 p) .maxntid 128, 1, 1 .minnctapersm 2 .pragma \"x\"; \n{{ ret; }}"
+    );
+    let Err(found) = Module::parse(&text) else {
+        panic!("a pragma ends with a semicolon, so this kernel has no body")
+    };
+    assert!(found.to_string().starts_with("line 9"), "{found}");
+    let text = text.replace(" .pragma \"x\";", "");
+    let module = Module::parse(&text).unwrap();
+    let found = module.functions.iter().map(|it| (it.symbol, it.is_kernel));
+    assert_eq!(found.collect::<Vec<_>>(), [("f", false), ("k", true)]);
+    assert_eq!(
+        (module.version, module.target, module.architecture()),
+        ((8, 8), "sm_90", Some(90))
+    );
+    let hash = module.functions[1].hash;
+    let other = text.replace("128, 1, 1", "256, 1, 1");
+    assert_ne!(Module::parse(&other).unwrap().functions[1].hash, hash);
+}
+
+#[test]
+fn errors_name_the_line_and_the_thing() {
+    for (body, expected) in [
+        ("ret\n", "line 8 of the PTX: expected a semicolon, found }"),
+        (
+            "\nbra $N;\n",
+            "line 8 of the PTX: $N is no label in this scope",
+        ),
+        (
+            "$A:\njump $A;\nret;\n",
+            "line 8 of the PTX: jump names the label $A, expected bra, brx.idx or call",
+        ),
+        (
+            ".maybe x;\n",
+            "line 7 of the PTX: expected a directive of a function that rocov knows, found .maybe",
+        ),
+        (
+            "$A:\n$A:\nret;\n",
+            "line 8 of the PTX: the label $A is there twice in this scope",
+        ),
+        (
+            "mov.u32 {%r1, %r2;\n",
+            "line 7 of the PTX: expected the bracket that closes the last one, found ;",
+        ),
+        (
+            "brx %r1, $A;\n",
+            "line 7 of the PTX: expected brx.idx, found brx",
+        ),
+        (
+            "µ;\n",
+            "line 7 of the PTX: expected ASCII text, found \"µ\"",
+        ),
+        (
+            ".loc 1 x 0\n",
+            "line 7 of the PTX: expected the number of a line, found x",
+        ),
+    ] {
+        assert_eq!(error(&kernel(body)), expected, "{body}");
+    }
+    let twice = format!("{HEAD}.func f {{ ret; }}\n.func f {{ ret; }}");
+    assert_eq!(
+        error(&twice),
+        "line 5 of the PTX: the function f has a second body"
+    );
+    assert_eq!(
+        error(""),
+        "line 1 of the PTX: expected .version, found the end of the text"
+    );
+    let open = format!("{HEAD}.func f {{ ret;");
+    assert_eq!(
+        error(&open),
+        "line 4 of the PTX: expected a statement, found the end of the text"
+    );
+}
+
+fn counting(text: &str) -> Result<String, PtxError> {
+    instrument(&Module::parse(text).unwrap(), &Options::default())
+}
+
+#[test]
+fn modules_that_cannot_count_are_rejected() {
+    let message = |text: &str| counting(text).unwrap_err().to_string();
+    let plain = kernel("ret;\n");
+    assert_eq!(
+        message(&plain.replace("sm_90", "sm_20")),
+        "line 2 of the PTX: the target is sm_20, expected sm_30 or later"
+    );
+    assert_eq!(
+        message(&plain.replace("size 64", "size 32")),
+        "line 3 of the PTX: addresses have 32 bits, expected 64"
+    );
+    let counted = counting(&plain).unwrap();
+    assert!(message(&counted).contains("so it counts already: run it as it is"));
+    let options = Options {
+        version: 99,
+        ..Options::default()
+    };
+    let found = instrument(&Module::parse(&plain).unwrap(), &options).unwrap_err();
+    assert_eq!(
+        found.to_string(),
+        "a raw profile of version 99 has no records that rocov knows, expected 8 to 11"
+    );
+}
+
+/// The text without what the instrumentation adds: its variables, lines with its names, and its scopes.
+fn stripped(text: &str) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut inner = false;
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let is_own = ["rocov_", "__llvm_profile_raw_version", ".maxnreg"];
+        let is_own = is_own.iter().any(|it| line.contains(it));
+        // A flush begins with a scope, and ends with one.
+        inner |= line.starts_with("$rocov_exit");
+        if !is_own && !inner {
+            kept.push(line.to_owned());
+        }
+        inner &= line != "}";
+    }
+    kept
+}
+
+#[test]
+fn everything_but_the_ends_stays() {
+    let body = "\t.reg .pred %p<2>;\n\tsetp.eq.u32 %p1, %r1, 0; // why\n$L:\n\t@%p1 bra $L;\n\tst.global.u32 [%rd1], %r1;\n";
+    let text = kernel(body);
+    let plain: Vec<String> = text.lines().map(|line| line.trim().to_owned()).collect();
+    assert_eq!(stripped(&counting(&text).unwrap()), plain);
+    // A module without code.
+    let empty = format!("{HEAD}.global .u32 g;\n");
+    assert_eq!(counting(&empty).unwrap(), empty);
+}
+
+#[test]
+fn an_old_version_of_the_text_is_raised() {
+    let raised = |version: &str, target: &str| {
+        let text = kernel("ret;\n")
+            .replace("8.8", version)
+            .replace("sm_90", target);
+        let text = counting(&text).unwrap();
+        text.lines().next().unwrap().to_owned()
+    };
+    assert_eq!(raised("6.0", "sm_70"), ".version 6.2");
+    assert_eq!(raised("6.0", "sm_80"), ".version 7.0");
+    assert_eq!(raised("9.1", "sm_100a"), ".version 9.1");
+}
