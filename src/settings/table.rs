@@ -259,6 +259,19 @@ pub const SETTINGS: &[Setting] = &[
         "Limits the size of the cache. rocov removes the entries that were not used for the longest time.",
     ),
     setting(
+        "ROCOV_PTXAS",
+        Reader::Command,
+        ["path of ptxas", "Triton's own, or that on the `PATH`", "`rocov run --instrument`"],
+        "Names the assembler to which the stand-in for Triton's hands the changed PTX: the value that \
+         `TRITON_PTXAS_PATH` had.",
+    ),
+    setting(
+        "ROCOV_PTXAS_BLACKWELL",
+        Reader::Command,
+        ["path of ptxas", "Triton's own, or that on the `PATH`", "`rocov run --instrument`"],
+        "Does that for `TRITON_PTXAS_BLACKWELL_PATH`.",
+    ),
+    setting(
         "XDG_CACHE_HOME",
         Reader::Librocov,
         ["a directory", "`~/.cache`", ""],

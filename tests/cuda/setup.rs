@@ -76,6 +76,11 @@ impl Setup {
         Some(setup)
     }
 
+    /// A tool of the CUDA toolkit.
+    pub(crate) fn tool(&self, name: &str) -> PathBuf {
+        self.toolkit.join(name)
+    }
+
     /// The cubin without counters.
     pub(crate) fn plain(&self) -> PathBuf {
         self.directory.path().join("plain.cubin")

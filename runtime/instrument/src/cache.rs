@@ -16,6 +16,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use rocov::device::cuda::exchange::{SOURCES, source_name};
 use rocov::settings::{defaults, parse_bytes};
 use rocov::store::write_atomic;
 use xxhash_rust::xxh3::xxh3_128;
@@ -24,8 +25,6 @@ const MAGIC: &[u8; 8] = b"rocovins";
 const HEADER: usize = 24;
 /// The folder of the entries.
 const ENTRIES: &str = "instrumented";
-/// The folder of PTX that the stand-in for ptxas has changed, by the hash of the cubin.
-pub(crate) const SOURCES: &str = "sources";
 /// The variable that names the cache.
 const DIRECTORY: &str = "ROCOV_CACHE";
 /// The variable that limits it.
@@ -110,11 +109,6 @@ impl Cache {
             size -= own;
         }
     }
-}
-
-/// The name of the file with the PTX from which a cubin was made.
-pub(crate) fn source_name(cubin: &[u8]) -> String {
-    format!("{:032x}.ptx", xxh3_128(cubin))
 }
 
 /// Returns whether a file is an entry, and not one that is being written.

@@ -299,10 +299,10 @@ fn message(log: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(&log[..end]).into_owned();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.clone().next();
-    lines
-        .find(|line| line.contains("error"))
-        .or(first)
-        .map(str::to_owned)
+    let found = lines.find(|line| line.contains("error")).or(first)?;
+    // Before the number of the line is the compiler's name for the text.
+    let start = found.find("line ").unwrap_or_default();
+    Some(found[start..].to_owned())
 }
 
 #[cfg(test)]
@@ -332,10 +332,7 @@ mod tests {
     fn the_message_is_the_first_error() {
         let log = b"info    : 0 bytes gmem\nptxas application ptx input, line 4; error : Parsing error\n\0rest";
         let found = message(log).unwrap();
-        assert_eq!(
-            found,
-            "ptxas application ptx input, line 4; error : Parsing error"
-        );
+        assert_eq!(found, "line 4; error : Parsing error");
         assert_eq!(message(b"\0"), None);
     }
 }

@@ -5,7 +5,7 @@ use std::ffi::{CString, c_int, c_void};
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use rocov::device::cuda::exchange::Answer;
+use rocov::device::cuda::exchange::{Answer, INSTRUMENTATION};
 use rocov::format::codeobject::CodeObject;
 use rocov::format::codeobject::cuda::is_instrumented;
 use rocov::format::ptx::{self, Module, PtxError};
@@ -16,9 +16,6 @@ use crate::cache::Cache;
 use crate::choice::{self, Capability, Chosen};
 use crate::driver::{Driver, Options, Refusal};
 use crate::memory::Code;
-
-/// The number of what rocov puts into PTX, which is part of the keys of the cache. A change of it needs a new number.
-const INSTRUMENTATION: u32 = 1;
 
 /// Cubins of clang count by variables with this prefix.
 const COUNTED: &str = "__profd_";

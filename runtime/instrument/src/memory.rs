@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rocov::device::cuda::exchange::Request;
 use rocov::format::bundle::{FAT_BINARY_HEADER, fat_binary_size};
+use rocov::format::codeobject::cuda::{ELF_HEADER, file_size};
 
 /// `FATBINC_MAGIC` of the toolkit's `fatbinary_section.h`: the wrapper to which the CUDA runtime points.
 const WRAPPER: u32 = 0x4662_43b1;
@@ -17,8 +18,6 @@ const WRAPPER: u32 = 0x4662_43b1;
 const LINKED: u32 = 2;
 /// The most units of a program that nvlink has linked.
 const MAX_UNITS: usize = 1 << 16;
-/// The bytes of an ELF's header.
-const ELF_HEADER: usize = 64;
 
 /// The code of a request.
 #[derive(Debug)]
@@ -68,7 +67,7 @@ pub(crate) unsafe fn code(request: &Request) -> Code<'static> {
         // SAFETY: the driver reads the header.
         let header = unsafe { &*start.cast::<[u8; ELF_HEADER]>() };
         // SAFETY: the driver reads the ELF to the last of its tables.
-        let elf = unsafe { std::slice::from_raw_parts(start, elf_size(header)) };
+        let elf = unsafe { std::slice::from_raw_parts(start, readable(start, file_size(header))) };
         return Code::Elf(elf.into());
     }
     // SAFETY: the driver reads the header of a fat binary.
@@ -135,9 +134,30 @@ unsafe fn fat_binary(start: *const u8, magic: [u8; 4]) -> Option<&'static [u8]> 
     // SAFETY: a fat binary has a header of so many bytes.
     let header = unsafe { &*start.cast::<[u8; FAT_BINARY_HEADER]>() };
     let size = usize::try_from(fat_binary_size(header)?).ok()?;
-    let size = size.min(isize::MAX as usize);
-    // SAFETY: the header tells the size.
-    Some(unsafe { std::slice::from_raw_parts(start, size) })
+    // SAFETY: the memory can be read.
+    Some(unsafe { std::slice::from_raw_parts(start, readable(start, size)) })
+}
+
+/// The number of bytes from `start` that can be read, `wanted` at most: a damaged header may tell any size.
+fn readable(start: *const u8, wanted: usize) -> usize {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let mut end = start.addr();
+    for line in maps.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let (Some(range), Some(rights)) = (words.next(), words.next()) else {
+            continue;
+        };
+        let bounds = range.split_once('-').and_then(|(from, to)| {
+            let number = |digits| usize::from_str_radix(digits, 16).ok();
+            Some((number(from)?, number(to)?))
+        });
+        let Some((from, to)) = bounds else { continue };
+        // They are in order.
+        if from <= end && end < to && rights.starts_with('r') {
+            end = to;
+        }
+    }
+    wanted.min(end - start.addr())
 }
 
 /// The code in a file.
@@ -165,18 +185,6 @@ fn of_file(path: &Path) -> Code<'static> {
 /// Returns whether a text may have the byte near its start.
 fn is_text(byte: u8) -> bool {
     byte.is_ascii_graphic() || byte.is_ascii_whitespace()
-}
-
-/// The size of an ELF by its header: cubins have their tables at the end.
-fn elf_size(header: &[u8; ELF_HEADER]) -> usize {
-    let word = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().unwrap_or_default());
-    let half = |at: usize| u64::from(u16::from_le_bytes([header[at], header[at + 1]]));
-    // e_phoff and e_phentsize, e_phnum; e_shoff and e_shentsize, e_shnum.
-    let tables = [(32, 54), (40, 58)];
-    let ends =
-        tables.map(|(start, sizes)| word(start).saturating_add(half(sizes) * half(sizes + 2)));
-    let end = ends[0].max(ends[1]).max(ELF_HEADER as u64);
-    usize::try_from(end).unwrap_or(ELF_HEADER)
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ fn finished() -> TempDir {
         MODEL_GPU,
         "librocov_instrument.so",
         "librocov_rocprofiler.so",
+        "rocov-ptxas",
     ] {
         std::os::unix::fs::symlink(build().join(name), built.join(name)).unwrap();
     }
@@ -85,6 +86,7 @@ fn an_installed_tree_is_complete_and_goes_again() {
         "lib/pkgconfig/rocov.pc",
         "include/rocov_device.h",
         "libexec/rocov/rdc/openmp/ld.lld",
+        "libexec/rocov/triton/ptxas-blackwell",
         "share/rocov/pass/CMakeLists.txt",
         "share/cmake/rocov/rocov-config.cmake",
         "share/man/man1/rocov-report.1",
