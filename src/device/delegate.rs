@@ -1,8 +1,8 @@
 //! Devices in front of another device.
 
 use super::{
-    Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol, Take,
-    one_by_one,
+    Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, Executions, LoadedCodeObject,
+    Symbol, Take, one_by_one,
 };
 
 /// A device in front of another: it has the other carry out every call that it does not define itself.
@@ -54,6 +54,10 @@ pub trait Delegate {
     fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
         self.device().write(address, from)
     }
+
+    fn executions(&self) -> Option<&dyn Executions> {
+        self.device().executions()
+    }
 }
 
 impl<T: Delegate> Device for T {
@@ -92,5 +96,9 @@ impl<T: Delegate> Device for T {
 
     fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
         Delegate::write(self, address, from)
+    }
+
+    fn executions(&self) -> Option<&dyn Executions> {
+        Delegate::executions(self)
     }
 }

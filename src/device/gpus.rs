@@ -6,7 +6,8 @@ use crate::device::cuda::CudaDevice;
 use crate::device::cuda::modules::{Modules, is_cuda, is_cuda_address};
 use crate::device::hsa::{Copying, HsaDevice};
 use crate::device::{
-    Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol, Take,
+    Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, Executions, LoadedCodeObject,
+    Symbol, Take,
 };
 
 /// The running device runtimes of the process. There is at least one.
@@ -143,5 +144,9 @@ impl Device for Gpus {
 
     fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
         self.of_address(address)?.write(address, from)
+    }
+
+    fn executions(&self) -> Option<&dyn Executions> {
+        self.hsa.as_ref()?.executions()
     }
 }

@@ -233,6 +233,16 @@ impl<T: Read + Seek> ElfImage for T {}
 /// The receiver of copies: it gets the index of each range and its bytes.
 pub type Take<'a> = dyn FnMut(usize, Result<&[u8], DeviceError>) + 'a;
 
+/// Counts of the instructions that a device has executed, by their addresses.
+pub trait Executions {
+    /// Writes two counters for each word of 4 bytes from device address `start` on: the waves that executed the
+    /// instruction there, and their active lanes.
+    fn count(&self, start: u64, counters: &mut [u64]);
+
+    /// Forgets the counts of a range.
+    fn forget(&self, range: DeviceRange);
+}
+
 /// A device runtime with loaded code objects.
 pub trait Device {
     /// The GPU agents, in the runtime's order.
@@ -302,6 +312,11 @@ pub trait Device {
     /// # Errors
     /// Fails if the range is not allocated or the copy fails.
     fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError>;
+
+    /// The counts of executed instructions, if the device has any: a modelled GPU counts on demand.
+    fn executions(&self) -> Option<&dyn Executions> {
+        None
+    }
 }
 
 /// Copies ranges one after the other by `read`.

@@ -8,6 +8,7 @@ use object::read::{ReadCache, ReadRef};
 
 use crate::device::{Agent, Device, DeviceError, ElfImage, LoadedCodeObject};
 use crate::discover::error::DiscoverError;
+use crate::format::blocks::TraceRecords;
 use crate::format::bounds_table::{OWN_VERSION_SYMBOL, TABLE_SYMBOL};
 use crate::format::codeobject::{CodeObject, ElfRange, Identity, Kernel, ProfileSections};
 use crate::format::copies_table::CopiesTables;
@@ -38,13 +39,25 @@ pub struct ElfFacts {
     pub kernels: Vec<Kernel>,
     /// The reason why `kernels` is empty, if the ELF's data about them is damaged.
     pub damage: Option<String>,
+    /// The records for its executed instructions, or the reason why there are none. `None` if the device counts none,
+    /// or if all its kernels belong to the HIP runtime.
+    pub trace: Option<Result<TraceRecords, String>>,
 }
+
+/// The start of the names of kernels that the HIP runtime loads for its own copies and fills.
+const RUNTIME_KERNEL: &str = "__amd_rocclr_";
 
 impl ElfFacts {
     /// Returns whether the code object has counters.
     #[must_use]
     pub fn is_instrumented(&self) -> bool {
         self.sections.are_instrumented()
+    }
+
+    /// Returns whether its executions are counted: by counters, or by the device.
+    #[must_use]
+    pub fn is_counted(&self) -> bool {
+        self.is_instrumented() || self.trace.is_some()
     }
 }
 
@@ -111,6 +124,10 @@ impl Elfs {
             }
             Err(error) => (Vec::new(), Some(error.to_string())),
         };
+        let is_of_runtime =
+            !kernels.is_empty() && kernels.iter().all(|it| it.name.starts_with(RUNTIME_KERNEL));
+        let is_traced = device.executions().is_some() && !elf.is_cubin() && !is_of_runtime;
+        let trace = is_traced.then(|| TraceRecords::of(&elf).map_err(|error| error.to_string()));
         let facts = Arc::new(ElfFacts {
             identity: identity.clone(),
             target: elf.target().unwrap_or_else(|_| agent.name.clone()),
@@ -123,6 +140,7 @@ impl Elfs {
             clang: elf.clang_version(),
             kernels,
             damage,
+            trace,
         });
         self.known.insert(identity, facts.clone());
         Ok(facts)

@@ -26,7 +26,7 @@ use crate::format::bounds_table::{BoundsTable, TABLE_SYMBOL, VERSION_SYMBOL};
 use crate::format::codeobject::ElfRange;
 use crate::format::copies_table::COPIES_SYMBOL;
 
-/// One instrumented code object, loaded into one executable on one agent.
+/// One code object with counts, loaded into one executable on one agent.
 #[derive(Clone, Debug)]
 pub struct Load {
     /// The number of the load, see [`crate::discover::Registry`]. It is never reused in a process.
@@ -65,6 +65,11 @@ impl Load {
             start: address,
             len: 8,
         })
+    }
+
+    /// Returns whether its code has counters of its own.
+    pub(crate) fn is_instrumented(&self) -> bool {
+        self.elf.as_ref().is_none_or(|elf| elf.is_instrumented())
     }
 
     /// Returns whether its code counts in copies of the counters.
@@ -114,10 +119,10 @@ pub(crate) struct Counters {
 }
 
 impl Found {
-    /// Returns whether it has counters, as far as rocov knows, even if the filter rejects it.
+    /// Returns whether its executions are counted, as far as rocov knows, even if the filter rejects it.
     #[must_use]
     pub fn is_instrumented(&self) -> bool {
-        self.counters.is_some() || self.elf.as_ref().is_some_and(|elf| elf.is_instrumented())
+        self.counters.is_some() || self.elf.as_ref().is_some_and(|elf| elf.is_counted())
     }
 
     /// Turns it into load `generation` from `host`. `None` if there is nothing to drain.
@@ -145,7 +150,7 @@ impl Found {
             tables,
             version,
             copies,
-            elf: self.elf.filter(|elf| elf.is_instrumented()),
+            elf: self.elf.filter(|elf| elf.is_counted()),
             host,
             blanked: None,
         })
@@ -234,12 +239,19 @@ fn is_shortage(error: &DiscoverError) -> bool {
     )
 }
 
-/// The symbols for a drain of `code_object`. `None` if it has no counters.
+/// The symbols for a drain of `code_object`. `None` if it has no counts.
 fn counters(
     device: &dyn Device,
     code_object: &LoadedCodeObject,
     elf: Option<&ElfFacts>,
 ) -> Result<Option<Counters>, DeviceError> {
+    if elf.is_some_and(|elf| elf.trace.is_some() && !elf.is_instrumented()) {
+        return Ok(Some(Counters {
+            tables: Vec::new(),
+            version: None,
+            copies: None,
+        }));
+    }
     let elf = elf.filter(|elf| elf.is_instrumented());
     let symbol = |name| {
         let symbol = device.symbol(code_object.executable, code_object.agent, name);

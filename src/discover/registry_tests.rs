@@ -27,6 +27,7 @@ pub(crate) fn elf(id: &[u8], kernels: &[(&str, u64)]) -> Arc<ElfFacts> {
             kernels
         },
         damage: None,
+        trace: None,
     })
 }
 

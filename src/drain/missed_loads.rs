@@ -34,7 +34,7 @@ impl Session {
 
     /// Examines one of them.
     pub(super) fn look_late(&mut self, device: &dyn Device, executable: Executable) -> Outcome {
-        match self.loaded(device, executable) {
+        match self.examine(device, executable, &|| None) {
             Ok(outcome) => {
                 self.complete.note_missed(outcome.found);
                 self.marked.note_missed(outcome.found);

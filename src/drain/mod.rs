@@ -140,6 +140,23 @@ impl Session {
         executable: Executable,
         loader: &dyn Fn() -> Option<PathBuf>,
     ) -> Result<Outcome, DeviceError> {
+        if let Some(executions) = device.executions() {
+            // Nothing of it has run. The counts are those of other code that was there before.
+            let code_objects = device.code_objects(executable).unwrap_or_default();
+            code_objects
+                .iter()
+                .for_each(|it| executions.forget(it.segment));
+        }
+        self.examine(device, executable, loader)
+    }
+
+    /// Examines an executable that code in the file `loader` has loaded.
+    fn examine(
+        &mut self,
+        device: &dyn Device,
+        executable: Executable,
+        loader: &dyn Fn() -> Option<PathBuf>,
+    ) -> Result<Outcome, DeviceError> {
         // A reused handle belongs to a new executable.
         self.forget(executable);
         self.missed.insert(executable);
@@ -506,5 +523,5 @@ fn walk_failed(error: DeviceError) -> Loss {
 
 /// Returns whether LLVM's drain for HIP knows the counters of a load.
 fn is_of_llvm(load: &Load) -> bool {
-    !load.has_copies() && !is_cuda(load.executable.0)
+    load.is_instrumented() && !load.has_copies() && !is_cuda(load.executable.0)
 }

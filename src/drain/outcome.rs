@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::drain::error::Error;
 use crate::format::sections::PerSection;
+use crate::read::TraceError;
 use crate::store::{KeepError, Label, OutputError};
 use crate::validate::{CopiesError, RecordDefect};
 
@@ -50,8 +51,13 @@ impl Outcome {
     /// Returns whether counts are lost: all of a code object, or those of some copies.
     #[must_use]
     pub fn loses_counts(&self) -> bool {
-        let is_lost = |loss: &Loss| matches!(loss.cause, Cause::Failed(_) | Cause::Partial(_));
-        self.losses.iter().any(is_lost)
+        let mut causes = self.losses.iter().map(|loss| &loss.cause);
+        causes.any(|it| {
+            matches!(
+                it,
+                Cause::Failed(_) | Cause::Partial(_) | Cause::Untraced(_)
+            )
+        })
     }
 }
 
@@ -87,6 +93,8 @@ pub enum Cause {
     Doubt(Error),
     /// Some copies of its counters were left out: its profile lacks their counts.
     Partial(CopiesError),
+    /// Its executed instructions are not in its profile.
+    Untraced(TraceError),
     /// Its tables could not be blanked ([`super::Session::blank_tables`]).
     Unblanked(Error),
     /// rocov could not add to the pool: its counts are in a file of this process's own.
@@ -123,6 +131,9 @@ impl fmt::Display for Loss {
             Cause::Doubt(error) => error.fmt(f),
             Cause::Partial(error) => {
                 write!(f, "the profile is partial: {error}: {}", error.remedy())
+            }
+            Cause::Untraced(error) => {
+                write!(f, "its executed instructions are not counted: {error}")
             }
             Cause::Unblanked(error) => write!(
                 f,

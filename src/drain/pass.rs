@@ -6,6 +6,7 @@ use super::ledger::{Ledger, Step};
 use super::outcome::{Cause, Copied};
 use super::scope::Scope;
 use super::shares::Shares;
+use crate::device::Executions;
 use crate::discover::Load;
 use crate::drain::error::Error;
 use crate::format::codeobject::Identity;
@@ -78,6 +79,12 @@ impl<'a> Pass<'a> {
     /// Finds the sections, with the bytes that were already copied. Copies what is missing, then checks,
     /// encodes and writes the sections.
     pub(super) fn run(&mut self, memory: &mut CopiedMemory<'_>, checker: &mut NamesChecker) {
+        let executions = memory.device().executions();
+        if !self.load.is_instrumented() {
+            let written = self.write_all(KnownSnapshot::without_counters(self.load), executions, 0);
+            self.causes.extend(written.err().map(Cause::Failed));
+            return;
+        }
         let mut located = Located::of(memory, self.load);
         let doubts = std::mem::take(&mut located.doubts);
         if located.bounds.is_empty() {
@@ -98,7 +105,7 @@ impl<'a> Pass<'a> {
                 .and_then(|(snapshot, missing)| {
                     self.lacks(missing);
                     match snapshot {
-                        Snapshot::Known(known) => self.write(known, which),
+                        Snapshot::Known(known) => self.write_all(known, executions, which),
                         // Unreadable sections cannot be checked for zeros, or be split between labels.
                         Snapshot::Unreadable(..) if self.writes != Writes::All => Ok(()),
                         Snapshot::Unreadable(saved, error) => self.save(&saved, error.into()),
@@ -124,6 +131,18 @@ impl<'a> Pass<'a> {
             Cause::Partial(error) => Some(format!("{error}: {}", error.remedy())),
             _ => None,
         })
+    }
+
+    /// Writes the profiles of bounds number `which`, with the executed instructions if the device counts them.
+    fn write_all(
+        &mut self,
+        mut snapshot: KnownSnapshot<'_>,
+        executions: Option<&dyn Executions>,
+        which: usize,
+    ) -> Result<(), Error> {
+        let added = snapshot.add_trace(self.load, executions);
+        self.causes.extend(added.err().map(Cause::Untraced));
+        self.write(snapshot, which)
     }
 
     /// Writes the profiles of bounds number `which`. Writes nothing for a code object without records:

@@ -58,6 +58,11 @@ impl<'a> CopiedMemory<'a> {
         }
     }
 
+    /// The device whose memory it is.
+    pub(crate) fn device(&self) -> &'a dyn Device {
+        self.device
+    }
+
     /// The bytes of `ranges`. Copies those that are missing.
     pub(crate) fn get<const N: usize>(
         &mut self,

@@ -5,5 +5,7 @@ pub(crate) mod counted;
 mod counter_copies;
 mod error;
 pub(crate) mod snapshot;
+mod traced;
 
 pub use error::ReadError;
+pub use traced::TraceError;

@@ -256,6 +256,12 @@ fn check_room(sections: &PerSection<Cow<'_, [u8]>>) -> Result<(), ReadError> {
 
 /// Overwrites the counts of `load` and their copies: with zeros, or with "not reached" for single-byte counters.
 pub(crate) fn zero(device: &dyn Device, load: &Load) -> Result<(), ReadError> {
+    if let Some(executions) = device.executions() {
+        executions.forget(load.segment);
+    }
+    if !load.is_instrumented() {
+        return Ok(());
+    }
     let mut memory = CopiedMemory::none(device);
     let located = Located::of(&mut memory, load);
     let version = Version::of_word(located.version_word(&mut memory, load)?)?;

@@ -377,6 +377,13 @@ pub const SETTINGS: &[Setting] = &[
          executed](../internals/model-gpu.md#count-instructions).",
     ),
     setting(
+        "ROCOV_MODELGPU_TRACE",
+        Reader::ModelGpu,
+        ["`0`, `1`", "`0`", "`rocov run --trace`"],
+        "`1` counts [the executions of each instruction](../guides/trace.md), and librocov adds them to the \
+         profiles.",
+    ),
+    setting(
         "ROCOV_MODELGPU_THREADS",
         Reader::ModelGpu,
         [

@@ -199,7 +199,7 @@ impl Keeper {
         };
         let is_kept = match self.which {
             ObjectsKept::All => true,
-            ObjectsKept::Instrumented => elf.is_instrumented(),
+            ObjectsKept::Instrumented => elf.is_counted(),
             ObjectsKept::None => false,
         };
         if !is_kept {

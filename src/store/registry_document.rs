@@ -95,7 +95,7 @@ pub(crate) fn code_object(elf: &ElfFacts, file: Option<String>) -> CodeObjectRec
         target: elf.target.clone(),
         size: elf.size,
         clang: elf.clang,
-        instrumented: elf.is_instrumented(),
+        instrumented: elf.is_counted(),
         file,
         kernels: elf.kernels.clone(),
         damage: elf.damage.clone(),

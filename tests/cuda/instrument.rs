@@ -41,11 +41,16 @@ impl Uncounted {
         path
     }
 
+    /// A tool of the CUDA toolkit.
+    fn tool(&self, name: &str) -> PathBuf {
+        self.setup.toolkit().join("bin").join(name)
+    }
+
     /// A fat binary of the PTX and the cubin.
     fn fat_binary(&self, options: &[&str]) -> PathBuf {
         let path = self.directory.path().join("fat");
         let ptx = self.file("kernels.ptx", &self.text);
-        let mut command = limited(self.setup.tool("fatbinary"));
+        let mut command = limited(self.tool("fatbinary"));
         command.args(["-64", "--create"]).arg(&path);
         command.arg(format!("--image3=kind=elf,sm=90,file={}", self.setup.plain().display()));
         command.arg(format!("--image3=kind=ptx,sm=90,file={}", ptx.display()));
@@ -58,7 +63,7 @@ impl Uncounted {
         let mut command = limited(built("rocov"));
         command.args(["run", "--instrument", "-v", "-o"]).arg(data).arg("--");
         self.setup.program(&mut command, "steps").args(steps);
-        command.env("STAND_IN_PTXAS", self.setup.tool("ptxas"));
+        command.env("STAND_IN_PTXAS", self.tool("ptxas"));
         command.env("STAND_IN_COMPILED", self.directory.path().join("compiled"));
         command.env("ROCOV_CACHE", self.directory.path().join("cache"));
         command
@@ -168,7 +173,7 @@ fn the_kept_ptx_is_that_of_cuobjdump() {
     let data = data();
     let all = vec![step("fatbinary", &fat_binary)];
     run(&mut it.command(data.path(), &all)).success();
-    let mut cuobjdump = limited(it.setup.tool("cuobjdump"));
+    let mut cuobjdump = limited(it.tool("cuobjdump"));
     cuobjdump.current_dir(it.directory.path());
     run(cuobjdump.args(["-xptx", "all"]).arg(&fat_binary)).success();
     let extracted = fs::read_dir(it.directory.path()).expect("it can be listed");

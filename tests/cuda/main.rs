@@ -10,6 +10,7 @@ mod instrument;
 mod labels;
 mod loads;
 mod names;
+mod ptx;
 mod setup;
 mod tools;
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use rocov::format::blocks::Kind;
 use rocov::store::layout::PROFRAW;
 
 use crate::support::artifacts::repository;
@@ -15,20 +16,45 @@ use crate::support::program::{Program, TARGET};
 /// Calls in one launch of the kernel.
 const CALLS: u64 = 64;
 
+/// The way in which launches are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// By clang's counters in the program.
+    Counters,
+    /// By the modelled GPU, for a program without counters.
+    Trace,
+}
+
 /// A program that has ended, and its profiles.
 struct Ran {
     directory: tempfile::TempDir,
     ended: Ended,
+    way: Way,
 }
 
 fn requests(stack: Stack, arguments: &[&str], environment: &[(&str, &str)]) -> Ran {
+    requests_in(Way::Counters, stack, arguments, environment)
+}
+
+fn requests_in(way: Way, stack: Stack, arguments: &[&str], environment: &[(&str, &str)]) -> Ran {
     let include = format!("-I{}", repository("runtime/include").display());
-    let program = Program::build(stack, &["requests/requests.hip"], &[], &["-ldl", &include]);
+    let (sources, more) = (["requests/requests.hip"], ["-ldl", &include]);
+    let program = match way {
+        Way::Counters => Program::build(stack, &sources, &[], &more),
+        Way::Trace => Program::with_flags(stack, &sources, &[], &more, &[]),
+    };
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut command = program.under_rocov(TARGET, &data(directory.path()));
     command.args(arguments).envs(environment.iter().copied());
+    if way == Way::Trace {
+        command.env("ROCOV_MODELGPU_TRACE", "1");
+    }
     let ended = run(&mut command).success();
-    Ran { directory, ended }
+    Ran {
+        directory,
+        ended,
+        way,
+    }
 }
 
 impl Ran {
@@ -55,7 +81,12 @@ impl Ran {
     fn launches(&self, profiles: &[PathBuf]) -> u64 {
         let merged = self.directory.path().join("merged.profdata");
         merge(profiles, &merged);
-        let calls = functions(&merged)["counted"].calls;
+        let functions = functions(&merged);
+        let calls = match self.way {
+            Way::Counters => functions["counted"].calls,
+            // The lanes at the first instruction are the second counter.
+            Way::Trace => functions[&Kind::Trace.record_name("counted")].blocks[0],
+        };
         assert_eq!(calls % CALLS, 0, "a launch was split: {}", self.ended);
         calls / CALLS
     }
@@ -94,6 +125,29 @@ fn labels_have_what_was_launched_in_them() {
             ran.ended
         );
     }
+}
+
+/// A trace of a program without counters goes where counters would go.
+#[test]
+fn executed_instructions_are_where_counters_would_be() {
+    let traced = |arguments: &[&str], environment: &[(&str, &str)]| {
+        requests_in(Way::Trace, Stack::usual(), arguments, environment)
+    };
+    traced(&["labels"], &[]).has(&[
+        ("", 2 + 7),
+        ("before%20the%20first%20launch", 1),
+        ("suite", 3 + 6),
+        ("suite/a/b", 4 + 5),
+    ]);
+    traced(&["windows"], &[]).has(&[("", 2 + 16), ("dump-1", 8)]);
+    traced(&["labels"], &[("ROCOV_PAUSED", "1")]).has(&[("", 0)]);
+    traced(&["forks"], &[]).has(&[("", 1)]);
+    traced(&["orphans", "10"], &[]).has(&[("", 1)]);
+    let ran = traced(&["load", "50"], &[]);
+    let all: Vec<PathBuf> = ran.profiles().into_values().flatten().collect();
+    let launched = ran.ended.stdout.strip_suffix(" launches\n");
+    let launched: u64 = launched.and_then(|it| it.parse().ok()).expect("a number");
+    assert_eq!(ran.launches(&all), launched, "{}", ran.ended);
 }
 
 #[test]

@@ -219,7 +219,24 @@ pub(crate) fn code_object_counting(
     version: u8,
     counters: Counters,
 ) -> PathBuf {
-    counting_code_object(&kernel_source(name), target, level, version, Some(counters))
+    counting_code_object(
+        &kernel_source(name),
+        target,
+        level,
+        version,
+        Some(counters),
+        &[],
+    )
+}
+
+/// A source of testdata/kernels as a code object that counts and has debug information.
+pub(crate) fn code_object_with_lines(
+    name: &str,
+    target: &str,
+    level: &str,
+    version: u8,
+) -> PathBuf {
+    counting_code_object(&kernel_source(name), target, level, version, None, &["-g"])
 }
 
 /// Compiles only for GPUs, without HIP's headers and libraries and without instrumentation.
@@ -241,7 +258,7 @@ pub(crate) fn device_only(compiler: &'static str, targets: &[&str], version: u8)
 
 /// Any source that needs no HIP header as a code object, instrumented.
 pub(crate) fn code_object_of(source: &Path, target: &str, level: &str, version: u8) -> PathBuf {
-    counting_code_object(source, target, level, version, None)
+    counting_code_object(source, target, level, version, None, &[])
 }
 
 fn counting_code_object(
@@ -250,10 +267,12 @@ fn counting_code_object(
     level: &str,
     version: u8,
     counters: Option<Counters>,
+    more: &[&str],
 ) -> PathBuf {
     let stem = source.file_stem().unwrap_or_default().to_string_lossy();
     let mut compilation = device_only(clang(), &[target], version)
         .arguments([level])
+        .arguments(more)
         .counting();
     let calls_by_address = ["callees", "indirect"].contains(&&*stem);
     if (level == "-O0" || calls_by_address) && version == 4 {

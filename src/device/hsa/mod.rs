@@ -3,7 +3,7 @@
 //! [`abi`] mirrors the C types, `runtime` finds the runtime in the process, `loader` lists the loaded code
 //! objects, and `elf_image` reads their ELFs. `blocking_copy` copies one range. `staging` copies many at a
 //! time, on a `copy_queue` for each agent, until `stuck_agents` gives an agent up. `queues` waits for
-//! kernels, and `callbacks` for what HIP does when they are complete.
+//! kernels, and `callbacks` for what HIP does when they are complete. `executions` asks the modelled GPU under ROCr.
 //!
 //! Nothing here starts HSA, so rocov does not change a process that never uses a GPU.
 
@@ -12,6 +12,7 @@ mod blocking_copy;
 mod callbacks;
 mod copy_queue;
 mod elf_image;
+mod executions;
 mod loader;
 mod queues;
 mod runtime;
@@ -20,10 +21,12 @@ mod stuck_agents;
 
 use std::sync::{Arc, OnceLock};
 
+use crate::device::hsa::executions::ModelledGpu;
 use crate::device::hsa::runtime::Api;
 use crate::device::hsa::staging::Copier;
 use crate::device::{
-    Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, LoadedCodeObject, Symbol, Take,
+    Agent, Device, DeviceError, DeviceRange, ElfImage, Executable, Executions, LoadedCodeObject,
+    Symbol, Take,
 };
 
 pub use crate::device::hsa::queues::Queues;
@@ -43,6 +46,7 @@ pub struct HsaDevice {
     api: Api,
     copying: Arc<Copying>,
     copies: OnceLock<Copier>,
+    model: Option<ModelledGpu>,
 }
 
 impl HsaDevice {
@@ -60,6 +64,7 @@ impl HsaDevice {
             api,
             copying,
             copies: OnceLock::new(),
+            model: ModelledGpu::traced(),
         }))
     }
 
@@ -116,5 +121,9 @@ impl Device for HsaDevice {
 
     fn write(&self, address: u64, from: &[u8]) -> Result<(), DeviceError> {
         self.copy_to_device(address, from)
+    }
+
+    fn executions(&self) -> Option<&dyn Executions> {
+        self.model.as_ref().map(|model| model as &dyn Executions)
     }
 }

@@ -12,7 +12,10 @@
 //!
 //! A function without a record, or with counters of zeros only, did not run.
 
+mod records;
 pub mod trace;
+
+pub use records::{Records, TraceRecords};
 
 use xxhash_rust::xxh3::xxh3_64;
 

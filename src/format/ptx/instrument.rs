@@ -12,7 +12,7 @@ use std::fmt::Write;
 use crate::format::ptx::PtxError;
 use crate::format::ptx::flush::Flush;
 use crate::format::ptx::module::{Function, Module};
-use crate::format::ptx::plan::{Plan, WORD, Way, ending, instructions, may_end};
+use crate::format::ptx::plan::{Plan, WORD, Way, ending};
 use crate::format::ptx::records::Unit;
 use crate::format::ptx::statements::{Flow, StatementKind};
 
@@ -110,7 +110,7 @@ pub fn instrument(module: &Module<'_>, options: &Options) -> Result<String, PtxE
         if function.blocks.is_empty() {
             continue;
         }
-        let plan = Plan::of(function);
+        let plan = Plan::of(function, &ending);
         let flush = Flush {
             unit: &unit,
             plan: &plan,
@@ -125,7 +125,7 @@ pub fn instrument(module: &Module<'_>, options: &Options) -> Result<String, PtxE
         };
         editor.open(options);
         editor.count();
-        editor.before_calls(|callee| may_end(&ending, callee));
+        editor.before_calls();
         editor.close();
         first += function.blocks.len();
     }
@@ -218,17 +218,13 @@ impl Editor<'_, '_> {
     }
 
     /// Brings all counts to memory before calls of functions that may end their threads.
-    fn before_calls(&mut self, may_end: impl Fn(&str) -> bool) {
+    fn before_calls(&mut self) {
         if self.plan.is_direct() {
             return;
         }
-        for (_, statement, instruction) in instructions(self.function) {
-            if let Flow::Call { callee } = instruction.flow
-                && may_end(callee)
-            {
-                let code = self.flush.of_lanes();
-                self.edits.insert(statement.start, code);
-            }
+        for number in &self.plan.calls {
+            let start = self.function.body.statements.all[*number].start;
+            self.edits.insert(start, self.flush.of_lanes());
         }
     }
 

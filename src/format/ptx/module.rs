@@ -140,7 +140,15 @@ struct Reader<'text> {
 const LIMITS: [&str; 3] = [".maxntid", ".reqntid", ".maxnreg"];
 
 /// The starts of names that modules have that count.
-const COUNTING: [&str; 3] = ["__profc_", "__profd_", "%rocov_"];
+const COUNTING: [&str; 7] = [
+    "__profc_",
+    "__profd_",
+    "__llvm_profile_raw_version",
+    "__llvm_prf_nm",
+    "__rocov_",
+    "%rocov_",
+    "$rocov_",
+];
 
 impl<'text> Reader<'text> {
     fn new(text: &'text str) -> Result<Self, PtxError> {

@@ -4,7 +4,10 @@
 //! |---|---|
 //! | in no loop | a bit: it runs once at most in a call of the function |
 //! | in a loop | a register |
-//! | beyond [`MAX_WORDS`] words of bits or [`MAX_NUMBERS`] registers, and in kernels that set their registers (`setmaxnreg`) | one atomic addition for the active threads of a warp, at once |
+//! | beyond [`MAX_WORDS`] words of bits or [`MAX_NUMBERS`] registers | one atomic addition for the active threads of a warp, at once |
+//!
+//! All blocks are counted at once in a function that sets its number of registers (`setmaxnreg`), and in one with so many
+//! exits and blocks that its flushes would be long.
 //!
 //! Registers have 64 bits, because a thread may run a loop more than 2^32 times. Counts wait in them until the call of the
 //! function ends.
@@ -18,6 +21,8 @@ use crate::format::ptx::statements::{Flow, Instruction, Statement, StatementKind
 pub(super) const MAX_WORDS: usize = 16;
 /// The most registers for blocks in loops.
 pub(super) const MAX_NUMBERS: usize = 32;
+/// The most counts that all flushes of a function bring to memory.
+const MAX_FLUSHED: usize = 1 << 16;
 /// The blocks of a word.
 pub(super) const WORD: usize = 32;
 
@@ -52,12 +57,14 @@ pub(super) struct Plan<'text> {
     /// The number of registers.
     pub(super) numbers: usize,
     pub(super) exits: Vec<Exit<'text>>,
+    /// The numbers of statements that call a function that may end the threads.
+    pub(super) calls: Vec<usize>,
     /// The exit that threads take at the end of the body. `None` if none gets there.
     pub(super) end: Option<usize>,
 }
 
 impl<'text> Plan<'text> {
-    pub(super) fn of(function: &Function<'text>) -> Self {
+    pub(super) fn of(function: &Function<'text>, ending: &HashSet<&str>) -> Self {
         let ways = ways(function);
         let numbers = ways.iter().filter(|it| matches!(it, Way::Number(_)));
         let last_bit = ways.iter().rposition(|it| *it == Way::Bit);
@@ -66,9 +73,21 @@ impl<'text> Plan<'text> {
             numbers: numbers.count(),
             ways,
             exits: Vec::new(),
+            calls: Vec::new(),
             end: None,
         };
         plan.find_exits(function);
+        let calls = instructions(function).filter(|(_, _, it)| match it.flow {
+            Flow::Call { callee } => may_end(ending, callee),
+            _ => false,
+        });
+        plan.calls = calls.map(|(number, _, _)| number).collect();
+        let waiting = plan.ways.iter().filter(|it| **it != Way::Direct).count();
+        let flushes = plan.exits.len() + plan.calls.len();
+        if waiting.saturating_mul(flushes) > MAX_FLUSHED {
+            plan.ways.fill(Way::Direct);
+            (plan.words, plan.numbers) = (0, 0);
+        }
         plan
     }
 
@@ -123,10 +142,10 @@ impl<'text> Plan<'text> {
         block: Option<usize>,
         opcode: &'text str,
     ) {
-        let shared = self.exits.iter_mut().find(|it| it.opcode == opcode);
-        match shared {
-            Some(exit) if !is_apart => exit.from.push(number),
-            _ => self.exits.push(Exit {
+        let mut exits = self.exits.iter_mut().filter(|_| !is_apart);
+        match exits.find(|it| it.opcode == opcode) {
+            Some(exit) => exit.from.push(number),
+            None => self.exits.push(Exit {
                 from: vec![number],
                 block,
                 opcode,
@@ -244,6 +263,6 @@ pub(super) fn ending<'text>(functions: &[Function<'text>]) -> HashSet<&'text str
 }
 
 /// Returns whether a call may end its threads. A register may be any of the functions.
-pub(super) fn may_end(ending: &HashSet<&str>, callee: &str) -> bool {
+fn may_end(ending: &HashSet<&str>, callee: &str) -> bool {
     ending.contains(callee) || callee.starts_with('%') && !ending.is_empty()
 }

@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use common::{rocov, stderr};
 
 /// Command lines in a directory with the files that [`files`] makes.
-const SLIPS: [&str; 27] = [
+const SLIPS: [&str; 29] = [
     "report nowhere",
     "report notes.txt",
     "report notes.txt/data",
@@ -34,6 +34,8 @@ const SLIPS: [&str; 27] = [
     "flags --clang notes.txt",
     "flags --clang ./notes.txt",
     "flags --clang true",
+    "run --trace -- true",
+    "run --trace --gpu model --drain llvm -- true",
     "run -- no-such-program",
     "run -- ./no-such-program",
     "run -- in-the-directory",

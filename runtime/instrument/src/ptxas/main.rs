@@ -24,7 +24,9 @@ fn main() -> ExitCode {
     let mut arguments = env::args_os();
     let own = arguments.next().map(PathBuf::from).unwrap_or_default();
     let arguments: Vec<OsString> = arguments.collect();
-    let is_for_blackwell = own.file_name().is_some_and(|name| name == "ptxas-blackwell");
+    let is_for_blackwell = own
+        .file_name()
+        .is_some_and(|name| name == "ptxas-blackwell");
     let Some(real) = real(is_for_blackwell) else {
         eprintln!("rocov: Triton's ptxas is not found: set ROCOV_PTXAS to its path");
         return ExitCode::FAILURE;
@@ -40,7 +42,10 @@ fn main() -> ExitCode {
         Err(reason) => eprintln!("rocov: this PTX has no counters: {reason}"),
     }
     let error = Command::new(&real).args(&arguments).exec();
-    eprintln!("rocov: cannot run {}: {error}: set ROCOV_PTXAS to another", real.display());
+    eprintln!(
+        "rocov: cannot run {}: {error}: set ROCOV_PTXAS to another",
+        real.display()
+    );
     ExitCode::FAILURE
 }
 
@@ -51,13 +56,18 @@ fn real(is_for_blackwell: bool) -> Option<PathBuf> {
         false => ("ROCOV_PTXAS", "ptxas"),
     };
     let named = env::var_os(variable).filter(|value| !value.is_empty());
-    named.map(PathBuf::from).or_else(|| of_caller(name)).or_else(|| on_path(name))
+    named
+        .map(PathBuf::from)
+        .or_else(|| of_caller(name))
+        .or_else(|| on_path(name))
 }
 
 /// The assembler in the package of Triton whose library the calling process has mapped.
 fn of_caller(name: &str) -> Option<PathBuf> {
     let maps = fs::read_to_string(format!("/proc/{}/maps", parent_id())).ok()?;
-    let libraries = maps.lines().filter_map(|line| line.find('/').map(|at| Path::new(&line[at..])));
+    let libraries = maps
+        .lines()
+        .filter_map(|line| line.find('/').map(|at| Path::new(&line[at..])));
     let mut libraries = libraries.filter(|path| {
         let file = path.file_name().unwrap_or_default().to_string_lossy();
         file.starts_with("libtriton") && file.contains(".so")
@@ -82,8 +92,12 @@ fn on_path(name: &str) -> Option<PathBuf> {
 fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, String> {
     let is_ptx = |it: &&OsString| Path::new(it).extension().is_some_and(|it| it == "ptx");
     let after = |name: &str| arguments.iter().skip_while(move |it| *it != name).nth(1);
-    let cache = env::var_os(CACHE).map(PathBuf::from).filter(|it| it.is_absolute());
-    let (Some(input), Some(output), Some(cache)) = (arguments.iter().find(is_ptx), after("-o"), cache) else {
+    let cache = env::var_os(CACHE)
+        .map(PathBuf::from)
+        .filter(|it| it.is_absolute());
+    let (Some(input), Some(output), Some(cache)) =
+        (arguments.iter().find(is_ptx), after("-o"), cache)
+    else {
         return Ok(None);
     };
     let failed = |error: &dyn std::fmt::Display| error.to_string();
@@ -101,7 +115,9 @@ fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, String
     let changed = ptx::instrument(&module, &choices).map_err(|error| failed(&error))?;
     let place = Path::new(input).with_extension("rocov.ptx");
     fs::write(&place, changed).map_err(|error| failed(&error))?;
-    let with_place = arguments.iter().map(|it| if it == input { place.as_os_str() } else { it });
+    let with_place = arguments
+        .iter()
+        .map(|it| if it == input { place.as_os_str() } else { it });
     let with_place: Vec<&OsStr> = with_place.collect();
     let done = assembled(real, &with_place);
     let _ = fs::remove_file(&place);

@@ -12,6 +12,7 @@ use crate::execute::{GridBarriers, Operation, Simd, Step, resolve};
 use crate::isa::{Instruction, decode};
 use crate::memory::View;
 use crate::target::Target;
+use crate::trace::{Tally, Trace};
 use crate::workgroup::Workgroup;
 
 /// Instructions per page of the index: 4 KiB of code.
@@ -48,6 +49,8 @@ pub(crate) struct Decoder {
     /// The page that was used last: its number and its place in `pages`.
     current: Option<(u64, usize)>,
     dispatch: u64,
+    /// The executions of each entry, if the dispatch is traced.
+    tally: Option<Tally>,
 }
 
 struct Entry {
@@ -107,8 +110,8 @@ impl Code {
     }
 
     /// Starts a dispatch on at most `threads` threads: memory may have changed since the last one.
-    /// Returns what each thread keeps.
-    pub(crate) fn begin_dispatch(&mut self, threads: usize) -> &mut [Core] {
+    /// Counts executions if it `is_traced`. Returns what each thread keeps.
+    pub(crate) fn begin_dispatch(&mut self, threads: usize, is_traced: bool) -> &mut [Core] {
         self.dispatch += 1;
         let (target, simd) = (self.target, self.simd);
         while self.cores.len() < threads {
@@ -118,7 +121,7 @@ impl Code {
             });
         }
         for core in &mut self.cores {
-            core.decoder.begin_dispatch(self.dispatch);
+            core.decoder.begin_dispatch(self.dispatch, is_traced);
         }
         &mut self.cores[..threads]
     }
@@ -142,14 +145,32 @@ impl Decoder {
             page_by_number: HashMap::new(),
             current: None,
             dispatch: 0,
+            tally: None,
         }
     }
 
-    fn begin_dispatch(&mut self, dispatch: u64) {
+    fn begin_dispatch(&mut self, dispatch: u64, is_traced: bool) {
         if self.entries.len() > LIMIT {
             *self = Self::new(self.target, self.simd);
         }
         self.dispatch = dispatch;
+        match &mut self.tally {
+            Some(tally) if is_traced => tally.begin(),
+            tally => *tally = is_traced.then(Tally::default),
+        }
+    }
+
+    /// The executions of this dispatch, if it is traced.
+    #[inline(always)]
+    pub(crate) fn tally(&mut self) -> Option<&mut Tally> {
+        self.tally.as_mut()
+    }
+
+    /// Moves the executions so far to `trace`.
+    pub(crate) fn flush(&mut self, trace: &Trace) {
+        if let Some(tally) = &mut self.tally {
+            tally.flush(trace);
+        }
     }
 
     fn mnemonics(&self) -> impl Iterator<Item = &'static str> {
@@ -232,6 +253,7 @@ impl Decoder {
         let index = self.pages[page][slot];
         if index != VACANT && self.entries[index as usize].words == words {
             self.entries[index as usize].verified = self.dispatch;
+            self.reach(pc, index);
             return Ok(index);
         }
         let instruction =
@@ -260,7 +282,14 @@ impl Decoder {
         });
         let index = (self.entries.len() - 1) as u32;
         self.pages[page][slot] = index;
+        self.reach(pc, index);
         Ok(index)
+    }
+
+    fn reach(&mut self, pc: u64, index: u32) {
+        if let Some(tally) = &mut self.tally {
+            tally.reach(pc, index);
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::memory::{AddressSpace, View};
 use crate::packet::DispatchPacket;
 use crate::schedule;
 use crate::target::Target;
+use crate::trace::Trace;
 use crate::warning::{BeyondLds, LdsMistake, Stuck};
 use crate::wave::{Apertures, LANES, Mode, State, Wave, Words};
 use crate::workers::Workers;
@@ -60,6 +61,8 @@ pub struct DispatchContext<'a> {
     pub clock: &'a (dyn Fn() -> u64 + Sync),
     /// The files of code objects, in which the interpreter looks for source lines.
     pub files: &'a dyn Files,
+    /// The place for the executions of each instruction, if they are to be counted.
+    pub trace: Option<&'a Trace>,
     /// The threads that run the workgroups. The other functions here are called on these threads.
     pub workers: &'a dyn Workers,
     /// The interpreter polls this: true ends the dispatch with [`DispatchError::Cancelled`].

@@ -6,7 +6,7 @@
 //! - [`dispatch`](fn@dispatch) runs one AQL kernel dispatch packet: [`packet`] is its geometry,
 //!   `compute_units` places waves on the GPU, `schedule` gives workgroups to threads (`workers`),
 //!   `workgroup` runs waves between barriers, `wave` holds registers, `code` caches decoded
-//!   instructions.
+//!   instructions, `trace` counts their executions if the owner asks for it.
 //! - `isa` turns bytes into instructions; its opcode tables are generated from LLVM.
 //! - `execute` holds the semantics of instructions, a module per family. Its tables list the
 //!   modelled instructions. Any other instruction ends the dispatch with an error that names it.
@@ -29,6 +29,7 @@ mod program;
 mod registers;
 mod schedule;
 mod target;
+mod trace;
 mod warning;
 mod wave;
 mod workers;
@@ -44,6 +45,7 @@ pub use listing::Listed;
 pub use packet::DispatchPacket;
 pub use program::{Argument, Launch, LaunchError, Program};
 pub use target::{Target, UnknownTarget};
+pub use trace::{Executed, Trace};
 pub use warning::{BeyondLds, LdsMistake, Stuck};
 pub use workers::{ScopedWorkers, Workers};
 

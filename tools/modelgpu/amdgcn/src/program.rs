@@ -16,6 +16,7 @@ use crate::isa::decode;
 use crate::listing::Listed;
 use crate::memory::{Arena, View};
 use crate::packet::DispatchPacket;
+use crate::trace::Trace;
 use crate::warning::{BeyondLds, LdsMistake, Stuck};
 use crate::workers::ScopedWorkers;
 
@@ -34,6 +35,7 @@ pub struct Program {
     watches_lds: bool,
     mistakes: Vec<LdsMistake>,
     stuck: Vec<Stuck>,
+    trace: Option<Trace>,
     interrupts: Vec<u32>,
     launches: u64,
     threads: usize,
@@ -143,6 +145,7 @@ impl Program {
             watches_lds: false,
             mistakes: Vec::new(),
             stuck: Vec::new(),
+            trace: None,
             interrupts: Vec::new(),
             launches: 0,
             threads: 1,
@@ -188,6 +191,16 @@ impl Program {
     /// Looks for mistakes with LDS from now on.
     pub fn watch_lds(&mut self) {
         self.watches_lds = true;
+    }
+
+    /// Counts the executions of each instruction from now on.
+    pub fn start_trace(&mut self) {
+        self.trace = Some(Trace::default());
+    }
+
+    /// The counts since [`Self::start_trace`].
+    pub fn trace(&self) -> Option<&Trace> {
+        self.trace.as_ref()
     }
 
     /// The mistakes with LDS so far.
@@ -274,6 +287,7 @@ impl Program {
             // Each look takes a tick, so that results repeat.
             clock: &|| ticks.fetch_add(1, Ordering::Relaxed),
             files: &self.file,
+            trace: self.trace.as_ref(),
             workers: &ScopedWorkers {
                 threads: self.threads,
                 alone: 0,

@@ -25,6 +25,9 @@ use crate::workgroup::{Interruption, Progress, Workgroup};
 /// The most waves that a thread keeps between dispatches. Each has up to 140 KiB.
 const KEPT_WAVES: usize = 64;
 
+/// Instructions of a thread after which it hands over its counts. A dump of a kernel that runs for long sees them.
+const FLUSH: u64 = 1 << 20;
+
 /// The state that the threads of a dispatch share.
 struct Shared<'a> {
     dispatch: &'a Dispatch<'a>,
@@ -92,7 +95,7 @@ pub(crate) fn run(
     };
     let threads = shared.workgroups.min(workers.count() as u64).max(1) as usize;
     let parts: Vec<_> = code
-        .begin_dispatch(threads)
+        .begin_dispatch(threads, dispatch.context.trace.is_some())
         .iter_mut()
         .map(|core| Mutex::new(Worker::new(core)))
         .collect();
@@ -196,9 +199,14 @@ impl<'a> Worker<'a> {
             target: dispatch.target,
             instructions: self.statistics.instructions,
         };
+        let mut flushed = surroundings.instructions;
         let ended = loop {
             if surroundings.instructions >= limit {
                 break false;
+            }
+            if surroundings.instructions - flushed >= FLUSH {
+                flushed = surroundings.instructions;
+                self.flush(shared);
             }
             let Some(mut workgroup) = self.take(shared) else {
                 break true;
@@ -236,7 +244,15 @@ impl<'a> Worker<'a> {
             }
         };
         self.statistics.instructions = surroundings.instructions;
+        self.flush(shared);
         ended
+    }
+
+    /// Hands over the counts of a traced dispatch.
+    fn flush(&mut self, shared: &Shared<'_>) {
+        if let Some(trace) = shared.dispatch.context.trace {
+            self.core.decoder.flush(trace);
+        }
     }
 
     /// The workgroup that has its turn: a new one, or the one that has waited longest.

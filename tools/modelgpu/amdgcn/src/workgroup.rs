@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::code::Decoder;
 use crate::error::Fault;
 use crate::execute::{LdsWatch, Surroundings, execute};
+use crate::trace::ActiveLanes;
 use crate::wave::{State, Wave, Words};
 
 /// Instructions that a wave executes before the next one has its turn. The number is small, so that
@@ -74,6 +75,10 @@ impl Workgroup {
         cancelled: &[&AtomicBool],
     ) -> Result<Progress, Interruption> {
         let first = surroundings.instructions;
+        let take_turn = match code.tally() {
+            Some(_) => take_turn::<true>,
+            None => take_turn::<false>,
+        };
         loop {
             let mut waits = false;
             for (number, wave) in self.waves.iter_mut().enumerate() {
@@ -118,14 +123,15 @@ impl Workgroup {
 }
 
 /// Executes until the turn is over, or until the wave waits or ends. Returns whether the wave seems to
-/// wait for another workgroup.
-fn take_turn(
+/// wait for another workgroup. Counts the executions if the dispatch is `TRACED`.
+fn take_turn<const TRACED: bool>(
     wave: &mut Wave,
     code: &mut Decoder,
     surroundings: &mut Surroundings<'_>,
 ) -> Result<bool, (u64, Fault)> {
     let mut poll = Poll::default();
     let mut fetched = None;
+    let mut active = ActiveLanes::default();
     for _ in 0..TURN {
         if wave.state != State::Running {
             break;
@@ -139,6 +145,10 @@ fn take_turn(
             _ => code.fetch(pc, &mut surroundings.memory),
         }
         .map_err(|fault| (pc, fault))?;
+        let lanes = if TRACED { active.of(wave.exec()) } else { 0 };
+        if let (true, Some(tally)) = (TRACED, code.tally()) {
+            tally.count(index, lanes);
+        }
         let decoded = code.at(index);
         let next = pc.wrapping_add(decoded.instruction.size.into());
         fetched = Some((index, next));
@@ -152,6 +162,9 @@ fn take_turn(
             surroundings.instructions -= 1;
             wave.pc = pc;
             let mnemonic = instruction.mnemonic;
+            if let (true, Some(tally)) = (TRACED, code.tally()) {
+                tally.take_back(index, lanes);
+            }
             return Err((
                 pc,
                 Fault::Unmodelled {

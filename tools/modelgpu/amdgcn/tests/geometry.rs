@@ -203,6 +203,7 @@ fn run_entry_point(
         interrupt: &|data| panic!("an interrupt with {data}"),
         clock: &|| 0,
         files: &NoFiles,
+        trace: None,
         workers: &ScopedWorkers {
             threads: 1,
             alone: 0,

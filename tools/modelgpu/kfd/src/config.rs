@@ -8,6 +8,7 @@
 //! | `ROCOV_MODELGPU_VRAM_MIB` | device memory of each GPU in MiB | 16384 |
 //! | `ROCOV_MODELGPU_LOG` | `FILE[:LEVEL]`, or `2` for standard error; level 1 or 2 | no log |
 //! | `ROCOV_MODELGPU_INSTRUCTIONS` | a file, or `2` for standard error: executed instructions by kernel | none |
+//! | `ROCOV_MODELGPU_TRACE` | `0`, `1`: counts the executions of each instruction, for librocov | `0` |
 //! | `ROCOV_MODELGPU_THREADS` | the most threads that run a dispatch, 1 to 1024 | the processors that the process may use |
 //! | `ROCOV_MODELGPU_TMP` | where the generated sysfs tree lies | `$TMPDIR`, then `/tmp` |
 //!
@@ -76,6 +77,8 @@ pub(crate) struct Config {
     pub(crate) log: Option<LogConfig>,
     /// The place for the executed instructions of each kernel.
     pub(crate) instructions: Option<Destination>,
+    /// True if the executions of each instruction are counted.
+    pub(crate) traces: bool,
 }
 
 /// A variable with a value that the model cannot use.
@@ -234,6 +237,16 @@ impl Config {
             )?,
             instructions: text("ROCOV_MODELGPU_INSTRUCTIONS")?
                 .map(|value| parse_destination(&value)),
+            traces: parsed(
+                "ROCOV_MODELGPU_TRACE",
+                text("ROCOV_MODELGPU_TRACE")?,
+                false,
+                |value| match value {
+                    "0" => Ok(false),
+                    "1" => Ok(true),
+                    _ => Err(Problem::NotOneOf("0, 1")),
+                },
+            )?,
         }))
     }
 }

@@ -53,6 +53,7 @@ fn defaults() {
     assert_eq!(config.tmp, PathBuf::from("/tmp"));
     assert_eq!(config.log, None);
     assert_eq!(config.instructions, None);
+    assert!(!config.traces);
     assert!(!config.xgmi);
 }
 
@@ -82,7 +83,7 @@ fn documented_defaults_are_in_force() {
         );
         compared += 1;
     }
-    assert_eq!(compared, 3, "the rows with a default value");
+    assert_eq!(compared, 4, "the rows with a default value");
 }
 
 #[test]
@@ -95,6 +96,7 @@ fn companions() {
         ("ROCOV_MODELGPU_THREADS", "3"),
         ("ROCOV_MODELGPU_LOG", "a:b.log:2"),
         ("ROCOV_MODELGPU_INSTRUCTIONS", "a:1"),
+        ("ROCOV_MODELGPU_TRACE", "1"),
         ("TMPDIR", "/var/tmp"),
     ])
     .unwrap()
@@ -104,6 +106,7 @@ fn companions() {
     assert_eq!(config.vram_bytes, 64 << 20);
     assert_eq!(config.threads, 3);
     assert!(!config.watches_lds);
+    assert!(config.traces);
     assert_eq!(config.tmp, PathBuf::from("/var/tmp"));
     let file = Destination::File("a:1".into());
     assert_eq!(config.instructions, Some(file));

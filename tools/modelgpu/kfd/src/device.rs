@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use modelgpu_amdgcn::code_object::Files;
 use modelgpu_amdgcn::memory::AddressSpace;
-use modelgpu_amdgcn::{Code, Statistics, Target};
+use modelgpu_amdgcn::{Code, Statistics, Target, Trace};
 use modelgpu_queue::gpu::{Gpu, Launch};
 use modelgpu_queue::{DispatchThreads, Fault, kernel};
 
@@ -87,6 +87,10 @@ impl Gpu for Device {
             instructions.add(self.target.name(), symbol, done);
         }
         Ok(done)
+    }
+
+    fn trace(&self) -> Option<&Trace> {
+        self.model.trace.as_ref()
     }
 
     fn watches_lds(&self) -> bool {

@@ -7,6 +7,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use modelgpu_amdgcn::Trace;
 use modelgpu_queue::Processor;
 
 use crate::config::{Config, MAX_GPUS};
@@ -62,6 +63,8 @@ pub(crate) struct Model {
     pub(crate) log: Log,
     /// `None` unless the user asks for the counts.
     pub(crate) instructions: Option<Instructions>,
+    /// The executions of each instruction. `None` unless the user asks for them.
+    pub(crate) trace: Option<Trace>,
     tree: Tree,
     kfd: Node,
     render: Vec<Node>,
@@ -131,6 +134,7 @@ impl Model {
             events: Events::new(),
             log: Log::open(config.log.as_ref()),
             instructions: config.instructions.as_ref().and_then(Instructions::open),
+            trace: config.traces.then(Trace::default),
             tree,
             kfd: node("kfd", DOORBELL_STRIDE * MAX_GPUS as u64)?,
             render: (0..count)

@@ -3,9 +3,9 @@
 use std::fmt::Arguments;
 use std::sync::atomic::AtomicBool;
 
-use modelgpu_amdgcn::Statistics;
 use modelgpu_amdgcn::code_object::Files;
 use modelgpu_amdgcn::memory::AddressSpace;
+use modelgpu_amdgcn::{Statistics, Trace};
 
 use crate::fault::Fault;
 
@@ -32,6 +32,11 @@ pub trait Gpu: Send + Sync {
     /// # Errors
     /// Fails if the kernel cannot start, or fails while it runs.
     fn run_kernel(&self, launch: &Launch<'_>) -> Result<Statistics, Fault>;
+
+    /// The place for the executions of each instruction. `None` if they are not counted.
+    fn trace(&self) -> Option<&Trace> {
+        None
+    }
 
     /// Returns whether the user asks for mistakes with LDS.
     fn watches_lds(&self) -> bool;

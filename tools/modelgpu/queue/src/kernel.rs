@@ -74,6 +74,7 @@ pub fn run(
         interrupt: &|data| gpu.interrupt(data as u8),
         clock: &|| gpu.clock(),
         files: gpu.files(),
+        trace: gpu.trace(),
         workers: &threads,
         cancelled: launch.cancelled,
     };

@@ -23,6 +23,9 @@ use crate::sigmask;
 /// Bytes of stack, as in the standard library's threads.
 const STACK: usize = 2 << 20;
 
+/// Nanoseconds by which the system may make a sleep longer.
+const SLACK: libc::c_ulong = 1000;
+
 /// A running thread that somebody must join.
 pub(crate) struct Thread(libc::pthread_t);
 
@@ -130,6 +133,9 @@ pub fn run_within(limit: Duration, work: impl FnOnce() + Send + 'static) {
 }
 
 extern "C" fn run(work: *mut c_void) -> *mut c_void {
+    // The queues look at memory every few microseconds. By default, the system makes each of these sleeps 50
+    // microseconds longer. SAFETY: the call changes only this thread's slack, and a failure does no harm.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, SLACK) };
     // SAFETY: `Thread::start` made the box for this thread.
     let work = unsafe { Box::from_raw(work.cast::<Work>()) };
     // A panic has printed its message on standard error; it must not cross into the C library.

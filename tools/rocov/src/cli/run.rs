@@ -36,6 +36,13 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "GPU")]
     pub(crate) gpu: Option<ModelGpus>,
 
+    /// Count each instruction that the modelled GPU executes, also in code without counters
+    ///
+    /// Any HIP program will do, as it is: with -g or -gline-tables-only, `rocov report` shows its lines, and
+    /// else its kernels. Needs --gpu.
+    #[arg(long)]
+    pub(crate) trace: bool,
+
     /// The directory for the profiles [default: rocov-data, or that of LLVM_PROFILE_FILE]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,

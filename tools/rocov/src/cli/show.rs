@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Describe files: their kind, contents and damage
+/// Describe files: their kind, contents and damage; or the instructions of a function that ran
 ///
 /// A file can be any file of the data directory: raw profiles of all versions, registries
 /// (.kernels.json), sections of an unknown raw version (.sections), device ELFs. Or any file that holds
@@ -17,4 +17,11 @@ pub(crate) struct ShowArguments {
     /// Raw profiles, registries, saved sections, device ELFs, programs, libraries, bundles
     #[arg(value_name = "FILE", required = true, num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
+
+    /// Print the instructions of a kernel or function, with the waves and lanes that executed each: FILE is a data
+    /// directory of `rocov run --trace`
+    ///
+    /// The name is the mangled one, or the demangled one with or without its parameters. llvm-objdump disassembles.
+    #[arg(long, value_name = "FUNCTION")]
+    pub(crate) disassemble: Option<String>,
 }

@@ -35,6 +35,7 @@ const PROFILE_VARIABLE: &str = "LLVM_PROFILE_FILE";
 /// The data directory: other files lie there too, beside the folder of profiles.
 const DATA_VARIABLE: &str = "ROCOV_DATA";
 const MODEL_VARIABLE: &str = "ROCOV_MODELGPU";
+const TRACE_VARIABLE: &str = "ROCOV_MODELGPU_TRACE";
 const VERBOSE_VARIABLE: &str = "ROCOV_VERBOSE";
 const LABEL_VARIABLE: &str = "ROCOV_LABEL";
 const EVERY_VARIABLE: &str = "ROCOV_SNAPSHOT_EVERY";
@@ -137,6 +138,10 @@ impl Environment {
             // First, so that its file functions are in place before any constructor runs.
             preloaded.push(installed::find(installed::MODEL_GPU)?);
             variables.push((MODEL_VARIABLE, gpus.to_string().into()));
+        }
+        if arguments.trace {
+            check_trace(arguments)?;
+            variables.push((TRACE_VARIABLE, "1".into()));
         }
         let drain = installed::find(installed::DRAIN)?;
         // If the program uses CUDA with another tool, librocov prints a line.
@@ -277,6 +282,26 @@ fn for_triton() -> Result<Vec<(&'static str, OsString)>> {
         variables.push((variable, path.into()));
     }
     Ok(variables)
+}
+
+/// Checks that something counts the executed instructions, and that rocov drains them.
+fn check_trace(arguments: &RunArguments) -> Result<()> {
+    let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+    if arguments.gpu.is_none() && !is_set(MODEL_VARIABLE) {
+        bail!(
+            "--trace counts what the modelled GPU executes, and this run has none: give --gpu model too"
+        );
+    }
+    let is_of_llvm = match arguments.drain {
+        Some(drainer) => drainer == Drainer::Llvm,
+        None => env::var_os(DRAIN_VARIABLE).is_some_and(|value| value == "llvm"),
+    };
+    if is_of_llvm {
+        bail!(
+            "--trace needs rocov's drain, and LLVM's is chosen: leave out --drain llvm or {DRAIN_VARIABLE}=llvm"
+        );
+    }
+    Ok(())
 }
 
 /// The tool that `variable` has the CUDA driver or NVTX load, if that is not librocov. It keeps its place.

@@ -10,7 +10,6 @@ use foldhash::fast::RandomState;
 use super::figures::Figures;
 use super::function::{Kind, Place, Span};
 use super::line_tests::{ColumnTests, LineTests};
-use super::segments::lines;
 use super::view::{Column, View};
 
 /// A component, or a test.
@@ -198,7 +197,7 @@ impl Covered {
 
 impl CoveredFile {
     fn of(column: &Column, path: &str) -> Self {
-        let lines = lines(&column.segments(path)).into_iter();
+        let lines = column.lines(path, &column.segments(path)).into_iter();
         let ran = lines.filter(|(_, count)| *count > 0);
         let mut file = Self {
             lines: ran.map(|(line, _)| line).collect(),

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use rocov::format::codeobject::CodeObject;
+use rocov::format::ptx::{Module, modules};
 
+use super::activity::Activities;
 use super::evaluate::ObjectIndex;
 use super::folded::{Folded, with_everything_run};
 use super::hiprtc::Texts;
@@ -18,8 +20,9 @@ use super::llvm_cov::export;
 use super::model::{Record, SharedFunctions, Side, Source};
 use super::uniformity;
 use crate::llvm::{LlvmTools, Tools};
+use crate::profdata::kinds::is_elf;
 use crate::profdata::uniformity::UniformityProfiles;
-use crate::profdata::{BinaryCounts, ProfileCounts};
+use crate::profdata::{BinaryCounts, CountKinds, ProfileCounts};
 use crate::support::demangle::shown;
 use crate::support::{mmap, parallel, temporary};
 use crate::system::command;
@@ -41,6 +44,8 @@ pub(crate) struct CountedBinary {
     /// The files with the coverage mapping: a device ELF, or programs and libraries of the host.
     pub(crate) objects: Vec<PathBuf>,
     pub(crate) counts: BinaryCounts,
+    /// The kinds of counts that are reported.
+    pub(crate) kinds: CountKinds,
     /// The profiles of its uniformity, if the report has it.
     pub(crate) uniformity: Option<Arc<UniformityProfiles>>,
 }
@@ -72,6 +77,9 @@ pub(crate) fn collect(
     };
     let read = |input: &CountedBinary| {
         let (mut source, warnings) = read(input, installed)?;
+        let activities = source.activities.into_iter();
+        let activities = activities.map(|(path, lines)| (place(&path).into(), lines));
+        source.activities = activities.collect();
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let functions = source.records.iter_mut().map(|it| &mut it.function);
         shared.share(functions, &place);
@@ -93,8 +101,15 @@ fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Str
     let ObjectCoverage {
         records,
         texts,
+        activities,
         mut warnings,
-    } = read_objects(&input.objects, &input.counts, uniformity, installed)?;
+    } = read_objects(
+        &input.objects,
+        &input.kinds,
+        &input.counts,
+        uniformity,
+        installed,
+    )?;
     let mut source = Source {
         side: input.side,
         arch: input.arch.clone(),
@@ -104,6 +119,8 @@ fn read(input: &CountedBinary, installed: &LlvmTools) -> Result<(Source, Vec<Str
         compiler: None,
         records,
         texts,
+        activities,
+        kinds: input.kinds.clone(),
     };
     if let Side::Device = input.side {
         match described(&input.objects) {
@@ -124,6 +141,7 @@ pub(super) struct ObjectCoverage {
     pub(super) records: Vec<Record>,
     /// The texts of the sources that hipRTC compiled.
     texts: Texts,
+    activities: Activities,
     warnings: Vec<String>,
 }
 
@@ -134,6 +152,7 @@ pub(super) struct ObjectCoverage {
 /// Fails if an object or its counts cannot be read, or if llvm-cov fails.
 pub(super) fn read_objects(
     objects: &[PathBuf],
+    kinds: &CountKinds,
     counts: &BinaryCounts,
     uniformity: Option<&UniformityProfiles>,
     installed: &LlvmTools,
@@ -145,17 +164,19 @@ pub(super) fn read_objects(
             return Ok(ObjectCoverage {
                 records,
                 texts: Texts::new(),
+                activities: Activities::new(),
                 warnings,
             });
         }
     };
-    let index = ObjectIndex::read(objects)?;
+    let index = ObjectIndex::read(objects, kinds)?;
     let (mut records, warnings) = evaluated(&index, counts)?;
     if let Some(profiles) = uniformity {
         uniformity::add(&mut records, profiles, &index)?;
     }
     Ok(ObjectCoverage {
         records,
+        activities: index.activities(counts),
         texts: index.into_texts(),
         warnings,
     })
@@ -268,11 +289,25 @@ fn described(elfs: &[PathBuf]) -> Result<(Vec<String>, Option<String>)> {
     let (mut kernels, mut compiler) = (Vec::new(), None);
     for elf in elfs {
         let contents = mmap::map(elf)?;
+        if !is_elf(&contents) {
+            kernels.extend(kernels_of_ptx(&contents));
+            continue;
+        }
         let object = CodeObject::parse(&*contents)?;
         kernels.extend(object.kernels()?.into_iter().map(|kernel| kernel.name));
         compiler = compiler.or_else(|| object.compiler());
     }
     Ok((kernels, compiler))
+}
+
+/// The names of the kernels in PTX; none if rocov cannot read it.
+fn kernels_of_ptx(text: &[u8]) -> Vec<String> {
+    let texts = str::from_utf8(text).map(modules).unwrap_or_default();
+    let all = texts.into_iter().filter_map(|text| Module::parse(text).ok());
+    let all: Vec<Module<'_>> = all.collect();
+    let functions = all.iter().flat_map(|module| &module.functions);
+    let kernels = functions.filter(|function| function.is_kernel);
+    kernels.map(|kernel| kernel.symbol.to_owned()).collect()
 }
 
 #[cfg(test)]

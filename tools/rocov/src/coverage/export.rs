@@ -219,6 +219,7 @@ fn convert(exported: Exported) -> Result<Record, String> {
         regions: Vec::with_capacity(exported.regions.len()),
         branches: Vec::with_capacity(exported.branches.len()),
         decisions: Vec::new(),
+        line_table: None,
     };
     let files = function.filenames.len();
     let location = |lines: (u32, u32, u32, u32), file: u32, expanded: u32| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::function::{Place, Span};
+use super::function::{Kind, Place, Span};
 use super::model::Record;
 use super::segments::{CountedRegion, Segment, lines, missed, segments};
 use super::uniformity::Uniformity;
@@ -72,7 +72,7 @@ impl View {
         for (index, column) in self.columns.iter().enumerate() {
             let segments = column.segments(path);
             missed_spans.push(missed(&segments));
-            for (line, count) in lines(&segments) {
+            for (line, count) in column.lines(path, &segments) {
                 by_line.entry(line).or_insert_with(|| vec![None; width])[index] = Some(count);
             }
             for record in column.defined_in(path) {
@@ -137,9 +137,58 @@ impl Column {
         segments(regions)
     }
 
+    /// The segments of a file for programs that only know regions: a line of a line table is a region of one column.
+    pub(crate) fn segments_with_listed(&self, path: &str) -> Vec<Segment> {
+        let listed = self.listed_lines(path);
+        if listed.is_empty() {
+            return self.segments(path);
+        }
+        let all: BTreeMap<u32, u64> = self.lines(path, &self.segments(path)).into_iter().collect();
+        let place = |line, column| Place { line, column };
+        let listed = listed.into_keys().map(|line| CountedRegion {
+            span: Span {
+                start: place(line, 1),
+                end: place(line, 2),
+            },
+            kind: Kind::Code,
+            count: all.get(&line).copied().unwrap_or_default(),
+            uniformity: Uniformity::default(),
+        });
+        segments(self.regions(path).into_iter().chain(listed).collect())
+    }
+
     /// The segments of a file with their uniformity.
     pub(super) fn segments_with_uniformity(&self, path: &str) -> Vec<Segment> {
         segments(self.regions(path))
+    }
+
+    /// The lines of a file that have code, with their counts; in order. The file has these `segments`. Counts of
+    /// line tables are added to those of coverage mappings.
+    pub(crate) fn lines(&self, path: &str, segments: &[Segment]) -> Vec<(u32, u64)> {
+        let mapped = lines(segments);
+        let listed = self.listed_lines(path);
+        if listed.is_empty() {
+            return mapped;
+        }
+        let mut all: BTreeMap<u32, u64> = mapped.into_iter().collect();
+        for (line, count) in listed {
+            let sum = all.entry(line).or_default();
+            *sum = sum.saturating_add(count);
+        }
+        all.into_iter().collect()
+    }
+
+    /// The lines of a file that line tables have, with their counts.
+    pub(crate) fn listed_lines(&self, path: &str) -> BTreeMap<u32, u64> {
+        let mut lines: BTreeMap<u32, u64> = BTreeMap::new();
+        for record in self.touching(path) {
+            let is_here = |file| &**record.function.path(file) == path;
+            for (line, count) in record.listed_lines(is_here) {
+                let sum = lines.entry(line).or_default();
+                *sum = sum.saturating_add(count);
+            }
+        }
+        lines
     }
 
     fn regions(&self, path: &str) -> Vec<CountedRegion> {
@@ -180,6 +229,25 @@ impl Record {
     pub(crate) fn segments(&self) -> Vec<Segment> {
         let main = self.function.main_file();
         segments(self.regions(|file| file == main).collect())
+    }
+
+    /// The lines of the file that the function is defined in, with their counts; in order. The function has these
+    /// `segments` there.
+    pub(crate) fn lines(&self, segments: &[Segment]) -> Vec<(u32, u64)> {
+        let main = self.function.main_file();
+        match self.function.line_table {
+            Some(_) => self.listed_lines(|file| file == main).collect(),
+            None => lines(segments),
+        }
+    }
+
+    /// The lines of its line table in the files that are wanted, with their counts; in order.
+    fn listed_lines(&self, is_wanted: impl Fn(u32) -> bool) -> impl Iterator<Item = (u32, u64)> {
+        let table = self.function.line_table.iter();
+        let lines = table.flat_map(|table| &table.lines);
+        let counted = lines.zip(&self.counts.lines);
+        let wanted = counted.filter(move |(line, _)| is_wanted(line.file));
+        wanted.map(|(line, counts)| (line.line, *counts))
     }
 
     /// The regions in the files that are wanted, with their counts.

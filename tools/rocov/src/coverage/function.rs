@@ -1,4 +1,4 @@
-//! A function as a code object's coverage mapping describes it, and its counts.
+//! A function as a code object's coverage mapping or line table describes it, and its counts.
 //!
 //! All code objects that have a function share its description. Counts are of one of them.
 
@@ -74,7 +74,27 @@ pub(crate) struct Decision {
     pub(crate) kind: u8,
 }
 
+/// The lines of a function of code that has a line table in place of a coverage mapping.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct LineTable {
+    /// The place that the function is declared at.
+    pub(crate) start: Place,
+    /// The lines with code, in order, each once.
+    pub(crate) lines: Vec<TableLine>,
+}
+
+/// A line of a line table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct TableLine {
+    /// Index into [`Function::filenames`].
+    pub(crate) file: u32,
+    /// The number of the line, from 1.
+    pub(crate) line: u32,
+}
+
 /// A function, without counts.
+///
+/// A line table describes lines. Regions, branches and decisions of its functions are not known.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Function {
     /// Mangled.
@@ -83,6 +103,8 @@ pub(crate) struct Function {
     pub(crate) regions: Vec<Region>,
     pub(crate) branches: Vec<Branch>,
     pub(crate) decisions: Vec<Decision>,
+    /// `None` if the function has a coverage mapping.
+    pub(crate) line_table: Option<LineTable>,
 }
 
 /// The key of a function, which is the same in several code objects, however each was compiled.
@@ -119,6 +141,9 @@ impl Function {
 
     /// The start of the function. Instances of one template start at the same place.
     pub(crate) fn start(&self) -> Place {
+        if let Some(table) = &self.line_table {
+            return table.start;
+        }
         let main = self.main_file();
         let is_in_main = |region: &&Region| region.location.file == main;
         let first = self.regions.iter().find(is_in_main);
@@ -129,8 +154,16 @@ impl Function {
             })
     }
 
-    /// The end of the function: the last place of its regions in the file that its first region is in.
+    /// The end of the function: the last place of its regions in the file that its first region is in, or its last
+    /// line.
     pub(crate) fn end(&self) -> Place {
+        if let Some(table) = &self.line_table {
+            let main = self.main_file();
+            let here = table.lines.iter().filter(|it| it.file == main);
+            let last = here.map(|it| it.line).max();
+            let line = last.unwrap_or(table.start.line).max(table.start.line);
+            return Place { line, column: 1 };
+        }
         let first = self.regions.first().map(|region| region.location.file);
         let regions = self.regions.iter().map(|region| region.location);
         let here = regions.filter(|location| Some(location.file) == first);
@@ -178,7 +211,7 @@ impl Function {
 /// The numbers of times that a branch was true and was false.
 pub(crate) type Sides = [u64; 2];
 
-/// The counts of a function, in the order of its regions, branches and decisions.
+/// The counts of a function, in the order of its regions, branches, decisions and lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// The number of entries of the function.
@@ -188,6 +221,8 @@ pub(crate) struct Counts {
     pub(crate) uniformity: Vec<Uniformity>,
     pub(crate) branches: Vec<Sides>,
     pub(crate) decisions: Vec<DecisionOutcome>,
+    /// The numbers of times that threads ran the lines of its line table.
+    pub(crate) lines: Vec<u64>,
 }
 
 impl Counts {
@@ -209,6 +244,9 @@ impl Counts {
         }
         for (sum, outcome) in self.decisions.iter_mut().zip(&other.decisions) {
             sum.add(outcome);
+        }
+        for (sum, count) in self.lines.iter_mut().zip(&other.lines) {
+            *sum = sum.saturating_add(*count);
         }
     }
 }

@@ -9,8 +9,6 @@ use std::collections::BTreeMap;
 use super::figures::{Figure, Figures};
 use super::function::{Kind, Location, Place, Span};
 use super::model::Record;
-use super::segments::{CountedRegion, lines, segments};
-use super::uniformity::Uniformity;
 
 /// The key of a region or branch of a function.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,7 +64,7 @@ impl FunctionCoverage {
         });
         Self {
             is_called: counts.calls > 0,
-            lines: ran(lines_of(record, main)).collect(),
+            lines: ran(record.lines(&record.segments())).collect(),
             regions,
             branches: branches.collect(),
             conditions: conditions.collect(),
@@ -104,7 +102,8 @@ impl FunctionCoverage {
             functions: called,
             instantiations: called,
             lines: Figure::of(
-                lines_of(record, main)
+                record
+                    .lines(&record.segments())
                     .into_iter()
                     .map(|(_, count)| count > 0),
             ),
@@ -125,19 +124,6 @@ impl FunctionCoverage {
             conditions: Figure::of(self.conditions.values().copied()),
         }
     }
-}
-
-/// The lines with code of a function whose main file is `main`, with their counts in it; in order.
-pub(super) fn lines_of(record: &Record, main: u32) -> Vec<(u32, u64)> {
-    let counted = record.function.regions.iter().zip(&record.counts.regions);
-    let in_main = counted.filter(|(region, _)| region.location.file == main);
-    let in_main = in_main.map(|(region, count)| CountedRegion {
-        span: region.location.span,
-        kind: region.kind,
-        count: *count,
-        uniformity: Uniformity::default(),
-    });
-    lines(&segments(in_main.collect()))
 }
 
 /// The lines, and whether they ran.

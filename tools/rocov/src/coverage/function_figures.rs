@@ -11,6 +11,7 @@ use super::function_coverage::FunctionCoverage;
 use super::llvm_cov::symbol;
 use crate::llvm::LlvmTools;
 use crate::profdata::BinaryCounts;
+use crate::profdata::kinds::kinds;
 
 /// The figures of a function that was compiled with coverage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +32,9 @@ pub(crate) fn functions(
     counts: &BinaryCounts,
     installed: &LlvmTools,
 ) -> Result<BTreeMap<String, FunctionFigures>> {
-    let records = read_objects(&[elf.to_path_buf()], counts, None, installed)?.records;
+    let objects = [elf.to_path_buf()];
+    let kinds = kinds(&objects, counts);
+    let records = read_objects(&objects, &kinds, counts, None, installed)?.records;
     let functions = records.iter().map(|record| {
         let function = FunctionFigures {
             count: record.counts.calls,

@@ -73,6 +73,11 @@ fn lines(function: &Function) -> HashMap<Arc<str>, RangeInclusive<u32>> {
         let known = lines.entry(path).or_insert(start..=end);
         *known = start.min(*known.start())..=end.max(*known.end());
     }
+    for listed in function.line_table.iter().flat_map(|it| &it.lines) {
+        let path = Arc::clone(function.path(listed.file));
+        let known = lines.entry(path).or_insert(listed.line..=listed.line);
+        *known = listed.line.min(*known.start())..=listed.line.max(*known.end());
+    }
     lines
 }
 
@@ -135,6 +140,7 @@ mod tests {
             regions: regions.collect(),
             branches: Vec::new(),
             decisions: Vec::new(),
+            line_table: None,
         })
     }
 

@@ -26,6 +26,8 @@ struct Least {
     what: &'static str,
     percent: f64,
     of: Of,
+    /// True if line tables do not tell it.
+    needs_regions: bool,
 }
 
 /// Selects the figure that a percentage is of.
@@ -54,14 +56,19 @@ impl Gates {
 
     /// The least percentages that are set.
     fn least(&self) -> impl Iterator<Item = Least> {
-        let all: [(_, _, Of); 4] = [
-            ("lines", self.lines, |it| it.lines),
-            ("functions", self.functions, |it| it.functions),
-            ("regions", self.regions, |it| it.regions),
-            ("branches", self.branches, |it| it.branches),
+        let all: [(_, _, Of, _); 4] = [
+            ("lines", self.lines, |it| it.lines, false),
+            ("functions", self.functions, |it| it.functions, false),
+            ("regions", self.regions, |it| it.regions, true),
+            ("branches", self.branches, |it| it.branches, true),
         ];
-        let set = |(what, percent, of): (_, Option<f64>, _)| {
-            percent.map(|percent| Least { what, percent, of })
+        let set = |(what, percent, of, needs_regions): (_, Option<f64>, _, _)| {
+            percent.map(|percent| Least {
+                what,
+                percent,
+                of,
+                needs_regions,
+            })
         };
         all.into_iter().filter_map(set)
     }
@@ -72,7 +79,20 @@ impl Gates {
         let changed = view.changed.as_ref().map(|changed| changed.totals(view));
         let mut broken = Vec::new();
         for (index, label) in view.labels("all").iter().enumerate() {
+            let mut columns = view.columns.iter();
+            let has_regions = match columns.nth(index) {
+                Some(column) => column.has_regions(),
+                None => view.has_regions(),
+            };
             for least in self.least() {
+                if !has_regions && least.needs_regions {
+                    let what = least.what;
+                    broken.push(format!(
+                        "{label}: {what} are not known, as no code has a coverage mapping: leave out the gate, or compile \
+                         with what `rocov flags` prints"
+                    ));
+                    continue;
+                }
                 let figure = (least.of)(&totals[index]);
                 broken.extend(below(least.percent, least.what, label, figure));
             }

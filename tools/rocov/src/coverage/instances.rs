@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use super::file::Line;
 use super::function::Place;
-use super::function_coverage::lines_of;
 use super::view::View;
 
 /// A function template that a report has several instances of.
@@ -50,7 +49,7 @@ impl View {
                     lines: BTreeMap::new(),
                 });
                 add(&mut sum.calls[index], record.counts.calls);
-                for (line, count) in lines_of(record, function.main_file()) {
+                for (line, count) in record.lines(&record.segments()) {
                     let counts = sum.lines.entry(line);
                     add(
                         &mut counts.or_insert_with(|| vec![None; width])[index],

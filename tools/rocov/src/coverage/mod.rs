@@ -10,6 +10,7 @@
 //! A [`breakdown`] has the figures of components and tests. A [`comparison`] compares two reports. The
 //! [`provenance`] of a report tells where it comes from.
 
+pub(crate) mod activity;
 pub(crate) mod breakdown;
 pub(crate) mod changed;
 pub(crate) mod collect;
@@ -26,6 +27,7 @@ pub(crate) mod function_groups;
 pub(crate) mod gates;
 pub(crate) mod hiprtc;
 pub(crate) mod instances;
+pub(crate) mod line_table;
 pub(crate) mod line_tests;
 pub(crate) mod llvm_cov;
 pub(crate) mod model;

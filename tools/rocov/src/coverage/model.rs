@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::activity::Activities;
 use super::function::{Counts, Function, Key};
 use super::hiprtc::Texts;
+use crate::profdata::CountKinds;
 
 /// The side that code runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -39,6 +41,10 @@ pub(crate) struct Source {
     pub(crate) records: Vec<Record>,
     /// The texts of its sources that hipRTC compiled.
     pub(crate) texts: Texts,
+    /// The instructions that were executed of its lines, as far as they are counted.
+    pub(crate) activities: Activities,
+    /// The kinds of its counts.
+    pub(crate) kinds: CountKinds,
 }
 
 impl Source {

@@ -19,7 +19,9 @@ use crate::data::{DataDirectory, Origins};
 use crate::llvm::LlvmTools;
 use crate::profdata::per_label::TestProfiles;
 use crate::profdata::uniformity::UniformityProfiles;
-use crate::profdata::{BinaryCounts, MergedArch, MergedObject, MergedProfiles};
+use crate::profdata::{
+    BinaryCounts, CountKind, CountKinds, MergedArch, MergedObject, MergedProfiles,
+};
 use crate::support::parallel;
 use crate::term::plural::count;
 
@@ -106,6 +108,7 @@ impl<'a> Report<'a> {
             binary: binaries[0].clone(),
             objects: binaries.to_vec(),
             counts,
+            kinds: CountKinds::from([CountKind::Mapping]),
             uniformity: None,
         });
         self.headings.insert(HOST.to_owned(), heading);
@@ -205,8 +208,9 @@ fn counted<'a>(
         arch: arch.name.to_owned(),
         identity: object.identity.to_owned(),
         binary: binary(object),
-        objects: vec![object.elf.clone()],
+        objects: object.files(),
         counts: object.counts.clone(),
+        kinds: object.kinds.clone(),
         uniformity: None,
     })
 }
@@ -231,6 +235,9 @@ fn heading(arch: &MergedArch<'_>) -> String {
     heading.push('\n');
     for object in &arch.objects {
         heading += &format!("  device ELF      {}\n", object.name());
+        if object.kinds != CountKinds::from([CountKind::Mapping]) {
+            heading += &format!("    counted by    {}\n", object.counted_by());
+        }
     }
     heading
 }

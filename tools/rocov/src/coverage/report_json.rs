@@ -11,9 +11,12 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use super::activity::Activities;
 use super::export;
+use super::function::{LineTable, Place, TableLine};
 use super::hiprtc::Texts;
-use super::model::{SharedFunctions, Side, Source};
+use super::model::{Record, SharedFunctions, Side, Source};
+use crate::profdata::{CountKind, CountKinds};
 
 /// The description of a column of a report.
 #[derive(Debug, Serialize, Deserialize)]
@@ -23,9 +26,68 @@ pub(crate) struct Head {
     pub(crate) binaries: Vec<PathBuf>,
     /// The mangled names of functions that are kernels.
     pub(crate) kernels: Vec<String>,
+    /// The kinds of counts.
+    #[serde(default = "of_mapping")]
+    pub(crate) kinds: CountKinds,
+    /// The functions that have a line table in place of a coverage mapping.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) line_tables: Vec<SavedLines>,
     /// Sides of branches that the compiler folded: the numbers of the function and of its branch, in
     /// the order of the export, and 0 for the true side or 1 for the false one.
     pub(crate) folded: Vec<(usize, usize, usize)>,
+}
+
+/// A function that has a line table.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SavedLines {
+    /// The number of the function, in the order of the export.
+    pub(crate) function: usize,
+    /// The line that it starts on.
+    pub(crate) start: u32,
+    /// For each line with code: the index of its file, its number, and its count.
+    pub(crate) lines: Vec<(u32, u32, u64)>,
+}
+
+impl SavedLines {
+    /// The line table of a record with this number. `None` if the record has a coverage mapping.
+    pub(crate) fn of(number: usize, record: &Record) -> Option<Self> {
+        let table = record.function.line_table.as_ref()?;
+        let lines = table.lines.iter().zip(&record.counts.lines);
+        Some(Self {
+            function: number,
+            start: table.start.line,
+            lines: lines
+                .map(|(it, count)| (it.file, it.line, *count))
+                .collect(),
+        })
+    }
+
+    /// Gives a record its line table. `None` if a file is not there.
+    fn add(self, record: &mut Record) -> Option<()> {
+        let function = Arc::get_mut(&mut record.function)?;
+        let files = function.filenames.len();
+        let mut table = LineTable {
+            start: Place {
+                line: self.start,
+                column: 1,
+            },
+            lines: Vec::with_capacity(self.lines.len()),
+        };
+        for (file, line, count) in self.lines {
+            if file as usize >= files {
+                return None;
+            }
+            table.lines.push(TableLine { file, line });
+            record.counts.lines.push(count);
+        }
+        function.line_table = Some(table);
+        Some(())
+    }
+}
+
+/// The kinds of counts of reports that do not tell them.
+fn of_mapping() -> CountKinds {
+    CountKinds::from([CountKind::Mapping])
 }
 
 #[derive(Deserialize)]
@@ -73,6 +135,10 @@ pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<So
             let branch = function.branches.get_mut(branch).with_context(is_none)?;
             *branch.folded.get_mut(side).with_context(is_none)? = true;
         }
+        for lines in head.line_tables {
+            let record = records.get_mut(lines.function).with_context(is_none)?;
+            lines.add(record).with_context(is_none)?;
+        }
         shared.share(records.iter_mut().map(|it| &mut it.function), &place);
         Ok(Source {
             identity: String::new(),
@@ -83,6 +149,8 @@ pub(crate) fn read(path: &Path, place: impl Fn(&str) -> String) -> Result<Vec<So
             kernels: head.kernels,
             records,
             texts: Texts::new(),
+            activities: Activities::new(),
+            kinds: head.kinds,
         })
     });
     sources.collect()

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 
+use super::activity::Activities;
 use super::breakdown::{Covered, OfColumn, Part};
 use super::collect::{CountedBinary, exported};
 use super::evaluate::ObjectIndex;
@@ -93,6 +94,8 @@ impl<'a> TestedObject<'a> {
             compiler: None,
             records,
             texts: Texts::new(),
+            activities: Activities::new(),
+            kinds: self.binary.kinds.clone(),
         }
     }
 }
@@ -114,7 +117,7 @@ impl<'a, P: Fn(&str) -> String + Sync> TestEvaluator<'a, P> {
         let binaries: Vec<_> = binaries.enumerate().collect();
         let shared = Mutex::new(SharedFunctions::default());
         let read = parallel::map(&binaries, |(number, binary)| {
-            let mut index = ObjectIndex::read(&binary.objects)?;
+            let mut index = ObjectIndex::read(&binary.objects, &binary.kinds)?;
             let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
             index.share(&mut shared, &place);
             Ok((*number, *binary, index))

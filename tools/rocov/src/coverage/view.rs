@@ -9,15 +9,18 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
+use super::activity::{self, Activities, Activity};
 use super::breakdown::Part;
 use super::changed::Changed;
 use super::figures::Figures;
 use super::function::{Function, Place};
 use super::function_coverage::FunctionCoverage;
+use super::line_table::is_without_lines;
 use super::line_tests::LineTests;
 use super::model::{Record, Side, Source, combine};
 use super::source_text::SourceTexts;
 use super::staleness::Misfit;
+use crate::profdata::{CountKind, CountKinds};
 
 /// The grouping of code objects to columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -43,6 +46,10 @@ pub(crate) struct Column {
     /// The identities of the code objects.
     pub(crate) identities: BTreeSet<String>,
     pub(crate) records: Vec<Record>,
+    /// The instructions that were executed of each line, as far as they are counted.
+    pub(crate) activities: Activities,
+    /// The kinds of counts of the code objects.
+    pub(crate) kinds: CountKinds,
     /// Indices of the records that have something in a file.
     by_path: HashMap<Arc<str>, Vec<usize>, RandomState>,
 }
@@ -56,6 +63,12 @@ impl Column {
         let compilers = compilers.collect();
         let identities = sources.iter().map(|source| source.identity.clone());
         let identities = identities.collect();
+        let mut activities = Activities::new();
+        for source in &sources {
+            activity::add(&mut activities, &source.activities);
+        }
+        let kinds = sources.iter().flat_map(|source| &source.kinds).copied();
+        let kinds = kinds.collect();
         let records = combine(sources.into_iter().flat_map(|source| source.records));
         let mut by_path: HashMap<_, Vec<usize>, RandomState> = HashMap::default();
         for (index, record) in records.iter().enumerate() {
@@ -75,8 +88,15 @@ impl Column {
             compilers,
             identities,
             records,
+            activities,
+            kinds,
             by_path,
         }
+    }
+
+    /// Returns whether regions and branches are known of some of its code. Line tables do not tell them.
+    pub(crate) fn has_regions(&self) -> bool {
+        self.kinds.contains(&CountKind::Mapping)
     }
 
     /// Returns whether any of the code has something in this file.
@@ -187,6 +207,17 @@ impl View {
         paths.map(|path| &**path).collect()
     }
 
+    /// The instructions that were executed of each line of a file, on all archs.
+    pub(crate) fn activity(&self, path: &str) -> BTreeMap<u32, Activity> {
+        let mut lines: BTreeMap<u32, Activity> = BTreeMap::new();
+        let columns = self.columns.iter();
+        for (line, activity) in columns.flat_map(|it| it.activities.get(path)).flatten() {
+            let known = lines.entry(*line).or_default();
+            *known = known.plus(*activity);
+        }
+        lines
+    }
+
     /// Calls `of` for each column, by its index, and adds `all` if there are several columns.
     pub(crate) fn each<T>(&self, of: impl FnMut(usize) -> T, all: T) -> Vec<T> {
         let several = self.columns.len() > 1;
@@ -273,6 +304,16 @@ impl View {
             }
             Table { rows, total }
         })
+    }
+
+    /// Returns whether regions and branches are known of some code.
+    pub(crate) fn has_regions(&self) -> bool {
+        self.columns.iter().any(Column::has_regions)
+    }
+
+    /// The source files that have lines, sorted.
+    pub(crate) fn paths_with_lines(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.paths.iter().filter(|path| !is_without_lines(path))
     }
 
     /// The source files with their figures.

@@ -10,7 +10,7 @@ use rocov::format::bundle;
 use rocov::format::bundle::BundleError;
 use rocov::format::codeobject::cuda::with_sections;
 use rocov::format::codeobject::{CodeObject, Identity, without_host_functions};
-use rocov::store::layout::device_elf_name;
+use rocov::store::layout::{device_elf_name, elf_identity};
 use rocov::store::write_atomic;
 
 use crate::support::mmap;
@@ -112,7 +112,14 @@ impl ObjectFile {
         Ok(path)
     }
 
-    fn bytes<'a>(&'a self, elf: &'a DeviceElf) -> &'a [u8] {
+    /// The path of the PTX that a kept device ELF was made of, if rocov has made that count. It lies beside the ELF.
+    pub(crate) fn ptx(&self) -> Option<PathBuf> {
+        elf_identity(&self.path)?;
+        Some(self.path.with_extension("ptx")).filter(|path| path.is_file())
+    }
+
+    /// The bytes of a device ELF.
+    pub(crate) fn bytes<'a>(&'a self, elf: &'a DeviceElf) -> &'a [u8] {
         match &elf.bytes {
             Bytes::InFile(range) => &self.contents[range.clone()],
             Bytes::Unpacked(bytes) => bytes,

@@ -160,7 +160,7 @@ impl<'a> MatchedElfs<'a> {
         let mut left_out = Vec::new();
         self.archs.retain(|arch, objects| {
             objects.retain(|identity, object| {
-                let is_mapped = object.file.is_mapped(object.elf);
+                let is_mapped = object.file.is_mapped(object.elf) || object.has_blocks();
                 if !is_mapped {
                     left_out.push(format!(
                         "left out: {arch} code object {identity}: it has no coverage mapping, as it was \
@@ -314,6 +314,12 @@ impl MatchedCodeObject<'_> {
     pub(crate) fn paths(&self) -> Vec<&Path> {
         let profiles = self.profiles.iter();
         profiles.map(|profile| profile.path.as_path()).collect()
+    }
+
+    /// Returns whether a profile has counts that a line table gives places.
+    fn has_blocks(&self) -> bool {
+        let mut profiles = self.profiles.iter();
+        profiles.any(|profile| profile_header::has_blocks(&profile.path))
     }
 
     /// The number of its profiles, without those of zeros.

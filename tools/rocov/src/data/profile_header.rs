@@ -6,7 +6,9 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use rocov::format::blocks::Kind;
 use rocov::format::profraw::{Header, ProfileError, RawProfile, Version};
+use rocov::validate::for_each_name;
 
 use crate::llvm::LlvmTools;
 use crate::support::mmap;
@@ -81,6 +83,23 @@ pub(crate) fn check(path: &Path, installed: &LlvmTools) -> Result<()> {
         Err(ProfileError::UnknownVersion { .. }) if installed.chosen() => Ok(()),
         profile => Ok(profile?.check_counts(&file)?),
     }
+}
+
+/// Returns whether the records of a raw profile are of code without a coverage mapping: of a trace or of PTX. So are
+/// those of a profile without records, as no function ran. A file that is no profile has none.
+pub(super) fn has_blocks(path: &Path) -> bool {
+    let names = || {
+        let file = mmap::read(path).ok()?;
+        let profile = RawProfile::parse(&file).ok()?;
+        let mut are_blocks = true;
+        for_each_name(&file[profile.sections.names], |name| {
+            let name = str::from_utf8(name).ok();
+            are_blocks &= name.and_then(Kind::split).is_some();
+        })
+        .ok()?;
+        Some(are_blocks)
+    };
+    names().unwrap_or(false)
 }
 
 /// Returns whether `path` is named as indexed profiles are.

@@ -49,6 +49,11 @@ impl Tools {
         })
     }
 
+    /// The disassembler beside them.
+    pub(crate) fn objdump(&self) -> Option<PathBuf> {
+        beside(&self.profdata, "llvm-objdump")
+    }
+
     /// The compiler beside them.
     pub(super) fn clang(&self) -> Option<Clang> {
         Clang::at(&beside(&self.profdata, "clang")?).ok()

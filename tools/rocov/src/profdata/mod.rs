@@ -6,9 +6,11 @@ mod counts;
 pub(crate) mod index_version;
 pub(crate) mod indexed_profile;
 mod indexed_reader;
+pub(crate) mod kinds;
 pub(crate) mod llvm_profdata;
 pub(crate) mod named_counts;
 pub(crate) mod per_label;
+pub(crate) mod pooled;
 mod profile_summary;
 #[cfg(test)]
 #[path = "../../tests/common/release.rs"]
@@ -34,6 +36,7 @@ use crate::support::{mmap, parallel, temporary};
 use crate::term::warnings::Warnings;
 
 pub(crate) use counts::{BinaryCounts, ProfileCounts};
+pub(crate) use kinds::{CountKind, CountKinds};
 
 /// The first raw version of compilers whose counters may skip blocks (`__llvm_profile_sampling_gpu`).
 const FIRST_SAMPLED: u32 = 11;
@@ -62,7 +65,11 @@ pub(crate) struct MergedObject<'a> {
     pub(crate) file: &'a ObjectFile,
     /// The path of its device ELF.
     pub(crate) elf: PathBuf,
+    /// The path of the PTX that its device ELF was made of, if rocov has made that count.
+    ptx: Option<PathBuf>,
     pub(crate) counts: BinaryCounts,
+    /// The kinds of its counts.
+    pub(crate) kinds: CountKinds,
     /// The number of its raw profiles, without those of zeros: 0 if it was never launched.
     pub(crate) raw: usize,
 }
@@ -121,10 +128,15 @@ impl<'a> MergedProfiles<'a> {
             };
             let objects = objects.iter().zip(counts);
             let objects = objects.map(|((identity, object), counts)| {
+                let elf = object.file.place(object.elf, name, directory.path())?;
+                let ptx = object.file.ptx();
+                let files: Vec<_> = [elf.clone()].into_iter().chain(ptx.clone()).collect();
                 Ok(MergedObject {
                     identity,
                     file: object.file,
-                    elf: object.file.place(object.elf, name, directory.path())?,
+                    kinds: kinds::kinds(&files, &counts),
+                    elf,
+                    ptx,
                     counts,
                     raw: object.counted(),
                 })
@@ -138,6 +150,29 @@ impl<'a> MergedProfiles<'a> {
         }
         matched.archs.retain(|_, objects| !objects.is_empty());
         Ok(Self { archs, directory })
+    }
+
+    /// Keeps the counts of one kind.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no code object has them.
+    pub(crate) fn select_kind(&mut self, kind: CountKind, data: &DataDirectory) -> Result<()> {
+        for arch in &mut self.archs {
+            arch.objects.retain(|object| object.kinds.contains(&kind));
+            for object in &mut arch.objects {
+                object.kinds = CountKinds::from([kind]);
+            }
+        }
+        self.archs.retain(|arch| !arch.objects.is_empty());
+        if self.archs.is_empty() {
+            bail!(
+                "no code object in {data} has counts of this kind ({}): leave out --counts, or run the program so \
+                 that it has",
+                kind.name()
+            );
+        }
+        Ok(())
     }
 
     /// Multiplies all counts by `factor`.
@@ -178,6 +213,20 @@ impl<'a> MergedProfiles<'a> {
 }
 
 impl MergedObject<'_> {
+    /// The files with its code: a device ELF, and the PTX that it was made of if rocov has made it count.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        [self.elf.clone()]
+            .into_iter()
+            .chain(self.ptx.clone())
+            .collect()
+    }
+
+    /// The kinds of its counts in words.
+    pub(crate) fn counted_by(&self) -> String {
+        let kinds = self.kinds.iter().map(|kind| kind.name());
+        kinds.collect::<Vec<_>>().join(", ")
+    }
+
     /// Returns whether the counts may be of some of the blocks. From clang 23 on, LLVM's own device code decides
     /// for each block if it counts, while that of rocov's header counts all.
     pub(crate) fn may_be_sampled(&self) -> bool {

@@ -17,7 +17,7 @@ use crate::coverage::collect::{CountedBinary, collect};
 use crate::coverage::model::{Side, Source};
 use crate::coverage::view::{By, View};
 use crate::llvm::LlvmTools;
-use crate::profdata::BinaryCounts;
+use crate::profdata::{BinaryCounts, CountKind, CountKinds};
 use crate::system::command;
 use json::json;
 
@@ -97,6 +97,7 @@ impl Counted {
                 binary: self.object(name),
                 objects: vec![self.object(name)],
                 counts: BinaryCounts::Indexed(self.profile(&[name])),
+                kinds: CountKinds::from([CountKind::Mapping]),
                 uniformity: None,
             })
             .collect();

@@ -1,4 +1,5 @@
-//! Annotated source: each line with its count, as `llvm-cov show` prints it. The instances of a template follow
+//! Annotated source: each line with its count, as `llvm-cov show` prints it. After the counts of a source with counted
+//! instructions come, for each line, the instructions that waves executed and the share of lanes that were active. The instances of a template follow
 //! its last line, each by itself.
 
 use std::collections::{BTreeMap, HashMap};
@@ -7,9 +8,10 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 
+use crate::coverage::activity::Activity;
 use crate::coverage::function::{Place, Span};
 use crate::coverage::model::Record;
-use crate::coverage::segments::{Segment, lines, missed};
+use crate::coverage::segments::{Segment, missed};
 use crate::coverage::view::Column;
 use crate::support::demangle::shown;
 
@@ -60,7 +62,11 @@ impl Page<'_> {
     /// Writes a source, with the instances of its templates.
     fn source(&mut self, column: &Column, source: &AnnotatedSource<'_>) -> io::Result<()> {
         let text = text_lines(&source.text);
-        let counted = CountedLines::of(&column.segments(source.path));
+        let segments = column.segments(source.path);
+        let counted = CountedLines {
+            activities: column.activities.get(source.path),
+            ..CountedLines::of(column.lines(source.path, &segments), &segments)
+        };
         let mut instances = instances(column, source.path);
         for (number, line) in (1..).zip(&text) {
             self.line("", number, line, &counted)?;
@@ -87,12 +93,16 @@ impl Page<'_> {
         self.styled(NAME, &name)?;
         writeln!(self.out, ":")?;
         let segments = record.segments();
-        let counted = CountedLines::of(&segments);
-        let [Some(first), Some(last)] = [segments.first(), segments.last()] else {
+        let counted = CountedLines::of(record.lines(&segments), &segments);
+        let ends = [
+            counted.counts.first_key_value(),
+            counted.counts.last_key_value(),
+        ];
+        let [Some((first, _)), Some((last, _))] = ends else {
             return Ok(());
         };
         let lines = (1..).zip(text);
-        let inside = first.place.line..=last.place.line;
+        let inside = *first..=*last;
         for (number, line) in lines.filter(|(number, _)| inside.contains(number)) {
             self.line("  |", number, line, &counted)?;
         }
@@ -105,11 +115,21 @@ impl Page<'_> {
         prefix: &str,
         number: u32,
         text: &[u8],
-        counted: &CountedLines,
+        counted: &CountedLines<'_>,
     ) -> io::Result<()> {
         let count = counted.counts.get(&number).map(|count| short(*count));
         let count = count.unwrap_or_default();
         write!(self.out, "{prefix}{number:>5}|{count:>7}|")?;
+        if let Some(activities) = counted.activities {
+            let activity = activities.get(&number).copied().unwrap_or_default();
+            let instructions = match activity.instructions {
+                0 => String::new(),
+                instructions => short(instructions),
+            };
+            let share = activity.percent();
+            let share = share.map_or(String::new(), |share| format!("{share}%"));
+            write!(self.out, "{instructions:>7}|{share:>5}|")?;
+        }
         let mut written = 0;
         for (start, end) in counted.missed_on(number, text.len()) {
             if self.is_colored && start >= written && start < end {
@@ -133,16 +153,20 @@ impl Page<'_> {
 }
 
 /// The counts of lines, and the code that did not run.
-struct CountedLines {
+struct CountedLines<'a> {
     counts: BTreeMap<u32, u64>,
     missed: Vec<Span>,
+    /// The executed instructions of lines; `None` if they are not counted or not shown.
+    activities: Option<&'a BTreeMap<u32, Activity>>,
 }
 
-impl CountedLines {
-    fn of(segments: &[Segment]) -> Self {
+impl CountedLines<'_> {
+    /// The lines of `counts`, which have these segments.
+    fn of(counts: Vec<(u32, u64)>, segments: &[Segment]) -> Self {
         Self {
-            counts: lines(segments).into_iter().collect(),
+            counts: counts.into_iter().collect(),
             missed: missed(segments),
+            activities: None,
         }
     }
 

@@ -24,6 +24,8 @@ use crate::support::time;
 struct Rates {
     lines: Figure,
     branches: Figure,
+    /// True if a coverage mapping tells branches.
+    knows_branches: bool,
 }
 
 /// A source file with the counts of all columns joined.
@@ -43,7 +45,7 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> Result<()> {
     // Sums stand before their parts. So every file is read twice, and none is kept.
     let mut total = Rates::default();
     let mut packages: BTreeMap<String, (Rates, Vec<&str>)> = BTreeMap::new();
-    for path in &view.paths {
+    for path in view.paths_with_lines() {
         let class = Class::of(view, path, &here);
         let parent = Path::new(&class.path).parent().unwrap_or(Path::new(""));
         let package = packages.entry(parent.display().to_string()).or_default();
@@ -121,16 +123,21 @@ impl Rates {
             sum.covered += figure.covered;
             sum.total += figure.total;
         }
+        self.knows_branches |= other.knows_branches;
     }
 
     fn attributes(self) -> [(&'static str, Cow<'static, str>); 2] {
-        let rate = |figure: Figure| {
-            let percent = figure.percent().unwrap_or(100.0);
+        let rate = |figure: Figure, of_nothing: f64| {
+            let percent = figure.percent().unwrap_or(of_nothing);
             Cow::from(format!("{:.4}", percent / 100.0))
         };
         [
-            ("line-rate", rate(self.lines)),
-            ("branch-rate", rate(self.branches)),
+            ("line-rate", rate(self.lines, 100.0)),
+            // The format needs a rate. That of branches that are not known must not look like all.
+            (
+                "branch-rate",
+                rate(self.branches, if self.knows_branches { 100.0 } else { 0.0 }),
+            ),
         ]
     }
 }
@@ -151,6 +158,7 @@ impl Class {
         let rates = Rates {
             lines: Figure::of(lines.iter().map(|(_, count)| *count > 0)),
             branches: figure(branches.values().flatten()),
+            knows_branches: view.has_regions(),
         };
         Self {
             path: below(path, here).into_owned(),
@@ -193,6 +201,7 @@ fn write_method(name: &str, line: u32, calls: u64, xml: &mut Xml<'_>) -> io::Res
     let rates = Rates {
         lines: Figure::of([calls > 0]),
         branches: Figure::default(),
+        knows_branches: true,
     };
     // The name of a C++ function has its signature.
     xml.create_element("method")

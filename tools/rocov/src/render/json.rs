@@ -9,14 +9,17 @@ use super::{breakdown, changed, uniformity};
 use crate::coverage::figures::{Figure, Figures};
 use crate::coverage::function::{DecisionOutcome, Function, Location, Region, Sides};
 use crate::coverage::model::Record;
-use crate::coverage::report_json::Head;
+use crate::coverage::report_json::{Head, SavedLines};
 use crate::coverage::view::{Column, View};
 
 /// The version of the format: that of LLVM 22, which tells the values that MC/DC saw.
 const VERSION: &str = "3.1.0";
 
 pub(super) fn write(view: &View, summary_only: bool, out: &mut dyn Write) -> io::Result<()> {
-    let columns = view.columns.iter().map(|column| head(view, column));
+    let columns = view
+        .columns
+        .iter()
+        .map(|column| head(view, column, summary_only));
     let mut rocov = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "columns": columns.collect::<Vec<_>>(),
@@ -45,7 +48,7 @@ pub(super) fn write(view: &View, summary_only: bool, out: &mut dyn Write) -> io:
 }
 
 /// The facts about a column that llvm-cov's export does not have.
-fn head(view: &View, column: &Column) -> Head {
+fn head(view: &View, column: &Column, summary_only: bool) -> Head {
     let records = shown(view, column).enumerate();
     let folded = records.flat_map(|(function, record)| {
         let branches = record.function.branches.iter().enumerate();
@@ -62,6 +65,12 @@ fn head(view: &View, column: &Column) -> Head {
         side: column.side,
         binaries: column.binaries.iter().cloned().collect(),
         kernels,
+        kinds: column.kinds.clone(),
+        line_tables: shown(view, column)
+            .enumerate()
+            .filter(|_| !summary_only)
+            .filter_map(|(number, record)| SavedLines::of(number, record))
+            .collect(),
         folded: folded.collect(),
     }
 }
@@ -114,7 +123,7 @@ fn separate(index: usize, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn file(column: &Column, path: &str) -> Value {
-    let segments = column.segments(path);
+    let segments = column.segments_with_listed(path);
     let segments = segments.iter().map(|it| {
         let place = it.place;
         json!([
@@ -150,12 +159,24 @@ fn file(column: &Column, path: &str) -> Value {
             }
         }
     }
-    json!({
+    let mut file = json!({
         "segments": segments.collect::<Vec<_>>(),
         "branches": branches,
         "mcdc_records": decisions,
         "expansions": expansions,
-    })
+    });
+    if let Some(activities) = column.activities.get(path) {
+        let lines = activities.iter().map(|(line, activity)| {
+            json!({
+                "line": line,
+                "instructions": activity.instructions,
+                "lanes": activity.lanes,
+                "all_lanes": activity.all_lanes,
+            })
+        });
+        file["activity"] = lines.collect();
+    }
+    file
 }
 
 fn function(record: &Record) -> Value {

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use crate::coverage::view::View;
 
 pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
-    for path in &view.paths {
+    for path in view.paths_with_lines() {
         let file = view.file(path);
         writeln!(out, "SF:{path}")?;
         let mut hit = 0;

@@ -17,7 +17,7 @@ pub(super) fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
         .create_element("coverage")
         .with_attribute(("version", "1"));
     root.write_inner_content(|xml| {
-        for path in &view.paths {
+        for path in view.paths_with_lines() {
             let file = view.file(path);
             let branches = view.branches_by_line(&file);
             let element = xml.create_element("file");

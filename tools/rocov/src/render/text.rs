@@ -86,8 +86,17 @@ fn write_table(
     }
     for (name, it) in rows {
         let mut cells = vec![name];
-        for figure in [it.regions, it.functions, it.lines, it.branches] {
-            cells.extend(cells_of(figure));
+        // Line tables tell no regions and branches.
+        let known =
+            |figure: Figure| (it.regions.total > 0 || it.functions.total == 0).then_some(figure);
+        let of_lines = (it.lines.total > 0 || it.functions.total == 0).then_some(it.lines);
+        for figure in [
+            known(it.regions),
+            Some(it.functions),
+            of_lines,
+            known(it.branches),
+        ] {
+            cells.extend(figure.map_or(["-"; 3].map(str::to_owned), cells_of));
         }
         if has_conditions {
             cells.extend(cells_of(it.conditions));

@@ -96,6 +96,7 @@ const KERNELS: [Kernel; 12] = [
 struct Measured {
     host: Duration,
     model: Duration,
+    traced: Duration,
     instructions: u64,
 }
 
@@ -110,8 +111,10 @@ fn main() {
     for target in Target::ALL {
         let object = compile_device(directory, target);
         println!("\n{target}, one thread; CPU time, medians of {ROUNDS} rounds");
-        println!("kernel           host ms  model ms   ratio  instructions  million/s");
-        let (mut ratios, mut rates) = (0.0, 0.0);
+        println!(
+            "kernel           host ms  model ms   ratio  instructions  million/s  traced ms  ratio"
+        );
+        let (mut ratios, mut rates, mut costs) = (0.0, 0.0, 0.0);
         let kernels = KERNELS
             .iter()
             .filter(|it| wanted.is_empty() || wanted.iter().any(|name| name == it.name));
@@ -119,22 +122,26 @@ fn main() {
         for kernel in kernels {
             let measured = measure(kernel, &host, &object, directory);
             let ratio = measured.model.as_secs_f64() / measured.host.as_secs_f64();
+            let cost = measured.traced.as_secs_f64() / measured.model.as_secs_f64();
             let rate = measured.instructions as f64 / measured.model.as_secs_f64() / 1e6;
             println!(
-                "{:15} {:8.2} {:9.2} {ratio:7.2} {:13} {rate:10.1}",
+                "{:15} {:8.2} {:9.2} {ratio:7.2} {:13} {rate:10.1} {:10.2} {cost:6.2}",
                 kernel.name,
                 measured.host.as_secs_f64() * 1e3,
                 measured.model.as_secs_f64() * 1e3,
                 measured.instructions,
+                measured.traced.as_secs_f64() * 1e3,
             );
+            costs += cost.ln();
             ratios += ratio.ln();
             rates += rate.ln();
             count += 1.0;
         }
         println!(
-            "geometric means of the ratio and of the rate: {:.2}, {:.1}",
+            "geometric means of the ratio, of the rate and of the ratio of traced runs: {:.2}, {:.1}, {:.2}",
             (ratios / count).exp(),
             (rates / count).exp(),
+            (costs / count).exp(),
         );
     }
     let threads = std::thread::available_parallelism().map_or(1, |it| it.get());
@@ -290,10 +297,13 @@ fn measure(kernel: &Kernel, host: &Path, object: &[u8], directory: &Path) -> Mea
             }
         });
     }
-    let (mut on_host, mut on_model) = (Vec::new(), Vec::new());
+    let mut traced = Device::new(kernel, object, 1);
+    traced.program.start_trace();
+    let (mut on_host, mut on_model, mut on_traced) = (Vec::new(), Vec::new(), Vec::new());
     let mut instructions = 0;
     // The first run decodes the code.
     device.run(kernel);
+    traced.run(kernel);
     for _ in 0..ROUNDS {
         let output = Command::new(host)
             .args(&words)
@@ -305,6 +315,7 @@ fn measure(kernel: &Kernel, host: &Path, object: &[u8], directory: &Path) -> Mea
         on_host.push(Duration::from_nanos(time.trim().parse().expect("a time")));
         let (time, count) = device.run(kernel);
         on_model.push(time);
+        on_traced.push(traced.run(kernel).0);
         instructions = count;
     }
     compare(
@@ -315,6 +326,7 @@ fn measure(kernel: &Kernel, host: &Path, object: &[u8], directory: &Path) -> Mea
     Measured {
         host: median(on_host),
         model: median(on_model),
+        traced: median(on_traced),
         instructions,
     }
 }

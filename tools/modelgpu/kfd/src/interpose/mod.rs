@@ -16,6 +16,7 @@ mod directory;
 mod ioctl;
 mod open;
 mod stat;
+mod trace;
 
 use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};

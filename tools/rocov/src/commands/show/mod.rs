@@ -1,9 +1,10 @@
 //! `rocov show`: prints the kind of a file, its parts, and its damage. One module for each kind of
 //! file: [`raw_profile`], [`saved_sections`], [`registry`], [`code_object`], and [`containers`] of code
-//! objects.
+//! objects. Or prints the [`disassembly`] of a function with the counts of a trace.
 
 mod code_object;
 mod containers;
+mod disassembly;
 mod raw_profile;
 mod registry;
 mod saved_sections;
@@ -46,6 +47,9 @@ impl Description {
 ///
 /// Fails if nothing can be printed.
 pub(crate) fn show(arguments: &ShowArguments) -> CommandResult {
+    if let Some(function) = &arguments.disassemble {
+        return disassembly::show(arguments, function);
+    }
     let mut status = 0;
     for path in &arguments.files {
         if path.is_dir() {

@@ -18,8 +18,8 @@ pub(super) struct Seen {
     pub(super) calls: u64,
     /// True if each of its lines with code ran.
     pub(super) lines: BTreeMap<u32, bool>,
-    /// Its regions: first and last line, counted from the start, and kind.
-    shape: Vec<(u32, u32, Kind)>,
+    /// Its regions: first and last line, counted from the start, and kind. A line of a line table has no kind.
+    shape: Vec<(u32, u32, Option<Kind>)>,
 }
 
 impl Seen {
@@ -54,8 +54,14 @@ pub(super) fn seen(column: &Column, path: &str) -> BTreeMap<String, Seen> {
             (
                 from_start(span.start.line),
                 from_start(span.end.line),
-                region.kind,
+                Some(region.kind),
             )
+        }));
+        let listed = function.line_table.iter().flat_map(|it| &it.lines);
+        let listed = listed.filter(|it| it.file == main);
+        seen.shape.extend(listed.map(|it| {
+            let line = it.line.saturating_sub(start);
+            (line, line, None)
         }));
         seen.shape.sort_unstable();
     }

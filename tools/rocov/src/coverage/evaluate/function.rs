@@ -70,6 +70,7 @@ impl IndexedFunction {
             branches: branches.collect(),
             decisions: decisions.iter().map(described_decision).collect(),
             filenames: mapped.files,
+            line_table: None,
         };
         Self {
             hashes: (mapped.name, mapped.hash),

@@ -17,6 +17,7 @@ use anyhow::{Result, anyhow};
 use rocov::format::profraw::FunctionCounts;
 
 use self::function::{Evaluation, IndexedFunction};
+use self::object::CountedFunction;
 use self::test_vectors::Numbering;
 use super::model::Record;
 use crate::profdata::ProfileCounts;
@@ -65,7 +66,15 @@ impl ObjectIndex {
         let mut evaluated = Evaluated::default();
         let mut known = HashSet::new();
         for number in numbers {
-            let function = &self.functions[number];
+            let function = match &self.functions[number] {
+                CountedFunction::Mapped(function) => function,
+                CountedFunction::Listed(function) => {
+                    if known.insert(function.key) {
+                        evaluated.records.push(function.record(counts));
+                    }
+                    continue;
+                }
+            };
             let counts = match find(function, counts) {
                 Found::Counts(counts) => Some(counts),
                 Found::Nothing => None,
@@ -96,12 +105,16 @@ impl ObjectIndex {
         }
         Ok(evaluated)
     }
+
     /// The numbers of the functions that ran.
     pub(crate) fn reached(&self, counts: &ProfileCounts) -> impl Iterator<Item = usize> {
         let functions = self.functions.iter().enumerate();
-        let reached = functions.filter(|(_, function)| {
-            let counts = counts.functions.get(&function.hashes);
-            counts.is_some_and(|it| !it.is_nothing())
+        let reached = functions.filter(|(_, function)| match function {
+            CountedFunction::Mapped(function) => {
+                let counts = counts.functions.get(&function.hashes);
+                counts.is_some_and(|it| !it.is_nothing())
+            }
+            CountedFunction::Listed(function) => function.is_reached(counts),
         });
         reached.map(|(number, _)| number)
     }

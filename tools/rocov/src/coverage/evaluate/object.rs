@@ -1,6 +1,7 @@
-//! The functions of a code object with their names and descriptions, read once for many profiles.
+//! The functions of a code object with their names and descriptions, read once for many profiles: from its coverage
+//! mapping, its line table, or both.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,63 +12,129 @@ use rocov::validate::for_each_name;
 
 use super::function::IndexedFunction;
 use super::test_vectors::MAX_WAYS;
+use crate::coverage::activity::Activities;
 use crate::coverage::function::{Function, Key};
 use crate::coverage::hiprtc::{RunTimeSources, Texts};
+use crate::coverage::line_table::{ListedFunction, read_elf, read_ptx};
 use crate::coverage::model::SharedFunctions;
+use crate::profdata::kinds::is_elf;
+use crate::profdata::{CountKind, CountKinds, ProfileCounts};
 use crate::support::mmap;
 
-/// The functions of code objects that have a coverage mapping.
+/// The functions of code objects.
 #[derive(Debug)]
 pub(crate) struct ObjectIndex {
     /// The paths of the code objects, in messages.
     pub(super) paths: String,
-    /// The functions, in the order of llvm-cov.
-    pub(super) functions: Vec<IndexedFunction>,
+    /// The functions: first those of coverage mappings, in the order of llvm-cov.
+    pub(super) functions: Vec<CountedFunction>,
+    /// The functions of line tables that have lines in files of the coverage mapping, which has the counts of these.
+    /// Only their executed instructions are shown.
+    only_active: Vec<ListedFunction>,
+    warnings: Vec<String>,
     /// The texts of the sources that hipRTC compiled.
     texts: Texts,
 }
 
+/// A function that can be evaluated.
+#[derive(Debug)]
+pub(super) enum CountedFunction {
+    Mapped(IndexedFunction),
+    Listed(ListedFunction),
+}
+
+impl CountedFunction {
+    pub(super) fn description(&self) -> &Arc<Function> {
+        match self {
+            Self::Mapped(function) => &function.description,
+            Self::Listed(function) => &function.description,
+        }
+    }
+
+    fn description_mut(&mut self) -> &mut Arc<Function> {
+        match self {
+            Self::Mapped(function) => &mut function.description,
+            Self::Listed(function) => &mut function.description,
+        }
+    }
+
+    fn set_key(&mut self, key: usize) {
+        match self {
+            Self::Mapped(function) => function.key = key,
+            Self::Listed(function) => function.key = key,
+        }
+    }
+}
+
+/// What is read of code objects.
+#[derive(Debug, Default)]
+struct Reading {
+    mapped: Vec<IndexedFunction>,
+    listed: Vec<ListedFunction>,
+    texts: Texts,
+    warnings: Vec<String>,
+}
+
 impl ObjectIndex {
-    /// Reads the coverage mappings of code objects.
+    /// Reads the functions of the code object in the files `objects` that have counts of these `kinds`, in its
+    /// coverage mapping or in its line table.
     ///
     /// # Errors
     ///
-    /// Fails if a file cannot be read or is damaged, or if none has a coverage mapping.
-    pub(crate) fn read(objects: &[PathBuf]) -> Result<Self> {
+    /// Fails if a file cannot be read or is damaged, or if there is a coverage mapping to read and none has it.
+    pub(crate) fn read(objects: &[PathBuf], kinds: &CountKinds) -> Result<Self> {
         let paths: Vec<_> = objects.iter().map(|it| it.display().to_string()).collect();
         let paths = paths.join(", ");
-        let mut functions = Vec::new();
-        let mut texts = Texts::new();
-        let mut keys: HashMap<Key, usize> = HashMap::new();
+        let mut reading = Reading::default();
         for path in objects {
-            let object = MappedObject::read(path)?;
-            for mapped in object.functions {
-                let name = object.names.get(&mapped.name).ok_or_else(|| {
-                    let (path, hash) = (path.display(), mapped.name);
-                    anyhow!(
-                        "{path}: no name has the hash {hash:#018x} of a function: build it again"
-                    )
-                })?;
-                let mut function = IndexedFunction::new(mapped, name);
-                // A description that was just made has no other owner yet.
-                if let Some(description) = Arc::get_mut(&mut function.description)
-                    && !object.run_time.rename(description, &mut texts)
-                {
-                    continue;
-                }
-                let next = keys.len();
-                function.key = *keys.entry(function.description.key()).or_insert(next);
-                functions.push(function);
+            if kinds.contains(&CountKind::Mapping) {
+                reading.add_mapped(path)?;
             }
+            reading.add_listed(path, kinds)?;
         }
-        if functions.is_empty() {
+        if reading.mapped.is_empty() && *kinds == CountKinds::from([CountKind::Mapping]) {
             bail!("no coverage mapping in {paths}: compile it with what `rocov flags` prints");
+        }
+        let mapped = reading.mapped.iter();
+        let mapped: HashSet<_> = mapped
+            .flat_map(|it| &it.description.filenames)
+            .cloned()
+            .collect();
+        let is_mapped = |it: &ListedFunction| {
+            let mut paths = it.description.filenames.iter();
+            paths.any(|path| mapped.contains(path))
+        };
+        let (only_active, listed): (Vec<_>, Vec<_>) =
+            reading.listed.into_iter().partition(is_mapped);
+        let functions = reading.mapped.into_iter().map(CountedFunction::Mapped);
+        let functions = functions.chain(listed.into_iter().map(CountedFunction::Listed));
+        let mut functions: Vec<_> = functions.collect();
+        let mut keys: HashMap<Key, usize> = HashMap::new();
+        for function in &mut functions {
+            let next = keys.len();
+            let key = *keys.entry(function.description().key()).or_insert(next);
+            function.set_key(key);
         }
         Ok(Self {
             paths,
             functions,
-            texts,
+            only_active,
+            warnings: reading.warnings,
+            texts: reading.texts,
         })
+    }
+
+    /// The instructions that were executed of each line, as far as they are counted.
+    pub(crate) fn activities(&self, counts: &ProfileCounts) -> Activities {
+        let listed = self.functions.iter().filter_map(|function| match function {
+            CountedFunction::Mapped(_) => None,
+            CountedFunction::Listed(function) => Some(function),
+        });
+        let mut activities = Activities::new();
+        for function in listed.chain(&self.only_active) {
+            function.add_activity(counts, &mut activities);
+        }
+        activities
     }
 
     /// The texts of the sources that hipRTC compiled.
@@ -77,13 +144,16 @@ impl ObjectIndex {
 
     /// Makes the functions share known descriptions, as [`SharedFunctions::share`] does.
     pub(crate) fn share(&mut self, shared: &mut SharedFunctions, place: impl Fn(&str) -> String) {
-        let descriptions = self.functions.iter_mut().map(|it| &mut it.description);
-        shared.share(descriptions, place);
+        let descriptions = self.functions.iter_mut();
+        shared.share(descriptions.map(CountedFunction::description_mut), place);
     }
 
-    /// A line for each MC/DC decision that rocov cannot evaluate.
+    /// A line for each MC/DC decision that rocov cannot evaluate, and for each damaged line table.
     pub(crate) fn left_out(&self) -> Vec<String> {
-        let functions = self.functions.iter();
+        let functions = self.functions.iter().filter_map(|function| match function {
+            CountedFunction::Mapped(function) => Some(function),
+            CountedFunction::Listed(_) => None,
+        });
         let decisions = functions.flat_map(|it| it.left_out.iter().map(move |place| (it, place)));
         let lines = decisions.map(|(function, place)| {
             format!(
@@ -92,12 +162,85 @@ impl ObjectIndex {
                 function.description.name, place.line, place.column
             )
         });
-        lines.collect()
+        lines.chain(self.warnings.iter().cloned()).collect()
+    }
+
+    /// The functions, each with the hash of its name and the hash of its structure.
+    pub(crate) fn hashed(&self) -> impl Iterator<Item = ((u64, u64), &Arc<Function>)> {
+        self.functions.iter().map(|it| (it.hashes, &it.description))
     }
 
     /// The descriptions of the functions, by their numbers.
     pub(crate) fn descriptions(&self) -> impl Iterator<Item = &Arc<Function>> {
-        self.functions.iter().map(|it| &it.description)
+        self.functions.iter().map(CountedFunction::description)
+    }
+}
+
+impl Reading {
+    /// Adds the functions in the coverage mapping of the object at `path`.
+    fn add_mapped(&mut self, path: &Path) -> Result<()> {
+        let object = MappedObject::read(path)?;
+        for mapped in object.functions {
+            let name = object.names.get(&mapped.name).ok_or_else(|| {
+                let (path, hash) = (path.display(), mapped.name);
+                anyhow!("{path}: no name has the hash {hash:#018x} of a function: build it again")
+            })?;
+            let mut function = IndexedFunction::new(mapped, name);
+            // A description that was just made has no other owner yet.
+            if let Some(description) = Arc::get_mut(&mut function.description)
+                && !object.run_time.rename(description, &mut self.texts)
+            {
+                continue;
+            }
+            self.mapped.push(function);
+        }
+        Ok(())
+    }
+
+    /// Adds the functions in the line table of the object or the PTX at `path`.
+    fn add_listed(&mut self, path: &Path, kinds: &CountKinds) -> Result<()> {
+        let [trace, ptx] = [CountKind::Trace, CountKind::Ptx].map(|kind| kinds.contains(&kind));
+        if !trace && !ptx {
+            return Ok(());
+        }
+        let contents = mmap::map(path)?;
+        let failed = || format!("cannot read the lines of {}", path.display());
+        let listed = match is_elf(&contents) {
+            true if trace => read_elf(&contents).with_context(failed)?,
+            false if ptx => {
+                let name = path.file_stem().unwrap_or_default().to_string_lossy();
+                let (_, identity) = name.rsplit_once('.').unwrap_or(("", &name));
+                match read_ptx(&contents, identity) {
+                    Ok(listed) => listed,
+                    Err(error) => {
+                        self.warnings.push(format!(
+                            "left out: the counts of its PTX, which rocov cannot read: {error:#}: run the program again"
+                        ));
+                        return Ok(());
+                    }
+                }
+            }
+            _ => return Ok(()),
+        };
+        let paths = listed
+            .functions
+            .iter()
+            .flat_map(|it| &it.description.filenames);
+        let run_time = match object::File::parse(&*contents) {
+            Ok(elf) => RunTimeSources::read(&elf, paths.map(|path| &**path)),
+            Err(_) => RunTimeSources::default(),
+        };
+        for mut function in listed.functions {
+            if let Some(description) = Arc::get_mut(&mut function.description)
+                && !run_time.rename(description, &mut self.texts)
+            {
+                continue;
+            }
+            self.listed.push(function);
+        }
+        self.texts.extend(listed.texts);
+        self.warnings.extend(listed.warnings);
+        Ok(())
     }
 }
 

@@ -27,7 +27,7 @@ use crate::coverage::function::Kind;
 use crate::coverage::model::{Record, Side};
 use crate::llvm::{LlvmTools, Tools};
 use crate::profdata::release::Release;
-use crate::profdata::{BinaryCounts, ProfileCounts};
+use crate::profdata::{BinaryCounts, CountKind, CountKinds, ProfileCounts};
 use crate::system::command;
 use random::Random;
 
@@ -214,6 +214,7 @@ fn compare(
                 binary: elf.to_owned(),
                 objects: vec![elf.to_owned()],
                 counts,
+                kinds: CountKinds::from([CountKind::Mapping]),
                 uniformity: None,
             };
             let mut collected = collect(&[input], installed, str::to_owned).unwrap();
@@ -408,7 +409,7 @@ fn coverage_mappings_above_2_gib() {
     .unwrap();
     let counts = ProfileCounts::of(&[&raw]).unwrap();
     let records = |elf: PathBuf| {
-        ObjectIndex::read(&[elf])
+        ObjectIndex::read(&[elf], &CountKinds::from([CountKind::Mapping]))
             .unwrap()
             .evaluate(&counts)
             .unwrap()

@@ -1,7 +1,7 @@
 //! The page of a source file: every line with its count in each column, and its parts that did not run.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 
@@ -16,6 +16,7 @@ use super::marks::{Missed, between, name_at, pieces};
 use super::per_test::TestSets;
 use super::syntax::{Lexer, Token};
 use super::{Frame, Source, render};
+use crate::coverage::activity::Activity;
 use crate::coverage::file::{Condition, File};
 use crate::coverage::staleness::{Misfit, Stale};
 
@@ -26,12 +27,39 @@ struct Line {
     /// Spaces separate them.
     classes: String,
     counts: Vec<Count>,
+    /// The executed instructions, if they are counted on the line.
+    activity: Option<LineActivity>,
     pieces: Vec<Piece>,
     branches: Vec<Branch>,
     /// The number of the set of tests that reach it, and the number of these.
     tests: Option<(usize, usize)>,
     /// Templates that end here.
     templates: Vec<Instances>,
+}
+
+/// The executed instructions of a line.
+struct LineActivity {
+    /// The number of instructions that waves executed.
+    instructions: Count,
+    /// The share of lanes that were active, in percent.
+    percent: u64,
+    /// The CSS class of the share.
+    class: &'static str,
+}
+
+impl LineActivity {
+    fn of(activity: Activity) -> Option<Self> {
+        let percent = activity.percent()?;
+        Some(Self {
+            instructions: Count::of(Some(activity.instructions), false),
+            percent,
+            class: match percent {
+                100.. => "all-lanes",
+                50..100 => "most-lanes",
+                _ => "few-lanes",
+            },
+        })
+    }
 }
 
 /// A part of a line.
@@ -85,6 +113,7 @@ struct Page<'a> {
     has_text: bool,
     stale: Option<&'a Stale>,
     has_branches: bool,
+    has_activity: bool,
     is_changed: bool,
     test_sets: &'a TestSets<'a>,
     /// Made one at a time, as the page is written.
@@ -119,6 +148,7 @@ pub(super) fn write(
         stale,
         is_changed: frame.changed(source).is_some(),
         has_branches: !file.branches.is_empty(),
+        has_activity: !lines.activities.is_empty(),
         test_sets,
         lines: RefCell::new(lines),
     };
@@ -126,6 +156,11 @@ pub(super) fn write(
 }
 
 impl Page<'_> {
+    /// The number of columns before the text of a line, except that of its number.
+    fn cells(&self) -> usize {
+        self.frame.columns.len() + 2 * usize::from(self.has_activity)
+    }
+
     /// The lines, once.
     fn lines(&self) -> impl Iterator<Item = Line> {
         std::iter::from_fn(|| self.lines.borrow_mut().next())
@@ -147,6 +182,7 @@ struct Lines<'a> {
     fits: bool,
     lexer: Option<Lexer>,
     tests: &'a TestSets<'a>,
+    activities: BTreeMap<u32, Activity>,
     /// Those that end below, the last first.
     templates: Vec<Instances>,
 }
@@ -182,6 +218,7 @@ impl<'a> Lines<'a> {
             fits,
             lexer: is_cxx(source.path).then(Lexer::default),
             tests,
+            activities: frame.view.activity(source.path),
             templates: templates
                 .map(|it| Instances::of(frame, it, &texts))
                 .collect(),
@@ -253,6 +290,11 @@ impl Iterator for Lines<'_> {
                 } else {
                     ""
                 },
+            activity: self
+                .activities
+                .get(&self.number)
+                .copied()
+                .and_then(LineActivity::of),
             pieces,
             branches: branches
                 .iter()

@@ -1,0 +1,41 @@
+//! PTX text: its blocks and lines, and the text with counters, which is PTX again.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rocov::format::ptx::{Module, Options, PtxError, instrument};
+
+fuzz_target!(|text: &[u8]| {
+    let Ok(text) = std::str::from_utf8(text) else {
+        return;
+    };
+    let module = match Module::parse(text) {
+        Ok(module) => module,
+        Err(error) => {
+            let lines = text.split('\n').count();
+            let said = error.to_string();
+            let line = said.strip_prefix("line ").and_then(|it| it.split(' ').next());
+            let line: usize = line.and_then(|it| it.parse().ok()).expect("it names the line");
+            assert!((1..=lines).contains(&line), "{said}");
+            return;
+        }
+    };
+    for function in &module.functions {
+        let lines = function.blocks.iter().map(|block| block.line);
+        assert!(lines.is_sorted(), "blocks are in the order of the text");
+        assert!(text.contains(function.text), "{}", function.symbol);
+    }
+    let counted = match instrument(&module, &Options::default()) {
+        Ok(counted) => counted,
+        Err(PtxError::Target { .. } | PtxError::AddressSize { .. } | PtxError::Counts { .. }) => return,
+        Err(error) => panic!("{error}"),
+    };
+    let again = Module::parse(&counted).expect("it is PTX");
+    let symbols = |module: &Module<'_>| -> Vec<String> {
+        let symbols = module.functions.iter().map(|it| it.symbol.to_owned());
+        symbols.collect()
+    };
+    assert_eq!(symbols(&again), symbols(&module));
+    for (old, new) in module.functions.iter().zip(&again.functions) {
+        assert!(new.blocks.len() >= old.blocks.len(), "{}", old.symbol);
+    }
+});

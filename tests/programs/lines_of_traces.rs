@@ -1,0 +1,183 @@
+//! Programs without coverage flags have lines in every report, by their line tables; without debug information they have
+//! functions. The expected counts follow from the source and the size of each launch.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::artifacts::{built, repository};
+use crate::support::command::{Ended, limited, run};
+use crate::support::gpu::Stack;
+use crate::support::program::{Program, TARGET};
+
+const KERNELS: &str = "traced/kernels.hip";
+
+/// A program without rocov's flags, run once.
+fn traced(debug: &str, directory: &Path, label: Option<&str>) -> PathBuf {
+    let program = Program::with_flags(Stack::usual(), &[KERNELS], &[], &[debug, "-O2"], &[]);
+    let data = directory.join("data");
+    let mut command = limited(built("rocov"));
+    command.args(["run", "--trace", "--gpu", &format!("model:{TARGET}")]);
+    if let Some(label) = label {
+        command.args(["--label", label]);
+    }
+    command.arg("-o").arg(&data).arg("--").arg(program.file);
+    run(&mut command).success();
+    data
+}
+
+fn rocov(subcommand: &str, directory: &Path) -> Command {
+    let mut command = limited(built("rocov"));
+    command.arg(subcommand).arg(directory);
+    command
+}
+
+/// A report of these options, which must print no warning.
+#[track_caller]
+fn report(data: &Path, options: &[&str]) -> String {
+    run(rocov("report", data).args(options))
+        .success()
+        .silently()
+        .stdout
+}
+
+/// The number of the line of the source that has `text`.
+fn line_of(text: &str) -> usize {
+    let source = repository("testdata/programs").join(KERNELS);
+    let source = std::fs::read_to_string(source).expect("the source");
+    let found = source.lines().position(|line| line.contains(text));
+    found.expect("a line with this text") + 1
+}
+
+/// The counts, instructions and lanes in annotated source, of the line with this text.
+fn annotated(shown: &str, text: &str) -> Vec<String> {
+    let line = shown
+        .lines()
+        .find(|line| line.contains(text))
+        .expect("the line");
+    let cells = line.split('|').skip(1).take(3);
+    cells.map(|cell| cell.trim().to_owned()).collect()
+}
+
+#[test]
+fn lines_have_the_counts_that_the_source_gives() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = traced("-gline-tables-only", directory.path(), Some("only"));
+
+    let table = report(&data, &[]);
+    assert!(table.contains("    counted by    trace\n"), "{table}");
+    let total = table
+        .lines()
+        .find(|it| it.starts_with("TOTAL"))
+        .expect("a total");
+    let cells: Vec<_> = total.split_whitespace().collect();
+    // Regions and branches are not known, and one of six functions never ran.
+    assert_eq!(cells[1..7], ["-", "-", "-", "6", "1", "83.33%"], "{table}");
+    assert_eq!(cells[10..], ["-", "-", "-"], "{table}");
+
+    // 16 waves have 16 lanes in the branch: a quarter. 4 waves take 20 turns, lane n of a wave n of them.
+    let shown = report(&data, &["--show"]);
+    let turns: u64 = (0..64).map(|lane| 4 * u64::min(lane, 20)).sum();
+    assert_eq!(annotated(&shown, "s_nop 1"), ["256", "16", "25%"]);
+    assert_eq!(annotated(&shown, "s_nop 2"), ["1.02k", "16", "100%"]);
+    let share = format!("{}%", turns * 100 / (80 * 64));
+    assert_eq!(annotated(&shown, "s_nop 3")[1..], ["80".to_owned(), share]);
+    assert_eq!(annotated(&shown, "void never_launched")[..2], ["0", ""]);
+
+    let lcov = report(&data, &["--lcov"]);
+    for (text, count) in [
+        ("s_nop 1", 256),
+        ("s_nop 3", turns),
+        ("void never_launched", 0),
+    ] {
+        let record = format!("DA:{},{count}\n", line_of(text));
+        assert!(lcov.contains(&record), "{record} in {lcov}");
+    }
+    assert!(lcov.contains("FNDA:256,_Z6calledi\n"), "{lcov}");
+    assert!(
+        lcov.contains("BRF:0\n") && !lcov.contains("BRDA:"),
+        "{lcov}"
+    );
+    let cobertura = report(&data, &["--cobertura"]);
+    assert!(cobertura.contains("branch-rate=\"0.0000\""), "{cobertura}");
+    let gated = run(rocov("report", &data).args(["--fail-under-branches", "1"]));
+    assert_eq!(gated.status.code(), Some(3), "{gated}");
+    assert!(gated.stderr.contains("branches are not known"), "{gated}");
+    let gated = run(rocov("report", &data).arg("--fail-uncovered-kernels"));
+    assert!(
+        gated
+            .stderr
+            .contains("kernel never_launched(int*) did not run"),
+        "{gated}"
+    );
+
+    // What was saved is what was counted.
+    let saved = directory.path().join("saved.json");
+    std::fs::write(&saved, report(&data, &["--json"])).expect("a report");
+    let mut diff = limited(built("rocov"));
+    diff.arg("diff")
+        .arg(&saved)
+        .arg(&data)
+        .arg("--fail-on-loss");
+    let diff = run(&mut diff).success().stdout;
+    assert!(diff.contains('=') && !diff.contains("Lines that"), "{diff}");
+    let pages = directory.path().join("pages");
+    report(&data, &["--per-test", "--html", &pages.to_string_lossy()]);
+    let source = std::fs::read_dir(pages.join("source"))
+        .expect("pages")
+        .next();
+    let source = std::fs::read_to_string(source.expect("one").expect("a page").path());
+    let source = source.expect("a page");
+    assert!(source.contains("few-lanes\">25%<"), "{source}");
+
+    let source = repository("testdata/programs").join(KERNELS);
+    let place = format!("{}:{}", source.display(), line_of("s_nop 1"));
+    let which: Ended = run(limited(built("rocov")).args(["which", &place]).arg(&data));
+    assert!(
+        which.stdout.contains("only") && which.stdout.contains("256"),
+        "{which}"
+    );
+    let merged = directory.path().join("merged");
+    let mut merge = rocov("merge", &data);
+    run(merge.arg("--pooled").arg("-o").arg(&merged)).success();
+    assert_eq!(report(&merged, &["--lcov"]), lcov);
+}
+
+#[test]
+fn code_without_debug_information_has_functions_and_instructions() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = traced("-g0", directory.path(), None);
+    let table = report(&data, &[]);
+    let total = table
+        .lines()
+        .find(|it| it.starts_with("TOTAL"))
+        .expect("a total");
+    let cells: Vec<_> = total.split_whitespace().collect();
+    assert_eq!(
+        cells[1..10],
+        ["-", "-", "-", "6", "1", "83.33%", "-", "-", "-"],
+        "{table}"
+    );
+    assert!(table.contains("without-lines-"), "{table}");
+    let shown = report(&data, &["--show"]);
+    assert!(shown.contains("|never_launched(int*)\n"), "{shown}");
+    assert_eq!(report(&data, &["--lcov"]), "");
+
+    let mut show = limited(built("rocov"));
+    show.args(["show", "--disassemble", "branch"]).arg(&data);
+    let listing = run(&mut show).success().silently().stdout;
+    let executed = |instruction: &str| {
+        let line = listing.lines().find(|line| line.contains(instruction));
+        let line = line.unwrap_or_else(|| panic!("{instruction} in {listing}"));
+        let numbers = line.split_whitespace().take(2).map(|it| it.parse::<u64>());
+        numbers
+            .collect::<Result<Vec<_>, _>>()
+            .expect("waves and lanes")
+    };
+    assert_eq!(executed("s_nop 1 "), [16, 256]);
+    assert_eq!(executed("s_nop 2 "), [16, 1024]);
+    let mut show = limited(built("rocov"));
+    show.args(["show", "--disassemble", "absent"]).arg(&data);
+    let absent = run(&mut show);
+    assert_eq!(absent.status.code(), Some(1), "{absent}");
+    assert!(absent.stderr.contains("has a function absent"), "{absent}");
+}

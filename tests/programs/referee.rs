@@ -1,0 +1,186 @@
+//! clang's counters and the trace of the modelled GPU judge each other. A run of a kernel with counters and debug
+//! information has both. The lines that one calls executed are those that the other does, as far as both know them:
+//! without optimization for each line, and else but for [`MOST_MOVED`].
+//!
+//! A line of one block is one that all regions on it have one count of. Its two counts are equal without optimization.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::artifacts::{built, repository};
+use crate::support::command::{limited, run};
+use crate::support::compile::code_object_with_lines;
+use crate::support::gpu::{Stack, data};
+use crate::support::json::json;
+use crate::support::spec::expand;
+
+const TARGET: &str = "gfx90a";
+
+/// The kernels that are compared if `ROCOV_TEST_LEVELS` is not `all`: with branches, loops, calls, inlined functions,
+/// templates and early ends.
+const SOME: [&str; 6] = ["branches", "calls", "collatz", "ends", "templates", "wave"];
+
+/// The most lines of optimized code, in percent, that differ: the compiler has moved their instructions into branches
+/// or out of them.
+const MOST_MOVED: usize = 2;
+
+/// Lines by source and number.
+type Lines<T> = BTreeMap<(String, u32), T>;
+
+/// The lines that both know, and those that differ.
+#[derive(Default)]
+struct Verdict {
+    lines: usize,
+    /// Lines that only one of them has executed, with the counts of clang and of the trace.
+    differ: Vec<String>,
+    of_one_block: usize,
+    /// Lines of one block with two counts.
+    count_differs: Vec<String>,
+}
+
+impl Verdict {
+    /// Adds the verdict of a kernel at a level of optimization.
+    fn add(&mut self, name: &str, level: &str) {
+        let stack = Stack::for_target(TARGET);
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let spec = repository("testdata/kernels")
+            .join(name)
+            .with_extension("spec");
+        let spec = expand(&spec, directory.path());
+        let version = stack.code_object_version();
+        let object = code_object_with_lines(name, TARGET, level, version);
+        let mut command = stack.runner(TARGET, &data(directory.path()));
+        command.arg(object).arg(spec).arg(directory.path());
+        run(command.env("ROCOV_MODELGPU_TRACE", "1")).success();
+        let data = data(directory.path());
+        let (clang, one_block) = mapped(&report(&data, "mapping"));
+        let trace = counts(&report(&data, "trace"));
+        for (line, clang) in &clang {
+            let Some(trace) = trace.get(line) else {
+                continue;
+            };
+            let both = || format!("{name} {level}: {}:{}: {clang} and {trace}", line.0, line.1);
+            self.lines += 1;
+            if (*clang > 0) != (*trace > 0) {
+                self.differ.push(both());
+            }
+            if one_block.contains(line) {
+                self.of_one_block += 1;
+                if clang != trace {
+                    self.count_differs.push(both());
+                }
+            }
+        }
+    }
+}
+
+/// The report of one kind of counts.
+fn report(data: &Path, kind: &str) -> Value {
+    let mut report = limited(built("rocov"));
+    report
+        .arg("report")
+        .arg(data)
+        .args(["--json", "--counts", kind]);
+    json(run(&mut report).success().stdout)
+}
+
+/// The segments of each source: line, count, and whether it has one.
+fn segments(report: &Value) -> impl Iterator<Item = (String, Vec<(u32, u64, bool)>)> {
+    let files = report["data"][0]["files"].as_array().expect("files");
+    files.iter().map(|file| {
+        let name = file["filename"].as_str().expect("a name").to_owned();
+        let segments = file["segments"].as_array().expect("segments");
+        let number = |it: &Value| it.as_u64().expect("a number");
+        let segments = segments.iter().map(|it| {
+            let line = u32::try_from(number(&it[0])).expect("a line");
+            (line, number(&it[2]), it[3] == true)
+        });
+        (name, segments.collect())
+    })
+}
+
+/// The counts of lines by a coverage mapping, by the rules of llvm-cov for lines that have one count; and the lines that
+/// have only one. Other lines have the largest.
+fn mapped(report: &Value) -> (Lines<u64>, BTreeSet<(String, u32)>) {
+    let (mut lines, mut of_one_block) = (Lines::new(), BTreeSet::new());
+    for (file, segments) in segments(report) {
+        let mut around: Option<(u64, bool)> = None;
+        let (Some(first), Some(last)) = (segments.first(), segments.last()) else {
+            continue;
+        };
+        for number in first.0..=last.0 {
+            let here: Vec<_> = segments.iter().filter(|it| it.0 == number).collect();
+            let inside = around.into_iter().chain(here.iter().map(|it| (it.1, it.2)));
+            let counts: BTreeSet<u64> = inside.filter(|it| it.1).map(|it| it.0).collect();
+            if let Some(largest) = counts.last() {
+                let line = (file.clone(), number);
+                lines.insert(line.clone(), *largest);
+                if counts.len() == 1 {
+                    of_one_block.insert(line);
+                }
+            }
+            around = here.last().map(|it| (it.1, it.2)).or(around);
+        }
+    }
+    (lines, of_one_block)
+}
+
+/// The counts of lines by a line table: each is a segment of its own.
+fn counts(report: &Value) -> Lines<u64> {
+    let lines = segments(report).flat_map(|(file, segments)| {
+        let counted = segments.into_iter().filter(|it| it.2);
+        let counted = counted.map(move |(line, count, _)| ((file.clone(), line), count));
+        counted.collect::<Vec<_>>()
+    });
+    lines.collect()
+}
+
+/// The kernels to compare.
+fn kernels() -> Vec<String> {
+    if std::env::var("ROCOV_TEST_LEVELS").as_deref() != Ok("all") {
+        return SOME.map(str::to_owned).to_vec();
+    }
+    let sources = crate::support::artifacts::files_with_extension("testdata/kernels", "spec");
+    let names = sources.iter().filter_map(|it| it.file_stem());
+    names.map(|it| it.to_string_lossy().into_owned()).collect()
+}
+
+fn verdict(levels: &[&str]) -> Verdict {
+    let mut verdict = Verdict::default();
+    for name in kernels() {
+        for level in levels {
+            verdict.add(&name, level);
+        }
+    }
+    eprintln!(
+        "{} lines, {} of them executed by one only; {} of one block, {} of them with two counts",
+        verdict.lines,
+        verdict.differ.len(),
+        verdict.of_one_block,
+        verdict.count_differs.len()
+    );
+    verdict
+}
+
+#[test]
+fn without_optimization_all_lines_agree() {
+    let verdict = verdict(&["-O0"]);
+    assert!(verdict.lines > 100 && verdict.of_one_block > 50);
+    assert_eq!(verdict.differ, [""; 0]);
+    assert_eq!(verdict.count_differs, [""; 0]);
+}
+
+#[test]
+fn optimization_moves_few_lines() {
+    let verdict = verdict(&["-O2"]);
+    assert!(verdict.lines > 100);
+    let differ = &verdict.differ;
+    assert!(
+        differ.len() * 100 <= verdict.lines * MOST_MOVED,
+        "{} of {} lines: {differ:#?}",
+        differ.len(),
+        verdict.lines
+    );
+}

@@ -1,0 +1,165 @@
+//! Prints the disassembly of a function, with what a trace has counted of each instruction.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, anyhow, bail};
+use rocov::format::blocks::Kind;
+use rocov::format::blocks::trace::{Executed, at, functions};
+use rocov::format::codeobject::{CodeObject, name_ref};
+
+use crate::cli::ShowArguments;
+use crate::data::DataDirectory;
+use crate::data::components::Components;
+use crate::llvm::{LlvmTools, Tools};
+use crate::profdata::{BinaryCounts, MergedObject, MergedProfiles};
+use crate::support::demangle::{demangle, shown};
+use crate::support::mmap;
+use crate::system::command;
+use crate::term::exit_status::CommandResult;
+use crate::term::print;
+use crate::term::warnings::Warnings;
+
+/// Prints the disassembly of the function `wanted` in each code object of the data directories that has it.
+///
+/// # Errors
+///
+/// Fails if no code object has it, if it was not traced, or if llvm-objdump is not here or fails.
+pub(super) fn show(arguments: &ShowArguments, wanted: &str) -> CommandResult {
+    let data = Warnings::printing(|warnings| {
+        DataDirectory::for_report(&arguments.files, false, &[], &[], warnings)
+    })?;
+    let mut installed = LlvmTools::find_any(None)?;
+    let all = Components::default();
+    let mut matched =
+        Warnings::printing(|warnings| data.match_elfs(&[], &all, &mut installed, warnings))?;
+    let merged = Warnings::printing(|warnings| {
+        MergedProfiles::of_data(&mut matched, &data, &installed, warnings)
+    })?;
+    let tools = installed.newest()?;
+    let mut text = String::new();
+    for object in merged.objects() {
+        add(&mut text, object, wanted, tools)
+            .with_context(|| format!("cannot disassemble {}", object.name()))?;
+    }
+    if text.is_empty() {
+        return Err(anyhow!(
+            "no code object in {data} has a function {wanted}: `rocov kernels` prints the names of kernels"
+        )
+        .into());
+    }
+    print::text(text.as_bytes())?;
+    Ok(0)
+}
+
+/// Adds the functions of a code object that are called `wanted`.
+fn add(text: &mut String, object: &MergedObject<'_>, wanted: &str, tools: &Tools) -> Result<()> {
+    let contents = mmap::map(&object.elf)?;
+    let elf = CodeObject::parse(&contents[..])?;
+    for function in functions(&elf)? {
+        if !is_called(function.name, wanted) {
+            continue;
+        }
+        let name = Kind::Trace.record_name(function.name);
+        let key = (name_ref(name.as_bytes()), Kind::Trace.hash(function.code));
+        let counts = match &object.counts {
+            BinaryCounts::Summed(counts) => counts.functions.get(&key),
+            BinaryCounts::Indexed(_) => None,
+        };
+        let Some(counts) = counts else {
+            bail!(
+                "{} has no trace: run the program with `rocov run --trace`",
+                shown(function.name)
+            );
+        };
+        let lines = disassembled(&object.elf, function.name, tools)?;
+        let separator = if text.is_empty() { "" } else { "\n" };
+        writeln!(
+            text,
+            "{separator}{} in {}:",
+            shown(function.name),
+            object.name()
+        )?;
+        writeln!(text, "{:>9} {:>11}  instruction", "waves", "lanes")?;
+        for line in lines.lines() {
+            match address(line) {
+                Some(address) => {
+                    let offset = address.wrapping_sub(function.address);
+                    // llvm-objdump goes on up to the next function.
+                    if offset >= function.code.len() as u64 {
+                        break;
+                    }
+                    let Executed { waves, lanes } =
+                        at(&counts.counters, offset).unwrap_or_default();
+                    writeln!(text, "{waves:>9} {lanes:>11}  {}", line.trim())?;
+                }
+                // Before the instructions of a line comes its place in the source.
+                None if line.starts_with("; /") => writeln!(text, "{:>21}  {line}", "")?,
+                None => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a mangled name is of the function that a user calls `wanted`: its mangled name, or its demangled
+/// name with or without parameters.
+fn is_called(mangled: &str, wanted: &str) -> bool {
+    let demangled = || demangle(mangled).unwrap_or_default();
+    mangled == wanted || {
+        let demangled = demangled();
+        demangled == wanted
+            || demangled
+                .split_once('(')
+                .is_some_and(|(name, _)| name == wanted)
+    }
+}
+
+/// The output of llvm-objdump for a function of an ELF.
+fn disassembled(elf: &Path, symbol: &str, tools: &Tools) -> Result<String> {
+    let objdump = tools.objdump().with_context(|| {
+        format!(
+            "no llvm-objdump beside {}: install LLVM's tools, such as the package llvm-{}",
+            tools.profdata.display(),
+            tools.llvm
+        )
+    })?;
+    let mut objdump = Command::new(objdump);
+    objdump.args(["--disassemble", "--line-numbers"]);
+    objdump
+        .arg(format!("--disassemble-symbols={symbol}"))
+        .arg(elf);
+    let output = command::output(&mut objdump)?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The address in a line of an instruction: `s_endpgm // 000000001950: BF810000`.
+fn address(line: &str) -> Option<u64> {
+    let (_, comment) = line.rsplit_once("// ")?;
+    let (address, _) = comment.split_once(':')?;
+    u64::from_str_radix(address, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_instructions_have_an_address() {
+        let line = "\tv_mov_b32_e32 v0, 0            // 000000001954: 7E000280 ";
+        assert_eq!(address(line), Some(0x1954));
+        for other in ["", "; /a/b.hip:7", "0000000000001900 <_Z1kPf>:"] {
+            assert_eq!(address(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_function_has_several_names() {
+        for name in ["_Z5scalePfi", "scale(float*, int)", "scale"] {
+            assert!(is_called("_Z5scalePfi", name), "{name}");
+        }
+        assert!(!is_called("_Z5scalePfi", "scal"));
+        assert!(is_called("plain", "plain"));
+    }
+}

@@ -1,0 +1,371 @@
+//! llvm-symbolizer is the oracle: at each word of the code, the lines of a function and of all functions that were
+//! inlined into it are those of the frames that it tells.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use object::{Object, ObjectSection};
+use rocov::format::blocks::Kind;
+use rocov::format::blocks::trace::{WORD_BYTES, functions};
+use rocov::format::codeobject::{CodeObject, name_ref};
+use rocov::format::profraw::{FunctionCounts, Version};
+use rocov::format::ptx::Module;
+use serde::Deserialize;
+use tempfile::TempDir;
+
+use super::trace::is_of_system;
+use super::{Listed, WITHOUT_LINES, read_elf, read_ptx};
+use crate::profdata::ProfileCounts;
+use crate::profdata::release::Release;
+use crate::system::command;
+
+/// The sources: with inlined functions, templates, device functions that are called, and headers.
+const SOURCES: [&str; 4] = [
+    "calls.hip",
+    "templates.hip",
+    "indirect.hip",
+    "mandelbrot.hip",
+];
+
+/// Functions, files and lines at one word.
+type Frames = BTreeSet<(String, String, u32)>;
+
+#[derive(Deserialize)]
+struct Symbolized {
+    #[serde(rename = "Symbol", default)]
+    frames: Vec<Frame>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Frame {
+    file_name: String,
+    function_name: String,
+    line: u32,
+}
+
+fn kernel(name: &str) -> PathBuf {
+    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/kernels");
+    // Reports have paths without `..`.
+    fs::canonicalize(kernels.join(name)).unwrap()
+}
+
+fn compile(release: &Release, source: &str, options: &[&str], elf: &Path) {
+    let mut clang = Command::new(release.program("clang++"));
+    clang.args([
+        "-x",
+        "hip",
+        "--offload-arch=gfx90a",
+        "--offload-device-only",
+    ]);
+    clang.args([
+        "-nogpuinc",
+        "-nogpulib",
+        "--no-gpu-bundle-output",
+        "-std=c++17",
+    ]);
+    clang.args(options).arg(kernel(source)).arg("-o").arg(elf);
+    clang.current_dir(elf.parent().unwrap());
+    command::output(&mut clang).unwrap();
+}
+
+/// The frames that llvm-symbolizer has at these addresses, in their order.
+fn symbolized(release: &Release, elf: &Path, addresses: &[u64]) -> Vec<Symbolized> {
+    let mut symbolizer = Command::new(release.program("llvm-symbolizer"));
+    symbolizer
+        .args(["--output-style=JSON", "--inlines", "--no-demangle", "--obj"])
+        .arg(elf);
+    let mut symbolizer = symbolizer
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = symbolizer.stdin.take().unwrap();
+    let asked: String = addresses.iter().map(|it| format!("{it:#x}\n")).collect();
+    let writer = std::thread::spawn(move || input.write_all(asked.as_bytes()).unwrap());
+    let output = symbolizer.wait_with_output().unwrap();
+    writer.join().unwrap();
+    assert!(output.status.success());
+    let lines = str::from_utf8(&output.stdout).unwrap().lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// The frames that the line table has at each word, by the record of the function and the word.
+fn listed(listed: &Listed) -> HashMap<((u64, u64), u32), Frames> {
+    let mut frames: HashMap<_, Frames> = HashMap::new();
+    for function in &listed.functions {
+        let description = &function.description;
+        let table = description.line_table.as_ref().unwrap();
+        for copy in &function.copies {
+            let mut add = |line: u32, unit: u32| {
+                let line = &table.lines[line as usize];
+                let frame = (
+                    description.name.to_string(),
+                    description.path(line.file).to_string(),
+                    line.line,
+                );
+                frames
+                    .entry((copy.counters.key, unit))
+                    .or_default()
+                    .insert(frame);
+            };
+            for (line, units) in &copy.lines {
+                units.clone().for_each(|unit| add(*line, unit));
+            }
+            for (line, extent) in &copy.calls {
+                let units = extent.units.iter().cloned().flatten();
+                units.for_each(|unit| add(*line, unit));
+            }
+        }
+    }
+    frames
+}
+
+/// Checks the line table of an ELF. Returns the number of frames, and of those that were inlined.
+fn check(release: &Release, elf: &Path, has_names: bool) -> (usize, usize) {
+    let contents = fs::read(elf).unwrap();
+    let table = read_elf(&contents).unwrap();
+    assert!(table.warnings.is_empty(), "{:?}", table.warnings);
+    let mut found = listed(&table);
+    let object = CodeObject::parse(&contents[..]).unwrap();
+    let mut addresses = Vec::new();
+    let mut words = Vec::new();
+    for function in functions(&object).unwrap() {
+        let key = (
+            name_ref(Kind::Trace.record_name(function.name).as_bytes()),
+            Kind::Trace.hash(function.code),
+        );
+        for word in 0..function.code.len() as u64 / WORD_BYTES {
+            addresses.push(function.address + word * WORD_BYTES);
+            words.push((key, u32::try_from(word).unwrap()));
+        }
+    }
+    let (mut all, mut inlined) = (0, 0);
+    for (word, symbolized) in words.iter().zip(symbolized(release, elf, &addresses)) {
+        let frames = symbolized
+            .frames
+            .iter()
+            .filter(|it| it.line > 0 && !is_of_system(&it.file_name));
+        let name = |it: &Frame| match has_names {
+            true => it.function_name.clone(),
+            false => String::new(),
+        };
+        let frames = frames.map(|it| (name(it), it.file_name.clone(), it.line));
+        let expected: Frames = frames.collect();
+        let found = found.remove(word).unwrap_or_default().into_iter();
+        let found: Frames = found
+            .map(|(name, path, line)| (if has_names { name } else { String::new() }, path, line))
+            .collect();
+        assert_eq!(found, expected, "{}: word {}", elf.display(), word.1);
+        all += expected.len();
+        inlined += symbolized.frames.len() - 1;
+    }
+    (all, inlined)
+}
+
+#[test]
+fn frames_are_those_of_llvm_symbolizer() {
+    let Some(release) = Release::find(22, "line tables") else {
+        return;
+    };
+    let directory = TempDir::new().unwrap();
+    let elf = directory.path().join("device.elf");
+    let (mut all, mut inlined) = (0, 0);
+    for source in SOURCES {
+        for (options, has_names) in [
+            (&["-O0", "-g"][..], true),
+            (&["-O2", "-g", "-gdwarf-4"], true),
+            (&["-O3", "-g"], true),
+            (&["-O2", "-gline-tables-only"], false),
+        ] {
+            compile(&release, source, options, &elf);
+            let (frames, of_inlined) = check(&release, &elf, has_names);
+            assert!(frames > 0, "{source} {options:?}");
+            (all, inlined) = (all + frames, inlined + of_inlined);
+        }
+    }
+    assert!(
+        all > 10_000 && inlined > 1_000,
+        "{all} frames, {inlined} inlined"
+    );
+}
+
+#[test]
+fn compressed_debug_information_is_unpacked() {
+    let Some(release) = Release::find(22, "compressed line tables") else {
+        return;
+    };
+    let directory = TempDir::new().unwrap();
+    let elf = directory.path().join("device.elf");
+    compile(&release, "calls.hip", &["-O2", "-g"], &elf);
+    let plain = check(&release, &elf, true);
+    for way in ["zlib", "zstd"] {
+        let packed = directory.path().join(way);
+        let mut objcopy = Command::new(release.program("llvm-objcopy"));
+        objcopy
+            .arg(format!("--compress-debug-sections={way}"))
+            .arg(&elf)
+            .arg(&packed);
+        command::output(&mut objcopy).unwrap();
+        assert!(fs::metadata(&packed).unwrap().len() < fs::metadata(&elf).unwrap().len());
+        assert_eq!(check(&release, &packed, true), plain, "{way}");
+    }
+}
+
+#[test]
+fn functions_without_lines_are_known_by_name() {
+    let Some(release) = Release::find(22, "code without lines") else {
+        return;
+    };
+    let directory = TempDir::new().unwrap();
+    let elf = directory.path().join("device.elf");
+    compile(&release, "calls.hip", &["-O0"], &elf);
+    let contents = fs::read(&elf).unwrap();
+    let table = read_elf(&contents).unwrap();
+    let object = CodeObject::parse(&contents[..]).unwrap();
+    let expected: BTreeSet<_> = functions(&object)
+        .unwrap()
+        .iter()
+        .map(|it| it.name)
+        .collect();
+    let names = table.functions.iter().map(|it| &*it.description.name);
+    assert_eq!(names.collect::<BTreeSet<_>>(), expected);
+    for function in &table.functions {
+        let lines = &function.description.line_table.as_ref().unwrap().lines;
+        assert!(lines.is_empty());
+        assert!(function.description.main_path().starts_with(WITHOUT_LINES));
+    }
+    let texts: BTreeMap<_, _> = table.texts;
+    assert_eq!(texts.len(), 1);
+}
+
+#[test]
+fn a_damaged_line_table_is_a_warning() {
+    let Some(release) = Release::find(22, "damaged line tables") else {
+        return;
+    };
+    let directory = TempDir::new().unwrap();
+    let elf = directory.path().join("device.elf");
+    compile(&release, "calls.hip", &["-O2", "-g"], &elf);
+    let contents = fs::read(&elf).unwrap();
+    let section = |name: &str| {
+        let file = object::File::parse(&*contents).unwrap();
+        let section = file.section_by_name(name).unwrap();
+        let (start, size) = section.file_range().unwrap();
+        usize::try_from(start).unwrap()..usize::try_from(start + size).unwrap()
+    };
+    let start = section(".debug_line").start;
+    // The version of the line table, after its length.
+    let mut damaged = contents.clone();
+    damaged[start + 4..start + 6].fill(0xff);
+    let table = read_elf(&damaged).unwrap();
+    let [warning] = &table.warnings[..] else {
+        panic!("{:?}", table.warnings);
+    };
+    assert!(warning.contains("its line table is damaged"), "{warning}");
+    assert!(!table.functions.is_empty());
+    // No damage makes the reader panic.
+    for name in [".debug_line", ".debug_info", ".debug_abbrev"] {
+        for at in section(name) {
+            let mut damaged = contents.clone();
+            damaged[at] ^= 0xff;
+            let _ = read_elf(&damaged);
+        }
+    }
+}
+
+/// A kernel of three blocks: line 3, then lines 4 and 5 in a branch, where line 9 of another function is inlined at line
+/// 5, and line 7 at the end. A second function has no lines.
+const PTX: &str = r#"
+.version 8.5
+.target sm_90
+.address_size 64
+.visible .entry kernel(.param .u64 kernel_param_0)
+{
+.reg .pred %p<2>;
+.reg .b32 %r<4>;
+.loc 1 3 1
+mov.u32 %r1, %tid.x;
+setp.gt.u32 %p1, %r1, 7;
+@%p1 bra $L__BB0_2;
+.loc 1 4 1
+mov.u32 %r2, 1;
+.loc 1 9 1, function_name $L__info_string0, inlined_at 1 5 1
+add.u32 %r3, %r2, 1;
+$L__BB0_2:
+.loc 1 7 1
+ret;
+}
+.visible .entry plain()
+{
+ret;
+}
+.file 1 "/src/kernel.cu"
+.section .debug_str
+{
+$L__info_string0:
+.b8 95,90,53,105,110,110,101,114,105,0
+}
+"#;
+
+#[test]
+fn lines_of_ptx_have_the_threads_of_their_blocks() {
+    let table = read_ptx(PTX.as_bytes(), "0f3c").unwrap();
+    let module = Module::parse(PTX).unwrap();
+    let counts = module.functions.iter().map(|function| {
+        let name = Kind::Ptx.record_name(function.symbol);
+        let counters = match function.symbol {
+            "kernel" => vec![64, 48, 64],
+            _ => vec![0],
+        };
+        assert_eq!(function.blocks.len(), counters.len());
+        let counts = FunctionCounts {
+            counters,
+            ..FunctionCounts::default()
+        };
+        ((name_ref(name.as_bytes()), function.hash), counts)
+    });
+    let counts = ProfileCounts {
+        version: Version::of_clang(22).unwrap(),
+        functions: counts.collect(),
+    };
+    let records = table
+        .functions
+        .iter()
+        .map(|function| function.record(&counts));
+    let found: BTreeMap<_, _> = records
+        .map(|record| {
+            let lines = &record.function.line_table.as_ref().unwrap().lines;
+            let lines = lines.iter().map(|it| it.line).zip(record.counts.lines);
+            let path = record.function.main_path().to_string();
+            let name = record.function.name.to_string();
+            (name, (path, record.counts.calls, lines.collect::<Vec<_>>()))
+        })
+        .collect();
+    let source = || "/src/kernel.cu".to_owned();
+    let kernel = vec![(3, 64), (4, 48), (5, 48), (7, 64)];
+    let expected = BTreeMap::from([
+        ("kernel".to_owned(), (source(), 64, kernel)),
+        ("_Z5inneri".to_owned(), (source(), 48, vec![(9, 48)])),
+        (
+            "plain".to_owned(),
+            ("without-lines-0f3c".to_owned(), 0, Vec::new()),
+        ),
+    ]);
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn ptx_that_is_not_known_is_an_error_with_its_line() {
+    let text = PTX.replace("bra $L__BB0_2", "bra $nowhere");
+    let error = read_ptx(text.as_bytes(), "0f3c").unwrap_err().to_string();
+    assert!(
+        error.contains("line 12") && error.contains("$nowhere"),
+        "{error}"
+    );
+}

@@ -1,0 +1,86 @@
+//! The kinds of counts that a code object has, and of the tables that give them places in the source.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use rocov::format::blocks::{Kind, trace};
+use rocov::format::codeobject::{CodeObject, name_ref};
+use serde::{Deserialize, Serialize};
+
+use super::{BinaryCounts, ProfileCounts};
+use crate::support::mmap;
+
+/// The kind of counts.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
+)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum CountKind {
+    /// clang's counters, which a coverage mapping gives places
+    Mapping,
+    /// Instructions that the modelled GPU executed, with a line table
+    Trace,
+    /// Blocks of PTX that rocov has instrumented, with the lines of the PTX
+    Ptx,
+}
+
+impl CountKind {
+    /// The name in reports.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Mapping => "coverage mapping",
+            Self::Trace => "trace",
+            Self::Ptx => "PTX",
+        }
+    }
+}
+
+/// The kinds of counts of one code object.
+pub(crate) type CountKinds = BTreeSet<CountKind>;
+
+/// The kinds of counts that the code object in the files `objects` has: a device ELF, PTX or both. Code without a
+/// coverage mapping that nothing is counted of was traced.
+pub(crate) fn kinds(objects: &[PathBuf], counts: &BinaryCounts) -> CountKinds {
+    let mut kinds = CountKinds::new();
+    let BinaryCounts::Summed(counts) = counts else {
+        return CountKinds::from([CountKind::Mapping]);
+    };
+    for path in objects {
+        kinds.extend(of_file(path, counts));
+    }
+    if kinds.is_empty() {
+        kinds.insert(CountKind::Trace);
+    }
+    kinds
+}
+
+fn of_file(path: &Path, counts: &ProfileCounts) -> CountKinds {
+    let mut kinds = CountKinds::new();
+    let Ok(contents) = mmap::map(path) else {
+        return kinds;
+    };
+    let has_counts = |kind: Kind, symbol: &str| {
+        let name = name_ref(kind.record_name(symbol).as_bytes());
+        let records = (name, 0)..=(name, u64::MAX);
+        counts.functions.range(records).next().is_some()
+    };
+    match CodeObject::parse(&contents[..]) {
+        Ok(object) => {
+            if object.is_mapped().unwrap_or(true) {
+                kinds.insert(CountKind::Mapping);
+            }
+            let functions = trace::functions(&object).unwrap_or_default();
+            if functions.iter().any(|it| has_counts(Kind::Trace, it.name)) {
+                kinds.insert(CountKind::Trace);
+            }
+        }
+        Err(_) if !is_elf(&contents) => _ = kinds.insert(CountKind::Ptx),
+        Err(_) => {}
+    }
+    kinds
+}
+
+/// Returns whether a file is an ELF, by how it starts. The other files of code objects are PTX.
+pub(crate) fn is_elf(contents: &[u8]) -> bool {
+    contents.starts_with(b"\x7fELF")
+}
