@@ -261,21 +261,23 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "ROCOV_PTXAS",
         Reader::Command,
-        ["path of ptxas", "Triton's own, or that on the `PATH`", "`rocov run --instrument`"],
+        [
+            "path of ptxas",
+            "Triton's own, or that on the `PATH`",
+            "`rocov run --instrument`",
+        ],
         "Names the assembler to which the stand-in for Triton's hands the changed PTX: the value that \
          `TRITON_PTXAS_PATH` had.",
     ),
     setting(
         "ROCOV_PTXAS_BLACKWELL",
         Reader::Command,
-        ["path of ptxas", "Triton's own, or that on the `PATH`", "`rocov run --instrument`"],
+        [
+            "path of ptxas",
+            "Triton's own, or that on the `PATH`",
+            "`rocov run --instrument`",
+        ],
         "Does that for `TRITON_PTXAS_BLACKWELL_PATH`.",
-    ),
-    setting(
-        "XDG_CACHE_HOME",
-        Reader::Librocov,
-        ["a directory", "`~/.cache`", ""],
-        "Holds the directory `rocov` with the cache.",
     ),
     setting(
         "XDG_RUNTIME_DIR",
@@ -307,7 +309,8 @@ pub const SETTINGS: &[Setting] = &[
         "XDG_CACHE_HOME",
         Reader::Command,
         ["an absolute path", "`~/.cache`", ""],
-        "Holds the directory `rocov` with the [cache](files.md#the-cache) of device code in host files.",
+        "Holds the directory `rocov` with the [cache](files.md#the-cache) of device code in host files, and that of \
+         `--instrument`.",
     ),
     setting(
         "ROCOV_LIBRARY_DIR",

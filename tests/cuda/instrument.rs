@@ -52,7 +52,10 @@ impl Uncounted {
         let ptx = self.file("kernels.ptx", &self.text);
         let mut command = limited(self.tool("fatbinary"));
         command.args(["-64", "--create"]).arg(&path);
-        command.arg(format!("--image3=kind=elf,sm=90,file={}", self.setup.plain().display()));
+        command.arg(format!(
+            "--image3=kind=elf,sm=90,file={}",
+            self.setup.plain().display()
+        ));
         command.arg(format!("--image3=kind=ptx,sm=90,file={}", ptx.display()));
         run(command.args(options)).success();
         path
@@ -61,7 +64,10 @@ impl Uncounted {
     /// A run of the program with `steps`, which has PTX compiled.
     fn command(&self, data: &Path, steps: &[String]) -> Command {
         let mut command = limited(built("rocov"));
-        command.args(["run", "--instrument", "-v", "-o"]).arg(data).arg("--");
+        command
+            .args(["run", "--instrument", "-v", "-o"])
+            .arg(data)
+            .arg("--");
         self.setup.program(&mut command, "steps").args(steps);
         command.env("STAND_IN_PTXAS", self.tool("ptxas"));
         command.env("STAND_IN_COMPILED", self.directory.path().join("compiled"));
@@ -157,7 +163,11 @@ fn code_of_each_form_counts_and_its_ptx_is_kept() {
         let objects = data.path().join("objects");
         let sources = identities(&objects, ".ptx");
         assert_eq!(sources, identities(&objects, ".elf"), "{how}");
-        assert_eq!(sources, identities(&data.path().join("profraw"), ".profraw"), "{how}");
+        assert_eq!(
+            sources,
+            identities(&data.path().join("profraw"), ".profraw"),
+            "{how}"
+        );
         assert_eq!(sources.len(), 1, "{how}");
         let file = objects.join(format!("sm_90.{}.ptx", sources[0]));
         assert_eq!(fs::read_to_string(file).expect("it is kept"), kept, "{how}");
@@ -185,7 +195,10 @@ fn the_kept_ptx_is_that_of_cuobjdump() {
     let objects = data.path().join("objects");
     let kept = objects.join(format!("sm_90.{}.ptx", identities(&objects, ".ptx")[0]));
     let read = |path: &Path| fs::read_to_string(path).expect("it is there");
-    assert_eq!(read(&kept).trim_end(), read(&extracted[0]).trim_end_matches(['\0', '\n']));
+    assert_eq!(
+        read(&kept).trim_end(),
+        read(&extracted[0]).trim_end_matches(['\0', '\n'])
+    );
 }
 
 #[test]
@@ -207,14 +220,22 @@ fn the_cache_is_used_and_made_again() {
         // Those of -v with variables have an equals sign.
         let mut warned = lines(&ended, "cache");
         warned.retain(|line| !line.contains('='));
-        assert_eq!(warned.len(), cached, "the cache is no reason for a line: {ended}");
+        assert_eq!(
+            warned.len(),
+            cached,
+            "the cache is no reason for a line: {ended}"
+        );
     };
     let usual = |_: &mut Command| {};
     once(&usual, 0, 2);
     once(&usual, 1, 0);
     let entry = || {
         let mut files = fs::read_dir(&entries).expect("there are entries");
-        files.next().expect("there is one").expect("it can be listed").path()
+        files
+            .next()
+            .expect("there is one")
+            .expect("it can be listed")
+            .path()
     };
     let whole = fs::read(entry()).expect("it can be read");
     fs::write(entry(), &whole[..whole.len() / 2]).expect("it can be written");
@@ -222,22 +243,38 @@ fn the_cache_is_used_and_made_again() {
     assert_eq!(fs::read(entry()).expect("it can be read"), whole);
     once(&usual, 1, 0);
     // A place that nobody can write, no place at all, and one that has no room.
-    once(&|command| drop(command.env("ROCOV_CACHE", "/proc/none")), 0, 2);
     once(
-        &|command| drop(command.env_remove("ROCOV_CACHE").env_remove("HOME").env_remove("XDG_CACHE_HOME")),
+        &|command| drop(command.env("ROCOV_CACHE", "/proc/none")),
+        0,
+        2,
+    );
+    once(
+        &|command| {
+            drop(
+                command
+                    .env_remove("ROCOV_CACHE")
+                    .env_remove("HOME")
+                    .env_remove("XDG_CACHE_HOME"),
+            )
+        },
         0,
         2,
     );
     let home = it.directory.path().join("home");
     let at_home = |command: &mut Command| {
-        command.env_remove("ROCOV_CACHE").env_remove("XDG_CACHE_HOME").env("HOME", &home);
+        command
+            .env_remove("ROCOV_CACHE")
+            .env_remove("XDG_CACHE_HOME")
+            .env("HOME", &home);
     };
     once(&at_home, 0, 2);
     once(&at_home, 1, 0);
     assert!(home.join(".cache/rocov/instrumented").is_dir());
     let small = |command: &mut Command| {
         let place = it.directory.path().join("small");
-        command.env("ROCOV_CACHE", place).env("ROCOV_CACHE_MAX", "1K");
+        command
+            .env("ROCOV_CACHE", place)
+            .env("ROCOV_CACHE_MAX", "1K");
     };
     once(&small, 0, 2);
     once(&small, 0, 2);
@@ -251,22 +288,45 @@ fn code_that_runs_uncounted_is_named_once_at_the_end() {
     let refused = it.text.replacen("ret;", "mov.u32 %none, 1;\n\tret;", 1);
     let next = "compile it with nvcc -gencode arch=compute_90,code=compute_90, too";
     for (name, contents, line) in [
-        ("cubin", fs::read(it.setup.plain()).expect("it was made"), format!("it has no PTX: {next}")),
-        ("unknown", with_zero(&unknown), "rocov cannot make its PTX count: ".into()),
-        ("refused", with_zero(&refused), "the driver does not compile its PTX (".into()),
-        ("new", with_zero(&too_new), "the driver does not compile its PTX (".into()),
+        (
+            "cubin",
+            fs::read(it.setup.plain()).expect("it was made"),
+            format!("it has no PTX: {next}"),
+        ),
+        (
+            "unknown",
+            with_zero(&unknown),
+            "rocov cannot make its PTX count: ".into(),
+        ),
+        (
+            "refused",
+            with_zero(&refused),
+            "the driver does not compile its PTX (".into(),
+        ),
+        (
+            "new",
+            with_zero(&too_new),
+            "the driver does not compile its PTX (".into(),
+        ),
     ] {
         // The stand-in takes a comment for the code, and rocov takes the PTX behind it.
         let cubin = format!("// cubin: {}\n", it.setup.plain().display());
         let is_text = contents.starts_with(b"//") || contents.starts_with(b".version");
-        let contents = if is_text { [cubin.as_bytes(), &contents].concat() } else { contents };
+        let contents = if is_text {
+            [cubin.as_bytes(), &contents].concat()
+        } else {
+            contents
+        };
         let file = it.file(name, contents);
         let data = data();
         let all = [step("load", &file), step("load", &file), "exit:3".into()];
         let ended = run(&mut it.command(data.path(), &all)).with_status(3);
         assert_eq!(ended.stdout, "done\n");
         let said = lines(&ended, "run uncounted");
-        let expected = format!("rocov: 2 CUDA modules of {} run uncounted: {line}", file.display());
+        let expected = format!(
+            "rocov: 2 CUDA modules of {} run uncounted: {line}",
+            file.display()
+        );
         assert_eq!(said.len(), 1, "{ended}");
         assert!(said[0].starts_with(&expected), "{expected}: {ended}");
         assert!(!data.path().join("profraw").exists(), "{ended}");
@@ -285,8 +345,15 @@ fn a_library_for_gpus_of_several_architectures_stays_as_it_is() {
     let mut command = it.command(data.path(), &[step("library", &fat_binary), "get".into()]);
     let ended = run(command.env("STAND_IN_SECOND", "80")).success();
     assert_eq!(ended.stdout, "done\n");
-    let said = lines(&ended, "runs uncounted: the GPUs have several architectures (sm_80, sm_90)");
-    assert_eq!(said.len(), 2, "when it happens, because of -v, and at the end: {ended}");
+    let said = lines(
+        &ended,
+        "runs uncounted: the GPUs have several architectures (sm_80, sm_90)",
+    );
+    assert_eq!(
+        said.len(),
+        2,
+        "when it happens, because of -v, and at the end: {ended}"
+    );
     // A module is for the GPU of the context.
     let mut command = it.command(data.path(), &[step("fatbinary", &fat_binary)]);
     let ended = run(command.env("STAND_IN_SECOND", "80")).success();
@@ -332,11 +399,17 @@ fn a_damaged_fat_binary_is_loaded_as_without_rocov() {
         let ours = run(&mut it.command(data.path(), &all));
         // Counters may come into what is whole: then the program loads more than without rocov, but never less.
         let is_better = ours.stdout == "done\n";
-        assert!(is_better || plain.stdout == ours.stdout, "{turn}: {plain} {ours}");
+        assert!(
+            is_better || plain.stdout == ours.stdout,
+            "{turn}: {plain} {ours}"
+        );
         let status = |ended: &Ended| {
             let of_signal = ended.status.signal().map(|signal| 128 + signal);
             ended.status.code().or(of_signal)
         };
-        assert!(is_better || status(&plain) == status(&ours), "{turn}: {plain} {ours}");
+        assert!(
+            is_better || status(&plain) == status(&ours),
+            "{turn}: {plain} {ours}"
+        );
     }
 }

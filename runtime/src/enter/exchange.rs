@@ -23,8 +23,7 @@ use super::cupti::{CallData, calls};
 use super::send;
 use crate::elect;
 use crate::elect::event::{Event, NewSource};
-use crate::guest::elf_objects;
-use crate::guest::{boundary, log, settings};
+use crate::guest::{boundary, elf_objects, log, settings};
 
 /// A file with code that a call loads in place of its own. The call needs it until it returns.
 pub(super) struct Replacement {

@@ -26,7 +26,10 @@ mod tests;
 #[must_use]
 pub fn modules(text: &str) -> Vec<&str> {
     let is_start = |at: &usize| *at == 0 || text.as_bytes()[at - 1] == b'\n';
-    let starts = text.match_indices(".version").map(|(at, _)| at).filter(is_start);
+    let starts = text
+        .match_indices(".version")
+        .map(|(at, _)| at)
+        .filter(is_start);
     let mut ends: Vec<usize> = starts.skip(1).collect();
     ends.push(text.len());
     let mut start = 0;

@@ -88,7 +88,7 @@ fn on_path(name: &str) -> Option<PathBuf> {
 /// Assembles the PTX with counters, and keeps its text for the report. `None` if the arguments name no PTX, or no cubin.
 ///
 /// # Errors
-/// Fails with the reason if a step does.
+/// Fails if a step does. The error is the reason.
 fn counted(real: &Path, arguments: &[OsString]) -> Result<Option<Output>, String> {
     let is_ptx = |it: &&OsString| Path::new(it).extension().is_some_and(|it| it == "ptx");
     let after = |name: &str| arguments.iter().skip_while(move |it| *it != name).nth(1);

@@ -303,7 +303,9 @@ fn described(elfs: &[PathBuf]) -> Result<(Vec<String>, Option<String>)> {
 /// The names of the kernels in PTX; none if rocov cannot read it.
 fn kernels_of_ptx(text: &[u8]) -> Vec<String> {
     let texts = str::from_utf8(text).map(modules).unwrap_or_default();
-    let all = texts.into_iter().filter_map(|text| Module::parse(text).ok());
+    let all = texts
+        .into_iter()
+        .filter_map(|text| Module::parse(text).ok());
     let all: Vec<Module<'_>> = all.collect();
     let functions = all.iter().flat_map(|module| &module.functions);
     let kernels = functions.filter(|function| function.is_kernel);

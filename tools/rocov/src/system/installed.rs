@@ -42,7 +42,10 @@ const LINKER: &str = "libexec/rocov/rdc/lld";
 /// The stand-ins for Triton's assemblers, and the variables by which Triton finds these.
 const ASSEMBLERS: [(&str, &str); 2] = [
     ("libexec/rocov/triton/ptxas", "TRITON_PTXAS_PATH"),
-    ("libexec/rocov/triton/ptxas-blackwell", "TRITON_PTXAS_BLACKWELL_PATH"),
+    (
+        "libexec/rocov/triton/ptxas-blackwell",
+        "TRITON_PTXAS_BLACKWELL_PATH",
+    ),
 ];
 /// The linker for OpenMP's device code.
 const OPENMP_LINKER: &str = "libexec/rocov/rdc/openmp/ld.lld";
