@@ -5,7 +5,7 @@ use std::ffi::{CString, c_int, c_void};
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use rocov::device::cuda::exchange::{Answer, INSTRUMENTATION};
+use rocov::device::cuda::exchange::{ExchangeAnswer, INSTRUMENTATION};
 use rocov::format::codeobject::CodeObject;
 use rocov::format::codeobject::cuda::is_instrumented;
 use rocov::format::ptx::{self, Module, PtxError};
@@ -72,9 +72,13 @@ struct Made {
 }
 
 /// The answer to a request for `code`.
-pub(crate) fn answer(code: Code<'_>, options: &[(c_int, *mut c_void)], is_for_all: bool) -> Answer {
+pub(crate) fn answer(
+    code: Code<'_>,
+    options: &[(c_int, *mut c_void)],
+    is_for_all: bool,
+) -> ExchangeAnswer {
     match made_of(code, options, is_for_all) {
-        Ok(Outcome::AsItIs) => Answer::NOTHING,
+        Ok(Outcome::AsItIs) => ExchangeAnswer::NOTHING,
         Ok(Outcome::Counts(made)) => answer_with(made, false),
         Ok(Outcome::Exchanged(made)) => answer_with(made, true),
         Err(loss) => lost(&loss),
@@ -82,23 +86,23 @@ pub(crate) fn answer(code: Code<'_>, options: &[(c_int, *mut c_void)], is_for_al
 }
 
 /// The answer after a panic.
-pub(crate) fn internal_error() -> Answer {
+pub(crate) fn internal_error() -> ExchangeAnswer {
     lost(&Loss::Internal)
 }
 
-fn answer_with(made: &'static Made, is_exchanged: bool) -> Answer {
-    Answer {
+fn answer_with(made: &'static Made, is_exchanged: bool) -> ExchangeAnswer {
+    ExchangeAnswer {
         cubin: made.cubin.as_ptr().cast(),
         cubin_len: made.cubin.len(),
         ptx: made.source.as_ptr().cast(),
         ptx_len: made.source.len(),
         is_exchanged,
         is_cached: made.is_cached,
-        ..Answer::NOTHING
+        ..ExchangeAnswer::NOTHING
     }
 }
 
-fn lost(loss: &Loss) -> Answer {
+fn lost(loss: &Loss) -> ExchangeAnswer {
     static TEXTS: Mutex<BTreeSet<&'static std::ffi::CStr>> = Mutex::new(BTreeSet::new());
     let text = loss.to_string().replace('\0', " ");
     let text = CString::new(text).unwrap_or_default();
@@ -110,9 +114,9 @@ fn lost(loss: &Loss) -> Answer {
         texts.insert(text);
         text
     });
-    Answer {
+    ExchangeAnswer {
         loss: text.as_ptr(),
-        ..Answer::NOTHING
+        ..ExchangeAnswer::NOTHING
     }
 }
 

@@ -15,14 +15,17 @@ mod memory;
 
 use std::panic::catch_unwind;
 
-use rocov::device::cuda::exchange::{Answer, Request};
+use rocov::device::cuda::exchange::{ExchangeAnswer, ExchangeRequest};
 
 /// Answers a request of librocov: [`rocov::device::cuda::exchange::FUNCTION`].
 ///
 /// # Safety
 /// `request` describes code that a program loads, and `answer` can be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocov_instrument_1(request: *const Request, answer: *mut Answer) {
+pub unsafe extern "C" fn rocov_instrument_1(
+    request: *const ExchangeRequest,
+    answer: *mut ExchangeAnswer,
+) {
     // SAFETY: the caller has filled the request.
     let Some(request) = (unsafe { request.as_ref() }) else {
         return;

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rocov::device::cuda::exchange::Request;
+use rocov::device::cuda::exchange::ExchangeRequest;
 use rocov::format::bundle::{FAT_BINARY_HEADER, fat_binary_size};
 use rocov::format::codeobject::cuda::{ELF_HEADER, file_size};
 
@@ -50,7 +50,7 @@ struct Wrapper {
 ///
 /// # Safety
 /// The request is for code that a program loads: the driver reads what this function does.
-pub(crate) unsafe fn code(request: &Request) -> Code<'static> {
+pub(crate) unsafe fn code(request: &ExchangeRequest) -> Code<'static> {
     if request.is_path {
         // SAFETY: the driver takes a path there.
         let path = unsafe { CStr::from_ptr(request.code.cast::<c_char>()) };
@@ -86,7 +86,7 @@ pub(crate) unsafe fn code(request: &Request) -> Code<'static> {
 ///
 /// # Safety
 /// The arrays of the request have as many elements as it says.
-pub(crate) unsafe fn options(request: &Request) -> Vec<(c_int, *mut c_void)> {
+pub(crate) unsafe fn options(request: &ExchangeRequest) -> Vec<(c_int, *mut c_void)> {
     if request.names.is_null() || request.values.is_null() {
         return Vec::new();
     }
@@ -191,8 +191,8 @@ fn is_text(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    fn request(code: &[u8]) -> Request {
-        Request {
+    fn request(code: &[u8]) -> ExchangeRequest {
+        ExchangeRequest {
             code: code.as_ptr().cast(),
             is_path: false,
             is_for_all: true,

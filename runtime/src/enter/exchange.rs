@@ -16,7 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
-use rocov::device::cuda::exchange::{Answer, FUNCTION, InstrumentFn, LIBRARY, Request};
+use rocov::device::cuda::exchange::{
+    ExchangeAnswer, ExchangeRequest, FUNCTION, InstrumentFn, LIBRARY,
+};
 use rocov::discover::filter::Filter;
 
 use super::cupti::{CallData, calls};
@@ -62,7 +64,7 @@ pub(super) unsafe fn exchange(id: u32, data: &CallData) -> Option<Replacement> {
     // The number has 4 bytes. Behind them is padding.
     let [count, names, values] = options.map_or([0; 3], |places| places.map(word));
     let is_path = matches!(id, calls::MODULE_LOAD_FILE | calls::LIBRARY_LOAD_FILE);
-    let request = Request {
+    let request = ExchangeRequest {
         code: word(CODE) as *const c_void,
         is_path,
         is_for_all: is_library,
@@ -78,7 +80,7 @@ pub(super) unsafe fn exchange(id: u32, data: &CallData) -> Option<Replacement> {
         if !filter.admits(origin.as_deref()) {
             return;
         }
-        let mut answer = Answer::NOTHING;
+        let mut answer = ExchangeAnswer::NOTHING;
         // SAFETY: the request is of a call that loads code.
         unsafe { instrument(&raw const request, &raw mut answer) };
         // SAFETY: the library has filled the answer.
@@ -97,7 +99,7 @@ pub(super) unsafe fn exchange(id: u32, data: &CallData) -> Option<Replacement> {
 /// # Safety
 /// `librocov_instrument.so` has given the answer.
 unsafe fn take(
-    answer: &Answer,
+    answer: &ExchangeAnswer,
     is_path: bool,
     origin: Option<&Path>,
 ) -> Option<(u64, Option<Replacement>)> {
@@ -175,7 +177,7 @@ fn in_a_file(bytes: &[u8]) -> std::io::Result<(CString, File)> {
 }
 
 /// The file that the code of a request comes from.
-fn origin(request: &Request) -> Option<PathBuf> {
+fn origin(request: &ExchangeRequest) -> Option<PathBuf> {
     if request.is_path {
         use std::os::unix::ffi::OsStrExt;
 

@@ -26,12 +26,12 @@ pub fn source_name(cubin: &[u8]) -> String {
 }
 
 /// Answers a request. Called in the callback of a call that loads code, before the driver has begun with it.
-pub type InstrumentFn = unsafe extern "C" fn(*const Request, *mut Answer);
+pub type InstrumentFn = unsafe extern "C" fn(*const ExchangeRequest, *mut ExchangeAnswer);
 
 /// Code that a program loads.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Request {
+pub struct ExchangeRequest {
     /// The code as the driver takes it: a wrapper of a fat binary, a fat binary, a cubin, or PTX that ends with a zero. Or
     /// the path of a file with one of these, if `is_path`.
     pub code: *const c_void,
@@ -50,7 +50,7 @@ pub struct Request {
 /// The answer. All memory that it names stays to the end of the process.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Answer {
+pub struct ExchangeAnswer {
     /// The cubin that counts, or null: the code stays as it is. If the code counts already, its own cubin.
     pub cubin: *const c_void,
     /// The size of the cubin in bytes.
@@ -67,7 +67,7 @@ pub struct Answer {
     pub is_cached: bool,
 }
 
-impl Answer {
+impl ExchangeAnswer {
     /// The answer for code that stays as it is without a loss.
     pub const NOTHING: Self = Self {
         cubin: std::ptr::null(),
