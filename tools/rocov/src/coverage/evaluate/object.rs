@@ -165,9 +165,12 @@ impl ObjectIndex {
         lines.chain(self.warnings.iter().cloned()).collect()
     }
 
-    /// The functions, each with the hash of its name and the hash of its structure.
+    /// The functions of coverage mappings, each with the hash of its name and the hash of its structure.
     pub(crate) fn hashed(&self) -> impl Iterator<Item = ((u64, u64), &Arc<Function>)> {
-        self.functions.iter().map(|it| (it.hashes, &it.description))
+        self.functions.iter().filter_map(|function| match function {
+            CountedFunction::Mapped(function) => Some((function.hashes, &function.description)),
+            CountedFunction::Listed(_) => None,
+        })
     }
 
     /// The descriptions of the functions, by their numbers.
