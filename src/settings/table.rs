@@ -259,6 +259,26 @@ pub const SETTINGS: &[Setting] = &[
         "Limits the size of the cache. rocov removes the entries that were not used for the longest time.",
     ),
     setting(
+        "XDG_RUNTIME_DIR",
+        Reader::Librocov,
+        ["a directory", "none", ""],
+        "Holds the directory `rocov` with the socket, if it belongs to the user. The command reads it too. \
+         Without it, the socket is in `/tmp/rocov-UID`.",
+    ),
+    setting(
+        "ROCR_VISIBLE_DEVICES",
+        Reader::Librocov,
+        ["as ROCr reads it", "none", ""],
+        "Limits the GPUs for which code that was never launched counts as not run.",
+    ),
+    setting(
+        "HSA_TOOLS_LIB",
+        Reader::Librocov,
+        ["as ROCr reads it", "none", ""],
+        "ROCr loads the libraries that it names as tools. librocov adds itself if the program is [linked \
+         with ROCr first](../guides/without-run.md#how-hip-finds-librocov).",
+    ),
+    setting(
         "ROCOV_PTXAS",
         Reader::Command,
         [
@@ -278,26 +298,6 @@ pub const SETTINGS: &[Setting] = &[
             "`rocov run --instrument`",
         ],
         "Does that for `TRITON_PTXAS_BLACKWELL_PATH`.",
-    ),
-    setting(
-        "XDG_RUNTIME_DIR",
-        Reader::Librocov,
-        ["a directory", "none", ""],
-        "Holds the directory `rocov` with the socket, if it belongs to the user. The command reads it too. \
-         Without it, the socket is in `/tmp/rocov-UID`.",
-    ),
-    setting(
-        "ROCR_VISIBLE_DEVICES",
-        Reader::Librocov,
-        ["as ROCr reads it", "none", ""],
-        "Limits the GPUs for which code that was never launched counts as not run.",
-    ),
-    setting(
-        "HSA_TOOLS_LIB",
-        Reader::Librocov,
-        ["as ROCr reads it", "none", ""],
-        "ROCr loads the libraries that it names as tools. librocov adds itself if the program is [linked \
-         with ROCr first](../guides/without-run.md#how-hip-finds-librocov).",
     ),
     setting(
         "LD_PRELOAD",

@@ -155,7 +155,8 @@ unsafe fn take(
             ))
         }
         Err(error) => {
-            let loss = format!("no file in memory can be made: {error}: free some memory");
+            let loss =
+                format!("no file in memory can be made: {error}: give the program more memory");
             *losses().entry((name(), loss)).or_default() += 1;
             None
         }
