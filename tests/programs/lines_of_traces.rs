@@ -138,7 +138,7 @@ fn lines_have_the_counts_that_the_source_gives() {
     );
     let merged = directory.path().join("merged");
     let mut merge = rocov("merge", &data);
-    run(merge.arg("--pooled").arg("-o").arg(&merged)).success();
+    run(merge.arg("--pooled").arg(&merged)).success();
     assert_eq!(report(&merged, &["--lcov"]), lcov);
 }
 

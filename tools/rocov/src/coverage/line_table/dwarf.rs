@@ -36,6 +36,8 @@ pub(super) struct Row {
     pub(super) path: Arc<str>,
     /// From 1.
     pub(super) line: u32,
+    /// True if a statement of the source starts at the first address (`is_stmt`).
+    pub(super) is_statement: bool,
 }
 
 /// A copy of a function in the code.
@@ -112,9 +114,9 @@ impl<'a> Reader<'a> {
             return Ok(());
         };
         let mut rows = program.rows();
-        let mut before: Option<(u64, u64, u64)> = None;
+        let mut before: Option<(u64, u64, u64, bool)> = None;
         while let Some((_, row)) = rows.next_row()? {
-            if let Some((start, file, line)) = before
+            if let Some((start, file, line, is_statement)) = before
                 && start < row.address()
                 && let (Some(path), Ok(line)) = (self.path(number, file)?, u32::try_from(line))
             {
@@ -122,11 +124,14 @@ impl<'a> Reader<'a> {
                     addresses: start..row.address(),
                     path,
                     line,
+                    is_statement,
                 });
             }
             before = match (row.end_sequence(), row.line()) {
                 // Line 0 belongs to no line: the compiler made the code.
-                (false, Some(line)) => Some((row.address(), row.file_index(), line.get())),
+                (false, Some(line)) => {
+                    Some((row.address(), row.file_index(), line.get(), row.is_stmt()))
+                }
                 _ => None,
             };
         }

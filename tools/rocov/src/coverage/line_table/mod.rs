@@ -4,8 +4,10 @@
 //! A line table tells the lines of each unit. [`dwarf`] reads that of an ELF, from its [`sections`].
 //!
 //! A compiler may put a function into others. So a function has several copies: one of its own if it is there, and
-//! one for each place that it was inlined into. The count of a line in one copy is that of the unit that most threads
-//! executed: the other units of the line lie in branches of it. The count of the line is the sum over the copies.
+//! one for each place that it was inlined into. The count of a line in one copy is that of the start of a
+//! statement that most threads executed: the others lie in branches of the line. Other units do not tell it, as the
+//! compiler has all lanes of a wave run instructions of its own, which spill registers. The count of the line is the sum
+//! over the copies.
 
 mod dwarf;
 mod ptx;
@@ -56,7 +58,7 @@ struct FunctionCopy {
     counters: UnitCounters,
     extent: Extent,
     /// The lines that its units belong to: the index of the line, and the units.
-    lines: Vec<(u32, Range<u32>)>,
+    lines: Vec<(u32, LineUnits)>,
     /// The lines that call functions which were inlined: the index of the line, and the copy of the function.
     calls: Vec<(u32, Extent)>,
 }
@@ -66,6 +68,14 @@ struct FunctionCopy {
 struct UnitCounters {
     key: RecordKey,
     lanes: u64,
+}
+
+/// Units of a line that follow each other.
+#[derive(Debug, Clone)]
+struct LineUnits {
+    units: Range<u32>,
+    /// True if a statement starts at the first unit.
+    is_statement: bool,
 }
 
 /// The units of a copy.
@@ -90,7 +100,7 @@ struct Draft {
 struct DraftCopy {
     counters: UnitCounters,
     extent: Extent,
-    lines: Vec<(SourceLine, Range<u32>)>,
+    lines: Vec<(SourceLine, LineUnits)>,
     calls: Vec<(SourceLine, Extent)>,
 }
 
@@ -218,25 +228,38 @@ impl ListedFunction {
             lines: vec![0; table.map_or(0, |table| table.lines.len())],
             ..Counts::default()
         };
-        let mut lines = vec![0; sums.lines.len()];
+        // For each line, the threads that started its statements, and those that executed any unit of it.
+        let mut lines: Vec<(u64, u64)> = vec![(0, 0); sums.lines.len()];
         for copy in &self.copies {
             let Some(counters) = copy.counters.of(counts) else {
                 continue;
             };
             let calls = self.calls(counters, &copy.extent);
             sums.calls = sums.calls.saturating_add(calls);
-            lines.fill(0);
-            for (line, units) in &copy.lines {
-                let largest = units.clone().map(|unit| self.unit(counters, unit).lanes);
-                let line = &mut lines[*line as usize];
-                *line = largest.max().unwrap_or(0).max(*line);
+            lines.fill((0, 0));
+            for (
+                line,
+                LineUnits {
+                    units,
+                    is_statement,
+                },
+            ) in &copy.lines
+            {
+                let lanes = |unit| self.unit(counters, unit).lanes;
+                let (started, executed) = &mut lines[*line as usize];
+                if *is_statement {
+                    *started = lanes(units.start).max(*started);
+                }
+                *executed = units.clone().map(lanes).max().unwrap_or(0).max(*executed);
             }
             for (line, inlined) in &copy.calls {
-                let line = &mut lines[*line as usize];
-                *line = self.calls(counters, inlined).max(*line);
+                let calls = self.calls(counters, inlined);
+                let (started, executed) = &mut lines[*line as usize];
+                (*started, *executed) = (calls.max(*started), calls.max(*executed));
             }
-            for (sum, line) in sums.lines.iter_mut().zip(&lines) {
-                *sum = sum.saturating_add(*line);
+            for (sum, (started, executed)) in sums.lines.iter_mut().zip(&lines) {
+                let count = if *started > 0 { started } else { executed };
+                *sum = sum.saturating_add(*count);
             }
         }
         Record {
@@ -262,7 +285,7 @@ impl ListedFunction {
             let Some(counters) = copy.counters.of(counts) else {
                 continue;
             };
-            for (line, units) in &copy.lines {
+            for (line, LineUnits { units, .. }) in &copy.lines {
                 for unit in units.clone() {
                     let Executed { waves, lanes } = self.unit(counters, unit);
                     if waves == 0 {

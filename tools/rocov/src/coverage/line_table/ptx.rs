@@ -9,7 +9,8 @@ use rocov::format::codeobject::name_ref;
 use rocov::format::ptx::{Function, Module, Place, Position, modules};
 
 use super::{
-    Draft, DraftCopy, Extent, Listed, ListedFunction, SourceLine, UnitCounters, WithoutLines,
+    Draft, DraftCopy, Extent, LineUnits, Listed, ListedFunction, SourceLine, UnitCounters,
+    WithoutLines,
 };
 
 /// Reads the functions of PTX. `identity` is that of its code object.
@@ -111,7 +112,13 @@ fn copies(function: &Function<'_>, files: &BTreeMap<u64, Arc<str>>) -> Vec<(Arc<
             lines: it
                 .lines
                 .iter()
-                .map(|(line, block)| (line.clone(), *block..block + 1))
+                .map(|(line, block)| {
+                    let units = LineUnits {
+                        units: *block..block + 1,
+                        is_statement: true,
+                    };
+                    (line.clone(), units)
+                })
                 .collect(),
             calls: calls.collect(),
         };

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use tempfile::TempDir;
 
 use super::trace::is_of_system;
-use super::{Listed, WITHOUT_LINES, read_elf, read_ptx};
+use super::{LineUnits, Listed, WITHOUT_LINES, read_elf, read_ptx};
 use crate::profdata::ProfileCounts;
 use crate::profdata::release::Release;
 use crate::system::command;
@@ -114,7 +114,7 @@ fn listed(listed: &Listed) -> HashMap<((u64, u64), u32), Frames> {
                     .or_default()
                     .insert(frame);
             };
-            for (line, units) in &copy.lines {
+            for (line, LineUnits { units, .. }) in &copy.lines {
                 units.clone().for_each(|unit| add(*line, unit));
             }
             for (line, extent) in &copy.calls {

@@ -11,7 +11,9 @@ use rocov::format::blocks::trace::{WORD_BYTES, functions};
 use rocov::format::codeobject::{CodeObject, FunctionCode, Identity, name_ref};
 
 use super::dwarf::{DebugInformation, Row, Scope, read as read_dwarf};
-use super::{Draft, DraftCopy, Extent, Listed, ListedFunction, UnitCounters, WithoutLines};
+use super::{
+    Draft, DraftCopy, Extent, LineUnits, Listed, ListedFunction, UnitCounters, WithoutLines,
+};
 
 /// Reads the functions of a device ELF. They have no lines if its line table is damaged, which is a warning.
 ///
@@ -175,11 +177,16 @@ impl<'a> Drafts<'a> {
             if is_of_system(&row.path) {
                 continue;
             }
+            let starts = row.is_statement.then(|| word(row.addresses.start));
             for (scope, words) in runs(&innermost, word(addresses.start)..word(addresses.end)) {
                 // Words outside of all scopes belong to the function itself.
                 let scope = scope.or(root);
                 if let Some(copy) = copies.get_mut(&scope) {
-                    copy.lines.push(((Arc::clone(&row.path), row.line), words));
+                    let units = LineUnits {
+                        is_statement: starts == Some(words.start),
+                        units: words,
+                    };
+                    copy.lines.push(((Arc::clone(&row.path), row.line), units));
                 }
             }
         }
